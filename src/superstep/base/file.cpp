@@ -1,0 +1,124 @@
+#include "superstep/base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace superstep {
+namespace {
+
+Error system_error(const std::filesystem::path& path, const char* action) {
+  const int code = errno;
+  const char* hint = code == ENOSPC || code == EDQUOT ? "the disk is full: free some space or write elsewhere"
+                     : code == EACCES                 ? "check the permissions"
+                                                      : "";
+  return Error(code == ENOENT ? ErrorCode::not_found : ErrorCode::io,
+               fmt::format("cannot {}: {}", action, std::strerror(code)), path.string(), hint);
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  int close() { return ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
+
+bool write_all(int fd, const char* data, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(fd, data, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    data += written;
+    size -= static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+void write_in_place(const std::filesystem::path& path, std::string_view text) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0 || !write_all(file.get(), text.data(), text.size())) throw system_error(path, "write");
+}
+
+}  // namespace
+
+std::string read_text_file(const std::filesystem::path& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) throw system_error(path, "open");
+  std::string text;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw system_error(path, "read");
+    if (got == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
+  std::error_code ignored;
+  // A device or a pipe (/dev/stdout) is written to, not replaced; a link is followed.
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
+    return write_in_place(path, text);
+  const std::filesystem::path target =
+      std::filesystem::is_symlink(path, ignored) ? std::filesystem::canonical(path, ignored) : path;
+  static std::atomic<unsigned> serial{0};
+  const std::string temporary = target.string() + fmt::format(".partial-{}-{}", ::getpid(), serial++);
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw system_error(path, "write");
+  const bool written = write_all(file.get(), text.data(), text.size()) && ::fsync(file.get()) == 0 &&
+                       file.close() == 0 && ::rename(temporary.c_str(), target.c_str()) == 0;
+  if (!written) {
+    const Error error = system_error(path, "write");
+    ::unlink(temporary.c_str());
+    throw error;
+  }
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  write_file_atomically(path, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void append_line(const std::filesystem::path& path, std::string_view line) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw system_error(path, "append");
+  const std::string text = std::string(line) + "\n";
+  if (!write_all(file.get(), text.data(), text.size()) || file.close() != 0)
+    throw system_error(path, "append");
+}
+
+void make_folder(const std::filesystem::path& path) {
+  std::error_code code;
+  std::filesystem::create_directories(path, code);
+  if (code) throw Error(ErrorCode::io, "cannot make the folder: " + code.message(), path.string());
+}
+
+std::filesystem::path user_data_folder() {
+  const char* own = std::getenv("SUPERSTEP_HOME");
+  const char* xdg = std::getenv("XDG_DATA_HOME");
+  const char* home = std::getenv("HOME");
+  std::filesystem::path folder = own && *own ? std::filesystem::path(own)
+                                 : xdg && *xdg
+                                     ? std::filesystem::path(xdg) / "superstep"
+                                     : std::filesystem::path(home ? home : ".") / ".local/share/superstep";
+  make_folder(folder);
+  return folder;
+}
+
+}  // namespace superstep

@@ -1,0 +1,26 @@
+#include "superstep/base/interrupt.h"
+
+#include <csignal>
+
+namespace superstep {
+namespace {
+
+volatile std::sig_atomic_t stop_requested = 0;
+
+void on_signal(int signal) {
+  stop_requested = 1;
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+void watch_for_interrupts() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
+bool interrupted() { return stop_requested != 0; }
+void request_interrupt() { stop_requested = 1; }
+void clear_interrupt() { stop_requested = 0; }
+
+}  // namespace superstep

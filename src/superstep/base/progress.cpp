@@ -1,0 +1,72 @@
+#include "superstep/base/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <utility>
+
+#include "superstep/base/text.h"
+
+namespace superstep {
+namespace {
+
+std::atomic<bool> quiet{false};
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
+  return 80;
+}
+
+}  // namespace
+
+void set_quiet(bool value) { quiet = value; }
+bool is_quiet() { return quiet; }
+
+Progress::Progress(std::string label, double total, std::string unit, double start)
+    : label_(std::move(label)),
+      unit_(std::move(unit)),
+      total_(total),
+      start_(start),
+      done_(start),
+      begun_(std::chrono::steady_clock::now()),
+      visible_(!quiet && isatty(STDERR_FILENO)) {}
+
+Progress::~Progress() { finish(last_note_); }
+
+void Progress::update(double done, std::string_view note) {
+  done_ = done;
+  if (!note.empty()) last_note_ = note;
+  const auto now = std::chrono::steady_clock::now();
+  if (!visible_ || now - drawn_ < std::chrono::milliseconds(100)) return;
+  drawn_ = now;
+  draw(last_note_);
+}
+
+void Progress::finish(std::string_view note) {
+  if (std::exchange(finished_, true) || !visible_) return;
+  draw(note.empty() ? last_note_ : note);
+  std::fputc('\n', stderr);
+}
+
+void Progress::draw(std::string_view note) {
+  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  const double rate = elapsed > 0 ? (done_ - start_) / elapsed : 0;
+  const double fraction = total_ > 0 ? std::clamp(done_ / total_, 0.0, 1.0) : 0;
+  constexpr int cells = 24;
+  const int full = static_cast<int>(fraction * cells);
+  std::string line = fmt::format(
+      "{} [{}{}] {:3.0f} %  {}/s", label_, std::string(static_cast<std::size_t>(full), '='),
+      std::string(static_cast<std::size_t>(cells - full), ' '), 100 * fraction, format_si(rate, unit_));
+  if (rate > 0 && done_ < total_) line += fmt::format("  {} left", format_seconds((total_ - done_) / rate));
+  if (!note.empty()) line += fmt::format("  {}", note);
+  line.resize(std::min(line.size(), terminal_width() - 1));
+  fmt::print(stderr, "\r{}\033[K", line);
+  std::fflush(stderr);
+}
+
+}  // namespace superstep

@@ -1,0 +1,98 @@
+#include "superstep/base/tensor.h"
+
+#include <cmath>
+#include <cstring>
+#include <new>
+
+namespace superstep {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+std::shared_ptr<std::byte> allocate_zeroed(std::size_t size) {
+  auto* memory = static_cast<std::byte*>(::operator new(size ? size : 1, alignment, std::nothrow));
+  if (!memory)
+    throw Error(ErrorCode::out_of_memory, "cannot allocate a tensor of " + std::to_string(size) + " bytes");
+  std::memset(memory, 0, size);
+  return {memory, [](std::byte* p) { ::operator delete(p, alignment); }};
+}
+
+template <class T>
+double to_double(T value) {
+  if constexpr (std::is_same_v<T, f16> || std::is_same_v<T, bf16>)
+    return static_cast<double>(static_cast<float>(value));
+  else
+    return static_cast<double>(value);
+}
+
+template <class T>
+T from_double(double value) {
+  if constexpr (std::is_same_v<T, f16> || std::is_same_v<T, bf16>)
+    return T(static_cast<float>(value));
+  else if constexpr (std::is_same_v<T, bool>)
+    return value != 0.0;
+  else
+    return static_cast<T>(value);
+}
+
+}  // namespace
+
+Tensor::Tensor(ElementType type, Shape shape) : type_(type), shape_(std::move(shape)) {
+  data_ = allocate_zeroed(byte_count());
+}
+
+Tensor Tensor::full(ElementType type, Shape shape, double value) {
+  Tensor tensor(type, std::move(shape));
+  dispatch(type, [&]<class T>() { std::ranges::fill(tensor.as<T>(), from_double<T>(value)); });
+  return tensor;
+}
+
+double Tensor::at(std::int64_t index) const {
+  return dispatch(type_, [&]<class T>() { return to_double(as<T>()[static_cast<std::size_t>(index)]); });
+}
+
+void Tensor::set(std::int64_t index, double value) {
+  dispatch(type_, [&]<class T>() { as<T>()[static_cast<std::size_t>(index)] = from_double<T>(value); });
+}
+
+Tensor Tensor::clone() const {
+  Tensor copy(type_, shape_);
+  std::memcpy(copy.bytes(), bytes(), byte_count());
+  return copy;
+}
+
+Tensor Tensor::reshaped(Shape shape) const {
+  if (shape.element_count() != element_count())
+    throw Error(ErrorCode::invalid_argument,
+                "cannot reshape " + to_string(shape_) + " to " + to_string(shape));
+  Tensor view = *this;
+  view.shape_ = std::move(shape);
+  return view;
+}
+
+Tensor Tensor::converted(ElementType type) const {
+  if (type == type_) return clone();
+  Tensor result(type, shape_);
+  dispatch(type_, [&]<class From>() {
+    dispatch(type, [&]<class To>() {
+      const auto source = as<From>();
+      auto target = result.as<To>();
+      for (std::size_t i = 0; i < source.size(); ++i) {
+        // Integers convert as integers: a 64-bit value does not survive a double.
+        if constexpr (std::is_integral_v<From> && std::is_integral_v<To>)
+          target[i] = static_cast<To>(source[i]);
+        else
+          target[i] = from_double<To>(to_double(source[i]));
+      }
+    });
+  });
+  return result;
+}
+
+void Tensor::require(ElementType type) const {
+  if (type != type_)
+    throw Error(ErrorCode::internal,
+                std::string("a tensor of ") + name_of(type_) + " was read as " + name_of(type));
+}
+
+}  // namespace superstep

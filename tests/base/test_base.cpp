@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "superstep/base/element_type.h"
+#include "superstep/base/file.h"
+#include "superstep/base/random.h"
+#include "superstep/base/shape.h"
+#include "superstep/base/tensor.h"
+#include "superstep/base/text.h"
+#include "superstep/base/thread_pool.h"
+
+namespace superstep {
+namespace {
+
+TEST(ElementType, HalfRoundTripsEveryValue) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float wide = f16::widen(static_cast<std::uint16_t>(bits));
+    if (std::isnan(wide)) continue;
+    ASSERT_EQ(f16::round_from(wide), bits);
+  }
+}
+
+TEST(ElementType, HalfRoundsTiesToEvenAndOverflows) {
+  EXPECT_EQ(f16(1.0f + 0x1p-11f).bits, f16(1.0f).bits);
+  EXPECT_EQ(f16(1.0f + 3 * 0x1p-11f).bits, f16(1.0f + 0x1p-9f).bits);
+  EXPECT_EQ(f16(65519.0f).bits, 0x7bff);
+  EXPECT_EQ(f16(65520.0f).bits, 0x7c00);
+  EXPECT_EQ(f16(0x1p-25f).bits, 0);
+}
+
+TEST(ElementType, Bfloat16KeepsNanAndRoundsToEven) {
+  EXPECT_TRUE(std::isnan(static_cast<float>(bf16(std::numeric_limits<float>::quiet_NaN()))));
+  EXPECT_EQ(static_cast<float>(bf16(1.0f + 0x1p-8f)), 1.0f);
+  EXPECT_EQ(static_cast<float>(bf16(1.0f + 3 * 0x1p-8f)), 1.0f + 0x1p-6f);
+}
+
+TEST(Shape, BroadcastsAndRefuses) {
+  EXPECT_EQ(broadcast_shapes({8, 1, 6, 1}, {7, 1, 5}), (Shape{8, 7, 6, 5}));
+  EXPECT_THROW(broadcast_shapes({3}, {4}), Error);
+  EXPECT_THROW(Shape({-1}), Error);
+  EXPECT_THROW(Shape({std::int64_t{1} << 40, std::int64_t{1} << 40}), Error);
+}
+
+TEST(Tensor, ConvertsWithRoundingAndKeepsLargeIntegers) {
+  const Tensor large = Tensor::from<std::int64_t>({1}, {(std::int64_t{1} << 60) + 1});
+  EXPECT_EQ(large.converted(ElementType::u64).as<std::uint64_t>()[0], (std::uint64_t{1} << 60) + 1);
+  EXPECT_THROW(large.as<float>(), Error);
+  EXPECT_THROW(Tensor::from<float>({2, 2}, {1.0f}), Error);
+}
+
+// Known-answer vectors of Philox4x32-10 from the authors' Random123 distribution.
+TEST(Random, PhiloxMatchesPublishedVectors) {
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
+            (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
+            (std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+}
+
+TEST(Random, PoissonHasItsMomentsOnBothBranches) {
+  for (double mean : {0.3, 4.0, 9.9, 10.1, 50.0, 3000.0}) {
+    double sum = 0, squares = 0;
+    constexpr int count = 40000;
+    for (int i = 0; i < count; ++i) {
+      RandomStream random(5, static_cast<std::uint64_t>(i));
+      const auto value = static_cast<double>(random.poisson(mean));
+      sum += value;
+      squares += value * value;
+    }
+    const double measured = sum / count, variance = squares / count - measured * measured;
+    EXPECT_NEAR(measured, mean, 5 * std::sqrt(mean / count)) << mean;
+    EXPECT_NEAR(variance / mean, 1.0, 5 * std::sqrt((2 + 1 / mean) / count)) << mean;
+  }
+}
+
+TEST(ThreadPool, DoesEveryItemOnceManyTimes) {
+  ThreadPool pool(4);
+  for (int repeat = 0; repeat < 2000; ++repeat) {
+    std::vector<std::atomic<int>> counts(17);
+    pool.parallel_for(17, [&](std::int64_t item, int) { counts[static_cast<std::size_t>(item)]++; });
+    for (auto& count : counts) ASSERT_EQ(count, 1);
+  }
+}
+
+TEST(ThreadPool, RethrowsAndGoesOn) {
+  ThreadPool pool(3);
+  EXPECT_THROW(pool.parallel_for(100,
+                                 [](std::int64_t item, int) {
+                                   if (item == 7) throw std::runtime_error("7");
+                                 }),
+               std::runtime_error);
+  std::atomic<int> done{0};
+  pool.parallel_for(100, [&](std::int64_t, int) { ++done; });
+  EXPECT_EQ(done, 100);
+}
+
+TEST(Text, NearestName) {
+  const std::vector<std::string> known{"braggnn", "mlp", "cifar10-cnn"};
+  EXPECT_EQ(nearest_name("bragnn", known), "braggnn");
+  EXPECT_EQ(nearest_name("transformer", known), std::nullopt);
+}
+
+TEST(Text, Quantities) {
+  EXPECT_EQ(format_count(33172), "33,172");
+  EXPECT_EQ(format_count(-1234567), "-1,234,567");
+  EXPECT_EQ(format_si(104.2e9, "FLOP/s"), "104 GFLOP/s");
+  EXPECT_EQ(format_seconds(0.0000123), "12.3 us");
+  EXPECT_EQ(format_seconds(125), "2:05 min");
+}
+
+TEST(File, AtomicWriteLeavesTheOldFileWhenItFails) {
+  const auto folder = std::filesystem::temp_directory_path() / "superstep-test-file";
+  make_folder(folder);
+  write_file_atomically(folder / "a.txt", "one");
+  EXPECT_EQ(read_text_file(folder / "a.txt"), "one");
+  EXPECT_THROW(write_file_atomically(folder / "missing" / "a.txt", "two"), Error);
+  EXPECT_THROW(write_file_atomically("/dev/full", "two"), Error);
+  EXPECT_THROW(read_text_file(folder / "b.txt"), Error);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace superstep

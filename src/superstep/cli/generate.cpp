@@ -8,7 +8,6 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/commands.h"
 #include "superstep/cli/result.h"
 #include "superstep/cli/settings.h"
 #include "superstep/data/generator.h"

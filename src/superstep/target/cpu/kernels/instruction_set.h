@@ -12,7 +12,7 @@
 namespace superstep::kernels {
 
 enum class InstructionSet {
-  baseline,     // what every 64-bit x86 processor has (SSE2): 4 lanes, no fused multiply-add
+  scalar,       // one lane, no fused multiply-add: what every processor has
   avx2,         // AVX2 with FMA: 8 lanes
   avx512,       // AVX-512 F, CD, BW, DQ, VL: 16 lanes
   avx512_bf16,  // the same with dot products of bf16 pairs

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <memory>
 #include <span>
@@ -30,14 +31,18 @@ struct Refusal {
 
 std::string to_string(const Refusal& refusal);  // "libxsmm: the output's ..."
 
-// How a convolution kernel wants its weights (see weights.h).
+// How a convolution kernel wants its weights (see weights.h). Channels along the contiguous dimension are cut
+// into panels of panel_width, the last one as narrow as what is left; a panel is contiguous.
 enum class WeightLayout {
   none,               // the kernel takes no packed weights
-  taps_in_out,        // [groups][kh][kw][in][out]: forward
-  taps_out_in,        // [groups][kh][kw][out][in]: gradient by the input
-  taps_in_out_pairs,  // [groups][kh][kw][in/2][out][2], bf16, an odd count of `in` padded with zeros
-  taps_out_in_pairs,  // [groups][kh][kw][out/2][in][2], bf16, likewise
+  taps_in_out,        // [groups][panel][kh][kw][in][out of the panel]: forward
+  taps_out_in,        // [groups][panel][kh][kw][out][in of the panel]: gradient by the input
+  taps_in_out_pairs,  // [groups][panel][kh][kw][in/2][out of the panel][2], bf16; odd `in` padded with zeros
+  taps_out_in_pairs,  // [groups][panel][kh][kw][out/2][in of the panel][2], bf16, likewise
+  taps_channels,      // [kh][kw][channels]: depthwise, one input and one output channel a group
 };
+
+inline constexpr std::int64_t panel_width = 64;
 
 const char* name_of(WeightLayout layout);
 

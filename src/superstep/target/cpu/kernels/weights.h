@@ -24,7 +24,6 @@ struct WeightTransfer {
   WeightOrder order = WeightOrder::out_in_taps;
   WeightLayout layout = WeightLayout::taps_in_out;
   ElementType type = ElementType::f32;  // of the packed form: f32, or bf16 (the _pairs layouts: bf16 only)
-  bool accumulate = false;              // unpack: add to what the destination holds
 };
 
 // The transfer that belongs to a convolution and the layout its kernel asked for (info().weights).

@@ -63,4 +63,12 @@ const ImplementationList<Convolution>& convolution_input_gradient() {
   return list;
 }
 
+const ImplementationList<Convolution>& convolution_weight_gradient() {
+  static const ImplementationList<Convolution> list({
+      {"libxsmm", prepare_weight_gradient<ProductMaker::libxsmm>},
+      {"portable", prepare_weight_gradient<ProductMaker::portable>},
+  });
+  return list;
+}
+
 }  // namespace superstep::kernels

@@ -12,4 +12,8 @@ Prepared prepare_forward(const Convolution& convolution);
 template <ProductMaker maker>
 Prepared prepare_input_gradient(const Convolution& convolution);
 
+// Products of dy and shifted x (weight_gradient.cpp).
+template <ProductMaker maker>
+Prepared prepare_weight_gradient(const Convolution& convolution);
+
 }  // namespace superstep::kernels

@@ -27,7 +27,8 @@ std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path&
   return files;
 }
 
-const std::string& metadata(const data::SafetensorsFile& file, const std::string& key, const std::string& where) {
+const std::string& metadata(const data::SafetensorsFile& file, const std::string& key,
+                            const std::string& where) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end())
     throw Error(ErrorCode::bad_file, fmt::format("is not a checkpoint: '{}' is missing", key), where);
@@ -48,7 +49,8 @@ T parse_number(const std::string& text, const std::string& where) {
 std::string state_signature(const std::map<std::string, Tensor>& states) {
   std::uint64_t hash = 1469598103934665603u;  // FNV-1a
   for (const auto& [name, tensor] : states) {
-    const std::string line = fmt::format("{}:{}{};", name, superstep::name_of(tensor.type()), to_string(tensor.shape()));
+    const std::string line =
+        fmt::format("{}:{}{};", name, superstep::name_of(tensor.type()), to_string(tensor.shape()));
     for (const char c : line) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   }
   return fmt::format("{:016x}", hash);
@@ -82,8 +84,9 @@ Checkpoint read_checkpoint(const std::filesystem::path& file) {
   data::SafetensorsFile content = data::read_safetensors(file);
   const std::string where = file.string();
   if (metadata(content, "format", where) != format_name)
-    throw Error(ErrorCode::bad_file, fmt::format("is of format '{}', not {}", content.metadata["format"], format_name),
-                where, "it was written by another version");
+    throw Error(ErrorCode::bad_file,
+                fmt::format("is of format '{}', not {}", content.metadata["format"], format_name), where,
+                "it was written by another version");
   Checkpoint checkpoint{.workload = metadata(content, "workload", where),
                         .signature = metadata(content, "signature", where),
                         .step = parse_number<std::int64_t>(metadata(content, "step", where), where),
@@ -115,18 +118,20 @@ void restore(target::Executable& executable, const Checkpoint& checkpoint, const
     const bool fits = found != checkpoint.states.end() && found->second.type() == tensor.type() &&
                       found->second.shape() == tensor.shape();
     if (!fits)
-      throw Error(ErrorCode::bad_file,
-                  fmt::format("is a checkpoint of another model: state {} {}", name,
-                              found == checkpoint.states.end()
-                                  ? "is missing"
-                                  : fmt::format("is {}{}, not {}{}", superstep::name_of(found->second.type()),
-                                                to_string(found->second.shape()), superstep::name_of(tensor.type()),
-                                                to_string(tensor.shape()))),
-                  where, fmt::format("it was made by '{}'", checkpoint.workload));
+      throw Error(
+          ErrorCode::bad_file,
+          fmt::format("is a checkpoint of another model: state {} {}", name,
+                      found == checkpoint.states.end()
+                          ? "is missing"
+                          : fmt::format("is {}{}, not {}{}", superstep::name_of(found->second.type()),
+                                        to_string(found->second.shape()), superstep::name_of(tensor.type()),
+                                        to_string(tensor.shape()))),
+          where, fmt::format("it was made by '{}'", checkpoint.workload));
   }
   for (const auto& [name, tensor] : checkpoint.states)
     if (!own.contains(name))
-      throw Error(ErrorCode::bad_file, fmt::format("is a checkpoint of another model: it has a state {}", name), where,
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("is a checkpoint of another model: it has a state {}", name), where,
                   fmt::format("it was made by '{}'", checkpoint.workload));
   for (const auto& [name, tensor] : checkpoint.states) executable.set_state(name, tensor);
 }

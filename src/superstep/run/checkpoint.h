@@ -13,12 +13,12 @@
 namespace superstep::run {
 
 struct Checkpoint {
-  std::string workload;                     // whose states these are
-  std::string signature;                    // of the states: names, types and shapes (state_signature)
-  std::int64_t step = 0;                    // steps done
-  double seconds = 0;                       // of training so far, over all sittings
-  std::map<std::string, Tensor> states;     // parameters, moments, counters
-  std::map<std::string, std::string> notes; // best metric and the like
+  std::string workload;                      // whose states these are
+  std::string signature;                     // of the states: names, types and shapes (state_signature)
+  std::int64_t step = 0;                     // steps done
+  double seconds = 0;                        // of training so far, over all sittings
+  std::map<std::string, Tensor> states;      // parameters, moments, counters
+  std::map<std::string, std::string> notes;  // best metric and the like
 };
 
 // A short text that differs when any state's name, type or shape does.

@@ -19,8 +19,8 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, st
   return order;
 }
 
-Feeder::Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed, bool augment,
-               BatchAddress start, int ahead)
+Feeder::Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
+               bool augment, BatchAddress start, int ahead)
     : task_(task),
       prototypes_(std::move(prototypes)),
       batch_(batch),

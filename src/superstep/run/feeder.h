@@ -24,8 +24,8 @@ class Feeder {
  public:
   // Batches of `batch` samples from `start` on, epoch after epoch. `shapes` has an empty tensor of every
   // input's type. `ahead` batches are kept ready.
-  Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed, bool augment,
-         BatchAddress start, int ahead = 3);
+  Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
+         bool augment, BatchAddress start, int ahead = 3);
   ~Feeder();
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;

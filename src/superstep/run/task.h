@@ -17,10 +17,10 @@
 namespace superstep::run {
 
 struct TaskSettings {
-  std::filesystem::path data;    // a file of the workload's format; empty: generated in memory
-  std::int64_t samples = 0;      // of the generated data, or a limit on the file's; 0: the workload's own
-  std::uint64_t seed = 1;        // of the generated data and of the augmentation
-  ThreadPool* pool = nullptr;    // never null
+  std::filesystem::path data;  // a file of the workload's format; empty: generated in memory
+  std::int64_t samples = 0;    // of the generated data, or a limit on the file's; 0: the workload's own
+  std::uint64_t seed = 1;      // of the generated data and of the augmentation
+  ThreadPool* pool = nullptr;  // never null
 };
 
 class Task {
@@ -39,9 +39,11 @@ class Task {
 
   // The quality of predictions: `outputs` are the model's outputs for the samples `indices`, [n, ...] each.
   // Names as in the house's JSON ("error_px_mean"); the first is the one that targets are set on.
-  virtual std::vector<Metric> quality(std::span<const std::int64_t> indices, std::span<const Tensor> outputs) const = 0;
+  virtual std::vector<Metric> quality(std::span<const std::int64_t> indices,
+                                      std::span<const Tensor> outputs) const = 0;
 
-  virtual nlohmann::json describe() const = 0;  // for the run's configuration: the file, its samples, its split
+  virtual nlohmann::json describe()
+      const = 0;  // for the run's configuration: the file, its samples, its split
 };
 
 // Opens the data of a workload; throws Error naming the file and data set, or when the workload has no data.

@@ -63,28 +63,42 @@ HWY_INLINE V exponentials(const X* x, T* y, std::int64_t length, V scale, V maxi
   return constant(sum_of_lanes(sum));
 }
 
+// Rows are done eight at a time, step by step, so that the latencies of one row's sums and maxima are filled
+// with the work of the others.
+constexpr std::int64_t row_block = 8;
+
 template <class X, class Y>
-void softmax_rows(const Softmax& s, const void* x_base, const void*, void* y_base) {
+HWY_INLINE void softmax_block(const Softmax& s, const X* x, Y* y, std::int64_t rows) {
   const V scale = constant(s.scale);
-  for (std::int64_t row = 0; row < s.rows; ++row) {
-    const X* x = static_cast<const X*>(x_base) + row * s.x_stride;
-    Y* y = static_cast<Y*>(y_base) + row * s.y_stride;
-    const V maximum = row_maximum(x, s.length);
-    // A bf16 row has no room for exact exponentials: they are made again.
-    constexpr bool keep = std::is_same_v<Y, float>;
-    const V sum =
-        exponentials(x, static_cast<std::conditional_t<keep, Y, void>*>(y), s.length, scale, maximum);
-    const V factor = hn::Div(constant(1), sum), shift = hn::Mul(maximum, scale);
-    if (!keep) {
-      for_each_vector(s.length, [&](std::int64_t i, std::size_t n) HWY_ATTR {
-        const V e = exp_negative(hn::MulSub(load_first(x + i, n), scale, shift));
-        store_first(hn::Mul(e, factor), y + i, n);
-      });
-      continue;
-    }
-    for_each_vector(s.length, [&](std::int64_t i, std::size_t n)
-                                  HWY_ATTR { store_first(hn::Mul(load_first(y + i, n), factor), y + i, n); });
+  // A bf16 row has no room for exact exponentials: they are made again.
+  constexpr bool keep = std::is_same_v<Y, float>;
+  float maximum[row_block], factor[row_block];
+  for (std::int64_t r = 0; r < rows; ++r) maximum[r] = hn::GetLane(row_maximum(x + r * s.x_stride, s.length));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    auto* kept = static_cast<std::conditional_t<keep, Y, void>*>(y + r * s.y_stride);
+    factor[r] =
+        1 / hn::GetLane(exponentials(x + r * s.x_stride, kept, s.length, scale, constant(maximum[r])));
   }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const X* xr = x + r * s.x_stride;
+    Y* yr = y + r * s.y_stride;
+    const V shift = hn::Mul(constant(maximum[r]), scale), row_factor = constant(factor[r]);
+    for_each_vector(s.length, [&](std::int64_t i, std::size_t n) HWY_ATTR {
+      V e;
+      if constexpr (keep)
+        e = load_first(yr + i, n);
+      else
+        e = exp_negative(hn::MulSub(load_first(xr + i, n), scale, shift));
+      store_first(hn::Mul(e, row_factor), yr + i, n);
+    });
+  }
+}
+
+template <class X, class Y>
+void softmax_rows(const Softmax& s, const void* x, const void*, void* y) {
+  for (std::int64_t row = 0; row < s.rows; row += row_block)
+    softmax_block(s, static_cast<const X*>(x) + row * s.x_stride, static_cast<Y*>(y) + row * s.y_stride,
+                  std::min(row_block, s.rows - row));
 }
 
 template <class X, class Y>

@@ -130,13 +130,113 @@ void run_epilogue(const EpilogueBlock& block) {
   }
 }
 
+// The usual lists over f32 tensors, without a decision inside the loops.
+enum class Rectifier { none, relu, leaky_relu };
+
+template <Rectifier rectifier>
+HWY_INLINE V rectify(V v, V alpha) {
+  if (rectifier == Rectifier::relu) return max_or_second(hn::Zero(f32_tag), v);
+  if (rectifier == Rectifier::leaky_relu)
+    return hn::IfThenElse(hn::Lt(v, hn::Zero(f32_tag)), hn::Mul(alpha, v), v);
+  return v;
+}
+
+template <Rectifier rectifier>
+HWY_INLINE V rectify_gradient(V v, V y, V alpha) {
+  const Mask positive = hn::Gt(y, hn::Zero(f32_tag));
+  if (rectifier == Rectifier::relu) return hn::IfThenElseZero(positive, v);
+  if (rectifier == Rectifier::leaky_relu) return hn::IfThenElse(positive, v, hn::Mul(alpha, v));
+  return v;
+}
+
+struct UsualSteps {
+  const float *bias, *added, *output;
+  std::int64_t added_stride, output_stride;
+  float alpha;
+};
+
+// G vectors of channels of all columns: v + bias + added, rectified, or multiplied by a rectifier's slope.
+template <std::size_t G, bool has_bias, bool has_added, Rectifier forward, Rectifier backward>
+HWY_INLINE void usual_columns(const EpilogueBlock& block, const UsualSteps& s, std::int64_t channel,
+                              std::size_t tail) {
+  const V alpha = constant(s.alpha);
+  V bias[G], t[G], y[G], v[G];
+  if (has_bias) load_group<G>(s.bias + channel, tail, bias);
+  const float* source = block.source + channel;
+  float* result = static_cast<float*>(block.result) + channel;
+  const float *added = s.added + channel, *output = s.output + channel;
+  for (std::int64_t column = 0; column < block.columns; ++column) {
+    load_group<G>(source, tail, v);
+    if (has_added) load_group<G>(added, tail, t);
+    if (backward != Rectifier::none) load_group<G>(output, tail, y);
+    for (std::size_t i = 0; i < G; ++i) {
+      if (has_bias) v[i] = hn::Add(v[i], bias[i]);
+      if (has_added) v[i] = hn::Add(v[i], t[i]);
+      v[i] = rectify<forward>(v[i], alpha);
+      if (backward != Rectifier::none) v[i] = rectify_gradient<backward>(v[i], y[i], alpha);
+    }
+    store_group<G>(v, tail, result);
+    source += block.source_stride, result += block.result_stride;
+    added += s.added_stride, output += s.output_stride;
+  }
+}
+
+template <bool has_bias, bool has_added, Rectifier forward, Rectifier backward>
+void usual_epilogue(const EpilogueBlock& block) {
+  UsualSteps s{};
+  for (std::size_t i = 0; i < block.step_count; ++i) {
+    const BoundStep& step = block.steps[i];
+    const auto* operand = static_cast<const float*>(step.operand);
+    if (step.op == EpilogueOp::bias) s.bias = operand;
+    if (step.op == EpilogueOp::add) s.added = operand, s.added_stride = step.column_stride;
+    if (step.op == EpilogueOp::activation_gradient) s.output = operand, s.output_stride = step.column_stride;
+    if (step.op != EpilogueOp::bias && step.op != EpilogueOp::add) s.alpha = step.alpha;
+  }
+  constexpr auto width = static_cast<std::int64_t>(lanes);
+  std::int64_t channel = 0;
+  for (; channel + 4 * width <= block.channels; channel += 4 * width)
+    usual_columns<4, has_bias, has_added, forward, backward>(block, s, channel, lanes);
+  for (; channel + width <= block.channels; channel += width)
+    usual_columns<1, has_bias, has_added, forward, backward>(block, s, channel, lanes);
+  if (channel < block.channels)
+    usual_columns<1, has_bias, has_added, forward, backward>(
+        block, s, channel, static_cast<std::size_t>(block.channels - channel));
+}
+
+template <bool has_bias, bool has_added>
+EpilogueFunction* usual_forward(Activation activation) {
+  if (activation == Activation::relu)
+    return usual_epilogue<has_bias, has_added, Rectifier::relu, Rectifier::none>;
+  if (activation == Activation::leaky_relu)
+    return usual_epilogue<has_bias, has_added, Rectifier::leaky_relu, Rectifier::none>;
+  return usual_epilogue<has_bias, has_added, Rectifier::none, Rectifier::none>;
+}
+
+template <bool has_added>
+EpilogueFunction* usual_backward(Activation activation) {
+  return activation == Activation::relu
+             ? usual_epilogue<false, has_added, Rectifier::none, Rectifier::relu>
+             : usual_epilogue<false, has_added, Rectifier::none, Rectifier::leaky_relu>;
+}
+
+EpilogueFunction* epilogue_function(const UsualList& list) {
+  if (!list.usual) return run_epilogue;
+  if (list.gradient)
+    return list.added ? usual_backward<true>(list.activation) : usual_backward<false>(list.activation);
+  if (list.bias)
+    return list.added ? usual_forward<true, true>(list.activation)
+                      : usual_forward<true, false>(list.activation);
+  return list.added ? usual_forward<false, true>(list.activation)
+                    : usual_forward<false, false>(list.activation);
+}
+
 }  // namespace superstep::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace superstep::kernels {
 
-HWY_EXPORT(run_epilogue);
+HWY_EXPORT(epilogue_function);
 
 namespace {
 
@@ -157,6 +257,29 @@ std::string fault_of(const EpilogueStep& step) {
   return {};
 }
 
+bool is_rectifier(Activation activation) {
+  return activation == Activation::relu || activation == Activation::leaky_relu;
+}
+
+// Whether the list is [bias] [add] [relu or leaky relu, or the gradient of one] over f32 tensors.
+UsualList usual_list(const Epilogue& epilogue, ElementType result) {
+  UsualList list{.usual = result == ElementType::f32};
+  std::size_t i = 0;
+  const auto& steps = epilogue.steps;
+  const auto next_is = [&](EpilogueOp op) {
+    return i < steps.size() && steps[i].op == op && steps[i].type == ElementType::f32;
+  };
+  if (next_is(EpilogueOp::bias)) list.bias = true, ++i;
+  if (next_is(EpilogueOp::add)) list.added = true, ++i;
+  if (next_is(EpilogueOp::activate) && is_rectifier(steps[i].activation))
+    list.activation = steps[i++].activation;
+  if (!list.bias && i == (list.added ? 1 : 0) && next_is(EpilogueOp::activation_gradient) &&
+      is_rectifier(steps[i].activation))
+    list.gradient = true, list.activation = steps[i++].activation;
+  list.usual &= i == steps.size() && i > 0;
+  return list;
+}
+
 }  // namespace
 
 std::expected<EpilogueRunner, std::string> EpilogueRunner::prepare(const Epilogue& epilogue,
@@ -172,7 +295,7 @@ std::expected<EpilogueRunner, std::string> EpilogueRunner::prepare(const Epilogu
   }
   runner.inputs_ = epilogue.inputs();
   runner.outputs_ = epilogue.outputs();
-  runner.function_ = SUPERSTEP_VECTOR_FUNCTION(run_epilogue);
+  runner.function_ = SUPERSTEP_VECTOR_FUNCTION(epilogue_function)(usual_list(epilogue, result.type));
   return runner;
 }
 

@@ -39,6 +39,13 @@ struct EpilogueBlock {
 
 using EpilogueFunction = void(const EpilogueBlock&);
 
+// The lists that have loops of their own.
+struct UsualList {
+  bool usual = false;
+  bool bias = false, added = false, gradient = false;
+  Activation activation = Activation::identity;
+};
+
 // An epilogue with its function and the strides of its operands settled.
 class EpilogueRunner {
  public:

@@ -125,14 +125,14 @@ HWY_INLINE void store(V v, bool* p) {
 // Parts of vectors of other types go through a buffer.
 template <class T>
 HWY_INLINE V load_first(const T* p, std::size_t n) {
-  if (n == lanes) return load(p);
+  if (n >= lanes) return load(p);
   alignas(64) T buffer[lanes] = {};
   std::memcpy(buffer, p, n * sizeof(T));
   return load(buffer);
 }
 template <class T>
 HWY_INLINE void store_first(V v, T* p, std::size_t n) {
-  if (n == lanes) return store(v, p);
+  if (n >= lanes) return store(v, p);
   alignas(64) T buffer[lanes];
   store(v, buffer);
   std::memcpy(p, buffer, n * sizeof(T));

@@ -21,38 +21,40 @@ HWY_INLINE V horner(V x, V c, Rest... rest) {
   return hn::MulAdd(horner(x, rest...), x, c);
 }
 
-// 2^n for n in [-126, 127].
-HWY_INLINE V power_of_two(VI n) {
-  return hn::BitCast(f32_tag, hn::ShiftLeft<23>(hn::Add(n, hn::Set(i32_tag, 127))));
-}
-
 // exp(x) = 2^n exp(r), r = x - n ln 2 in two steps (Cody and Waite), |r| <= ln(2)/2.
 struct ExpParts {
-  VI n;
-  V p;  // exp(r)
+  VI shifted;  // n in the lowest bits
+  V p;         // exp(r)
 };
 HWY_INLINE ExpParts exp_parts(V x) {
-  const VI n = hn::NearestInt(hn::Mul(x, constant(1.44269504f)));
-  const V nf = hn::ConvertTo(f32_tag, n);
-  const V r = hn::NegMulAdd(nf, constant(-2.12194440e-4f), hn::NegMulAdd(nf, constant(0.693359375f), x));
-  const V q = horner(r, constant(4.999999343e-01f), constant(1.666652040e-01f), constant(4.166839079e-02f),
-                     constant(8.368745108e-03f), constant(1.381454009e-03f));
-  return {n, hn::MulAdd(hn::Mul(r, r), q, hn::Add(r, constant(1)))};
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits of the sum.
+  const V magic = constant(12582912.0f);
+  const V sum = hn::MulAdd(x, constant(1.44269504f), magic);
+  const V n = hn::Sub(sum, magic);
+  const V r = hn::NegMulAdd(n, constant(-2.12194440e-4f), hn::NegMulAdd(n, constant(0.693359375f), x));
+  const V p = horner(r, constant(1), constant(1), constant(4.999999343e-01f), constant(1.666652040e-01f),
+                     constant(4.166839079e-02f), constant(8.368745108e-03f), constant(1.381454009e-03f));
+  return {hn::BitCast(i32_tag, sum), p};
 }
 
-// For x <= 0 or x that cannot overflow (below 88): at most 2 ulp; results below the smallest normal number
-// are 0. -inf gives 0, NaN NaN.
+// x times 2^n by adding n to the exponent, where the result is a normal number.
+HWY_INLINE V scale_exponent(V x, VI n) {
+  return hn::BitCast(f32_tag, hn::Add(hn::BitCast(i32_tag, x), hn::ShiftLeft<23>(n)));
+}
+
+// For x below 88: at most 2 ulp; results below the smallest normal number are 0. -inf gives 0, NaN NaN.
 HWY_INLINE V exp_negative(V x) {
-  const V low = constant(-87.3f);
-  const ExpParts e = exp_parts(max_or_second(low, x));
-  return hn::IfThenElseZero(hn::Not(hn::Lt(x, low)), hn::Mul(e.p, power_of_two(e.n)));
+  const ExpParts e = exp_parts(x);
+  return hn::IfThenElseZero(hn::Not(hn::Lt(x, constant(-87.3f))), scale_exponent(e.p, e.shifted));
 }
 
 // Every x: at most 2 ulp, subnormal results to half a unit of theirs, overflow to infinity.
 HWY_INLINE V exp(V x) {
   const ExpParts e = exp_parts(min_or_second(constant(89), max_or_second(constant(-104.5f), x)));
-  const VI half = hn::ShiftRight<1>(e.n);  // two factors: 2^n alone may leave the range
-  return hn::Mul(hn::Mul(e.p, power_of_two(half)), power_of_two(hn::Sub(e.n, half)));
+  // Two factors, because 2^n alone may leave the range.
+  const VI n = hn::ShiftRight<9>(hn::ShiftLeft<9>(e.shifted));
+  const VI half = hn::ShiftRight<1>(n), rest = hn::Sub(n, half);
+  return hn::Mul(scale_exponent(e.p, half), scale_exponent(constant(1), rest));
 }
 
 HWY_INLINE V sigmoid(V x) {
@@ -100,7 +102,7 @@ HWY_INLINE V gelu_argument(V x) {
                  hn::MulAdd(constant(0.044715f), hn::Mul(x, x), constant(1)));
 }
 
-HWY_NOINLINE V activate_slow(V x, Activation activation, V alpha, V beta) {
+inline HWY_NOINLINE V activate_slow(V x, Activation activation, V alpha, V beta) {
   const V zero = hn::Zero(f32_tag), one = constant(1), half = constant(0.5f);
   switch (activation) {
     case Activation::sigmoid: return sigmoid(x);
@@ -120,7 +122,7 @@ HWY_NOINLINE V activate_slow(V x, Activation activation, V alpha, V beta) {
 }
 
 // activation'(x) of the functions whose derivative needs the input.
-HWY_NOINLINE V derivative_from_input(V x, Activation activation, V alpha, V beta) {
+inline HWY_NOINLINE V derivative_from_input(V x, Activation activation, V alpha, V beta) {
   const V zero = hn::Zero(f32_tag), one = constant(1), half = constant(0.5f);
   switch (activation) {
     case Activation::relu: return hn::IfThenElseZero(hn::Gt(x, zero), one);

@@ -282,8 +282,9 @@ void require_same_constants(const Graph& one, const Graph& two) {
 }  // namespace
 
 std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& options) {
-  const Graph one = prepared(model(1)),
-              two = options.batch_symbol.empty() ? prepared(model(1)) : prepared(model(2));
+  const Graph one = transform::expand_to_onnx(model(1));
+  const Graph two = options.batch_symbol.empty() ? one : transform::expand_to_onnx(model(2));
+  require_same_constants(one, two);
   Message opset, file;
   opset.text(opset_field::domain, "").integer(opset_field::version, options.opset);
   file.integer(model_field::ir_version, ir_version(options.opset))

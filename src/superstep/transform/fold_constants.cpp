@@ -27,7 +27,7 @@ class Folder {
     if (!changed_) return false;
     rewrite_.carry_outputs();
     rewrite_.carry_updates();
-    graph = std::move(rewrite_.graph());
+    graph = prune(rewrite_.graph());
     return true;
   }
 

@@ -27,7 +27,9 @@ Var Rewrite::now(ValueId old) {
   if (value.kind != ValueKind::constant)
     throw Error(ErrorCode::internal, fmt::format("%{} was dropped but is still read", value.name),
                 visiting_ ? describe(*visiting_) : "");
-  return var = builder_.constant(value.data, value.name);
+  var = builder_.constant(value.data, value.name);
+  carried_constants_.insert(var.id());
+  return var;
 }
 
 std::vector<Var> Rewrite::now(std::span<const ValueId> old) {
@@ -61,7 +63,8 @@ void Rewrite::replace(const Node& node, std::span<const Var> outputs) {
 
 void Rewrite::replace(ValueId old, Var now) {
   now_[old.index()] = now;
-  if (now.valid() && now.id().index() >= fresh_from_) graph_.rename(now.id(), old_.value(old).name);
+  const bool made_for_it = now.valid() && now.id().index() >= fresh_from_;
+  if (made_for_it && !carried_constants_.contains(now.id())) graph_.rename(now.id(), old_.value(old).name);
 }
 
 void Rewrite::visit_nodes(FunctionRef<void(const Node&)> each) {

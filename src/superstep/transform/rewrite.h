@@ -2,8 +2,9 @@
 // each. Inputs, states, names, phases, outputs and updates are carried over.
 #pragma once
 
-#include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "superstep/base/function_ref.h"
@@ -57,7 +58,8 @@ class Rewrite {
   const Graph& old_;
   Graph graph_;
   Builder builder_;
-  std::vector<Var> now_;            // by old value
+  std::vector<Var> now_;  // by old value
+  std::set<ValueId> carried_constants_;
   std::size_t fresh_from_ = 0;      // values from here on were made for the node being visited
   const Node* visiting_ = nullptr;  // for messages
 };

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "superstep/base/file.h"
 #include "superstep/data/bragg_dataset.h"
 #include "superstep/data/bragg_frames.h"
 #include "superstep/data/bragg_patches.h"
@@ -244,18 +245,14 @@ TEST(BraggFrames, FilesHaveTheNamesOfTheirUsersAndAreTheSameOnAnyThreads) {
   const BraggFrameGenerator generator(small_frames());
   generator.write({folder / "one.h5", seed, 20, &one});
   generator.write({folder / "four.h5", seed, 20, &four});
-  const Hdf5File a(folder / "one.h5"), b(folder / "four.h5");
+  EXPECT_EQ(read_text_file(folder / "one.h5"), read_text_file(folder / "four.h5"));
+  const Hdf5File a(folder / "one.h5");
   EXPECT_EQ(a.info("frames").shape, (Shape{20, 96, 128}));
   EXPECT_EQ(a.info("frames").type, ElementType::u16);
   EXPECT_EQ(a.info("peak_fidx").type, ElementType::u32);
   EXPECT_EQ(a.info("npeaks").type, ElementType::u16);
   for (const char* name : {"peak_row", "peak_col", "deviations"})
     EXPECT_EQ(a.info(name).type, ElementType::f32);
-  for (const DataSetInfo& info : a.data_sets()) {
-    const Tensor x = a.read(info.name, ElementType::f64), y = b.read(info.name, ElementType::f64);
-    ASSERT_EQ(x.shape(), y.shape());
-    EXPECT_EQ(std::memcmp(x.bytes(), y.bytes(), x.byte_count()), 0) << info.name;
-  }
   EXPECT_NEAR(static_cast<double>(a.info("peak_row").shape[0]), 240, 4 * std::sqrt(240.0));
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numbers>
 
+#include "superstep/base/file.h"
 #include "superstep/base/statistics.h"
 #include "superstep/data/bragg_generator.h"
 #include "superstep/data/hdf5.h"
@@ -187,12 +188,9 @@ TEST(BraggPatches, FilesAreTheSameWhateverTheThreads) {
   ThreadPool one(1), four(4);
   generator.write({folder / "one.h5", seed, 1000, &one});
   generator.write({folder / "four.h5", seed, 1000, &four});
-  const Hdf5File a(folder / "one.h5"), b(folder / "four.h5");
-  ASSERT_EQ(a.data_sets().size(), generator.fields().size());
-  for (const Field& field : generator.fields()) {
-    const Tensor x = a.read(field.name, field.type), y = b.read(field.name, field.type);
-    EXPECT_EQ(std::memcmp(x.bytes(), y.bytes(), x.byte_count()), 0) << field.name;
-  }
+  EXPECT_EQ(read_text_file(folder / "one.h5"), read_text_file(folder / "four.h5"));
+  const Hdf5File a(folder / "one.h5");
+  EXPECT_EQ(a.data_sets().size(), generator.fields().size());
   EXPECT_EQ(std::get<std::int64_t>(a.attributes().at("synthetic")), 1);
   EXPECT_NE(std::get<std::string>(a.attributes().at("parameters")).find("\"offset\":1.5"), std::string::npos);
 }

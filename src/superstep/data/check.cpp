@@ -20,8 +20,8 @@ std::string index_text(const Tensor& tensor, std::int64_t flat, std::int64_t fir
 
 // As few digits as tell the value from its neighbours of the same type.
 std::string value_text(const Tensor& tensor, double value) {
-  return tensor.type() == ElementType::f64 ? fmt::format("{}", value)
-                                           : fmt::format("{}", static_cast<float>(value));
+  const bool narrow = is_floating(tensor.type()) && tensor.type() != ElementType::f64;
+  return !narrow ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
 }
 
 // Whether x - x is 0 for all: false for NaN and infinities. Compiles to vector code.

@@ -9,6 +9,8 @@
 
 #include <hwy/contrib/math/math-inl.h>
 
+#include <limits>
+
 #include "superstep/target/cpu/kernels/epilogue.h"
 #include "superstep/target/cpu/kernels/vector-inl.h"
 
@@ -87,6 +89,16 @@ HWY_INLINE V erf(V x) {
                      constant(-1.959372137e-04f));
   const V large = hn::Sub(constant(1), exp_negative(hn::Neg(p)));
   return hn::IfThenElse(hn::Lt(a, constant(0.95f)), hn::Mul(x, q), hn::CopySign(large, x));
+}
+
+// At most 2 ulp; 0 gives minus infinity, negative values NaN.
+HWY_INLINE V log(V x) {
+  const V zero = hn::Zero(f32_tag), infinity = constant(std::numeric_limits<float>::infinity());
+  const V inside = hn::Log(f32_tag, x);
+  const V edge =
+      hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), constant(std::numeric_limits<float>::quiet_NaN()));
+  const V low = hn::IfThenElse(hn::Le(x, zero), edge, inside);
+  return hn::IfThenElse(hn::Lt(x, infinity), low, hn::Add(x, x));  // infinity and NaN stay
 }
 
 HWY_INLINE V softplus(V x) {  // log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|))

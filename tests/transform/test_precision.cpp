@@ -51,12 +51,13 @@ TEST(Autocast, KeepsSumsOfWideValuesWide) {
 %e : f32[2,2] = Exp(%p)
 %a : f32[2,2] = Add(%p, %e)
 %b : f32[2,2] = Add(%p, %p)
+%c : f32[2,2] = Neg(%b)
 output "a" = %a
-output "b" = %b)"),
+output "c" = %c)"),
                                         ElementType::f16));
   EXPECT_EQ(graph.type(graph.find_value("a")).element, ElementType::f32);
   EXPECT_EQ(typed_operators(graph), (std::vector<std::string>{"Cast:f16", "MatMul:f16", "Cast:f32", "Exp:f32",
-                                                              "Add:f32", "Add:f16", "Cast:f32"}));
+                                                              "Add:f32", "Add:f16", "Cast:f32", "Neg:f32"}));
 }
 
 TEST(Autocast, CastsEveryParameterOnce) {

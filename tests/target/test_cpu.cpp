@@ -54,8 +54,8 @@ std::vector<Case> models() {
           {"pooled", [](std::int64_t batch) { return test::pooled_network(batch); }}};
 }
 
-GraphAtBatch training(const GraphAtBatch& model, transform::OptimizerKind kind = transform::OptimizerKind::adam,
-                      double momentum = 0) {
+GraphAtBatch training(const GraphAtBatch& model,
+                      transform::OptimizerKind kind = transform::OptimizerKind::adam, double momentum = 0) {
   return [=](std::int64_t batch) {
     transform::OptimizerSpec optimizer{.kind = kind};
     optimizer.momentum = momentum;
@@ -66,13 +66,15 @@ GraphAtBatch training(const GraphAtBatch& model, transform::OptimizerKind kind =
 TEST(CpuTarget, InfersAsTheReferenceDoes) {
   for (const Case& test : models())
     for (std::int64_t micro_batch : {1, 2, 4, 8}) {
-      const auto cpu = target::find_target("cpu").compile(test.model, {.batch = 8, .micro_batch = micro_batch, .threads = 2});
+      const auto cpu = target::find_target("cpu").compile(
+          test.model, {.batch = 8, .micro_batch = micro_batch, .threads = 2});
       const auto reference = target::find_target("reference").compile(test.model, {.batch = 8});
       const auto inputs = make_inputs(*cpu, 3);
       auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
       cpu->run(inputs, actual);
       reference->run(inputs, expected);
-      expect_close(actual[0], expected[0], 2e-5, std::string(test.name) + ", micro-batch " + std::to_string(micro_batch));
+      expect_close(actual[0], expected[0], 2e-5,
+                   std::string(test.name) + ", micro-batch " + std::to_string(micro_batch));
     }
 }
 
@@ -80,7 +82,8 @@ TEST(CpuTarget, TrainsAsTheReferenceDoes) {
   for (const Case& test : models())
     for (std::int64_t micro_batch : {2, 8}) {
       const GraphAtBatch step = training(test.model, transform::OptimizerKind::sgd, 0.9);
-      const auto cpu = target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = micro_batch, .threads = 2});
+      const auto cpu =
+          target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = micro_batch, .threads = 2});
       const auto reference = target::find_target("reference").compile(step, {.batch = 8});
       const auto inputs = make_inputs(*cpu, 9);
       auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
@@ -107,7 +110,8 @@ TEST(CpuTarget, GivesTheSameBitsWhateverTheThreads) {
   const GraphAtBatch step = training(models()[0].model);
   std::vector<std::vector<Tensor>> states;
   for (int threads : {1, 2, 3}) {
-    const auto cpu = target::find_target("cpu").compile(step, {.batch = 32, .micro_batch = 2, .threads = threads});
+    const auto cpu =
+        target::find_target("cpu").compile(step, {.batch = 32, .micro_batch = 2, .threads = threads});
     const auto inputs = make_inputs(*cpu, 1);
     auto outputs = make_outputs(*cpu);
     for (int i = 0; i < 3; ++i) cpu->run(inputs, outputs);

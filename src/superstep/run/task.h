@@ -37,6 +37,10 @@ class Task {
   virtual void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
                     std::span<Tensor> tensors) const = 0;
 
+  // The model's inputs alone, not augmented, on all threads of the pool.
+  virtual void fill_inputs(std::span<const std::int64_t> indices, std::span<Tensor> inputs,
+                           ThreadPool& pool) const = 0;
+
   // The quality of predictions: `outputs` are the model's outputs for the samples `indices`, [n, ...] each.
   // Names as in the house's JSON ("error_px_mean"); the first is the one that targets are set on.
   virtual std::vector<Metric> quality(std::span<const std::int64_t> indices,

@@ -1,11 +1,14 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
+#include "superstep/data/conductivity_generator.h"
 #include "superstep/data/generator.h"
 
 namespace superstep::data {
 
 std::span<const GeneratorEntry> generators() {
-  static const std::vector<GeneratorEntry> table{};
+  static const std::vector<GeneratorEntry> table{
+      conductivity_generator(),
+  };
   return table;
 }
 

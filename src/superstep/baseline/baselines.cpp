@@ -3,6 +3,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/ald.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/conductivity.h"
 
@@ -11,6 +12,7 @@ namespace superstep::baseline {
 std::span<const Entry> baselines() {
   static const std::vector<Entry> table{
       conductivity_solver(),
+      ald_optimizer(),
   };
   return table;
 }

@@ -1,5 +1,6 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
+#include "superstep/data/ald_generator.h"
 #include "superstep/data/conductivity_generator.h"
 #include "superstep/data/generator.h"
 
@@ -8,6 +9,7 @@ namespace superstep::data {
 std::span<const GeneratorEntry> generators() {
   static const std::vector<GeneratorEntry> table{
       conductivity_generator(),
+      ald_generator(),
   };
   return table;
 }

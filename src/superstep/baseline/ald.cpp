@@ -48,9 +48,12 @@ struct Simulator {
   }
   double deviation(const double* unknown) const {
     const std::vector<double> now = curve(unknown);
-    double worst = 0;
-    for (std::size_t k = 0; k < target.size(); ++k)
-      worst = std::max(worst, std::abs(now[k] - target[k]) / std::max(std::abs(target[k]), 1e-12));
+    double worst = 0, largest = 0;
+    for (double value : target) largest = std::max(largest, std::abs(value));
+    for (std::size_t k = 0; k < target.size(); ++k) {
+      const double scale = kind == AldTarget::growth ? std::abs(target[k]) : largest;
+      worst = std::max(worst, std::abs(now[k] - target[k]) / std::max(scale, 1e-12));
+    }
     return worst;
   }
 };

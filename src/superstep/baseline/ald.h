@@ -10,7 +10,7 @@ namespace superstep::baseline {
 
 struct AldFit {
   double purge_a_s = 0, purge_b_s = 0, mass_a = 0, mass_b = 0;
-  double deviation = 0;  // largest |fitted - target| / |target| over the curve
+  double deviation = 0;  // largest |fitted - target|, relative to the target; of a trace, to its largest value
   int simulations = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "superstep/base/text.h"
 #include "superstep/data/ald_generator.h"
 #include "superstep/data/conductivity_generator.h"
+#include "superstep/data/digits_generator.h"
 #include "superstep/data/generator.h"
 
 namespace superstep::data {
@@ -10,6 +11,7 @@ std::span<const GeneratorEntry> generators() {
   static const std::vector<GeneratorEntry> table{
       conductivity_generator(),
       ald_generator(),
+      digits_generator(),
   };
   return table;
 }

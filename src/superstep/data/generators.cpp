@@ -1,7 +1,9 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
 #include "superstep/data/ald_generator.h"
+#include "superstep/data/cifar_generator.h"
 #include "superstep/data/conductivity_generator.h"
+#include "superstep/data/cookiebox_generator.h"
 #include "superstep/data/digits_generator.h"
 #include "superstep/data/generator.h"
 
@@ -9,9 +11,8 @@ namespace superstep::data {
 
 std::span<const GeneratorEntry> generators() {
   static const std::vector<GeneratorEntry> table{
-      conductivity_generator(),
-      ald_generator(),
-      digits_generator(),
+      conductivity_generator(), ald_generator(),      digits_generator(),
+      cifar10_generator(),      resnet50_generator(), cookiebox_generator(),
   };
   return table;
 }

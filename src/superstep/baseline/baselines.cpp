@@ -6,6 +6,7 @@
 #include "superstep/baseline/ald.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/conductivity.h"
+#include "superstep/baseline/cookiebox.h"
 
 namespace superstep::baseline {
 
@@ -13,6 +14,7 @@ std::span<const Entry> baselines() {
   static const std::vector<Entry> table{
       conductivity_solver(),
       ald_optimizer(),
+      cookiebox_smoother(),
   };
   return table;
 }

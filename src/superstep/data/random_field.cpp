@@ -40,21 +40,32 @@ std::vector<float> gaussian_kernel(double sigma_px) {
   return kernel;
 }
 
-void blur(std::span<float> image, int width, int height, std::span<const float> kernel, Border border) {
+void blur_rows(std::span<float> image, int width, int height, std::span<const float> kernel, Border border) {
+  std::vector<float> padded;
+  for (int y = 0; y < height; ++y)
+    blur_row(image.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(width), width, kernel,
+             border, padded);
+}
+
+void blur_columns(std::span<float> image, int width, int height, std::span<const float> kernel,
+                  Border border) {
   const int taps = static_cast<int>(kernel.size()), reach = taps / 2;
   const auto w = static_cast<std::size_t>(width);
-  std::vector<float> padded, columns(image.size(), 0.0f);
-  for (int y = 0; y < height; ++y)
-    blur_row(image.data() + static_cast<std::size_t>(y) * w, width, kernel, border, padded);
+  std::vector<float> blurred(image.size(), 0.0f);
   for (int y = 0; y < height; ++y) {
-    float* to = columns.data() + static_cast<std::size_t>(y) * w;
+    float* to = blurred.data() + static_cast<std::size_t>(y) * w;
     for (int t = 0; t < taps; ++t) {
       const float weight = kernel[static_cast<std::size_t>(t)];
       const float* from = image.data() + static_cast<std::size_t>(wrap(y + t - reach, height, border)) * w;
       for (std::size_t x = 0; x < w; ++x) to[x] += weight * from[x];
     }
   }
-  std::copy(columns.begin(), columns.end(), image.begin());
+  std::copy(blurred.begin(), blurred.end(), image.begin());
+}
+
+void blur(std::span<float> image, int width, int height, std::span<const float> kernel, Border border) {
+  blur_rows(image, width, height, kernel, border);
+  blur_columns(image, width, height, kernel, border);
 }
 
 std::vector<float> gaussian_field(RandomStream& random, int width, int height, double sigma_px) {

@@ -14,7 +14,10 @@ enum class Border { periodic, clamp };
 // A sigma of 0 gives the single tap 1.
 std::vector<float> gaussian_kernel(double sigma_px);
 
-// Convolves a row-major height x width image with `kernel` along both axes, in place.
+// Convolve a row-major height x width image with `kernel`, in place: along x, along y, along both.
+void blur_rows(std::span<float> image, int width, int height, std::span<const float> kernel, Border border);
+void blur_columns(std::span<float> image, int width, int height, std::span<const float> kernel,
+                  Border border);
 void blur(std::span<float> image, int width, int height, std::span<const float> kernel, Border border);
 
 // White noise blurred with a Gaussian of `sigma_px`, periodic, mean 0 and variance 1 (over the ensemble).

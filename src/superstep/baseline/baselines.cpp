@@ -3,14 +3,20 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/ald.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/bragg.h"
+#include "superstep/baseline/conductivity.h"
+#include "superstep/baseline/cookiebox.h"
 
 namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
   static const std::vector<Entry> table{
       bragg_baseline_entry(),
+      conductivity_solver(),
+      ald_optimizer(),
+      cookiebox_smoother(),
   };
   return table;
 }

@@ -1,6 +1,11 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
 #include "superstep/data/bragg_generator.h"
+#include "superstep/data/ald_generator.h"
+#include "superstep/data/cifar_generator.h"
+#include "superstep/data/conductivity_generator.h"
+#include "superstep/data/cookiebox_generator.h"
+#include "superstep/data/digits_generator.h"
 #include "superstep/data/generator.h"
 
 namespace superstep::data {
@@ -8,6 +13,8 @@ namespace superstep::data {
 std::span<const GeneratorEntry> generators() {
   static const std::vector<GeneratorEntry> table{
       bragg_generator_entry(),
+      conductivity_generator(), ald_generator(),      digits_generator(),
+      cifar10_generator(),      resnet50_generator(), cookiebox_generator(),
   };
   return table;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "superstep/base/random.h"
 #include "superstep/data/index_permutation.h"
@@ -10,6 +9,7 @@
 #include "superstep/data/polymer_grammar.h"
 #include "superstep/data/polymer_groups.h"
 #include "superstep/data/row_writer.h"
+#include "superstep/data/sample_memory.h"
 #include "superstep/data/smiles.h"
 
 namespace superstep::data {
@@ -21,7 +21,7 @@ constexpr double side_methylene_correction = -1.4, ordered_side_methylene_correc
                  meta_correction = -4.0;
 constexpr int disordered_side_methylenes = 9;
 
-constexpr int atom_capacity = 48, edge_capacity = 128, smiles_capacity = 128;
+constexpr int atom_capacity = 64, edge_capacity = 144, smiles_capacity = 128;
 constexpr std::uint32_t purpose_shuffle = 1, purpose_measurement = 2;
 
 struct Settings {
@@ -75,20 +75,19 @@ class PolymerGenerator : public Generator {
 
   void sample(std::uint64_t seed, std::uint64_t index, std::span<std::byte* const> out) const override {
     const Measurement made = measure(seed, index);
-    fill_graph(
-        made.molecule,
-        {as<float>(out[0], atom_capacity * atom_feature_count), as<std::int32_t>(out[1], 2 * edge_capacity),
-         as<float>(out[2], edge_capacity * bond_feature_count), atom_capacity, edge_capacity});
-    std::size_t field = 3;
-    const auto put = [&](auto value) { std::memcpy(out[field++], &value, sizeof value); };
-    put(std::int32_t{made.molecule.atom_count()});
-    put(std::int32_t{2 * made.molecule.bond_count()});
+    fill_graph(made.molecule,
+               {elements<float>(out[0], atom_capacity * atom_feature_count),
+                elements<std::int32_t>(out[1], 2 * edge_capacity),
+                elements<float>(out[2], edge_capacity * bond_feature_count), atom_capacity, edge_capacity});
+    put<std::int32_t>(out[3], made.molecule.atom_count());
+    put<std::int32_t>(out[4], 2 * made.molecule.bond_count());
+    std::size_t field = 5;
     for (const double value : {made.measured, made.exact, made.infinite, made.molar_mass, made.noise_sd})
-      put(static_cast<float>(value));
-    put(static_cast<std::uint8_t>(made.outlier));
-    put(std::int32_t{made.family});
-    put(static_cast<std::int32_t>(made.unit));
-    std::memcpy(out[field], made.smiles.data(), std::min<std::size_t>(made.smiles.size(), smiles_capacity));
+      put(out[field++], static_cast<float>(value));
+    put<std::uint8_t>(out[field++], made.outlier);
+    put<std::int32_t>(out[field++], made.family);
+    put(out[field++], static_cast<std::int32_t>(made.unit));
+    put_all<std::uint8_t>(out[field], made.smiles);
   }
 
   nlohmann::json parameters() const override {
@@ -108,11 +107,6 @@ class PolymerGenerator : public Generator {
   }
 
  private:
-  template <class T>
-  static std::span<T> as(std::byte* memory, std::size_t count) {
-    return {reinterpret_cast<T*>(memory), count};
-  }
-
   static std::vector<std::string> row(const Measurement& made) {
     const auto text = [](double value) { return number_text(static_cast<float>(value)); };
     return {made.smiles,
@@ -147,6 +141,23 @@ class PolymerGenerator : public Generator {
   Settings settings_;
 };
 
+std::vector<OptionSpec> polymer_options() {
+  return {
+      {"fox-flory", "1e5", "K of Tg = Tg(infinite) - K/Mn, K g/mol (polystyrene 1e5)"},
+      {"noise-low", "15", "smallest standard deviation of a measurement, K"},
+      {"noise-high", "25", "largest standard deviation of a measurement, K"},
+      {"outliers", "0.03", "fraction of measurements with a gross error"},
+      {"outlier-sd", "100", "standard deviation of a gross error, K"},
+  };
+}
+
+std::unique_ptr<Generator> make(const Options& options) {
+  const double low = options.number("noise-low", 0, 1000);
+  return std::make_unique<PolymerGenerator>(
+      Settings{options.number("fox-flory", 0, 1e6), low, options.number("noise-high", low, 1000),
+               options.number("outliers", 0, 1), options.number("outlier-sd", 0, 1000)});
+}
+
 }  // namespace
 
 double infinite_glass_transition(const Molecule& repeat_unit) {
@@ -164,22 +175,9 @@ double infinite_glass_transition(const Molecule& repeat_unit) {
   return additive_glass_transition(groups, weight) + correction * grams_per_kilogram / weight;
 }
 
-std::span<const OptionSpec> polymer_options() {
-  static const std::vector<OptionSpec> options = {
-      {"fox-flory", "1e5", "K of Tg = Tg(infinite) - K/Mn, K g/mol (polystyrene 1e5)"},
-      {"noise-low", "15", "smallest standard deviation of a measurement, K"},
-      {"noise-high", "25", "largest standard deviation of a measurement, K"},
-      {"outliers", "0.03", "fraction of measurements with a gross error"},
-      {"outlier-sd", "75", "standard deviation of a gross error, K"},
-  };
-  return options;
-}
-
-std::unique_ptr<Generator> make_polymer_generator(const Options& options) {
-  const double low = options.number("noise-low", 0, 1000);
-  return std::make_unique<PolymerGenerator>(
-      Settings{options.number("fox-flory", 0, 1e6), low, options.number("noise-high", low, 1000),
-               options.number("outliers", 0, 1), options.number("outlier-sd", 0, 1000)});
+GeneratorEntry polymer_gcn_generator() {
+  return {"polymer-gcn", "polymer repeat units and their glass transition temperature", polymer_options(),
+          make};
 }
 
 }  // namespace superstep::data

@@ -5,9 +5,6 @@
 // measure the same units again.
 #pragma once
 
-#include <memory>
-#include <span>
-
 #include "superstep/data/generator.h"
 #include "superstep/data/molecule.h"
 
@@ -18,7 +15,6 @@ namespace superstep::data {
 // smaller contribution than in para.
 double infinite_glass_transition(const Molecule& repeat_unit);
 
-std::span<const OptionSpec> polymer_options();
-std::unique_ptr<Generator> make_polymer_generator(const Options& options);
+GeneratorEntry polymer_gcn_generator();
 
 }  // namespace superstep::data

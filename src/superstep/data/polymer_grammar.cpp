@@ -63,7 +63,7 @@ std::string acrylate_family(std::uint64_t place) {
 }
 
 // Alternating copolymer: the first unit's open end takes the second.
-constexpr std::uint64_t vinyl_lengths = 6, acrylate_lengths = 8;
+constexpr std::uint64_t vinyl_lengths = 3, acrylate_lengths = 4;
 std::string alternating_family(std::uint64_t place) {
   Slots slots(place);
   std::string first = vinyl(slots, vinyl_lengths);
@@ -109,14 +109,15 @@ std::string acid(std::uint64_t choice) {
   return "c1cc(O" + methylenes(1 + choice - acid_blocks.size()) + ")cc(c1)";
 }
 
-std::string condensation(std::uint64_t place, const char* joint) {
+std::string condensation(std::uint64_t place, const char* left, const char* right) {
   Slots slots(place);
   const std::string first = diol(slots.take(diols)), second = acid(slots.take(acids));
-  return std::string("*") + joint + first + joint + "C(=O)" + second + "C(=O)*";
+  return std::string("*") + left + first + right + "C(=O)" + second + "C(=O)*";
 }
 
-std::string polyester_family(std::uint64_t place) { return condensation(place, "O"); }
-std::string polyamide_family(std::uint64_t place) { return condensation(place, "N"); }
+std::string polyester_family(std::uint64_t place) { return condensation(place, "O", "O"); }
+std::string polyamide_family(std::uint64_t place) { return condensation(place, "N", "N"); }
+std::string ester_amide_family(std::uint64_t place) { return condensation(place, "O", "N"); }
 
 // Unordered pairs (i <= j) numbered row by row of the triangle.
 constexpr std::uint64_t pairs_of(std::uint64_t count) { return count * (count + 1) / 2; }
@@ -144,6 +145,17 @@ std::string polyimide_family(std::uint64_t place) {
   const std::string imide = slots.pick(imides);
   return "*" + imide + diol(slots.take(diols)) + "*";
 }
+
+// Two trimellitic imides: joined to a diol or diamine by their acid groups, to a diamine by the imides.
+std::string trimellitimide(std::uint64_t place, const char* joint) {
+  Slots slots(place);
+  const std::string inner = diol(slots.take(diols)), outer = diol(slots.take(diols));
+  return std::string("*N1C(=O)c2ccc(cc2C1=O)C(=O)") + joint + inner + joint + "C(=O)c3ccc4c(c3)C(=O)N(C4=O)" +
+         outer + "*";
+}
+
+std::string ester_imide_family(std::uint64_t place) { return trimellitimide(place, "O"); }
+std::string amide_imide_family(std::uint64_t place) { return trimellitimide(place, "N"); }
 
 // Methyl or phenyl with an alkyl of 1 to 11 carbons, and two phenyls.
 constexpr std::uint64_t silicon_sides = 2 * chain_lengths + 1;
@@ -173,9 +185,12 @@ constexpr PolymerFamily families[] = {
      alternating_family},
     {"polyester", diols* acids, polyester_family},
     {"polyamide", diols* acids, polyamide_family},
+    {"poly(ester amide)", diols* acids, ester_amide_family},
     {"polyether", pairs_of(ether_diols), polyether_family},
     {"polycarbonate", pairs_of(diols), polycarbonate_family},
     {"polyimide", imides.size() * diols, polyimide_family},
+    {"poly(ester imide)", diols* diols, ester_imide_family},
+    {"poly(amide imide)", diols* diols, amide_imide_family},
     {"siloxane", silicon_sides, siloxane_family},
     {"carbosiloxane", silicon_sides* carbosiloxane_lengths, carbosiloxane_family},
 };

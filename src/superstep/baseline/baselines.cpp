@@ -4,11 +4,14 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/van_krevelen.h"
 
 namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
-  static const std::vector<Entry> table{};
+  static const std::vector<Entry> table{
+      polymer_gcn_baseline(),
+  };
   return table;
 }
 

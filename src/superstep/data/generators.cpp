@@ -1,6 +1,7 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
 #include "superstep/data/generator.h"
+#include "superstep/data/metal_generator.h"
 #include "superstep/data/polymer_generator.h"
 
 namespace superstep::data {
@@ -8,6 +9,7 @@ namespace superstep::data {
 std::span<const GeneratorEntry> generators() {
   static const std::vector<GeneratorEntry> table{
       polymer_gcn_generator(),
+      deepmd_generator(),
   };
   return table;
 }

@@ -17,8 +17,12 @@ inline std::string python_command() {
   return chosen != nullptr ? chosen : "python3";
 }
 
+// `modules` separated by commas.
 inline bool python_has(const std::string& modules) {
-  return std::system((python_command() + " -c 'import " + modules + "' >/dev/null 2>&1").c_str()) == 0;
+  const std::string look =
+      "import sys, importlib.util as u; sys.exit(any(u.find_spec(m) is None for m in \"" + modules +
+      "\".replace(\" \", \"\").split(\",\")))";
+  return std::system((python_command() + " -c '" + look + "' >/dev/null 2>&1").c_str()) == 0;
 }
 
 // What the script prints; nothing when it failed (its error is on standard error then).

@@ -4,6 +4,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/coulomb_ridge.h"
 #include "superstep/baseline/metal_fit.h"
 #include "superstep/baseline/van_krevelen.h"
 
@@ -12,6 +13,7 @@ namespace superstep::baseline {
 std::span<const Entry> baselines() {
   static const std::vector<Entry> table{
       polymer_gcn_baseline(),
+      schnet_baseline(),
       deepmd_baseline(),
   };
   return table;

@@ -3,12 +3,14 @@
 #include "superstep/data/generator.h"
 #include "superstep/data/metal_generator.h"
 #include "superstep/data/polymer_generator.h"
+#include "superstep/data/uno_generator.h"
 #include "superstep/data/water_generator.h"
 
 namespace superstep::data {
 
 std::span<const GeneratorEntry> generators() {
   static const std::vector<GeneratorEntry> table{
+      uno_generator(),
       polymer_gcn_generator(),
       schnet_generator(),
       deepmd_generator(),

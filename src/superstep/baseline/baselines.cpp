@@ -6,12 +6,14 @@
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/coulomb_ridge.h"
 #include "superstep/baseline/metal_fit.h"
+#include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
 
 namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
   static const std::vector<Entry> table{
+      uno_baseline(),
       polymer_gcn_baseline(),
       schnet_baseline(),
       deepmd_baseline(),

@@ -5,6 +5,7 @@
 #include "superstep/data/polymer_generator.h"
 #include "superstep/data/uno_generator.h"
 #include "superstep/data/water_generator.h"
+#include "superstep/data/yield_generator.h"
 
 namespace superstep::data {
 
@@ -12,6 +13,7 @@ std::span<const GeneratorEntry> generators() {
   static const std::vector<GeneratorEntry> table{
       uno_generator(),
       polymer_gcn_generator(),
+      yieldgnn_generator(),
       schnet_generator(),
       deepmd_generator(),
   };

@@ -8,6 +8,10 @@
 #include "superstep/baseline/bragg.h"
 #include "superstep/baseline/conductivity.h"
 #include "superstep/baseline/cookiebox.h"
+#include "superstep/baseline/coulomb_ridge.h"
+#include "superstep/baseline/metal_fit.h"
+#include "superstep/baseline/uno_ridge.h"
+#include "superstep/baseline/van_krevelen.h"
 
 namespace superstep::baseline {
 
@@ -17,6 +21,10 @@ std::span<const Entry> baselines() {
       conductivity_solver(),
       ald_optimizer(),
       cookiebox_smoother(),
+      uno_baseline(),
+      polymer_gcn_baseline(),
+      schnet_baseline(),
+      deepmd_baseline(),
   };
   return table;
 }

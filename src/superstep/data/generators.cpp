@@ -7,6 +7,11 @@
 #include "superstep/data/cookiebox_generator.h"
 #include "superstep/data/digits_generator.h"
 #include "superstep/data/generator.h"
+#include "superstep/data/metal_generator.h"
+#include "superstep/data/polymer_generator.h"
+#include "superstep/data/uno_generator.h"
+#include "superstep/data/water_generator.h"
+#include "superstep/data/yield_generator.h"
 
 namespace superstep::data {
 
@@ -15,6 +20,11 @@ std::span<const GeneratorEntry> generators() {
       bragg_generator_entry(),
       conductivity_generator(), ald_generator(),      digits_generator(),
       cifar10_generator(),      resnet50_generator(), cookiebox_generator(),
+      uno_generator(),
+      polymer_gcn_generator(),
+      yieldgnn_generator(),
+      schnet_generator(),
+      deepmd_generator(),
   };
   return table;
 }

@@ -68,6 +68,10 @@ class Generator {
 std::vector<Tensor> generate_in_memory(const Generator& generator, std::uint64_t seed, std::uint64_t first,
                                        std::uint64_t count, ThreadPool& pool);
 
+class Hdf5Writer;
+// The attributes synthetic=1, generator, version, seed and parameters, for those that override write().
+void write_provenance(Hdf5Writer& file, const Generator& generator, std::uint64_t seed);
+
 // A line of the table of generators.
 struct GeneratorEntry {
   std::string name;     // the workload's id, as typed: `superstep generate NAME`

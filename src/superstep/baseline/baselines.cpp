@@ -1,0 +1,25 @@
+// The table of conventional methods, in the order `superstep list` shows them: one line each.
+#include <vector>
+
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+#include "superstep/baseline/baseline.h"
+
+namespace superstep::baseline {
+
+std::span<const Entry> baselines() {
+  static const std::vector<Entry> table{};
+  return table;
+}
+
+const Entry& find_baseline(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Entry& entry : baselines()) {
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
+  }
+  throw Error(ErrorCode::invalid_argument, "no conventional method for a workload of this name",
+              std::string(name), unknown_name_hint(name, names));
+}
+
+}  // namespace superstep::baseline

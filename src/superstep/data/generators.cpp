@@ -1,11 +1,15 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
 #include "superstep/data/generator.h"
+#include "superstep/data/ptycho.h"
 
 namespace superstep::data {
 
 std::span<const GeneratorEntry> generators() {
-  static const std::vector<GeneratorEntry> table{};
+  static const std::vector<GeneratorEntry> table{
+      ptychonn_64_generator(),
+      ptychonn_128_generator(),
+  };
   return table;
 }
 

@@ -52,8 +52,12 @@ Leaf draw_leaf(RandomStream& random, int height, int width) {
   const double inverse_square =
       (1 - u) / (smallest * smallest) + u / (largest * largest);  // inverse of the distribution function
   const int corners = random.below(2) ? 0 : 3 + static_cast<int>(random.below(4));
-  return {random.uniform(0, height), random.uniform(0, width), 1 / std::sqrt(inverse_square),
-          random.uniform(),          corners,                  random.uniform(0, 2 * pi)};
+  return {random.uniform(0, height),
+          random.uniform(0, width),
+          1 / std::sqrt(inverse_square),
+          random.uniform(),
+          corners,
+          random.uniform(0, 2 * pi)};
 }
 
 void lay(Map& map, const Leaf& leaf) {
@@ -145,9 +149,8 @@ Map gaussian_field(RandomStream& random, int height, int width, double correlati
   double squares = 0;
   for (const auto& value : field) squares += double{value.real()} * value.real();
   const double unit = squares > 0 ? std::sqrt(static_cast<double>(field.size()) / squares) : 0;
-  return filled(height, width, [&](int y, int x) {
-    return unit * field[static_cast<std::size_t>(y) * width + x].real();
-  });
+  return filled(height, width,
+                [&](int y, int x) { return unit * field[static_cast<std::size_t>(y) * width + x].real(); });
 }
 
 Map gaussian_blobs(RandomStream& random, int height, int width) {

@@ -50,7 +50,8 @@ void require(bool holds, const char* what) {
 
 double total_intensity(std::span<const std::complex<float>> field) {
   double sum = 0;
-  for (const auto& value : field) sum += double{value.real()} * value.real() + double{value.imag()} * value.imag();
+  for (const auto& value : field)
+    sum += double{value.real()} * value.real() + double{value.imag()} * value.imag();
   return sum;
 }
 
@@ -74,8 +75,8 @@ ComplexField zone_plate_probe(int n, const ZonePlate& settings) {
   // radius and its width goes as 1 / radius: measure a wide spot once, then scale.
   constexpr int trial_grid = 256;
   constexpr double trial_radius = 8;
-  const double trial_width =
-      full_width_at_half_maximum(focus_of_pupil(trial_grid, trial_radius, settings)) * trial_radius / trial_grid;
+  const double trial_width = full_width_at_half_maximum(focus_of_pupil(trial_grid, trial_radius, settings)) *
+                             trial_radius / trial_grid;
   // Four times the window, so that the spot's outer rings leave it instead of folding back.
   const int m = 4 * n;
   ComplexField probe = central_part(focus_of_pupil(m, trial_width * m / settings.fwhm, settings), m, n);

@@ -3,8 +3,12 @@
 
 namespace superstep::cli {
 
+void declare_show(CLI::App& command);
+
 const std::vector<Command>& commands() {
-  static const std::vector<Command> table{};
+  static const std::vector<Command> table{
+      {"show", "make a page of what is in an HDF5, npy, npz or safetensors file", declare_show},
+  };
   return table;
 }
 

@@ -101,14 +101,21 @@ DataSetInfo describe(std::string_view name, const hdf5::Kind& kind, std::vector<
   return info;
 }
 
-OpenDataSet open_data_set(const Handle& file, const std::filesystem::path& path, std::string_view name) {
-  const std::string key(name), where = hdf5::place(path, name);
+// Why a data set could not be opened: it is not there, or it is damaged.
+[[noreturn]] void refuse_open(const Handle& file, const std::filesystem::path& path, std::string_view name) {
+  const std::string reason = hdf5::last_error_text(), where = hdf5::place(path, name);
   const std::vector<std::string> known = data_set_names(file, path);
-  if (!std::ranges::binary_search(known, key))
-    refuse(ErrorCode::not_found, where, "the file has no data set of this name",
-           unknown_name_hint(name, known));
+  if (std::ranges::binary_search(known, std::string(name)))
+    refuse(ErrorCode::bad_file, where, fmt::format("cannot open it: {}", reason));
+  refuse(ErrorCode::not_found, where, "the file has no data set of this name",
+         unknown_name_hint(name, known));
+}
+
+OpenDataSet open_data_set(const Handle& file, const std::filesystem::path& path, std::string_view name) {
+  const std::string where = hdf5::place(path, name);
   OpenDataSet open;
-  open.set = Handle(H5Dopen2(file.get(), key.c_str(), H5P_DEFAULT), H5Dclose);
+  open.set = Handle(H5Dopen2(file.get(), std::string(name).c_str(), H5P_DEFAULT), H5Dclose);
+  if (!open.set.valid()) refuse_open(file, path, name);
   if (open.set.valid()) open.type = Handle(H5Dget_type(open.set.get()), H5Tclose);
   if (open.type.valid()) open.space = Handle(H5Dget_space(open.set.get()), H5Sclose);
   if (!open.space.valid())

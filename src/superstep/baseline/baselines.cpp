@@ -4,11 +4,15 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/epie_run.h"
 
 namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
-  static const std::vector<Entry> table{};
+  static const std::vector<Entry> table{
+      {"ptychonn-64", "ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+      {"ptychonn-128", "ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+  };
   return table;
 }
 

@@ -23,14 +23,15 @@ std::string first_of(const data::Hdf5File& file, std::initializer_list<const cha
 }
 
 Error bad_data(const data::Hdf5File& file, std::string_view name, std::string message) {
-  return Error(ErrorCode::bad_file, std::move(message), fmt::format("{}: data set '{}'", file.path().string(), name));
+  return Error(ErrorCode::bad_file, std::move(message),
+               fmt::format("{}: data set '{}'", file.path().string(), name));
 }
 
 double read_pixel(const data::Hdf5File& file, double given) {
   if (given > 0) return given;
   if (!file.contains("pixel_size"))
-    throw Error(ErrorCode::bad_file, "the file does not say how large a pixel of the object is", file.path().string(),
-                "give it with --set pixel=NANOMETRES");
+    throw Error(ErrorCode::bad_file, "the file does not say how large a pixel of the object is",
+                file.path().string(), "give it with --set pixel=NANOMETRES");
   const double pixel = file.read("pixel_size", ElementType::f64).at(0);
   if (!(pixel > 0) || !std::isfinite(pixel)) throw bad_data(file, "pixel_size", fmt::format("{} m", pixel));
   return pixel;
@@ -56,12 +57,14 @@ std::vector<std::complex<float>> polar_array(const Tensor& modulus, const Tensor
 }  // namespace
 
 PtychoFile::PtychoFile(const std::filesystem::path& path, const Settings& settings)
-    : file_(path), patterns_(first_of(file_, {"diff", "entry_1/data_1/data", "entry/data/data"}, "diffraction patterns")) {
+    : file_(path),
+      patterns_(first_of(file_, {"diff", "entry_1/data_1/data", "entry/data/data"}, "diffraction patterns")) {
   const std::int64_t any[] = {-1, -1, -1};
   const Shape shape = file_.require_shape(patterns_, any).shape;
   if (shape[1] != shape[2] || shape[1] % 2 != 0 || shape[1] < 2 || shape[1] > 4096 || shape[0] < 1)
-    throw bad_data(file_, patterns_,
-                   fmt::format("patterns of shape {}: [points, n, n] with even n is needed", to_string(shape)));
+    throw bad_data(
+        file_, patterns_,
+        fmt::format("patterns of shape {}: [points, n, n] with even n is needed", to_string(shape)));
   points_ = shape[0];
   n_ = static_cast<int>(shape[1]);
   pixel_ = read_pixel(file_, settings.pixel);
@@ -74,8 +77,9 @@ PtychoFile::PtychoFile(const std::filesystem::path& path, const Settings& settin
     const std::int64_t wanted[] = {-1, -1, -1};
     const Shape object = file_.require_shape("object_phase", wanted).shape;
     if (object[1] < height_ || object[2] < width_)
-      throw bad_data(file_, "object_phase", fmt::format("the windows need {} x {} px, the object has {} x {}",
-                                                        height_, width_, object[1], object[2]));
+      throw bad_data(file_, "object_phase",
+                     fmt::format("the windows need {} x {} px, the object has {} x {}", height_, width_,
+                                 object[1], object[2]));
     height_ = static_cast<int>(object[1]);
     width_ = static_cast<int>(object[2]);
   }
@@ -90,7 +94,8 @@ void PtychoFile::read_positions() {
   const auto values = metres.as<double>();
   for (std::int64_t point = 0; point < points_; ++point) {
     const auto at = static_cast<std::size_t>(point) * (cxi ? 3 : 2);
-    const double y = values[at + (cxi ? 1 : 0)] / pixel_ - n_ / 2, x = values[at + (cxi ? 0 : 1)] / pixel_ - n_ / 2;
+    const double y = values[at + (cxi ? 1 : 0)] / pixel_ - n_ / 2,
+                 x = values[at + (cxi ? 0 : 1)] / pixel_ - n_ / 2;
     if (!(std::abs(y) < 1e6 && std::abs(x) < 1e6))
       throw bad_data(file_, name, fmt::format("point {} lies at ({:.6g}, {:.6g}) px", point, y, x));
     positions_.push_back({static_cast<int>(std::lround(y)), static_cast<int>(std::lround(x))});
@@ -119,7 +124,8 @@ void PtychoFile::place_windows(bool movable) {
     data::Position low = *first;
     for (auto at = first; at != last; ++at) low = {std::min(low.y, at->y), std::min(low.x, at->x)};
     if (!movable && (low.y < 0 || low.x < 0))
-      throw bad_data(file_, "position", fmt::format("a window starts at ({}, {}) px of the object", low.y, low.x));
+      throw bad_data(file_, "position",
+                     fmt::format("a window starts at ({}, {}) px of the object", low.y, low.x));
     for (auto at = first; at != last; ++at) {
       if (movable) *at = {at->y - low.y, at->x - low.x};
       height_ = std::max(height_, at->y + n_);
@@ -127,13 +133,14 @@ void PtychoFile::place_windows(bool movable) {
     }
   }
   if (static_cast<double>(height_) * width_ > 1e9)
-    throw bad_data(file_, "position", fmt::format("the scan spans {} x {} px; is the pixel of {} m right?", height_,
-                                                  width_, pixel_));
+    throw bad_data(
+        file_, "position",
+        fmt::format("the scan spans {} x {} px; is the pixel of {} m right?", height_, width_, pixel_));
 }
 
 std::size_t PtychoFile::bytes_of_scan(int scan) const {
-  return static_cast<std::size_t>(scans_[static_cast<std::size_t>(scan)].count) * static_cast<std::size_t>(n_) *
-         static_cast<std::size_t>(n_) * sizeof(float);
+  return static_cast<std::size_t>(scans_[static_cast<std::size_t>(scan)].count) *
+         static_cast<std::size_t>(n_) * static_cast<std::size_t>(n_) * sizeof(float);
 }
 
 void PtychoFile::read_modulus(const Run& run, PtychoScanData& scan) const {
@@ -148,7 +155,8 @@ void PtychoFile::read_modulus(const Run& run, PtychoScanData& scan) const {
     for (std::size_t i = 0; i < counts.size(); ++i) {
       const float value = counts[i / pixels * pixels + targets[i % pixels]];
       if (!std::isfinite(value))
-        throw bad_data(file_, patterns_, fmt::format("pattern {} holds a count of {}", run.first + row, value));
+        throw bad_data(file_, patterns_,
+                       fmt::format("pattern {} holds a count of {}", run.first + row, value));
       modulus[i] = std::sqrt(std::max(0.0f, value));
       scan.mean_counts += modulus[i] * modulus[i];
     }
@@ -159,8 +167,9 @@ void PtychoFile::read_modulus(const Run& run, PtychoScanData& scan) const {
 PtychoScanData PtychoFile::read_scan(int scan) const {
   const Run& run = scans_[static_cast<std::size_t>(scan)];
   PtychoScanData read;
-  read.data = {n_, height_, width_, {positions_.begin() + run.first, positions_.begin() + run.first + run.count},
-               {}, {}, threshold_};
+  read.data = {
+      n_, height_, width_,    {positions_.begin() + run.first, positions_.begin() + run.first + run.count},
+      {}, {},      threshold_};
   read_modulus(run, read);
   if (file_.contains("dead")) {
     const std::int64_t wanted[] = {n_, n_};
@@ -177,7 +186,7 @@ PtychoScanData PtychoFile::read_scan(int scan) const {
   }
   if (file_.contains("object_amp") && file_.contains("object_phase"))
     read.truth = polar_array(file_.read_rows("object_amp", ElementType::f32, run.index, 1),
-                              file_.read_rows("object_phase", ElementType::f32, run.index, 1));
+                             file_.read_rows("object_phase", ElementType::f32, run.index, 1));
   return read;
 }
 

@@ -12,12 +12,11 @@
 
 namespace superstep::baseline {
 
-
 struct PtychoScanData {
   PtychoData data;
-  std::optional<data::ComplexField> probe;  // the file's own, scaled to photons
+  std::optional<data::ComplexField> probe;                // the file's own, scaled to photons
   std::optional<std::vector<std::complex<float>>> truth;  // the object, height x width, of a generated file
-  double mean_counts = 0;  // a pattern
+  double mean_counts = 0;                                 // a pattern
 };
 
 class PtychoFile {
@@ -29,7 +28,8 @@ class PtychoFile {
   // Reads everything but the patterns. Data sets, the first found of each line:
   //   patterns   diff | entry_1/data_1/data | entry/data/data                          [points, n, n]
   //   positions  position [points, 2] (y, x) | entry_1/sample_1/geometry_1/translation [points, 3] (x, y, z)
-  //   optional   scan [points], dead [n, n], probe [scans, n, n, 2], object_amp and object_phase [scans, H, W]
+  //   optional   scan [points], dead [n, n], probe [scans, n, n, 2], object_amp and object_phase [scans, H,
+  //   W]
   // Positions are in m and rounded to whole pixels; without a true object they may have any origin.
   // Throws Error naming file and data set.
   PtychoFile(const std::filesystem::path& path, const Settings& settings);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
@@ -155,7 +156,7 @@ struct Totals {
 
 std::vector<Metric> metrics_of(const Totals& totals, double wall_seconds, int passes) {
   std::vector<Metric> metrics{{"time_per_scan", totals.seconds / totals.scans, "s"},
-                              {"time", wall_seconds, "s"},
+                              {"elapsed", wall_seconds, "s"},
                               {"throughput", totals.points / wall_seconds, "samples/s"},
                               {"pattern_updates", totals.points * passes / wall_seconds, "1/s"},
                               {"fourier_error", totals.fourier / totals.scans, ""}};

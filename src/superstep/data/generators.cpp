@@ -1,5 +1,6 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
+#include "superstep/data/bragg_generator.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/ptycho.h"
 
@@ -7,6 +8,7 @@ namespace superstep::data {
 
 std::span<const GeneratorEntry> generators() {
   static const std::vector<GeneratorEntry> table{
+      bragg_generator_entry(),
       ptychonn_64_generator(),
       ptychonn_128_generator(),
   };

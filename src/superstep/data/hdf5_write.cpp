@@ -113,7 +113,7 @@ struct Hdf5Writer::State {
   Column& column(std::string_view name) {
     const auto found = columns.find(name);
     if (found == columns.end())
-      throw Error(ErrorCode::internal, "rows were written to it before it was made", hdf5::place(path, name));
+      throw Error(ErrorCode::internal, "rows were written to it before it was made", place(path, name));
     return found->second;
   }
 };
@@ -144,7 +144,7 @@ void Hdf5Writer::write_rows(std::string_view name, std::int64_t first, std::int6
                             std::span<const std::byte> bytes) {
   const Entry entry;
   Column& column = state_->column(name);
-  const std::string where = hdf5::place(state_->path, name);
+  const std::string where = place(state_->path, name);
   if (bytes.size() != static_cast<std::size_t>(count) * column.row_bytes())
     throw Error(ErrorCode::internal, "the memory is not that of the rows to be written", where);
   if (count == 0) return;

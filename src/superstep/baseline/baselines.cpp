@@ -10,8 +10,8 @@ namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
   static const std::vector<Entry> table{
-      {"ptychonn-64", "ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
-      {"ptychonn-128", "ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+      {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+      {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
   };
   return table;
 }

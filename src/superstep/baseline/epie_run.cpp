@@ -237,14 +237,14 @@ Report run_epie(const Request& request, const Options& options) {
 }
 
 std::vector<OptionSpec> epie_options() {
-  return {{"method", "epie", "epie or rpie"},
+  return {{"method", "rpie", "rpie, or epie, which now and then stays in a false solution"},
           {"passes", "100", "visits of every point"},
           {"probe", "file", "what to start from: file (where it has one) or gaussian"},
           {"probe_width", "75", "of the Gaussian, full width at half maximum, nm"},
           {"probe_from", "10", "first pass that refines the probe; more than passes: never"},
           {"object_step", "1", "share of a change that goes into the object"},
           {"probe_step", "1", "share of a change that goes into the probe"},
-          {"regularization", "0.2", "rpie only, in (0, 1]: smaller trusts weakly lit pixels more; 1 is epie"},
+          {"regularization", "0.3", "rpie only, in (0, 1]: smaller trusts weakly lit pixels more; 1 is epie"},
           {"seed", "1", "of the order of the points"},
           {"scans", "0", "the first so many scans of the file; 0: all"},
           {"pixel", "0", "pixel of the object, nm; 0: as the file says"},

@@ -1,5 +1,6 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
+#include "superstep/data/autophase.h"
 #include "superstep/data/bragg_generator.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/ptycho.h"
@@ -11,6 +12,7 @@ std::span<const GeneratorEntry> generators() {
       bragg_generator_entry(),
       ptychonn_64_generator(),
       ptychonn_128_generator(),
+      autophasenn_generator(),
   };
   return table;
 }

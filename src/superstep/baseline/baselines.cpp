@@ -12,6 +12,7 @@
 #include "superstep/baseline/metal_fit.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
+#include "superstep/baseline/epie_run.h"
 
 namespace superstep::baseline {
 
@@ -25,6 +26,8 @@ std::span<const Entry> baselines() {
       polymer_gcn_baseline(),
       schnet_baseline(),
       deepmd_baseline(),
+      {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+      {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
   };
   return table;
 }

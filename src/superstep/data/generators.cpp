@@ -1,5 +1,6 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
+#include "superstep/data/autophase.h"
 #include "superstep/data/bragg_generator.h"
 #include "superstep/data/ald_generator.h"
 #include "superstep/data/cifar_generator.h"
@@ -12,6 +13,7 @@
 #include "superstep/data/uno_generator.h"
 #include "superstep/data/water_generator.h"
 #include "superstep/data/yield_generator.h"
+#include "superstep/data/ptycho.h"
 
 namespace superstep::data {
 
@@ -25,6 +27,9 @@ std::span<const GeneratorEntry> generators() {
       yieldgnn_generator(),
       schnet_generator(),
       deepmd_generator(),
+      ptychonn_64_generator(),
+      ptychonn_128_generator(),
+      autophasenn_generator(),
   };
   return table;
 }

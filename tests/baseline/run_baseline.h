@@ -1,4 +1,4 @@
-// Runs a conventional method by name, as the command line does.
+// Generating a workload's data and running its conventional method, as the program does.
 #pragma once
 
 #include <cmath>
@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "superstep/base/error.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/data/generator.h"
+#include "tests/data/scratch.h"
 
 namespace superstep::baseline {
 
@@ -21,25 +24,11 @@ struct BaselineRun {
   }
 };
 
-// NaN when the report has no such metric.
-inline double metric(const Report& report, const std::string& name) {
-  for (const Metric& m : report.metrics)
-    if (m.name == name) return m.value;
-  return std::nan("");
-// What the tests of the conventional methods share: generated input, a run, its metrics.
-#pragma once
-
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "superstep/base/error.h"
-#include "superstep/baseline/baseline.h"
-#include "superstep/data/generator.h"
-#include "tests/data/scratch.h"
-
-namespace superstep::baseline {
+inline Report run_baseline(const std::string& workload, const std::filesystem::path& input,
+                           const std::filesystem::path& output = {},
+                           const std::vector<std::string>& settings = {}) {
+  return BaselineRun{workload, input, output, {}, settings}();
+}
 
 inline void generate(const std::string& workload, const std::filesystem::path& path, std::uint64_t samples,
                      const std::vector<std::string>& settings = {}) {
@@ -48,18 +37,11 @@ inline void generate(const std::string& workload, const std::filesystem::path& p
   entry.make(Options(entry.options, settings))->write({path, 1, samples, &pool});
 }
 
-inline Report run_baseline(const std::string& workload, const std::filesystem::path& input,
-                           const std::filesystem::path& output = {},
-                           const std::vector<std::string>& settings = {}) {
-  ThreadPool pool(2);
-  const Entry& entry = find_baseline(workload);
-  return entry.run({input, output, {}, &pool}, Options(entry.options, settings));
-}
-
+// NaN when the report has no such metric.
 inline double metric(const Report& report, const std::string& name) {
   for (const Metric& each : report.metrics)
     if (each.name == name) return each.value;
-  throw Error(ErrorCode::internal, "no such metric", name);
+  return std::nan("");
 }
 
 }  // namespace superstep::baseline

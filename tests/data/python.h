@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+
+#include "superstep/base/file.h"
+#include "tests/data/scratch.h"
 
 namespace superstep {
 
@@ -28,21 +33,6 @@ inline ::testing::AssertionResult run_python(const std::string& python, const st
   std::ifstream output(folder / "output.txt");
   return ::testing::AssertionFailure() << std::string(std::istreambuf_iterator<char>(output), {});
 }
-
-}  // namespace superstep
-// Checks against the tools users have, through Python where it and the modules can be found:
-// $SUPERSTEP_PYTHON or python3. A test that cannot find them is skipped and says so.
-#pragma once
-
-#include <cstdio>
-#include <cstdlib>
-#include <optional>
-#include <string>
-
-#include "superstep/base/file.h"
-#include "tests/data/scratch.h"
-
-namespace superstep {
 
 inline std::string python_command() {
   const char* chosen = std::getenv("SUPERSTEP_PYTHON");

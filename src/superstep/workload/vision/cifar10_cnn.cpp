@@ -17,11 +17,11 @@ Var block(Layers& layers, Var x, const std::string& first, std::int64_t first_ch
   return layers.dropout(y, dropout, 0.25);
 }
 
-graph::Graph build(const BuildRequest& request) {
+graph::Graph build(std::int64_t batch, const Options&, std::uint64_t seed) {
   graph::Graph graph("cifar10-cnn");
   Builder b(graph);
-  Layers layers(b, request.seed);
-  Var y = b.input("image", ElementType::f32, {request.batch, 3, 32, 32});
+  Layers layers(b, seed);
+  Var y = b.input("image", ElementType::f32, {batch, 3, 32, 32});
   y = block(layers, y, "conv1", 32, "conv2", "dropout1");
   y = block(layers, y, "conv3", 64, "conv4", "dropout2");
   y = op::relu(layers.dense(op::flatten(y), "fc1", 512));

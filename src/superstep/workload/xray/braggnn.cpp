@@ -59,22 +59,22 @@ Var non_local_block(Layers& layers, Var x) {
   return layers.conv(picture, "attention.out", channels, 1) + x;
 }
 
-graph::Graph build(const BuildRequest& request) {
-  const std::int64_t patch = patch_of(request.options);
+graph::Graph build(std::int64_t batch, const Options& options, std::uint64_t seed) {
+  const std::int64_t patch = patch_of(options);
   graph::Graph graph("braggnn");
   Builder b(graph);
-  Layers layers(b, request.seed);
-  const Var x = b.input("patch", ElementType::f32, {request.batch, 1, patch, patch});
+  Layers layers(b, seed);
+  const Var x = b.input("patch", ElementType::f32, {batch, 1, patch, patch});
   Var y = layers.conv(x, "conv1", channels, 3);
   y = op::leaky_relu(non_local_block(layers, y));
   y = op::leaky_relu(layers.conv(y, "conv2", 32, 3));
   y = op::leaky_relu(layers.conv(y, "conv3", 8, 3));
   y = op::flatten(y);
   int number = 1;
-  for (std::int64_t width : hidden_of(request.options))
+  for (std::int64_t width : hidden_of(options))
     y = op::leaky_relu(layers.dense(y, fmt::format("fc{}", number++), width));
   y = layers.dense(y, fmt::format("fc{}", number), 2);
-  if (request.options.flag("centred")) {
+  if (options.flag("centred")) {
     b.set_name("from_centre");
     y = y + 0.5;
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "superstep/op/activation.h"
 #include "superstep/workload/layers.h"
 
 namespace superstep::workload {
@@ -13,7 +12,7 @@ graph::Graph build(std::int64_t batch, const Options&, std::uint64_t seed) {
   Builder b(graph);
   Layers layers(b, seed);
   Var y = b.input("x", ElementType::f32, {batch, 16});
-  for (int i = 1; i <= 3; ++i) y = op::relu(layers.dense(y, fmt::format("fc{}", i), 64));
+  for (int i = 1; i <= 3; ++i) y = layers.relu(layers.dense(y, fmt::format("fc{}", i), 64));
   b.output("y", layers.dense(y, "fc4", 1));
   return graph;
 }

@@ -105,6 +105,10 @@ std::vector<Metric> bragg_error_metrics(std::vector<double> errors) {
           metric("error_px_p995", percentile(errors, 0.995))};
 }
 
+std::unique_ptr<Task> make_bragg_task(const data::BraggDataset& data) {
+  return std::make_unique<BraggTask>(data, TaskSettings{}, "in memory");
+}
+
 std::unique_ptr<Task> open_bragg_task(const TaskSettings& settings) {
   if (!settings.data.empty())
     return std::make_unique<BraggTask>(

@@ -34,7 +34,10 @@ struct LeakyRelu : FloatingRule {
   double alpha;
   explicit LeakyRelu(const Attributes& attributes) : alpha(attributes.number("alpha", 0.01)) {}
   double operator()(double x) const { return x < 0 ? alpha * x : x; }
-  Var times_derivative(Var x, Var, Var t) const { return where(is_positive(x), t, t * alpha); }
+  // A positive slope keeps the sign, and the output is what a backward pass has at hand.
+  Var times_derivative(Var x, Var y, Var t) const {
+    return where(is_positive(alpha > 0 ? y : x), t, t * alpha);
+  }
 };
 
 struct Sigmoid : FloatingRule {

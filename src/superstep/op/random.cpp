@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "superstep/base/random.h"
@@ -41,10 +42,17 @@ std::vector<ValueType> infer_random_mask(const InferContext& context) {
 void evaluate_random_mask(const EvaluateContext& context) {
   const double keep = keep_of(context.attributes);
   const std::uint64_t threshold = keep_threshold(keep);
-  RandomStream words(static_cast<std::uint64_t>(context.attributes.integer("seed", 0)),
-                     static_cast<std::uint64_t>(integer_of(context.input(0))), stream_of(context.attributes));
-  std::vector<double> mask(static_cast<std::size_t>(context.output(0).element_count()));
-  for (double& value : mask) value = words.next_u32() < threshold ? 1.0 / keep : 0.0;
+  const auto seed = static_cast<std::uint64_t>(context.attributes.integer("seed", 0));
+  const auto first = static_cast<std::uint64_t>(integer_of(context.input(0)));
+  const Shape& shape = context.output(0).shape();
+  std::vector<double> mask(static_cast<std::size_t>(shape.element_count()));
+  const std::size_t rows = shape.rank() > 0 ? static_cast<std::size_t>(shape[0]) : 1;
+  const std::size_t length = mask.size() / std::max<std::size_t>(1, rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    RandomStream words(seed, first + row, stream_of(context.attributes));
+    for (std::size_t i = 0; i < length; ++i)
+      mask[row * length + i] = words.next_u32() < threshold ? 1.0 / keep : 0.0;
+  }
   narrow(mask, context.output(0));
 }
 

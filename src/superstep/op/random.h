@@ -8,14 +8,16 @@ namespace superstep::op {
 
 // superstep.RandomMask: 1/keep with probability `keep`, else 0, for each element of `shape`.
 //
-// Inputs: counter i64[] (state; a training graph adds one each step). Attributes: seed (integer), stream (a
-// number in [0, 2^32) that sets masks of one step apart), keep (0 < keep <= 1), shape, dtype (ONNX element
-// type, f32 by default).
+// Inputs: counter i64[] (state; a training graph adds the number of samples each step, so that it counts the
+// samples seen). Attributes: seed (integer), stream (a number in [0, 2^32) that sets the masks of one step
+// apart), keep (0 < keep <= 1), shape, dtype (ONNX element type, f32 by default).
 //
-// Element i takes the 32-bit word i % 4 of the Philox4x32-10 block (Salmon et al., SC 2011)
-//   philox(counter = {i / 4, stream, low half of the counter input, its high half},
+// Row r of the mask (axis 0: the sample) has the words of RandomStream(seed, counter + r, stream), in the
+// row's own row-major order: element e takes the 32-bit word e % 4 of the Philox4x32-10 block (Salmon et al.,
+// SC 2011)
+//   philox(counter = {e / 4, stream, low half of counter + r, its high half},
 //          key = {low half of seed, high half of seed})
-// and is kept when word < keep * 2^32. This is word i of RandomStream(seed, counter, stream).
+// and is kept when word < keep * 2^32. So a batch drawn in parts has the mask it has as a whole.
 struct RandomMaskAttributes {
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;

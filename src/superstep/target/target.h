@@ -1,0 +1,90 @@
+// Targets: where a graph runs for real. A folder a backend; target/targets.cpp is the table.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/base/tensor.h"
+#include "superstep/graph/graph.h"
+
+namespace superstep::target {
+
+// A model or training step at any batch: the graph whose inputs have `batch` samples along axis 0. A
+// target asks for the micro-batch it wants to compile.
+using GraphAtBatch = std::function<graph::Graph(std::int64_t batch)>;
+
+struct CompileOptions {
+  std::int64_t batch = 1;        // samples a run() takes
+  std::int64_t micro_batch = 0;  // samples that go through the graph at a time; 0: the target chooses
+  int threads = 1;
+  bool measure_steps = false;  // time every step of the plan (slower; for explain)
+};
+
+// One step of a compiled plan, as `--explain` prints it.
+struct PlanStep {
+  std::string node;                   // the graph's node, or nodes joined by '+'
+  std::string op;                     // its operator
+  std::string kernel;                 // what runs it
+  std::vector<std::string> refusals;  // "faster kernel: why not", in the order they were asked
+  double flops = 0, bytes = 0;        // a micro-batch
+  double seconds = 0;                 // a micro-batch, mean; 0 when not measured
+};
+
+struct PlanSummary {
+  std::int64_t batch = 0, micro_batch = 0;
+  int threads = 0;
+  double flops = 0;                  // of one run() of `batch` samples
+  std::size_t activation_bytes = 0;  // arena of one thread
+  std::size_t state_bytes = 0, constant_bytes = 0, gradient_bytes = 0;
+  double compile_seconds = 0;
+  std::vector<PlanStep> steps;
+};
+
+// A compiled graph with its state. Not thread-safe: one run at a time.
+//
+// When the batch is larger than the micro-batch, run() feeds slices of the inputs along axis 0 and joins
+// the outputs: outputs with a batch axis are concatenated, scalars averaged. In a training step the values
+// that cross from phase `backward` to `update` are averaged over the micro-batches before the update runs
+// once. Inputs without a batch axis (a learning rate) go to every micro-batch as they are.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  struct Port {
+    std::string name;
+    graph::ValueType type;  // at the full batch
+  };
+  virtual std::span<const Port> inputs() const = 0;
+  virtual std::span<const Port> outputs() const = 0;
+
+  // `inputs` and `outputs` in the order of the ports; outputs are allocated by the caller with the ports'
+  // types. Throws Error (invalid_argument) naming a port of another type or shape.
+  virtual void run(std::span<const Tensor> inputs, std::span<Tensor> outputs) = 0;
+
+  // State by name, in the graph's own (ONNX) element order.
+  virtual std::vector<std::string> state_names() const = 0;
+  virtual Tensor state(std::string_view name) const = 0;
+  virtual void set_state(std::string_view name, const Tensor& value) = 0;
+
+  virtual PlanSummary summary() const = 0;
+};
+
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string_view summary() const = 0;
+  // Throws Error: unsupported (naming node and operator), invalid_argument, out_of_memory.
+  virtual std::unique_ptr<Executable> compile(const GraphAtBatch& model,
+                                              const CompileOptions& options) const = 0;
+};
+
+std::span<const Target* const> targets();
+const Target& find_target(std::string_view name);  // throws Error (invalid_argument), nearest name
+
+}  // namespace superstep::target

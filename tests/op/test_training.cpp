@@ -123,13 +123,14 @@ TEST(Loss, LikelihoodOfWhatIsNotAskedForDoesNotCount) {
                  "attribute 'reduction' is 'total', expected mean, sum or none");
 }
 
-TEST(RandomMask, IsAddressedByCounterAndPosition) {
+TEST(RandomMask, IsAddressedBySampleAndPosition) {
   const RandomMaskAttributes attributes = {.seed = 0x123456789abcdef0, .stream = 7, .keep = 0.25};
   const Tensor mask = result(OF(random_mask(x[0], ElementType::f32, {2, 5}, attributes)),
                              {i64({}, {(std::int64_t{3} << 32) + 2})});
   for (std::uint32_t i = 0; i < 10; ++i) {
-    const auto block = philox({i / 4, 7, 2, 3}, {0x9abcdef0, 0x12345678});
-    EXPECT_EQ(mask.at(i), block[i % 4] < 0x40000000u ? 4.0 : 0.0) << i;
+    const std::uint32_t sample = i / 5, word = i % 5;
+    const auto block = philox({word / 4, 7, 2 + sample, 3}, {0x9abcdef0, 0x12345678});
+    EXPECT_EQ(mask.at(i), block[word % 4] < 0x40000000u ? 4.0 : 0.0) << i;
   }
 }
 

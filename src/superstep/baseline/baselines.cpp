@@ -4,11 +4,14 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/bragg.h"
 
 namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
-  static const std::vector<Entry> table{};
+  static const std::vector<Entry> table{
+      bragg_baseline_entry(),
+  };
   return table;
 }
 

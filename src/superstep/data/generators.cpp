@@ -1,11 +1,14 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
+#include "superstep/data/bragg_generator.h"
 #include "superstep/data/generator.h"
 
 namespace superstep::data {
 
 std::span<const GeneratorEntry> generators() {
-  static const std::vector<GeneratorEntry> table{};
+  static const std::vector<GeneratorEntry> table{
+      bragg_generator_entry(),
+  };
   return table;
 }
 

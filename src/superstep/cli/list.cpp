@@ -17,11 +17,9 @@ namespace {
 void list_workloads() {
   TextTable table({"workload", "what it is", "parameters", "MFLOP a sample"});
   for (const workload::Workload& workload : workload::workloads()) {
-    const graph::Graph graph = workload.build(1, Options(workload.options, {}), 1);
-    double parameters = 0;
-    for (graph::ValueId state : graph.states())
-      parameters += static_cast<double>(graph.type(state).shape.element_count());
-    table.add_row({std::string(workload.name), std::string(workload.summary), format_count(parameters),
+    const graph::Graph graph = workload::build_model(workload, 1);
+    table.add_row({workload.name, workload.summary,
+                   format_count(static_cast<double>(workload::count_parameters(graph))),
                    fmt::format("{:.3g}", op::cost(graph).flops * 1e-6)});
   }
   fmt::print("{}", table.to_string());

@@ -265,26 +265,43 @@ class GraphWriter {
   const WriteOptions& options_;
 };
 
-// A symbol for the batch is right only when nothing inside the graph was computed for one batch.
-void require_same_constants(const Graph& one, const Graph& two) {
+bool same_tensor(const Tensor& a, const Tensor& b) {
+  return a.type() == b.type() && a.shape() == b.shape() && std::memcmp(a.bytes(), b.bytes(), a.byte_count()) == 0;
+}
+
+// Reads only as the target shape of a Reshape, where -1 stands for "what is left".
+bool only_reshapes_read(const Graph& graph, ValueId id) {
+  for (const Node& node : graph.nodes())
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i] == id && (node.op != "Reshape" || i != 1)) return false;
+  return true;
+}
+
+// A symbol for the batch is right only when nothing inside the graph was computed for one batch: target
+// shapes of Reshape get -1 where they follow the batch, anything else that does is refused.
+void open_batch(Graph& one, const Graph& two) {
   for (std::size_t i = 0; i < std::min(one.value_count(), two.value_count()); ++i) {
     const graph::Value &a = one.values()[i], &b = two.values()[i];
-    if (a.kind != graph::ValueKind::constant) continue;
-    const bool same = b.kind == graph::ValueKind::constant && a.data.type() == b.data.type() &&
-                      a.data.shape() == b.data.shape() &&
-                      std::memcmp(a.data.bytes(), b.data.bytes(), a.data.byte_count()) == 0;
-    if (!same)
+    if (a.kind != graph::ValueKind::constant || (b.kind == a.kind && same_tensor(a.data, b.data))) continue;
+    std::vector<std::int64_t> follows;
+    const bool comparable = b.kind == a.kind && a.data.type() == ElementType::i64 && a.data.shape() == b.data.shape();
+    for (std::int64_t k = 0; comparable && k < a.data.element_count(); ++k)
+      if (a.data.at(k) != b.data.at(k)) follows.push_back(k);
+    if (follows.size() != 1 || !only_reshapes_read(one, ValueId(i)))
       throw Error(ErrorCode::unsupported, "depends on the batch, so the file cannot leave the batch open",
                   "constant %" + a.name, "write it for a fixed batch");
+    Tensor shape = a.data.clone();
+    shape.set(follows[0], -1);
+    one.set_data(ValueId(i), std::move(shape));
   }
 }
 
 }  // namespace
 
 std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& options) {
-  const Graph one = transform::expand_to_onnx(model(1));
+  Graph one = transform::expand_to_onnx(model(1));
   const Graph two = options.batch_symbol.empty() ? one : transform::expand_to_onnx(model(2));
-  require_same_constants(one, two);
+  open_batch(one, two);
   Message opset, file;
   opset.text(opset_field::domain, "").integer(opset_field::version, options.opset);
   file.integer(model_field::ir_version, ir_version(options.opset))

@@ -23,7 +23,7 @@ class Model {
 
   // Both at any batch; the graphs share nothing with this object.
   target::GraphAtBatch training_step() const;
-  target::GraphAtBatch inference() const;  // as validated: outputs in the convention of the training labels
+  target::GraphAtBatch inference() const;
 
   // The model as served, in f32: parameters of `states`, outputs as users know them.
   void write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const;

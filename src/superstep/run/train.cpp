@@ -191,9 +191,14 @@ class Training {
     look_at_quality();
   }
 
+  bool better(double a, double b) const {
+    const auto& target = model_.workload().target;
+    return target && target->higher_is_better ? a > b : a < b;
+  }
+
   void look_at_quality() {
     if (quality_.empty()) return;
-    if (directory_ && (!best_ || quality_[0].value < *best_)) {
+    if (directory_ && (!best_ || better(quality_[0].value, *best_))) {
       best_ = quality_[0].value;
       write_checkpoint_file(directory_->best(), make_checkpoint());
     }
@@ -206,9 +211,9 @@ class Training {
                   unknown_name_hint(settings_.until->metric, names));
     }
     // Quick validation first, then all samples: a target is reached on all of them or not at all.
-    if (watched->value > settings_.until->value) return;
+    if (better(settings_.until->value, watched->value)) return;
     const auto all = validate(task_->size());
-    reached_ = find_metric(all, settings_.until->metric)->value <= settings_.until->value;
+    reached_ = !better(settings_.until->value, find_metric(all, settings_.until->metric)->value);
   }
 
   Checkpoint make_checkpoint() const {

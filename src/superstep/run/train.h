@@ -14,7 +14,7 @@
 
 namespace superstep::run {
 
-struct Until {  // stop when a quality metric of the validation samples is at most `value`
+struct Until {  // stop when a quality of the validation samples is `value` or better
   std::string metric;
   double value = 0;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "superstep/op/cast.h"
 #include "superstep/transform/fuse_elementwise.h"
@@ -27,7 +28,9 @@ class Autocast {
       : rewrite_(model),
         reduced_(reduced),
         narrow_(model.value_count()),
-        made_narrow_(model.value_count(), false) {}
+        made_narrow_(model.value_count(), false) {
+    for (const graph::Output& output : model.outputs()) outputs_.insert(output.value);
+  }
 
   Graph run() {
     rewrite_.visit_nodes([&](const Node& node) { visit(node); });
@@ -40,12 +43,16 @@ class Autocast {
 
  private:
   void visit(const Node& node) {
-    const bool narrow = is_fusion_anchor(node.op) || (follows(node.op) && all_come_narrow(node));
+    const bool narrow =
+        is_fusion_anchor(node.op) || (follows(node.op) && !gives_output(node) && all_come_narrow(node));
     if (narrow && has_wide_data(node)) return run_narrow(node);
     for (ValueId id : node.inputs) widen(id);
     rewrite_.keep(node);
   }
 
+  bool gives_output(const Node& node) const {
+    return std::ranges::any_of(node.outputs, [&](ValueId id) { return outputs_.contains(id); });
+  }
   bool is_f32(ValueId id) const { return id.valid() && rewrite_.old().type(id).element == ElementType::f32; }
   // Dropout's ratio is a number, not data.
   bool is_data(const Node& node, std::size_t input) const {
@@ -108,6 +115,7 @@ class Autocast {
 
   Rewrite rewrite_;
   ElementType reduced_;
+  std::set<ValueId> outputs_;      // of the old graph
   std::vector<Var> narrow_;        // by old value: its form in the reduced type
   std::vector<bool> made_narrow_;  // by old value: was it computed in it?
 };

@@ -11,7 +11,8 @@ namespace superstep::transform {
 //   Conv, ConvTranspose, Gemm, MatMul    inputs are cast down; the result has the reduced type, rounded once:
 //                                        operators compute at least in f32 (op/definition.h)
 //   activations by comparison, sums,     in the reduced type where all their values come in it; parameters
-//   products and moves of elements       and constants are cast down for them
+//   products and moves of elements       and constants are cast down for them; not where they give an
+//                                        output of the graph: the last step is not rounded
 //   all others (softmax, normalisations, in f32: what they read is cast up
 //   reductions, losses, exp, ...)
 //

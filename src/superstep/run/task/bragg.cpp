@@ -13,6 +13,9 @@ namespace {
 constexpr std::int64_t generated_samples = 20000;
 constexpr double training_share = 0.8;
 
+// The network itself adds the half that sets its centre: labels are as the files have them.
+data::BraggDatasetSettings dataset_settings() { return {.centered_labels = false}; }
+
 double percentile(const std::vector<double>& sorted, double share) {
   // Nearest rank, as measurement protocol 2 defines percentiles.
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
@@ -59,8 +62,8 @@ class BraggTask : public Task {
     const double size = data_.patch_size();
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const auto truth = data_.position(indices[i]);
-      const double column = (static_cast<double>(positions[2 * i]) + 0.5) * size;
-      const double row = (static_cast<double>(positions[2 * i + 1]) + 0.5) * size;
+      const double column = static_cast<double>(positions[2 * i]) * size;
+      const double row = static_cast<double>(positions[2 * i + 1]) * size;
       errors.push_back(std::hypot(column - truth[0], row - truth[1]));
     }
     return bragg_error_metrics(std::move(errors));
@@ -99,7 +102,7 @@ std::vector<Metric> bragg_error_metrics(std::vector<double> errors) {
 
 std::unique_ptr<Task> open_bragg_task(const TaskSettings& settings) {
   if (!settings.data.empty())
-    return std::make_unique<BraggTask>(data::BraggDataset::open(settings.data), settings,
+    return std::make_unique<BraggTask>(data::BraggDataset::open(settings.data, dataset_settings()), settings,
                                        settings.data.string());
   const auto count = settings.samples > 0 ? settings.samples : generated_samples;
   data::BraggPatchSettings patches;

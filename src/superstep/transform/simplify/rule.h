@@ -24,7 +24,7 @@ struct Site {
 
   // The node that made a value, when it is computed by `op` (any operator: empty). Null otherwise, and when
   // the site belongs to phase update and that node does not: looking through it would move the border
-  // between backward and update. Valid until the builder adds something.
+  // between backward and update.
   const Node* made_by(Var value, std::string_view op = {}) const;
   Var input_of(const Node& made, std::size_t input) const { return builder.var(made.inputs[input]); }
 

@@ -5,6 +5,7 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/coulomb_ridge.h"
+#include "superstep/baseline/kinetics_fit.h"
 #include "superstep/baseline/metal_fit.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
@@ -15,6 +16,7 @@ std::span<const Entry> baselines() {
   static const std::vector<Entry> table{
       uno_baseline(),
       polymer_gcn_baseline(),
+      yieldgnn_baseline(),
       schnet_baseline(),
       deepmd_baseline(),
   };

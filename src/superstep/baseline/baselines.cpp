@@ -3,9 +3,11 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/autoregression.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/coulomb_ridge.h"
 #include "superstep/baseline/kinetics_fit.h"
+#include "superstep/baseline/masked_ngram.h"
 #include "superstep/baseline/metal_fit.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
@@ -19,6 +21,9 @@ std::span<const Entry> baselines() {
       yieldgnn_baseline(),
       schnet_baseline(),
       deepmd_baseline(),
+      bert_large_baseline(),
+      distilbert_baseline(),
+      mcmc_baseline(),
   };
   return table;
 }

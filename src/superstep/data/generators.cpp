@@ -1,8 +1,10 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
 #include "superstep/data/generator.h"
+#include "superstep/data/language_generator.h"
 #include "superstep/data/metal_generator.h"
 #include "superstep/data/polymer_generator.h"
+#include "superstep/data/returns.h"
 #include "superstep/data/uno_generator.h"
 #include "superstep/data/water_generator.h"
 #include "superstep/data/yield_generator.h"
@@ -16,6 +18,9 @@ std::span<const GeneratorEntry> generators() {
       yieldgnn_generator(),
       schnet_generator(),
       deepmd_generator(),
+      bert_large_generator(),
+      distilbert_generator(),
+      mcmc_generator(),
   };
   return table;
 }

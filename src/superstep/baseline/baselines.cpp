@@ -4,15 +4,18 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/ald.h"
+#include "superstep/baseline/autoregression.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/bragg.h"
 #include "superstep/baseline/conductivity.h"
 #include "superstep/baseline/cookiebox.h"
 #include "superstep/baseline/coulomb_ridge.h"
+#include "superstep/baseline/epie_run.h"
+#include "superstep/baseline/kinetics_fit.h"
+#include "superstep/baseline/masked_ngram.h"
 #include "superstep/baseline/metal_fit.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
-#include "superstep/baseline/epie_run.h"
 
 namespace superstep::baseline {
 
@@ -24,8 +27,12 @@ std::span<const Entry> baselines() {
       cookiebox_smoother(),
       uno_baseline(),
       polymer_gcn_baseline(),
+      yieldgnn_baseline(),
       schnet_baseline(),
       deepmd_baseline(),
+      bert_large_baseline(),
+      distilbert_baseline(),
+      mcmc_baseline(),
       {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
   };

@@ -11,11 +11,13 @@
 namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
+  // clang-format off
   static const std::vector<Entry> table{
       conductivity_solver(),
       ald_optimizer(),
       cookiebox_smoother(),
   };
+  // clang-format on
   return table;
 }
 

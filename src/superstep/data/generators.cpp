@@ -6,14 +6,22 @@
 #include "superstep/data/cookiebox_generator.h"
 #include "superstep/data/digits_generator.h"
 #include "superstep/data/generator.h"
+#include "superstep/data/mri_generator.h"
 
 namespace superstep::data {
 
 std::span<const GeneratorEntry> generators() {
+  // clang-format off
   static const std::vector<GeneratorEntry> table{
-      conductivity_generator(), ald_generator(),      digits_generator(),
-      cifar10_generator(),      resnet50_generator(), cookiebox_generator(),
+      conductivity_generator(),
+      ald_generator(),
+      digits_generator(),
+      cifar10_generator(),
+      resnet50_generator(),
+      cookiebox_generator(),
+      unet_generator(),
   };
+  // clang-format on
   return table;
 }
 

@@ -5,6 +5,7 @@
 #include "superstep/base/text.h"
 #include "superstep/baseline/ald.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/bragg.h"
 #include "superstep/baseline/conductivity.h"
 #include "superstep/baseline/cookiebox.h"
 
@@ -13,6 +14,7 @@ namespace superstep::baseline {
 std::span<const Entry> baselines() {
   // clang-format off
   static const std::vector<Entry> table{
+      bragg_baseline_entry(),
       conductivity_solver(),
       ald_optimizer(),
       cookiebox_smoother(),

@@ -3,8 +3,16 @@
 
 namespace superstep::cli {
 
+void declare_baseline(CLI::App& command);
+void declare_generate(CLI::App& command);
+void declare_show(CLI::App& command);
+
 const std::vector<Command>& commands() {
-  static const std::vector<Command> table{};
+  static const std::vector<Command> table{
+      {"generate", "make data from the physics of a workload", declare_generate},
+      {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
+      {"show", "make a page of what is in an HDF5, npy, npz or safetensors file", declare_show},
+  };
   return table;
 }
 

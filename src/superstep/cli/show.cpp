@@ -5,8 +5,10 @@
 
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
+#include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
@@ -22,8 +24,8 @@ struct Arguments {
 void print_table(const lab::Shown& shown) {
   TextTable table({"data set", "shape", "type", "range", "unit", "meaning"});
   for (const lab::ShownDataSet& set : shown.data_sets)
-    table.add_row({set.info.name, to_string(set.info.shape), set.info.type_name, lab::range_text(set),
-                   set.unit, set.meaning});
+    table.add_row({printable(set.info.name), to_string(set.info.shape), set.info.type_name,
+                   lab::range_text(set), set.unit, set.meaning});
   if (!table.empty()) fmt::print("{}", table.to_string());
 }
 
@@ -74,12 +76,13 @@ void run(const Arguments& arguments) {
 
 void declare_show(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("FILE", arguments->file, "an HDF5, npy or npz file")->required();
+  command.add_option("FILE", arguments->file, "an HDF5, npy, npz or safetensors file")->required();
   command.add_option("--out", arguments->out, "the page to write")
       ->type_name("PAGE.html")
       ->capture_default_str();
   command.add_option("--data-set", arguments->options.only, "draw only this data set (may be repeated)")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   command.add_option("--pictures", arguments->options.pictures, "pictures a data set, about")
       ->type_name("N")
       ->check(CLI::Range(1, 1000))

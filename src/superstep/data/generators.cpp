@@ -1,6 +1,7 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
 #include "superstep/data/ald_generator.h"
+#include "superstep/data/bragg_generator.h"
 #include "superstep/data/cifar_generator.h"
 #include "superstep/data/conductivity_generator.h"
 #include "superstep/data/cookiebox_generator.h"
@@ -13,6 +14,7 @@ namespace superstep::data {
 std::span<const GeneratorEntry> generators() {
   // clang-format off
   static const std::vector<GeneratorEntry> table{
+      bragg_generator_entry(),
       conductivity_generator(),
       ald_generator(),
       digits_generator(),

@@ -4,6 +4,16 @@
 
 #include <cstring>
 
+#include "superstep/data/hdf5.h"
+
+namespace superstep::data {
+
+std::string place(const std::filesystem::path& path, std::string_view name) {
+  return name.empty() ? path.string() : fmt::format("{}: data set '{}'", path.string(), name);
+}
+
+}  // namespace superstep::data
+
 namespace superstep::data::hdf5 {
 namespace {
 
@@ -118,10 +128,6 @@ std::string last_error_text() {
   Reason reason;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_reason, &reason);
   return reason.text.empty() ? "no reason given" : reason.text;
-}
-
-std::string place(const std::filesystem::path& path, std::string_view name) {
-  return name.empty() ? path.string() : fmt::format("{}: data set '{}'", path.string(), name);
 }
 
 Error io_error(const std::filesystem::path& path, std::string_view name, std::string_view action) {

@@ -64,8 +64,15 @@ std::int64_t rows_a_chunk(const Column& column, const Layout& layout) {
   return std::max<std::int64_t>(chunk_bytes / row, 1);
 }
 
-Handle creation_properties(const Column& column, const Layout& layout) {
+// Without the time of writing, so that equal content gives equal files.
+Handle timeless_properties() {
   Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(properties.get(), false);
+  return properties;
+}
+
+Handle creation_properties(const Column& column, const Layout& layout) {
+  Handle properties = timeless_properties();
   H5Pset_fill_time(properties.get(), H5D_FILL_TIME_IFSET);
   const bool chunked = layout.extendable || layout.chunk_rows > 0 || layout.deflate > 0;
   if (!chunked || column.shape.rank() == 0) return properties;
@@ -113,7 +120,7 @@ struct Hdf5Writer::State {
   Column& column(std::string_view name) {
     const auto found = columns.find(name);
     if (found == columns.end())
-      throw Error(ErrorCode::internal, "rows were written to it before it was made", hdf5::place(path, name));
+      throw Error(ErrorCode::internal, "rows were written to it before it was made", place(path, name));
     return found->second;
   }
 };
@@ -144,7 +151,7 @@ void Hdf5Writer::write_rows(std::string_view name, std::int64_t first, std::int6
                             std::span<const std::byte> bytes) {
   const Entry entry;
   Column& column = state_->column(name);
-  const std::string where = hdf5::place(state_->path, name);
+  const std::string where = place(state_->path, name);
   if (bytes.size() != static_cast<std::size_t>(count) * column.row_bytes())
     throw Error(ErrorCode::internal, "the memory is not that of the rows to be written", where);
   if (count == 0) return;
@@ -186,8 +193,9 @@ void Hdf5Writer::write_strings(std::string_view name, std::span<const std::strin
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.get(), H5T_VARIABLE);
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
-  const Handle set =
-      state_->create(name, type.get(), Shape{static_cast<std::int64_t>(values.size())}, false, H5P_DEFAULT);
+  const Handle properties = timeless_properties();
+  const Handle set = state_->create(name, type.get(), Shape{static_cast<std::int64_t>(values.size())}, false,
+                                    properties.get());
   std::vector<const char*> pointers;
   for (const std::string& value : values) pointers.push_back(value.c_str());
   if (!values.empty() && H5Dwrite(set.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()) < 0)

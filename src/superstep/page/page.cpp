@@ -19,7 +19,7 @@ bool starts_like_a_number(std::string_view cell) {
   if (cell.starts_with("\u2212")) cell.remove_prefix(3);  // a minus sign
   if (!cell.empty() && (cell[0] == '-' || cell[0] == '+')) cell.remove_prefix(1);
   if (!cell.empty() && cell[0] == '.') cell.remove_prefix(1);
-  return !cell.empty() && is_digit(cell[0]);
+  return cell == "nan" || cell == "inf" || (!cell.empty() && is_digit(cell[0]));
 }
 
 // A column of numbers has its heading to the right as well.

@@ -2,6 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+#include <utility>
+
+#include "superstep/data/npy.h"
+#include "superstep/data/npz.h"
+#include "superstep/data/safetensors.h"
+#include "superstep/lab/show/tensor_arrays.h"
+
 namespace superstep::lab {
 namespace {
 
@@ -28,9 +36,27 @@ class Hdf5Arrays : public ArrayFile {
   data::Hdf5File file_;
 };
 
+std::string first_bytes(const std::filesystem::path& path) {
+  char bytes[6] = {};
+  std::ifstream(path, std::ios::binary).read(bytes, sizeof bytes);
+  return {bytes, sizeof bytes};
+}
+
+std::unique_ptr<ArrayFile> open_safetensors(const std::filesystem::path& path) {
+  data::SafetensorsFile file = data::read_safetensors(path);
+  return std::make_unique<TensorArrays>(std::move(file.tensors), std::move(file.metadata));
+}
+
 }  // namespace
 
+// What is neither of the others is left to the HDF5 library, which refuses with a reason.
 std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path) {
+  const std::string magic = first_bytes(path);
+  if (magic == "\x93NUMPY")
+    return std::make_unique<TensorArrays>(
+        std::map<std::string, Tensor>{{path.stem().string(), data::read_npy(path)}});
+  if (magic.starts_with("PK")) return std::make_unique<TensorArrays>(data::read_npz(path));
+  if (path.extension() == ".safetensors") return open_safetensors(path);
   return std::make_unique<Hdf5Arrays>(path);
 }
 

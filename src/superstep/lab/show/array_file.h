@@ -33,7 +33,9 @@ class ArrayFile {
   virtual std::map<std::string, data::Attribute> attributes(const std::string& name) const = 0;
 };
 
-// Opens an HDF5, npy or npz file, told apart by their first bytes. Throws Error (not_found, bad_file).
+// Opens an HDF5, npy, npz or safetensors file, told apart by their first bytes, safetensors by the extension.
+// All but HDF5 are read whole. Throws Error (not_found, bad_file, unsupported) that names the file and, where
+// there is one, the array.
 std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path);
 
 std::string to_text(const data::Attribute& value);

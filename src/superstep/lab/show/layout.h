@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "superstep/base/element_type.h"
 #include "superstep/base/shape.h"
 
 namespace superstep::lab {
@@ -16,10 +17,11 @@ struct PictureLayout {
   bool complex_pairs = false;  // the innermost axis holds real and imaginary parts
 };
 
-// [h,w]; [n,h,w]; [n,1,h,w]; [n,c,h,w] with up to 8 channels; [n,3,h,w], [h,w,3] and [n,h,w,3] in colour;
-// cubes [d,h,w], [n,d,h,w] and [n,c,d,h,w] as volumes; any of them with a trailing axis of two as complex
-// pairs. None when the array is not image-like: fewer than 5 pixels either way, or a table of at most 16
-// columns.
-std::optional<PictureLayout> picture_layout(const Shape& shape);
+// [h,w]; [n,h,w]; [n,1,h,w]; [n,c,h,w] with up to 8 channels; [n,3,h,w], and of bytes [h,w,3] and [n,h,w,3],
+// in colour; cubes [d,h,w], [n,d,h,w] and [n,c,d,h,w] as volumes. With an innermost axis of two they are
+// complex pairs: always when `complex` says so, otherwise when they are floating-point numbers and at least
+// 16 pixels either way. None when the array is not image-like: fewer than 5 pixels either way, or a table of
+// at most 16 columns.
+std::optional<PictureLayout> picture_layout(const Shape& shape, ElementType type, bool complex);
 
 }  // namespace superstep::lab

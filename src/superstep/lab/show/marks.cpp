@@ -34,8 +34,8 @@ Tensor read_rows(const ArrayFile& file, const data::DataSetInfo& info, std::int6
   return file.read_block(info, ElementType::f64, first, count);
 }
 
-page::Mark mark(double column, double row, const char* label) {
-  return {page::Mark::Shape::plus, column, row, "#ff5c5c", label};
+page::Mark mark(page::Mark::Shape shape, double column, double row, const char* label) {
+  return {shape, column, row, "#ff5c5c", label};
 }
 
 }  // namespace
@@ -57,7 +57,8 @@ void PeakMarks::add_patches(const ArrayFile& file, const Infos& infos, const dat
   const Tensor values = read_rows(file, *centers, rows);
   auto& marks = marks_[patches.name];
   for (std::int64_t i = 0; i < rows; ++i)
-    marks.emplace(i, mark(values.at(2 * i) * width, values.at(2 * i + 1) * height, "ploc"));
+    marks.emplace(
+        i, mark(page::Mark::Shape::plus, values.at(2 * i) * width, values.at(2 * i + 1) * height, "ploc"));
 }
 
 void PeakMarks::add_frames(const ArrayFile& file, const Infos& infos, const data::DataSetInfo& frames) {
@@ -71,7 +72,8 @@ void PeakMarks::add_frames(const ArrayFile& file, const Infos& infos, const data
   auto& marks = marks_[frames.name];
   for (std::int64_t i = 0; i < count; ++i)
     if (const double frame = index.at(i); frame >= 0 && frame < static_cast<double>(frames.shape[0]))
-      marks.emplace(static_cast<std::int64_t>(frame), mark(column.at(i), row.at(i), "peak_row, peak_col"));
+      marks.emplace(static_cast<std::int64_t>(frame),
+                    mark(page::Mark::Shape::circle, column.at(i), row.at(i), "peak_row, peak_col"));
 }
 
 std::vector<page::Mark> PeakMarks::on(const std::string& data_set, std::int64_t index) const {

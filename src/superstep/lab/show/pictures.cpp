@@ -14,7 +14,7 @@ namespace superstep::lab {
 namespace {
 
 // CSS pixels: small pictures are enlarged to about the first, large ones reduced to at most the second.
-constexpr int usual_size = 120, largest_size = 400;
+constexpr int usual_size = 128, largest_size = 400;
 // Larger planes are cut to their middle before they are read.
 constexpr std::int64_t largest_extent = 4096;
 // A mean this far below the largest value leaves a linear picture black.
@@ -156,11 +156,28 @@ std::vector<std::int64_t> spread(std::int64_t count, std::int64_t wanted) {
   return {indices.begin(), indices.end()};
 }
 
-Coloring coloring_of(const Statistics& statistics, const std::string& unit, bool complex) {
+double contrast(const Plane& plane) {
+  double largest = 0, sum = 0, count = 0;
+  for (float value : plane.values) {
+    if (!std::isfinite(value)) continue;
+    largest = std::max<double>(largest, value), sum += value, ++count;
+  }
+  return sum > 0 ? largest * count / sum : 0;
+}
+
+bool is_high_contrast(const Source& source, const Cut& cut) {
+  const Tensor tensor = read(source, cut, ElementType::f32);
+  return contrast(source.layout.complex_pairs ? complex_plane_of(tensor).amplitude : plane_of(tensor)) >
+         high_contrast;
+}
+
+// Decided on the first plane, for all pictures alike.
+Coloring coloring_of(const Source& source, const Statistics& statistics, const std::string& unit) {
   const bool within_pi = std::max(-statistics.low, statistics.high) <= std::numbers::pi + 1e-5;
-  if (!complex && unit == "rad" && within_pi) return {page::Colormap::phase, false};
-  const bool counts = statistics.low >= 0 && statistics.high > high_contrast * statistics.mean;
-  return {page::Colormap::viridis, counts};
+  if (!source.layout.complex_pairs && unit == "rad" && within_pi) return {page::Colormap::phase, false};
+  const bool may_be_counts = statistics.low >= 0 || source.layout.complex_pairs;
+  const Cut first = planes_of(source, Cut().with(source.layout.sample, 0, "")).front();
+  return {page::Colormap::viridis, may_be_counts && !source.layout.color && is_high_contrast(source, first)};
 }
 
 // Marks of the array's pixels on a picture that was reduced.
@@ -170,7 +187,7 @@ std::vector<page::Mark> placed(std::vector<page::Mark> marks, int factor) {
   return marks;
 }
 
-std::string remark_on(const Source& source, const Coloring& coloring, std::size_t shown) {
+std::string remark_on(const Source& source, const Coloring& coloring, std::size_t shown, bool several) {
   std::string text;
   if (const std::int64_t samples = extent(source, source.layout.sample);
       samples > static_cast<std::int64_t>(shown))
@@ -182,7 +199,7 @@ std::string remark_on(const Source& source, const Coloring& coloring, std::size_
                                static_cast<int>(std::min(height, largest_extent)));
   if (factor > 1) text += fmt::format("A pixel of a picture is the mean of {0} x {0}. ", factor);
   if (coloring.logarithmic) text += "Colours are logarithmic over four decades. ";
-  if (!source.layout.color) text += "Each picture has its own range of colours, given below it.";
+  if (several && !source.layout.color) text += "Each picture has its own range of colours, given below it.";
   return text;
 }
 
@@ -192,14 +209,14 @@ PictureGroup draw_pictures(const ArrayFile& file, const data::DataSetInfo& info,
                            const Statistics& statistics, const std::string& unit, const PeakMarks& marks,
                            int wanted) {
   const Source source{file, info, layout, shape_of_elements(info)};
-  const Coloring coloring = coloring_of(statistics, unit, layout.complex_pairs);
+  const Coloring coloring = coloring_of(source, statistics, unit);
   const auto per_sample =
       layout.color ? 1
                    : extent(source, layout.channel) * (layout.depth ? 3 : 1) * (layout.complex_pairs ? 2 : 1);
   const auto width = static_cast<int>(source.shape[layout.column]),
              height = static_cast<int>(source.shape[layout.row]);
   const auto samples = spread(extent(source, layout.sample), wanted / per_sample);
-  PictureGroup group{{}, remark_on(source, coloring, samples.size())};
+  PictureGroup group{{}, remark_on(source, coloring, samples.size(), samples.size() * per_sample > 1)};
   for (std::int64_t index : samples) {
     const Cut sample = Cut().with(layout.sample, index, layout.sample ? fmt::format("#{}", index) : "");
     auto pictures = pictures_of_sample(source, sample, coloring, statistics);

@@ -18,8 +18,8 @@ struct PictureGroup {
 };
 
 // About `wanted` pictures, of samples spread evenly over the data set; volumes as their central slices,
-// complex numbers as amplitude and phase. Counts whose largest value is far above their mean are drawn on a
-// logarithmic scale. Throws Error that names the data set when it cannot be read.
+// complex numbers as amplitude and phase. Where the largest value is far above the mean, colours are
+// logarithmic. Throws Error that names the data set when it cannot be read.
 PictureGroup draw_pictures(const ArrayFile& file, const data::DataSetInfo& info, const PictureLayout& layout,
                            const Statistics& statistics, const std::string& unit, const PeakMarks& marks,
                            int wanted);

@@ -25,6 +25,10 @@ struct Work {
   Shown shown;
 };
 
+std::optional<PictureLayout> layout_of(const data::DataSetInfo& info) {
+  return info.type ? picture_layout(info.shape, *info.type, info.complex) : std::nullopt;
+}
+
 template <class Step>
 bool attempt(Work& work, Step&& step) {
   try {
@@ -120,7 +124,7 @@ void add_pictures(Work& work) {
   std::optional<PeakMarks> marks;
   if (!attempt(work, [&] { marks.emplace(work.file, work.infos); })) marks.emplace(work.file, Infos());
   for (const ShownDataSet& set : work.shown.data_sets) {
-    const auto layout = set.info.type ? picture_layout(set.info.shape) : std::nullopt;
+    const auto layout = layout_of(set.info);
     if (!layout) continue;
     work.shown.page.heading(set.info.name);
     if (!set.meaning.empty()) work.shown.page.paragraph(set.meaning);
@@ -138,7 +142,7 @@ void add_pictures(Work& work) {
 void add_tables(Work& work) {
   std::map<std::int64_t, std::vector<const ShownDataSet*>> by_rows;
   for (const ShownDataSet& set : work.shown.data_sets)
-    if (is_table(set.info) && !picture_layout(set.info.shape)) by_rows[set.info.shape[0]].push_back(&set);
+    if (is_table(set.info) && !layout_of(set.info)) by_rows[set.info.shape[0]].push_back(&set);
   for (const auto& [rows, tables] : by_rows) {
     if (rows == 0) continue;
     work.shown.page.heading(
@@ -151,7 +155,7 @@ void add_tables(Work& work) {
 
 void add_the_rest(Work& work) {
   for (const ShownDataSet& set : work.shown.data_sets) {
-    const bool drawn = set.info.type && (is_table(set.info) || picture_layout(set.info.shape));
+    const bool drawn = is_table(set.info) || layout_of(set.info);
     if (drawn || set.info.shape.element_count() == 0) continue;
     if (set.info.type && set.statistics.values.size() < 3) continue;  // the overview shows it
     if (!set.info.type && set.info.type_name != "string") continue;

@@ -49,8 +49,8 @@ void add_histogram(page::Page& page, const ShownDataSet& data_set) {
   const Statistics& s = data_set.statistics;
   if (s.values.size() < 3 || s.low == s.high) return;
   page::Series bins = bins_of(data_set);
-  // When nearly everything lies in one bin the others show on a logarithmic axis only.
-  const bool peaked = *std::ranges::max_element(bins.y) > 0.8 * static_cast<double>(s.values.size());
+  // When most values lie in one bin the others show on a logarithmic axis only.
+  const bool peaked = *std::ranges::max_element(bins.y) > 0.5 * static_cast<double>(s.values.size());
   page::Plot plot{
       "Values of " + data_set.info.name, axis_label(data_set), "count", false, peaked, {}, {}, {}};
   plot.series.push_back(std::move(bins));

@@ -8,6 +8,7 @@
 #include "superstep/baseline/bragg.h"
 #include "superstep/baseline/conductivity.h"
 #include "superstep/baseline/cookiebox.h"
+#include "superstep/baseline/mri.h"
 
 namespace superstep::baseline {
 
@@ -18,6 +19,7 @@ std::span<const Entry> baselines() {
       conductivity_solver(),
       ald_optimizer(),
       cookiebox_smoother(),
+      unet_thresholds(),
   };
   // clang-format on
   return table;

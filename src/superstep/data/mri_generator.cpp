@@ -56,11 +56,12 @@ class MriGenerator final : public Generator {
                 {6},
                 "",
                 "half width, half length, depth of sulci, ribbon, ventricles, SNR"},
-               {"contrast",
+               {"lesion",
                 ElementType::f32,
-                {3},
-                "1, mmol/l, 1",
-                "width of the oedema, agent in the rim, bias field"}};
+                {4},
+                "1, 1, 1, mmol/l",
+                "infiltration, necrosis, width of the oedema, agent in the rim"},
+               {"bias", ElementType::f32, {}, "", "amplitude of the uneven gain"}};
   }
   std::string_view name() const override { return "unet-256"; }
   int version() const override { return 1; }
@@ -80,7 +81,8 @@ class MriGenerator final : public Generator {
     put(out[4], static_cast<std::uint8_t>(head.lesion.size()));
     put_all<float>(out[5], std::array{head.half_width, head.half_length, head.fold_depth, head.ribbon,
                                       head.ventricle_size, head.signal_to_noise});
-    put_all<float>(out[6], std::array{head.oedema, head.rim_contrast, head.bias_amplitude});
+    put_all<float>(out[6], std::array{head.infiltration, head.necrosis, head.oedema, head.rim_contrast});
+    put(out[7], static_cast<float>(head.bias_amplitude));
   }
   nlohmann::json parameters() const override {
     return {{"case", "mri"}, {"size", size_}, {"slices", slices_}};

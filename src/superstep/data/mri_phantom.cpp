@@ -38,9 +38,9 @@ LesionBlob draw_blob(RandomStream& random, const Head& head) {
   blob.rx = radius * random.uniform(0.8, 1.25);
   blob.ry = radius * random.uniform(0.8, 1.25);
   blob.rz = radius * random.uniform(0.8, 1.5);
-  for (int k = 0; k < 16; ++k)
+  for (int k = 0; k < 10; ++k)
     blob.roughness.push_back(
-        draw_wave(random, 2 * pi / radius * random.uniform(0.4, 1.2), std::sqrt(2.0 / 16)));
+        draw_wave(random, 2 * pi / radius * random.uniform(0.4, 1.2), std::sqrt(2.0 / 10)));
   return blob;
 }
 
@@ -128,11 +128,11 @@ struct Palette {
   explicit Palette(const Head& head) {
     for (int kind = 0; kind < tissue_kinds; ++kind)
       healthy[static_cast<std::size_t>(kind)] = signals_of(tissue_of(static_cast<TissueKind>(kind)), 0);
-    lesion = healthy[static_cast<std::size_t>(TissueKind::lesion)];
     rim = signals_of(tissue_of(TissueKind::lesion), head.rim_contrast);
   }
+  const Signals& of(TissueKind kind) const { return healthy[static_cast<std::size_t>(kind)]; }
   std::array<Signals, tissue_kinds> healthy;
-  Signals lesion, rim;
+  Signals rim;
 };
 
 // How far inside the lesion a point is; far outside without evaluating waves.
@@ -146,6 +146,18 @@ double lesion_depth(const Head& head, double x, double y, double z) {
   return depth;
 }
 
+bool in_bright_spot(const Head& head, double x, double y, double z) {
+  return std::any_of(head.spots.begin(), head.spots.end(), [&](const BrightSpot& spot) {
+    return std::hypot(x - spot.x, y - spot.y, z - spot.z) < spot.radius;
+  });
+}
+
+Signals mix(const Signals& a, const Signals& b, double share) {
+  Signals mixed;
+  for (std::size_t k = 0; k < 3; ++k) mixed[k] = std::lerp(a[k], b[k], share);
+  return mixed;
+}
+
 struct Point {
   Signals signals;
   bool lesion;
@@ -154,16 +166,19 @@ struct Point {
 Point point_at(const Head& head, const SliceShape& shape, const Palette& palette, double x, double y,
                double z) {
   const SliceShape::Layers layers = shape.at(x, y);
-  const Signals& healthy = palette.healthy[static_cast<std::size_t>(layers.tissue)];
+  const Signals &healthy = palette.of(layers.tissue), &sick = palette.of(TissueKind::lesion);
   if (!layers.brain) return {healthy, false};
   const double depth = lesion_depth(head, x, y, z);
-  if (depth > rim_width) return {palette.lesion, true};
-  if (depth > 0) return {palette.rim, true};
-  // Fluid between the fibres of white matter: half way to the lesion.
-  if (layers.tissue != TissueKind::white || depth < -head.oedema) return {healthy, false};
-  Signals mixed;
-  for (std::size_t k = 0; k < 3; ++k) mixed[k] = 0.5 * (healthy[k] + palette.lesion[k]);
-  return {mixed, false};
+  if (depth > head.necrosis) return {mix(sick, palette.of(TissueKind::csf), 0.7), true};
+  if (depth > 0) {
+    double share = head.infiltration + 0.5 * depth;
+    for (const Wave& wave : head.unevenness) share += wave.at(x, y, z);
+    return {mix(healthy, depth < rim_width ? palette.rim : sick, std::clamp(share, 0.25, 1.0)), true};
+  }
+  if (layers.tissue != TissueKind::white) return {healthy, false};
+  // Fluid between the fibres of white matter looks like a thinner lesion, and so do bright spots.
+  if (depth > -head.oedema) return {mix(healthy, sick, 0.4), false};
+  return {in_bright_spot(head, x, y, z) ? mix(healthy, sick, 0.8) : healthy, false};
 }
 
 std::uint8_t to_byte(double signal, double scale) {
@@ -194,11 +209,17 @@ Head::Head(RandomStream& random) {
   ribbon = random.uniform(0.05, 0.07);
   ventricle_size = random.uniform(0.7, 1.4);
   add_blobs(random, *this);
+  infiltration = random.uniform(0.35, 0.7);
+  for (Wave& wave : unevenness) wave = draw_wave(random, random.uniform(8, 25), 0.12);
+  necrosis = random.uniform() < 0.3 ? random.uniform(0.5, 0.8) : 2;
   oedema = random.uniform() < 0.5 ? random.uniform(0.2, 0.8) : 0;
   rim_contrast = random.uniform() < 0.5 ? random.uniform(0.3, 1.0) : 0;
+  spots.resize(random.below(9));
+  for (BrightSpot& spot : spots)
+    spot = {random.uniform(-0.4, 0.4), random.uniform(-0.5, 0.5), random.uniform(-0.4, 0.6),
+            random.uniform(0.02, 0.06)};
   bias_amplitude = random.uniform(0.05, 0.2);
-  for (Wave& wave : bias)
-    wave = draw_wave(random, random.uniform(0.8, 2.0), 0.5 / std::sqrt(1.0 * bias.size()));
+  for (Wave& wave : bias) wave = draw_wave(random, random.uniform(1, 2), bias_amplitude / 2);
   signal_to_noise = random.uniform(20, 40);
 }
 
@@ -229,9 +250,7 @@ MriSlice draw_slice(const Head& head, double z, int size, RandomStream& noise) {
       lesion += point.lesion;
     }
     double gain = 1;
-    for (const Wave& wave : head.bias)
-      gain += 2 * head.bias_amplitude * wave.at(x, y, z) / std::sqrt(1.0 * head.bias.size());
-    gain = std::clamp(gain, 1 - head.bias_amplitude, 1 + head.bias_amplitude);
+    for (const Wave& wave : head.bias) gain += wave.at(x, y, z);
     slice.mask[i] = 2 * lesion >= samples;
     for (std::size_t k = 0; k < 3; ++k)
       slice.pixels[k * plane + i] =

@@ -29,6 +29,11 @@ struct LesionBlob {
   double inside(double x, double y, double z) const;
 };
 
+// A small bright spot of white matter that is no lesion, as ageing leaves them.
+struct BrightSpot {
+  double x = 0, y = 0, z = 0, radius = 0;
+};
+
 // Everything that is decided once for a patient.
 struct Head {
   explicit Head(RandomStream& random);
@@ -39,10 +44,14 @@ struct Head {
   double fold_depth, ribbon;       // of sulci, and thickness of the grey ribbon
   double ventricle_size;
   std::vector<LesionBlob> lesion;
-  double oedema;          // width of the fringe in units of `inside`, 0 for none
-  double rim_contrast;    // agent in the rim, mmol/l; 0 for none
-  double bias_amplitude;  // of the coils' uneven gain, at most 0.2
-  std::array<Wave, 4> bias;
+  double infiltration;             // share of lesion in its tissue at its surface, 0.35 to 0.7; grows inwards
+  std::array<Wave, 4> unevenness;  // of that share
+  double necrosis;                 // `inside` beyond which the lesion has decayed to fluid; 2 for nowhere
+  double oedema;                   // width of the fringe in units of `inside`, 0 for none
+  double rim_contrast;             // agent in the rim, mmol/l; 0 for none
+  std::vector<BrightSpot> spots;
+  double bias_amplitude;  // of the coils' uneven gain, 0.05 to 0.2
+  std::array<Wave, 2> bias;
   double signal_to_noise;  // of white matter, 20 to 40
 };
 

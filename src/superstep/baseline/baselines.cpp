@@ -16,10 +16,12 @@
 #include "superstep/baseline/metal_fit.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
+#include "superstep/baseline/mri.h"
 
 namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
+  // clang-format off
   static const std::vector<Entry> table{
       bragg_baseline_entry(),
       conductivity_solver(),
@@ -35,7 +37,9 @@ std::span<const Entry> baselines() {
       mcmc_baseline(),
       {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+      unet_thresholds(),
   };
+  // clang-format on
   return table;
 }
 

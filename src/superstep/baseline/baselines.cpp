@@ -3,6 +3,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/autophase_run.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/epie_run.h"
 
@@ -12,6 +13,8 @@ std::span<const Entry> baselines() {
   static const std::vector<Entry> table{
       {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+      {"autophasenn", "HIO and ER with shrink-wrap: iterative phase retrieval in three dimensions",
+       phase_retrieval_options(), run_phase_retrieval},
   };
   return table;
 }

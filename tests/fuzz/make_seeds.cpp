@@ -1,4 +1,4 @@
-// Writes small valid files of every format to the folders DIR/seeds_FORMAT: what the fuzzers start from.
+// Writes small valid files of every format to the folders DIR/FORMAT: what the fuzzers start from.
 #include <cstdio>
 
 #include "superstep/base/error.h"
@@ -13,17 +13,17 @@ using namespace superstep;
 
 void make_seeds(const std::filesystem::path& folder) {
   for (const char* format : {"npy", "npz", "safetensors"})
-    make_folder(folder / (std::string("seeds_") + format));
+    make_folder(folder / format);
   std::map<std::string, Tensor> all;
   for (const ElementType type : all_element_types) {
     const std::string name = name_of(type);
     all[name] = Tensor::full(type, {2, 3}, 1);
     if (type == ElementType::bf16) continue;
-    data::write_npy(folder / "seeds_npy" / name, all[name]);
+    data::write_npy(folder / "npy" / name, all[name]);
   }
-  data::write_safetensors(folder / "seeds_safetensors/all", {all, {{"format", "test"}}});
+  data::write_safetensors(folder / "safetensors/all", {all, {{"format", "test"}}});
   all.erase("bf16");
-  data::write_npz(folder / "seeds_npz/all", all);
+  data::write_npz(folder / "npz/all", all);
 }
 
 }  // namespace

@@ -3,14 +3,30 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/ald.h"
 #include "superstep/baseline/autophase_run.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/bragg.h"
+#include "superstep/baseline/conductivity.h"
+#include "superstep/baseline/cookiebox.h"
+#include "superstep/baseline/coulomb_ridge.h"
+#include "superstep/baseline/metal_fit.h"
+#include "superstep/baseline/uno_ridge.h"
+#include "superstep/baseline/van_krevelen.h"
 #include "superstep/baseline/epie_run.h"
 
 namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
   static const std::vector<Entry> table{
+      bragg_baseline_entry(),
+      conductivity_solver(),
+      ald_optimizer(),
+      cookiebox_smoother(),
+      uno_baseline(),
+      polymer_gcn_baseline(),
+      schnet_baseline(),
+      deepmd_baseline(),
       {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       {"autophasenn", "HIO and ER with shrink-wrap: iterative phase retrieval in three dimensions",

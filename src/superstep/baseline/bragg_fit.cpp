@@ -79,10 +79,16 @@ bool is_plausible(double position, int size) {
   return position >= -farthest && position <= size - 1 + farthest;  // false for NaN
 }
 
+bool is_flat(std::span<const float> patch) {
+  const auto [low, high] = std::ranges::minmax(patch);
+  return low == high;
+}
+
 template <int parameters>
 PeakFit fit(std::span<const float> patch, int size) {
   constexpr bool rotates = parameters == rotated_parameters;
   using Function = ceres::TinySolverAutoDiffFunction<Residuals<rotates>, Eigen::Dynamic, parameters>;
+  if (is_flat(patch)) return {.position = centroid(patch, size), .converged = false};
   const Residuals<rotates> residuals(patch, size);
   const Function function(residuals);
   ceres::TinySolver<Function> solver;

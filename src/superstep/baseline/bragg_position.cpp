@@ -42,12 +42,12 @@ std::span<const std::string> bragg_method_names() {
   return names;
 }
 
-PeakPosition locate(BraggMethod method, std::span<const float> patch, int size) {
+PeakFit locate(BraggMethod method, std::span<const float> patch, int size) {
   switch (method) {
-    case BraggMethod::rotated: return fit_rotated(patch, size).position;
-    case BraggMethod::axis_aligned: return fit_axis_aligned(patch, size).position;
-    case BraggMethod::centroid: return centroid(patch, size);
-    case BraggMethod::brightest: return brightest_pixel(patch, size);
+    case BraggMethod::rotated: return fit_rotated(patch, size);
+    case BraggMethod::axis_aligned: return fit_axis_aligned(patch, size);
+    case BraggMethod::centroid: return {.position = centroid(patch, size)};
+    case BraggMethod::brightest: return {.position = brightest_pixel(patch, size)};
   }
   throw Error(ErrorCode::internal, "method out of range");
 }

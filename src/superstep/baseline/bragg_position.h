@@ -25,7 +25,7 @@ PeakPosition centroid(std::span<const float> patch, int size);
 struct PeakFit {
   PeakPosition position;
   double amplitude = 0, sigma1 = 0, sigma2 = 0, angle = 0, eta = 0, background = 0;
-  bool converged = false;  // otherwise `position` is the centroid
+  bool converged = true;  // otherwise `position` is the centroid
   int iterations = 0;
 };
 
@@ -37,6 +37,7 @@ PeakFit fit_rotated(std::span<const float> patch, int size);
 
 enum class BraggMethod { rotated, axis_aligned, centroid, brightest };
 std::span<const std::string> bragg_method_names();  // in that order
-PeakPosition locate(BraggMethod method, std::span<const float> patch, int size);
+// The method by name; brightest pixel and centroid set nothing but the position.
+PeakFit locate(BraggMethod method, std::span<const float> patch, int size);
 
 }  // namespace superstep::baseline

@@ -81,7 +81,8 @@ void declare_show(CLI::App& command) {
       ->type_name("PAGE.html")
       ->capture_default_str();
   command.add_option("--data-set", arguments->options.only, "draw only this data set (may be repeated)")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   command.add_option("--pictures", arguments->options.pictures, "pictures a data set, about")
       ->type_name("N")
       ->check(CLI::Range(1, 1000))

@@ -52,6 +52,8 @@ class BraggDataset {
 
   // A patch in counts, not shifted, for the conventional methods.
   void raw(std::int64_t index, std::span<float> patch) const;
+  // The row of the file (or the index of the generator) that a sample is.
+  std::int64_t row(std::int64_t index) const { return rows_[static_cast<std::size_t>(index)]; }
   // (column, row) of the centre in that patch, px.
   std::array<double, 2> position(std::int64_t index) const;
 

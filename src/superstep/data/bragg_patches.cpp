@@ -65,8 +65,8 @@ void keep_central_component(std::span<float> patch, int size) {
 
 void scale_to_unit(std::span<float> patch) {
   const auto [low, high] = std::ranges::minmax(patch);
-  const float scale = high > low ? 1 / (high - low) : 0;
-  for (float& value : patch) value = (value - low) * scale;
+  const float range = high > low ? high - low : 1;
+  for (float& value : patch) value = (value - low) / range;
 }
 
 int crop_origin(double position, int size) { return static_cast<int>(position) - size / 2; }

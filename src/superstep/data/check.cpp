@@ -18,6 +18,12 @@ std::string index_text(const Tensor& tensor, std::int64_t flat, std::int64_t fir
   return "[" + text + "]";
 }
 
+// As few digits as tell the value from its neighbours of the same type.
+std::string value_text(const Tensor& tensor, double value) {
+  const bool narrow = is_floating(tensor.type()) && tensor.type() != ElementType::f64;
+  return !narrow ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+}
+
 // Whether x - x is 0 for all: false for NaN and infinities. Compiles to vector code.
 template <class T>
 bool all_finite(std::span<const T> values) {
@@ -40,9 +46,10 @@ void require_finite(const Tensor& tensor, std::string_view where, std::int64_t f
   for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
     const double value = tensor.at(i);
     if (!std::isfinite(value))
-      throw Error(ErrorCode::bad_file,
-                  fmt::format("it holds {} at {}", value, index_text(tensor, i, first_row)),
-                  std::string(where), "remove the sample or replace the value");
+      throw Error(
+          ErrorCode::bad_file,
+          fmt::format("it holds {} at {}", value_text(tensor, value), index_text(tensor, i, first_row)),
+          std::string(where), "remove the sample or replace the value");
   }
 }
 
@@ -52,8 +59,8 @@ void require_in_range(const Tensor& tensor, double low, double high, std::string
     const double value = tensor.at(i);
     if (!(value >= low && value <= high))
       throw Error(ErrorCode::bad_file,
-                  fmt::format("it holds {} at {}, outside [{}, {}]", value, index_text(tensor, i, first_row),
-                              low, high),
+                  fmt::format("it holds {} at {}, outside [{}, {}]", value_text(tensor, value),
+                              index_text(tensor, i, first_row), low, high),
                   std::string(where));
   }
 }

@@ -2,7 +2,17 @@
 #include "superstep/base/text.h"
 #include "superstep/data/autophase.h"
 #include "superstep/data/bragg_generator.h"
+#include "superstep/data/ald_generator.h"
+#include "superstep/data/cifar_generator.h"
+#include "superstep/data/conductivity_generator.h"
+#include "superstep/data/cookiebox_generator.h"
+#include "superstep/data/digits_generator.h"
 #include "superstep/data/generator.h"
+#include "superstep/data/metal_generator.h"
+#include "superstep/data/polymer_generator.h"
+#include "superstep/data/uno_generator.h"
+#include "superstep/data/water_generator.h"
+#include "superstep/data/yield_generator.h"
 #include "superstep/data/ptycho.h"
 
 namespace superstep::data {
@@ -10,6 +20,13 @@ namespace superstep::data {
 std::span<const GeneratorEntry> generators() {
   static const std::vector<GeneratorEntry> table{
       bragg_generator_entry(),
+      conductivity_generator(), ald_generator(),      digits_generator(),
+      cifar10_generator(),      resnet50_generator(), cookiebox_generator(),
+      uno_generator(),
+      polymer_gcn_generator(),
+      yieldgnn_generator(),
+      schnet_generator(),
+      deepmd_generator(),
       ptychonn_64_generator(),
       ptychonn_128_generator(),
       autophasenn_generator(),

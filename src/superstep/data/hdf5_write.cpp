@@ -64,8 +64,15 @@ std::int64_t rows_a_chunk(const Column& column, const Layout& layout) {
   return std::max<std::int64_t>(chunk_bytes / row, 1);
 }
 
-Handle creation_properties(const Column& column, const Layout& layout) {
+// Without the time of writing, so that equal content gives equal files.
+Handle timeless_properties() {
   Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(properties.get(), false);
+  return properties;
+}
+
+Handle creation_properties(const Column& column, const Layout& layout) {
+  Handle properties = timeless_properties();
   H5Pset_fill_time(properties.get(), H5D_FILL_TIME_IFSET);
   const bool chunked = layout.extendable || layout.chunk_rows > 0 || layout.deflate > 0;
   if (!chunked || column.shape.rank() == 0) return properties;
@@ -186,8 +193,9 @@ void Hdf5Writer::write_strings(std::string_view name, std::span<const std::strin
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.get(), H5T_VARIABLE);
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
-  const Handle set =
-      state_->create(name, type.get(), Shape{static_cast<std::int64_t>(values.size())}, false, H5P_DEFAULT);
+  const Handle properties = timeless_properties();
+  const Handle set = state_->create(name, type.get(), Shape{static_cast<std::int64_t>(values.size())}, false,
+                                    properties.get());
   std::vector<const char*> pointers;
   for (const std::string& value : values) pointers.push_back(value.c_str());
   if (!values.empty() && H5Dwrite(set.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()) < 0)

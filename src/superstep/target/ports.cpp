@@ -50,4 +50,9 @@ BatchedPorts batched_ports(const GraphAtBatch& model, std::int64_t batch) {
   return ports;
 }
 
+graph::Graph prepare_graph(graph::Graph graph) {
+  transform::run_pipeline(graph, transform::standard_passes());
+  return graph;
+}
+
 }  // namespace superstep::target

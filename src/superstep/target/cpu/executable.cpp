@@ -104,6 +104,12 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   if (plan_.update.empty()) return;
   run_steps(plan_.update, run, 0, update_.data(), accumulators_.empty() ? nullptr : accumulators_[0].data(),
             workers_[0], nullptr);
+  for (const SampleCounter& counter : plan_.counters) {
+    std::int64_t value = 0;
+    std::memcpy(&value, shared_.data() + counter.offset, sizeof value);
+    value += counter.increment * micro_batches_;
+    std::memcpy(shared_.data() + counter.offset, &value, sizeof value);
+  }
   prepared_ = false;
 }
 

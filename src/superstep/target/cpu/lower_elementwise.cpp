@@ -218,7 +218,7 @@ class EpilogueMatcher {
     if (!is_member(id)) return false;
     const Node& node = graph_.node(graph_.value(id).producer);
     if (match_activation_gradient(node)) return true;
-    if (node.op == "Add") return match_with_operand(node, kernels::EpilogueOp::add);
+    if (node.op == "Add") return match_sum(node);
     if (node.op == "Mul") return match_with_operand(node, kernels::EpilogueOp::multiply);
     if (node.op == "Cast") return is_floating(lowering_.type(id).element) && match(node.inputs[0]);
     if (const auto call = activation_of(graph_, node); call && match(node.inputs[0])) {
@@ -226,6 +226,30 @@ class EpilogueMatcher {
       return true;
     }
     return false;
+  }
+
+  // A sum of any number of terms, one of which depends on the product: the others are added one by one.
+  bool match_sum(const Node& node) {
+    std::vector<ValueId> terms;
+    collect_terms(node, terms);
+    const auto chain = std::ranges::find_if(terms, [&](ValueId term) { return depends_on_product(term); });
+    if (chain == terms.end() || std::count_if(terms.begin(), terms.end(),
+                                              [&](ValueId term) { return depends_on_product(term); }) != 1)
+      return false;
+    if (!match(*chain)) return false;
+    for (auto term = terms.begin(); term != terms.end(); ++term)
+      if (term != chain && (is_member(*term) || !add_operand(kernels::EpilogueOp::add, *term))) return false;
+    return true;
+  }
+
+  void collect_terms(const Node& node, std::vector<ValueId>& terms) const {
+    for (ValueId input : node.inputs) {
+      const bool nested = is_member(input) && graph_.node(graph_.value(input).producer).op == "Add";
+      if (nested)
+        collect_terms(graph_.node(graph_.value(input).producer), terms);
+      else
+        terms.push_back(input);
+    }
   }
 
   bool match_with_operand(const Node& node, kernels::EpilogueOp op) {
@@ -238,7 +262,11 @@ class EpilogueMatcher {
       result_.epilogue.scale(static_cast<float>(*constant));
       return true;
     }
-    return is_channel_vector(other) ? add_channel_step(op, other) : add_tensor_step(op, other);
+    return add_operand(op, other);
+  }
+
+  bool add_operand(kernels::EpilogueOp op, ValueId id) {
+    return is_channel_vector(id) ? add_channel_step(op, id) : add_tensor_step(op, id);
   }
 
   bool is_channel_vector(ValueId id) const {

@@ -59,7 +59,9 @@ class ScalarsKernel : public kernels::Kernel {
   void run(const kernels::Arguments& arguments) const override {
     kernels::OptimizerScalars scalars;
     scalars.learning_rate = *static_cast<const float*>(arguments.inputs[0]);
-    if (has_step_) scalars.step = *static_cast<const std::int64_t*>(arguments.inputs[1]);
+    // The graph counts the steps made before, the kernel from 1; a rule without a step never meets its first,
+    // since its buffer begins at zero.
+    scalars.step = has_step_ ? *static_cast<const std::int64_t*>(arguments.inputs[1]) + 1 : 2;
     *static_cast<kernels::OptimizerScalars*>(arguments.outputs[0]) = scalars;
   }
 

@@ -14,7 +14,7 @@ kernels::KernelInfo address_info() {
   return info;
 }
 
-// Row r of step `counter` has the numbers of sample counter * 2^32 + r: see op/random.h.
+// Row r of the batch has the numbers of sample counter + r: see op/random.h.
 class AddressKernel : public kernels::Kernel {
  public:
   AddressKernel(std::uint64_t seed, std::uint32_t purpose)
@@ -23,7 +23,7 @@ class AddressKernel : public kernels::Kernel {
     const auto counter = static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(arguments.inputs[0]));
     const auto& info = *static_cast<const RunInfo*>(arguments.inputs[1]);
     *static_cast<kernels::RandomAddress*>(arguments.outputs[0]) = {
-        .seed = seed_, .first_sample = (counter << 32) + info.first_row, .purpose = purpose_};
+        .seed = seed_, .first_sample = counter + info.first_row, .purpose = purpose_};
   }
 
  private:

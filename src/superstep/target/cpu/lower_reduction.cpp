@@ -165,6 +165,7 @@ std::span<const Lowerer> reduction_lowerers() { return lowerers; }
 
 // ---- the gradient of softmax --------------------------------------------------------------------------
 
+// dx = t - y * sum(t) with t = y * dy: how op/softmax.cpp writes it.
 std::optional<SoftmaxGradient> match_softmax_gradient(const Graph& graph, NodeId root,
                                                       const std::vector<std::vector<NodeId>>& consumers) {
   const auto producer = [&](ValueId id, std::string_view op) -> std::optional<NodeId> {
@@ -172,26 +173,29 @@ std::optional<SoftmaxGradient> match_softmax_gradient(const Graph& graph, NodeId
     if (value.kind != graph::ValueKind::computed || graph.node(value.producer).op != op) return std::nullopt;
     return value.producer;
   };
-  const auto only_reader = [&](NodeId id) {
-    return consumers[graph.node(id).outputs[0].index()].size() == 1;
+  const auto readers = [&](NodeId id) { return consumers[graph.node(id).outputs[0].index()].size(); };
+  // The other factor of a product that has `factor` as one.
+  const auto partner = [&](NodeId product, ValueId factor) -> std::optional<ValueId> {
+    const auto& factors = graph.node(product).inputs;
+    if (factors[0] == factor) return factors[1];
+    if (factors[1] == factor) return factors[0];
+    return std::nullopt;
   };
-  const Node& product = graph.node(root);
-  if (product.op != "Mul") return std::nullopt;
-  for (std::size_t side : {0u, 1u}) {
-    const ValueId y = product.inputs[side];
+  if (graph.node(root).op != "Sub") return std::nullopt;
+  const auto weighted = producer(graph.node(root).inputs[0], "Mul");
+  const auto scaled = producer(graph.node(root).inputs[1], "Mul");
+  if (!weighted || !scaled || readers(*weighted) != 2 || readers(*scaled) != 1) return std::nullopt;
+  for (ValueId y : graph.node(*scaled).inputs) {
     const auto softmax = producer(y, "Softmax");
-    const auto difference = producer(product.inputs[1 - side], "Sub");
-    if (!softmax || !difference || !only_reader(*difference)) continue;
-    const ValueId dy = graph.node(*difference).inputs[0];
-    const auto sum = producer(graph.node(*difference).inputs[1], "ReduceSum");
-    if (!sum || !only_reader(*sum) || graph.node(*sum).attributes.integer("keepdims", 1) != 1) continue;
-    const auto weighted = producer(graph.node(*sum).inputs[0], "Mul");
-    if (!weighted || !only_reader(*weighted)) continue;
-    const auto& factors = graph.node(*weighted).inputs;
-    const bool fits = (factors[0] == y && factors[1] == dy) || (factors[0] == dy && factors[1] == y);
+    const auto dy = partner(*weighted, y), total = partner(*scaled, y);
+    if (!softmax || !dy || !total) continue;
+    const auto sum = producer(*total, "ReduceSum");
     const auto axis = graph.node(*softmax).attributes.integer("axis", -1);
-    if (!fits || !sums_along(graph, *sum, normalize_axis(axis, graph.type(y).shape.rank()))) continue;
-    return SoftmaxGradient{root, y, dy, axis, {*weighted, *sum, *difference}};
+    const bool fits = sum && readers(*sum) == 1 &&
+                      graph.node(*sum).inputs[0] == graph.node(*weighted).outputs[0] &&
+                      graph.node(*sum).attributes.integer("keepdims", 1) == 1 &&
+                      sums_along(graph, *sum, normalize_axis(axis, graph.type(y).shape.rank()));
+    if (fits) return SoftmaxGradient{root, y, *dy, axis, {*weighted, *sum, *scaled}};
   }
   return std::nullopt;
 }
@@ -226,7 +230,7 @@ Lowered lower_softmax_gradient(Lowering& lowering, const SoftmaxGradient& gradie
   rows->dy_type = lowering.type(gradient.dy).element;
   auto kernel = kernels::prepare_softmax_gradient(*rows);
   if (!kernel) return std::unexpected(kernel.error());
-  lowering.emit("Mul+ReduceSum+Sub+Mul", root.name, std::move(*kernel),
+  lowering.emit("Mul+ReduceSum+Mul+Sub", root.name, std::move(*kernel),
                 {lowering.read(gradient.y), lowering.read(gradient.dy)}, {lowering.write(dx)});
   return {};
 }

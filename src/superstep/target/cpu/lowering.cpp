@@ -6,6 +6,7 @@
 
 #include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/vector_program.h"
+#include "superstep/target/cpu/lower_elementwise.h"
 #include "superstep/target/cpu/lower_softmax.h"
 
 namespace superstep::target::cpu {
@@ -254,10 +255,29 @@ void Lowering::accumulate(ValueId id, std::size_t offset) {
   emit("accumulate", graph_.value(id).name, std::move(*kernel), {slot, read(id)}, {slot});
 }
 
+// A counter that addresses random masks goes on by the samples of the batch, not of one micro-batch.
+bool Lowering::counts_samples(const graph::Update& update) {
+  const auto readers = consumers(update.state);
+  const bool addresses_masks = std::ranges::any_of(
+      readers, [&](NodeId reader) { return graph_.node(reader).op == "superstep.RandomMask"; });
+  if (!addresses_masks) return false;
+  const graph::Value& next = graph_.value(update.next);
+  if (next.kind != graph::ValueKind::computed || graph_.node(next.producer).op != "Add") return false;
+  const Node& sum = graph_.node(next.producer);
+  for (std::size_t side : {0u, 1u}) {
+    if (sum.inputs[side] != update.state) continue;
+    if (const auto increment = uniform_constant(graph_, sum.inputs[1 - side])) {
+      plan_.counters.push_back({state_operand(update.state).offset, static_cast<std::int64_t>(*increment)});
+      return true;
+    }
+  }
+  return false;
+}
+
 // New state that was not written in place is copied to where the state lives, when everybody has read it.
 void Lowering::finish_updates() {
   for (const graph::Update& update : graph_.updates()) {
-    if (in_place_.contains(update.next) || update.next == update.state) continue;
+    if (in_place_.contains(update.next) || update.next == update.state || counts_samples(update)) continue;
     if (graph_.value(update.next).kind == graph::ValueKind::state)
       throw Error(ErrorCode::unsupported, "a state that takes over another state's value",
                   "state %" + graph_.value(update.state).name);

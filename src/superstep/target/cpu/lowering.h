@@ -120,6 +120,7 @@ class Lowering {
   bool accumulator_averages(std::uint32_t port) const;
   void accumulate(ValueId id, std::size_t offset);
   bool sums_in_place(ValueId id) const;
+  bool counts_samples(const graph::Update& update);
   void finish_updates();
   Section section_of_value(ValueId id) const;
   std::size_t shared_bytes(std::size_t bytes);

@@ -55,6 +55,13 @@ struct AveragedOutput {
   std::size_t count = 0;
 };
 
+// A counter of samples: the graph, built for a micro-batch, adds `increment` to it; a run adds that once a
+// micro-batch.
+struct SampleCounter {
+  std::size_t offset = 0;  // in shared memory: an i64
+  std::int64_t increment = 0;
+};
+
 struct Plan {
   std::int64_t micro_batch = 0;
   std::vector<Step> prepare, body, update;
@@ -62,6 +69,7 @@ struct Plan {
   std::vector<StateSlot> states;
   std::vector<std::pair<std::size_t, Tensor>> initial;  // shared offset, elements: constants and states
   std::vector<AveragedOutput> averaged;
+  std::vector<SampleCounter> counters;
   bool trains = false;  // has an update
 };
 

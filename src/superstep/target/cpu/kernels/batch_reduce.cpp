@@ -1,0 +1,86 @@
+#include "superstep/target/cpu/kernels/batch_reduce.h"
+
+#include <libxsmm.h>
+
+#include <limits>
+#include <mutex>
+
+#include "superstep/target/cpu/kernels/instruction_set.h"
+#include "superstep/target/cpu/kernels/portable_product.h"
+
+namespace superstep::kernels {
+
+namespace {
+
+int libxsmm_architecture(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::scalar: return LIBXSMM_TARGET_ARCH_GENERIC;
+    case InstructionSet::avx2: return LIBXSMM_X86_AVX2;
+    case InstructionSet::avx512: return LIBXSMM_X86_AVX512_CORE;
+    case InstructionSet::avx512_bf16: return LIBXSMM_X86_AVX512_CPX;
+  }
+  return LIBXSMM_TARGET_ARCH_GENERIC;
+}
+
+bool fits_int(std::int64_t value) { return value >= 1 && value <= std::numeric_limits<int>::max() / 8; }
+
+std::string libxsmm_refusal(const ProductShape& s) {
+  const InstructionSet set = instruction_set();
+  if (set == InstructionSet::scalar) return "generated code needs AVX2 or AVX-512";
+  if (s.b_k_stride != 1 && s.b_n_stride != 1)
+    return "neither dimension of the second operand has unit stride";
+  for (std::int64_t value : {s.m, s.n, s.k, s.a_stride, s.b_k_stride, s.b_n_stride, s.c_stride})
+    if (!fits_int(value)) return "an extent or stride is too large";
+  if (s.b_k_stride == 1 && s.b_n_stride < s.k && s.n > 1) return "columns of the second operand overlap";
+  if (s.type == ElementType::f32) return {};
+  if (s.type != ElementType::bf16) return std::string("no products of ") + name_of(s.type);
+  if (set != InstructionSet::avx512_bf16) return "bf16 products need AVX-512 BF16";
+  if (!s.pairs) return "bf16 products need the first operand in pairs";
+  if (s.k % 2 != 0) return "bf16 products need an even inner dimension";
+  if (s.b_k_stride != 1) return "bf16 products need the inner dimension contiguous in the second operand";
+  return {};
+}
+
+// libxsmm keeps one target architecture and one table of generated code for the whole process; the hint
+// is part of the table's key and unused by kernels addressed by offsets, so it keeps the sets apart.
+template <class Function>
+Function generate(const ProductShape& s,
+                  Function (*dispatch)(int, int, int, int, const int*, const int*, const int*, const float*,
+                                       const float*, const int*, const int*)) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const InstructionSet set = instruction_set();
+  libxsmm_init();
+  libxsmm_set_target_archid(libxsmm_architecture(set));
+  const bool transposed = s.b_k_stride != 1;
+  const auto narrow = [](std::int64_t value) { return static_cast<int>(value); };
+  const int lda = narrow(s.a_stride), ldc = narrow(std::max(s.c_stride, s.m));
+  const int ldb = narrow(transposed ? std::max(s.b_k_stride, s.n) : std::max(s.b_n_stride, s.k));
+  const float alpha = 1, beta = s.accumulate ? 1 : 0;
+  const int flags = transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0, prefetch = LIBXSMM_PREFETCH_NONE;
+  return dispatch(narrow(s.m), narrow(s.n), narrow(s.k), static_cast<int>(set) + 1, &lda, &ldb, &ldc, &alpha,
+                  &beta, &flags, &prefetch);
+}
+
+}  // namespace
+
+const char* name_of(ProductMaker maker) { return maker == ProductMaker::libxsmm ? "libxsmm" : "portable"; }
+
+std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const ProductShape& shape,
+                                                                           ProductMaker maker) {
+  BatchReduceProduct product;
+  product.shape_ = shape;
+  if (maker == ProductMaker::portable) {
+    product.portable_ = portable_product();
+    return product;
+  }
+  if (std::string reason = libxsmm_refusal(shape); !reason.empty()) return std::unexpected(reason);
+  product.generated_ =
+      shape.type == ElementType::f32
+          ? reinterpret_cast<Generated>(generate(shape, libxsmm_smmdispatch_reducebatch_offs_unroll))
+          : reinterpret_cast<Generated>(generate(shape, libxsmm_bsmmdispatch_reducebatch_offs_unroll));
+  if (!product.generated_) return std::unexpected("libxsmm made no code for this shape");
+  return product;
+}
+
+}  // namespace superstep::kernels

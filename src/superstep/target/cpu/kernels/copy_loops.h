@@ -1,0 +1,23 @@
+// The inner loops of copies. Internal to the kernels.
+#pragma once
+
+#include <cstdint>
+
+namespace superstep::kernels {
+
+struct CopyRow {  // y has unit stride
+  std::int64_t length, x_stride;
+};
+
+struct CopyTile {  // y has unit stride along the rows, x along the columns
+  std::int64_t rows, columns;
+  std::int64_t x_stride;  // between rows
+  std::int64_t y_stride;  // between columns
+};
+
+struct CopyFunctions {
+  void (*row)(const void* x, void* y, const CopyRow&) = nullptr;
+  void (*tile)(const void* x, void* y, const CopyTile&) = nullptr;
+};
+
+}  // namespace superstep::kernels

@@ -1,0 +1,33 @@
+// The instruction set that kernels prepared from now on are made for.
+//
+// Every kernel exists in several vector widths; the widest the processor has is taken unless a narrower one
+// is asked for (tests force each in turn, and so can `--instruction-set`). Kernels already prepared keep
+// what they were prepared for.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace superstep::kernels {
+
+enum class InstructionSet {
+  scalar,       // one lane, no fused multiply-add: what every processor has
+  avx2,         // AVX2 with FMA: 8 lanes
+  avx512,       // AVX-512 F, CD, BW, DQ, VL: 16 lanes
+  avx512_bf16,  // the same with dot products of bf16 pairs
+};
+
+const char* name_of(InstructionSet set);
+std::optional<InstructionSet> instruction_set_from_name(std::string_view name);
+
+// Those this processor has, narrowest first; never empty.
+std::span<const InstructionSet> available_instruction_sets();
+
+// The one in force; the widest available until set_instruction_set() is called.
+InstructionSet instruction_set();
+
+// Not thread-safe: call before kernels are prepared. Throws Error (unsupported) when the processor lacks it.
+void set_instruction_set(InstructionSet set);
+
+}  // namespace superstep::kernels

@@ -1,0 +1,134 @@
+// What every prepared kernel of the CPU target is to the planner that calls it.
+//
+// A kernel is prepared once, when a graph is compiled: `prepare_...(specification)` checks the shapes and
+// strides, dispatches or generates machine code, chooses the blocking and returns a small object. The object
+// then runs many times. A run allocates nothing, takes no lock and starts no thread; one object may run in
+// several threads at once as long as each has its own scratch and its own outputs. The bits it writes depend
+// on its arguments alone (and on the instruction set in force when it was prepared), never on the thread,
+// the time or the address.
+//
+// Specifications give extents and strides in elements; pointers arrive at run time, in the order that the
+// specification's header names ("slots"). Pointers need the natural alignment of their element; 64-byte
+// alignment of tensors and of row strides is faster. Kernels read and write exactly the elements the
+// specification names, nothing between strided rows and nothing past the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace superstep::kernels {
+
+// Why an implementation does not serve a specification.
+struct Refusal {
+  std::string implementation;  // "libxsmm", "one channel", ...
+  std::string reason;          // "the output's channels are not a unit-stride dimension"
+};
+
+std::string to_string(const Refusal& refusal);  // "libxsmm: the output's ..."
+
+// How a convolution kernel wants its weights (see weights.h). Channels along the contiguous dimension are cut
+// into panels of panel_width, the last one as narrow as what is left; a panel is contiguous.
+enum class WeightLayout {
+  none,               // the kernel takes no packed weights
+  taps_in_out,        // [groups][panel][kh][kw][in][out of the panel]: forward
+  taps_out_in,        // [groups][panel][kh][kw][out][in of the panel]: gradient by the input
+  taps_in_out_pairs,  // [groups][panel][kh][kw][in/2][out of the panel][2], bf16; odd `in` padded with zeros
+  taps_out_in_pairs,  // [groups][panel][kh][kw][out/2][in of the panel][2], bf16, likewise
+  taps_channels,      // [kh][kw][channels]: depthwise, one input and one output channel a group
+};
+
+inline constexpr std::int64_t panel_width = 64;
+
+const char* name_of(WeightLayout layout);
+
+struct KernelInfo {
+  std::string name;                           // implementation and blocking, for --explain
+  double flops = 0;                           // of one run; a multiply-add counts two; padding counts nothing
+  double bytes = 0;                           // read and written once each: the compulsory traffic of one run
+  std::size_t scratch_bytes = 0;              // what run() needs behind Arguments::scratch, 64-byte aligned
+  std::size_t inputs = 0, outputs = 0;        // slots that run() reads from its arguments
+  WeightLayout weights = WeightLayout::none;  // of the packed weights, or of the weight gradient
+  std::vector<Refusal> refused;               // faster implementations that said no, fastest first
+};
+
+// The pointers of one run, in the order the specification documents.
+struct Arguments {
+  std::span<const void* const> inputs;
+  std::span<void* const> outputs;
+  void* scratch = nullptr;
+};
+
+class Kernel {
+ public:
+  explicit Kernel(KernelInfo info) : info_(std::move(info)) {}
+  virtual ~Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  const KernelInfo& info() const { return info_; }
+  virtual void run(const Arguments& arguments) const = 0;
+
+ protected:
+  KernelInfo info_;
+  template <class Specification>
+  friend class ImplementationList;
+};
+
+using KernelPointer = std::unique_ptr<Kernel>;
+using Prepared = std::expected<KernelPointer, Refusal>;
+
+// One way of doing what a specification asks for.
+template <class Specification>
+struct Implementation {
+  const char* name;
+  Prepared (*prepare)(const Specification&);
+};
+
+// The implementations of one operation, fastest first. prepare() returns the first that accepts, with the
+// refusals of those before it in info().refused, or, when none accepts, one refusal that names them all.
+template <class Specification>
+class ImplementationList {
+ public:
+  explicit ImplementationList(std::vector<Implementation<Specification>> list) : list_(std::move(list)) {}
+
+  std::span<const Implementation<Specification>> all() const { return list_; }
+  Prepared prepare(const Specification& specification) const;
+  // Only the implementation of that name; refuses an unknown one.
+  Prepared prepare(const Specification& specification, const std::string& implementation) const;
+
+ private:
+  std::vector<Implementation<Specification>> list_;
+};
+
+std::unexpected<Refusal> refuse(std::string implementation, std::string reason);
+Refusal all_refused(const std::vector<Refusal>& refusals);
+
+template <class Specification>
+Prepared ImplementationList<Specification>::prepare(const Specification& specification) const {
+  std::vector<Refusal> refusals;
+  for (const auto& implementation : list_) {
+    Prepared kernel = implementation.prepare(specification);
+    if (!kernel) {
+      refusals.push_back({implementation.name, kernel.error().reason});
+      continue;
+    }
+    (*kernel)->info_.refused = std::move(refusals);
+    return kernel;
+  }
+  return std::unexpected(all_refused(refusals));
+}
+
+template <class Specification>
+Prepared ImplementationList<Specification>::prepare(const Specification& specification,
+                                                    const std::string& wanted) const {
+  for (const auto& implementation : list_)
+    if (wanted == implementation.name) return implementation.prepare(specification);
+  return refuse(wanted, "there is no such implementation");
+}
+
+}  // namespace superstep::kernels

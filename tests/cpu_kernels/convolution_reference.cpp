@@ -1,0 +1,141 @@
+#include "tests/cpu_kernels/convolution_reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "superstep/base/random.h"
+
+namespace superstep::kernels {
+
+std::int64_t number_of(const Image& image, std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
+  return ((h * image.width + w) * image.batch + n) * image.channels + c;
+}
+
+std::int64_t address_of(const Image& image, std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
+  return image.offset(h, w) + n * image.column_stride + c;
+}
+
+namespace {
+
+// Calls body(y position and channel, x position and channel, weight number, n) for every product.
+struct Term {
+  std::int64_t oh, ow, co, ih, iw, ci, weight, n;
+};
+
+template <class Body>
+void for_each_term(const Convolution& c, const Body& body) {
+  const Window& w = c.window;
+  const std::int64_t in = c.x.channels / c.groups, out = c.y.channels / c.groups;
+  for_each_element(c.y, [&](std::int64_t oh, std::int64_t ow, std::int64_t n, std::int64_t co) {
+    for (std::int64_t kh = 0; kh < w.height; ++kh)
+      for (std::int64_t kw = 0; kw < w.width; ++kw) {
+        const std::int64_t ih = oh * w.stride_h + kh * w.dilation_h - w.pad_top;
+        const std::int64_t iw = ow * w.stride_w + kw * w.dilation_w - w.pad_left;
+        if (ih < 0 || ih >= c.x.height || iw < 0 || iw >= c.x.width) continue;
+        for (std::int64_t i = 0; i < in; ++i)
+          body(
+              Term{oh, ow, co, ih, iw, co / out * in + i, ((co * in + i) * w.height + kh) * w.width + kw, n});
+      }
+  });
+}
+
+double x_at(const Convolution& c, const GuardedBuffer& x, const Term& t) {
+  return x.get(address_of(c.x, t.ih, t.iw, t.n, t.ci));
+}
+
+double y_at(const Convolution& c, const GuardedBuffer& y, const Term& t) {
+  return y.get(address_of(c.y, t.oh, t.ow, t.n, t.co));
+}
+
+}  // namespace
+
+std::vector<Sum> reference_forward(const Convolution& c, const GuardedBuffer& x, const GuardedBuffer& w) {
+  std::vector<Sum> y(static_cast<std::size_t>(c.y.element_count()));
+  for_each_term(c, [&](const Term& t) {
+    y[static_cast<std::size_t>(number_of(c.y, t.oh, t.ow, t.n, t.co))].add(x_at(c, x, t) * w.get(t.weight));
+  });
+  return y;
+}
+
+std::vector<Sum> reference_input_gradient(const Convolution& c, const GuardedBuffer& dy,
+                                          const GuardedBuffer& w) {
+  std::vector<Sum> dx(static_cast<std::size_t>(c.x.element_count()));
+  for_each_term(c, [&](const Term& t) {
+    dx[static_cast<std::size_t>(number_of(c.x, t.ih, t.iw, t.n, t.ci))].add(y_at(c, dy, t) * w.get(t.weight));
+  });
+  return dx;
+}
+
+std::vector<Sum> reference_weight_gradient(const Convolution& c, const GuardedBuffer& x,
+                                           const GuardedBuffer& dy) {
+  std::vector<Sum> dw(
+      static_cast<std::size_t>(c.y.channels * (c.x.channels / c.groups) * c.window.height * c.window.width));
+  for_each_term(
+      c, [&](const Term& t) { dw[static_cast<std::size_t>(t.weight)].add(x_at(c, x, t) * y_at(c, dy, t)); });
+  return dw;
+}
+
+std::vector<Sum> reference_bias_gradient(const Convolution& c, const GuardedBuffer& dy) {
+  std::vector<Sum> db(static_cast<std::size_t>(c.y.channels));
+  for_each_element(c.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t co) {
+    db[static_cast<std::size_t>(co)].add(dy.get(address_of(c.y, h, w, n, co)));
+  });
+  return db;
+}
+
+namespace {
+
+Image random_image(RandomStream& random, std::int64_t height, std::int64_t width, std::int64_t batch,
+                   std::int64_t channels) {
+  Image image = dense_image(height, width, batch, channels);
+  if (random.below(3) == 0) {
+    image.column_stride += static_cast<std::int64_t>(random.below(9));
+    image.row_stride = image.columns() * image.column_stride + static_cast<std::int64_t>(random.below(5));
+  }
+  return image;
+}
+
+}  // namespace
+
+Convolution random_convolution(std::uint64_t seed) {
+  RandomStream random(seed);
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
+  const auto one_to = [&](std::uint64_t bound) { return 1 + below(bound); };
+  Convolution c;
+  Window& w = c.window;
+  w = {one_to(4), one_to(4), one_to(3), one_to(3), one_to(2), one_to(2), 0, 0};
+  if (below(3) == 0) w = {one_to(3), one_to(3)};  // plain windows are the usual ones
+  w.pad_top = below(static_cast<std::uint64_t>(w.height + 1));
+  w.pad_left = below(static_cast<std::uint64_t>(w.width + 1));
+  if (below(4) == 0) w = {};
+  c.groups = below(3) == 0 ? one_to(3) : 1;
+  static constexpr std::int64_t channels[] = {1, 2, 3, 5, 8, 16, 17, 32, 64, 65, 80, 130};
+  const std::uint64_t kinds = c.groups > 1 ? 7 : std::size(channels);
+  const std::int64_t in = c.groups * channels[random.below(kinds)],
+                     out = c.groups * channels[random.below(kinds)];
+  const std::int64_t batch = one_to(5), height = one_to(7), width = one_to(9);
+  // The output that fits, with the padding below and to the right between none and the whole window.
+  const auto extent = [&](std::int64_t input, std::int64_t taps, std::int64_t stride, std::int64_t dilation,
+                          std::int64_t pad) {
+    const std::int64_t after = w.is_pointwise() ? 0 : below(static_cast<std::uint64_t>(taps + 1));
+    return std::max<std::int64_t>(1, (input + pad + after - (taps - 1) * dilation - 1) / stride + 1);
+  };
+  c.x = random_image(random, height, width, batch, in);
+  c.y = random_image(random, extent(height, w.height, w.stride_h, w.dilation_h, w.pad_top),
+                     extent(width, w.width, w.stride_w, w.dilation_w, w.pad_left), batch, out);
+  return c;
+}
+
+std::string describe(const Convolution& c) {
+  const Window& w = c.window;
+  return fmt::format(
+      "x [{} {} {} {}] strides {} {}, y [{} {} {} {}] strides {} {}, window {}x{} stride {}x{} dilation "
+      "{}x{} "
+      "pad {}x{} groups {}",
+      c.x.height, c.x.width, c.x.batch, c.x.channels, c.x.row_stride, c.x.column_stride, c.y.height,
+      c.y.width, c.y.batch, c.y.channels, c.y.row_stride, c.y.column_stride, w.height, w.width, w.stride_h,
+      w.stride_w, w.dilation_h, w.dilation_w, w.pad_top, w.pad_left, c.groups);
+}
+
+}  // namespace superstep::kernels

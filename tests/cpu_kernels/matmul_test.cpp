@@ -1,0 +1,140 @@
+#include "superstep/target/cpu/kernels/matmul.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "superstep/base/random.h"
+#include "tests/cpu_kernels/check.h"
+
+namespace superstep::kernels {
+namespace {
+
+// Strides of a matrix whose three or four dimensions lie in a random order, sometimes with gaps.
+MatrixStrides random_strides(RandomStream& random, const Matmul& m, std::int64_t rows, std::int64_t columns,
+                             bool unit_stride, bool may_repeat) {
+  struct Axis {
+    std::int64_t extent, *stride;
+  };
+  MatrixStrides s;
+  std::vector<Axis> axes{
+      {m.batch[0], &s.batch[0]}, {m.batch[1], &s.batch[1]}, {rows, &s.row}, {columns, &s.column}};
+  const std::size_t inner = unit_stride ? 2 + random.below(2) : random.below(4);
+  std::swap(axes[inner], axes[3]);
+  if (random.below(2) == 0) std::swap(axes[0], axes[2]);
+  std::int64_t stride = 1;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    *axes[i].stride = stride;
+    stride *= axes[i].extent;
+    if (random.below(4) == 0) stride += static_cast<std::int64_t>(random.below(5));
+  }
+  if (may_repeat && random.below(5) == 0) s.batch[0] = 0;
+  return s;
+}
+
+std::int64_t extent_of(const MatrixStrides& s, const Matmul& m, std::int64_t rows, std::int64_t columns) {
+  return (m.batch[0] - 1) * s.batch[0] + (m.batch[1] - 1) * s.batch[1] + (rows - 1) * s.row +
+         (columns - 1) * s.column + 1;
+}
+
+Matmul random_matmul(std::uint64_t seed) {
+  RandomStream random(seed);
+  static constexpr std::int64_t extents[] = {1, 2, 3, 7, 9, 16, 17, 32, 33, 64, 81, 130};
+  const auto pick = [&] { return extents[random.below(std::size(extents))]; };
+  Matmul m;
+  m.batch = {1 + static_cast<std::int64_t>(random.below(3)), 1 + static_cast<std::int64_t>(random.below(3))};
+  m.rows = pick(), m.columns = pick(), m.inner = pick();
+  m.a = random_strides(random, m, m.rows, m.inner, false, true);
+  m.b = random_strides(random, m, m.inner, m.columns, false, true);
+  m.c = random_strides(random, m, m.rows, m.columns, true, false);
+  m.accumulate = random.below(3) == 0;
+  return m;
+}
+
+std::string describe(const Matmul& m) {
+  const auto strides = [](const MatrixStrides& s) {
+    return fmt::format("({}, {}; {}, {})", s.batch[0], s.batch[1], s.row, s.column);
+  };
+  return fmt::format("batch {} x {}, {} x {} x {}, a {} b {} c {}{}", m.batch[0], m.batch[1], m.rows,
+                     m.columns, m.inner, strides(m.a), strides(m.b), strides(m.c),
+                     m.accumulate ? ", accumulate" : "");
+}
+
+template <class Body>
+void for_each_index(const Matmul& m, const Body& body) {
+  for (std::int64_t p = 0; p < m.batch[0]; ++p)
+    for (std::int64_t q = 0; q < m.batch[1]; ++q)
+      for (std::int64_t i = 0; i < m.rows; ++i)
+        for (std::int64_t j = 0; j < m.columns; ++j) body(p, q, i, j);
+}
+
+std::int64_t at(const MatrixStrides& s, std::int64_t p, std::int64_t q, std::int64_t row,
+                std::int64_t column) {
+  return p * s.batch[0] + q * s.batch[1] + row * s.row + column * s.column;
+}
+
+// The number of wrong elements, or -1 when the implementation refused.
+int wrong_elements(const Matmul& m, const std::string& implementation, std::uint64_t seed) {
+  Prepared prepared = matmul().prepare(m, implementation);
+  if (!prepared) return -1;
+  GuardedBuffer a(m.a.type, extent_of(m.a, m, m.rows, m.inner)),
+      b(m.b.type, extent_of(m.b, m, m.inner, m.columns));
+  GuardedBuffer c(m.c.type, extent_of(m.c, m, m.rows, m.columns));
+  a.fill_random(seed), b.fill_random(seed + 1), c.fill_random(seed + 2);
+  std::vector<Sum> expected;
+  std::vector<std::int64_t> where;
+  for_each_index(m, [&](std::int64_t p, std::int64_t q, std::int64_t i, std::int64_t j) {
+    Sum sum;
+    where.push_back(at(m.c, p, q, i, j));
+    if (m.accumulate) sum.add(c.get(where.back()));
+    for (std::int64_t k = 0; k < m.inner; ++k)
+      sum.add(a.get(at(m.a, p, q, i, k)) * b.get(at(m.b, p, q, k, j)));
+    expected.push_back(sum);
+  });
+  run_kernel(**prepared, {a.data(), b.data()}, {c.data()});
+  return count_wrong(expected, static_cast<double>(m.inner), m.c.type,
+                     [&](std::size_t i) { return c.get(where[i]); });
+}
+
+TEST(Matmul, agrees_with_the_oracle_whatever_the_strides) {
+  for_each_instruction_set([] {
+    int ran = 0;
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      const Matmul m = random_matmul(seed);
+      for (const char* implementation : {"libxsmm", "portable"}) {
+        const int wrong = wrong_elements(m, implementation, seed);
+        EXPECT_LE(wrong, 0) << implementation << ", seed " << seed << ": " << describe(m);
+        ran += wrong >= 0;
+      }
+    }
+    EXPECT_GE(ran, 60);
+  });
+}
+
+TEST(Matmul, cuts_long_products_into_blocks) {
+  Matmul m;
+  m.rows = 50, m.columns = 150, m.inner = 2500;
+  m.a = {{0, 0}, 2500, 1}, m.b = {{0, 0}, 150, 1}, m.c = {{0, 0}, 150, 1};
+  EXPECT_EQ(0, wrong_elements(m, "libxsmm", 7));
+  m.b = {{0, 0}, 1, 2500};
+  EXPECT_EQ(0, wrong_elements(m, "libxsmm", 8));
+  EXPECT_EQ(0, wrong_elements(m, "portable", 9));
+}
+
+TEST(Matmul, refuses_what_it_cannot_do_and_says_why) {
+  Matmul m;
+  m.rows = m.columns = m.inner = 4;
+  m.a = m.b = {{0, 0}, 4, 1};
+  m.c = {{0, 0}, 8, 2};
+  EXPECT_EQ("the result has no unit stride", fault_of(m));
+  EXPECT_EQ("libxsmm, portable", matmul().prepare(m).error().implementation);
+  m.c = {{0, 0}, 4, 1};
+  m.a.type = ElementType::f16;
+  EXPECT_EQ("the operands differ in type", fault_of(m));
+  m.b.type = ElementType::f16;
+  EXPECT_EQ("no products of f16", fault_of(m));
+}
+
+}  // namespace
+}  // namespace superstep::kernels

@@ -10,10 +10,12 @@
 #include "superstep/baseline/conductivity.h"
 #include "superstep/baseline/cookiebox.h"
 #include "superstep/baseline/coulomb_ridge.h"
+#include "superstep/baseline/epie_run.h"
 #include "superstep/baseline/metal_fit.h"
+#include "superstep/baseline/pca_run.h"
+#include "superstep/baseline/sobel_run.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
-#include "superstep/baseline/epie_run.h"
 
 namespace superstep::baseline {
 
@@ -31,6 +33,9 @@ std::span<const Entry> baselines() {
       {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       {"autophasenn", "HIO and ER with shrink-wrap: iterative phase retrieval in three dimensions",
        phase_retrieval_options(), run_phase_retrieval},
+      {"pca-compress-128", "principal components by randomised subspace iteration, in f32 and scaled f16",
+       pca_options(), run_pca},
+      {"sobel-800", "Sobel gradients and magnitude in exact integers", sobel_options(), run_sobel},
   };
   return table;
 }

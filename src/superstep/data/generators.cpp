@@ -7,6 +7,7 @@
 #include "superstep/data/conductivity_generator.h"
 #include "superstep/data/cookiebox_generator.h"
 #include "superstep/data/digits_generator.h"
+#include "superstep/data/frames.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/metal_generator.h"
 #include "superstep/data/polymer_generator.h"
@@ -14,6 +15,7 @@
 #include "superstep/data/water_generator.h"
 #include "superstep/data/yield_generator.h"
 #include "superstep/data/ptycho.h"
+#include "superstep/data/sobel_tracks.h"
 
 namespace superstep::data {
 
@@ -30,6 +32,8 @@ std::span<const GeneratorEntry> generators() {
       ptychonn_64_generator(),
       ptychonn_128_generator(),
       autophasenn_generator(),
+      pca_compress_generator(),
+      sobel_generator(),
   };
   return table;
 }

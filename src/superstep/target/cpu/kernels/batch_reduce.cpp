@@ -5,6 +5,7 @@
 #include <limits>
 #include <mutex>
 
+#include "superstep/target/cpu/kernels/dot_product.h"
 #include "superstep/target/cpu/kernels/instruction_set.h"
 #include "superstep/target/cpu/kernels/portable_product.h"
 
@@ -64,7 +65,21 @@ Function generate(const ProductShape& s,
 
 }  // namespace
 
-const char* name_of(ProductMaker maker) { return maker == ProductMaker::libxsmm ? "libxsmm" : "portable"; }
+const char* name_of(ProductMaker maker) {
+  static constexpr const char* names[] = {"libxsmm", "portable", "few outputs"};
+  return names[static_cast<int>(maker)];
+}
+
+namespace {
+
+std::string dot_refusal(const ProductShape& s) {
+  if (s.m > dot_rows_limit) return "more than 8 outputs";
+  if (s.b_k_stride != 1) return "the inner dimension is not contiguous";
+  if (s.k < 32) return "the inner dimension is too short to run vectors along it";
+  return {};
+}
+
+}  // namespace
 
 std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const ProductShape& shape,
                                                                            ProductMaker maker) {
@@ -72,6 +87,11 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
   product.shape_ = shape;
   if (maker == ProductMaker::portable) {
     product.portable_ = portable_product();
+    return product;
+  }
+  if (maker == ProductMaker::dot) {
+    if (std::string reason = dot_refusal(shape); !reason.empty()) return std::unexpected(reason);
+    product.portable_ = dot_product(shape.m, shape.type);
     return product;
   }
   if (std::string reason = libxsmm_refusal(shape); !reason.empty()) return std::unexpected(reason);

@@ -7,6 +7,7 @@
 #include "superstep/data/conductivity_generator.h"
 #include "superstep/data/cookiebox_generator.h"
 #include "superstep/data/digits_generator.h"
+#include "superstep/data/frames.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/language_generator.h"
 #include "superstep/data/metal_generator.h"
@@ -17,6 +18,8 @@
 #include "superstep/data/water_generator.h"
 #include "superstep/data/yield_generator.h"
 #include "superstep/data/mri_generator.h"
+#include "superstep/data/ptycho.h"
+#include "superstep/data/sobel_tracks.h"
 
 namespace superstep::data {
 
@@ -36,6 +39,18 @@ std::span<const GeneratorEntry> generators() {
       resnet50_generator(),
       cookiebox_generator(),
       unet_generator(),
+      conductivity_generator(), ald_generator(),      digits_generator(),
+      cifar10_generator(),      resnet50_generator(), cookiebox_generator(),
+      uno_generator(),
+      polymer_gcn_generator(),
+      yieldgnn_generator(),
+      schnet_generator(),
+      deepmd_generator(),
+      ptychonn_64_generator(),
+      ptychonn_128_generator(),
+      autophasenn_generator(),
+      pca_compress_generator(),
+      sobel_generator(),
   };
   // clang-format on
   return table;

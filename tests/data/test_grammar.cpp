@@ -121,8 +121,12 @@ TEST(Language, WordsAreDistinctAndNumbersAgree) {
 }
 
 TEST(Language, RefusesWhatCannotBe) {
-  expect_error(ErrorCode::invalid_argument, {"a vocabulary of 10"}, [] { Language(LanguageSettings{10, 1, 0, 0.1}); });
-  expect_error(ErrorCode::invalid_argument, {"a recursion of 0.5"}, [] { Language(LanguageSettings{1000, 1, 0, 0.5}); });
+  expect_error(ErrorCode::invalid_argument, {"a vocabulary of 10"}, [] {
+    Language(LanguageSettings{10, 1, 0, 0.1});
+  });
+  expect_error(ErrorCode::invalid_argument, {"a recursion of 0.5"}, [] {
+    Language(LanguageSettings{1000, 1, 0, 0.5});
+  });
 }
 
 // By brute force: every sentence of the same length of a small grammar, weighed by its probability.

@@ -115,7 +115,8 @@ TEST(CpuTarget, TrainsInBfloat16) {
     cpu->run(inputs, actual);
     reference->run(inputs, expected);
     expect_close(actual[0], expected[0], 0.02, std::string(test.name) + " loss");
-    std::map<std::string, std::pair<double, double>> moves;  // how far a state moved, and how far apart the two ended
+    std::map<std::string, std::pair<double, double>>
+        moves;  // how far a state moved, and how far apart the two ended
     double farthest = 0;
     for (const auto& [name, start] : before) {
       const Tensor a = cpu->state(name), b = reference->state(name);
@@ -129,7 +130,8 @@ TEST(CpuTarget, TrainsInBfloat16) {
     for (const auto& [name, move] : moves)
       EXPECT_LT(move.second, 0.15 * move.first + 0.003 * farthest) << test.name << " " << name;
     for (const auto& plan_step : cpu->summary().steps)
-      EXPECT_NE(plan_step.kernel, "reference evaluation") << test.name << ": " << plan_step.op << " " << plan_step.node;
+      EXPECT_NE(plan_step.kernel, "reference evaluation")
+          << test.name << ": " << plan_step.op << " " << plan_step.node;
   }
 }
 

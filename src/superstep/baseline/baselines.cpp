@@ -4,8 +4,8 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/ald.h"
-#include "superstep/baseline/autoregression.h"
 #include "superstep/baseline/autophase_run.h"
+#include "superstep/baseline/autoregression.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/bragg.h"
 #include "superstep/baseline/conductivity.h"
@@ -15,11 +15,11 @@
 #include "superstep/baseline/kinetics_fit.h"
 #include "superstep/baseline/masked_ngram.h"
 #include "superstep/baseline/metal_fit.h"
+#include "superstep/baseline/mri.h"
 #include "superstep/baseline/pca_run.h"
 #include "superstep/baseline/sobel_run.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
-#include "superstep/baseline/mri.h"
 
 namespace superstep::baseline {
 

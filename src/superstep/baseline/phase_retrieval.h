@@ -24,8 +24,8 @@ struct RetrievalSettings {
   double beta = 0.9;        // HIO feedback
   int shrink_every = 20;    // iterations between updates of the support
   double sigma_first = 3;   // voxels, of the blur before thresholding; falls by a tenth an update ...
-  double sigma_last = 0.8;    // ... down to this
-  double threshold = 0.2;  // of the blurred maximum
+  double sigma_last = 0.8;  // ... down to this
+  double threshold = 0.2;   // of the blurred maximum
 };
 
 struct Retrieval {

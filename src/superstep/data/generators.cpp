@@ -11,46 +11,41 @@
 #include "superstep/data/generator.h"
 #include "superstep/data/language_generator.h"
 #include "superstep/data/metal_generator.h"
+#include "superstep/data/mri_generator.h"
 #include "superstep/data/polymer_generator.h"
 #include "superstep/data/ptycho.h"
 #include "superstep/data/returns.h"
+#include "superstep/data/sobel_tracks.h"
 #include "superstep/data/uno_generator.h"
 #include "superstep/data/water_generator.h"
 #include "superstep/data/yield_generator.h"
-#include "superstep/data/mri_generator.h"
-#include "superstep/data/ptycho.h"
-#include "superstep/data/sobel_tracks.h"
 
 namespace superstep::data {
 
 std::span<const GeneratorEntry> generators() {
   // clang-format off
   static const std::vector<GeneratorEntry> table{
-      bragg_generator_entry(),  conductivity_generator(), ald_generator(),       digits_generator(),
-      cifar10_generator(),      resnet50_generator(),     cookiebox_generator(), uno_generator(),
-      polymer_gcn_generator(),  yieldgnn_generator(),     schnet_generator(),    deepmd_generator(),
-      bert_large_generator(),   distilbert_generator(),   mcmc_generator(),      ptychonn_64_generator(),
-      ptychonn_128_generator(), autophasenn_generator(),
       bragg_generator_entry(),
-      conductivity_generator(),
-      ald_generator(),
-      digits_generator(),
       cifar10_generator(),
-      resnet50_generator(),
-      cookiebox_generator(),
-      unet_generator(),
-      conductivity_generator(), ald_generator(),      digits_generator(),
-      cifar10_generator(),      resnet50_generator(), cookiebox_generator(),
-      uno_generator(),
-      polymer_gcn_generator(),
-      yieldgnn_generator(),
-      schnet_generator(),
-      deepmd_generator(),
       ptychonn_64_generator(),
       ptychonn_128_generator(),
-      autophasenn_generator(),
+      cookiebox_generator(),
+      uno_generator(),
+      unet_generator(),
       pca_compress_generator(),
       sobel_generator(),
+      digits_generator(),
+      conductivity_generator(),
+      ald_generator(),
+      resnet50_generator(),
+      schnet_generator(),
+      polymer_gcn_generator(),
+      yieldgnn_generator(),
+      autophasenn_generator(),
+      deepmd_generator(),
+      bert_large_generator(),
+      distilbert_generator(),
+      mcmc_generator(),
   };
   // clang-format on
   return table;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "superstep/target/plan_cache.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/precision.h"
 #include "superstep/transform/training_step.h"
@@ -175,6 +176,18 @@ TEST(CpuTarget, RefusesTensorsOfAnotherType) {
 
 TEST(CpuTarget, RefusesAMicroBatchThatDoesNotDivide) {
   EXPECT_THROW(target::find_target("cpu").compile(models()[1].model, {.batch = 8, .micro_batch = 3}), Error);
+}
+
+TEST(PlanCache, CompilesAShapeOnceAndKeepsItsStates) {
+  target::PlanCache plans(target::find_target("cpu"), models()[1].model, {.threads = 1});
+  target::Executable& first = plans.at(8);
+  const Tensor bias = test::random_tensor(ElementType::f32, {24}, 77);
+  plans.set_states({{"dense1.bias", bias}});
+  target::Executable& other = plans.at(3);
+  EXPECT_EQ(&plans.at(8), &first);
+  EXPECT_EQ(plans.size(), 2u);
+  for (target::Executable* plan : {&first, &other})
+    EXPECT_EQ(std::memcmp(plan->state("dense1.bias").bytes(), bias.bytes(), bias.byte_count()), 0);
 }
 
 TEST(Targets, UnknownNameGetsTheNearest) {

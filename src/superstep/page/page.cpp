@@ -6,8 +6,8 @@
 #include <cctype>
 #include <utility>
 
-#include "superstep/base/file.h"
 #include "superstep/base/base64.h"
+#include "superstep/base/file.h"
 #include "superstep/page/stylesheet.h"
 
 namespace superstep::page {

@@ -1,12 +1,10 @@
 #include "superstep/data/generator.h"
 
 #include <algorithm>
-#include <cstring>
-#include <future>
 
-#include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
 #include "superstep/data/hdf5.h"
+#include "superstep/data/stream_blocks.h"
 
 namespace superstep::data {
 namespace {
@@ -29,10 +27,6 @@ std::uint64_t samples_a_block(const Generator& generator, const ThreadPool& pool
   std::uint64_t bytes = 1;
   for (const Field& field : generator.fields()) bytes += sample_bytes(field);
   return std::max<std::uint64_t>(block_bytes / bytes, 4 * static_cast<std::uint64_t>(pool.threads()));
-}
-
-void throw_if_interrupted() {
-  if (interrupted()) throw Error(ErrorCode::interrupted, "no file was written");
 }
 
 void create_data_sets(Hdf5Writer& file, const Generator& generator, const WriteRequest& request) {
@@ -83,18 +77,14 @@ void Generator::write(const WriteRequest& request) const {
   write_provenance(file, *this, request.seed);
   create_data_sets(file, *this, request);
   Progress progress("generating " + std::string(name()), static_cast<double>(request.samples), "samples");
-  const std::uint64_t block_samples = samples_a_block(*this, *request.pool);
-  std::future<void> writing;
-  for (std::uint64_t first = 0; first < request.samples; first += block_samples) {
-    const std::uint64_t count = std::min(block_samples, request.samples - first);
-    std::vector<Tensor> block = generate_in_memory(*this, request.seed, first, count, *request.pool);
-    if (writing.valid()) writing.get();
-    writing = std::async(std::launch::async, [&file, this, first, block = std::move(block)] {
-      write_block(file, fields(), first, block);
-    });
-    progress.update(static_cast<double>(first + count));
-  }
-  if (writing.valid()) writing.get();
+  stream_blocks(
+      request.samples, samples_a_block(*this, *request.pool), progress,
+      [&](std::uint64_t first, std::uint64_t count) {
+        return generate_in_memory(*this, request.seed, first, count, *request.pool);
+      },
+      [&](std::uint64_t first, const std::vector<Tensor>& block) {
+        write_block(file, fields(), first, block);
+      });
   file.close();
 }
 

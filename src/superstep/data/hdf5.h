@@ -26,6 +26,9 @@ namespace superstep::data {
 
 using Attribute = std::variant<std::int64_t, double, std::string>;
 
+// How errors name a data set: "FILE: data set 'NAME'".
+std::string place(const std::filesystem::path& path, std::string_view name);
+
 // What a file says about one of its data sets.
 struct DataSetInfo {
   std::string name;

@@ -54,9 +54,10 @@ herr_t keep_attribute(hid_t object, const char* name, const H5A_info_t*, void* o
   return 0;
 }
 
-Handle string_type(std::size_t length) {
+// Of variable length: h5py gives these back as str, and those of fixed length as bytes.
+Handle string_type() {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type.get(), length == 0 ? 1 : length);
+  H5Tset_size(type.get(), H5T_VARIABLE);
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
   return type;
 }
@@ -79,8 +80,10 @@ std::map<std::string, Attribute> read_attributes(hid_t object) {
 }
 
 bool write_attribute(hid_t object, const std::string& name, const Attribute& value) {
-  if (const auto* text = std::get_if<std::string>(&value))
-    return store(object, name, string_type(text->size()), text->c_str());
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    const char* pointer = text->c_str();
+    return store(object, name, string_type(), &pointer);
+  }
   if (const auto* number = std::get_if<double>(&value))
     return store(object, name, type_of(ElementType::f64), number);
   return store(object, name, type_of(ElementType::i64), &std::get<std::int64_t>(value));

@@ -4,6 +4,16 @@
 
 #include <cstring>
 
+#include "superstep/data/hdf5.h"
+
+namespace superstep::data {
+
+std::string place(const std::filesystem::path& path, std::string_view name) {
+  return name.empty() ? path.string() : fmt::format("{}: data set '{}'", path.string(), name);
+}
+
+}  // namespace superstep::data
+
 namespace superstep::data::hdf5 {
 namespace {
 
@@ -102,7 +112,17 @@ Kind kind_of_compound(hid_t type) {
 
 }  // namespace
 
-Entry::Entry() : lock_(library_mutex()) { silence_this_thread(); }
+// The library's own closing at exit crashes when a file could not be written to its end (a full disk).
+// Every file is closed by its owner here, so nothing is lost without it.
+void skip_closing_at_exit() {
+  static const herr_t once = H5dont_atexit();
+  static_cast<void>(once);
+}
+
+Entry::Entry() : lock_(library_mutex()) {
+  skip_closing_at_exit();
+  silence_this_thread();
+}
 
 std::string last_error_text() {
   Reason reason;
@@ -110,16 +130,16 @@ std::string last_error_text() {
   return reason.text.empty() ? "no reason given" : reason.text;
 }
 
-std::string place(const std::filesystem::path& path, std::string_view name) {
-  return name.empty() ? path.string() : fmt::format("{}: data set '{}'", path.string(), name);
-}
-
 Error io_error(const std::filesystem::path& path, std::string_view name, std::string_view action) {
   const std::string reason = last_error_text();
-  const bool full =
-      reason == std::strerror(ENOSPC) || reason == std::strerror(EDQUOT) || reason == std::strerror(EFBIG);
-  return Error(ErrorCode::io, fmt::format("cannot {}: {}", action, reason), place(path, name),
-               full ? "the disk is full: free some space or write elsewhere" : "");
+  const bool full = reason == std::strerror(ENOSPC) || reason == std::strerror(EDQUOT);
+  const char* hint = full ? "the disk is full: free some space or write elsewhere"
+                     : reason == std::strerror(EFBIG)
+                         ? "the limit on the size of files is reached (ulimit -f)"
+                     : reason == std::strerror(EACCES) ? "check the permissions"
+                     : reason == std::strerror(ENOENT) ? "make the folder first"
+                                                       : "";
+  return Error(ErrorCode::io, fmt::format("cannot {}: {}", action, reason), place(path, name), hint);
 }
 
 Handle type_of(ElementType type) {

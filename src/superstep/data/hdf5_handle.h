@@ -52,9 +52,6 @@ class Entry {
 // one, otherwise the description nearest to the cause.
 std::string last_error_text();
 
-// "FILE: data set 'NAME'".
-std::string place(const std::filesystem::path& path, std::string_view name);
-
 // An io error with the reason of the last failed call; a full disk gets its hint.
 Error io_error(const std::filesystem::path& path, std::string_view name, std::string_view action);
 

@@ -101,14 +101,21 @@ DataSetInfo describe(std::string_view name, const hdf5::Kind& kind, std::vector<
   return info;
 }
 
-OpenDataSet open_data_set(const Handle& file, const std::filesystem::path& path, std::string_view name) {
-  const std::string key(name), where = hdf5::place(path, name);
+// Why a data set could not be opened: it is not there, or it is damaged.
+[[noreturn]] void refuse_open(const Handle& file, const std::filesystem::path& path, std::string_view name) {
+  const std::string reason = hdf5::last_error_text(), where = place(path, name);
   const std::vector<std::string> known = data_set_names(file, path);
-  if (!std::ranges::binary_search(known, key))
-    refuse(ErrorCode::not_found, where, "the file has no data set of this name",
-           unknown_name_hint(name, known));
+  if (std::ranges::binary_search(known, std::string(name)))
+    refuse(ErrorCode::bad_file, where, fmt::format("cannot open it: {}", reason));
+  refuse(ErrorCode::not_found, where, "the file has no data set of this name",
+         unknown_name_hint(name, known));
+}
+
+OpenDataSet open_data_set(const Handle& file, const std::filesystem::path& path, std::string_view name) {
+  const std::string where = place(path, name);
   OpenDataSet open;
-  open.set = Handle(H5Dopen2(file.get(), key.c_str(), H5P_DEFAULT), H5Dclose);
+  open.set = Handle(H5Dopen2(file.get(), std::string(name).c_str(), H5P_DEFAULT), H5Dclose);
+  if (!open.set.valid()) refuse_open(file, path, name);
   if (open.set.valid()) open.type = Handle(H5Dget_type(open.set.get()), H5Tclose);
   if (open.type.valid()) open.space = Handle(H5Dget_space(open.set.get()), H5Sclose);
   if (!open.space.valid())
@@ -247,7 +254,7 @@ DataSetInfo Hdf5File::info(std::string_view name) const {
 Tensor Hdf5File::read(std::string_view name, ElementType type) const {
   const Entry entry;
   const OpenDataSet open = open_data_set(state_->file, state_->path, name);
-  const std::string where = hdf5::place(state_->path, name);
+  const std::string where = place(state_->path, name);
   require_numeric(open, where);
   const std::vector<std::int64_t> count = extents_of(open.space.get());
   return read_selected(open, type, std::vector<std::int64_t>(count.size()), count, where);
@@ -257,7 +264,7 @@ Tensor Hdf5File::read_rows(std::string_view name, ElementType type, std::int64_t
                            std::int64_t count) const {
   const Entry entry;
   const OpenDataSet open = open_data_set(state_->file, state_->path, name);
-  const std::string where = hdf5::place(state_->path, name);
+  const std::string where = place(state_->path, name);
   require_numeric(open, where);
   std::vector<std::int64_t> counts = extents_of(open.space.get());
   if (counts.empty()) refuse(ErrorCode::bad_file, where, "it is a single value and has no rows");
@@ -272,7 +279,7 @@ Tensor Hdf5File::read_block(std::string_view name, ElementType type, std::span<c
                             std::span<const std::int64_t> count) const {
   const Entry entry;
   const OpenDataSet open = open_data_set(state_->file, state_->path, name);
-  const std::string where = hdf5::place(state_->path, name);
+  const std::string where = place(state_->path, name);
   require_numeric(open, where);
   require_inside(open, first, count, where);
   return read_selected(open, type, first, count, where);
@@ -280,7 +287,7 @@ Tensor Hdf5File::read_block(std::string_view name, ElementType type, std::span<c
 
 DataSetInfo Hdf5File::require_shape(std::string_view name, std::span<const std::int64_t> shape) const {
   DataSetInfo found = info(name);
-  const std::string where = hdf5::place(state_->path, name);
+  const std::string where = place(state_->path, name);
   if (!found.type)
     refuse(ErrorCode::bad_file, where,
            fmt::format("its elements are of type {}, not numbers", found.type_name));
@@ -298,7 +305,7 @@ Tensor Hdf5File::read(std::string_view name, ElementType type, std::span<const s
 std::vector<std::string> Hdf5File::read_strings(std::string_view name) const {
   const Entry entry;
   const OpenDataSet open = open_data_set(state_->file, state_->path, name);
-  const std::string where = hdf5::place(state_->path, name);
+  const std::string where = place(state_->path, name);
   if (!open.string)
     refuse(ErrorCode::bad_file, where,
            fmt::format("its elements are of type {}, not strings", open.info.type_name));
@@ -327,7 +334,7 @@ std::map<std::string, Attribute> Hdf5File::attributes(std::string_view object) c
   const std::string name = object.empty() ? "/" : std::string(object);
   const Handle open(H5Oopen(state_->file.get(), name.c_str(), H5P_DEFAULT), H5Oclose);
   if (!open.valid())
-    refuse(ErrorCode::not_found, hdf5::place(state_->path, object), "the file has no object of this name");
+    refuse(ErrorCode::not_found, place(state_->path, object), "the file has no object of this name");
   return hdf5::read_attributes(open.get());
 }
 

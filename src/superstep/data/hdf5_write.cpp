@@ -23,8 +23,9 @@ struct Column {
   Shape shape;
   bool extendable = false;
   std::size_t row_bytes() const {
-    const std::int64_t rows = std::max<std::int64_t>(shape[0], 1);
-    return static_cast<std::size_t>(shape.element_count() / rows) * size_in_bytes(type);
+    std::size_t bytes = size_in_bytes(type);
+    for (int axis = 1; axis < shape.rank(); ++axis) bytes *= static_cast<std::size_t>(shape[axis]);
+    return bytes;
   }
 };
 
@@ -63,8 +64,15 @@ std::int64_t rows_a_chunk(const Column& column, const Layout& layout) {
   return std::max<std::int64_t>(chunk_bytes / row, 1);
 }
 
-Handle creation_properties(const Column& column, const Layout& layout) {
+// Without the time of writing, so that equal content gives equal files.
+Handle timeless_properties() {
   Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(properties.get(), false);
+  return properties;
+}
+
+Handle creation_properties(const Column& column, const Layout& layout) {
+  Handle properties = timeless_properties();
   H5Pset_fill_time(properties.get(), H5D_FILL_TIME_IFSET);
   const bool chunked = layout.extendable || layout.chunk_rows > 0 || layout.deflate > 0;
   if (!chunked || column.shape.rank() == 0) return properties;
@@ -90,6 +98,10 @@ Handle data_space(const Shape& shape, bool extendable) {
 
 struct Hdf5Writer::State {
   explicit State(const std::filesystem::path& target) : path(target), partial(target) {}
+  // What is still open is not wanted: emptying the file gives a full disk the room that closing needs.
+  ~State() {
+    if (file.valid() && ::truncate(partial.name().c_str(), 0) != 0) errno = 0;
+  }
 
   std::filesystem::path path;
   PartialFile partial;
@@ -108,7 +120,7 @@ struct Hdf5Writer::State {
   Column& column(std::string_view name) {
     const auto found = columns.find(name);
     if (found == columns.end())
-      throw Error(ErrorCode::internal, "rows were written to it before it was made", hdf5::place(path, name));
+      throw Error(ErrorCode::internal, "rows were written to it before it was made", place(path, name));
     return found->second;
   }
 };
@@ -139,7 +151,7 @@ void Hdf5Writer::write_rows(std::string_view name, std::int64_t first, std::int6
                             std::span<const std::byte> bytes) {
   const Entry entry;
   Column& column = state_->column(name);
-  const std::string where = hdf5::place(state_->path, name);
+  const std::string where = place(state_->path, name);
   if (bytes.size() != static_cast<std::size_t>(count) * column.row_bytes())
     throw Error(ErrorCode::internal, "the memory is not that of the rows to be written", where);
   if (count == 0) return;
@@ -150,7 +162,7 @@ void Hdf5Writer::write_rows(std::string_view name, std::int64_t first, std::int6
       throw hdf5::io_error(state_->path, name, "extend it");
     column.shape = Shape({extents.begin(), extents.end()});
   }
-  const Handle space(H5Dget_space(column.set.get()), H5Sclose);
+  const Handle space(H5Dget_space(column.set.get()), H5Sclose), type = hdf5::type_of(column.type);
   std::vector<hsize_t> start(extents.size(), 0);
   start[0] = static_cast<hsize_t>(first);
   extents[0] = static_cast<hsize_t>(count);
@@ -159,8 +171,7 @@ void Hdf5Writer::write_rows(std::string_view name, std::int64_t first, std::int6
       H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extents.data(), nullptr);
   if (selected < 0 || first < 0 || first + count > column.shape[0])
     throw Error(ErrorCode::internal, "rows were written outside it", where);
-  if (H5Dwrite(column.set.get(), hdf5::type_of(column.type).get(), memory.get(), space.get(), H5P_DEFAULT,
-               bytes.data()) < 0)
+  if (H5Dwrite(column.set.get(), type.get(), memory.get(), space.get(), H5P_DEFAULT, bytes.data()) < 0)
     throw hdf5::io_error(state_->path, name, "write it");
 }
 
@@ -172,8 +183,8 @@ void Hdf5Writer::write(std::string_view name, const Tensor& tensor, const Layout
   create(name, tensor.type(), tensor.shape(), layout);
   if (tensor.shape().rank() > 0) return write_rows(name, 0, tensor);
   const Entry entry;
-  if (H5Dwrite(state_->column(name).set.get(), hdf5::type_of(tensor.type()).get(), H5S_ALL, H5S_ALL,
-               H5P_DEFAULT, tensor.bytes()) < 0)
+  const Handle type = hdf5::type_of(tensor.type());
+  if (H5Dwrite(state_->column(name).set.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.bytes()) < 0)
     throw hdf5::io_error(state_->path, name, "write it");
 }
 
@@ -182,8 +193,9 @@ void Hdf5Writer::write_strings(std::string_view name, std::span<const std::strin
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.get(), H5T_VARIABLE);
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
-  const Handle set =
-      state_->create(name, type.get(), Shape{static_cast<std::int64_t>(values.size())}, false, H5P_DEFAULT);
+  const Handle properties = timeless_properties();
+  const Handle set = state_->create(name, type.get(), Shape{static_cast<std::int64_t>(values.size())}, false,
+                                    properties.get());
   std::vector<const char*> pointers;
   for (const std::string& value : values) pointers.push_back(value.c_str());
   if (!values.empty() && H5Dwrite(set.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()) < 0)
@@ -200,9 +212,9 @@ void Hdf5Writer::set_attribute(std::string_view object, std::string_view name, c
 
 void Hdf5Writer::close() {
   const Entry entry;
-  bool written = true;
-  for (auto& [name, column] : state_->columns) written = column.set.close() && written;
-  if (!written || H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL) < 0 || !state_->file.close())
+  for (auto& [name, column] : state_->columns)
+    if (!column.set.close()) throw hdf5::io_error(state_->path, name, "write it");
+  if (H5Fflush(state_->file.get(), H5F_SCOPE_GLOBAL) < 0 || !state_->file.close())
     throw hdf5::io_error(state_->path, "", "write");
   if (!state_->partial.flush_and_rename())
     throw Error(ErrorCode::io, fmt::format("cannot write: {}", std::strerror(errno)), state_->path.string());

@@ -8,10 +8,12 @@
 // an operator only by its name: shapes, derivatives and evaluation live in room op/.
 //
 // Values and nodes are only ever appended; a transform that removes or changes something builds a new
-// graph (transform/rewrite.h), so that ids of one graph never change their meaning.
+// graph (transform/rewrite.h), so that ids of one graph never change their meaning, and references to values,
+// types and nodes stay valid while it grows.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -96,8 +98,8 @@ class Graph {
   const Node& node(NodeId id) const { return nodes_[id.index()]; }
   std::size_t value_count() const { return values_.size(); }
   std::size_t node_count() const { return nodes_.size(); }
-  std::span<const Value> values() const { return values_; }
-  std::span<const Node> nodes() const { return nodes_; }  // in an order in which they can run
+  const std::deque<Value>& values() const { return values_; }
+  const std::deque<Node>& nodes() const { return nodes_; }  // in an order in which they can run
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> states() const { return states_; }
   std::span<const Output> outputs() const { return outputs_; }
@@ -118,8 +120,8 @@ class Graph {
   std::string unique_name(std::string wanted) const;
 
   std::string name_, doc_;
-  std::vector<Value> values_;
-  std::vector<Node> nodes_;
+  std::deque<Value> values_;
+  std::deque<Node> nodes_;
   std::vector<ValueId> inputs_, states_;
   std::vector<Output> outputs_;
   std::vector<Update> updates_;

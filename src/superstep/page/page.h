@@ -13,7 +13,8 @@
 
 namespace superstep::page {
 
-// Text with &, <, >, " and ' made safe for HTML.
+// Text with &, <, >, " and ' made safe for HTML; control characters and bytes that are not UTF-8 become
+// U+FFFD.
 std::string escape(std::string_view text);
 
 // A picture of 8-bit RGB pixels, row-major from the top left.
@@ -25,11 +26,12 @@ struct Image {
 enum class Colormap { gray, viridis, phase };  // `phase` is cyclic: for angles in [-pi, pi]
 
 // Maps values (row-major, height x width) to colours, `low` to the first and `high` to the last; without
-// them the smallest and largest finite value. NaN is drawn in magenta.
+// them the smallest and largest finite value (`phase`: -pi and pi). NaN is drawn in magenta. Throws Error
+// (invalid_argument) when the number of values is not width x height.
 Image colored(std::span<const float> values, int width, int height, Colormap map,
               std::optional<float> low = {}, std::optional<float> high = {});
 
-// A PNG file of the picture (deflate through zlib).
+// A PNG file of the picture. Throws Error (invalid_argument) for a picture without pixels.
 std::vector<std::byte> encode_png(const Image& image);
 
 // A mark on a picture, in pixel coordinates of the picture: (0, 0) is the centre of the first pixel.
@@ -52,6 +54,7 @@ struct Series {
   std::vector<double> x, y;
   std::vector<double> low, high;  // a band around y; may be empty
   enum class Style { line, points, steps, bars } style = Style::line;
+  double bar_width = 0;  // in units of x; 0 takes the smallest distance between two x
 };
 
 struct Plot {
@@ -65,11 +68,15 @@ struct Plot {
   std::vector<Line> horizontal, vertical;  // reference lines (a target, a peak)
 };
 
-// Counts of `values` in `bins` equal bins over [low, high], as a bar series.
+// Counts of `values` in `bins` equal bins over [low, high], as a bar series. Values outside and NaN are not
+// counted; a value on the edge of two bins belongs to the upper one, `high` to the last. When low == high
+// the bins lie around that value.
 Series histogram(std::string label, std::span<const double> values, double low, double high, int bins);
 
-// An SVG drawing of the plot: axes with round tick values, a legend, colours that can be told apart in
-// light, dark and grey.
+// An SVG drawing of the plot for a page, whose stylesheet gives it its colours: axes with round tick values,
+// a legend, colours that can be told apart in light, dark and grey. Values that are not finite, and on a
+// logarithmic axis those that are not positive, are left out and counted in a remark. Long series are
+// thinned to what can be seen. Throws Error (invalid_argument) when x, y, low and high differ in length.
 std::string to_svg(const Plot& plot);
 
 class Page {

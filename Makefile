@@ -1,0 +1,53 @@
+# make run    sets everything up and does the main job: diffraction physics to a trained, served model
+# make test   sets up, builds and runs every test
+# make bench  sets up and measures this machine, beside the peers where they are found
+# make help   lists the rest
+
+BUILD ?= build
+JOBS ?= $(shell nproc)
+PROGRAM := $(BUILD)/superstep
+RUN ?= run
+REPORT ?= report
+
+.PHONY: run test bench peers program build setup format tidy clean help
+
+run: program
+	@mkdir -p $(RUN)
+	$(PROGRAM) generate braggnn --samples 77267 --seed 1 --set margin=1 --out $(RUN)/peaks.h5
+	$(PROGRAM) train braggnn $(if $(wildcard $(RUN)/braggnn/config.json),--resume $(RUN)/braggnn,--data $(RUN)/peaks.h5 --until error_px_mean=0.040 --out $(RUN)/braggnn)
+	$(PROGRAM) report --run $(RUN)/braggnn --out $(REPORT)
+
+test: build
+	cd $(BUILD) && ctest --output-on-failure -j$(JOBS)
+
+bench: peers
+	python3 bench/run.py --build $(BUILD) --json $(BUILD)/bench.json
+
+program: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) superstep
+
+build: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+$(BUILD)/build.ninja: CMakeLists.txt tools/setup
+	@tools/setup
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING -Wno-dev
+
+peers: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) superstep_contender onnxruntime_peer peak
+	@tools/setup-peers $(BUILD) || echo 'some peers are missing: the table names those it found'
+
+setup:
+	@tools/setup
+
+format:
+	tools/format
+
+tidy: build
+	tools/tidy
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@sed -n 's/^# make /make /p' Makefile; echo "make build, setup, format, tidy, clean"

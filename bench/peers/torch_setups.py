@@ -1,0 +1,200 @@
+"""The set-ups that PyTorch offers for a step, and the search for the fastest."""
+
+import itertools
+import statistics
+import warnings
+
+import torch
+
+import models
+import protocol
+
+# Results of a set-up may differ from the plain one's by rounding, not by more (relative to the largest).
+TOLERANCE = 1e-3
+
+
+def capability():
+    """The instruction set that PyTorch's own kernels use: "AVX512"."""
+    for line in torch.__config__.show().splitlines():
+        if "CPU capability usage" in line:
+            return line.split(":")[1].strip()
+    return None
+
+
+class Setup:
+    """A step ready to be called, the settings that made it, and something to compare its work by."""
+
+    def __init__(self, settings, step, result):
+        self.settings, self.step, self.result = settings, step, result
+        self.tried = []
+
+
+def memory_format(settings):
+    return torch.channels_last if settings["layout"] == "channels_last" else torch.contiguous_format
+
+
+def to_layout(tensor, settings):
+    return tensor.contiguous(memory_format=memory_format(settings)) if tensor.dim() == 4 else tensor
+
+
+def compiled(model, settings):
+    """`torch.compile` as users of small models call it: fixed shapes, all the tuning it has."""
+    return torch.compile(model, mode="max-autotune-no-cudagraphs", dynamic=False)
+
+
+# ---- inference ---------------------------------------------------------------------------------------
+
+def inference_graph(model, x, settings):
+    graph = settings["graph"]
+    if graph == "eager":
+        return model, x
+    if graph == "mkldnn":
+        from torch.utils import mkldnn
+        return mkldnn.to_mkldnn(model), x
+    if graph == "compile":
+        return compiled(model, settings), x
+    traced = torch.jit.freeze(torch.jit.trace(model, x))
+    return (torch.jit.optimize_for_inference(traced) if graph == "optimized" else traced), x
+
+
+def inference(arguments, settings):
+    entry = models.MODELS[arguments.model]
+    generator = torch.Generator().manual_seed(arguments.seed)
+    torch._C._set_mkldnn_enabled(settings["onednn"] == "on")
+    model = models.make(arguments.model, arguments.seed).eval().to(memory_format=memory_format(settings))
+    x = to_layout(entry.inputs(arguments.batch, generator), settings)
+    with torch.no_grad():
+        model, x = inference_graph(model, x, settings)
+
+    def step():
+        with torch.inference_mode():
+            return model(x)
+
+    return Setup(settings, step, lambda: step().detach().to(torch.float32).clone())
+
+
+# ---- training ----------------------------------------------------------------------------------------
+
+def optimizer_of(entry, parameters, settings):
+    parameters = list(parameters)
+    kind = torch.optim.Adam if entry.optimizer == "adam" else torch.optim.SGD
+    flags = {"foreach": {"foreach": True}, "single": {"foreach": False}, "fused": {"fused": True}}
+    return kind(parameters, lr=entry.rate, **flags[settings["optimizer"]])
+
+
+def training_graph(model, x, settings):
+    if settings["graph"] == "traced":
+        return torch.jit.trace(model, x, check_trace=False)
+    if settings["graph"] == "compile":
+        return compiled(model, settings)
+    return model
+
+
+def training(arguments, settings):
+    entry = models.MODELS[arguments.model]
+    generator = torch.Generator().manual_seed(arguments.seed)
+    torch._C._set_mkldnn_enabled(settings["onednn"] == "on")
+    model = models.make(arguments.model, arguments.seed).train().to(memory_format=memory_format(settings))
+    x = to_layout(entry.inputs(arguments.batch, generator), settings)
+    y = entry.targets(arguments.batch, generator)
+    graph = training_graph(model, x, settings)
+    optimizer = optimizer_of(entry, model.parameters(), settings)
+    drop_gradients = settings["gradients"] == "dropped"
+
+    def step():
+        optimizer.zero_grad(set_to_none=drop_gradients)
+        loss = entry.loss(graph(x), y)
+        loss.backward()
+        optimizer.step()
+
+    def weights_after_three_steps():
+        for _ in range(3):
+            step()
+        return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+
+    return Setup(settings, step, weights_after_three_steps)
+
+
+# ---- the search --------------------------------------------------------------------------------------
+
+def choices(arguments):
+    """What each setting can be, the plain one first."""
+    compile_too = ["compile"] if arguments.compile and hasattr(torch, "compile") else []
+    layouts = ["contiguous"] + (["channels_last"] if arguments.model != "mlp" else [])
+    if arguments.mode == "infer":
+        return {"graph": ["eager", "frozen", "optimized", "mkldnn"] + compile_too, "layout": layouts,
+                "onednn": ["on", "off"]}
+    return {"graph": ["eager", "traced"] + compile_too, "layout": layouts, "onednn": ["on", "off"],
+            "optimizer": ["foreach", "single", "fused"], "gradients": ["dropped", "zeroed"]}
+
+
+# Settings that depend on each other are tried in every combination, group after group.
+GROUPS = [("graph", "layout", "onednn"), ("optimizer",), ("gradients",)]
+
+
+def combinations(possible, names):
+    names = [name for name in names if name in possible]
+    return [dict(zip(names, values)) for values in itertools.product(*(possible[name] for name in names))]
+
+
+def seconds_of(setup, trial):
+    protocol.warm(setup.step, trial / 3)
+    one = max(min(protocol.timed(setup.step, 3)), 1e-7)
+    return statistics.median(protocol.timed(setup.step, max(5, min(2000, int(trial / one)))))
+
+
+def agrees(result, plain):
+    scale = max(plain.abs().max().item(), 1e-6)
+    return bool((result - plain).abs().max().item() <= TOLERANCE * scale)
+
+
+class Search:
+    """Starts from the plain set-up, tries the others and keeps the fastest whose result is the same."""
+
+    def __init__(self, arguments, possible):
+        self.arguments = arguments
+        self.build = inference if arguments.mode == "infer" else training
+        # With dropout no two trainings are alike.
+        self.comparable = not (arguments.mode == "train" and arguments.model == "cifar10-cnn")
+        plain = {name: values[0] for name, values in possible.items()}
+        self.best = self.build(arguments, plain)
+        self.reference = self.best.result()
+        self.seconds = seconds_of(self.best, arguments.trial)
+        self.tried = [{"settings": plain, "seconds": self.seconds}]
+
+    def attempt(self, settings):
+        note = {"settings": settings}
+        self.tried.append(note)
+        try:
+            setup = self.build(self.arguments, settings)
+            if self.comparable and not agrees(setup.result(), self.reference):
+                note["refused"] = "its result differs"
+                return
+            note["seconds"] = seconds_of(setup, self.arguments.trial)
+        except Exception as error:
+            note["refused"] = " ".join(str(error).split())[:200]
+            return
+        if note["seconds"] < self.seconds:
+            self.best, self.seconds = setup, note["seconds"]
+
+    def try_all(self, possible):
+        for names in GROUPS:
+            base = dict(self.best.settings)
+            for change in combinations(possible, names):
+                settings = dict(base, **change)
+                if all(settings != note["settings"] for note in self.tried):
+                    self.attempt(settings)
+
+
+def search(arguments, fixed):
+    possible = choices(arguments)
+    for name, value in fixed.items():
+        if name not in possible:
+            raise ValueError("no setting '%s'; there are: %s" % (name, ", ".join(possible)))
+        possible[name] = [value]
+    warnings.simplefilter("ignore")
+    found = Search(arguments, possible)
+    found.try_all(possible)
+    torch._C._set_mkldnn_enabled(found.best.settings["onednn"] == "on")
+    found.best.tried = found.tried
+    return found.best

@@ -1,0 +1,73 @@
+// superstep baseline WORKLOAD --input FILE --output FILE: the conventional method that a model replaces.
+#include "superstep/baseline/baseline.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/result.h"
+#include "superstep/cli/settings.h"
+
+namespace superstep::cli {
+namespace {
+
+struct Arguments {
+  std::string workload, input, output, picture;
+  std::vector<std::string> settings;
+  bool list_options = false;
+};
+
+std::string examples() {
+  return "Examples:\n"
+         "  superstep baseline braggnn --input peaks.h5 --output fits.h5\n"
+         "  superstep baseline braggnn --input peaks.h5 --set method=centroid --json centroid.json\n"
+         "  superstep baseline braggnn --options";
+}
+
+void list_baselines() {
+  TextTable table({"workload", "conventional method"});
+  for (const baseline::Entry& entry : baseline::baselines()) table.add_row({entry.name, entry.summary});
+  fmt::print("{}", table.to_string());
+}
+
+void run_baseline(const Arguments& arguments) {
+  if (arguments.workload.empty()) return list_baselines();
+  const baseline::Entry& entry = baseline::find_baseline(arguments.workload);
+  if (arguments.list_options) {
+    fmt::print("{}: {}\n\n", entry.name, entry.summary);
+    return print_options(entry.options);
+  }
+  if (arguments.input.empty())
+    throw Error(ErrorCode::invalid_argument, "on which data? give --input FILE", "baseline");
+  const Options options(entry.options, arguments.settings);
+  ThreadPool pool(thread_count());
+  const baseline::Report report =
+      entry.run({arguments.input, arguments.output, arguments.picture, &pool}, options);
+  if (!common().quiet) fmt::print("{}", report.text);
+  nlohmann::json config{{"input", arguments.input}, {"threads", thread_count()}};
+  config["options"] = to_json(options);
+  write_result({"baseline", arguments.workload, config, report.metrics});
+}
+
+}  // namespace
+
+void declare_baseline(CLI::App& command) {
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("workload", arguments->workload,
+                     "whose method to run; without it, what there is is listed");
+  command.add_option("--input", arguments->input, "the data")->type_name("FILE");
+  command.add_option("--output", arguments->output, "where to write the result")->type_name("FILE");
+  command.add_option("--picture", arguments->picture, "an HTML page to draw the result in")
+      ->type_name("FILE");
+  command.add_option("--set", arguments->settings, "name=value of an option of the method; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_flag("--options", arguments->list_options, "list the options of the method");
+  command.footer(examples());
+  command.callback([arguments] { run_baseline(*arguments); });
+}
+
+}  // namespace superstep::cli

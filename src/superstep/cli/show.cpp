@@ -1,0 +1,93 @@
+// superstep show: a page of what is in a file of arrays.
+#include "superstep/lab/show/show.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/file.h"
+#include "superstep/base/printable.h"
+#include "superstep/base/progress.h"
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+
+namespace superstep::cli {
+namespace {
+
+struct Arguments {
+  std::string file, out = "page.html";
+  lab::ShowOptions options;
+};
+
+void print_table(const lab::Shown& shown) {
+  TextTable table({"data set", "shape", "type", "range", "unit", "meaning"});
+  for (const lab::ShownDataSet& set : shown.data_sets)
+    table.add_row({printable(set.info.name), to_string(set.info.shape), set.info.type_name,
+                   lab::range_text(set), set.unit, set.meaning});
+  if (!table.empty()) fmt::print("{}", table.to_string());
+}
+
+nlohmann::json describe(const lab::ShownDataSet& set) {
+  const lab::Statistics& s = set.statistics;
+  nlohmann::json json = {{"name", set.info.name},      {"shape", set.info.shape.extents()},
+                         {"type", set.info.type_name}, {"unit", set.unit},
+                         {"meaning", set.meaning},     {"looked_at", s.looked_at},
+                         {"not_finite", s.not_finite}};
+  if (!s.values.empty())
+    json.update({{"low", s.low}, {"high", s.high}, {"mean", s.mean}, {"deviation", s.deviation}});
+  return json;
+}
+
+void write_json(const Arguments& arguments, const lab::Shown& shown) {
+  nlohmann::json sets = nlohmann::json::array();
+  for (const lab::ShownDataSet& set : shown.data_sets) sets.push_back(describe(set));
+  const auto count = [](std::size_t value) {
+    return nlohmann::json{{"how", "measured"}, {"unit", ""}, {"value", value}};
+  };
+  const nlohmann::json result = {
+      {"schema", "superstep-result/1"},
+      {"command", "show"},
+      {"file", arguments.file},
+      {"data_sets", sets},
+      {"metrics", {{"passed", count(shown.data_sets.size())}, {"failed", count(shown.failures.size())}}}};
+  write_file_atomically(common().json,
+                        result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void run(const Arguments& arguments) {
+  const lab::Shown shown = lab::show_file(arguments.file, arguments.options);
+  shown.page.write(arguments.out);
+  if (!common().json.empty()) write_json(arguments, shown);
+  if (!is_quiet()) {
+    print_table(shown);
+    fmt::print("written: {}\n", arguments.out);
+  }
+  if (shown.failures.empty()) return;
+  const Error& first = shown.failures.front();
+  throw Error(first.code(), first.message(), first.where(),
+              fmt::format("{} could not be read; the page shows the others",
+                          shown.failures.size() == 1 ? "this data set"
+                                                     : std::to_string(shown.failures.size()) + " data sets"));
+}
+
+}  // namespace
+
+void declare_show(CLI::App& command) {
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("FILE", arguments->file, "an HDF5, npy, npz or safetensors file")->required();
+  command.add_option("--out", arguments->out, "the page to write")
+      ->type_name("PAGE.html")
+      ->capture_default_str();
+  command.add_option("--data-set", arguments->options.only, "draw only this data set (may be repeated)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command.add_option("--pictures", arguments->options.pictures, "pictures a data set, about")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace superstep::cli

@@ -1,0 +1,19 @@
+// Checks of numbers that came from a file.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "superstep/base/tensor.h"
+
+namespace superstep::data {
+
+// Throws Error (bad_file) that names `where` (a file and a data set) and the index of the first NaN or
+// infinity; `first_row` is added to the index of the outermost axis, for tensors read block by block.
+void require_finite(const Tensor& tensor, std::string_view where, std::int64_t first_row = 0);
+
+// The same for values outside [low, high].
+void require_in_range(const Tensor& tensor, double low, double high, std::string_view where,
+                      std::int64_t first_row = 0);
+
+}  // namespace superstep::data

@@ -1,0 +1,28 @@
+// Histograms, curves and first rows of data sets that are no pictures.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "superstep/lab/show/array_file.h"
+#include "superstep/lab/show/show.h"
+
+namespace superstep::lab {
+
+// Is it a column of numbers, or a table of at most 16 columns?
+bool is_table(const data::DataSetInfo& info);
+
+// Counts of all values that were looked at; nothing for constants and fewer than three values.
+void add_histogram(page::Page& page, const ShownDataSet& data_set);
+
+// The values of a sequence against their place. Nothing unless it is a column of 3 to 100,000 numbers.
+void add_curve(page::Page& page, const ShownDataSet& data_set);
+
+// One table of the first rows of all tables with the same number of rows. Throws Error that names the data
+// set when one cannot be read.
+void add_first_rows(page::Page& page, const ArrayFile& file, const std::vector<const ShownDataSet*>& tables);
+
+// The first entries of a data set of strings.
+void add_strings(page::Page& page, const ArrayFile& file, const data::DataSetInfo& info);
+
+}  // namespace superstep::lab

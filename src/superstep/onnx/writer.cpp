@@ -1,0 +1,331 @@
+#include "superstep/onnx/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+
+#include "superstep/base/file.h"
+#include "superstep/onnx/wire.h"
+#include "superstep/op/definition.h"
+#include "superstep/transform/expand.h"
+
+namespace superstep::onnx {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::ValueId;
+
+// Field numbers of onnx.proto (ONNX 1.17, Apache-2.0 project; the numbers are the format).
+namespace model_field {
+constexpr int ir_version = 1, producer_name = 2, producer_version = 3, graph = 7, opset_import = 8;
+}
+namespace opset_field {
+constexpr int domain = 1, version = 2;
+}
+namespace graph_field {
+constexpr int node = 1, name = 2, initializer = 5, doc_string = 10, input = 11, output = 12;
+}
+namespace node_field {
+constexpr int input = 1, output = 2, name = 3, op_type = 4, attribute = 5;
+}
+namespace attribute_field {
+constexpr int name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, type = 20;
+}
+namespace tensor_field {
+constexpr int dims = 1, data_type = 2, name = 8, raw_data = 9;
+}
+
+constexpr int ir_version_of_opset_13 = 7, ir_version_of_opset_15 = 8, ir_version_of_opset_19 = 9;
+
+int ir_version(int opset) {
+  return opset <= 14 ? ir_version_of_opset_13 : opset <= 18 ? ir_version_of_opset_15 : ir_version_of_opset_19;
+}
+
+int onnx_type(ElementType type) {
+  switch (type) {
+    case ElementType::f32: return 1;
+    case ElementType::u8: return 2;
+    case ElementType::i8: return 3;
+    case ElementType::u16: return 4;
+    case ElementType::i16: return 5;
+    case ElementType::i32: return 6;
+    case ElementType::i64: return 7;
+    case ElementType::boolean: return 9;
+    case ElementType::f16: return 10;
+    case ElementType::f64: return 11;
+    case ElementType::u32: return 12;
+    case ElementType::u64: return 13;
+    case ElementType::bf16: return 16;
+  }
+  return 0;
+}
+
+Message tensor_message(const Tensor& tensor, const std::string& name) {
+  Message message;
+  message.packed_integers(tensor_field::dims, tensor.shape().extents());
+  message.integer(tensor_field::data_type, onnx_type(tensor.type()));
+  if (!name.empty()) message.text(tensor_field::name, name);
+  message.text(tensor_field::raw_data, {reinterpret_cast<const char*>(tensor.bytes()), tensor.byte_count()});
+  return message;
+}
+
+class AttributeWriter {
+ public:
+  explicit AttributeWriter(const std::string& name) { message_.text(attribute_field::name, name); }
+
+  Message write(const graph::Attribute& attribute) {
+    std::visit([&](const auto& value) { add(value); }, attribute);
+    return std::move(message_);
+  }
+
+ private:
+  void finish(int type) { message_.integer(attribute_field::type, type); }
+  void add(std::int64_t value) { message_.integer(attribute_field::i, value), finish(2); }
+  void add(double value) { message_.real(attribute_field::f, static_cast<float>(value)), finish(1); }
+  void add(const std::string& value) { message_.text(attribute_field::s, value), finish(3); }
+  void add(const Tensor& value) {
+    message_.message(attribute_field::t, tensor_message(value, {})), finish(4);
+  }
+  void add(const std::vector<std::int64_t>& values) {
+    for (std::int64_t value : values) message_.integer(attribute_field::ints, value);
+    finish(7);
+  }
+  void add(const std::vector<double>& values) {
+    for (double value : values) message_.real(attribute_field::floats, static_cast<float>(value));
+    finish(6);
+  }
+  void add(const std::vector<std::string>& values) {
+    for (const std::string& value : values) message_.text(attribute_field::strings, value);
+    finish(8);
+  }
+  void add(const std::shared_ptr<const Graph>&) {
+    throw Error(ErrorCode::unsupported, "graphs inside nodes cannot be written yet");
+  }
+
+  Message message_;
+};
+
+// Reductions took their axes as an attribute before they became an input.
+struct AxesForm {
+  std::string_view op;
+  int input_since;
+};
+constexpr std::array axes_forms = {AxesForm{"ReduceSum", 13},       AxesForm{"ReduceMean", 18},
+                                   AxesForm{"ReduceMax", 18},       AxesForm{"ReduceMin", 18},
+                                   AxesForm{"ReduceProd", 18},      AxesForm{"ReduceL1", 18},
+                                   AxesForm{"ReduceL2", 18},        AxesForm{"ReduceLogSum", 18},
+                                   AxesForm{"ReduceSumSquare", 18}, AxesForm{"ReduceLogSumExp", 18}};
+
+const AxesForm* older_axes_form(std::string_view op, int opset) {
+  for (const AxesForm& form : axes_forms)
+    if (form.op == op && opset < form.input_since) return &form;
+  return nullptr;
+}
+
+class GraphWriter {
+ public:
+  GraphWriter(const Graph& one, const Graph& two, const WriteOptions& options)
+      : one_(one), two_(two), options_(options) {}
+
+  Message write() {
+    Message graph;
+    for (const Node& node : one_.nodes()) graph.message(graph_field::node, node_message(node));
+    graph.text(graph_field::name, one_.name());
+    for (const graph::Value& value : one_.values())
+      if (value.kind == graph::ValueKind::constant || value.kind == graph::ValueKind::state)
+        graph.message(graph_field::initializer, tensor_message(value.data, value.name));
+    if (!one_.doc().empty()) graph.text(graph_field::doc_string, one_.doc());
+    for (std::size_t i = 0; i < one_.inputs().size(); ++i)
+      graph.message(graph_field::input, port(one_.value(one_.inputs()[i]).name, one_.type(one_.inputs()[i]),
+                                             two_.type(two_.inputs()[i])));
+    write_outputs(graph);
+    return graph;
+  }
+
+ private:
+  const std::string& name_of(ValueId id) const { return one_.value(id).name; }
+
+  // Outputs have names of their own in a graph, but are values in a file: an Identity gives a value the name
+  // it goes out by.
+  void write_outputs(Message& graph) {
+    for (std::size_t i = 0; i < one_.outputs().size(); ++i)
+      output(graph, one_.outputs()[i].name, one_.outputs()[i].value, two_.outputs()[i].value);
+    for (std::size_t i = 0; i < one_.updates().size(); ++i)
+      output(graph, name_of(one_.updates()[i].state) + ".next", one_.updates()[i].next,
+             two_.updates()[i].next);
+  }
+
+  void output(Message& graph, const std::string& name, ValueId value, ValueId at_two) {
+    if (name != name_of(value)) {
+      Message node;
+      node.text(node_field::input, name_of(value)).text(node_field::output, name);
+      node.text(node_field::op_type, "Identity");
+      graph.message(graph_field::node, node);
+    }
+    graph.message(graph_field::output, port(name, one_.type(value), two_.type(at_two)));
+  }
+
+  Message port(const std::string& name, const graph::ValueType& type, const graph::ValueType& at_two) const {
+    Message shape;
+    for (int axis = 0; axis < type.shape.rank(); ++axis) {
+      Message dimension;
+      if (type.shape[axis] != at_two.shape[axis])
+        dimension.text(2, options_.batch_symbol);
+      else
+        dimension.integer(1, type.shape[axis]);
+      shape.message(1, dimension);
+    }
+    Message tensor_type, value_type, value_info;
+    tensor_type.integer(1, onnx_type(type.element)).message(2, shape);
+    value_type.message(1, tensor_type);
+    value_info.text(1, name).message(2, value_type);
+    return value_info;
+  }
+
+  Message node_message(const Node& node) {
+    const op::Definition& definition = op::get(node.op);
+    const bool older_axes = older_axes_form(node.op, options_.opset) != nullptr;
+    if (definition.since_opset > options_.opset && !older_axes && !has_older_form(node.op))
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("needs operator set {}, the file is written for {}", definition.since_opset,
+                              options_.opset),
+                  fmt::format("{} '{}'", node.op, node.name), "ask for a newer operator set");
+    Message message;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (older_axes && i == 1) break;
+      message.text(node_field::input, node.inputs[i].valid() ? name_of(node.inputs[i]) : "");
+    }
+    for (ValueId output : node.outputs)
+      message.text(node_field::output, output.valid() ? name_of(output) : "");
+    message.text(node_field::name, unique_name(node));
+    message.text(node_field::op_type, node.op);
+    for (const auto& [name, value] : node.attributes)
+      message.message(node_field::attribute, AttributeWriter(name).write(value));
+    if (older_axes && node.inputs.size() > 1 && node.inputs[1].valid())
+      message.message(node_field::attribute,
+                      AttributeWriter("axes").write(constant_integers(node, node.inputs[1])));
+    return message;
+  }
+
+  // Operators whose newer versions only widened types: what f32 graphs use is the same since `opset` 13.
+  static bool has_older_form(std::string_view op) {
+    constexpr std::array same = {"Relu",
+                                 "LeakyRelu",
+                                 "Reshape",
+                                 "Identity",
+                                 "Shape",
+                                 "Where",
+                                 "Equal",
+                                 "GreaterOrEqual",
+                                 "LessOrEqual",
+                                 "Add",
+                                 "Sub",
+                                 "Mul",
+                                 "Div",
+                                 "Pow",
+                                 "Cast",
+                                 "Flatten",
+                                 "Squeeze",
+                                 "Unsqueeze",
+                                 "Transpose",
+                                 "Constant",
+                                 "ConstantOfShape",
+                                 "Size",
+                                 "Pad",
+                                 "Conv",
+                                 "ConvTranspose",
+                                 "MaxPool",
+                                 "AveragePool",
+                                 "GlobalAveragePool",
+                                 "BatchNormalization",
+                                 "HardSwish",
+                                 "Expand",
+                                 "Concat",
+                                 "Slice",
+                                 "Split",
+                                 "Dropout"};
+    return std::ranges::find(same, op) != same.end();
+  }
+
+  // Readers of ONNX files want every node's name once: "attention/MatMul", "attention/MatMul_1".
+  std::string unique_name(const Node& node) {
+    const std::string base = node.name.empty() ? node.op : node.name + "/" + node.op;
+    const int serial = names_[base]++;
+    return serial == 0 ? base : fmt::format("{}_{}", base, serial);
+  }
+
+  std::vector<std::int64_t> constant_integers(const Node& node, ValueId id) const {
+    const graph::Value& value = one_.value(id);
+    if (value.kind != graph::ValueKind::constant)
+      throw Error(ErrorCode::unsupported, "axes that are computed need a newer operator set",
+                  node.op + " '" + node.name + "'");
+    std::vector<std::int64_t> result;
+    for (std::int64_t i = 0; i < value.data.element_count(); ++i)
+      result.push_back(static_cast<std::int64_t>(value.data.at(i)));
+    return result;
+  }
+
+  const Graph &one_, &two_;
+  const WriteOptions& options_;
+  std::map<std::string, int> names_;
+};
+
+bool same_tensor(const Tensor& a, const Tensor& b) {
+  return a.type() == b.type() && a.shape() == b.shape() &&
+         std::memcmp(a.bytes(), b.bytes(), a.byte_count()) == 0;
+}
+
+// Reads only as the target shape of a Reshape, where -1 stands for "what is left".
+bool only_reshapes_read(const Graph& graph, ValueId id) {
+  for (const Node& node : graph.nodes())
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i] == id && (node.op != "Reshape" || i != 1)) return false;
+  return true;
+}
+
+// A symbol for the batch is right only when nothing inside the graph was computed for one batch: target
+// shapes of Reshape get -1 where they follow the batch, anything else that does is refused.
+void open_batch(Graph& one, const Graph& two) {
+  for (std::size_t i = 0; i < std::min(one.value_count(), two.value_count()); ++i) {
+    const graph::Value &a = one.values()[i], &b = two.values()[i];
+    if (a.kind != graph::ValueKind::constant || (b.kind == a.kind && same_tensor(a.data, b.data))) continue;
+    std::vector<std::int64_t> follows;
+    const bool comparable =
+        b.kind == a.kind && a.data.type() == ElementType::i64 && a.data.shape() == b.data.shape();
+    for (std::int64_t k = 0; comparable && k < a.data.element_count(); ++k)
+      if (a.data.at(k) != b.data.at(k)) follows.push_back(k);
+    if (follows.size() != 1 || !only_reshapes_read(one, ValueId(i)))
+      throw Error(ErrorCode::unsupported, "depends on the batch, so the file cannot leave the batch open",
+                  "constant %" + a.name, "write it for a fixed batch");
+    Tensor shape = a.data.clone();
+    shape.set(follows[0], -1);
+    one.set_data(ValueId(i), std::move(shape));
+  }
+}
+
+}  // namespace
+
+std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& options) {
+  Graph one = transform::expand_to_onnx(model(1));
+  const Graph two = options.batch_symbol.empty() ? one : transform::expand_to_onnx(model(2));
+  open_batch(one, two);
+  Message opset, file;
+  opset.text(opset_field::domain, "").integer(opset_field::version, options.opset);
+  file.integer(model_field::ir_version, ir_version(options.opset))
+      .text(model_field::producer_name, "superstep");
+  if (!options.producer_version.empty()) file.text(model_field::producer_version, options.producer_version);
+  file.message(model_field::graph, GraphWriter(one, two, options).write());
+  file.message(model_field::opset_import, opset);
+  return file.bytes();
+}
+
+void write_onnx(const std::filesystem::path& path, const std::function<Graph(std::int64_t)>& model,
+                const WriteOptions& options) {
+  write_file_atomically(path, to_onnx(model, options));
+}
+
+}  // namespace superstep::onnx

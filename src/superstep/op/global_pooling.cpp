@@ -1,0 +1,50 @@
+// Pooling over everything but batch and channels.
+#include "superstep/op/arithmetic.h"
+#include "superstep/op/composite.h"
+#include "superstep/op/pooling.h"
+#include "superstep/op/pooling_loop.h"
+#include "superstep/op/reduction.h"
+#include "superstep/op/rules.h"
+#include "superstep/op/view.h"
+
+namespace superstep::op {
+namespace {
+
+std::vector<ValueType> infer_global(const InferContext& context) {
+  require_floating(context, 0, "X");
+  require_min_rank(context, 0, "X", 2);
+  const ValueType& x = context.input(0);
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(x.shape.rank()), 1);
+  extents[0] = x.shape[0];
+  extents[1] = x.shape[1];
+  return {{x.element, Shape(extents)}};
+}
+
+Axes spatial_axes(Var x) {
+  Axes axes;
+  for (int axis = 2; axis < x.shape().rank(); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+using Reduce = Var (*)(Var, const Axes&, bool);
+
+template <Reduce reduce>
+std::vector<Var> decompose_global(const DerivativeContext& context) {
+  const Var x = context.inputs[0];
+  const Axes axes = spatial_axes(x);
+  return {axes.empty() ? reshape(x + 0.0, x.shape()) : reduce(x, axes, true)};
+}
+
+}  // namespace
+
+Var global_average_pool(Var x) { return x.builder().node1("GlobalAveragePool", {x}); }
+Var global_max_pool(Var x) { return x.builder().node1("GlobalMaxPool", {x}); }
+
+std::span<const Definition> global_pooling_operators() {
+  static const Definition definitions[] = {
+      composite<decompose_global<reduce_mean>>({"GlobalAveragePool", 1}, infer_global),
+      composite<decompose_global<reduce_max>>({"GlobalMaxPool", 1}, infer_global)};
+  return definitions;
+}
+
+}  // namespace superstep::op

@@ -1,0 +1,155 @@
+#include "superstep/op/random.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "superstep/base/random.h"
+#include "superstep/op/arithmetic.h"
+#include "superstep/op/cast.h"
+#include "superstep/op/checks.h"
+#include "superstep/op/rules.h"
+#include "superstep/op/wide.h"
+
+namespace superstep::op {
+namespace {
+
+double keep_of(const Attributes& attributes) {
+  const double keep = attributes.number("keep");
+  require(keep > 0 && keep <= 1, fmt::format("attribute 'keep' is {}, expected a probability above 0", keep));
+  return keep;
+}
+
+std::uint32_t stream_of(const Attributes& attributes) {
+  const std::int64_t stream = attributes.integer("stream", 0);
+  require(stream >= 0 && stream <= 0xffffffff, "attribute 'stream' must lie in [0, 2^32)");
+  return static_cast<std::uint32_t>(stream);
+}
+
+std::vector<ValueType> infer_random_mask(const InferContext& context) {
+  require_scalar(context, 0, "counter");
+  require_integer(context, 0, "counter");
+  keep_of(context.attributes);
+  stream_of(context.attributes);
+  const ElementType element = element_attribute(context.attributes, "dtype", ElementType::f32);
+  require(is_floating(element), "attribute 'dtype' must name a floating-point type");
+  const Shape shape = checked_shape(context.attributes.integers("shape"));
+  require(shape.element_count() <= std::int64_t{1} << 34, "the mask has more than 2^34 elements");
+  return {{element, shape}};
+}
+
+void evaluate_random_mask(const EvaluateContext& context) {
+  const double keep = keep_of(context.attributes);
+  const std::uint64_t threshold = keep_threshold(keep);
+  const auto seed = static_cast<std::uint64_t>(context.attributes.integer("seed", 0));
+  const auto first = static_cast<std::uint64_t>(integer_of(context.input(0)));
+  const Shape& shape = context.output(0).shape();
+  std::vector<double> mask(static_cast<std::size_t>(shape.element_count()));
+  const std::size_t rows = shape.rank() > 0 ? static_cast<std::size_t>(shape[0]) : 1;
+  const std::size_t length = mask.size() / std::max<std::size_t>(1, rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    RandomStream words(seed, first + row, stream_of(context.attributes));
+    for (std::size_t i = 0; i < length; ++i)
+      mask[row * length + i] = words.next_u32() < threshold ? 1.0 / keep : 0.0;
+  }
+  narrow(mask, context.output(0));
+}
+
+// Dropout as ONNX has it: the identity unless training_mode is true.
+std::vector<ValueType> infer_dropout(const InferContext& context) {
+  require_floating(context, 0, "data");
+  if (context.has(1)) require_scalar(context, 1, "ratio");
+  if (context.has(1)) require_floating(context, 1, "ratio");
+  if (context.has(2)) require_scalar(context, 2, "training_mode");
+  if (context.has(2)) require_boolean(context, 2, "training_mode");
+  return {context.input(0), {ElementType::boolean, context.input(0).shape}};
+}
+
+// The probability of dropping: 0 when not training.
+double drop_ratio(const Tensor* ratio, const Tensor* training) {
+  if (!training || training->at(0) == 0) return 0;
+  const double value = ratio ? ratio->at(0) : 0.5;
+  if (!(value >= 0 && value < 1))
+    throw Error(ErrorCode::invalid_argument, fmt::format("input ratio is {}, expected one in [0, 1)", value));
+  return value;
+}
+
+void evaluate_dropout(const EvaluateContext& context) {
+  const double ratio =
+      drop_ratio(context.has(1) ? &context.input(1) : nullptr, context.has(2) ? &context.input(2) : nullptr);
+  const std::uint64_t threshold = keep_threshold(1 - ratio);
+  RandomStream words(static_cast<std::uint64_t>(context.attributes.integer("seed", 0)));
+  std::vector<double> y = widen<double>(context.input(0)), mask(y.size());
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    mask[i] = words.next_u32() < threshold;
+    y[i] = mask[i] != 0 ? y[i] / (1 - ratio) : 0;
+  }
+  if (context.wants(0)) narrow(y, context.output(0));
+  if (context.wants(1)) narrow(mask, context.output(1));
+}
+
+Var scaled_mask(const DerivativeContext& context, Var t) {
+  const Tensor* training = context.has(2) ? constant_data(context.inputs[2]) : nullptr;
+  const Tensor* ratio = context.has(1) ? constant_data(context.inputs[1]) : nullptr;
+  if (!context.has(2) || (training && training->at(0) == 0)) return t;
+  if (!training || (context.has(1) && !ratio))
+    throw Error(ErrorCode::unsupported, "inputs ratio and training_mode must be constant for a derivative");
+  if (context.outputs.size() < 2 || !context.outputs[1].valid())
+    throw Error(ErrorCode::unsupported, "the mask output is needed for a derivative in training mode");
+  return t * cast(context.outputs[1], t.element()) * (1.0 / (1.0 - drop_ratio(ratio, training)));
+}
+
+std::vector<Var> vjp_dropout(const DerivativeContext& context, std::span<const Var> cotangents,
+                             const std::vector<bool>&) {
+  std::vector<Var> result = no_cotangents(context);
+  if (cotangents[0].valid()) result[0] = scaled_mask(context, cotangents[0]);
+  return result;
+}
+
+std::vector<Var> jvp_dropout(const DerivativeContext& context, std::span<const Var> tangents) {
+  std::vector<Var> result(context.outputs.size());
+  if (tangents[0].valid()) result[0] = scaled_mask(context, tangents[0]);
+  return result;
+}
+
+}  // namespace
+
+std::uint64_t keep_threshold(double keep) { return static_cast<std::uint64_t>(std::llround(keep * 0x1p32)); }
+
+Var random_mask(Var counter, ElementType element, const Shape& shape,
+                const RandomMaskAttributes& attributes) {
+  return counter.builder().node1("superstep.RandomMask", {counter},
+                                 {{"seed", static_cast<std::int64_t>(attributes.seed)},
+                                  {"stream", std::int64_t{attributes.stream}},
+                                  {"keep", attributes.keep},
+                                  {"shape", shape.extents()},
+                                  {"dtype", onnx_number(element)}});
+}
+
+Var dropout(Var x, double ratio, Var counter, std::uint64_t seed, std::uint32_t stream) {
+  return x * random_mask(counter, x.element(), x.shape(), {seed, stream, 1.0 - ratio});
+}
+
+std::span<const Definition> random_operators() {
+  static const Definition definitions[] = {
+      {.name = "superstep.RandomMask",
+       .since_opset = 0,
+       .infer = infer_random_mask,
+       .evaluate = evaluate_random_mask,
+       .vjp = zero_vjp,
+       .jvp = zero_jvp},
+      {.name = "Dropout",
+       .since_opset = 13,
+       .max_inputs = 3,
+       .max_outputs = 2,
+       .infer = infer_dropout,
+       .evaluate = evaluate_dropout,
+       .vjp = vjp_dropout,
+       .jvp = jvp_dropout,
+       .has_effects = true},
+  };
+  return definitions;
+}
+
+}  // namespace superstep::op

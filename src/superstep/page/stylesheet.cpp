@@ -1,0 +1,88 @@
+#include "superstep/page/stylesheet.h"
+
+namespace superstep::page {
+
+// The series colours differ in lightness as well as in hue, so that they can be told apart in grey and by
+// most colour-blind readers; on paper the lines are dashed differently too.
+const std::string_view stylesheet = R"css(
+:root {
+  --paper: #ffffff; --ink: #1c2024; --soft: #5b6670; --rule: #d5dade; --grid: #e6e9ec; --shade: #f4f6f8;
+  --c0: #1f6fc4; --c1: #d9660b; --c2: #12805c; --c3: #a02c9c; --c4: #7f8893; --c5: #6b4a12; --c6: #e0529a;
+  --c7: #0aa2b5;
+}
+@media screen and (prefers-color-scheme: dark) {
+  :root {
+    --paper: #15181b; --ink: #e4e8eb; --soft: #9aa5ae; --rule: #3a4147; --grid: #272c31; --shade: #1e2226;
+    --c0: #6db1ff; --c1: #ff9e4a; --c2: #4fd1a0; --c3: #d98bff; --c4: #aab3bc; --c5: #d6b26a; --c6: #ff8fc2;
+    --c7: #5fdcec;
+  }
+}
+* { box-sizing: border-box; }
+html { color-scheme: light dark; -webkit-text-size-adjust: 100%; }
+body {
+  margin: 0 auto; padding: 1.5rem 1rem 3rem; max-width: 68rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif;
+  overflow-wrap: anywhere;
+}
+h1, h2, h3, h4 { line-height: 1.25; margin: 2rem 0 0.6rem; break-after: avoid; }
+h1 { font-size: 1.8rem; margin-top: 0; }
+h2 { font-size: 1.35rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--rule); }
+h3 { font-size: 1.1rem; }
+h4 { font-size: 1rem; color: var(--soft); }
+p { max-width: 46rem; margin: 0.6rem 0; }
+pre, .table { overflow-x: auto; max-width: 100%; }
+pre { background: var(--shade); padding: 0.7rem 0.9rem; border-radius: 4px; font-size: 0.85rem; line-height: 1.4; }
+code, pre { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
+table { border-collapse: collapse; margin: 0.8rem 0; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
+th, td { padding: 0.3rem 0.8rem 0.3rem 0; text-align: left; vertical-align: top; overflow-wrap: normal; }
+td { border-top: 1px solid var(--rule); }
+th { font-weight: 600; border-bottom: 1px solid var(--soft); white-space: nowrap; }
+th.number, td.number { text-align: right; white-space: nowrap; }
+figure { display: inline-block; vertical-align: top; margin: 0.8rem 1.2rem 0.8rem 0; max-width: 100%; break-inside: avoid; }
+figure.plot { width: min(100%, 31rem); }
+figcaption, .legend { color: var(--soft); font-size: 0.85rem; line-height: 1.35; }
+figcaption { margin-top: 0.25rem; }
+.pictures { margin: 0.8rem 0; }
+.pictures figure { margin: 0 0.9rem 0.9rem 0; min-width: 5.5rem; }
+.picture { position: relative; max-width: 100%; }
+.picture img { display: block; width: 100%; height: auto; }
+.picture img.enlarged { image-rendering: pixelated; }
+.picture svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
+.mark { fill: none; stroke-linecap: round; vector-effect: non-scaling-stroke; stroke-width: 1.6; }
+.halo { fill: none; stroke: #000; stroke-opacity: 0.55; stroke-linecap: round; vector-effect: non-scaling-stroke; stroke-width: 3.4; }
+.legend span { display: inline-block; margin-right: 1.2rem; }
+.legend svg { width: 1.1em; height: 1.1em; vertical-align: -0.2em; margin-right: 0.35em; background: #5b6670; border-radius: 2px; }
+svg.plot { display: block; width: 100%; height: auto; overflow: visible; }
+svg.plot text { font-size: 13px; fill: var(--ink); font-family: inherit; }
+svg.plot text.title { font-size: 14.5px; font-weight: 600; }
+svg.plot text.note { fill: var(--soft); paint-order: stroke; stroke: var(--paper); stroke-width: 3px; stroke-linejoin: round; }
+svg.plot path { fill: none; }
+svg.plot .axis { stroke: var(--soft); }
+svg.plot .grid { stroke: var(--grid); }
+svg.plot .grid.minor { stroke-width: 0.5; }
+svg.plot .reference { stroke: var(--soft); stroke-width: 1.4; stroke-dasharray: 6 4; }
+.s0 { --c: var(--c0); } .s1 { --c: var(--c1); } .s2 { --c: var(--c2); } .s3 { --c: var(--c3); }
+.s4 { --c: var(--c4); } .s5 { --c: var(--c5); } .s6 { --c: var(--c6); } .s7 { --c: var(--c7); }
+svg.plot .line { stroke: var(--c); stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; }
+svg.plot .points { stroke: var(--c); stroke-opacity: 0.8; }
+svg.plot .bars { stroke: var(--c); fill: var(--c); fill-opacity: 0.35; }
+svg.plot .band { fill: var(--c); fill-opacity: 0.2; }
+@media (max-width: 34rem) {
+  body { padding: 1rem 0.8rem 2rem; }
+  h1 { font-size: 1.5rem; }
+  svg.plot text { font-size: 15.5px; }
+  svg.plot text.title { font-size: 17px; }
+}
+@media print {
+  body { max-width: none; padding: 0; font-size: 10pt; }
+  h1, h2, h3, h4 { margin-top: 1.2rem; }
+  figure.plot { width: 48%; margin: 0.5rem 1% 0.5rem 0; }
+  pre, .table { overflow: visible; white-space: pre-wrap; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  .line.s1 { stroke-dasharray: 8 4; } .line.s2 { stroke-dasharray: 2 4; } .line.s3 { stroke-dasharray: 8 4 2 4; }
+  .line.s4 { stroke-dasharray: 12 5; } .line.s5 { stroke-dasharray: 4 3; } .line.s6 { stroke-dasharray: 12 4 2 4 2 4; }
+  .line.s7 { stroke-dasharray: 1 3; }
+}
+)css";
+
+}  // namespace superstep::page

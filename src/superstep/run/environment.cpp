@@ -1,0 +1,145 @@
+#include "superstep/run/environment.h"
+
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+
+#include "superstep/run/revision.h"
+
+namespace superstep::run {
+namespace {
+
+using nlohmann::json;
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+json processor_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return nullptr;
+}
+
+class Topology {
+ public:
+  Topology() {
+    hwloc_topology_init(&topology_);
+    hwloc_topology_set_all_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_ALL);
+    loaded_ = hwloc_topology_load(topology_) == 0;
+  }
+  ~Topology() { hwloc_topology_destroy(topology_); }
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
+
+  json count(hwloc_obj_type_t type) const {
+    const int number = loaded_ ? hwloc_get_nbobjs_by_type(topology_, type) : -1;
+    return number > 0 ? json(number) : json(nullptr);
+  }
+
+  json caches() const {
+    json list = json::array();
+    if (!loaded_) return list;
+    for (hwloc_obj_type_t type :
+         {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L1ICACHE}) {
+      const int number = hwloc_get_nbobjs_by_type(topology_, type);
+      if (number < 1) continue;
+      const hwloc_obj_t cache = hwloc_get_obj_by_type(topology_, type, 0);
+      list.push_back({{"type", type == HWLOC_OBJ_L1ICACHE ? "instruction" : "data or unified"},
+                      {"level", cache->attr->cache.depth},
+                      {"size", cache->attr->cache.size},
+                      {"num_sharing", hwloc_bitmap_weight(cache->cpuset)},
+                      {"count", number}});
+    }
+    return list;
+  }
+
+ private:
+  hwloc_topology_t topology_ = nullptr;
+  bool loaded_ = false;
+};
+
+json memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? json(static_cast<std::int64_t>(pages) * size) : json(nullptr);
+}
+
+json load_average() {
+  double load[3];
+  if (getloadavg(load, 3) != 3) return nullptr;
+  return json{load[0], load[1], load[2]};
+}
+
+json host_record() {
+  const Topology topology;
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return {{"hostname", text_or_null(name)},
+          {"processor", processor_model()},
+          {"sockets", topology.count(HWLOC_OBJ_PACKAGE)},
+          {"cores", topology.count(HWLOC_OBJ_CORE)},
+          {"hardware_threads", topology.count(HWLOC_OBJ_PU)},
+          {"numa_nodes", topology.count(HWLOC_OBJ_NUMANODE)},
+          {"caches", topology.caches()},
+          {"memory_bytes", memory_bytes()},
+          {"governor", text_or_null(first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))},
+          {"aslr", text_or_null(first_line("/proc/sys/kernel/randomize_va_space"))},
+          {"load_average", load_average()}};
+}
+
+// Variables that change what a run does or how fast it is; all others are private to the user.
+json settings() {
+  json found = json::object();
+  for (const char* name : {"OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA",
+                           "LIBXSMM_TARGET", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX"})
+    if (const char* value = std::getenv(name)) found[name] = value;
+  return found;
+}
+
+json software_record() {
+  utsname system{};
+  uname(&system);
+  return {{"system", system.sysname},
+          {"kernel", system.release},
+          {"compiler", SUPERSTEP_COMPILER},
+          {"flags", SUPERSTEP_COMPILER_FLAGS},
+          {"settings", settings()}};
+}
+
+}  // namespace
+
+nlohmann::json program_record() {
+  return {{"name", "superstep"},
+          {"version", SUPERSTEP_VERSION},
+          {"git", text_or_null(SUPERSTEP_REVISION)},
+          {"dirty", SUPERSTEP_REVISION_DIRTY != 0}};
+}
+
+std::string iso_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[64];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S%z", &local);
+  std::string result = text;
+  if (result.size() > 2) result.insert(result.size() - 2, ":");  // +0000 becomes +00:00
+  return result;
+}
+
+nlohmann::json environment_record(int threads) {
+  return {{"date", iso_time()},      {"host", host_record()},         {"placement", {{"threads", threads}}},
+          {"device", json::array()}, {"software", software_record()}, {"data", json::object()}};
+}
+
+}  // namespace superstep::run

@@ -1,0 +1,59 @@
+// Batches made ahead: while one trains, a thread of its own crops, augments and scales the next ones.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "superstep/base/tensor.h"
+#include "superstep/run/task.h"
+
+namespace superstep::run {
+
+// The position of a training run within its data.
+struct BatchAddress {
+  std::uint64_t epoch = 0;
+  std::int64_t batch = 0;  // within the epoch; the last incomplete batch is dropped
+};
+
+class Feeder {
+ public:
+  // Batches of `batch` samples from `start` on, epoch after epoch. `shapes` has an empty tensor of every
+  // input's type. `ahead` batches are kept ready.
+  Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
+         bool augment, BatchAddress start, int ahead = 3);
+  ~Feeder();
+  Feeder(const Feeder&) = delete;
+  Feeder& operator=(const Feeder&) = delete;
+
+  std::int64_t batches_an_epoch() const { return batches_; }
+  // The next batch, in order; rethrows what went wrong while making it.
+  std::vector<Tensor> next();
+  // Seconds the caller has waited for batches so far: zero when data keep up.
+  double seconds_waited() const { return waited_; }
+
+ private:
+  void produce();
+
+  const Task& task_;
+  std::vector<Tensor> prototypes_;
+  std::int64_t batch_, batches_;
+  std::uint64_t seed_;
+  bool augment_;
+  BatchAddress at_;
+  std::size_t ahead_;
+  double waited_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::vector<Tensor>> ready_;
+  std::exception_ptr error_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace superstep::run

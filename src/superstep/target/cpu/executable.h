@@ -1,0 +1,73 @@
+// Running a plan: micro-batches over threads, sums of gradients in a fixed order, one update.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "superstep/base/thread_pool.h"
+#include "superstep/target/cpu/plan.h"
+#include "superstep/target/target.h"
+
+namespace superstep::target::cpu {
+
+// A zeroed block of memory on a 64-byte boundary.
+class Memory {
+ public:
+  explicit Memory(std::size_t bytes);
+  std::byte* data() const { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::size_t size_;
+  std::unique_ptr<std::byte, void (*)(std::byte*)> data_;
+};
+
+struct PortPlan {
+  Executable::Port port;      // at the full batch
+  std::size_t row_bytes = 0;  // of one micro-batch; 0 when the port has no batch axis
+};
+
+class CpuExecutable : public Executable {
+ public:
+  // `plan` was compiled for options.micro_batch; options.batch is a multiple of it.
+  CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vector<PortPlan> outputs,
+                const CompileOptions& options, double compile_seconds);
+
+  std::span<const Port> inputs() const override { return input_ports_; }
+  std::span<const Port> outputs() const override { return output_ports_; }
+  void run(std::span<const Tensor> inputs, std::span<Tensor> outputs) override;
+  std::vector<std::string> state_names() const override;
+  Tensor state(std::string_view name) const override;
+  void set_state(std::string_view name, const Tensor& value) override;
+  PlanSummary summary() const override;
+
+ private:
+  struct Run;     // pointers of one run()
+  struct Worker;  // memory of one thread
+
+  const StateSlot& slot(std::string_view name) const;
+  std::size_t groups() const;
+  void run_group(const Run& run, std::size_t group, Worker& worker);
+  void run_steps(const std::vector<Step>& steps, const Run& run, std::int64_t micro_batch, std::byte* arena,
+                 std::byte* accumulator, Worker& worker, std::vector<double>* seconds);
+  void average_accumulators();
+  void write_averages(const Run& run) const;
+
+  Plan plan_;
+  std::vector<PortPlan> inputs_, outputs_;
+  std::vector<Port> input_ports_, output_ports_;
+  CompileOptions options_;
+  double compile_seconds_;
+  std::int64_t micro_batches_;
+  ThreadPool pool_;
+  Memory shared_, update_;
+  std::vector<Worker> workers_;
+  std::vector<Memory> accumulators_;  // one a group
+  bool prepared_ = false;             // `prepare` has run since the state last changed
+  std::int64_t runs_ = 0;
+
+ public:
+  ~CpuExecutable() override;
+};
+
+}  // namespace superstep::target::cpu

@@ -1,0 +1,193 @@
+#include "superstep/target/cpu/layout.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+#include <string_view>
+
+namespace superstep::target::cpu {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+
+constexpr std::array view_operators = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity"};
+
+struct ImageOperands {
+  std::string_view op;
+  unsigned inputs, outputs;  // bit sets
+};
+// The operands that kernels want as images.
+constexpr std::array image_operators = {
+    ImageOperands{"Conv", 1, 1},
+    ImageOperands{"ConvTranspose", 1, 1},
+    ImageOperands{"superstep.ConvWeightGradient", 3, 0},
+    ImageOperands{"MaxPool", 1, 3},
+    ImageOperands{"superstep.MaxPoolGradient", 3, 1},
+    ImageOperands{"AveragePool", 1, 1},
+    ImageOperands{"GlobalAveragePool", 1, 1},
+    ImageOperands{"BatchNormalization", 1, 1},
+};
+
+std::vector<std::int64_t> permutation(const Node& node, int rank) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
+  std::iota(order.rbegin(), order.rend(), std::int64_t{0});  // ONNX's default: reversed
+  return node.attributes.integers("perm", order);
+}
+
+class Assigner {
+ public:
+  explicit Assigner(const Graph& graph) : graph_(graph) {
+    layout_.views.resize(graph.value_count());
+    layout_.is_alias.resize(graph.node_count());
+    children_.resize(graph.value_count());
+    wants_image_.resize(graph.value_count());
+  }
+
+  Layout run() {
+    find_views();
+    find_preferences();
+    for (std::size_t i = 0; i < graph_.value_count(); ++i) {
+      const graph::Value& value = graph_.values()[i];
+      if (value.kind != graph::ValueKind::computed) place_root(ValueId(i));
+    }
+    for (std::size_t i = 0; i < graph_.node_count(); ++i) place_outputs(NodeId(i));
+    return std::move(layout_);
+  }
+
+ private:
+  const Shape& shape(ValueId id) const { return graph_.type(id).shape; }
+  View& view(ValueId id) { return layout_.views[id.index()]; }
+
+  void find_views() {
+    for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+      const Node& node = graph_.nodes()[i];
+      if (is_view_operator(node)) children_[node.inputs[0].index()].push_back(NodeId(i));
+    }
+  }
+
+  void find_preferences() {
+    for (const Node& node : graph_.nodes())
+      for (const ImageOperands& entry : image_operators) {
+        if (entry.op != node.op) continue;
+        for (std::size_t k = 0; k < node.inputs.size(); ++k)
+          if ((entry.inputs >> k & 1u) && node.inputs[k].valid()) want_image(node.inputs[k]);
+        for (std::size_t k = 0; k < node.outputs.size(); ++k)
+          if ((entry.outputs >> k & 1u) && node.outputs[k].valid()) want_image(node.outputs[k]);
+      }
+  }
+
+  void want_image(ValueId id) {
+    if (shape(id).rank() >= 3) wants_image_[id.index()] = true;
+  }
+
+  // Strides of `node`'s output when its input has `strides`, and the other way round.
+  std::optional<Strides> forwards(const Node& node, const Strides& strides) const {
+    const Shape &from = shape(node.inputs[0]), &to = shape(node.outputs[0]);
+    if (node.op != "Transpose") return reshape_strides(from, strides, to);
+    Strides result;
+    for (std::int64_t axis : permutation(node, from.rank()))
+      result.push_back(strides[static_cast<std::size_t>(axis)]);
+    return result;
+  }
+  std::optional<Strides> backwards(const Node& node, const Strides& strides) const {
+    const Shape &from = shape(node.inputs[0]), &to = shape(node.outputs[0]);
+    if (node.op != "Transpose") return reshape_strides(to, strides, from);
+    Strides result(strides.size());
+    const auto order = permutation(node, from.rank());
+    for (std::size_t i = 0; i < order.size(); ++i) result[static_cast<std::size_t>(order[i])] = strides[i];
+    return result;
+  }
+
+  // The strides `id` should have so that it, or a view of it, is the image that somebody wants.
+  std::optional<Strides> wanted(ValueId id) const {
+    if (wants_image_[id.index()]) return dense_strides(shape(id), image_order(shape(id).rank()));
+    for (NodeId child : children_[id.index()]) {
+      const Node& node = graph_.node(child);
+      if (const auto below = wanted(node.outputs[0]))
+        if (auto strides = backwards(node, *below)) return strides;
+    }
+    return std::nullopt;
+  }
+
+  // Element-wise results lie as their largest operand does, so that one walk over memory serves both.
+  std::optional<Strides> inherited(ValueId id) const {
+    const graph::Value& value = graph_.value(id);
+    if (value.kind != graph::ValueKind::computed) return std::nullopt;
+    for (ValueId input : graph_.node(value.producer).inputs)
+      if (input.valid() && shape(input) == value.type.shape) {
+        const View& operand = layout_.views[input.index()];
+        if (!operand.strides.empty() && is_dense(value.type.shape, operand.strides)) return operand.strides;
+      }
+    return std::nullopt;
+  }
+
+  void place_root(ValueId id) {
+    const graph::Value& value = graph_.value(id);
+    std::optional<Strides> strides;
+    const bool stored_by_user =
+        value.kind == graph::ValueKind::constant || value.kind == graph::ValueKind::state;
+    if (!stored_by_user) {
+      strides = wanted(id);
+      if (!strides && value.kind == graph::ValueKind::computed && !is_product(value)) strides = inherited(id);
+    }
+    view(id) = {id, 0, strides ? *strides : value.type.shape.row_major_strides()};
+  }
+
+  // A product's result has no operand whose order it should copy.
+  bool is_product(const graph::Value& value) const {
+    const std::string& op = graph_.node(value.producer).op;
+    return op == "MatMul" || op == "Gemm" || op == "Softmax" || op == "LogSoftmax";
+  }
+
+  void place_outputs(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (is_view_operator(node)) {
+      const View& source = view(node.inputs[0]);
+      if (const auto strides = forwards(node, source.strides)) {
+        // A view that somebody wants as an image and that is none is copied into one.
+        const ValueId output = node.outputs[0];
+        if (!wants_image_[output.index()] || is_image(shape(output), *strides)) {
+          view(output) = {source.root, source.offset, *strides};
+          layout_.is_alias[id.index()] = true;
+          return;
+        }
+      }
+    }
+    for (ValueId output : node.outputs)
+      if (output.valid()) place_root(output);
+  }
+
+  static bool is_image(const Shape& shape, const Strides& strides) {
+    const Strides image = dense_strides(shape, image_order(shape.rank()));
+    for (std::size_t axis = 0; axis < strides.size(); ++axis)
+      if (shape[static_cast<int>(axis)] > 1 && strides[axis] != image[axis]) return false;
+    return true;
+  }
+
+  const Graph& graph_;
+  Layout layout_;
+  std::vector<std::vector<NodeId>> children_;
+  std::vector<bool> wants_image_;
+};
+
+}  // namespace
+
+bool is_view_operator(const graph::Node& node) {
+  return std::ranges::find(view_operators, node.op) != view_operators.end();
+}
+
+std::vector<int> image_order(int rank) {
+  std::vector<int> order;
+  for (int axis = 2; axis < rank; ++axis) order.push_back(axis);
+  order.push_back(0);
+  order.push_back(1);
+  return order;
+}
+
+Layout assign_layout(const graph::Graph& graph) { return Assigner(graph).run(); }
+
+}  // namespace superstep::target::cpu

@@ -1,0 +1,42 @@
+// Which way of lowering is tried for which node, in order.
+#include <initializer_list>
+
+#include "superstep/target/cpu/lower_elementwise.h"
+#include "superstep/target/cpu/lower_product.h"
+#include "superstep/target/cpu/lowering.h"
+
+namespace superstep::target::cpu {
+namespace {
+
+bool tried(Lowering& lowering, Lowered result) {
+  if (!result) lowering.note_refusal(result.error());
+  return result.has_value();
+}
+
+void lower_members(Lowering& lowering, const FusionGroup& group) {
+  if (tried(lowering, lower_elementwise_group(lowering, group))) return;
+  for (NodeId member : group.members) lower_by_reference(lowering, member);
+}
+
+}  // namespace
+
+void lower_single(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  if (is_fusable_product(node) && tried(lowering, lower_product(lowering, id, nullptr))) return;
+  for (std::span<const Lowerer> family : {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(),
+                                          data_lowerers(), random_lowerers(), optimizer_lowerers()})
+    for (const Lowerer& lowerer : family)
+      if (lowerer.op == node.op && tried(lowering, lowerer.lower(lowering, id))) return;
+  lower_by_reference(lowering, id);
+}
+
+void lower_group(Lowering& lowering, const FusionGroup& group) {
+  if (group.product) {
+    if (tried(lowering, lower_product(lowering, *group.product, &group))) return;
+    lower_single(lowering, *group.product);
+    lowering.clear_refusals();
+  }
+  lower_members(lowering, group);
+}
+
+}  // namespace superstep::target::cpu

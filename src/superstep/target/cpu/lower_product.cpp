@@ -1,0 +1,333 @@
+#include "superstep/target/cpu/lower_product.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "superstep/target/cpu/kernels/convolution.h"
+#include "superstep/target/cpu/kernels/matmul.h"
+#include "superstep/target/cpu/kernels/weights.h"
+#include "superstep/target/cpu/lower_elementwise.h"
+
+namespace superstep::target::cpu {
+namespace {
+
+using kernels::Convolution;
+using kernels::Image;
+using kernels::Matmul;
+using kernels::MatrixStrides;
+
+// A product being lowered: where its result goes, and what is done to it on the way.
+struct Target {
+  NodeId product;
+  ValueId result;                 // what is written: the product's output, or the group's root
+  kernels::Epilogue epilogue;     // after the kernel's own bias
+  std::vector<ValueId> operands;  // that the epilogue reads
+  std::string name, op;
+};
+
+std::expected<Target, Refusal> target_of(const Lowering& lowering, NodeId product, const FusionGroup* group,
+                                         int channel_axis) {
+  const Node& node = lowering.graph().node(product);
+  Target target{.product = product,
+                .result = node.outputs[0],
+                .epilogue = {},
+                .operands = {},
+                .name = node.name,
+                .op = node.op};
+  if (!group) return target;
+  auto match = match_epilogue(lowering, *group, node.outputs[0], channel_axis);
+  if (!match) return std::unexpected(match.error());
+  target.result = lowering.graph().node(group->root).outputs[0];
+  target.epilogue = std::move(match->epilogue);
+  target.operands = std::move(match->operands);
+  for (NodeId member : group->members) target.op += "+" + lowering.graph().node(member).op;
+  return target;
+}
+
+// Puts the strides of the tensors that the epilogue reads into its steps.
+Lowered set_operand_strides(const Lowering& lowering, Target& target) {
+  std::size_t operand = 0;
+  for (kernels::EpilogueStep& step : target.epilogue.steps) {
+    using Op = kernels::EpilogueOp;
+    const bool reads_tensor =
+        step.op == Op::add || step.op == Op::multiply || step.op == Op::activation_gradient;
+    if (reads_tensor) {
+      const auto image = as_image(lowering, target.operands[operand]);
+      if (!image) return std::unexpected(image.error());
+      step.column_stride = image->column_stride;
+      step.row_stride = image->row_stride;
+    }
+    if (reads_tensor || step.op == Op::bias || step.op == Op::scale_channels) ++operand;
+  }
+  return {};
+}
+
+void append(std::vector<DraftOperand>& inputs, Lowering& lowering, const std::vector<ValueId>& values) {
+  for (ValueId value : values) inputs.push_back(lowering.read(value));
+}
+
+DraftOperand packed_weights(Lowering& lowering, const Convolution& convolution,
+                            const kernels::KernelInfo& info, ValueId weights, kernels::WeightOrder order) {
+  const ValueId source = behind_casts(lowering.graph(), weights);
+  const auto transfer = kernels::weight_transfer(convolution, info.weights, order, convolution.x.type);
+  auto pack = kernels::prepare_pack(transfer);
+  if (!pack) throw Error(ErrorCode::internal, to_string(pack.error()), "packing of weights");
+  const std::size_t bytes = kernels::packed_elements(transfer) * size_in_bytes(transfer.type);
+  const std::string tag = fmt::format("{}:{}:{}", kernels::name_of(info.weights), static_cast<int>(order),
+                                      superstep::name_of(transfer.type));
+  return lowering.packed(source, tag, std::move(*pack), bytes);
+}
+
+bool is_f32(const Lowering& lowering, ValueId id) { return lowering.type(id).element == ElementType::f32; }
+
+// ---- convolutions ------------------------------------------------------------------------------------
+
+std::vector<std::int64_t> kernel_shape(const Shape& weights) { return {weights.begin() + 2, weights.end()}; }
+
+// Bias as the first step of the epilogue. ONNX's bias has a value a channel.
+void prepend_bias(const Lowering& lowering, ValueId bias, Target& target) {
+  target.epilogue.steps.insert(target.epilogue.steps.begin(),
+                               kernels::EpilogueStep{.op = kernels::EpilogueOp::bias});
+  target.operands.insert(target.operands.begin(), behind_casts(lowering.graph(), bias));
+}
+
+std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Node& node, ValueId x, ValueId y,
+                                             const std::vector<std::int64_t>& kernel) {
+  auto image_x = as_image(lowering, x), image_y = as_image(lowering, y);
+  if (!image_x) return std::unexpected(image_x.error());
+  if (!image_y) return std::unexpected(image_y.error());
+  auto window = window_of(node, lowering.shape(x), kernel);
+  if (!window) return std::unexpected(window.error());
+  return Convolution{
+      .x = *image_x, .y = *image_y, .window = *window, .groups = node.attributes.integer("group", 1)};
+}
+
+// Prepares the kernel from `list` and emits the step that reads `source` and the packed weights.
+Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<Convolution>& list,
+                         Convolution convolution, ValueId source, ValueId weights, const Target& target) {
+  convolution.epilogue = target.epilogue;
+  auto kernel = list.prepare(convolution);
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> inputs{
+      lowering.read(source),
+      packed_weights(lowering, convolution, (*kernel)->info(), weights, kernels::WeightOrder::out_in_taps)};
+  append(inputs, lowering, target.operands);
+  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
+                {lowering.write(target.result)});
+  return {};
+}
+
+Lowered lower_convolution(Lowering& lowering, const Node& node, Target target, bool transposed) {
+  if (transposed && node.attributes.text("auto_pad", "NOTSET") != "NOTSET")
+    return refuse("input gradient", "automatic padding of a transposed convolution");
+  // A transposed convolution is the input gradient of the convolution with x and y exchanged.
+  const ValueId x = transposed ? target.result : node.inputs[0],
+                y = transposed ? node.inputs[0] : target.result;
+  const auto convolution = describe(lowering, node, x, y, kernel_shape(lowering.shape(node.inputs[1])));
+  if (!convolution) return std::unexpected(convolution.error());
+  if (node.inputs.size() > 2 && node.inputs[2].valid()) prepend_bias(lowering, node.inputs[2], target);
+  if (Lowered strides = set_operand_strides(lowering, target); !strides) return strides;
+  const auto& list = transposed ? kernels::convolution_input_gradient() : kernels::convolution_forward();
+  return emit_convolution(lowering, list, *convolution, node.inputs[0], node.inputs[1], target);
+}
+
+// ---- products of matrices ------------------------------------------------------------------------------
+
+struct MatrixProduct {
+  ValueId a, b, bias;
+  bool transpose_a = false, transpose_b = false;
+  float alpha = 1;
+};
+
+std::expected<MatrixProduct, Refusal> product_of(const Lowering& lowering, const Node& node) {
+  MatrixProduct product{.a = node.inputs[0], .b = node.inputs[1], .bias = {}};
+  if (node.op != "Gemm") return product;
+  product.transpose_a = node.attributes.integer("transA", 0) != 0;
+  product.transpose_b = node.attributes.integer("transB", 0) != 0;
+  product.alpha = static_cast<float>(node.attributes.number("alpha", 1.0));
+  if (node.inputs.size() > 2 && node.inputs[2].valid()) {
+    const Shape& bias = lowering.shape(node.inputs[2]);
+    const std::int64_t columns = lowering.shape(node.outputs[0])[1];
+    const bool a_row = bias.element_count() == columns && bias.rank() > 0 && bias[bias.rank() - 1] == columns;
+    if (!a_row || node.attributes.number("beta", 1.0) != 1.0)
+      return refuse("product", "the added matrix is not one value a column");
+    product.bias = node.inputs[2];
+  }
+  return product;
+}
+
+void add_product_steps(const Lowering& lowering, const MatrixProduct& product, Target& target) {
+  if (product.bias.valid()) prepend_bias(lowering, product.bias, target);
+  if (product.alpha != 1)
+    target.epilogue.steps.insert(
+        target.epilogue.steps.begin(),
+        kernels::EpilogueStep{.op = kernels::EpilogueOp::scale, .alpha = product.alpha});
+}
+
+bool made_of_parameters(const Lowering& lowering, ValueId id) {
+  const graph::Value& root = lowering.graph().value(lowering.view(id).root);
+  return root.kind == graph::ValueKind::state || root.kind == graph::ValueKind::constant ||
+         (root.kind == graph::ValueKind::computed && lowering.section_of(root.producer) == Section::prepare);
+}
+
+// x [n, in] times a matrix of parameters: a dense layer with weights packed ahead.
+Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target target) {
+  if (!made_of_parameters(lowering, product.b))
+    return refuse("dense layer", "the weights are not parameters");
+  const Shape &a = lowering.shape(product.a), &b = lowering.shape(product.b);
+  if (a.rank() != 2 || b.rank() != 2 || product.transpose_a)
+    return refuse("dense layer", "not a plain [n, in] input");
+  const auto x = as_image(lowering, product.a), y = as_image(lowering, target.result);
+  if (!x) return std::unexpected(x.error());
+  if (!y) return std::unexpected(y.error());
+  // The order of the weights in memory, whichever way the graph reads them.
+  const Strides& strides = lowering.view(product.b).strides;
+  const bool rows_contiguous = lowering.is_row_major(product.b);
+  const bool columns_contiguous = strides[0] == 1 && strides[1] == b[0];
+  if (!rows_contiguous && !columns_contiguous) return refuse("dense layer", "the weights are not dense");
+  const bool stored_out_in = rows_contiguous == product.transpose_b;
+  Convolution convolution{.x = *x, .y = *y};
+  add_product_steps(lowering, product, target);
+  if (Lowered set = set_operand_strides(lowering, target); !set) return set;
+  convolution.epilogue = target.epilogue;
+  auto kernel = kernels::convolution_forward().prepare(convolution);
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> inputs{
+      lowering.read(product.a),
+      packed_weights(lowering, convolution, (*kernel)->info(), product.b,
+                     stored_out_in ? kernels::WeightOrder::out_in_taps : kernels::WeightOrder::in_out_taps)};
+  append(inputs, lowering, target.operands);
+  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
+                {lowering.write(target.result)});
+  return {};
+}
+
+// The batch dimensions of three operands as at most two, joined where one stride can walk both.
+struct BatchWalk {
+  std::vector<std::int64_t> extents;
+  std::array<std::vector<std::int64_t>, 3> strides;
+
+  void push(std::int64_t extent, const std::array<std::int64_t, 3>& step) {
+    if (extent == 1) return;
+    bool joins = !extents.empty();
+    for (std::size_t k = 0; k < 3 && joins; ++k) joins = strides[k].back() == extent * step[k];
+    if (joins) {
+      extents.back() *= extent;
+      for (std::size_t k = 0; k < 3; ++k) strides[k].back() = step[k];
+      return;
+    }
+    extents.push_back(extent);
+    for (std::size_t k = 0; k < 3; ++k) strides[k].push_back(step[k]);
+  }
+};
+
+std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const MatrixProduct& product,
+                                               ValueId result) {
+  const Shape& c = lowering.shape(result);
+  if (lowering.shape(product.a).rank() < 2 || lowering.shape(product.b).rank() < 2)
+    return refuse("matmul", "an operand is a vector");
+  const auto padded = [&](ValueId id) {
+    Shape target = c;  // batch dimensions of c, matrix dimensions of the operand
+    std::vector<std::int64_t> extents = c.extents();
+    const Shape& own = lowering.shape(id);
+    extents[extents.size() - 2] = own[own.rank() - 2];
+    extents[extents.size() - 1] = own[own.rank() - 1];
+    return lowering.broadcast_strides(id, Shape(extents));
+  };
+  const Strides a = padded(product.a), b = padded(product.b), own = lowering.view(result).strides;
+  const std::size_t rank = own.size();
+  BatchWalk walk;
+  for (std::size_t axis = 0; axis + 2 < rank; ++axis)
+    walk.push(c[static_cast<int>(axis)], {a[axis], b[axis], own[axis]});
+  if (walk.extents.size() > 2) return refuse("matmul", "more than two batch dimensions");
+  Matmul matmul;
+  matmul.a.type = lowering.element_in_memory(product.a);
+  matmul.b.type = lowering.element_in_memory(product.b);
+  matmul.c.type = lowering.type(result).element;
+  std::array<MatrixStrides*, 3> matrices{&matmul.a, &matmul.b, &matmul.c};
+  for (std::size_t i = 0; i < walk.extents.size(); ++i) {
+    const std::size_t at = 2 - walk.extents.size() + i;
+    matmul.batch[at] = walk.extents[i];
+    for (std::size_t k = 0; k < 3; ++k) matrices[k]->batch[at] = walk.strides[k][i];
+  }
+  const auto set = [&](MatrixStrides& matrix, const Strides& strides, bool transpose) {
+    matrix.row = strides[rank - 2];
+    matrix.column = strides[rank - 1];
+    if (transpose) std::swap(matrix.row, matrix.column);
+  };
+  set(matmul.a, a, product.transpose_a);
+  set(matmul.b, b, product.transpose_b);
+  set(matmul.c, own, false);
+  matmul.rows = c[static_cast<int>(rank) - 2];
+  matmul.columns = c[static_cast<int>(rank) - 1];
+  const Shape& shape_a = lowering.shape(product.a);
+  matmul.inner = shape_a[shape_a.rank() - (product.transpose_a ? 2 : 1)];
+  // A dimension of one element may have any stride; broadcasting gave it 0.
+  if (matmul.rows == 1 && matmul.c.row == 0) matmul.c.row = matmul.columns;
+  if (matmul.columns == 1 && matmul.c.column == 0) matmul.c.column = 1;
+  return matmul;
+}
+
+// The epilogue of a batched product: its tensors must have the result's own strides.
+Lowered set_matmul_strides(const Lowering& lowering, Target& target, const Matmul& matmul) {
+  std::size_t operand = 0;
+  for (kernels::EpilogueStep& step : target.epilogue.steps) {
+    using Op = kernels::EpilogueOp;
+    if (step.op == Op::bias || step.op == Op::scale_channels) {
+      if (matmul.c.column != 1) return refuse("matmul", "a bias across the contiguous dimension");
+      ++operand;
+    }
+    if (step.op != Op::add && step.op != Op::multiply && step.op != Op::activation_gradient) continue;
+    const ValueId id = target.operands[operand++];
+    if (lowering.view(id).strides != lowering.view(target.result).strides)
+      return refuse("matmul", "a fused operand lies in another order");
+    step.column_stride = matmul.c.column == 1 ? matmul.c.row : matmul.c.column;
+  }
+  return {};
+}
+
+Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, Target target) {
+  auto matmul = describe_matmul(lowering, product, target.result);
+  if (!matmul) return std::unexpected(matmul.error());
+  add_product_steps(lowering, product, target);
+  if (Lowered set = set_matmul_strides(lowering, target, *matmul); !set) return set;
+  matmul->epilogue = target.epilogue;
+  matmul->accumulate = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&
+                       lowering.is_row_major(target.result);
+  auto kernel = kernels::matmul().prepare(*matmul);
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> inputs{lowering.read(product.a), lowering.read(product.b)};
+  append(inputs, lowering, target.operands);
+  const DraftOperand output =
+      matmul->accumulate ? *lowering.accumulator(target.result) : lowering.write(target.result);
+  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs), {output});
+  return {};
+}
+
+Lowered lower_matrix_product(Lowering& lowering, const Node& node, Target target) {
+  auto product = product_of(lowering, node);
+  if (!product) return std::unexpected(product.error());
+  Lowered dense = lower_dense(lowering, *product, target);
+  if (dense) return dense;
+  lowering.note_refusal(dense.error());
+  return lower_strided(lowering, *product, std::move(target));
+}
+
+}  // namespace
+
+Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* group) {
+  const Node& node = lowering.graph().node(product);
+  const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
+  const int channel_axis = convolution ? 1 : lowering.shape(node.outputs[0]).rank() - 1;
+  auto target = target_of(lowering, product, group, channel_axis);
+  if (!target) return std::unexpected(target.error());
+  for (ValueId operand : target->operands)
+    if (!convolution && !is_f32(lowering, operand) && lowering.type(operand).element != ElementType::bf16)
+      return refuse("product", "a fused operand is neither f32 nor bf16");
+  if (convolution) return lower_convolution(lowering, node, std::move(*target), node.op == "ConvTranspose");
+  return lower_matrix_product(lowering, node, std::move(*target));
+}
+
+}  // namespace superstep::target::cpu

@@ -1,0 +1,21 @@
+// Convolutions and matrix products, with the element-wise operators that follow them.
+#pragma once
+
+#include "superstep/target/cpu/kernels/image.h"
+#include "superstep/target/cpu/lowering.h"
+
+namespace superstep::target::cpu {
+
+// The product of a fusion group, its followers as the kernel's epilogue. `group` may be null: the product
+// alone. Refuses when the followers are not an epilogue or no kernel takes the shapes.
+Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* group);
+
+// A value as the image its strides describe: [N, C], [N, C, W] or [N, C, H, W] with contiguous channels.
+std::expected<kernels::Image, Refusal> as_image(const Lowering& lowering, ValueId id);
+
+// The sliding window of a convolution or pooling node over an input of this shape; two-dimensional, a
+// one-dimensional one has height 1.
+std::expected<kernels::Window, Refusal> window_of(const Node& node, const Shape& input,
+                                                  const std::vector<std::int64_t>& kernel);
+
+}  // namespace superstep::target::cpu

@@ -1,0 +1,64 @@
+// Gradients of convolutions by their weights, summed over micro-batches in the kernel's own order.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "superstep/target/cpu/kernels/convolution.h"
+#include "superstep/target/cpu/kernels/vector_program.h"
+#include "superstep/target/cpu/kernels/weights.h"
+#include "superstep/target/cpu/lower_product.h"
+
+namespace superstep::target::cpu {
+namespace {
+
+std::expected<kernels::Convolution, Refusal> describe(const Lowering& lowering, const Node& node) {
+  const auto x = as_image(lowering, node.inputs[0]), dy = as_image(lowering, node.inputs[1]);
+  if (!x) return std::unexpected(x.error());
+  if (!dy) return std::unexpected(dy.error());
+  const Shape& weights = lowering.shape(node.outputs[0]);
+  const auto window = window_of(node, lowering.shape(node.inputs[0]), {weights.begin() + 2, weights.end()});
+  if (!window) return std::unexpected(window.error());
+  return kernels::Convolution{
+      .x = *x, .y = *dy, .window = *window, .groups = node.attributes.integer("group", 1)};
+}
+
+kernels::KernelPointer clearing(std::size_t elements) {
+  kernels::VectorProgram program({static_cast<std::int64_t>(elements)});
+  program.store(program.constant(0), ElementType::f32, {1});
+  return std::move(*kernels::prepare(program));
+}
+
+Lowered lower_weight_gradient(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const auto convolution = describe(lowering, node);
+  if (!convolution) return std::unexpected(convolution.error());
+  auto kernel = kernels::convolution_weight_gradient().prepare(*convolution);
+  if (!kernel) return std::unexpected(kernel.error());
+  const ValueId result = lowering.widened(node.outputs[0]);
+  if (lowering.type(result).element != ElementType::f32)
+    return refuse("weight gradient", "the result is not f32");
+  const auto transfer = kernels::weight_transfer(*convolution, (*kernel)->info().weights);
+  auto unpack = kernels::prepare_unpack(transfer);
+  if (!unpack) return std::unexpected(unpack.error());
+  lowering.skip_widening(node.outputs[0]);
+  const std::size_t elements = kernels::packed_elements(transfer);
+  std::vector<DraftOperand> inputs{lowering.read(node.inputs[0]), lowering.read(node.inputs[1])};
+  if (lowering.can_accumulate(result)) {
+    const DraftOperand sum = *lowering.native_accumulator(result, elements, std::move(*unpack));
+    lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {sum});
+    return {};
+  }
+  const DraftOperand sum = lowering.temporary(elements * sizeof(float));
+  lowering.emit("clear", node.name, clearing(elements), {}, {sum});
+  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {sum});
+  lowering.emit("unpack", node.name, std::move(*unpack), {sum}, {lowering.write(result)});
+  return {};
+}
+
+constexpr Lowerer lowerers[] = {{"superstep.ConvWeightGradient", "weight gradient", lower_weight_gradient}};
+
+}  // namespace
+
+std::span<const Lowerer> convolution_lowerers() { return lowerers; }
+
+}  // namespace superstep::target::cpu

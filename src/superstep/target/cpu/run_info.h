@@ -1,0 +1,12 @@
+// What a step can ask about the run it is part of: an operand of Space::run points to one of these.
+#pragma once
+
+#include <cstdint>
+
+namespace superstep::target::cpu {
+
+struct RunInfo {
+  std::uint64_t first_row = 0;  // of this micro-batch within the batch
+};
+
+}  // namespace superstep::target::cpu

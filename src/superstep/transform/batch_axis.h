@@ -1,0 +1,51 @@
+// Where the samples of a batch are in every value of a graph, and whether they stay apart.
+//
+// A target that runs a training step in micro-batches builds the same step for the micro-batch's size, runs
+// it on each part of the batch and averages the gradients and the loss. That gives the step on the whole
+// batch exactly when nothing in phases forward and backward mixes samples, but for means and sums over the
+// batch that are only used linearly (the loss, the gradients of parameters). splittable() says whether it
+// is so.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "superstep/base/error.h"
+#include "superstep/graph/graph.h"
+
+namespace superstep::transform {
+
+enum class BatchKind : std::uint8_t {
+  constant,    // the same whatever the samples are
+  per_sample,  // slice i along `axis` depends on sample i alone
+  reduced,     // a sum or mean over samples of something per sample, or linear in such
+  mixed,       // depends on several samples in another way, or nobody knows
+};
+
+struct BatchAxis {
+  BatchKind kind = BatchKind::constant;
+  int axis = 0;              // of a per-sample value
+  std::uint64_t varies = 0;  // of a constant: the axes (bit set) along which its elements may differ
+  const char* why = "";      // of a mixed value: what its node does
+
+  friend bool operator==(const BatchAxis& a, const BatchAxis& b) {
+    return a.kind == b.kind && (a.kind != BatchKind::per_sample || a.axis == b.axis);
+  }
+};
+
+struct BatchAxisOptions {
+  // Inputs, by name, that do not carry the batch. All others do along axis 0, except scalars.
+  std::vector<std::string> shared_inputs;
+};
+
+// By value of the graph. Conservative: a node of an operator that the analysis does not know gives mixed
+// values as soon as one of its inputs depends on samples.
+std::vector<BatchAxis> find_batch_axes(const graph::Graph& graph, const BatchAxisOptions& options = {});
+
+// Can the graph be run in micro-batches? The error (unsupported) names the first node that mixes samples and
+// says how, or the first node of phase update that reads a value per sample.
+Status splittable(const graph::Graph& graph, const BatchAxisOptions& options = {});
+
+}  // namespace superstep::transform

@@ -1,0 +1,123 @@
+#include "superstep/transform/batch_axis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "superstep/transform/batch_axis/rule.h"
+#include "superstep/transform/fuse_elementwise.h"
+#include "superstep/transform/rewrite.h"
+
+namespace superstep::transform {
+namespace {
+
+using RuleTable = std::map<std::string_view, BatchAxis (*)(const BatchSite&)>;
+
+const RuleTable& rule_table() {
+  static const RuleTable table = [] {
+    RuleTable rules;
+    for (const auto& family : {product_batch_rules(), layout_batch_rules(), reduction_batch_rules()})
+      for (const BatchRule& rule : family) rules.emplace(rule.op, rule.apply);
+    return rules;
+  }();
+  return table;
+}
+
+// The axes along which the elements of a constant differ.
+std::uint64_t variation_of(const Tensor& tensor) {
+  const Shape& shape = tensor.shape();
+  const auto strides = shape.row_major_strides();
+  std::uint64_t varies = 0;
+  const std::size_t size = size_in_bytes(tensor.type());
+  const auto bytes = [&](std::int64_t at) {
+    return std::string_view(
+        reinterpret_cast<const char*>(tensor.bytes()) + static_cast<std::size_t>(at) * size, size);
+  };
+  for (int axis = 0; axis < shape.rank() && axis < 64; ++axis) {
+    const std::int64_t stride = strides[static_cast<std::size_t>(axis)];
+    for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+      if (i / stride % shape[axis] > 0 && bytes(i) != bytes(i - stride)) {
+        varies |= std::uint64_t{1} << axis;
+        break;
+      }
+  }
+  return varies;
+}
+
+class Analysis {
+ public:
+  Analysis(const Graph& graph, const BatchAxisOptions& options) : graph_(graph) {
+    for (std::size_t i = 0; i < graph.value_count(); ++i)
+      found_.push_back(source(graph.values()[i], options));
+    for (const Node& node : graph.nodes()) visit(node);
+  }
+
+  std::vector<BatchAxis> take() { return std::move(found_); }
+
+ private:
+  static BatchAxis source(const graph::Value& value, const BatchAxisOptions& options) {
+    if (value.kind == graph::ValueKind::constant)
+      return {.kind = BatchKind::constant, .varies = variation_of(value.data)};
+    const bool shared = value.kind != graph::ValueKind::input || value.type.shape.rank() == 0 ||
+                        std::ranges::find(options.shared_inputs, value.name) != options.shared_inputs.end();
+    return shared ? any_constant() : along(0);
+  }
+
+  void visit(const Node& node) {
+    BatchSite site{graph_, node, {}};
+    for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? found_[id.index()] : same_everywhere());
+    const BatchAxis result = judge(site);
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (node.outputs[i].valid()) found_[node.outputs[i].index()] = of_output(node, i, result);
+  }
+
+  // Rules speak of all outputs alike; the one exception is a loss that also gives what it took the mean of.
+  static BatchAxis of_output(const Node& node, std::size_t output, const BatchAxis& result) {
+    const bool scores = node.op == "SoftmaxCrossEntropyLoss" && output == 1;
+    return scores && result.kind == BatchKind::reduced ? along(0) : result;
+  }
+
+  static BatchAxis judge(const BatchSite& site) {
+    for (const BatchAxis& input : site.inputs)
+      if (input.kind == BatchKind::mixed) return mixes("reads what mixes samples");
+    // Elements are numbered by a counter that counts samples: each part of a batch has its own.
+    if (site.node.op == "superstep.RandomMask") return along(0);
+    if (site.others_constant({})) return constant_batch_rule(site);
+    if (is_elementwise(site.node.op)) return elementwise_batch_rule(site);
+    const auto rule = rule_table().find(site.node.op);
+    return rule == rule_table().end() ? mixes("is not known to keep samples apart") : rule->second(site);
+  }
+
+  const Graph& graph_;
+  std::vector<BatchAxis> found_;
+};
+
+Error refusal(const Node& node, const char* why) {
+  return Error(ErrorCode::unsupported, fmt::format("the batch cannot be split: it {}", why), describe(node),
+               "run the whole batch at once");
+}
+
+}  // namespace
+
+std::vector<BatchAxis> find_batch_axes(const Graph& graph, const BatchAxisOptions& options) {
+  return Analysis(graph, options).take();
+}
+
+Status splittable(const Graph& graph, const BatchAxisOptions& options) {
+  const std::vector<BatchAxis> found = find_batch_axes(graph, options);
+  for (const Node& node : graph.nodes()) {
+    if (node.phase == Phase::update) {
+      for (ValueId id : node.inputs)
+        if (id.valid() && found[id.index()].kind == BatchKind::per_sample)
+          return std::unexpected(refusal(node, "updates state from single samples"));
+      continue;
+    }
+    for (ValueId id : node.outputs)
+      if (id.valid() && found[id.index()].kind == BatchKind::mixed)
+        return std::unexpected(refusal(node, found[id.index()].why));
+  }
+  return {};
+}
+
+}  // namespace superstep::transform

@@ -1,0 +1,113 @@
+#include <algorithm>
+
+#include "superstep/transform/batch_axis/rule.h"
+
+namespace superstep::transform {
+namespace {
+
+constexpr const char* over_batch = "is not linear over the batch";
+
+std::vector<int> reduced_axes(const BatchSite& site) {
+  std::vector<int> axes;
+  const int rank = site.shape(0).rank();
+  for (std::int64_t axis : site.integers("axes", 1)) axes.push_back(normalize_axis(axis, rank));
+  const bool nothing = site.node.attributes.integer("noop_with_empty_axes", 0) != 0;
+  for (int axis = 0; axes.empty() && !nothing && axis < rank; ++axis) axes.push_back(axis);
+  std::ranges::sort(axes);
+  return axes;
+}
+
+// Axes in front of the samples' that disappear move it forward.
+BatchAxis after_removing(const BatchSite& site, const std::vector<int>& axes) {
+  const int axis = site.inputs[0].axis;
+  if (site.node.attributes.integer("keepdims", 1) != 0) return along(axis);
+  return along(axis - static_cast<int>(std::ranges::lower_bound(axes, axis) - axes.begin()));
+}
+
+BatchAxis linear_reduction(const BatchSite& site) {
+  if (site.is(0, BatchKind::reduced)) return reduced_over_batch();
+  std::vector<int> axes = reduced_axes(site);
+  const bool over_samples = std::ranges::binary_search(axes, site.inputs[0].axis);
+  return over_samples ? reduced_over_batch() : after_removing(site, axes);
+}
+
+BatchAxis other_reduction(const BatchSite& site) {
+  if (site.is(0, BatchKind::reduced)) return mixes("uses a sum over the batch in a way that is not linear");
+  const BatchAxis result = linear_reduction(site);
+  return result.kind == BatchKind::reduced ? mixes(over_batch) : result;
+}
+
+BatchAxis arg_reduction(const BatchSite& site) {
+  if (site.is(0, BatchKind::reduced)) return mixes("uses a sum over the batch in a way that is not linear");
+  const int axis = normalize_axis(site.node.attributes.integer("axis", 0), site.shape(0).rank());
+  if (axis == site.inputs[0].axis) return mixes("compares samples");
+  return after_removing(site, {axis});
+}
+
+// Works along one axis, or on all from one axis on, and keeps the shape.
+BatchAxis along_axis(const BatchSite& site, std::int64_t default_axis, bool and_after) {
+  if (!site.is(0, BatchKind::per_sample) || !site.others_constant({0}))
+    return mixes("uses a sum over the batch in a way that is not linear");
+  const int rank = site.shape(0).rank();
+  const int axis = normalize_axis(site.node.attributes.integer("axis", default_axis), rank);
+  const int batch = site.inputs[0].axis;
+  const bool touched = and_after ? batch >= axis : batch == axis;
+  return touched ? mixes("normalises over the batch") : along(batch);
+}
+
+BatchAxis softmax(const BatchSite& site) { return along_axis(site, -1, false); }
+BatchAxis layer_normalization(const BatchSite& site) { return along_axis(site, -1, true); }
+
+// x [N, C, ...] with statistics of every sample of its own.
+BatchAxis per_picture(const BatchSite& site) {
+  const bool pictures = site.inputs[0] == along(0) && site.others_constant({0});
+  return pictures ? along(0) : mixes("normalises over the batch");
+}
+
+BatchAxis batch_normalization(const BatchSite& site) {
+  const bool training = site.node.attributes.integer("training_mode", 0) != 0;
+  return training ? mixes("normalises by the mean and variance of the whole batch") : per_picture(site);
+}
+
+// Scores [N, C, ...] and labels [N, ...], reduced over everything or not at all.
+BatchAxis classification_loss(const BatchSite& site) {
+  if (site.inputs[0] != along(0) || site.inputs[1] != along(0)) return mixes("compares samples");
+  const std::string reduction = site.node.attributes.text("reduction", "mean");
+  if (reduction == "none") return along(0);
+  const bool weighted = site.has(2) || site.node.attributes.has("ignore_index");
+  if (reduction == "mean" && weighted) return mixes("divides by the weight of the whole batch");
+  return reduced_over_batch();
+}
+
+constexpr BatchRule rules[] = {
+    {"ReduceSum", linear_reduction},
+    {"ReduceMean", linear_reduction},
+    {"ReduceMax", other_reduction},
+    {"ReduceMin", other_reduction},
+    {"ReduceProd", other_reduction},
+    {"ReduceL1", other_reduction},
+    {"ReduceL2", other_reduction},
+    {"ReduceSumSquare", other_reduction},
+    {"ReduceLogSum", other_reduction},
+    {"ReduceLogSumExp", other_reduction},
+    {"ArgMax", arg_reduction},
+    {"ArgMin", arg_reduction},
+    {"Softmax", softmax},
+    {"LogSoftmax", softmax},
+    {"Hardmax", softmax},
+    {"LayerNormalization", layer_normalization},
+    {"RMSNormalization", layer_normalization},
+    {"InstanceNormalization", per_picture},
+    {"GroupNormalization", per_picture},
+    {"LRN", per_picture},
+    {"BatchNormalization", batch_normalization},
+    {"Dropout", per_picture},
+    {"SoftmaxCrossEntropyLoss", classification_loss},
+    {"NegativeLogLikelihoodLoss", classification_loss},
+};
+
+}  // namespace
+
+std::span<const BatchRule> reduction_batch_rules() { return rules; }
+
+}  // namespace superstep::transform

@@ -1,0 +1,12 @@
+// Operators of ours as plain ONNX.
+#pragma once
+
+#include "superstep/graph/graph.h"
+
+namespace superstep::transform {
+
+// The graph with every "superstep." operator replaced by its decomposition (op/definition.h), so that only
+// ONNX operators are left. Throws Error (unsupported) naming the node when one has none.
+graph::Graph expand_to_onnx(const graph::Graph& graph);
+
+}  // namespace superstep::transform

@@ -1,0 +1,132 @@
+#include "superstep/transform/precision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "superstep/op/cast.h"
+#include "superstep/transform/fuse_elementwise.h"
+#include "superstep/transform/rewrite.h"
+
+namespace superstep::transform {
+namespace {
+
+// Operators that give a value of the reduced type no error worth f32: they compare, move, or round once.
+constexpr std::string_view followers[] = {
+    "Abs",    "Add",      "Clip",      "Concat",    "DepthToSpace", "Dropout",      "Expand", "Flatten",
+    "Gather", "Identity", "LeakyRelu", "Max",       "MaxPool",      "Min",          "Mul",    "Neg",
+    "PRelu",  "Pad",      "Relu",      "Reshape",   "Slice",        "SpaceToDepth", "Split",  "Squeeze",
+    "Sub",    "Tile",     "Transpose", "Unsqueeze", "Where"};
+static_assert(std::ranges::is_sorted(followers));
+
+bool follows(std::string_view op) { return std::ranges::binary_search(followers, op); }
+
+class Autocast {
+ public:
+  Autocast(const Graph& model, ElementType reduced)
+      : rewrite_(model),
+        reduced_(reduced),
+        narrow_(model.value_count()),
+        made_narrow_(model.value_count(), false) {
+    for (const graph::Output& output : model.outputs()) outputs_.insert(output.value);
+  }
+
+  Graph run() {
+    rewrite_.visit_nodes([&](const Node& node) { visit(node); });
+    for (const graph::Output& output : rewrite_.old().outputs()) widen(output.value);
+    for (const graph::Update& update : rewrite_.old().updates()) widen(update.next);
+    rewrite_.carry_outputs();
+    rewrite_.carry_updates();
+    return std::move(rewrite_.graph());
+  }
+
+ private:
+  void visit(const Node& node) {
+    const bool narrow =
+        is_fusion_anchor(node.op) || (follows(node.op) && !gives_output(node) && all_come_narrow(node));
+    if (narrow && has_wide_data(node)) return run_narrow(node);
+    for (ValueId id : node.inputs) widen(id);
+    rewrite_.keep(node);
+  }
+
+  bool gives_output(const Node& node) const {
+    return std::ranges::any_of(node.outputs, [&](ValueId id) { return outputs_.contains(id); });
+  }
+  bool is_f32(ValueId id) const { return id.valid() && rewrite_.old().type(id).element == ElementType::f32; }
+  // Dropout's ratio is a number, not data.
+  bool is_data(const Node& node, std::size_t input) const {
+    return is_f32(node.inputs[input]) && !(node.op == "Dropout" && input > 0);
+  }
+  bool has_wide_data(const Node& node) const {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (is_data(node, i)) return true;
+    return false;
+  }
+
+  bool is_computed(ValueId id) const {
+    const auto kind = rewrite_.old().value(id).kind;
+    return kind == graph::ValueKind::computed || kind == graph::ValueKind::input;
+  }
+  bool all_come_narrow(const Node& node) const {
+    bool any = false;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!is_data(node, i)) continue;
+      const ValueId id = node.inputs[i];
+      if (is_computed(id) && !was_narrow(id)) return false;
+      any = any || was_narrow(id);
+    }
+    return any;
+  }
+  bool was_narrow(ValueId id) const { return made_narrow_[id.index()]; }
+
+  void run_narrow(const Node& node) {
+    std::vector<Var> inputs;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      inputs.push_back(is_data(node, i) ? narrow(node.inputs[i]) : other(node.inputs[i]));
+    const std::vector<Var> outputs =
+        rewrite_.builder().node(node.op, inputs, node.attributes, static_cast<int>(node.outputs.size()));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (node.outputs[i].valid()) take_output(node.outputs[i], outputs[i]);
+  }
+
+  Var other(ValueId id) {
+    widen(id);
+    return rewrite_.now(id);
+  }
+
+  void take_output(ValueId old, Var now) {
+    if (!is_f32(old)) return rewrite_.replace(old, now);
+    narrow_[old.index()] = now;
+    made_narrow_[old.index()] = true;
+  }
+
+  Var narrow(ValueId id) {
+    Var& var = narrow_[id.index()];
+    if (!var.valid()) var = op::cast(rewrite_.now(id), reduced_);
+    return var;
+  }
+
+  // Makes the f32 form of a value that was computed in the reduced type.
+  void widen(ValueId id) {
+    if (id.valid() && was_narrow(id) && !rewrite_.has(id))
+      rewrite_.replace(id, op::cast(narrow_[id.index()], ElementType::f32));
+  }
+
+  Rewrite rewrite_;
+  ElementType reduced_;
+  std::set<ValueId> outputs_;      // of the old graph
+  std::vector<Var> narrow_;        // by old value: its form in the reduced type
+  std::vector<bool> made_narrow_;  // by old value: was it computed in it?
+};
+
+}  // namespace
+
+Graph autocast(const Graph& model, ElementType reduced) {
+  if (reduced != ElementType::bf16 && reduced != ElementType::f16)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("reduced precision is bf16 or f16, not {}", superstep::name_of(reduced)));
+  return Autocast(model, reduced).run();
+}
+
+}  // namespace superstep::transform

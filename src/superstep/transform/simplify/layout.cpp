@@ -1,0 +1,96 @@
+#include "superstep/op/movement.h"
+#include "superstep/op/view.h"
+#include "superstep/transform/simplify/rule.h"
+
+namespace superstep::transform {
+namespace {
+
+Var drop_identity(const Site& site) { return site.inputs[0]; }
+
+// --- transposing
+
+std::vector<std::int64_t> permutation_of(const Node& node, int rank) {
+  std::vector<std::int64_t> reversed;
+  for (int axis = rank - 1; axis >= 0; --axis) reversed.push_back(axis);
+  return node.attributes.integers("perm", reversed);
+}
+
+bool is_identity(const std::vector<std::int64_t>& permutation) {
+  for (std::size_t i = 0; i < permutation.size(); ++i)
+    if (permutation[i] != static_cast<std::int64_t>(i)) return false;
+  return true;
+}
+
+Var drop_transpose(const Site& site) {
+  const bool idle = is_identity(permutation_of(site.node, site.type.shape.rank()));
+  return idle ? site.inputs[0] : Var();
+}
+
+// Output axis i of the pair is axis inner[outer[i]] of the source.
+Var merge_transposes(const Site& site) {
+  const Node* inner = site.made_by(site.inputs[0], "Transpose");
+  if (!inner) return {};
+  const Var source = site.input_of(*inner, 0);
+  const int rank = site.type.shape.rank();
+  const auto inner_axes = permutation_of(*inner, rank);
+  std::vector<std::int64_t> axes = permutation_of(site.node, rank);
+  for (std::int64_t& axis : axes) axis = inner_axes[static_cast<std::size_t>(axis)];
+  return is_identity(axes) ? source : op::transpose(source, axes);
+}
+
+// --- views: the elements stay in their order, the extents are regrouped
+
+bool is_view(const Node& node) {
+  return node.op == "Reshape" || node.op == "Flatten" || node.op == "Squeeze" || node.op == "Unsqueeze";
+}
+
+Var drop_view(const Site& site) { return site.inputs[0].type() == site.type ? site.inputs[0] : Var(); }
+
+Var merge_views(const Site& site) {
+  const Node* inner = site.made_by(site.inputs[0]);
+  if (!inner || !is_view(*inner)) return {};
+  return op::reshape(site.input_of(*inner, 0), site.type.shape);
+}
+
+// A reduction over extents of one changes no element.
+Var reduce_nothing(const Site& site) {
+  const bool same_count = site.inputs[0].shape().element_count() == site.type.shape.element_count();
+  const bool some = site.type.shape.element_count() > 0;
+  return same_count && some ? op::reshape(site.inputs[0], site.type.shape) : Var();
+}
+
+// --- broadcasting, cutting, joining: nothing to do when nothing changes
+
+Var drop_when_same(const Site& site) { return drop_view(site); }
+
+Var drop_slice(const Site& site) {
+  const bool forward = !site.has(4) || site.is_all(4, 1);
+  return forward ? drop_view(site) : Var();
+}
+
+// Negative pads that undo positive ones elsewhere leave the shape but move the elements.
+Var drop_pad(const Site& site) { return site.is_all(1, 0) ? drop_view(site) : Var(); }
+
+Var drop_concat(const Site& site) { return site.inputs.size() == 1 ? site.inputs[0] : Var(); }
+
+Var merge_expands(const Site& site) {
+  const Node* inner = site.made_by(site.inputs[0], "Expand");
+  return inner ? op::expand(site.input_of(*inner, 0), site.type.shape) : Var();
+}
+
+constexpr Rule rules[] = {
+    {"Identity", drop_identity},    {"Transpose", drop_transpose}, {"Transpose", merge_transposes},
+    {"Reshape", drop_view},         {"Reshape", merge_views},      {"Flatten", drop_view},
+    {"Flatten", merge_views},       {"Squeeze", drop_view},        {"Squeeze", merge_views},
+    {"Unsqueeze", drop_view},       {"Unsqueeze", merge_views},    {"ReduceSum", reduce_nothing},
+    {"ReduceMean", reduce_nothing}, {"ReduceMax", reduce_nothing}, {"ReduceMin", reduce_nothing},
+    {"ReduceProd", reduce_nothing}, {"Expand", drop_when_same},    {"Expand", merge_expands},
+    {"Tile", drop_when_same},       {"Slice", drop_slice},         {"Pad", drop_pad},
+    {"Concat", drop_concat},
+};
+
+}  // namespace
+
+std::span<const Rule> layout_rules() { return rules; }
+
+}  // namespace superstep::transform

@@ -1,0 +1,41 @@
+// Operators that behave differently in training: what stands in a model is their form at inference.
+//
+//   Dropout              becomes a product with superstep.RandomMask, addressed by a counter kept as state
+//   BatchNormalization   takes the statistics of the batch and updates the running ones
+#pragma once
+
+#include <cstdint>
+
+#include "superstep/transform/rewrite.h"
+
+namespace superstep::transform {
+
+// The state that counts the samples seen, for random masks.
+inline constexpr const char* dropout_counter = "dropout.counter";
+
+class TrainingForm {
+ public:
+  TrainingForm(Rewrite& rewrite, std::uint64_t seed) : rewrite_(rewrite), seed_(seed) {}
+
+  // Keeps the node, or replaces it by its form in training.
+  void visit(const Node& node);
+
+  // What every step adds to the counter is the number of samples; call once, in phase update.
+  void update_counter(std::int64_t samples);
+
+ private:
+  void train_dropout(const Node& node);
+  void train_batch_normalization(const Node& node);
+  Var counter();
+
+  Rewrite& rewrite_;
+  std::uint64_t seed_;
+  std::uint32_t next_stream_ = 0;  // a number for each Dropout, in the order of the nodes
+  Var counter_;
+};
+
+// The states that training changes: floating-point states that the model itself does not update and that
+// are not the running statistics of a normalisation.
+std::vector<ValueId> trainable_states(const Graph& model);
+
+}  // namespace superstep::transform

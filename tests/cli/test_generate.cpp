@@ -1,0 +1,118 @@
+// superstep generate and superstep baseline.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "superstep/data/hdf5.h"
+#include "tests/cli/program.h"
+#include "tests/data/scratch.h"
+
+namespace superstep {
+namespace {
+
+void expect_says(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+void expect_refused(const ScratchFolder& folder, const std::string& arguments, int code,
+                    std::initializer_list<std::string> parts) {
+  const Outcome outcome = run_program(folder / "", arguments);
+  EXPECT_EQ(outcome.code, code) << arguments;
+  for (const std::string& part : parts) expect_says(outcome.errors, part);
+}
+
+TEST(Generate, WritesTheFileAndSaysTheRate) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(
+      folder / "",
+      "generate braggnn --samples 500 --out peaks.h5 --seed 7 --set margin=1 --set offset=2 --json out.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  expect_says(outcome.output, "samples/s");
+  EXPECT_EQ(data::Hdf5File(folder / "peaks.h5").info("patch").shape, (Shape{500, 13, 13}));
+  const auto json = nlohmann::json::parse(content_of(folder / "out.json"));
+  EXPECT_EQ(json["schema"], "superstep-result/1");
+  EXPECT_EQ(json["command"], "generate");
+  EXPECT_EQ(json["workload"]["name"], "braggnn");
+  EXPECT_EQ(json["config"]["options"]["margin"], "1");
+  EXPECT_EQ(json["config"]["seed"], 7);
+  EXPECT_EQ(json["metrics"]["throughput"]["how"], "measured");
+  EXPECT_GT(json["metrics"]["throughput"]["value"], 0);
+  EXPECT_TRUE(json["environment"].contains("host"));
+}
+
+TEST(Generate, QuietSaysNothing) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(folder / "", "generate braggnn --samples 10 --out peaks.h5 --quiet");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.output + outcome.errors, "");
+}
+
+TEST(Generate, TeachesWhatThereIs) {
+  const ScratchFolder folder;
+  expect_says(run_program(folder / "", "generate").output, "braggnn");
+  expect_says(run_program(folder / "", "generate braggnn --options").output, "point_spread");
+  expect_says(run_program(folder / "", "generate --help").output, "--samples 77267 --out peaks.h5");
+  expect_says(run_program(folder / "", "baseline").output, "braggnn");
+  expect_says(run_program(folder / "", "baseline braggnn --options").output, "axis-aligned");
+}
+
+TEST(Generate, WrongCallsSayWhatToDo) {
+  const ScratchFolder folder;
+  expect_refused(folder, "generate bragnn --samples 1 --out a.h5", 2, {"bragnn", "did you mean 'braggnn'"});
+  expect_refused(folder, "generate braggnn --out a.h5", 2, {"--samples N"});
+  expect_refused(folder, "generate braggnn --samples 5", 2, {"--out FILE"});
+  expect_refused(folder, "generate braggnn --samples 5 --out a.h5 --set patch=11", 2, {"patch", "no option"});
+  expect_refused(folder, "generate braggnn --samples 5 --out a.h5 --set patch_size=12", 2, {"12 px", "odd"});
+  expect_refused(folder, "generate braggnn --samples five --out a.h5", 2, {"--samples"});
+  expect_refused(folder, "generate braggnn --samples 5 --out none/a.h5", 1,
+                 {"none/a.h5", "No such file", "make the folder"});
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST(Generate, CtrlCLeavesNoFile) {
+  const ScratchFolder folder;
+  const Outcome outcome =
+      run_program(folder / "", "generate braggnn --samples 100000000 --out peaks.h5", "timeout -s INT 0.5");
+  expect_says(outcome.errors, "stopped");
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+// The limit on the size of files stands in for a full disk.
+TEST(Generate, AFullDiskIsAnError) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(folder / "", "generate braggnn --samples 20000 --out peaks.h5",
+                                      "ulimit -f 1000; trap '' XFSZ;");
+  EXPECT_EQ(outcome.code, 1);
+  expect_says(outcome.errors, "peaks.h5");
+  expect_says(outcome.errors, "File too large");
+  EXPECT_EQ(folder.file_count(), 0);
+}
+
+TEST(Baseline, FitsAndReports) {
+  const ScratchFolder folder;
+  run_program(folder / "", "generate braggnn --samples 200 --out peaks.h5");
+  const Outcome outcome = run_program(
+      folder / "", "baseline braggnn --input peaks.h5 --output fits.h5 --picture fits.html --json out.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  expect_says(outcome.output, "rotated");
+  const auto json = nlohmann::json::parse(content_of(folder / "out.json"));
+  EXPECT_LT(json["metrics"]["error_px_mean"]["value"], 0.04);
+  EXPECT_EQ(json["metrics"]["error_px_mean"]["unit"], "px");
+  EXPECT_EQ(data::Hdf5File(folder / "fits.h5").info("ploc").shape, (Shape{200, 2}));
+  expect_says(content_of(folder / "fits.html"), "<svg");
+}
+
+TEST(Baseline, BadInputIsAClearError) {
+  const ScratchFolder folder;
+  expect_refused(folder, "baseline braggnn", 2, {"--input FILE"});
+  expect_refused(folder, "baseline braggnn --input none.h5", 1, {"none.h5", "no such file"});
+  expect_refused(folder, "baseline bragnn --input none.h5", 2, {"'braggnn'"});
+  std::ofstream(folder / "text.h5") << "not data";
+  expect_refused(folder, "baseline braggnn --input text.h5", 1, {"text.h5", "not an HDF5 file"});
+  run_program(folder / "", "generate braggnn --samples 200 --out peaks.h5");
+  std::filesystem::resize_file(folder / "peaks.h5", 50000);
+  expect_refused(folder, "baseline braggnn --input peaks.h5", 1, {"peaks.h5", "cut short"});
+}
+
+}  // namespace
+}  // namespace superstep

@@ -1,0 +1,11 @@
+// Any bytes are either read or refused with an Error.
+#include "superstep/base/error.h"
+#include "superstep/data/npy.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  try {
+    superstep::data::parse_npy({reinterpret_cast<const std::byte*>(data), size}, "fuzz");
+  } catch (const superstep::Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/page/page.h"
+
+namespace superstep::page {
+namespace {
+
+// True when every element that is opened is closed, in order.
+bool is_balanced(const std::string& html) {
+  static const std::regex tag("<(/?)([a-zA-Z0-9]+)([^>]*?)(/?)>");
+  std::vector<std::string> open;
+  for (std::sregex_iterator at(html.begin(), html.end(), tag), end; at != end; ++at) {
+    const std::string name = (*at)[2];
+    const bool single = (*at)[4].length() > 0 || name == "meta" || name == "img";
+    if ((*at)[1].length() > 0) {
+      if (open.empty() || open.back() != name) return false;
+      open.pop_back();
+    } else if (!single) {
+      open.push_back(name);
+    }
+  }
+  return open.empty();
+}
+
+Page sample_page() {
+  Page page("Peaks <1 & 2>");
+  page.heading("Results").paragraph("a < b").preformatted("x\n  y");
+  page.table({"name", "error", "note"}, {{"fit", "0.031", "-"}, {"centroid", "0.070"}});
+  Picture picture{colored(std::vector<float>{0, 1, 2, 3}, 2, 2, Colormap::viridis), "patch \"7\"", {}, 8};
+  picture.marks.push_back({Mark::Shape::circle, 0.5, 0, "red", "true"});
+  page.pictures({picture, picture});
+  page.plot({"loss", "epoch", "", false, true, {{"train", {1, 2, 3}, {1, 0.1, 0.01}}}, {{0.05, "goal"}}, {}});
+  return page;
+}
+
+TEST(Escape, MakesTextSafe) {
+  EXPECT_EQ(escape("<a href='x'>\"&\"</a>"), "&lt;a href=&#39;x&#39;&gt;&quot;&amp;&quot;&lt;/a&gt;");
+  EXPECT_EQ(escape("µm ≤ 3 Å\t\n"), "µm ≤ 3 Å\t\n");
+  EXPECT_EQ(escape(""), "");
+}
+
+TEST(Escape, ReplacesControlCharactersAndWhatIsNotUtf8) {
+  const std::string bad = "\uFFFD";
+  EXPECT_EQ(escape(std::string_view("a\0b\x1b", 4)), "a" + bad + "b" + bad);
+  EXPECT_EQ(escape("\xff\xc3"), bad + bad);                      // never valid; cut short
+  EXPECT_EQ(escape("\xc0\xaf"), bad + bad);                      // overlong '/'
+  EXPECT_EQ(escape("\xed\xa0\x80"), bad + bad + bad);            // surrogate
+  EXPECT_EQ(escape("\xf4\x90\x80\x80"), bad + bad + bad + bad);  // above U+10FFFF
+  EXPECT_EQ(escape("\xf0\x9f\x94\xac"), "\xf0\x9f\x94\xac");
+}
+
+TEST(Page, IsWellFormedAndSelfContained) {
+  const std::string html = sample_page().to_html();
+  EXPECT_TRUE(is_balanced(html));
+  EXPECT_FALSE(is_balanced(html + "</p>"));
+  for (const char* outside : {"http:", "https:", "<script", "<link", "url("})
+    EXPECT_EQ(html.find(outside), std::string::npos) << outside;
+}
+
+TEST(Page, EscapesEverythingButRaw) {
+  const std::string html = sample_page().to_html();
+  EXPECT_NE(html.find("<title>Peaks &lt;1 &amp; 2&gt;</title>"), std::string::npos);
+  EXPECT_NE(html.find("<p>a &lt; b</p>"), std::string::npos);
+  EXPECT_NE(html.find("patch &quot;7&quot;"), std::string::npos);
+  Picture hostile{Image{1, 1, {0, 0, 0}}, "", {{Mark::Shape::plus, 0, 0, "red\"><script>", "<b>"}}, 1};
+  const std::string marked = Page("x").pictures({hostile}).to_html();
+  EXPECT_EQ(marked.find("<script>"), std::string::npos);
+  EXPECT_EQ(marked.find("<b>"), std::string::npos);
+  EXPECT_NE(Page("x").raw("<b>bold</b>").to_html().find("<b>bold</b>"), std::string::npos);
+}
+
+TEST(Page, NumbersStandToTheRight) {
+  const std::string html =
+      Page("x").table({"a", "b"}, {{"name", "3.5 ms"}, {"-", "\u22120.5"}, {"x9", ".5"}}).to_html();
+  EXPECT_NE(html.find("<td class=\"number\">3.5 ms</td>"), std::string::npos);
+  EXPECT_NE(html.find("<td class=\"number\">\u22120.5</td>"), std::string::npos);
+  EXPECT_NE(html.find("<td class=\"number\">.5</td>"), std::string::npos);
+  EXPECT_NE(html.find("<th class=\"number\">b</th>"), std::string::npos);
+  EXPECT_NE(html.find("<td>-</td>"), std::string::npos);
+  EXPECT_NE(html.find("<td>x9</td>"), std::string::npos);
+}
+
+TEST(Page, ALabelStandsOnceInTheLegend) {
+  const std::string html = sample_page().to_html();
+  const std::size_t first = html.find("</svg>true</span>");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(html.find("</svg>true</span>", first + 1), std::string::npos);
+}
+
+TEST(Page, WritesAFileAndNamesTheOneItCannot) {
+  const auto path = std::filesystem::temp_directory_path() / ("superstep-page-" + std::to_string(getpid()));
+  sample_page().write(path);
+  EXPECT_EQ(read_text_file(path), sample_page().to_html());
+  std::filesystem::remove(path);
+  try {
+    sample_page().write("/no-such-folder/page.html");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.where(), "/no-such-folder/page.html");
+  }
+}
+
+}  // namespace
+}  // namespace superstep::page

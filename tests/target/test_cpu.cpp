@@ -1,0 +1,190 @@
+// The CPU target against the reference evaluation: models, training steps, micro-batches, threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "superstep/target/target.h"
+#include "superstep/transform/precision.h"
+#include "superstep/transform/training_step.h"
+#include "tests/target/models.h"
+
+namespace superstep {
+namespace {
+
+using target::CompileOptions;
+using target::Executable;
+using target::GraphAtBatch;
+
+std::vector<Tensor> make_outputs(const Executable& executable) {
+  std::vector<Tensor> outputs;
+  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
+  return outputs;
+}
+
+std::vector<Tensor> make_inputs(const Executable& executable, std::uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (const auto& port : executable.inputs())
+    inputs.push_back(port.name == "learning_rate"
+                         ? Tensor::scalar(0.01f)
+                         : test::random_tensor(port.type.element, port.type.shape, seed++));
+  return inputs;
+}
+
+double largest(const Tensor& tensor) {
+  double value = 0;
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i) value = std::max(value, std::abs(tensor.at(i)));
+  return value;
+}
+
+void expect_close(const Tensor& actual, const Tensor& expected, double tolerance, const std::string& name) {
+  ASSERT_EQ(actual.shape(), expected.shape()) << name;
+  const double scale = std::max(1e-4, largest(expected));
+  for (std::int64_t i = 0; i < actual.element_count(); ++i)
+    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * scale) << name << " at " << i;
+}
+
+struct Case {
+  const char* name;
+  GraphAtBatch model;
+};
+
+std::vector<Case> models() {
+  return {{"attention", [](std::int64_t batch) { return test::attention_network(batch); }},
+          {"mlp", [](std::int64_t batch) { return test::perceptron(batch); }},
+          {"pooled", [](std::int64_t batch) { return test::pooled_network(batch); }}};
+}
+
+GraphAtBatch training(const GraphAtBatch& model,
+                      transform::OptimizerKind kind = transform::OptimizerKind::adam, double momentum = 0) {
+  return [=](std::int64_t batch) {
+    transform::OptimizerSpec optimizer{.kind = kind};
+    optimizer.momentum = momentum;
+    return transform::make_training_step(model(batch), {}, optimizer, {});
+  };
+}
+
+TEST(CpuTarget, InfersAsTheReferenceDoes) {
+  for (const Case& test : models())
+    for (std::int64_t micro_batch : {1, 2, 4, 8}) {
+      const auto cpu = target::find_target("cpu").compile(
+          test.model, {.batch = 8, .micro_batch = micro_batch, .threads = 2});
+      const auto reference = target::find_target("reference").compile(test.model, {.batch = 8});
+      const auto inputs = make_inputs(*cpu, 3);
+      auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
+      cpu->run(inputs, actual);
+      reference->run(inputs, expected);
+      expect_close(actual[0], expected[0], 2e-5,
+                   std::string(test.name) + ", micro-batch " + std::to_string(micro_batch));
+    }
+}
+
+TEST(CpuTarget, TrainsAsTheReferenceDoes) {
+  for (const Case& test : models())
+    for (std::int64_t micro_batch : {2, 8}) {
+      const GraphAtBatch step = training(test.model, transform::OptimizerKind::sgd, 0.9);
+      const auto cpu =
+          target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = micro_batch, .threads = 2});
+      const auto reference = target::find_target("reference").compile(step, {.batch = 8});
+      const auto inputs = make_inputs(*cpu, 9);
+      auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
+      for (int i = 0; i < 3; ++i) {
+        cpu->run(inputs, actual);
+        reference->run(inputs, expected);
+        expect_close(actual[0], expected[0], 1e-4, std::string(test.name) + " loss");
+      }
+      for (const std::string& name : cpu->state_names())
+        expect_close(cpu->state(name), reference->state(name), 1e-3, std::string(test.name) + " " + name);
+    }
+}
+
+// bf16 products: the plan keeps sums in f32 where the reference rounds them, so the two differ by roundings
+// to 8 bits. A gradient that went missing would be off by far more.
+TEST(CpuTarget, TrainsInBfloat16) {
+  for (const Case& test : models()) {
+    const GraphAtBatch step = training(
+        [&](std::int64_t batch) { return transform::autocast(test.model(batch), ElementType::bf16); },
+        transform::OptimizerKind::sgd);
+    const auto cpu = target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = 4, .threads = 2});
+    const auto reference = target::find_target("reference").compile(step, {.batch = 8});
+    const auto inputs = make_inputs(*cpu, 9);
+    auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
+    std::map<std::string, Tensor> before;
+    for (const std::string& name : cpu->state_names()) before.emplace(name, cpu->state(name));
+    cpu->run(inputs, actual);
+    reference->run(inputs, expected);
+    expect_close(actual[0], expected[0], 0.02, std::string(test.name) + " loss");
+    std::map<std::string, std::pair<double, double>>
+        moves;  // how far a state moved, and how far apart the two ended
+    double farthest = 0;
+    for (const auto& [name, start] : before) {
+      const Tensor a = cpu->state(name), b = reference->state(name);
+      auto& [moved, apart] = moves[name];
+      for (std::int64_t i = 0; i < a.element_count(); ++i) {
+        apart = std::max(apart, std::abs(a.at(i) - b.at(i)));
+        moved = std::max(moved, std::abs(b.at(i) - start.at(i)));
+      }
+      farthest = std::max(farthest, moved);
+    }
+    for (const auto& [name, move] : moves)
+      EXPECT_LT(move.second, 0.15 * move.first + 0.003 * farthest) << test.name << " " << name;
+    for (const auto& plan_step : cpu->summary().steps)
+      EXPECT_NE(plan_step.kernel, "reference evaluation")
+          << test.name << ": " << plan_step.op << " " << plan_step.node;
+  }
+}
+
+TEST(CpuTarget, NothingIsLeftToTheReferenceEvaluation) {
+  for (const Case& test : models()) {
+    const auto cpu = target::find_target("cpu").compile(training(test.model), {.batch = 8, .micro_batch = 4});
+    for (const auto& step : cpu->summary().steps)
+      EXPECT_NE(step.kernel, "reference evaluation") << test.name << ": " << step.op << " " << step.node;
+  }
+}
+
+// The gradients are summed in groups whose order does not depend on the threads.
+TEST(CpuTarget, GivesTheSameBitsWhateverTheThreads) {
+  const GraphAtBatch step = training(models()[0].model);
+  std::vector<std::vector<Tensor>> states;
+  for (int threads : {1, 2, 3}) {
+    const auto cpu =
+        target::find_target("cpu").compile(step, {.batch = 32, .micro_batch = 2, .threads = threads});
+    const auto inputs = make_inputs(*cpu, 1);
+    auto outputs = make_outputs(*cpu);
+    for (int i = 0; i < 3; ++i) cpu->run(inputs, outputs);
+    states.emplace_back();
+    for (const std::string& name : cpu->state_names()) states.back().push_back(cpu->state(name));
+  }
+  for (std::size_t other : {1u, 2u})
+    for (std::size_t i = 0; i < states[0].size(); ++i)
+      EXPECT_EQ(std::memcmp(states[0][i].bytes(), states[other][i].bytes(), states[0][i].byte_count()), 0);
+}
+
+TEST(CpuTarget, RefusesTensorsOfAnotherType) {
+  const auto cpu = target::find_target("cpu").compile(models()[1].model, {.batch = 4});
+  auto outputs = make_outputs(*cpu);
+  const std::vector<Tensor> wrong{Tensor(ElementType::f32, {4, 17})};
+  try {
+    cpu->run(wrong, outputs);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "input x: is f32[4,17], the model wants f32[4,16]");
+  }
+}
+
+TEST(CpuTarget, RefusesAMicroBatchThatDoesNotDivide) {
+  EXPECT_THROW(target::find_target("cpu").compile(models()[1].model, {.batch = 8, .micro_batch = 3}), Error);
+}
+
+TEST(Targets, UnknownNameGetsTheNearest) {
+  try {
+    target::find_target("cpuu");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.hint(), "did you mean 'cpu'?");
+  }
+}
+
+}  // namespace
+}  // namespace superstep

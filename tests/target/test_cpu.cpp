@@ -105,7 +105,9 @@ TEST(CpuTarget, TrainsAsTheReferenceDoes) {
 TEST(CpuTarget, TrainsInBfloat16) {
   for (const Case& test : models()) {
     const GraphAtBatch step = training(
-        [&](std::int64_t batch) { return transform::autocast(test.model(batch), ElementType::bf16); },
+        [&](std::int64_t batch) {
+          return transform::autocast(test.model(batch), ElementType::bf16, {.least_width = 1});
+        },
         transform::OptimizerKind::sgd);
     const auto cpu = target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = 4, .threads = 2});
     const auto reference = target::find_target("reference").compile(step, {.batch = 8});

@@ -58,25 +58,29 @@ run::Model make_model(const Arguments& arguments) {
 void serve(const Arguments& arguments) {
   const run::Model model = make_model(arguments);
   const bool training = arguments.mode == "train";
-  const auto executable = target::find_target(arguments.backend)
-                              .compile(training ? model.training_step() : model.inference(),
-                                       {.batch = arguments.batch, .micro_batch = arguments.micro_batch, .threads = arguments.threads});
+  const auto executable =
+      target::find_target(arguments.backend)
+          .compile(
+              training ? model.training_step() : model.inference(),
+              {.batch = arguments.batch, .micro_batch = arguments.micro_batch, .threads = arguments.threads});
   std::vector<Tensor> inputs, outputs;
   for (const auto& port : executable->inputs()) inputs.push_back(random_input(port, inputs.size() + 1));
   for (const auto& port : executable->outputs()) outputs.emplace_back(port.type.element, port.type.shape);
   const target::PlanSummary plan = executable->summary();
   bench::Contender contender;
-  contender.description = {{"contender", arguments.precision == "f32" ? "Superstep" : "Superstep " + arguments.precision},
-                           {"model", arguments.model}, {"mode", arguments.mode}, {"batch", arguments.batch},
-                           {"threads", arguments.threads}, {"flops", plan.flops},
-                           {"settings", {{"micro_batch", plan.micro_batch}}}};
+  contender.description = {
+      {"contender", arguments.precision == "f32" ? "Superstep" : "Superstep " + arguments.precision},
+      {"model", arguments.model},
+      {"mode", arguments.mode},
+      {"batch", arguments.batch},
+      {"threads", arguments.threads},
+      {"flops", plan.flops},
+      {"settings", {{"micro_batch", plan.micro_batch}}}};
   contender.step = [&] { executable->run(inputs, outputs); };
   bench::serve(contender);
 }
 
-void write_model(const Arguments& arguments) {
-  make_model(arguments).write_onnx(arguments.export_to, {});
-}
+void write_model(const Arguments& arguments) { make_model(arguments).write_onnx(arguments.export_to, {}); }
 
 }  // namespace
 

@@ -125,23 +125,6 @@ TEST(PtychoPhysics, EveryStructureIsAThicknessMap) {
     }
 }
 
-TEST(PtychoPhysics, GaussianFieldHasItsCovariance) {
-  constexpr int side = 128;
-  constexpr double length = 4;
-  double at_length = 0, squares = 0;
-  for (std::uint64_t seed = 0; seed < 12; ++seed) {
-    RandomStream random(seed);
-    const Map field = unit_field(random, side, side, length);
-    for (int y = 0; y < side; ++y)
-      for (int x = 0; x < side; ++x) {
-        squares += field.at(y, x) * field.at(y, x);
-        at_length += field.at(y, x) * field.at(y, (x + 4) % side);
-      }
-  }
-  EXPECT_NEAR(squares / (12 * side * side), 1, 1e-4);
-  EXPECT_NEAR(at_length / squares, std::exp(-0.5), 0.05);
-}
-
 TEST(PtychoPhysics, ProbesHaveTheirWidthAndUnitIntensity) {
   for (const double width : {5.0, 7.5, 10.0}) {
     const auto focus = zone_plate_probe(64, {width, 0.35, 0.2});

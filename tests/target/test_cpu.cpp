@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "superstep/target/plan_cache.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/precision.h"
 #include "superstep/transform/training_step.h"
@@ -115,7 +116,8 @@ TEST(CpuTarget, TrainsInBfloat16) {
     cpu->run(inputs, actual);
     reference->run(inputs, expected);
     expect_close(actual[0], expected[0], 0.02, std::string(test.name) + " loss");
-    std::map<std::string, std::pair<double, double>> moves;  // how far a state moved, and how far apart the two ended
+    std::map<std::string, std::pair<double, double>>
+        moves;  // how far a state moved, and how far apart the two ended
     double farthest = 0;
     for (const auto& [name, start] : before) {
       const Tensor a = cpu->state(name), b = reference->state(name);
@@ -129,7 +131,8 @@ TEST(CpuTarget, TrainsInBfloat16) {
     for (const auto& [name, move] : moves)
       EXPECT_LT(move.second, 0.15 * move.first + 0.003 * farthest) << test.name << " " << name;
     for (const auto& plan_step : cpu->summary().steps)
-      EXPECT_NE(plan_step.kernel, "reference evaluation") << test.name << ": " << plan_step.op << " " << plan_step.node;
+      EXPECT_NE(plan_step.kernel, "reference evaluation")
+          << test.name << ": " << plan_step.op << " " << plan_step.node;
   }
 }
 
@@ -173,6 +176,18 @@ TEST(CpuTarget, RefusesTensorsOfAnotherType) {
 
 TEST(CpuTarget, RefusesAMicroBatchThatDoesNotDivide) {
   EXPECT_THROW(target::find_target("cpu").compile(models()[1].model, {.batch = 8, .micro_batch = 3}), Error);
+}
+
+TEST(PlanCache, CompilesAShapeOnceAndKeepsItsStates) {
+  target::PlanCache plans(target::find_target("cpu"), models()[1].model, {.threads = 1});
+  target::Executable& first = plans.at(8);
+  const Tensor bias = test::random_tensor(ElementType::f32, {24}, 77);
+  plans.set_states({{"dense1.bias", bias}});
+  target::Executable& other = plans.at(3);
+  EXPECT_EQ(&plans.at(8), &first);
+  EXPECT_EQ(plans.size(), 2u);
+  for (target::Executable* plan : {&first, &other})
+    EXPECT_EQ(std::memcmp(plan->state("dense1.bias").bytes(), bias.bytes(), bias.byte_count()), 0);
 }
 
 TEST(Targets, UnknownNameGetsTheNearest) {

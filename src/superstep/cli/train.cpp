@@ -79,7 +79,8 @@ void train(Arguments arguments) {
   const run::TrainReport report =
       run::train(arguments.settings, {.out = arguments.out,
                                       .resume = !arguments.resume.empty(),
-                                      .checkpoint_seconds = arguments.checkpoint_seconds});
+                                      .checkpoint_seconds = arguments.checkpoint_seconds,
+                                      .measure_steps = arguments.explain});
   if (!common().quiet) print_report(arguments, report);
   if (arguments.explain) fmt::print("{}", explain(report.plan));
   nlohmann::json config = run::to_json(arguments.settings);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "superstep/data/fft.h"
+#include "superstep/data/random_field.h"
 
 namespace superstep::data {
 namespace {
@@ -132,30 +132,11 @@ Map line_patterns(RandomStream& random, int height, int width) {
   return map;
 }
 
-Map unit_field(RandomStream& random, int height, int width, double correlation_length) {
-  std::vector<std::complex<float>> field(static_cast<std::size_t>(height) * width);
-  for (auto& value : field) value = static_cast<float>(random.normal());
-  auto& fft = thread_fft<float>({height, width});
-  fft.forward(field);
-  const double scale = pi * pi * correlation_length * correlation_length;
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x) {
-      const double fy = fft_frequency(y, height), fx = fft_frequency(x, width);
-      field[static_cast<std::size_t>(y) * width + x] *=
-          static_cast<float>(std::exp(-scale * (fy * fy + fx * fx)));
-    }
-  field[0] = 0;
-  fft.inverse(field);
-  double squares = 0;
-  for (const auto& value : field) squares += double{value.real()} * value.real();
-  const double unit = squares > 0 ? std::sqrt(static_cast<double>(field.size()) / squares) : 0;
-  return filled(height, width,
-                [&](int y, int x) { return unit * field[static_cast<std::size_t>(y) * width + x].real(); });
-}
-
+// A Gaussian field of variance 1 and covariance exp(-r^2 / (2 l^2)), cut at a threshold.
 Map gaussian_blobs(RandomStream& random, int height, int width) {
   const double length = random.uniform(3, 14), threshold = random.uniform(-0.7, 0.7);
-  Map map = unit_field(random, height, width, length);
+  Map map(height, width);
+  map.values = gaussian_field(random, width, height, length / std::numbers::sqrt2);
   // A field of unit variance and correlation length l has a mean square gradient of 2 / l^2.
   for (float& value : map.values)
     value = static_cast<float>(soft_edge((value - threshold) * length / std::numbers::sqrt2));

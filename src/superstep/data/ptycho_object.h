@@ -32,9 +32,6 @@ Map voronoi_grains(RandomStream& random, int height, int width);  // grains with
 // A weighted mean of two or three of the structures.
 Map thickness_map(RandomStream& random, int height, int width);
 
-// White noise smoothed to the covariance exp(-r^2 / (2 l^2)) on a torus, mean 0 and variance 1.
-Map unit_field(RandomStream& random, int height, int width, double correlation_length);
-
 // What a thickness does to the wave: O = exp(-2 pi (beta + i delta) t / wavelength), that is
 // arg O = -2 pi delta t / wavelength and |O| = exp(-2 pi beta t / wavelength).
 struct Material {

@@ -275,7 +275,8 @@ class GraphWriter {
 };
 
 bool same_tensor(const Tensor& a, const Tensor& b) {
-  return a.type() == b.type() && a.shape() == b.shape() && std::memcmp(a.bytes(), b.bytes(), a.byte_count()) == 0;
+  return a.type() == b.type() && a.shape() == b.shape() &&
+         std::memcmp(a.bytes(), b.bytes(), a.byte_count()) == 0;
 }
 
 // Reads only as the target shape of a Reshape, where -1 stands for "what is left".
@@ -293,7 +294,8 @@ void open_batch(Graph& one, const Graph& two) {
     const graph::Value &a = one.values()[i], &b = two.values()[i];
     if (a.kind != graph::ValueKind::constant || (b.kind == a.kind && same_tensor(a.data, b.data))) continue;
     std::vector<std::int64_t> follows;
-    const bool comparable = b.kind == a.kind && a.data.type() == ElementType::i64 && a.data.shape() == b.data.shape();
+    const bool comparable =
+        b.kind == a.kind && a.data.type() == ElementType::i64 && a.data.shape() == b.data.shape();
     for (std::int64_t k = 0; comparable && k < a.data.element_count(); ++k)
       if (a.data.at(k) != b.data.at(k)) follows.push_back(k);
     if (follows.size() != 1 || !only_reshapes_read(one, ValueId(i)))

@@ -58,6 +58,11 @@ std::vector<Case> trigonometric_cases();
 std::vector<Case> integer_cases();
 std::vector<Case> selection_cases();
 std::vector<Case> resize_cases();
+std::vector<Case> recurrent_cases();
+std::vector<Case> attention_cases();
+std::vector<Case> spectral_cases();
+std::vector<Case> picture_cases();
+std::vector<Case> quantization_cases();
 
 std::vector<Case> all_cases();
 

@@ -39,6 +39,8 @@ std::string libxsmm_refusal(const ProductShape& s) {
   if (!s.pairs) return "bf16 products need the first operand in pairs";
   if (s.k % 2 != 0) return "bf16 products need an even inner dimension";
   if (s.b_k_stride != 1) return "bf16 products need the inner dimension contiguous in the second operand";
+  if (s.b_n_stride % 2 != 0 && s.n > 1)
+    return "bf16 products need an even distance of the second operand's columns";
   return {};
 }
 
@@ -58,7 +60,8 @@ Function generate(const ProductShape& s,
   const int lda = narrow(s.a_stride), ldc = narrow(std::max(s.c_stride, s.m));
   const int ldb = narrow(transposed ? std::max(s.b_k_stride, s.n) : std::max(s.b_n_stride, s.k));
   const float alpha = 1, beta = s.accumulate ? 1 : 0;
-  const int flags = transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0, prefetch = LIBXSMM_PREFETCH_NONE;
+  const int flags = (transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0) | (s.pairs ? LIBXSMM_GEMM_FLAG_VNNI_A : 0);
+  const int prefetch = LIBXSMM_PREFETCH_NONE;
   return dispatch(narrow(s.m), narrow(s.n), narrow(s.k), static_cast<int>(set) + 1, &lda, &ldb, &ldc, &alpha,
                   &beta, &flags, &prefetch);
 }

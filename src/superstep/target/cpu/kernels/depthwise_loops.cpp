@@ -21,9 +21,10 @@ HWY_INLINE void result_block(const DepthwiseRun& r, std::int64_t column, std::in
     sum[j] = r.accumulate ? load_first(result + static_cast<std::int64_t>(j) * r.result_stride, n)
                           : hn::Zero(f32_tag);
   });
-  for (std::int64_t tap = 0; tap < r.taps; ++tap) {
-    const V weight = load_first(static_cast<const T*>(r.weights[tap]) + channel, n);
-    const T* source = static_cast<const T*>(r.sources[tap]) + column * r.source_stride + channel;
+  for (std::int64_t tap = 0; tap < r.taps.count; ++tap) {
+    const V weight = load_first(static_cast<const T*>(r.weights) + r.taps.weight_offsets[tap] + channel, n);
+    const T* source =
+        static_cast<const T*>(r.source) + r.taps.source_offsets[tap] + column * r.source_stride + channel;
     unrolled<columns>([&](auto j) SUPERSTEP_INLINE_LAMBDA {
       const V v = load_first(source + static_cast<std::int64_t>(j) * r.source_stride, n);
       sum[j] = hn::MulAdd(v, weight, sum[j]);
@@ -34,11 +35,42 @@ HWY_INLINE void result_block(const DepthwiseRun& r, std::int64_t column, std::in
   });
 }
 
+// `groups` vectors of channels of one result, so that their sums do not wait for one another.
+template <std::size_t groups, class T>
+HWY_INLINE void single_result(const DepthwiseRun& r, std::int64_t column, std::int64_t channel,
+                              std::size_t n) {
+  V sum[groups];
+  float* result = r.result + column * r.result_stride + channel;
+  unrolled<groups>([&](auto g) SUPERSTEP_INLINE_LAMBDA {
+    sum[g] = r.accumulate ? load_first(result + g * lanes, n) : hn::Zero(f32_tag);
+  });
+  for (std::int64_t tap = 0; tap < r.taps.count; ++tap) {
+    const T* weight = static_cast<const T*>(r.weights) + r.taps.weight_offsets[tap] + channel;
+    const T* source =
+        static_cast<const T*>(r.source) + r.taps.source_offsets[tap] + column * r.source_stride + channel;
+    unrolled<groups>([&](auto g) SUPERSTEP_INLINE_LAMBDA {
+      sum[g] = hn::MulAdd(load_first(source + g * lanes, n), load_first(weight + g * lanes, n), sum[g]);
+    });
+  }
+  unrolled<groups>([&](auto g) SUPERSTEP_INLINE_LAMBDA { store_first(sum[g], result + g * lanes, n); });
+}
+
+template <class T>
+void single_results(const DepthwiseRun& r, std::int64_t column) {
+  constexpr auto width = static_cast<std::int64_t>(lanes);
+  std::int64_t channel = 0;
+  for (; channel + 4 * width <= r.channels; channel += 4 * width)
+    single_result<4, T>(r, column, channel, lanes);
+  for (; channel + width <= r.channels; channel += width) single_result<1, T>(r, column, channel, lanes);
+  if (channel < r.channels)
+    single_result<1, T>(r, column, channel, static_cast<std::size_t>(r.channels - channel));
+}
+
 template <class T>
 HWY_INLINE void result_columns(const DepthwiseRun& r, std::int64_t channel, std::size_t n) {
   std::int64_t column = 0;
   for (; column + 8 <= r.columns; column += 8) result_block<8, T>(r, column, channel, n);
-  for (; column < r.columns; ++column) result_block<1, T>(r, column, channel, n);
+  for (; column + 4 <= r.columns; column += 4) result_block<4, T>(r, column, channel, n);
 }
 
 template <class T>
@@ -47,6 +79,7 @@ void results(const DepthwiseRun& r) {
   std::int64_t channel = 0;
   for (; channel + width <= r.channels; channel += width) result_columns<T>(r, channel, lanes);
   if (channel < r.channels) result_columns<T>(r, channel, static_cast<std::size_t>(r.channels - channel));
+  for (std::int64_t column = r.columns / 4 * 4; column < r.columns; ++column) single_results<T>(r, column);
 }
 
 // One vector of channels of `taps` taps: dy is read once for all of them. Two interleaved sums a tap.
@@ -57,7 +90,8 @@ HWY_INLINE void gradient_block(const DepthwiseGradientRun& r, std::int64_t first
   unrolled<taps>([&](auto i) SUPERSTEP_INLINE_LAMBDA { even[i] = odd[i] = hn::Zero(f32_tag); });
   const T* gradient = static_cast<const T*>(r.gradient) + channel;
   const auto source = [&](auto i, std::int64_t column) SUPERSTEP_INLINE_LAMBDA {
-    const T* p = static_cast<const T*>(r.sources[first_tap + static_cast<std::int64_t>(i)]) + channel;
+    const T* p = static_cast<const T*>(r.source) +
+                 r.taps.source_offsets[first_tap + static_cast<std::int64_t>(i)] + channel;
     return load_first(p + column * r.source_stride, n);
   };
   std::int64_t column = 0;
@@ -75,7 +109,7 @@ HWY_INLINE void gradient_block(const DepthwiseGradientRun& r, std::int64_t first
                        SUPERSTEP_INLINE_LAMBDA { even[i] = hn::MulAdd(a, source(i, column), even[i]); });
   }
   unrolled<taps>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
-    float* sum = r.sums[first_tap + static_cast<std::int64_t>(i)] + channel;
+    float* sum = r.sums + r.taps.weight_offsets[first_tap + static_cast<std::int64_t>(i)] + channel;
     store_first(hn::Add(load_first(sum, n), hn::Add(even[i], odd[i])), sum, n);
   });
 }
@@ -83,8 +117,9 @@ HWY_INLINE void gradient_block(const DepthwiseGradientRun& r, std::int64_t first
 template <class T>
 HWY_INLINE void gradient_taps(const DepthwiseGradientRun& r, std::int64_t channel, std::size_t n) {
   std::int64_t tap = 0;
-  for (; tap + 3 <= r.taps; tap += 3) gradient_block<3, T>(r, tap, channel, n);
-  for (; tap < r.taps; ++tap) gradient_block<1, T>(r, tap, channel, n);
+  for (; tap + 5 <= r.taps.count; tap += 5) gradient_block<5, T>(r, tap, channel, n);
+  for (; tap + 3 <= r.taps.count; tap += 3) gradient_block<3, T>(r, tap, channel, n);
+  for (; tap < r.taps.count; ++tap) gradient_block<1, T>(r, tap, channel, n);
 }
 
 template <class T>

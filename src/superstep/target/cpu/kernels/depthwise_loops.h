@@ -7,14 +7,19 @@
 
 namespace superstep::kernels {
 
-inline constexpr std::int64_t depthwise_tap_limit = 64;
+// The taps of a run: where each lies, in elements, from the source's and the weights' (or sums') first
+// element.
+struct DepthwiseTaps {
+  std::int64_t count;
+  const std::int64_t *source_offsets, *weight_offsets;
+};
 
 // `columns` results that see the same taps: result(column)[c] = sum over taps of weights(tap)[c] *
 // source(tap, column)[c].
 struct DepthwiseRun {
-  std::int64_t columns, channels, taps;
-  const void* const* sources;  // of column 0, one a tap
-  const void* const* weights;  // one a tap
+  std::int64_t columns, channels;
+  DepthwiseTaps taps;
+  const void *source, *weights;
   std::int64_t source_stride;  // elements, between columns
   float* result;
   std::int64_t result_stride;
@@ -25,12 +30,13 @@ using DepthwiseLoop = void(const DepthwiseRun& run);
 
 // sums(tap)[c] += sum over columns of gradient(column)[c] * source(tap, column)[c].
 struct DepthwiseGradientRun {
-  std::int64_t columns, channels, taps;
-  const void* const* sources;
+  std::int64_t columns, channels;
+  DepthwiseTaps taps;
+  const void* source;
   std::int64_t source_stride;
   const void* gradient;
   std::int64_t gradient_stride;
-  float* const* sums;
+  float* sums;
 };
 
 using DepthwiseGradientLoop = void(const DepthwiseGradientRun& run);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
+#include <sstream>
 
 #include "superstep/base/file.h"
 #include "superstep/data/generator.h"
@@ -76,12 +76,15 @@ TEST(Pages, HaveLinksThatResolve) {
 
 TEST(Pages, EveryPackageIsExplained) {
   const std::string setup = read_text_file(root / "tools/setup"), text = page("dependencies.md");
-  const std::string list =
-      setup.substr(setup.find("packages=("), setup.find("\n)") - setup.find("packages=("));
-  static const std::regex package("\\b(lib[a-z0-9-]+-dev|[a-z0-9]+-dev|hdf5-filter-plugin)\\b");
+  const std::size_t begin = setup.find("packages=(") + 10;
+  std::istringstream list(setup.substr(begin, setup.find("\n)") - begin));
   std::size_t count = 0;
-  for (std::sregex_iterator it(list.begin(), list.end(), package), end; it != end; ++it, ++count)
-    EXPECT_TRUE(contains(text, "`" + it->str() + "`"));
+  for (std::string line; std::getline(list, line);) {
+    if (line.find('#') != std::string::npos) continue;
+    std::istringstream words(line);
+    for (std::string package; words >> package; ++count)
+      EXPECT_TRUE(text.find("`" + package + "`") != std::string::npos) << package;
+  }
   EXPECT_GT(count, 15U);
 }
 

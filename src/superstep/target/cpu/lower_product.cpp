@@ -69,9 +69,14 @@ void append(std::vector<DraftOperand>& inputs, Lowering& lowering, const std::ve
 }
 
 DraftOperand packed_weights(Lowering& lowering, const Convolution& convolution,
-                            const kernels::KernelInfo& info, ValueId weights, kernels::WeightOrder order) {
+                            const kernels::KernelInfo& info, ValueId weights, kernels::WeightOrder order,
+                            ElementType operand_type) {
   const ValueId source = behind_casts(lowering.graph(), weights);
-  const auto transfer = kernels::weight_transfer(convolution, info.weights, order, convolution.x.type);
+  // Weights have the type of what they are multiplied with; layouts of pairs are bf16's alone.
+  const bool pairs = info.weights == kernels::WeightLayout::taps_in_out_pairs ||
+                     info.weights == kernels::WeightLayout::taps_out_in_pairs;
+  const ElementType element = pairs ? ElementType::bf16 : operand_type;
+  const auto transfer = kernels::weight_transfer(convolution, info.weights, order, element);
   auto pack = kernels::prepare_pack(transfer);
   if (!pack) throw Error(ErrorCode::internal, to_string(pack.error()), "packing of weights");
   const std::size_t bytes = kernels::packed_elements(transfer) * size_in_bytes(transfer.type);
@@ -112,7 +117,8 @@ Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<C
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> inputs{
       lowering.read(source),
-      packed_weights(lowering, convolution, (*kernel)->info(), weights, kernels::WeightOrder::out_in_taps)};
+      packed_weights(lowering, convolution, (*kernel)->info(), weights, kernels::WeightOrder::out_in_taps,
+                     lowering.element_in_memory(source))};
   append(inputs, lowering, target.operands);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
                 {lowering.write(target.result)});
@@ -197,7 +203,8 @@ Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target tar
   std::vector<DraftOperand> inputs{
       lowering.read(product.a),
       packed_weights(lowering, convolution, (*kernel)->info(), product.b,
-                     stored_out_in ? kernels::WeightOrder::out_in_taps : kernels::WeightOrder::in_out_taps)};
+                     stored_out_in ? kernels::WeightOrder::out_in_taps : kernels::WeightOrder::in_out_taps,
+                     lowering.element_in_memory(product.a))};
   append(inputs, lowering, target.operands);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
                 {lowering.write(target.result)});

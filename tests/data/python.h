@@ -15,9 +15,11 @@
 
 namespace superstep {
 
-// A Python that has these packages ("h5py, numpy"); empty when there is none.
+// A Python that has these packages ("h5py, numpy"); empty when there is none. $SUPERSTEP_PYTHON is asked
+// first, where it is set.
 inline std::string python_with(const std::string& packages) {
-  for (const std::string python : {"python3", "/usr/bin/python3"}) {
+  const char* chosen = std::getenv("SUPERSTEP_PYTHON");
+  for (const std::string python : {chosen != nullptr ? chosen : "python3", "python3", "/usr/bin/python3"}) {
     const std::string probe = python + " -c 'import " + packages + "' >/dev/null 2>&1";
     if (std::system(probe.c_str()) == 0) return python;
   }
@@ -34,23 +36,11 @@ inline ::testing::AssertionResult run_python(const std::string& python, const st
   return ::testing::AssertionFailure() << std::string(std::istreambuf_iterator<char>(output), {});
 }
 
-inline std::string python_command() {
-  const char* chosen = std::getenv("SUPERSTEP_PYTHON");
-  return chosen != nullptr ? chosen : "python3";
-}
-
-// `modules` separated by commas.
-inline bool python_has(const std::string& modules) {
-  const std::string look =
-      "import sys, importlib.util as u; sys.exit(any(u.find_spec(m) is None for m in \"" + modules +
-      "\".replace(\" \", \"\").split(\",\")))";
-  return std::system((python_command() + " -c '" + look + "' >/dev/null 2>&1").c_str()) == 0;
-}
-
 // What the script prints; nothing when it failed (its error is on standard error then).
-inline std::optional<std::string> run_python(const ScratchFolder& folder, const std::string& script) {
+inline std::optional<std::string> python_output(const std::string& python, const ScratchFolder& folder,
+                                                const std::string& script) {
   write_file_atomically(folder / "check.py", script);
-  std::FILE* pipe = ::popen((python_command() + " " + (folder / "check.py").string()).c_str(), "r");
+  std::FILE* pipe = ::popen((python + " " + (folder / "check.py").string()).c_str(), "r");
   if (pipe == nullptr) return std::nullopt;
   std::string output;
   char buffer[4096];
@@ -60,7 +50,3 @@ inline std::optional<std::string> run_python(const ScratchFolder& folder, const 
 }
 
 }  // namespace superstep
-
-// At the start of a test: skips it, with a word, where the modules are not there.
-#define SKIP_WITHOUT_PYTHON(modules) \
-  if (!superstep::python_has(modules)) GTEST_SKIP() << "no Python with the modules " << (modules)

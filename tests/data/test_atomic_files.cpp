@@ -166,7 +166,8 @@ TEST(MetalGenerator, HotterTrajectoriesHaveHigherEnergy) {
 }
 
 TEST(MetalGenerator, OpensInAse) {
-  SKIP_WITHOUT_PYTHON("ase, numpy");
+  const std::string python = python_with("ase, numpy");
+  if (python.empty()) GTEST_SKIP() << "no Python with the packages ase, numpy was found";
   const ScratchFolder folder;
   ThreadPool pool(1);
   const auto generator = make_generator("deepmd", small);
@@ -189,7 +190,7 @@ for i, atoms in enumerate(frames):
     assert atoms.get_chemical_formula() == 'Cu4'
     assert np.allclose(np.array(atoms.info['virial']).ravel(), virial[i])
 )";
-  EXPECT_EQ(run_python(folder, script).value_or("failed"), "4 4 12 float64\n");
+  EXPECT_EQ(python_output(python, folder, script).value_or("failed"), "4 4 12 float64\n");
 }
 
 }  // namespace

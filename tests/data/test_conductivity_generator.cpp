@@ -63,8 +63,8 @@ TEST(ConductivityGenerator, MicrographHasThePhasesAndTheStripes) {
   double sum[2] = {}, count[2] = {};
   for (std::size_t i = 0; i < image.size(); ++i) sum[image[i]] += sem[i] / 255.0, ++count[image[i]];
   const auto grey = samples[10].as<float>();
-  EXPECT_NEAR(sum[1] / count[1], grey[0], 0.08);
-  EXPECT_NEAR(sum[0] / count[0], grey[1], 0.08);
+  EXPECT_NEAR(sum[1] / count[1], grey[0], 0.15);
+  EXPECT_NEAR(sum[0] / count[0], grey[1], 0.15);
   EXPECT_GT(sum[0] / count[0], sum[1] / count[1] + 0.1);
   const auto stripes = samples[9].as<float>();
   for (std::size_t s = 0; s < 5; ++s) {

@@ -131,7 +131,7 @@ TEST(PtychoPhysics, GaussianFieldHasItsCovariance) {
   double at_length = 0, squares = 0;
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     RandomStream random(seed);
-    const Map field = gaussian_field(random, side, side, length);
+    const Map field = unit_field(random, side, side, length);
     for (int y = 0; y < side; ++y)
       for (int x = 0; x < side; ++x) {
         squares += field.at(y, x) * field.at(y, x);

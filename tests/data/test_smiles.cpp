@@ -112,6 +112,8 @@ TEST(Smiles, RefusesWithThePosition) {
       {"CC(C)(C)(C)C", "character 2: C has too many bonds"},
       {"FCl(C)", "character 2: Cl has too many bonds"},
       {"Cc", "character 2: an aromatic atom outside a ring of aromatic atoms"},
+      {"c1ccccc1:c1ccccc1", "character 10: an aromatic bond outside a ring of aromatic atoms"},
+      {"C:C", "character 3: an aromatic bond outside"},
       {"C\x01", "character 2: byte 0x01 has no meaning here"},
       {"[C+99]", "a charge over 15"},
   };

@@ -51,7 +51,8 @@ Facts facts_of(const Molecule& molecule) {
 // Atoms, bonds, hydrogens, rings, aromatic bonds and weight as RDKit sees them; and our canonical text is the
 // same molecule to it.
 TEST(SmilesAgainstRdkit, Agrees) {
-  SKIP_WITHOUT_PYTHON("rdkit");
+  const std::string python = python_with("rdkit");
+  if (python.empty()) GTEST_SKIP() << "no Python with the packages rdkit was found";
   const ScratchFolder folder;
   std::vector<std::string> texts(std::begin(molecules), std::end(molecules));
   for (std::uint64_t place = 0; place < repeat_unit_count(); place += 37)
@@ -68,7 +69,7 @@ def show(text, ours):
 )";
   for (const std::string& text : texts)
     script += "show('" + text + "', '" + canonical_smiles(parse_smiles(text)) + "')\n";
-  const auto output = run_python(folder, script);
+  const auto output = python_output(python, folder, script);
   ASSERT_TRUE(output.has_value());
   std::istringstream lines(*output);
   for (const std::string& text : texts) {

@@ -147,14 +147,15 @@ TEST(WaterGenerator, OpensInAse) {
   const auto frames = read_xyz(folder / "water.xyz");
   ASSERT_EQ(frames.size(), 6u);
   EXPECT_EQ(energy_of(frames[2].configuration.positions), *frames[2].labels.energy);
-  SKIP_WITHOUT_PYTHON("ase");
+  const std::string python = python_with("ase");
+  if (python.empty()) GTEST_SKIP() << "no Python with the packages ase was found";
   const std::string script = "path = '" + (folder / "water.xyz").string() + R"('
 import ase.io
 for atoms in ase.io.read(path, ':'):
     assert not atoms.pbc.any() and atoms.get_forces().shape == (len(atoms), 3)
     print(len(atoms), float(atoms.get_potential_energy()))
 )";
-  std::istringstream lines(run_python(folder, script).value_or("failed"));
+  std::istringstream lines(python_output(python, folder, script).value_or("failed"));
   for (const XyzFrame& frame : frames) {
     std::size_t atoms = 0;
     double energy = 0;

@@ -84,7 +84,7 @@ void put(std::byte* out, std::initializer_list<double> values) {
   }
 }
 
-void put_vector(std::byte*& out, const Vector3& v) {
+void put_vector(std::byte*& out, const VoxelVector& v) {
   put(out, {v[0], v[1], v[2]});
   out += 3 * sizeof(float);
 }
@@ -115,7 +115,7 @@ void put_displacement(const Displacement& drawn, std::span<std::byte* const> out
   at = out[FieldIndex::dislocation];
   put(at, {static_cast<double>(line.kind), line.sign});
   at += 2 * sizeof(float);
-  for (const Vector3& v : {line.point, line.line, line.burgers}) put_vector(at, v);
+  for (const VoxelVector& v : {line.point, line.line, line.burgers}) put_vector(at, v);
 }
 
 // sqrt(counts) / its largest, with frequency zero in the middle.

@@ -16,50 +16,14 @@ namespace {
 
 // Streams of one sample.
 enum Purpose : std::uint32_t { draw_stream, structure_stream, micrograph_stream };
-enum class Kind { mixed = -1, particles = 0, field = 1 };
 
 struct Settings {
   int size;
-  Kind kind;
-  double fraction_low, fraction_high;
-  double crack_share;
+  std::string kind;
+  SectionRanges section;
   double insulator;
   double sigma_low, sigma_high;
 };
-
-// The percolation threshold of a thresholded symmetric field in two dimensions is an area fraction of 1/2:
-// above it nearly no image conducts.
-constexpr double largest_field_fraction = 0.5;
-
-// What is decided about a sample before its structure is drawn.
-struct Draw {
-  Draw(const Settings& settings, std::uint64_t seed, std::uint64_t index) {
-    RandomStream random(seed, index, draw_stream);
-    const bool by_field = random.uniform() < 0.5;
-    field = settings.kind == Kind::mixed ? by_field : settings.kind == Kind::field;
-    length_px = field ? random.uniform(6, 20) : random.uniform(8, 14);
-    const double highest =
-        field ? std::min(settings.fraction_high, largest_field_fraction) : settings.fraction_high;
-    fraction = random.uniform(settings.fraction_low, std::max(settings.fraction_low, highest));
-    max_overlap = random.uniform(0, 0.05);
-    if (random.uniform() < settings.crack_share) cracks = 1 + static_cast<int>(random.below(8));
-    sigma = settings.sigma_low * std::pow(settings.sigma_high / settings.sigma_low, random.uniform());
-  }
-  bool field;
-  double length_px, fraction, max_overlap, sigma;
-  int cracks = 0;
-};
-
-Microstructure draw_structure(const Draw& draw, int size, std::uint64_t seed, std::uint64_t index) {
-  RandomStream random(seed, index, structure_stream);
-  Microstructure image = draw.field ? threshold_field(random, size, draw.length_px, draw.fraction)
-                                    : pack_particles(random, size,
-                                                     {.fraction = draw.fraction,
-                                                      .median_radius_px = draw.length_px,
-                                                      .max_overlap = draw.max_overlap});
-  add_cracks(random, image, draw.cracks);
-  return image;
-}
 
 // "cathodes.tif" -> "cathodes<suffix>".
 std::filesystem::path beside(const std::filesystem::path& path, const std::string& suffix) {
@@ -128,24 +92,25 @@ class ConductivityGenerator final : public Generator {
   std::span<const Field> fields() const override { return fields_; }
 
   void sample(std::uint64_t seed, std::uint64_t index, std::span<std::byte* const> out) const override {
-    const Draw draw(settings_, seed, index);
-    const Microstructure image = draw_structure(draw, settings_.size, seed, index);
-    const Conductivity solved = effective_conductivity(image.conductor, image.size, image.size, draw.sigma,
-                                                       draw.sigma * settings_.insulator);
-    RandomStream random(seed, index, micrograph_stream);
-    const Micrograph picture = draw_micrograph(random, image);
+    RandomStream draw(seed, index, draw_stream), structure(seed, index, structure_stream);
+    const Section section = draw_section(draw, settings_.section);
+    const double sigma =
+        settings_.sigma_low * std::pow(settings_.sigma_high / settings_.sigma_low, draw.uniform());
+    const Microstructure image = build_section(structure, settings_.size, section);
+    const Conductivity solved =
+        effective_conductivity(image.conductor, image.size, image.size, sigma, sigma * settings_.insulator);
+    RandomStream beam(seed, index, micrograph_stream);
+    const Micrograph picture = draw_micrograph(beam, image);
     put_all<std::uint8_t>(out[0], image.conductor);
     put_all<std::uint8_t>(out[1], picture.pixels);
-    put(out[2], static_cast<float>(draw.sigma));
+    put(out[2], static_cast<float>(sigma));
     put(out[3], static_cast<float>(solved.effective));
     put(out[4], static_cast<std::uint8_t>(solved.percolates));
     put(out[5], static_cast<float>(image.insulator_fraction()));
-    put(out[6], static_cast<std::uint8_t>(draw.field));
-    put(out[7], static_cast<float>(draw.length_px));
-    put(out[8], static_cast<std::uint8_t>(draw.cracks));
-    float* stripe = reinterpret_cast<float*>(out[9]);
-    for (const Stripe& s : picture.stripes)
-      for (double value : {s.centre_px, s.width_px, s.amplitude}) *stripe++ = static_cast<float>(value);
+    put(out[6], static_cast<std::uint8_t>(section.is_field));
+    put(out[7], static_cast<float>(section.length_px));
+    put(out[8], static_cast<std::uint8_t>(section.cracks));
+    put_stripes(out[9], picture);
     put_all<float>(out[10], std::array{picture.conductor, picture.insulator, picture.texture, picture.noise});
   }
 
@@ -158,11 +123,9 @@ class ConductivityGenerator final : public Generator {
 
   nlohmann::json parameters() const override {
     return {{"size", settings_.size},
-            {"kind", settings_.kind == Kind::mixed   ? "mixed"
-                     : settings_.kind == Kind::field ? "field"
-                                                     : "particles"},
-            {"fraction", {settings_.fraction_low, settings_.fraction_high}},
-            {"crack_share", settings_.crack_share},
+            {"kind", settings_.kind},
+            {"fraction", {settings_.section.fraction_low, settings_.section.fraction_high}},
+            {"crack_share", settings_.section.crack_share},
             {"insulator", settings_.insulator},
             {"sigma", {settings_.sigma_low, settings_.sigma_high}}};
   }
@@ -174,12 +137,14 @@ class ConductivityGenerator final : public Generator {
 
 std::unique_ptr<Generator> make(const Options& options) {
   static const std::string kinds[] = {"mixed", "particles", "field"};
+  constexpr double particle_share[] = {0.5, 1, 0};
   Settings settings{};
   settings.size = static_cast<int>(options.integer("size", 16, 4096));
-  settings.kind = static_cast<Kind>(options.choice("kind", kinds) - 1);
-  settings.fraction_low = options.number("fraction-low", 0, 0.65);
-  settings.fraction_high = options.number("fraction-high", settings.fraction_low, 0.65);
-  settings.crack_share = options.number("crack-share", 0, 1);
+  settings.kind = options.text("kind");
+  settings.section.particle_share = particle_share[options.choice("kind", kinds)];
+  settings.section.fraction_low = options.number("fraction-low", 0, 0.65);
+  settings.section.fraction_high = options.number("fraction-high", settings.section.fraction_low, 0.65);
+  settings.section.crack_share = options.number("crack-share", 0, 1);
   settings.insulator = options.number("insulator", 0, 1);
   settings.sigma_low = options.number("sigma-low", 1e-6, 1e6);
   settings.sigma_high = options.number("sigma-high", settings.sigma_low, 1e6);

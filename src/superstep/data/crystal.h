@@ -10,24 +10,26 @@
 
 namespace superstep::data {
 
-using Vector3 = std::array<double, 3>;  // (z, y, x), in voxels where it is a place
+using VoxelVector = std::array<double, 3>;  // (z, y, x), in voxels where it is a place
 
-inline double dot(const Vector3& a, const Vector3& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+inline double dot(const VoxelVector& a, const VoxelVector& b) {
+  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
 
 // A half-space: inside where normal . r <= distance.
 struct Facet {
-  Vector3 normal{};     // of length 1
-  double distance = 0;  // voxels from the crystal's origin
+  VoxelVector normal{};  // of length 1
+  double distance = 0;   // voxels from the crystal's origin
 };
 
 // A convex crystal with facets of the fcc families {111}, {100} and {110}.
 struct CrystalShape {
   std::vector<Facet> facets;  // 8 to 20
-  Vector3 origin{};           // in voxel coordinates of the grid: the crystal's box lies in its middle
+  VoxelVector origin{};       // in voxel coordinates of the grid: the crystal's box lies in its middle
   double diameter = 0;        // largest distance of two of its points, voxels
 
   // Depth below the nearest facet, negative outside.
-  double depth(const Vector3& from_origin) const;
+  double depth(const VoxelVector& from_origin) const;
 };
 // `size` voxels along a side of the grid; the crystal fits with its soft edge when diameter <= size - 2.
 CrystalShape draw_crystal(RandomStream& random, int size, double diameter);
@@ -36,7 +38,7 @@ CrystalShape draw_crystal(RandomStream& random, int size, double diameter);
 struct Dislocation {
   enum class Kind { none, screw, edge } kind = Kind::none;
   double sign = 1;
-  Vector3 point{}, line{}, burgers{};  // a point of the line from the origin; unit vectors
+  VoxelVector point{}, line{}, burgers{};  // a point of the line from the origin; unit vectors
 };
 
 // What the phase Q.u of a crystal is made of. Lengths in voxels.
@@ -46,7 +48,7 @@ struct Displacement {
   std::array<double, 16> polynomial{};  // coefficients of the second- and third-order monomials of r / radius
   double correlation = 0;               // length l of the random field: covariance exp(-r^2 / (2 l^2))
   std::vector<std::array<double, 4>> waves;  // of the random field: wave vector (z, y, x) and phase
-  Vector3 scattering{};                      // direction of Q
+  VoxelVector scattering{};                  // direction of Q
   double relaxation_depth = 0;
   Dislocation dislocation;
 };

@@ -12,18 +12,18 @@ constexpr double pi = std::numbers::pi;
 constexpr std::size_t wave_count = 48;
 constexpr double poisson_ratio = 0.35;  // of a typical fcc metal
 
-Vector3 draw_direction(RandomStream& random) {
+VoxelVector draw_direction(RandomStream& random) {
   const double z = random.uniform(-1, 1), angle = random.uniform(0, 2 * pi), r = std::sqrt(1 - z * z);
   return {z, r * std::sin(angle), r * std::cos(angle)};
 }
 
-Vector3 cross(const Vector3& a, const Vector3& b) {
+VoxelVector cross(const VoxelVector& a, const VoxelVector& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
 
-Vector3 perpendicular(const Vector3& v) {
-  const Vector3 helper = std::abs(v[0]) < 0.6 ? Vector3{1, 0, 0} : Vector3{0, 1, 0};
-  const Vector3 p = cross(v, helper);
+VoxelVector perpendicular(const VoxelVector& v) {
+  const VoxelVector helper = std::abs(v[0]) < 0.6 ? VoxelVector{1, 0, 0} : VoxelVector{0, 1, 0};
+  const VoxelVector p = cross(v, helper);
   const double length = std::sqrt(dot(p, p));
   return {p[0] / length, p[1] / length, p[2] / length};
 }
@@ -34,7 +34,7 @@ Dislocation draw_dislocation(RandomStream& random, const CrystalShape& shape, do
   drawn.sign = random.below(2) ? 1 : -1;
   drawn.line = draw_direction(random);
   drawn.burgers = screw ? drawn.line : perpendicular(drawn.line);
-  const Vector3 away = draw_direction(random);
+  const VoxelVector away = draw_direction(random);
   const double distance = random.uniform(0, 0.2) * shape.diameter;
   for (std::size_t axis = 0; axis < 3; ++axis) drawn.point[axis] = distance * away[axis];
   if (present) drawn.kind = screw ? Dislocation::Kind::screw : Dislocation::Kind::edge;
@@ -43,17 +43,17 @@ Dislocation draw_dislocation(RandomStream& random, const CrystalShape& shape, do
 
 // Q.u of an isotropic dislocation with Q along the Burgers vector and Q.b = 2 pi (J. Hirth and J. Lothe,
 // Theory of Dislocations): the angle about the line, and for an edge sin(2 angle) / (4 (1 - nu)) more.
-double dislocation_phase(const Dislocation& dislocation, const Vector3& r) {
+double dislocation_phase(const Dislocation& dislocation, const VoxelVector& r) {
   if (dislocation.kind == Dislocation::Kind::none) return 0;
   const bool edge = dislocation.kind == Dislocation::Kind::edge;
-  const Vector3 x_axis = edge ? dislocation.burgers : perpendicular(dislocation.line);
-  const Vector3 y_axis = cross(dislocation.line, x_axis);
-  const Vector3 d{r[0] - dislocation.point[0], r[1] - dislocation.point[1], r[2] - dislocation.point[2]};
+  const VoxelVector x_axis = edge ? dislocation.burgers : perpendicular(dislocation.line);
+  const VoxelVector y_axis = cross(dislocation.line, x_axis);
+  const VoxelVector d{r[0] - dislocation.point[0], r[1] - dislocation.point[1], r[2] - dislocation.point[2]};
   const double angle = std::atan2(dot(d, y_axis), dot(d, x_axis));
   return dislocation.sign * (angle + (edge ? std::sin(2 * angle) / (4 * (1 - poisson_ratio)) : 0));
 }
 
-double polynomial_value(const std::array<double, 16>& coefficients, const Vector3& p) {
+double polynomial_value(const std::array<double, 16>& coefficients, const VoxelVector& p) {
   const auto [z, y, x] = p;
   const double monomials[16] = {z * z,     y * y,     x * x,     z * y,     z * x,     y * x,
                                 z * z * z, y * y * y, x * x * x, z * z * y, z * z * x, y * y * z,
@@ -64,7 +64,7 @@ double polynomial_value(const std::array<double, 16>& coefficients, const Vector
 }
 
 // Surfaces relax along their normals, and the more the closer: sum (Q.n) exp(-depth / length).
-double relaxation_value(const CrystalShape& shape, const Displacement& displacement, const Vector3& r) {
+double relaxation_value(const CrystalShape& shape, const Displacement& displacement, const VoxelVector& r) {
   double sum = 0;
   for (const Facet& facet : shape.facets)
     sum += dot(displacement.scattering, facet.normal) *
@@ -74,7 +74,7 @@ double relaxation_value(const CrystalShape& shape, const Displacement& displacem
 
 // A sum of waves with wave vectors of the field's spectrum: Gaussian in the limit of many, with the exact
 // covariance for any number (random Fourier features). Row-major over the whole grid.
-std::vector<float> random_field(const Displacement& displacement, const Vector3& origin, int size) {
+std::vector<float> random_field(const Displacement& displacement, const VoxelVector& origin, int size) {
   const auto side = static_cast<std::size_t>(size);
   std::vector<float> field(side * side * side), real(side), imaginary(side);
   for (const auto& [kz, ky, kx, offset] : displacement.waves) {
@@ -146,9 +146,9 @@ CrystalObject render(const CrystalShape& shape, const Displacement& displacement
   const std::vector<float> field = random_field(displacement, shape.origin, size);
   const double radius = shape.diameter / 2;
   for (std::size_t i = 0; i < object.phase.size(); ++i) {
-    const Vector3 r{static_cast<double>(i / (side * side)) - shape.origin[0],
-                    static_cast<double>(i / side % side) - shape.origin[1],
-                    static_cast<double>(i % side) - shape.origin[2]};
+    const VoxelVector r{static_cast<double>(i / (side * side)) - shape.origin[0],
+                        static_cast<double>(i / side % side) - shape.origin[1],
+                        static_cast<double>(i % side) - shape.origin[2]};
     object.amplitude[i] = static_cast<float>(std::clamp(shape.depth(r) + 0.5, 0.0, 1.0));
     if (object.amplitude[i] == 0) continue;
     polynomial[i] = polynomial_value(displacement.polynomial, {r[0] / radius, r[1] / radius, r[2] / radius});

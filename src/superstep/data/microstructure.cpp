@@ -176,4 +176,27 @@ void add_cracks(RandomStream& random, Microstructure& image, int count) {
   }
 }
 
+Section draw_section(RandomStream& random, const SectionRanges& ranges) {
+  constexpr double largest_field_fraction = 0.5;
+  Section section;
+  section.is_field = random.uniform() >= ranges.particle_share;
+  section.length_px = section.is_field ? random.uniform(6, 20) : random.uniform(8, 14);
+  const double highest =
+      section.is_field ? std::min(ranges.fraction_high, largest_field_fraction) : ranges.fraction_high;
+  section.fraction = random.uniform(ranges.fraction_low, std::max(ranges.fraction_low, highest));
+  section.max_overlap = random.uniform(0, 0.05);
+  if (random.uniform() < ranges.crack_share) section.cracks = 1 + static_cast<int>(random.below(8));
+  return section;
+}
+
+Microstructure build_section(RandomStream& random, int size, const Section& section) {
+  Microstructure image = section.is_field ? threshold_field(random, size, section.length_px, section.fraction)
+                                          : pack_particles(random, size,
+                                                           {.fraction = section.fraction,
+                                                            .median_radius_px = section.length_px,
+                                                            .max_overlap = section.max_overlap});
+  add_cracks(random, image, section.cracks);
+  return image;
+}
+
 }  // namespace superstep::data

@@ -48,4 +48,21 @@ Microstructure threshold_field(RandomStream& random, int size, double correlatio
 // Insulating cracks: `count` wandering lines 1 to 2 px wide, 30 to 120 px long.
 void add_cracks(RandomStream& random, Microstructure& image, int count);
 
+// What a random section of a cathode is drawn from, and one draw.
+struct SectionRanges {
+  double particle_share = 0.5;  // of the sections; the others are thresholded fields
+  double fraction_low = 0.35, fraction_high = 0.65;
+  double crack_share = 0.2;
+};
+struct Section {
+  bool is_field = false;
+  double length_px = 0;  // median radius of the particles (8 to 14), or 1/e correlation length (6 to 20)
+  double fraction = 0, max_overlap = 0;
+  int cracks = 0;
+};
+// The fraction of a field is at most 1/2, the percolation threshold of a symmetric field in two dimensions:
+// above it nearly no image conducts.
+Section draw_section(RandomStream& random, const SectionRanges& ranges);
+Microstructure build_section(RandomStream& random, int size, const Section& section);
+
 }  // namespace superstep::data

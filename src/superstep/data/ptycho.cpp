@@ -126,22 +126,28 @@ std::shared_ptr<const PtychoScan> PtychoGenerator::scan(std::uint64_t seed, std:
   return recent_.front().second;
 }
 
+void PtychoGenerator::pattern(std::uint64_t seed, std::uint64_t index, std::span<float> counts) const {
+  const auto points = static_cast<std::uint64_t>(settings_.points());
+  const std::shared_ptr<const PtychoScan> made = scan(seed, index / points);
+  const int n = settings_.grid.window;
+  thread_local std::vector<std::complex<float>> wave;
+  thread_local std::vector<float> intensity;
+  wave.resize(made->probe.size());
+  intensity.resize(made->probe.size());
+  exit_wave<float>(made->probe, n, made->object, made->path.width, made->path.positions[index % points],
+                   wave);
+  far_field_intensity<float>(wave, n, intensity);
+  RandomStream random(seed, index, Purpose::noise);
+  count_photons(random, intensity, made->detector, counts);
+}
+
 void PtychoGenerator::sample(std::uint64_t seed, std::uint64_t index, std::span<std::byte* const> out) const {
   const auto points = static_cast<std::uint64_t>(settings_.points());
   const auto scan_index = index / points, point = index % points;
   const std::shared_ptr<const PtychoScan> scan = this->scan(seed, scan_index);
   const Position at = scan->path.positions[point];
   const int n = settings_.grid.window, width = scan->path.width;
-
-  thread_local std::vector<std::complex<float>> wave;
-  thread_local std::vector<float> intensity;
-  wave.resize(scan->probe.size());
-  intensity.resize(scan->probe.size());
-  exit_wave<float>(scan->probe, n, scan->object, width, at, wave);
-  far_field_intensity<float>(wave, n, intensity);
-  RandomStream random(seed, index, Purpose::noise);
-  count_photons(random, intensity, scan->detector, {reinterpret_cast<float*>(out[0]), intensity.size()});
-
+  pattern(seed, index, {reinterpret_cast<float*>(out[0]), scan->probe.size()});
   copy_window(scan->amplitude, width, at, n, out[1]);
   copy_window(scan->phase, width, at, n, out[2]);
   put<double>(out[3], {(at.y + n / 2) * settings_.pixel, (at.x + n / 2) * settings_.pixel});

@@ -65,6 +65,8 @@ class PtychoGenerator : public Generator {
   // samples belong to.
   void write(const WriteRequest& request) const override;
 
+  // The counts of a sample alone: window x window values.
+  void pattern(std::uint64_t seed, std::uint64_t index, std::span<float> counts) const;
   const PtychoSettings& settings() const { return settings_; }
   // The scan, from a small cache. Thread-safe.
   std::shared_ptr<const PtychoScan> scan(std::uint64_t seed, std::uint64_t scan) const;
@@ -83,5 +85,8 @@ class PtychoGenerator : public Generator {
 // Entries of the table of generators.
 GeneratorEntry ptychonn_64_generator();
 GeneratorEntry ptychonn_128_generator();
+// Their options, and what they say.
+std::vector<OptionSpec> ptycho_options(int window, const char* scan);
+PtychoSettings read_ptycho_settings(const Options& options);
 
 }  // namespace superstep::data

@@ -6,28 +6,6 @@
 namespace superstep::data {
 namespace {
 
-std::vector<OptionSpec> option_table(int window, const char* scan) {
-  return {{"window", std::to_string(window), "pixels along a side of a pattern; even"},
-          {"scan", scan, "raster or spiral"},
-          {"rows", "161", "lines of a raster"},
-          {"columns", "161", "points of a line"},
-          {"points", "963", "points of a spiral"},
-          {"step", "3", "distance of neighbouring points, px"},
-          {"jitter", "0.3", "placement error, px; positions are rounded to whole pixels"},
-          {"pixel", "10", "pixel of the object, nm"},
-          {"photons", "1e4..1e7", "photons a pattern, one draw a scan"},
-          {"probe", "zone-plate", "zone-plate or gaussian"},
-          {"width", "50..100", "full width at half maximum of the probe, nm"},
-          {"defocus", "0.1..0.5", "zone plate: path difference of pupil edge and centre, wavelengths"},
-          {"stop", "0.2..0.5", "zone plate: radius of the central stop / of the pupil"},
-          {"dead", "1e-3", "share of dead detector pixels"},
-          {"threshold", "3", "counts below this are written as 0"},
-          {"energy", "8", "photon energy, keV"},
-          {"delta", "4.8e-5", "refractive index decrement of the sample"},
-          {"absorption", "0.1", "beta / delta of the sample"},
-          {"drift", "0", "px a scan that one long sample drifts; 0: a new sample every scan"}};
-}
-
 Range scaled(Range range, double factor) { return {range.low * factor, range.high * factor}; }
 
 void read_scan(PtychoSettings& settings, const Options& options) {
@@ -57,7 +35,31 @@ void read_probe(PtychoSettings& settings, const Options& options) {
                 "option width");
 }
 
-PtychoSettings read_settings(const Options& options) {
+}  // namespace
+
+std::vector<OptionSpec> ptycho_options(int window, const char* scan) {
+  return {{"window", std::to_string(window), "pixels along a side of a pattern; even"},
+          {"scan", scan, "raster or spiral"},
+          {"rows", "161", "lines of a raster"},
+          {"columns", "161", "points of a line"},
+          {"points", "963", "points of a spiral"},
+          {"step", "3", "distance of neighbouring points, px"},
+          {"jitter", "0.3", "placement error, px; positions are rounded to whole pixels"},
+          {"pixel", "10", "pixel of the object, nm"},
+          {"photons", "1e4..1e7", "photons a pattern, one draw a scan"},
+          {"probe", "zone-plate", "zone-plate or gaussian"},
+          {"width", "50..100", "full width at half maximum of the probe, nm"},
+          {"defocus", "0.1..0.5", "zone plate: path difference of pupil edge and centre, wavelengths"},
+          {"stop", "0.2..0.5", "zone plate: radius of the central stop / of the pupil"},
+          {"dead", "1e-3", "share of dead detector pixels"},
+          {"threshold", "3", "counts below this are written as 0"},
+          {"energy", "8", "photon energy, keV"},
+          {"delta", "4.8e-5", "refractive index decrement of the sample"},
+          {"absorption", "0.1", "beta / delta of the sample"},
+          {"drift", "0", "px a scan that one long sample drifts; 0: a new sample every scan"}};
+}
+
+PtychoSettings read_ptycho_settings(const Options& options) {
   PtychoSettings settings;
   read_scan(settings, options);
   read_probe(settings, options);
@@ -69,20 +71,18 @@ PtychoSettings read_settings(const Options& options) {
   return settings;
 }
 
-}  // namespace
-
 GeneratorEntry ptychonn_64_generator() {
   return {"ptychonn-64", "ptychography, 64 x 64 patterns of a raster scan, amplitude and phase of the object",
-          option_table(64, "raster"), [](const Options& options) -> std::unique_ptr<Generator> {
-            return std::make_unique<PtychoGenerator>("ptychonn-64", read_settings(options));
+          ptycho_options(64, "raster"), [](const Options& options) -> std::unique_ptr<Generator> {
+            return std::make_unique<PtychoGenerator>("ptychonn-64", read_ptycho_settings(options));
           }};
 }
 
 GeneratorEntry ptychonn_128_generator() {
   return {"ptychonn-128",
           "ptychography, 128 x 128 patterns of spiral scans, amplitude and phase of the object",
-          option_table(128, "spiral"), [](const Options& options) -> std::unique_ptr<Generator> {
-            return std::make_unique<PtychoGenerator>("ptychonn-128", read_settings(options));
+          ptycho_options(128, "spiral"), [](const Options& options) -> std::unique_ptr<Generator> {
+            return std::make_unique<PtychoGenerator>("ptychonn-128", read_ptycho_settings(options));
           }};
 }
 

@@ -132,7 +132,7 @@ Map line_patterns(RandomStream& random, int height, int width) {
   return map;
 }
 
-Map gaussian_field(RandomStream& random, int height, int width, double correlation_length) {
+Map unit_field(RandomStream& random, int height, int width, double correlation_length) {
   std::vector<std::complex<float>> field(static_cast<std::size_t>(height) * width);
   for (auto& value : field) value = static_cast<float>(random.normal());
   auto& fft = thread_fft<float>({height, width});
@@ -155,7 +155,7 @@ Map gaussian_field(RandomStream& random, int height, int width, double correlati
 
 Map gaussian_blobs(RandomStream& random, int height, int width) {
   const double length = random.uniform(3, 14), threshold = random.uniform(-0.7, 0.7);
-  Map map = gaussian_field(random, height, width, length);
+  Map map = unit_field(random, height, width, length);
   // A field of unit variance and correlation length l has a mean square gradient of 2 / l^2.
   for (float& value : map.values)
     value = static_cast<float>(soft_edge((value - threshold) * length / std::numbers::sqrt2));

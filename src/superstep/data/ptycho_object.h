@@ -33,7 +33,7 @@ Map voronoi_grains(RandomStream& random, int height, int width);  // grains with
 Map thickness_map(RandomStream& random, int height, int width);
 
 // White noise smoothed to the covariance exp(-r^2 / (2 l^2)) on a torus, mean 0 and variance 1.
-Map gaussian_field(RandomStream& random, int height, int width, double correlation_length);
+Map unit_field(RandomStream& random, int height, int width, double correlation_length);
 
 // What a thickness does to the wave: O = exp(-2 pi (beta + i delta) t / wavelength), that is
 // arg O = -2 pi delta t / wavelength and |O| = exp(-2 pi beta t / wavelength).

@@ -75,7 +75,8 @@ std::vector<float> gaussian_field(RandomStream& random, int width, int height, d
   double power = 0;  // the variance that one pass leaves of white noise
   for (float tap : kernel) power += static_cast<double>(tap) * tap;
   for (float& tap : kernel) tap = static_cast<float>(tap / std::sqrt(power));
-  blur(field, width, height, kernel, Border::periodic);
+  if (width > 1) blur_rows(field, width, height, kernel, Border::periodic);
+  if (height > 1) blur_columns(field, width, height, kernel, Border::periodic);
   return field;
 }
 

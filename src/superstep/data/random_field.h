@@ -20,7 +20,8 @@ void blur_columns(std::span<float> image, int width, int height, std::span<const
                   Border border);
 void blur(std::span<float> image, int width, int height, std::span<const float> kernel, Border border);
 
-// White noise blurred with a Gaussian of `sigma_px`, periodic, mean 0 and variance 1 (over the ensemble).
+// White noise blurred with a Gaussian of `sigma_px`, periodic, mean 0 and variance 1 (over the ensemble); a
+// width or height of 1 makes it one-dimensional.
 // Its autocorrelation is exp(-r^2 / (4 sigma^2)): the 1/e correlation length is 2 sigma.
 std::vector<float> gaussian_field(RandomStream& random, int width, int height, double sigma_px);
 

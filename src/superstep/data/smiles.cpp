@@ -264,8 +264,12 @@ class Parser {
                              (unwritten_[index(i)] || bond.order == BondOrder::aromatic);
     }
     const std::vector<bool> cyclic = bonds_on_cycles(molecule_, candidates);
-    for (int i = 0; i < molecule_.bond_count(); ++i)
-      if (unwritten_[index(i)] && cyclic[index(i)]) molecule_.bond(i).order = BondOrder::aromatic;
+    for (int i = 0; i < molecule_.bond_count(); ++i) {
+      Bond& bond = molecule_.bond(i);
+      if (unwritten_[index(i)] && cyclic[index(i)]) bond.order = BondOrder::aromatic;
+      if (bond.order == BondOrder::aromatic && !cyclic[index(i)])
+        refuse(origins_[index(bond.b)].position, "an aromatic bond outside a ring of aromatic atoms");
+    }
     for (int i = 0; i < molecule_.atom_count(); ++i)
       if (molecule_.atom(i).aromatic && !has_aromatic_bond(i))
         refuse(origins_[index(i)].position, "an aromatic atom outside a ring of aromatic atoms");

@@ -43,6 +43,13 @@ std::vector<float> phases(const Microstructure& section, const Micrograph& pictu
 
 }  // namespace
 
+void put_stripes(std::byte* memory, const Micrograph& picture) {
+  float* at = reinterpret_cast<float*>(memory);
+  for (const Stripe& stripe : picture.stripes)
+    for (double value : {stripe.centre_px, stripe.width_px, stripe.amplitude})
+      *at++ = static_cast<float>(value);
+}
+
 Micrograph draw_micrograph(RandomStream& random, const Microstructure& section) {
   const int size = section.size;
   Micrograph picture;

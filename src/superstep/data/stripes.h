@@ -2,9 +2,8 @@
 // leaves on it: grey level per phase, texture, stripes and noise, 8 bits a pixel.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "superstep/base/random.h"
@@ -26,7 +25,10 @@ struct Micrograph {
   double texture = 0, noise = 0;        // standard deviations, of the same range
 };
 
-// A function of the stream alone.
+// Stores the stripes of a picture as a field of shape [max_stripes, 3], f32.
+void put_stripes(std::byte* memory, const Micrograph& picture);
+
+// A function of the stream and the section.
 Micrograph draw_micrograph(RandomStream& random, const Microstructure& section);
 
 }  // namespace superstep::data

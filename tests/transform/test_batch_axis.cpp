@@ -149,6 +149,30 @@ INSTANTIATE_TEST_SUITE_P(
                "{batch_dims = 1}",
              "is not known to keep samples apart"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    Sequences, BatchAxes,
+    ::testing::Values(
+        Case{"a recurrent layer",
+             "input %b : f32[8,5,1]\n%x : f32[5,8,1] = Transpose(%b) {perm = [1, 0, 2]}\n"
+             "state %w : f32[1,4,1] = [1.0, 1.0, 1.0, 1.0]\nstate %r : f32[1,4,1] = [1.0, 1.0, 1.0, 1.0]\n"
+             "%y : f32[5,1,8,1] = LSTM(%x, %w, %r) {hidden_size = 1}",
+             "axis 2"},
+        Case{"its last state",
+             "input %b : f32[8,5,1]\n%x : f32[5,8,1] = Transpose(%b) {perm = [1, 0, 2]}\n"
+             "state %w : f32[1,4,1] = [1.0, 1.0, 1.0, 1.0]\nstate %r : f32[1,4,1] = [1.0, 1.0, 1.0, 1.0]\n"
+             "_, %y : f32[1,8,1] = LSTM(%x, %w, %r) {hidden_size = 1}",
+             "axis 1"},
+        Case{"samples taken for time",
+             "input %x : f32[8,5,1]\nstate %w : f32[1,4,1] = [1.0, 1.0, 1.0, 1.0]\n"
+             "state %r : f32[1,4,1] = [1.0, 1.0, 1.0, 1.0]\n%y : f32[8,1,5,1] = LSTM(%x, %w, %r) "
+             "{hidden_size = 1}",
+             "takes samples for steps of time"},
+        Case{"running sum of features", X "constant %a : i64[] = [1]\n%y : f32[8,6] = CumSum(%x, %a)",
+             "axis 0"},
+        Case{"running sum of samples", X "constant %a : i64[] = [0]\n%y : f32[8,6] = CumSum(%x, %a)",
+             "picks or moves samples within the batch"},
+        Case{"triangle of pixels", "input %x : f32[8,3,3]\n%y : f32[8,3,3] = Trilu(%x)", "axis 0"}));
+
 // --- whole training steps
 
 // Convolution, pooling, attention and a dense layer.

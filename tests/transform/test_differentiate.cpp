@@ -316,6 +316,22 @@ TEST(Gradient, NamesTheNodeWhoseRuleRefuses) {
                        "derivative of node 'drop' (Dropout): the mask output is needed"));
 }
 
+TEST(Gradient, NamesTheNodeWithoutADerivative) {
+  Graph graph;
+  Builder b(graph);
+  const Var x = b.state("x", Tensor::from<float>({2}, {1, 2}));
+  b.set_name("quantise");
+  const Var scale = b.node("DynamicQuantizeLinear", std::span(&x, 1), {}, 3)[1];
+  try {
+    gradient(b, scale, std::span(&x, 1));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(contains(error.what(),
+                         "node 'quantise' (DynamicQuantizeLinear): operator DynamicQuantizeLinear has no "
+                         "reverse-mode derivative"));
+  }
+}
+
 TEST(Guide, FollowsOnlyWhatMatters) {
   const Graph graph = graph_of(R"(input %x : f32[2]
 state %w : f32[2] = [1.0, 2.0]

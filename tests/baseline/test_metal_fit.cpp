@@ -30,11 +30,11 @@ TEST(MetalPotentials, LennardJonesDimer) {
 TEST(MetalPotentials, ForcesAreDifferencesOfTheEnergy) {
   data::Configuration c = data::face_centred_cubic(29, 3.61, 2);
   RandomStream random(1);
-  for (data::Vector3& p : c.positions)
-    p += 0.2 * data::Vector3{random.normal(), random.normal(), random.normal()};
+  for (data::Cartesian& p : c.positions)
+    p += 0.2 * data::Cartesian{random.normal(), random.normal(), random.normal()};
   const data::SmoothCutoff cutoff{4.5, 5.5};
   const auto check = [&](const auto& potential) {
-    const auto field = [&](std::span<const data::Vector3> positions, std::span<data::Vector3> out) {
+    const auto field = [&](std::span<const data::Cartesian> positions, std::span<data::Cartesian> out) {
       c.positions.assign(positions.begin(), positions.end());
       std::vector<double> forces(3 * positions.size());
       const double energy = evaluate_potential(potential, frame_pairs(c, cutoff), forces);

@@ -13,12 +13,12 @@
 namespace superstep::data {
 
 // Largest difference between the forces and central differences of the energy, relative to the largest force.
-inline double force_error(const std::vector<Vector3>& positions, ForceField field, double step = 1e-4) {
-  std::vector<Vector3> forces(positions.size()), scratch(positions.size()), moved = positions;
+inline double force_error(const std::vector<Cartesian>& positions, ForceField field, double step = 1e-4) {
+  std::vector<Cartesian> forces(positions.size()), scratch(positions.size()), moved = positions;
   field(positions, forces);
   double largest = 0, error = 0;
   for (std::size_t i = 0; i < positions.size(); ++i)
-    for (double Vector3::*axis : {&Vector3::x, &Vector3::y, &Vector3::z}) {
+    for (double Cartesian::*axis : {&Cartesian::x, &Cartesian::y, &Cartesian::z}) {
       moved[i].*axis = positions[i].*axis + step;
       const double above = field(moved, scratch);
       moved[i].*axis = positions[i].*axis - step;
@@ -31,9 +31,9 @@ inline double force_error(const std::vector<Vector3>& positions, ForceField fiel
 }
 
 // A rotation by random Euler angles.
-inline std::array<Vector3, 3> random_rotation(std::uint64_t seed) {
+inline std::array<Cartesian, 3> random_rotation(std::uint64_t seed) {
   RandomStream random(seed);
-  Vector3 a{random.normal(), random.normal(), random.normal()},
+  Cartesian a{random.normal(), random.normal(), random.normal()},
       b{random.normal(), random.normal(), random.normal()};
   a *= 1 / norm(a);
   b -= dot(a, b) * a;
@@ -41,7 +41,7 @@ inline std::array<Vector3, 3> random_rotation(std::uint64_t seed) {
   return {a, b, cross(a, b)};
 }
 
-inline Vector3 rotated(const std::array<Vector3, 3>& rows, const Vector3& v) {
+inline Cartesian rotated(const std::array<Cartesian, 3>& rows, const Cartesian& v) {
   return {dot(rows[0], v), dot(rows[1], v), dot(rows[2], v)};
 }
 

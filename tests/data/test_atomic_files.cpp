@@ -57,12 +57,12 @@ TEST(Extxyz, ReadsOtherColumnsNumbersAndPlainFiles) {
   const auto frames = read_xyz(folder / "a.xyz");
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_EQ(frames[0].configuration.elements, std::vector<int>{29});
-  EXPECT_EQ(frames[0].configuration.positions[0], (Vector3{4, 5, 6}));
-  EXPECT_EQ(frames[0].labels.forces[0], (Vector3{1, 2, 3}));
+  EXPECT_EQ(frames[0].configuration.positions[0], (Cartesian{4, 5, 6}));
+  EXPECT_EQ(frames[0].labels.forces[0], (Cartesian{1, 2, 3}));
   EXPECT_EQ(frames[0].labels.energy, 2.5);
   EXPECT_EQ(frames[0].info.at("flag"), "T");
   EXPECT_EQ(frames[1].info.at("comment"), "plain text = fine");
-  EXPECT_EQ(frames[1].configuration.positions[1], (Vector3{1, 2, 3}));
+  EXPECT_EQ(frames[1].configuration.positions[1], (Cartesian{1, 2, 3}));
 }
 
 TEST(Extxyz, RefusesWithFileAndLine) {

@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <string>
 
 #include "superstep/base/error.h"
+#include "superstep/base/random.h"
+#include "superstep/data/polymer_generator.h"
 #include "superstep/data/polymer_grammar.h"
 #include "superstep/data/polymer_groups.h"
 #include "superstep/data/smiles.h"
@@ -31,6 +34,19 @@ TEST(PolymerGroups, WhereTheUnitIsCutChangesNothing) {
   };
   for (const auto& [one, other] : same)
     EXPECT_EQ(count_groups(parse_smiles(one)), count_groups(parse_smiles(other))) << one << " " << other;
+}
+
+TEST(PolymerGroups, RenumberingChangesNothing) {
+  RandomStream random(1);
+  for (std::uint64_t place = 0; place < repeat_unit_count(); place += 251) {
+    const Molecule unit = parse_smiles(repeat_unit(place).smiles);
+    std::vector<int> ranks(unit.atoms().size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    for (std::size_t i = ranks.size(); i > 1; --i) std::swap(ranks[i - 1], ranks[random.below(i)]);
+    const Molecule renumbered = parse_smiles(write_smiles(unit, ranks));
+    EXPECT_EQ(count_groups(renumbered), count_groups(unit)) << write_smiles(unit, ranks);
+    EXPECT_NEAR(infinite_glass_transition(renumbered), infinite_glass_transition(unit), 1e-6);
+  }
 }
 
 TEST(PolymerGroups, CountsFunctionalGroupsWhole) {

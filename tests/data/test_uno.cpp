@@ -4,6 +4,7 @@
 
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
+#include "superstep/data/pytables.h"
 #include "superstep/data/uno_tables.h"
 #include "tests/data/scratch.h"
 #include "tests/data/workload_generators.h"
@@ -95,6 +96,33 @@ TEST(UnoGenerator, FilesHoldTablesAndRows) {
     ASSERT_TRUE(table.next());
     EXPECT_EQ(table.text(table.column("Sample")), "CELL." + std::to_string(c));
     EXPECT_EQ(static_cast<float>(table.number(table.column("AUC"))), static_cast<float>(auc.at(i)));
+  }
+}
+
+TEST(UnoGenerator, WritesTheFramesOfTheBenchmark) {
+  const ScratchFolder folder;
+  ThreadPool pool(2);
+  const auto generator = make_generator("uno", {"cells=20", "drugs=10", "layout=pandas"});
+  generator->write({folder / "uno.h5", 3, 50, &pool});
+  const auto made = generate_in_memory(*generator, 3, 0, 50, pool);
+  const auto tables = generator->shared_arrays(3);
+  const PandasFile file(folder / "uno.h5");
+  EXPECT_EQ(file.keys().size(), 9u);
+  std::int64_t i = 0;
+  for (const std::string part : {"train", "val", "test"}) {
+    const std::int64_t rows = file.rows("y_" + part);
+    EXPECT_EQ(rows, part == "train" ? 40 : 5);
+    const PandasFrame genes = file.read("x_" + part + "_0", 0, rows),
+                      drugs = file.read("x_" + part + "_1", 0, rows),
+                      labels = file.read("y_" + part, 0, rows);
+    for (std::int64_t row = 0; row < rows; ++row, ++i) {
+      const auto cell = static_cast<std::int64_t>(field(*generator, made, "cell_index").at(i)),
+                 drug = static_cast<std::int64_t>(field(*generator, made, "drug_index").at(i));
+      EXPECT_EQ(labels.values.at(row), field(*generator, made, "AUC").at(i));
+      EXPECT_EQ(labels.text.at("Drug1")[static_cast<std::size_t>(row)], "DRUG." + std::to_string(drug));
+      EXPECT_EQ(genes.values.at(row * 942 + 17), tables.at("cell_rnaseq").at(cell * 942 + 17));
+      EXPECT_EQ(drugs.values.at(row * 5270 + 17), tables.at("drug_descriptors").at(drug * 5270 + 17));
+    }
   }
 }
 

@@ -21,19 +21,19 @@ namespace {
 
 const SpcFw model;
 
-double energy_of(const std::vector<Vector3>& positions) {
-  std::vector<Vector3> forces(positions.size());
+double energy_of(const std::vector<Cartesian>& positions) {
+  std::vector<Cartesian> forces(positions.size());
   return evaluate_water(model, positions, forces);
 }
 
-const auto spc_field = [](std::span<const Vector3> positions, std::span<Vector3> forces) {
+const auto spc_field = [](std::span<const Cartesian> positions, std::span<Cartesian> forces) {
   return evaluate_water(model, positions, forces);
 };
 
-std::vector<Vector3> packed(int molecules, std::uint64_t seed) {
+std::vector<Cartesian> packed(int molecules, std::uint64_t seed) {
   RandomStream random(seed);
-  std::vector<Vector3> positions = pack_water(model, molecules, random);
-  for (Vector3& p : positions) p += 0.05 * Vector3{random.normal(), random.normal(), random.normal()};
+  std::vector<Cartesian> positions = pack_water(model, molecules, random);
+  for (Cartesian& p : positions) p += 0.05 * Cartesian{random.normal(), random.normal(), random.normal()};
   return positions;
 }
 
@@ -45,10 +45,10 @@ TEST(Water, MoleculeAtRestHasNoEnergy) {
 TEST(Water, ForcesAreDifferencesOfTheEnergy) { EXPECT_LT(force_error(packed(6, 2), spc_field), 1e-6); }
 
 TEST(Water, TurningMovingAndExchangingChangeNothing) {
-  const std::vector<Vector3> cluster = packed(5, 3);
+  const std::vector<Cartesian> cluster = packed(5, 3);
   const auto rotation = random_rotation(4);
-  std::vector<Vector3> turned;
-  for (const Vector3& p : cluster) turned.push_back(rotated(rotation, p) + Vector3{10, -4, 2});
+  std::vector<Cartesian> turned;
+  for (const Cartesian& p : cluster) turned.push_back(rotated(rotation, p) + Cartesian{10, -4, 2});
   std::swap(turned[1], turned[2]);  // the hydrogens of one molecule
   for (std::size_t k = 0; k < 3; ++k) std::swap(turned[3 + k], turned[12 + k]);  // two molecules
   EXPECT_NEAR(energy_of(turned), energy_of(cluster), 1e-9);
@@ -57,11 +57,11 @@ TEST(Water, TurningMovingAndExchangingChangeNothing) {
 }
 
 TEST(Water, EnergiesAddUpAtDistance) {
-  const std::vector<Vector3> one = packed(1, 5), other = packed(1, 6);
+  const std::vector<Cartesian> one = packed(1, 5), other = packed(1, 6);
   double last = 1e9;
   for (const double distance : {10.0, 100.0, 1000.0, 10000.0}) {
-    std::vector<Vector3> both = one;
-    for (const Vector3& p : other) both.push_back(p + Vector3{distance, 0, 0});
+    std::vector<Cartesian> both = one;
+    for (const Cartesian& p : other) both.push_back(p + Cartesian{distance, 0, 0});
     const double rest = std::abs(energy_of(both) - energy_of(one) - energy_of(other));
     EXPECT_LT(rest, last / 300);  // dipoles: with the third power of the distance
     last = rest;
@@ -73,10 +73,10 @@ TEST(Water, EnergiesAddUpAtDistance) {
 // (3657 and 3756 per cm in the gas); without it at more than 5000 per cm.
 TEST(Water, FactorOneHalfGivesTheStretchOfWater) {
   RandomStream random(7);
-  const std::vector<Vector3> molecule = pack_water(model, 1, random);
-  const Vector3 along = (molecule[1] - molecule[0]) * (1 / model.bond_length);
+  const std::vector<Cartesian> molecule = pack_water(model, 1, random);
+  const Cartesian along = (molecule[1] - molecule[0]) * (1 / model.bond_length);
   const auto stretched = [&](double by) {
-    std::vector<Vector3> moved = molecule;
+    std::vector<Cartesian> moved = molecule;
     moved[1] += by * along;
     return energy_of(moved);
   };
@@ -106,9 +106,9 @@ TEST(Water, DimerBindsWithAHydrogenBond) {
 }
 
 TEST(Water, RefusesBrokenMolecules) {
-  std::vector<Vector3> forces(4);
+  std::vector<Cartesian> forces(4);
   expect_error(ErrorCode::invalid_argument, {"4 atoms are not whole water molecules"},
-               [&] { evaluate_water(model, std::vector<Vector3>(4), forces); });
+               [&] { evaluate_water(model, std::vector<Cartesian>(4), forces); });
 }
 
 TEST(WaterGenerator, SamplesDoNotDependOnThreads) {
@@ -123,7 +123,7 @@ TEST(WaterGenerator, LabelsBelongToTheStoredPositions) {
   const Tensor &kelvin = field(*generator, made, "temperature"), &energy = field(*generator, made, "energy");
   int minima = 0;
   for (std::int64_t i = 0; i < 12; ++i) {
-    std::vector<Vector3> positions, forces;
+    std::vector<Cartesian> positions, forces;
     for (std::int64_t a = 0; a < 3 * static_cast<std::int64_t>(count.at(i)); ++a)
       positions.push_back(
           {pos.at((i * 30 + a) * 3), pos.at((i * 30 + a) * 3 + 1), pos.at((i * 30 + a) * 3 + 2)});
@@ -132,7 +132,7 @@ TEST(WaterGenerator, LabelsBelongToTheStoredPositions) {
     forces.resize(positions.size());
     evaluate_water(model, positions, forces);
     double largest = 0;
-    for (const Vector3& force : forces) largest = std::max(largest, norm(force));
+    for (const Cartesian& force : forces) largest = std::max(largest, norm(force));
     EXPECT_LT(largest, kelvin.at(i) == 0 ? 0.021 : 20);
     minima += kelvin.at(i) == 0;
   }

@@ -139,7 +139,7 @@ double reference_rate(const std::vector<LabelledCluster>& clusters, double& larg
   const auto begun = Clock::now();
   largest_error = 0;
   for (const LabelledCluster& cluster : clusters) {
-    std::vector<data::Vector3> forces(cluster.configuration.positions.size());
+    std::vector<data::Cartesian> forces(cluster.configuration.positions.size());
     const double energy = data::evaluate_water({}, cluster.configuration.positions, forces);
     largest_error = std::max(largest_error, std::abs(energy - cluster.energy));
   }
@@ -230,8 +230,8 @@ std::vector<float> sorted_coulomb_matrix(const data::Configuration& configuratio
     const double z = configuration.elements[static_cast<std::size_t>(i)];
     matrix(i, i) = 0.5 * std::pow(z, 2.4);
     for (Eigen::Index j = 0; j < i; ++j) {
-      const data::Vector3 r = configuration.positions[static_cast<std::size_t>(i)] -
-                              configuration.positions[static_cast<std::size_t>(j)];
+      const data::Cartesian r = configuration.positions[static_cast<std::size_t>(i)] -
+                                configuration.positions[static_cast<std::size_t>(j)];
       matrix(i, j) = matrix(j, i) = z * configuration.elements[static_cast<std::size_t>(j)] / data::norm(r);
     }
   }

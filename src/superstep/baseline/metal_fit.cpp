@@ -37,7 +37,7 @@ struct FrameResidual {
         energy_weight * ((energy - *frame->labels.energy) * scale + parameters[Model::parameters - 1]);
     const double each = force_weight / std::sqrt(3.0 * static_cast<double>(atoms));
     for (std::size_t i = 0; i < atoms; ++i) {
-      const data::Vector3& f = frame->labels.forces[i];
+      const data::Cartesian& f = frame->labels.forces[i];
       const double known[3] = {f.x, f.y, f.z};
       for (std::size_t k = 0; k < 3; ++k) residuals[1 + 3 * i + k] = each * (forces[3 * i + k] - known[k]);
     }
@@ -114,7 +114,7 @@ void predict(const Potential& potential, double offset, const data::SmoothCutoff
   const double energy = evaluate_potential(potential, frame_pairs(frame.configuration, cutoff), forces);
   errors.measured_energy.push_back(*frame.labels.energy / static_cast<double>(atoms));
   errors.energy.push_back(energy / static_cast<double>(atoms) + offset);
-  for (const data::Vector3& f : frame.labels.forces)
+  for (const data::Cartesian& f : frame.labels.forces)
     errors.measured_force.insert(errors.measured_force.end(), {f.x, f.y, f.z});
   errors.force.insert(errors.force.end(), forces.begin(), forces.end());
 }

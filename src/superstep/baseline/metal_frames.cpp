@@ -32,9 +32,9 @@ MetalFrames read_xyz_frames(const std::filesystem::path& path) {
   return read;
 }
 
-std::vector<data::Vector3> vectors(const Tensor& tensor, std::int64_t row) {
+std::vector<data::Cartesian> vectors(const Tensor& tensor, std::int64_t row) {
   const std::int64_t width = tensor.shape()[1];
-  std::vector<data::Vector3> result;
+  std::vector<data::Cartesian> result;
   for (std::int64_t at = row * width; at + 2 < (row + 1) * width; at += 3)
     result.push_back({tensor.at(at), tensor.at(at + 1), tensor.at(at + 2)});
   return result;
@@ -111,7 +111,7 @@ std::vector<FramePair> frame_pairs(const data::Configuration& configuration,
   std::vector<FramePair> pairs;
   const auto& positions = configuration.positions;
   for (const auto& [i, j, shift] : data::neighbor_pairs(positions, configuration.cell, cutoff.cutoff)) {
-    const data::Vector3 r =
+    const data::Cartesian r =
         positions[static_cast<std::size_t>(j)] + shift - positions[static_cast<std::size_t>(i)];
     const double distance = data::norm(r);
     pairs.push_back({i, j, distance, cutoff.value(distance), cutoff.slope(distance), r * (1 / distance)});

@@ -53,7 +53,7 @@ struct Gupta {
 struct FramePair {
   int i, j;
   double r, cutoff, cutoff_slope;
-  data::Vector3 direction;  // from i to j
+  data::Cartesian direction;  // from i to j
 };
 std::vector<FramePair> frame_pairs(const data::Configuration& configuration,
                                    const data::SmoothCutoff& cutoff);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void append(std::vector<double>& into, const Vector3& v) { into.insert(into.end(), {v.x, v.y, v.z}); }
+void append(std::vector<double>& into, const Cartesian& v) { into.insert(into.end(), {v.x, v.y, v.z}); }
 
 // Elements in the order of their first atom.
 std::vector<int> kinds_of(std::span<const int> elements) {
@@ -81,7 +81,7 @@ std::optional<Tensor> read_array(const fs::path& path, std::int64_t frames, std:
   return read.converted(ElementType::f64).reshaped(Shape{rows, width});
 }
 
-Vector3 vector_at(const Tensor& tensor, std::int64_t row, std::int64_t place) {
+Cartesian vector_at(const Tensor& tensor, std::int64_t row, std::int64_t place) {
   const std::int64_t at = row * tensor.shape()[1] + 3 * place;
   return {tensor.at(at), tensor.at(at + 1), tensor.at(at + 2)};
 }
@@ -164,11 +164,11 @@ void DeepmdWriter::write(const DeepmdFrame& frame) {
       frame.labels.forces.size() != elements_.size() || frame.configuration.cell.has_value() != periodic_)
     throw Error(ErrorCode::invalid_argument,
                 "a frame has other atoms than the system, or lacks energy, forces or box", path_.string());
-  for (const Vector3& p : frame.configuration.positions) append(coord_, p);
-  for (const Vector3& f : frame.labels.forces) append(force_, f);
+  for (const Cartesian& p : frame.configuration.positions) append(coord_, p);
+  for (const Cartesian& f : frame.labels.forces) append(force_, f);
   energy_.push_back(*frame.labels.energy);
   if (const auto& cell = frame.configuration.cell)
-    for (const Vector3* edge : {&cell->a, &cell->b, &cell->c}) append(box_, *edge);
+    for (const Cartesian* edge : {&cell->a, &cell->b, &cell->c}) append(box_, *edge);
   if (frame.labels.virial)
     virial_.insert(virial_.end(), frame.labels.virial->begin(), frame.labels.virial->end());
   if (static_cast<std::int64_t>(energy_.size()) == frames_a_set_) flush();

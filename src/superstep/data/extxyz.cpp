@@ -59,7 +59,7 @@ std::map<std::string, std::string> pairs_of(std::string_view text) {
   return pairs;
 }
 
-std::string vector_text(const Vector3& v) { return fmt::format("{} {} {}", v.x, v.y, v.z); }
+std::string vector_text(const Cartesian& v) { return fmt::format("{} {} {}", v.x, v.y, v.z); }
 
 bool needs_quotes(const std::string& value) {
   return value.empty() || value.find_first_of(" \t=\"'{}[]") != std::string::npos;
@@ -151,7 +151,7 @@ void XyzReader::read_atom(const std::string& text, const Columns& columns, XyzFr
     refuse(fmt::format("{} words where an atom has {}", count, columns.count));
   const auto word = [&](int place) { return words[static_cast<std::size_t>(place)]; };
   const auto vector = [&](int place) {
-    return Vector3{number(word(place)), number(word(place + 1)), number(word(place + 2))};
+    return Cartesian{number(word(place)), number(word(place + 1)), number(word(place + 2))};
   };
   if (columns.species >= 0) {
     const std::optional<int> element = element_from_symbol(word(columns.species));

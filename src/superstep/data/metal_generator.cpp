@@ -65,7 +65,7 @@ class Trajectory {
   }
 
  private:
-  double evaluate(std::span<const Vector3> positions, std::span<Vector3> forces) {
+  double evaluate(std::span<const Cartesian> positions, std::span<Cartesian> forces) {
     last_ = evaluate_sutton_chen(settings_.metal, settings_.cutoff(), positions, list_.pairs(positions));
     std::ranges::copy(last_.forces, forces.begin());
     return last_.energy;
@@ -138,8 +138,8 @@ std::vector<Field> fields_for(std::int64_t atoms) {
       {"trajectory", ElementType::i64, {}, "", "number of the trajectory: split by it"}};
 }
 
-void put_vectors(std::byte* memory, const std::vector<Vector3>& vectors) {
-  for (const Vector3& v : vectors) {
+void put_vectors(std::byte* memory, const std::vector<Cartesian>& vectors) {
+  for (const Cartesian& v : vectors) {
     put_all<double>(memory, std::array{v.x, v.y, v.z});
     memory += 3 * sizeof(double);
   }

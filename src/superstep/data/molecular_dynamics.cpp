@@ -9,13 +9,13 @@ namespace superstep::data {
 namespace {
 
 void rest_centre_of_mass(MotionState& state) {
-  Vector3 momentum;
+  Cartesian momentum;
   double mass = 0;
   for (std::size_t i = 0; i < state.masses.size(); ++i) {
     momentum += state.masses[i] * state.velocities[i];
     mass += state.masses[i];
   }
-  for (Vector3& velocity : state.velocities) velocity -= momentum * (1 / mass);
+  for (Cartesian& velocity : state.velocities) velocity -= momentum * (1 / mass);
 }
 
 void kick(MotionState& state, double femtoseconds) {
@@ -36,14 +36,14 @@ double thermal_speed(double kelvin, double mass) {
   return std::sqrt(boltzmann_ev_per_kelvin * kelvin * acceleration_unit / mass);
 }
 
-Vector3 normal_vector(RandomStream& random) {
+Cartesian normal_vector(RandomStream& random) {
   const double x = random.normal(), y = random.normal(), z = random.normal();
   return {x, y, z};
 }
 
 double largest_force(const MotionState& state) {
   double largest = 0;
-  for (const Vector3& force : state.forces) largest = std::max(largest, dot(force, force));
+  for (const Cartesian& force : state.forces) largest = std::max(largest, dot(force, force));
   return std::sqrt(largest);
 }
 
@@ -70,7 +70,7 @@ struct Fire {
       step = std::min(step * faster, largest_step);
       mixing *= less_mixing;
     } else {
-      std::ranges::fill(state.velocities, Vector3{});
+      std::ranges::fill(state.velocities, Cartesian{});
       step *= slower;
       mixing = first_mixing;
       downhill = 0;
@@ -82,7 +82,7 @@ struct Fire {
 void limited_drift(MotionState& state, double femtoseconds) {
   constexpr double longest = 0.1;  // A
   for (std::size_t i = 0; i < state.positions.size(); ++i) {
-    Vector3 move = femtoseconds * state.velocities[i];
+    Cartesian move = femtoseconds * state.velocities[i];
     const double length = norm(move);
     if (length > longest) {
       move *= longest / length;
@@ -94,7 +94,7 @@ void limited_drift(MotionState& state, double femtoseconds) {
 
 }  // namespace
 
-MotionState start_motion(std::vector<double> masses, std::vector<Vector3> positions, double kelvin,
+MotionState start_motion(std::vector<double> masses, std::vector<Cartesian> positions, double kelvin,
                          RandomStream& random, ForceField field) {
   MotionState state{std::move(masses), std::move(positions), {}, {}, 0};
   for (const double mass : state.masses)
@@ -138,7 +138,7 @@ void langevin_step(MotionState& state, double femtoseconds, double kelvin, doubl
 }
 
 double relax(MotionState& state, double force_limit, int most_steps, ForceField field) {
-  std::ranges::fill(state.velocities, Vector3{});
+  std::ranges::fill(state.velocities, Cartesian{});
   evaluate(state, field);
   Fire fire;
   for (int step = 1; step < most_steps && largest_force(state) > force_limit; ++step) {

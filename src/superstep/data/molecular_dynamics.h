@@ -6,22 +6,22 @@
 
 #include "superstep/base/function_ref.h"
 #include "superstep/base/random.h"
-#include "superstep/data/vector3.h"
+#include "superstep/data/cartesian.h"
 
 namespace superstep::data {
 
 // Energy (eV) of the atoms at `positions`; writes the forces (eV/A).
-using ForceField = FunctionRef<double(std::span<const Vector3> positions, std::span<Vector3> forces)>;
+using ForceField = FunctionRef<double(std::span<const Cartesian> positions, std::span<Cartesian> forces)>;
 
 struct MotionState {
   std::vector<double> masses;  // g/mol
-  std::vector<Vector3> positions, velocities, forces;
+  std::vector<Cartesian> positions, velocities, forces;
   double potential_energy = 0;
 };
 
 // Velocities drawn from the Maxwell distribution at a temperature (K), the centre of mass at rest; forces
 // and energy evaluated.
-MotionState start_motion(std::vector<double> masses, std::vector<Vector3> positions, double kelvin,
+MotionState start_motion(std::vector<double> masses, std::vector<Cartesian> positions, double kelvin,
                          RandomStream& random, ForceField field);
 
 double kinetic_energy(const MotionState& state);  // eV

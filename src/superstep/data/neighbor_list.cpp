@@ -14,7 +14,7 @@ namespace {
 using Triple = std::array<int, 3>;
 
 // Rows of the inverse of the box: fractional coordinate k of r is dot(inverse[k], r).
-std::array<Vector3, 3> inverse_of(const Cell& cell) {
+std::array<Cartesian, 3> inverse_of(const Cell& cell) {
   const double volume = cell.volume();
   if (!(std::abs(volume) > 1e-12) || !std::isfinite(volume))
     throw Error(ErrorCode::invalid_argument, "the box has no volume");
@@ -23,9 +23,9 @@ std::array<Vector3, 3> inverse_of(const Cell& cell) {
 }
 
 // A box around open atoms so wide that no image comes near.
-Cell box_around(std::span<const Vector3> positions, double cutoff) {
-  Vector3 low = positions[0], high = positions[0];
-  for (const Vector3& p : positions) {
+Cell box_around(std::span<const Cartesian> positions, double cutoff) {
+  Cartesian low = positions[0], high = positions[0];
+  for (const Cartesian& p : positions) {
     low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
     high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
   }
@@ -37,7 +37,7 @@ int floor_divide(int a, int b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 class PairSearch {
  public:
-  PairSearch(std::span<const Vector3> positions, const Cell& cell, double cutoff)
+  PairSearch(std::span<const Cartesian> positions, const Cell& cell, double cutoff)
       : positions_(positions), cell_(cell), inverse_(inverse_of(cell)), cutoff_(cutoff) {
     choose_bins();
     fill_bins();
@@ -109,14 +109,14 @@ class PairSearch {
   void try_pair(int i, int j, const Triple& image) {
     const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(j);
     const auto shifts = [&](std::size_t k) { return image[k] - wraps_[b][k] + wraps_[a][k]; };
-    const Vector3 shift = cell_.a * shifts(0) + cell_.b * shifts(1) + cell_.c * shifts(2);
-    const Vector3 r = positions_[b] + shift - positions_[a];
+    const Cartesian shift = cell_.a * shifts(0) + cell_.b * shifts(1) + cell_.c * shifts(2);
+    const Cartesian r = positions_[b] + shift - positions_[a];
     if (dot(r, r) < cutoff_ * cutoff_) pairs_.push_back({i, j, shift});
   }
 
-  std::span<const Vector3> positions_;
+  std::span<const Cartesian> positions_;
   Cell cell_;
-  std::array<Vector3, 3> inverse_;
+  std::array<Cartesian, 3> inverse_;
   double cutoff_;
   Triple bins_{}, reach_{};
   std::vector<int> first_, next_;       // atoms of a bin as a chain
@@ -126,8 +126,8 @@ class PairSearch {
 
 }  // namespace
 
-std::vector<NeighborPair> neighbor_pairs(std::span<const Vector3> positions, const std::optional<Cell>& cell,
-                                         double cutoff) {
+std::vector<NeighborPair> neighbor_pairs(std::span<const Cartesian> positions,
+                                         const std::optional<Cell>& cell, double cutoff) {
   if (!(cutoff > 0) || !std::isfinite(cutoff))
     throw Error(ErrorCode::invalid_argument, fmt::format("a cutoff of {} A finds no pairs", cutoff));
   if (positions.empty()) return {};
@@ -137,17 +137,17 @@ std::vector<NeighborPair> neighbor_pairs(std::span<const Vector3> positions, con
 VerletList::VerletList(std::optional<Cell> cell, double cutoff, double skin)
     : cell_(std::move(cell)), cutoff_(cutoff), skin_(skin) {}
 
-bool VerletList::is_stale(std::span<const Vector3> positions) const {
+bool VerletList::is_stale(std::span<const Cartesian> positions) const {
   if (positions.size() != built_at_.size()) return true;
   const double limit = skin_ * skin_ / 4;
   for (std::size_t i = 0; i < positions.size(); ++i) {
-    const Vector3 moved = positions[i] - built_at_[i];
+    const Cartesian moved = positions[i] - built_at_[i];
     if (!(dot(moved, moved) <= limit)) return true;
   }
   return false;
 }
 
-std::span<const NeighborPair> VerletList::pairs(std::span<const Vector3> positions) {
+std::span<const NeighborPair> VerletList::pairs(std::span<const Cartesian> positions) {
   if (is_stale(positions)) {
     pairs_ = neighbor_pairs(positions, cell_, cutoff_ + skin_);
     built_at_.assign(positions.begin(), positions.end());

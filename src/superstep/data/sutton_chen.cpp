@@ -16,7 +16,7 @@ double power(double x, int exponent) {
   return result;
 }
 
-void add_outer(std::array<double, 9>& virial, double factor, const Vector3& r) {
+void add_outer(std::array<double, 9>& virial, double factor, const Cartesian& r) {
   const double v[3] = {r.x, r.y, r.z};
   for (std::size_t row = 0; row < 3; ++row)
     for (std::size_t column = 0; column < 3; ++column)
@@ -26,7 +26,7 @@ void add_outer(std::array<double, 9>& virial, double factor, const Vector3& r) {
 // What the first pass over the pairs leaves for the second.
 struct PairTerm {
   double inverse_r, repulsion_slope, density_slope;  // of V and of the density, per A
-  Vector3 r;
+  Cartesian r;
   int i, j;
 };
 
@@ -65,7 +65,7 @@ double SmoothCutoff::slope(double r) const {
 }
 
 Evaluation evaluate_sutton_chen(const SuttonChen& metal, const SmoothCutoff& cutoff,
-                                std::span<const Vector3> positions, std::span<const NeighborPair> pairs) {
+                                std::span<const Cartesian> positions, std::span<const NeighborPair> pairs) {
   Evaluation result;
   result.forces.resize(positions.size());
   std::vector<double> density(positions.size(), 0.0);
@@ -73,7 +73,8 @@ Evaluation evaluate_sutton_chen(const SuttonChen& metal, const SmoothCutoff& cut
   terms.reserve(pairs.size());
   double repulsion = 0;
   for (const auto& [i, j, shift] : pairs) {
-    const Vector3 r = positions[static_cast<std::size_t>(j)] + shift - positions[static_cast<std::size_t>(i)];
+    const Cartesian r =
+        positions[static_cast<std::size_t>(j)] + shift - positions[static_cast<std::size_t>(i)];
     const double square = dot(r, r);
     if (square >= cutoff.cutoff * cutoff.cutoff) continue;
     const double inverse = 1 / std::sqrt(square), distance = square * inverse;
@@ -98,7 +99,7 @@ Evaluation evaluate_sutton_chen(const SuttonChen& metal, const SmoothCutoff& cut
     const double slope =
         metal.epsilon *
         (term.repulsion_slope - metal.c / 2 * (inverse_root[i] + inverse_root[j]) * term.density_slope);
-    const Vector3 force = slope * term.inverse_r * term.r;  // on i
+    const Cartesian force = slope * term.inverse_r * term.r;  // on i
     result.forces[i] += force;
     result.forces[j] -= force;
     add_outer(result.virial, -slope * term.inverse_r, term.r);
@@ -124,15 +125,15 @@ double sutton_chen_lattice_energy(const SuttonChen& metal, double lattice, doubl
 }
 
 Configuration face_centred_cubic(int element, double lattice, int cells) {
-  constexpr Vector3 basis[] = {{0, 0, 0}, {0, 0.5, 0.5}, {0.5, 0, 0.5}, {0.5, 0.5, 0}};
+  constexpr Cartesian basis[] = {{0, 0, 0}, {0, 0.5, 0.5}, {0.5, 0, 0.5}, {0.5, 0.5, 0}};
   Configuration crystal;
   const double edge = lattice * cells;
   crystal.cell = Cell{{edge, 0, 0}, {0, edge, 0}, {0, 0, edge}};
   for (int x = 0; x < cells; ++x)
     for (int y = 0; y < cells; ++y)
       for (int z = 0; z < cells; ++z)
-        for (const Vector3& site : basis)
-          crystal.positions.push_back(lattice * (Vector3{double(x), double(y), double(z)} + site));
+        for (const Cartesian& site : basis)
+          crystal.positions.push_back(lattice * (Cartesian{double(x), double(y), double(z)} + site));
   crystal.elements.assign(crystal.positions.size(), element);
   return crystal;
 }

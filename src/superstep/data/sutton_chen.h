@@ -36,13 +36,13 @@ struct SmoothCutoff {
 
 struct Evaluation {
   double energy = 0;               // eV
-  std::vector<Vector3> forces;     // eV/A
+  std::vector<Cartesian> forces;   // eV/A
   std::array<double, 9> virial{};  // eV, -dE/d(strain)
 };
 
 // Both sums are multiplied by the cutoff function. The pairs may reach beyond the cutoff.
 Evaluation evaluate_sutton_chen(const SuttonChen& metal, const SmoothCutoff& cutoff,
-                                std::span<const Vector3> positions, std::span<const NeighborPair> pairs);
+                                std::span<const Cartesian> positions, std::span<const NeighborPair> pairs);
 
 // Energy of an atom of the perfect crystal of lattice constant `lattice`, eV, summed over all neighbours
 // within `cutoff` (sharp).

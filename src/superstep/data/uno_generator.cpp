@@ -7,6 +7,8 @@
 
 #include "superstep/base/random.h"
 #include "superstep/data/index_permutation.h"
+#include "superstep/data/ordered_samples.h"
+#include "superstep/data/pytables.h"
 #include "superstep/data/row_writer.h"
 #include "superstep/data/sample_memory.h"
 #include "superstep/data/uno_tables.h"
@@ -18,9 +20,13 @@ constexpr std::uint32_t purpose_pairs = 100, purpose_measurement = 1000;
 constexpr int studies = 5;
 constexpr double lowest_dose = -10, highest_dose = -4;  // log10 mol/l
 
+enum Layout { indexed, dense, pandas };
+
+const std::vector<std::string> layout_names = {"indexed", "dense", "pandas"};
+
 struct Settings {
   int cells, drugs, doses;
-  bool dense;
+  Layout layout;
   double noise_low, noise_high, study_sd, variance;
 };
 
@@ -67,12 +73,62 @@ std::vector<Field> fields_for(const Settings& settings) {
                       {settings.doses},
                       "",
                       "measured survival at log10 concentrations from -10 to -4 in equal steps"});
-  if (settings.dense) {
+  if (settings.layout == dense) {
     fields.push_back({"cell", ElementType::f32, {gene_count}, "", "gene expression of the cell line"});
     fields.push_back({"drug", ElementType::f32, {descriptor_count}, "", "descriptors of the drug"});
   }
   return fields;
 }
+
+std::string cell_name(const Row& row) { return fmt::format("CELL.{}", row.cell); }
+std::string drug_name(const Row& row) { return fmt::format("DRUG.{}", row.drug); }
+
+std::vector<std::string> numbered(const char* prefix, int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(fmt::format("{}{}", prefix, i));
+  return names;
+}
+
+// The three frames of one part of the data, written some hundred rows at a time.
+class FrameSet {
+ public:
+  FrameSet(PandasWriter& file, const std::string& part, std::uint64_t rows)
+      : file_(&file),
+        genes_key_("x_" + part + "_0"),
+        drugs_key_("x_" + part + "_1"),
+        labels_key_("y_" + part) {
+    const auto count = static_cast<std::int64_t>(rows);
+    file.create(genes_key_, count, numbered("G", gene_count));
+    file.create(drugs_key_, count, numbered("D", descriptor_count));
+    file.create(labels_key_, count, {"AUC"}, {"Sample", "Drug1"});
+  }
+
+  void add(std::span<const float> genes, std::span<const float> descriptors, const Row& row) {
+    genes_.insert(genes_.end(), genes.begin(), genes.end());
+    descriptors_.insert(descriptors_.end(), descriptors.begin(), descriptors.end());
+    auc_.push_back(static_cast<float>(row.measured));
+    names_[0].push_back(cell_name(row));
+    names_[1].push_back(drug_name(row));
+    if (auc_.size() == 256) flush();
+  }
+
+  void flush() {
+    if (auc_.empty()) return;
+    file_->write_rows(genes_key_, written_, genes_);
+    file_->write_rows(drugs_key_, written_, descriptors_);
+    file_->write_rows(labels_key_, written_, auc_, names_);
+    written_ += static_cast<std::int64_t>(auc_.size());
+    for (auto* values : {&genes_, &descriptors_, &auc_}) values->clear();
+    for (auto& column : names_) column.clear();
+  }
+
+ private:
+  PandasWriter* file_;
+  std::string genes_key_, drugs_key_, labels_key_;
+  std::vector<float> genes_, descriptors_, auc_;
+  std::vector<std::vector<std::string>> names_{2};
+  std::int64_t written_ = 0;
+};
 
 class UnoGenerator final : public Generator {
  public:
@@ -93,7 +149,7 @@ class UnoGenerator final : public Generator {
                                made.curve.floor, made.noise_sd})
       put(out[field++], static_cast<float>(value));
     if (settings_.doses > 0) put_all<float>(out[field++], made.viabilities);
-    if (!settings_.dense) return;
+    if (settings_.layout != dense) return;
     put_all<float>(out[field++], table_row(tables->expression, made.cell, gene_count));
     put_all<float>(out[field++], table_row(tables->descriptors, made.drug, descriptor_count));
   }
@@ -111,7 +167,7 @@ class UnoGenerator final : public Generator {
   nlohmann::json parameters() const override {
     return {{"cells", settings_.cells},
             {"drugs", settings_.drugs},
-            {"layout", settings_.dense ? "dense" : "indexed"},
+            {"layout", layout_names[settings_.layout]},
             {"doses", settings_.doses},
             {"noise_sd", {settings_.noise_low, settings_.noise_high}},
             {"study_sd", settings_.study_sd},
@@ -120,12 +176,12 @@ class UnoGenerator final : public Generator {
   }
 
   void write(const WriteRequest& request) const override {
-    if (!is_table_path(request.path)) return Generator::write(request);
+    if (!is_table_path(request.path))
+      return settings_.layout == pandas ? write_pandas(request) : Generator::write(request);
     const std::shared_ptr<const Tables> tables = tables_of(request.seed);
     write_rows(request, {"Sample", "Drug1", "Study", "AUC"}, [&](std::uint64_t index) {
       const Row made = row(*tables, index);
-      return std::vector<std::string>{fmt::format("CELL.{}", made.cell), fmt::format("DRUG.{}", made.drug),
-                                      fmt::format("STUDY.{}", made.study),
+      return std::vector<std::string>{cell_name(made), drug_name(made), fmt::format("STUDY.{}", made.study),
                                       number_text(static_cast<float>(made.measured))};
     });
   }
@@ -134,6 +190,27 @@ class UnoGenerator final : public Generator {
   static std::span<const float> table_row(const std::vector<float>& table, int row, int width) {
     return {table.data() + static_cast<std::size_t>(row) * static_cast<std::size_t>(width),
             static_cast<std::size_t>(width)};
+  }
+
+  // The frames that the public benchmark reads: x_train_0 (genes), x_train_1 (descriptors) and y_train, and
+  // the same for val and test: 80, 10 and 10 per cent of the rows.
+  void write_pandas(const WriteRequest& request) const {
+    const std::shared_ptr<const Tables> tables = tables_of(request.seed);
+    PandasWriter file(request.path);
+    std::vector<FrameSet> sets;
+    const std::uint64_t ends[] = {request.samples * 8 / 10, request.samples * 9 / 10, request.samples};
+    for (const char* name : {"train", "val", "test"})
+      sets.emplace_back(file, name, ends[sets.size()] - (sets.empty() ? 0 : ends[sets.size() - 1]));
+    std::uint64_t index = 0;
+    for_samples_in_order(
+        request, [&](std::uint64_t i) { return row(*tables, i); },
+        [&](const Row& made) {
+          const std::size_t which = static_cast<std::size_t>(std::ranges::upper_bound(ends, index++) - ends);
+          sets[which].add(table_row(tables->expression, made.cell, gene_count),
+                          table_row(tables->descriptors, made.drug, descriptor_count), made);
+        });
+    for (FrameSet& set : sets) set.flush();
+    file.close();
   }
 
   std::shared_ptr<const Tables> tables_of(std::uint64_t seed) const {
@@ -177,7 +254,7 @@ std::vector<OptionSpec> uno_options() {
   return {
       {"cells", "1000", "number of cell lines"},
       {"drugs", "530", "number of drugs"},
-      {"layout", "indexed", "indexed: features in two tables; dense: features in every row"},
+      {"layout", "indexed", "indexed: features in two tables; dense: in every row; pandas: frames"},
       {"doses", "0", "points of the measured dose response curve to store in each row"},
       {"noise-low", "0.03", "smallest standard deviation of a measurement"},
       {"noise-high", "0.05", "largest standard deviation of a measurement"},
@@ -187,14 +264,13 @@ std::vector<OptionSpec> uno_options() {
 }
 
 std::unique_ptr<Generator> make_uno_generator(const Options& options) {
-  const std::vector<std::string> layouts = {"indexed", "dense"};
   const double low = options.number("noise-low", 0, 1);
-  return std::make_unique<UnoGenerator>(
-      Settings{static_cast<int>(options.integer("cells", 1, 1000000)),
-               static_cast<int>(options.integer("drugs", 1, 100000)),
-               static_cast<int>(options.integer("doses", 0, 1000)), options.choice("layout", layouts) == 1,
-               low, options.number("noise-high", low, 1), options.number("study-sd", 0, 1),
-               options.number("variance", 0, 0.06)});
+  return std::make_unique<UnoGenerator>(Settings{
+      static_cast<int>(options.integer("cells", 1, 1000000)),
+      static_cast<int>(options.integer("drugs", 1, 100000)),
+      static_cast<int>(options.integer("doses", 0, 1000)),
+      static_cast<Layout>(options.choice("layout", layout_names)), low, options.number("noise-high", low, 1),
+      options.number("study-sd", 0, 1), options.number("variance", 0, 0.06)});
 }
 
 }  // namespace

@@ -32,39 +32,39 @@ struct Parameters {
   double coulomb[9];  // of each pair of sites, eV A
 };
 
-double add_bond(const Parameters& p, const Vector3& r, Vector3& force_o, Vector3& force_h) {
+double add_bond(const Parameters& p, const Cartesian& r, Cartesian& force_o, Cartesian& force_h) {
   const double length = norm(r), stretch = length - p.length;
-  const Vector3 force = r * (p.bond * stretch / length);
+  const Cartesian force = r * (p.bond * stretch / length);
   force_o += force;
   force_h -= force;
   return p.bond / 2 * stretch * stretch;
 }
 
-double add_angle(const Parameters& p, const Vector3& r1, const Vector3& r2, std::span<Vector3> forces) {
+double add_angle(const Parameters& p, const Cartesian& r1, const Cartesian& r2, std::span<Cartesian> forces) {
   const double a = norm(r1), b = norm(r2);
   const double cosine = std::clamp(dot(r1, r2) / (a * b), -1.0, 1.0), theta = std::acos(cosine);
   const double sine = std::max(std::sqrt(1 - cosine * cosine), 1e-9);
   const double slope = p.angle * (theta - p.theta);  // dE/dtheta
-  const Vector3 f1 = slope / (a * sine) * (r2 * (1 / b) - cosine / a * r1);
-  const Vector3 f2 = slope / (b * sine) * (r1 * (1 / a) - cosine / b * r2);
+  const Cartesian f1 = slope / (a * sine) * (r2 * (1 / b) - cosine / a * r1);
+  const Cartesian f2 = slope / (b * sine) * (r1 * (1 / a) - cosine / b * r2);
   forces[1] += f1;
   forces[2] += f2;
   forces[0] -= f1 + f2;
   return slope * (theta - p.theta) / 2;
 }
 
-double add_molecule(const Parameters& p, std::span<const Vector3> sites, std::span<Vector3> forces) {
-  const Vector3 r1 = sites[1] - sites[0], r2 = sites[2] - sites[0];
+double add_molecule(const Parameters& p, std::span<const Cartesian> sites, std::span<Cartesian> forces) {
+  const Cartesian r1 = sites[1] - sites[0], r2 = sites[2] - sites[0];
   return add_bond(p, r1, forces[0], forces[1]) + add_bond(p, r2, forces[0], forces[2]) +
          add_angle(p, r1, r2, forces);
 }
 
-double add_pair(const Parameters& p, const Vector3* one, const Vector3* other, Vector3* force_one,
-                Vector3* force_other) {
+double add_pair(const Parameters& p, const Cartesian* one, const Cartesian* other, Cartesian* force_one,
+                Cartesian* force_other) {
   double energy = 0;
   for (int a = 0; a < 3; ++a)
     for (int b = 0; b < 3; ++b) {
-      const Vector3 r = other[b] - one[a];
+      const Cartesian r = other[b] - one[a];
       const double inverse = 1 / dot(r, r);
       const double coulomb = p.coulomb[3 * a + b] * std::sqrt(inverse);
       energy += coulomb;
@@ -74,43 +74,45 @@ double add_pair(const Parameters& p, const Vector3* one, const Vector3* other, V
         energy += 4 * p.epsilon * s6 * (s6 - 1);
         pull -= 24 * p.epsilon * s6 * (2 * s6 - 1) * inverse;
       }
-      const Vector3 force = pull * r;
+      const Cartesian force = pull * r;
       force_one[a] += force;
       force_other[b] -= force;
     }
   return energy;
 }
 
-Vector3 random_direction(RandomStream& random) {
+Cartesian random_direction(RandomStream& random) {
   for (;;) {
     const double x = random.uniform(-1, 1), y = random.uniform(-1, 1), z = random.uniform(-1, 1);
     const double square = x * x + y * y + z * z;
-    if (square > 1e-4 && square <= 1) return Vector3{x, y, z} * (1 / std::sqrt(square));
+    if (square > 1e-4 && square <= 1) return Cartesian{x, y, z} * (1 / std::sqrt(square));
   }
 }
 
 // A point of the unit ball, each volume as likely.
-Vector3 random_point(RandomStream& random) { return std::cbrt(random.uniform()) * random_direction(random); }
+Cartesian random_point(RandomStream& random) {
+  return std::cbrt(random.uniform()) * random_direction(random);
+}
 
-void add_random_molecule(const SpcFw& model, const Vector3& oxygen, RandomStream& random,
-                         std::vector<Vector3>& positions) {
-  const Vector3 bisector = random_direction(random);
-  Vector3 side = cross(bisector, random_direction(random));
+void add_random_molecule(const SpcFw& model, const Cartesian& oxygen, RandomStream& random,
+                         std::vector<Cartesian>& positions) {
+  const Cartesian bisector = random_direction(random);
+  Cartesian side = cross(bisector, random_direction(random));
   side *= 1 / std::max(norm(side), 1e-6);
   const double half = model.angle_degrees / 2 * radians_per_degree;
-  const Vector3 along = model.bond_length * std::cos(half) * bisector,
-                across = model.bond_length * std::sin(half) * side;
+  const Cartesian along = model.bond_length * std::cos(half) * bisector,
+                  across = model.bond_length * std::sin(half) * side;
   positions.insert(positions.end(), {oxygen, oxygen + along + across, oxygen + along - across});
 }
 
 }  // namespace
 
-double evaluate_water(const SpcFw& model, std::span<const Vector3> positions, std::span<Vector3> forces) {
+double evaluate_water(const SpcFw& model, std::span<const Cartesian> positions, std::span<Cartesian> forces) {
   if (positions.size() % 3 != 0 || forces.size() != positions.size())
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} atoms are not whole water molecules", positions.size()));
   const Parameters p(model);
-  std::ranges::fill(forces, Vector3{});
+  std::ranges::fill(forces, Cartesian{});
   double energy = 0;
   for (std::size_t i = 0; i < positions.size(); i += 3) {
     energy += add_molecule(p, positions.subspan(i, 3), forces.subspan(i, 3));
@@ -132,13 +134,13 @@ std::vector<double> water_masses(int molecules) {
   return masses;
 }
 
-std::vector<Vector3> pack_water(const SpcFw& model, int molecules, RandomStream& random) {
+std::vector<Cartesian> pack_water(const SpcFw& model, int molecules, RandomStream& random) {
   constexpr double volume = 30, least_distance = 2.5, growth = 1.01;  // A^3 a molecule, A
   constexpr int tries = 50;
   double radius = std::cbrt(volume * molecules * 3 / (4 * std::numbers::pi));
-  std::vector<Vector3> positions;
+  std::vector<Cartesian> positions;
   for (int placed = 0; placed < molecules; ++placed) {
-    Vector3 oxygen;
+    Cartesian oxygen;
     const auto is_near = [&] {
       for (std::size_t i = 0; i < positions.size(); i += 3)
         if (norm(positions[i] - oxygen) < least_distance) return true;

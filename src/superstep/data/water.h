@@ -25,13 +25,13 @@ struct SpcFw {
 
 // Atoms stand as O H H of one molecule after the other: throws Error (invalid_argument) on another number of
 // atoms. Energy in eV; writes the forces in eV/A.
-double evaluate_water(const SpcFw& model, std::span<const Vector3> positions, std::span<Vector3> forces);
+double evaluate_water(const SpcFw& model, std::span<const Cartesian> positions, std::span<Cartesian> forces);
 
 std::vector<int> water_elements(int molecules);   // 8 1 1 8 1 1 ...
 std::vector<double> water_masses(int molecules);  // g/mol
 
 // Undistorted molecules at random places and orientations in a ball of about the liquid's density, oxygens at
 // least 2.5 A apart (the ball grows when there is no room).
-std::vector<Vector3> pack_water(const SpcFw& model, int molecules, RandomStream& random);
+std::vector<Cartesian> pack_water(const SpcFw& model, int molecules, RandomStream& random);
 
 }  // namespace superstep::data

@@ -26,25 +26,25 @@ struct Settings {
 struct Cluster {
   int molecules = 0;
   double kelvin = 0;  // 0: at a minimum
-  std::vector<Vector3> positions, forces;
+  std::vector<Cartesian> positions, forces;
   double energy = 0;
 };
 
 // Positions as a float file holds them: the labels belong to exactly these. By way of an array of floats,
 // because g++ 12 at -O2 drops the rounding of double to float and back where it vectorises three in a row.
-void round_to_float(std::vector<Vector3>& positions) {
+void round_to_float(std::vector<Cartesian>& positions) {
   std::vector<float> rounded;
-  for (const Vector3& p : positions)
+  for (const Cartesian& p : positions)
     for (const double each : {p.x, p.y, p.z}) rounded.push_back(static_cast<float>(each));
   for (std::size_t i = 0; i < positions.size(); ++i)
     positions[i] = {rounded[3 * i], rounded[3 * i + 1], rounded[3 * i + 2]};
 }
 
-void centre(std::vector<Vector3>& positions) {
-  Vector3 sum;
-  for (const Vector3& p : positions) sum += p;
+void centre(std::vector<Cartesian>& positions) {
+  Cartesian sum;
+  for (const Cartesian& p : positions) sum += p;
   sum *= 1.0 / static_cast<double>(positions.size());
-  for (Vector3& p : positions) p -= sum;
+  for (Cartesian& p : positions) p -= sum;
 }
 
 std::vector<Field> fields_for(const Settings& settings) {
@@ -98,8 +98,8 @@ class WaterGenerator final : public Generator {
   }
 
  private:
-  static void put_vectors(std::byte* memory, const std::vector<Vector3>& vectors) {
-    for (const Vector3& v : vectors) {
+  static void put_vectors(std::byte* memory, const std::vector<Cartesian>& vectors) {
+    for (const Cartesian& v : vectors) {
       put_all<float>(memory, std::array{v.x, v.y, v.z});
       memory += 3 * sizeof(float);
     }
@@ -113,7 +113,7 @@ class WaterGenerator final : public Generator {
         static_cast<int>(random.below(static_cast<std::uint64_t>(settings_.most - settings_.least + 1)));
     if (random.uniform() < settings_.thermal_fraction)
       made.kelvin = random.uniform(settings_.low_kelvin, settings_.high_kelvin);
-    const auto field = [this](std::span<const Vector3> positions, std::span<Vector3> forces) {
+    const auto field = [this](std::span<const Cartesian> positions, std::span<Cartesian> forces) {
       return evaluate_water(model_, positions, forces);
     };
     MotionState state = start_motion(water_masses(made.molecules), pack_water(model_, made.molecules, random),
@@ -129,7 +129,7 @@ class WaterGenerator final : public Generator {
   }
 
   void heat(MotionState& state, double kelvin, RandomStream& random, ForceField field) const {
-    std::ranges::fill(state.velocities, Vector3{});
+    std::ranges::fill(state.velocities, Cartesian{});
     const int steps = static_cast<int>(std::lround(settings_.heating / settings_.timestep));
     for (int i = 0; i < steps; ++i) langevin_step(state, settings_.timestep, kelvin, friction, random, field);
   }

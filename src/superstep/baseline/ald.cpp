@@ -12,6 +12,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/random.h"
 #include "superstep/base/text.h"
+#include "superstep/data/check.h"
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
 
@@ -111,6 +112,7 @@ Targets read_targets(const std::filesystem::path& path, AldTarget kind) {
   const std::int64_t any[] = {-1, -1}, four[] = {-1, 4};
   Targets targets{file.read(kind == AldTarget::growth ? "gpc" : "trace", ElementType::f64, any), {}};
   if (targets.curves.element_count() == 0) throw Error(ErrorCode::bad_file, "has no curves", path.string());
+  data::require_finite(targets.curves, path.string());
   if (file.contains("settings")) targets.settings = file.read("settings", ElementType::f64, four);
   if (targets.settings.element_count() && targets.settings.shape()[0] != targets.curves.shape()[0])
     throw Error(ErrorCode::bad_file, "has another number of settings than of curves", path.string());

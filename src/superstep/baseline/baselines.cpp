@@ -9,6 +9,8 @@
 #include "superstep/baseline/conductivity.h"
 #include "superstep/baseline/cookiebox.h"
 #include "superstep/baseline/mri.h"
+#include "superstep/baseline/pca.h"
+#include "superstep/baseline/wall.h"
 
 namespace superstep::baseline {
 
@@ -20,6 +22,8 @@ std::span<const Entry> baselines() {
       ald_optimizer(),
       cookiebox_smoother(),
       unet_thresholds(),
+      wall_models(),
+      pca_compression(),
   };
   // clang-format on
   return table;

@@ -11,6 +11,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
+#include "superstep/data/check.h"
 #include "superstep/data/cookiebox.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/data/random_field.h"
@@ -67,7 +68,9 @@ class Pairs {
     return file_.read_rows(x_, ElementType::u8, first, count);
   }
   Tensor densities(std::int64_t first, std::int64_t count) const {
-    return file_.read_rows(y_, ElementType::f32, first, count);
+    Tensor rows = file_.read_rows(y_, ElementType::f32, first, count);
+    data::require_finite(rows, file_.path().string() + ": data set '" + y_ + "'", first);
+    return rows;
   }
 
  private:

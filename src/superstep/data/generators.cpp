@@ -8,6 +8,7 @@
 #include "superstep/data/digits_generator.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/mri_generator.h"
+#include "superstep/data/wall_generator.h"
 
 namespace superstep::data {
 
@@ -22,6 +23,7 @@ std::span<const GeneratorEntry> generators() {
       resnet50_generator(),
       cookiebox_generator(),
       unet_generator(),
+      wall_generator(),
   };
   // clang-format on
   return table;

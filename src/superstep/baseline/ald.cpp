@@ -15,6 +15,7 @@
 #include "superstep/data/check.h"
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
+#include "superstep/data/stream_blocks.h"
 
 namespace superstep::baseline {
 namespace {
@@ -186,6 +187,7 @@ Report run(const Request& request, const Options& options) {
   Progress progress("fitting", static_cast<double>(fits.size()), "curves");
   const auto begin = std::chrono::steady_clock::now();
   request.pool->parallel_for(static_cast<std::int64_t>(fits.size()), [&](std::int64_t k, int worker) {
+    data::throw_if_interrupted();
     const auto at = static_cast<std::size_t>(k);
     fits[at] = fit_ald(process, kind, targets.curves.as<double>().subspan(at * points, points), cycles, step,
                        starts);

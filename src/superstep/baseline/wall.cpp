@@ -12,6 +12,7 @@
 #include "superstep/data/check.h"
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
+#include "superstep/data/stream_blocks.h"
 #include "superstep/data/wall_flow.h"
 #include "superstep/data/wall_generator.h"
 #include "superstep/data/wall_law.h"
@@ -129,6 +130,7 @@ Estimates estimate(const Points& points, const Request& request, const Options& 
   std::atomic<std::int64_t> unsettled{0};
   const auto begin = std::chrono::steady_clock::now();
   request.pool->parallel_for(points.count(), [&](std::int64_t k, int) {
+    data::throw_if_interrupted();
     double& stress = found.stress[static_cast<std::size_t>(k)];
     try {
       stress = wall_stress(method, points.at(k), height, viscosity);

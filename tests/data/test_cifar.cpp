@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "superstep/base/file.h"
+#include "superstep/data/cifar_file.h"
 #include "superstep/data/cifar_images.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/textures.h"
@@ -174,6 +175,16 @@ TEST(ClassImages, BinaryFilesHaveTheRecordsOfCifar) {
     EXPECT_EQ(static_cast<std::uint8_t>(hundred[3074 * k + 1]), b[1].as<std::uint8_t>()[k]);
   }
   EXPECT_EQ(folder.file_count(), 2);
+
+  const CifarFile read = read_cifar(folder / "hundred.bin", 100);
+  EXPECT_EQ(std::memcmp(read.images.bytes(), b[0].bytes(), b[0].byte_count()), 0);
+  EXPECT_EQ(std::memcmp(read.labels.bytes(), b[1].bytes(), 7), 0);
+  EXPECT_EQ(std::memcmp(read.coarse.bytes(), b[2].bytes(), 7), 0);
+  EXPECT_EQ(read_cifar(folder / "ten.bin", 10).images.shape(), (Shape{7, 3, 32, 32}));
+  expect_error(ErrorCode::bad_file, {"ten.bin", "no whole number of records"},
+               [&] { read_cifar(folder / "ten.bin", 100); });
+  write_file_atomically(folder / "bad.bin", std::string(3073, '\x0b'));
+  expect_error(ErrorCode::bad_file, {"bad.bin", "label 11"}, [&] { read_cifar(folder / "bad.bin", 10); });
 }
 
 }  // namespace

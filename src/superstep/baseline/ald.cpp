@@ -12,8 +12,10 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/random.h"
 #include "superstep/base/text.h"
+#include "superstep/data/check.h"
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
+#include "superstep/data/stream_blocks.h"
 
 namespace superstep::baseline {
 namespace {
@@ -111,6 +113,7 @@ Targets read_targets(const std::filesystem::path& path, AldTarget kind) {
   const std::int64_t any[] = {-1, -1}, four[] = {-1, 4};
   Targets targets{file.read(kind == AldTarget::growth ? "gpc" : "trace", ElementType::f64, any), {}};
   if (targets.curves.element_count() == 0) throw Error(ErrorCode::bad_file, "has no curves", path.string());
+  data::require_finite(targets.curves, path.string());
   if (file.contains("settings")) targets.settings = file.read("settings", ElementType::f64, four);
   if (targets.settings.element_count() && targets.settings.shape()[0] != targets.curves.shape()[0])
     throw Error(ErrorCode::bad_file, "has another number of settings than of curves", path.string());
@@ -184,6 +187,7 @@ Report run(const Request& request, const Options& options) {
   Progress progress("fitting", static_cast<double>(fits.size()), "curves");
   const auto begin = std::chrono::steady_clock::now();
   request.pool->parallel_for(static_cast<std::int64_t>(fits.size()), [&](std::int64_t k, int worker) {
+    data::throw_if_interrupted();
     const auto at = static_cast<std::size_t>(k);
     fits[at] = fit_ald(process, kind, targets.curves.as<double>().subspan(at * points, points), cycles, step,
                        starts);

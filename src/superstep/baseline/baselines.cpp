@@ -20,6 +20,8 @@
 #include "superstep/baseline/sobel_run.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
+#include "superstep/baseline/digits_pca.h"
+#include "superstep/baseline/wall.h"
 
 namespace superstep::baseline {
 
@@ -46,6 +48,8 @@ std::span<const Entry> baselines() {
       {"pca-compress-128", "principal components by randomised subspace iteration, in f32 and scaled f16",
        pca_options(), run_pca},
       {"sobel-800", "Sobel gradients and magnitude in exact integers", sobel_options(), run_sobel},
+      wall_models(),
+      pca_compression(),
   };
   // clang-format on
   return table;

@@ -16,6 +16,7 @@
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/data/image_stack.h"
+#include "superstep/data/stream_blocks.h"
 #include "superstep/page/page.h"
 
 namespace superstep::baseline {
@@ -104,6 +105,7 @@ std::vector<Solved> solve_all(const Sections& sections, const Request& request, 
   Progress progress("solving", static_cast<double>(sections.count), "images");
   std::atomic<std::int64_t> done{0};
   request.pool->parallel_for(sections.count, [&](std::int64_t k, int worker) {
+    data::throw_if_interrupted();
     Solved& own = solved[static_cast<std::size_t>(k)];
     const auto image = sections.image(k);
     const double sigma = sections.sigma[static_cast<std::size_t>(k)];

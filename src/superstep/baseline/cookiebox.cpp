@@ -11,9 +11,11 @@
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
+#include "superstep/data/check.h"
 #include "superstep/data/cookiebox.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/data/random_field.h"
+#include "superstep/data/stream_blocks.h"
 #include "superstep/page/page.h"
 
 namespace superstep::baseline {
@@ -67,7 +69,9 @@ class Pairs {
     return file_.read_rows(x_, ElementType::u8, first, count);
   }
   Tensor densities(std::int64_t first, std::int64_t count) const {
-    return file_.read_rows(y_, ElementType::f32, first, count);
+    Tensor rows = file_.read_rows(y_, ElementType::f32, first, count);
+    data::require_finite(rows, file_.path().string() + ": data set '" + y_ + "'", first);
+    return rows;
   }
 
  private:
@@ -97,6 +101,7 @@ Tensor estimate_block(Work& work, std::int64_t first, std::int64_t count) {
   Tensor estimates(ElementType::f32, {count, cookiebox_angles, cookiebox_bins});
   const auto begin = std::chrono::steady_clock::now();
   work.request.pool->parallel_for(count, [&](std::int64_t k, int) {
+    data::throw_if_interrupted();
     const auto at = static_cast<std::size_t>(k) * pixels;
     const auto density = smooth_histogram(counts.as<std::uint8_t>().subspan(at, pixels), work.smoothing);
     std::copy(density.begin(), density.end(),

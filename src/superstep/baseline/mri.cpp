@@ -16,6 +16,7 @@
 #include "superstep/data/conductivity.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/data/random_field.h"
+#include "superstep/data/stream_blocks.h"
 #include "superstep/page/page.h"
 
 namespace superstep::baseline {
@@ -147,6 +148,7 @@ Outcome segment_volumes(const MaskedImages& images, const Request& request, cons
       flair[v] = images.channel(1, volumes[v].first, volumes[v].second);
     const auto start = std::chrono::steady_clock::now();
     request.pool->parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t k, int) {
+      data::throw_if_interrupted();
       const std::size_t v = begin + static_cast<std::size_t>(k);
       found[v] = segment_lesion(flair[v], images.width(), images.height(),
                                 static_cast<int>(volumes[v].second), classes);
@@ -190,6 +192,7 @@ Outcome segment_micrographs(const MaskedImages& images, const Request& request, 
     };
     const auto start = std::chrono::steady_clock::now();
     request.pool->parallel_for(count, [&](std::int64_t k, int) {
+      data::throw_if_interrupted();
       found[static_cast<std::size_t>(k)] =
           segment_phases(one(static_cast<std::size_t>(k)), images.width(), images.height(), settings);
     });
@@ -204,6 +207,7 @@ Outcome segment_micrographs(const MaskedImages& images, const Request& request, 
     progress.update(static_cast<double>(first + count));
     if (!images.labelled()) continue;
     request.pool->parallel_for(count, [&](std::int64_t item, int) {
+      data::throw_if_interrupted();
       const auto k = static_cast<std::size_t>(item);
       overlap[k] = dice(found[k], truth[k]);
       change[k] = conductivity_change(found[k], truth[k], images.width(), images.height());

@@ -19,6 +19,7 @@
 #include "superstep/data/uno_generator.h"
 #include "superstep/data/water_generator.h"
 #include "superstep/data/yield_generator.h"
+#include "superstep/data/wall_generator.h"
 
 namespace superstep::data {
 
@@ -46,6 +47,7 @@ std::span<const GeneratorEntry> generators() {
       bert_large_generator(),
       distilbert_generator(),
       mcmc_generator(),
+      wall_generator(),
   };
   // clang-format on
   return table;

@@ -70,20 +70,25 @@ class Checker {
     const std::vector<Var> outputs = apply(builder).outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i].element() == ElementType::f64) floating_outputs_.push_back(i);
-    values_ = run(function_graph(), inputs_);
+    function_graph_ = make_function_graph();
+    values_ = run(function_graph_, inputs_);
   }
 
-  Status check() {
+  // By each input alone and by all at once; `jointly`: only the latter, and from all outputs at once.
+  Status check(bool jointly) {
     if (differentiable_.empty() || floating_outputs_.empty())
       return failure(ErrorCode::invalid_argument,
                      "there is nothing to differentiate: no input or output is f64");
     if (!all_finite(values_)) return failure(ErrorCode::diverged, "the function is not finite at this point");
     std::vector<Positions> groups;
-    for (std::size_t input : differentiable_) groups.push_back({input});
-    if (differentiable_.size() > 1) groups.push_back(differentiable_);
-    for (const Positions& group : groups)
+    if (!jointly && differentiable_.size() > 1)
+      for (std::size_t input : differentiable_) groups.push_back({input});
+    groups.push_back(differentiable_);
+    for (const Positions& inputs : groups) {
+      const Group group = make_group(inputs, jointly);
       for (int direction = 0; direction < options_.directions; ++direction)
         if (Status status = check_direction(group, direction); !status) return status;
+    }
     return {};
   }
 
@@ -91,6 +96,28 @@ class Checker {
   struct Applied {
     std::vector<Var> inputs, outputs;
   };
+
+  // Reverse mode from some of the floating outputs, given by their numbers among these.
+  struct Reverse {
+    Positions outputs;
+    Graph graph;
+  };
+  // The derivatives by some inputs at once: all outputs together in reverse mode, then each alone.
+  struct Group {
+    Positions inputs;
+    Graph forward;
+    std::vector<Reverse> reverses;
+  };
+
+  Group make_group(const Positions& inputs, bool jointly) const {
+    Group group{inputs, forward_graph(inputs), {}};
+    Positions all;
+    for (std::size_t k = 0; k < floating_outputs_.size(); ++k) all.push_back(k);
+    group.reverses.push_back({all, reverse_graph(inputs, all)});
+    if (!jointly && all.size() > 1)
+      for (std::size_t k : all) group.reverses.push_back({{k}, reverse_graph(inputs, {k})});
+    return group;
+  }
 
   Applied apply(Builder& builder) const {
     Applied result;
@@ -109,7 +136,7 @@ class Checker {
                    result.valid() ? result : builder.zeros_like(like));
   }
 
-  Graph function_graph() const {
+  Graph make_function_graph() const {
     Graph graph("function");
     Builder builder(graph);
     const Applied applied = apply(builder);
@@ -131,16 +158,15 @@ class Checker {
     return graph;
   }
 
-  // From the cotangents of the floating outputs at `chosen`.
   Graph reverse_graph(const Positions& group, const Positions& chosen) const {
     Graph graph("reverse mode");
     Builder builder(graph);
     const Applied applied = apply(builder);
     std::vector<Var> inputs, outputs, cotangents;
     for (std::size_t i : group) inputs.push_back(applied.inputs[i]);
-    for (std::size_t i : chosen) {
-      outputs.push_back(applied.outputs[i]);
-      cotangents.push_back(builder.input(fmt::format("w{}", i), ElementType::f64, outputs.back().shape()));
+    for (std::size_t k : chosen) {
+      outputs.push_back(applied.outputs[floating_outputs_[k]]);
+      cotangents.push_back(builder.input(fmt::format("w{}", k), ElementType::f64, outputs.back().shape()));
     }
     const auto results = reverse(builder, 0, outputs, cotangents, inputs);
     for (std::size_t i = 0; i < group.size(); ++i) give(builder, results[i], inputs[i]);
@@ -155,79 +181,74 @@ class Checker {
     return evaluate(graph, all).outputs;
   }
 
-  Status check_direction(const Positions& group, int number) {
+  Status check_direction(const Group& group, int number) const {
     RandomStream random(options_.seed, static_cast<std::uint64_t>(number));
     Tensors direction, cotangents, point;
-    for (std::size_t i : group) {
+    for (std::size_t i : group.inputs) {
       direction.push_back(random_direction(inputs_[i], random));
       point.push_back(inputs_[i]);
     }
     for (const Tensor& value : values_) cotangents.push_back(random_direction(value, random));
-    const Tensors tangents = run(forward_graph(group), inputs_, direction);
+    const Tensors tangents = run(group.forward, inputs_, direction);
     const double h = options_.step * std::max(1.0, largest(point));
     if (Status status = compare_forward(group, direction, tangents, h); !status) return status;
-    return compare_reverse(group, direction, cotangents, tangents);
+    for (const Reverse& reverse : group.reverses)
+      if (Status status = compare_reverse(group, reverse, direction, cotangents, tangents); !status)
+        return status;
+    return {};
   }
 
-  Status compare_forward(const Positions& group, const Tensors& direction, const Tensors& tangents,
-                         double h) {
-    const Graph graph = function_graph();
-    const Tensors above = run(graph, moved(inputs_, group, direction, h));
-    const Tensors below = run(graph, moved(inputs_, group, direction, -h));
+  Status compare_forward(const Group& group, const Tensors& direction, const Tensors& tangents,
+                         double h) const {
+    const Tensors above = run(function_graph_, moved(inputs_, group.inputs, direction, h));
+    const Tensors below = run(function_graph_, moved(inputs_, group.inputs, direction, -h));
     // What rounding of the function's values leaves of a difference.
     const double rounding = 16 * std::numeric_limits<double>::epsilon() * largest(values_) / h;
     for (std::size_t k = 0; k < tangents.size(); ++k) {
       const double scale = largest({tangents[k]});
       for (std::int64_t i = 0; i < tangents[k].element_count(); ++i) {
         const double given = tangents[k].at(i), difference = (above[k].at(i) - below[k].at(i)) / (2 * h);
-        if (std::abs(given - difference) <=
-            options_.tolerance * std::max(scale, std::abs(difference)) + rounding)
-          continue;
+        const double allowed = options_.tolerance * std::max(scale, std::abs(difference)) + rounding;
+        if (std::abs(given - difference) <= allowed) continue;
         return failure(ErrorCode::bad_graph,
                        fmt::format("forward mode gives {:.12g}, finite differences {:.12g}, at element {} of "
                                    "output {}",
                                    given, difference, i, floating_outputs_[k]),
-                       "derivative by " + numbers(group));
+                       "derivative by " + numbers(group.inputs));
       }
     }
     return {};
   }
 
-  // w . J v = v . J' w: all outputs at once, then each alone.
-  Status compare_reverse(const Positions& group, const Tensors& direction, const Tensors& cotangents,
-                         const Tensors& tangents) {
-    std::vector<Positions> choices = {{}};
-    for (std::size_t k = 0; k < floating_outputs_.size(); ++k) choices[0].push_back(k);
-    if (choices[0].size() > 1)
-      for (std::size_t k : Positions(choices[0])) choices.push_back({k});
-    for (const Positions& choice : choices) {
-      Tensors w, jv;
-      Positions outputs;
-      for (std::size_t k : choice) {
-        w.push_back(cotangents[k]);
-        jv.push_back(tangents[k]);
-        outputs.push_back(floating_outputs_[k]);
-      }
-      const Tensors gradient = run(reverse_graph(group, outputs), inputs_, w);
-      const double by_forward = dot(w, jv), by_reverse = dot(direction, gradient);
-      // The sums may cancel: compare with the size of their terms.
-      const double scale =
-          std::sqrt(dot(w, w) * dot(jv, jv)) + std::sqrt(dot(direction, direction) * dot(gradient, gradient));
-      if (std::abs(by_forward - by_reverse) <= 1e-3 * options_.tolerance * scale) continue;
-      return failure(
-          ErrorCode::bad_graph,
-          fmt::format("the transpose test fails: w . J v is {:.12g} by forward mode, v . J'w is {:.12g} "
-                      "by reverse mode, from output{} {}",
-                      by_forward, by_reverse, outputs.size() > 1 ? "s" : "", fmt::join(outputs, ", ")),
-          "derivative by " + numbers(group));
+  // w . J v = v . J' w.
+  Status compare_reverse(const Group& group, const Reverse& reverse, const Tensors& direction,
+                         const Tensors& cotangents, const Tensors& tangents) const {
+    Tensors w, jv;
+    Positions outputs;
+    for (std::size_t k : reverse.outputs) {
+      w.push_back(cotangents[k]);
+      jv.push_back(tangents[k]);
+      outputs.push_back(floating_outputs_[k]);
     }
-    return {};
+    const Tensors gradient = run(reverse.graph, inputs_, w);
+    const double by_forward = dot(w, jv), by_reverse = dot(direction, gradient);
+    // The sums may cancel: compare with the size of their terms.
+    const double scale =
+        std::sqrt(dot(w, w) * dot(jv, jv)) + std::sqrt(dot(direction, direction) * dot(gradient, gradient));
+    if (std::abs(by_forward - by_reverse) <= 1e-3 * options_.tolerance * scale) return {};
+    return failure(
+        ErrorCode::bad_graph,
+        fmt::format("the transpose test fails: w . J v is {:.12g} by forward mode, v . J'w is {:.12g} "
+                    "by reverse mode, from output{} {}",
+                    by_forward, by_reverse, outputs.size() > 1 ? "s" : "", fmt::join(outputs, ", ")),
+        "derivative by " + numbers(group.inputs));
   }
 
   const Function& function_;
   GradientCheckOptions options_;
   Tensors inputs_, values_;
   Positions differentiable_, floating_outputs_;
+  Graph function_graph_;
 };
 
 // The gradient of w . f as a function of the same inputs, for fixed random w.
@@ -256,10 +277,10 @@ Function gradient_of(const Function& function, std::uint64_t seed) {
 Status check_gradients(const Function& function, std::span<const Tensor> inputs,
                        GradientCheckOptions options) {
   try {
-    if (Status status = Checker(function, inputs, options).check(); !status) return status;
+    if (Status status = Checker(function, inputs, options).check(false); !status) return status;
     if (!options.second_order) return {};
     const Function gradient = gradient_of(function, options.seed);
-    if (Status status = Checker(gradient, inputs, options).check(); !status)
+    if (Status status = Checker(gradient, inputs, options).check(true); !status)
       return std::unexpected(status.error().in("second order"));
     return {};
   } catch (const Error& error) {

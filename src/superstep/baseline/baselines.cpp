@@ -11,6 +11,7 @@
 #include "superstep/baseline/conductivity.h"
 #include "superstep/baseline/cookiebox.h"
 #include "superstep/baseline/coulomb_ridge.h"
+#include "superstep/baseline/digits_pca.h"
 #include "superstep/baseline/epie_run.h"
 #include "superstep/baseline/kinetics_fit.h"
 #include "superstep/baseline/masked_ngram.h"
@@ -20,7 +21,6 @@
 #include "superstep/baseline/sobel_run.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
-#include "superstep/baseline/digits_pca.h"
 #include "superstep/baseline/wall.h"
 
 namespace superstep::baseline {

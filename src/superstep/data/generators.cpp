@@ -17,9 +17,9 @@
 #include "superstep/data/returns.h"
 #include "superstep/data/sobel_tracks.h"
 #include "superstep/data/uno_generator.h"
+#include "superstep/data/wall_generator.h"
 #include "superstep/data/water_generator.h"
 #include "superstep/data/yield_generator.h"
-#include "superstep/data/wall_generator.h"
 
 namespace superstep::data {
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "superstep/base/error.h"
@@ -71,7 +72,7 @@ void print_report(const Arguments& arguments, const run::TrainReport& report) {
                report.reached ? "reached" : "not reached");
   fmt::print("{}", metrics_table(report.metrics));
   if (!arguments.out.empty())
-    fmt::print("written to {}: the model is {}\n", arguments.out, arguments.out + "/model.onnx");
+    fmt::print("written to {}: the model is {}\n", arguments.out, (std::filesystem::path(arguments.out) / "model.onnx").string());
 }
 
 void train(Arguments arguments) {

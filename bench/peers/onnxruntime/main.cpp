@@ -139,7 +139,7 @@ class Model {
   std::vector<Port> outputs() { return ports(outputs_); }
 
  private:
-  // Open extents fixed to the batch when the session is made: the library plans its memory for it.
+  // Open extents fixed to the batch when the model is loaded: the library plans its memory for it.
   Session* with_fixed_batch(Environment* environment,
                             const std::vector<std::pair<std::string, std::string>>& entries,
                             const Arguments& arguments) {
@@ -216,7 +216,7 @@ Arguments parse(int argc, char** argv) {
   program.add_option("--library", arguments.library, "libonnxruntime.so to open");
   program.add_option("--set", arguments.entries, "a session configuration entry, KEY=VALUE")
       ->allow_extra_args(false);
-  program.add_flag("--keep-open", arguments.keep_open, "do not fix the batch when the session is made");
+  program.add_flag("--keep-open", arguments.keep_open, "do not fix the batch when the model is loaded");
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

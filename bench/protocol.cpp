@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <iostream>
 #include <sstream>
 #include <stdexcept>
 
@@ -21,9 +20,9 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void say(std::string line) {
+void say(std::ostream& out, std::string line) {
   std::ranges::replace(line, '\n', ' ');
-  std::cout << line << '\n' << std::flush;
+  out << line << '\n' << std::flush;
 }
 
 Words words_of(const std::string& line) {
@@ -117,28 +116,28 @@ std::string answer(Contender& contender, const Words& words) {
 
 }  // namespace
 
-void serve(Contender& contender) {
+void serve(Contender& contender, std::istream& in, std::ostream& out) {
   contender.description["protocol"] = 1;
-  say("ready " + contender.description.dump());
-  for (std::string line; std::getline(std::cin, line);) {
+  say(out, "ready " + contender.description.dump());
+  for (std::string line; std::getline(in, line);) {
     const Words words = words_of(line);
     if (words == Words{"quit"}) break;
     try {
-      say(answer(contender, words));
+      say(out, answer(contender, words));
     } catch (const std::exception& error) {
-      say(std::string("error ") + error.what());
+      say(out, std::string("error ") + error.what());
     }
   }
-  say("bye");
+  say(out, "bye");
 }
 
 void absent(const std::string& reason) {
-  say("absent " + reason);
+  say(std::cout, "absent " + reason);
   std::exit(3);
 }
 
 void fail(const std::string& reason) {
-  say("error " + reason);
+  say(std::cout, "error " + reason);
   std::exit(1);
 }
 

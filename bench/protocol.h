@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ struct Contender {
 };
 
 // Writes "ready", then times steps on command. Returns at "quit" and at the end of input.
-void serve(Contender& contender);
+void serve(Contender& contender, std::istream& in = std::cin, std::ostream& out = std::cout);
 
 // Write "absent ..." or "error ...", in one line, and end the program with exit code 3 or 1.
 [[noreturn]] void absent(const std::string& reason);

@@ -1,13 +1,23 @@
 """The line protocol of the peers (README.md): answers commands on standard input until it ends."""
 
 import json
+import os
 import sys
 import time
 
+OUTPUT = sys.stdout
+
+
+def claim_output():
+    """Keeps standard output for the protocol: what libraries print goes to standard error from here on."""
+    global OUTPUT
+    OUTPUT = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
 
 def say(line):
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    OUTPUT.write(line + "\n")
+    OUTPUT.flush()
 
 
 def absent(reason):

@@ -24,6 +24,7 @@ def arguments():
 
 ARGUMENTS = arguments()
 ENVIRONMENT = environment.prepare(ARGUMENTS.threads)
+protocol.claim_output()
 try:
     import torch
 except Exception as error:  # a library that cannot be loaded raises OSError

@@ -106,7 +106,8 @@ TEST(Model, ForwardAndBackwardOfBraggNN) {
     }
     states["p" + std::to_string(p)] = moved;
   }
-  EXPECT_NEAR(first.outputs[0].at(0) - evaluate(graph, inputs, states).outputs[0].at(0), expected, 0.05 * expected);
+  EXPECT_NEAR(first.outputs[0].at(0) - evaluate(graph, inputs, states).outputs[0].at(0), expected,
+              0.05 * expected);
 }
 
 }  // namespace superstep::op::test

@@ -9,7 +9,7 @@ namespace superstep::target::cpu {
 namespace {
 
 TEST(Strides, ReshapeSplitsAndJoins) {
-  const Shape image{2, 8, 3, 3};                       // [N, C, H, W] stored [H][W][N][C]
+  const Shape image{2, 8, 3, 3};  // [N, C, H, W] stored [H][W][N][C]
   const Strides strides = dense_strides(image, {2, 3, 0, 1});
   EXPECT_EQ(strides, (Strides{8, 1, 48, 16}));
   EXPECT_EQ(reshape_strides(image, strides, {2, 8, 9}), (Strides{8, 1, 16}));
@@ -32,7 +32,9 @@ TEST(Arena, PacksWithoutOverlap) {
     std::vector<Block> blocks;
     for (int i = 0; i < 60; ++i) {
       const int first = static_cast<int>(random.below(40));
-      blocks.push_back({.bytes = 1 + random.below(5000), .first = first, .last = first + static_cast<int>(random.below(12))});
+      blocks.push_back({.bytes = 1 + random.below(5000),
+                        .first = first,
+                        .last = first + static_cast<int>(random.below(12))});
     }
     const std::size_t total = pack(blocks);
     for (std::size_t a = 0; a < blocks.size(); ++a) {

@@ -3,15 +3,51 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/ald.h"
+#include "superstep/baseline/autophase_run.h"
+#include "superstep/baseline/autoregression.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/bragg.h"
+#include "superstep/baseline/conductivity.h"
+#include "superstep/baseline/cookiebox.h"
+#include "superstep/baseline/coulomb_ridge.h"
+#include "superstep/baseline/epie_run.h"
+#include "superstep/baseline/kinetics_fit.h"
+#include "superstep/baseline/masked_ngram.h"
+#include "superstep/baseline/metal_fit.h"
+#include "superstep/baseline/mri.h"
+#include "superstep/baseline/pca_run.h"
+#include "superstep/baseline/sobel_run.h"
+#include "superstep/baseline/uno_ridge.h"
+#include "superstep/baseline/van_krevelen.h"
 
 namespace superstep::baseline {
 
 std::span<const Entry> baselines() {
+  // clang-format off
   static const std::vector<Entry> table{
       bragg_baseline_entry(),
+      conductivity_solver(),
+      ald_optimizer(),
+      cookiebox_smoother(),
+      uno_baseline(),
+      polymer_gcn_baseline(),
+      yieldgnn_baseline(),
+      schnet_baseline(),
+      deepmd_baseline(),
+      bert_large_baseline(),
+      distilbert_baseline(),
+      mcmc_baseline(),
+      {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+      {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+      unet_thresholds(),
+      {"autophasenn", "HIO and ER with shrink-wrap: iterative phase retrieval in three dimensions",
+       phase_retrieval_options(), run_phase_retrieval},
+      {"pca-compress-128", "principal components by randomised subspace iteration, in f32 and scaled f16",
+       pca_options(), run_pca},
+      {"sobel-800", "Sobel gradients and magnitude in exact integers", sobel_options(), run_sobel},
   };
+  // clang-format on
   return table;
 }
 

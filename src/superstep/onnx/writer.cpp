@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 
 #include "superstep/base/file.h"
 #include "superstep/onnx/wire.h"
@@ -200,7 +201,7 @@ class GraphWriter {
     }
     for (ValueId output : node.outputs)
       message.text(node_field::output, output.valid() ? name_of(output) : "");
-    if (!node.name.empty()) message.text(node_field::name, node.name);
+    message.text(node_field::name, unique_name(node));
     message.text(node_field::op_type, node.op);
     for (const auto& [name, value] : node.attributes)
       message.message(node_field::attribute, AttributeWriter(name).write(value));
@@ -250,6 +251,13 @@ class GraphWriter {
     return std::ranges::find(same, op) != same.end();
   }
 
+  // Readers of ONNX files want every node's name once: "attention/MatMul", "attention/MatMul_1".
+  std::string unique_name(const Node& node) {
+    const std::string base = node.name.empty() ? node.op : node.name + "/" + node.op;
+    const int serial = names_[base]++;
+    return serial == 0 ? base : fmt::format("{}_{}", base, serial);
+  }
+
   std::vector<std::int64_t> constant_integers(const Node& node, ValueId id) const {
     const graph::Value& value = one_.value(id);
     if (value.kind != graph::ValueKind::constant)
@@ -263,28 +271,48 @@ class GraphWriter {
 
   const Graph &one_, &two_;
   const WriteOptions& options_;
+  std::map<std::string, int> names_;
 };
 
-// A symbol for the batch is right only when nothing inside the graph was computed for one batch.
-void require_same_constants(const Graph& one, const Graph& two) {
+bool same_tensor(const Tensor& a, const Tensor& b) {
+  return a.type() == b.type() && a.shape() == b.shape() &&
+         std::memcmp(a.bytes(), b.bytes(), a.byte_count()) == 0;
+}
+
+// Reads only as the target shape of a Reshape, where -1 stands for "what is left".
+bool only_reshapes_read(const Graph& graph, ValueId id) {
+  for (const Node& node : graph.nodes())
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i] == id && (node.op != "Reshape" || i != 1)) return false;
+  return true;
+}
+
+// A symbol for the batch is right only when nothing inside the graph was computed for one batch: target
+// shapes of Reshape get -1 where they follow the batch, anything else that does is refused.
+void open_batch(Graph& one, const Graph& two) {
   for (std::size_t i = 0; i < std::min(one.value_count(), two.value_count()); ++i) {
     const graph::Value &a = one.values()[i], &b = two.values()[i];
-    if (a.kind != graph::ValueKind::constant) continue;
-    const bool same = b.kind == graph::ValueKind::constant && a.data.type() == b.data.type() &&
-                      a.data.shape() == b.data.shape() &&
-                      std::memcmp(a.data.bytes(), b.data.bytes(), a.data.byte_count()) == 0;
-    if (!same)
+    if (a.kind != graph::ValueKind::constant || (b.kind == a.kind && same_tensor(a.data, b.data))) continue;
+    std::vector<std::int64_t> follows;
+    const bool comparable =
+        b.kind == a.kind && a.data.type() == ElementType::i64 && a.data.shape() == b.data.shape();
+    for (std::int64_t k = 0; comparable && k < a.data.element_count(); ++k)
+      if (a.data.at(k) != b.data.at(k)) follows.push_back(k);
+    if (follows.size() != 1 || !only_reshapes_read(one, ValueId(i)))
       throw Error(ErrorCode::unsupported, "depends on the batch, so the file cannot leave the batch open",
                   "constant %" + a.name, "write it for a fixed batch");
+    Tensor shape = a.data.clone();
+    shape.set(follows[0], -1);
+    one.set_data(ValueId(i), std::move(shape));
   }
 }
 
 }  // namespace
 
 std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& options) {
-  const Graph one = transform::expand_to_onnx(model(1));
+  Graph one = transform::expand_to_onnx(model(1));
   const Graph two = options.batch_symbol.empty() ? one : transform::expand_to_onnx(model(2));
-  require_same_constants(one, two);
+  open_batch(one, two);
   Message opset, file;
   opset.text(opset_field::domain, "").integer(opset_field::version, options.opset);
   file.integer(model_field::ir_version, ir_version(options.opset))

@@ -14,7 +14,7 @@
 
 namespace superstep::run {
 
-struct Until {  // stop when a quality metric of the validation samples is at most `value`
+struct Until {  // stop when a quality of the validation samples is `value` or better
   std::string metric;
   double value = 0;
 };
@@ -23,37 +23,38 @@ struct Until {  // stop when a quality metric of the validation samples is at mo
 struct TrainSettings {
   std::string workload;
   std::string backend = "cpu";
-  std::string precision = "f32";  // f32, bf16
+  std::string precision = "f32";           // f32, bf16
   std::vector<std::string> model_options;  // name=value
   std::filesystem::path data;
   std::int64_t samples = 0;
   std::int64_t batch = 0;        // 0: the workload's own
   std::int64_t micro_batch = 0;  // 0: the target chooses
   int replicas = 1;              // threads, each with a replica
-  double epochs = 0;             // 0: the workload's own; of the schedule, even if `steps` or `until` stop earlier
-  std::int64_t steps = 0;        // stop after so many; 0: after the epochs
+  double epochs = 0;       // 0: the workload's own; of the schedule, even if `steps` or `until` stop earlier
+  std::int64_t steps = 0;  // stop after so many; 0: after the epochs
   std::optional<Until> until;
-  std::string optimizer;         // empty: the workload's own
-  double learning_rate = 0;      // peak; 0: the workload's own
-  bool augment = true;           // where the data allow it
+  std::string optimizer;     // empty: the workload's own
+  double learning_rate = 0;  // peak; 0: the workload's own
+  bool augment = true;       // where the data allow it
   std::uint64_t seed = 1;
 };
 nlohmann::json to_json(const TrainSettings& settings);
 TrainSettings train_settings_from_json(const nlohmann::json& json);  // throws Error (bad_file)
 
 struct TrainOptions {
-  std::filesystem::path out;         // the run's folder; empty: nothing is written
-  bool resume = false;               // `out` holds a run: go on with it
-  double checkpoint_seconds = 30;    // between checkpoints within an epoch
+  std::filesystem::path out;       // the run's folder; empty: nothing is written
+  bool resume = false;             // `out` holds a run: go on with it
+  double checkpoint_seconds = 30;  // between checkpoints within an epoch
+  bool measure_steps = false;      // time every step of the plan (slower)
 };
 
 struct TrainReport {
   std::vector<Metric> metrics;  // throughput, step_time, epoch_time, compile_time, loss, quality
   std::int64_t steps = 0;
   double epochs = 0;
-  bool reached = false;         // the target of `until`
+  bool reached = false;  // the target of `until`
   target::PlanSummary plan;
-  nlohmann::json task;          // what the data were
+  nlohmann::json task;  // what the data were
 };
 
 // Trains until the epochs, the steps or the target are reached. On Ctrl-C it writes a checkpoint and throws

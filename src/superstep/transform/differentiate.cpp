@@ -65,7 +65,7 @@ bool any_valid(const std::vector<Var>& vars) {
   return std::ranges::any_of(vars, [](Var var) { return var.valid(); });
 }
 
-// One node of the sweep. The node is a copy: the graph's own moves when the rules add nodes.
+// One node of the sweep.
 class NodeSweep {
  public:
   NodeSweep(Builder& builder, NodeId id)
@@ -86,7 +86,7 @@ class NodeSweep {
     if (!definition_.vjp) throw no_rule(node_, "reverse-mode");
     std::vector<bool> wanted;
     for (ValueId input : node_.inputs) wanted.push_back(guide.is_active(input));
-    const std::vector<Var> found = definition_.vjp(context_, of_outputs, wanted);
+    const std::vector<Var> found = named([&] { return definition_.vjp(context_, of_outputs, wanted); });
     for (std::size_t i = 0; i < found.size() && i < wanted.size(); ++i)
       if (wanted[i]) cotangents.add(node_.inputs[i], found[i]);
   }
@@ -95,12 +95,22 @@ class NodeSweep {
     const std::vector<Var> of_inputs = tangents.of(node_.inputs);
     if (!any_valid(of_inputs)) return;
     if (!definition_.jvp) throw no_rule(node_, "forward-mode");
-    const std::vector<Var> found = definition_.jvp(context_, of_inputs);
+    const std::vector<Var> found = named([&] { return definition_.jvp(context_, of_inputs); });
     for (std::size_t i = 0; i < found.size() && i < node_.outputs.size(); ++i)
       if (node_.outputs[i].valid()) tangents.add(node_.outputs[i], found[i]);
   }
 
  private:
+  // A rule that refuses does not know whose rule it is.
+  template <class Rule>
+  std::vector<Var> named(const Rule& rule) const {
+    try {
+      return rule();
+    } catch (const Error& error) {
+      throw error.in("derivative of " + describe(node_));
+    }
+  }
+
   std::vector<Var> vars(const std::vector<ValueId>& ids) const {
     std::vector<Var> result;
     for (ValueId id : ids) result.push_back(id.valid() ? builder_.var(id) : Var());
@@ -108,7 +118,7 @@ class NodeSweep {
   }
 
   Builder& builder_;
-  const Node node_;
+  const Node& node_;
   const op::Definition& definition_;
   op::DerivativeContext context_;
   std::string old_name_;

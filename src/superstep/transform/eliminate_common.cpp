@@ -1,7 +1,9 @@
-#include <cstring>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 
 #include "superstep/op/definition.h"
 #include "superstep/transform/border.h"
@@ -14,9 +16,28 @@ namespace {
 // Two nodes with the same key compute the same, when their attributes are the same too.
 using Key = std::tuple<std::string, std::vector<ValueId>>;
 
-std::string bytes_of(const Tensor& tensor) {
+std::string_view bytes_of(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.bytes()), tensor.byte_count()};
 }
+
+// Constants by type and bits. Weights of a large model are among them: they are hashed, not copied.
+class ConstantTable {
+ public:
+  // The first constant that was given with this type and these bits.
+  ValueId first_like(const Graph& graph, ValueId id) {
+    const graph::Value& value = graph.value(id);
+    const std::string_view bytes = bytes_of(value.data);
+    auto& candidates = by_hash_[std::hash<std::string_view>()(bytes)];
+    for (ValueId candidate : candidates)
+      if (graph.type(candidate) == value.type && bytes_of(graph.value(candidate).data) == bytes)
+        return candidate;
+    candidates.push_back(id);
+    return id;
+  }
+
+ private:
+  std::unordered_map<std::size_t, std::vector<ValueId>> by_hash_;
+};
 
 class CommonEliminator {
  public:
@@ -36,14 +57,12 @@ class CommonEliminator {
   // Constants of the same type and bits become the first of them.
   void merge_constants() {
     const Graph& old = rewrite_.old();
-    std::map<std::tuple<ElementType, Shape, std::string>, ValueId> first;
+    ConstantTable table;
     for (std::size_t i = 0; i < old.value_count(); ++i) {
-      const graph::Value& value = old.values()[i];
-      if (value.kind != graph::ValueKind::constant) continue;
-      const auto key = std::tuple(value.type.element, value.type.shape, bytes_of(value.data));
-      const auto [found, is_new] = first.emplace(key, ValueId(i));
-      if (is_new) continue;
-      rewrite_.replace(ValueId(i), rewrite_.now(found->second));
+      if (old.values()[i].kind != graph::ValueKind::constant) continue;
+      const ValueId first = table.first_like(old, ValueId(i));
+      if (first == ValueId(i)) continue;
+      rewrite_.replace(ValueId(i), rewrite_.now(first));
       changed_ = true;
     }
   }

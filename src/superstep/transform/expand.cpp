@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "superstep/op/creation.h"
 #include "superstep/op/definition.h"
 #include "superstep/transform/rewrite.h"
 
@@ -10,12 +11,23 @@ namespace {
 
 bool is_ours(const Node& node) { return op::get(node.op).since_opset == 0; }
 
+// Decompositions ask for the types of the outputs, which are not there yet: nodes of these types, that
+// nobody reads and pruning removes.
+std::vector<Var> stand_ins(Rewrite& rewrite, const Node& node) {
+  std::vector<Var> result;
+  for (ValueId id : node.outputs) {
+    const graph::ValueType type = id.valid() ? rewrite.old().type(id) : graph::ValueType{};
+    result.push_back(id.valid() ? op::constant_of_shape(rewrite.builder(), type.element, type.shape) : Var());
+  }
+  return result;
+}
+
 void expand_node(Rewrite& rewrite, const Node& node) {
   const op::Definition& definition = op::get(node.op);
   if (!definition.decompose)
     throw Error(ErrorCode::unsupported, "the operator cannot be written in plain ONNX", describe(node));
   const op::DerivativeContext context{rewrite.builder(), node.attributes, rewrite.now(node.inputs),
-                                      std::vector<Var>(node.outputs.size())};
+                                      stand_ins(rewrite, node)};
   rewrite.replace(node, definition.decompose(context));
 }
 
@@ -28,7 +40,7 @@ Graph expand_to_onnx(const Graph& graph) {
     result = rewrite(result, [](Rewrite& rewrite, const Node& node) {
       is_ours(node) ? expand_node(rewrite, node) : rewrite.keep(node);
     });
-  return result;
+  return prune(result);
 }
 
 }  // namespace superstep::transform

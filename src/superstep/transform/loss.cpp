@@ -4,10 +4,12 @@
 
 #include "superstep/base/text.h"
 #include "superstep/op/arithmetic.h"
+#include "superstep/op/gather.h"
 #include "superstep/op/logic.h"
-#include "superstep/op/loss.h"
 #include "superstep/op/reduction.h"
+#include "superstep/op/softmax.h"
 #include "superstep/op/unary.h"
+#include "superstep/op/view.h"
 
 namespace superstep::transform {
 namespace {
@@ -21,6 +23,13 @@ Var huber(Var difference, double delta) {
   const Var near = difference * difference * 0.5, far = (size - delta / 2) * delta;
   return op::reduce_mean(
       op::where(op::less_or_equal(size, size.builder().scalar(size.element(), delta)), near, far));
+}
+
+// Scores [N, C, ...], labels [N, ...]. Of plain operators, and divided by the static number of labels: the
+// part of a batch that a target works on has a mean of its own.
+Var cross_entropy(Var scores, Var labels) {
+  const Var chosen = op::gather_elements(op::log_softmax(scores, 1), op::unsqueeze(labels, {1}), 1);
+  return -op::reduce_mean(chosen);
 }
 
 Var of_difference(const LossTerm& term, Var difference) {
@@ -55,7 +64,7 @@ Var build_loss(const LossTerm& term, Var output, Var target) {
     throw Error(ErrorCode::bad_graph,
                 fmt::format("the target of {} is {}, expected {}", name_of(term.kind),
                             graph::to_string(target.type()), graph::to_string(expected)));
-  if (term.kind == LossKind::cross_entropy) return op::softmax_cross_entropy_loss(output, target);
+  if (term.kind == LossKind::cross_entropy) return cross_entropy(output, target);
   return of_difference(term, output - target);
 }
 

@@ -29,9 +29,9 @@ struct LossTerm {
   double delta = 1;  // huber
 };
 
-// The weighted sum of its terms.
+// The weighted sum of its terms; by default the mean squared error of the only output.
 struct LossSpec {
-  std::vector<LossTerm> terms = {LossTerm{}};
+  std::vector<LossTerm> terms = std::vector<LossTerm>(1);
 };
 
 // What the target of a term looks like, from the type of the model's output.

@@ -72,10 +72,11 @@ class TrainingStep {
     std::vector<std::string> known;
     for (const graph::Output& output : model_.outputs()) known.push_back(output.name);
     if (const ValueId found = model_.find_output(name); found.valid()) return rewrite_.now(found);
-    throw Error(
-        ErrorCode::invalid_argument,
-        name.empty() ? "a loss on a model of several outputs must say which" : "the model has no such output",
-        name, unknown_name_hint(name, known));
+    if (name.empty())
+      throw Error(ErrorCode::invalid_argument, "a loss on a model of several outputs must say which",
+                  model_.name(), "there are: " + join(known, ", "));
+    throw Error(ErrorCode::invalid_argument, "the model has no such output", name,
+                unknown_name_hint(name, known));
   }
 
   Var append_loss() {

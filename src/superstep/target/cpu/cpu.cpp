@@ -52,11 +52,11 @@ Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const B
   return result;
 }
 
-// The micro-batch whose activations stay in the core's second-level cache, among the divisors of the batch
-// that leave every thread something to do.
+// The micro-batch whose activations stay near the core's second-level cache (in twice its size: not all that
+// lives at once is touched at once), among the divisors of the batch that leave every thread something to do.
 std::int64_t choose_micro_batch(std::int64_t batch, int threads, std::size_t bytes_a_sample) {
   const auto fitting =
-      static_cast<std::int64_t>(second_level_cache_bytes() / std::max<std::size_t>(1, bytes_a_sample));
+      static_cast<std::int64_t>(2 * second_level_cache_bytes() / std::max<std::size_t>(1, bytes_a_sample));
   const std::int64_t share = std::max<std::int64_t>(1, batch / threads);
   return largest_divisor(batch, std::min({std::max<std::int64_t>(fitting, 4), largest_choice, share}));
 }

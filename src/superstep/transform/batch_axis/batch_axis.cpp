@@ -17,7 +17,8 @@ using RuleTable = std::map<std::string_view, BatchAxis (*)(const BatchSite&)>;
 const RuleTable& rule_table() {
   static const RuleTable table = [] {
     RuleTable rules;
-    for (const auto& family : {product_batch_rules(), layout_batch_rules(), reduction_batch_rules()})
+    for (const auto& family :
+         {product_batch_rules(), layout_batch_rules(), sequence_batch_rules(), reduction_batch_rules()})
       for (const BatchRule& rule : family) rules.emplace(rule.op, rule.apply);
     return rules;
   }();
@@ -67,15 +68,8 @@ class Analysis {
   void visit(const Node& node) {
     BatchSite site{graph_, node, {}};
     for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? found_[id.index()] : same_everywhere());
-    const BatchAxis result = judge(site);
-    for (std::size_t i = 0; i < node.outputs.size(); ++i)
-      if (node.outputs[i].valid()) found_[node.outputs[i].index()] = of_output(node, i, result);
-  }
-
-  // Rules speak of all outputs alike; the one exception is a loss that also gives what it took the mean of.
-  static BatchAxis of_output(const Node& node, std::size_t output, const BatchAxis& result) {
-    const bool scores = node.op == "SoftmaxCrossEntropyLoss" && output == 1;
-    return scores && result.kind == BatchKind::reduced ? along(0) : result;
+    for (; site.output < node.outputs.size(); ++site.output)
+      if (const ValueId id = node.outputs[site.output]; id.valid()) found_[id.index()] = judge(site);
   }
 
   static BatchAxis judge(const BatchSite& site) {

@@ -128,6 +128,11 @@ BatchAxis along_one_axis(const BatchSite& site) {
   return result.axis == axis ? mixes("picks or moves samples within the batch") : result;
 }
 
+// The sum up to each element along an axis (input 1).
+BatchAxis cumulative_sum(const BatchSite& site) { return untouched_axes(site, site.integers("axis", 1)); }
+
+BatchAxis triangle(const BatchSite& site) { return untouched_axes(site, {-2, -1}); }
+
 // The static shape says nothing about the samples.
 BatchAxis shape_only(const BatchSite&) { return any_constant(); }
 
@@ -146,6 +151,8 @@ constexpr BatchRule rules[] = {
     {"Gather", gather},
     {"GatherElements", along_one_axis},
     {"ScatterElements", along_one_axis},
+    {"CumSum", cumulative_sum},
+    {"Trilu", triangle},
     {"Shape", shape_only},
     {"Size", shape_only},
 };

@@ -73,7 +73,8 @@ BatchAxis batch_normalization(const BatchSite& site) {
 BatchAxis classification_loss(const BatchSite& site) {
   if (site.inputs[0] != along(0) || site.inputs[1] != along(0)) return mixes("compares samples");
   const std::string reduction = site.node.attributes.text("reduction", "mean");
-  if (reduction == "none") return along(0);
+  // The second output is what the mean was taken of.
+  if (reduction == "none" || site.output == 1) return along(0);
   const bool weighted = site.has(2) || site.node.attributes.has("ignore_index");
   if (reduction == "mean" && weighted) return mixes("divides by the weight of the whole batch");
   return reduced_over_batch();
@@ -95,6 +96,7 @@ constexpr BatchRule rules[] = {
     {"Softmax", softmax},
     {"LogSoftmax", softmax},
     {"Hardmax", softmax},
+    {"LpNormalization", softmax},
     {"LayerNormalization", layer_normalization},
     {"RMSNormalization", layer_normalization},
     {"InstanceNormalization", per_picture},

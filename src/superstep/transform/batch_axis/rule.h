@@ -15,10 +15,11 @@ struct BatchSite {
   const graph::Graph& graph;
   const graph::Node& node;
   std::vector<BatchAxis> inputs;  // as many as the node has; left-out ones are constant
+  std::size_t output = 0;         // which output is asked for
 
   bool has(std::size_t input) const { return input < node.inputs.size() && node.inputs[input].valid(); }
   const Shape& shape(std::size_t input) const { return graph.type(node.inputs[input]).shape; }
-  const Shape& output_shape(std::size_t output = 0) const { return graph.type(node.outputs[output]).shape; }
+  const Shape& output_shape() const { return graph.type(node.outputs[output]).shape; }
   bool is(std::size_t input, BatchKind kind) const {
     return input < inputs.size() && inputs[input].kind == kind;
   }
@@ -37,7 +38,7 @@ BatchAxis any_constant();     // a constant that may differ along every axis
 BatchAxis reduced_over_batch();
 BatchAxis mixes(const char* why);
 
-// Rules give what holds for every output of the node. At least one input is not constant, and none is mixed.
+// At least one input is not constant, and none is mixed.
 struct BatchRule {
   std::string_view op;
   BatchAxis (*apply)(const BatchSite& site);
@@ -45,6 +46,7 @@ struct BatchRule {
 
 std::span<const BatchRule> product_batch_rules();    // products, convolutions, pooling
 std::span<const BatchRule> layout_batch_rules();     // views, transposes, cutting, joining, gathering
+std::span<const BatchRule> sequence_batch_rules();   // recurrent layers, attention
 std::span<const BatchRule> reduction_batch_rules();  // reductions, softmax, losses, normalisations
 
 // Element by element, with broadcasting; for every operator that is_elementwise().

@@ -24,7 +24,7 @@ struct Site {
 
   // The node that made a value, when it is computed by `op` (any operator: empty). Null otherwise, and when
   // the site belongs to phase update and that node does not: looking through it would move the border
-  // between backward and update. Valid until the builder adds something.
+  // between backward and update.
   const Node* made_by(Var value, std::string_view op = {}) const;
   Var input_of(const Node& made, std::size_t input) const { return builder.var(made.inputs[input]); }
 
@@ -39,6 +39,7 @@ struct Rule {
 
 std::span<const Rule> arithmetic_rules();  // x + 0, x * 1, -(-x), x + (-y)
 std::span<const Rule> layout_rules();      // Identity, Transpose, Reshape and its like, Expand, Slice, Concat
+std::span<const Rule> broadcast_rules();   // element-wise operators of values that were spread out
 std::span<const Rule> cast_rules();
 std::span<const Rule> random_rules();  // Dropout
 

@@ -1,0 +1,33 @@
+// Segmentation by thresholds in the place of U-Net: lesions in FLAIR volumes, phases in striped micrographs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "superstep/baseline/baseline.h"
+
+namespace superstep::baseline {
+
+// The brain of a FLAIR volume [slices, height, width]: voxels above Otsu's threshold of the volume, the
+// largest connected part of them (the scalp is another), 0 and 1.
+std::vector<std::uint8_t> extract_brain(std::span<const std::uint8_t> flair, int width, int height,
+                                        int slices);
+
+// The lesion: the brightest of Otsu's classes inside the brain, its largest connected part.
+std::vector<std::uint8_t> segment_lesion(std::span<const std::uint8_t> flair, int width, int height,
+                                         int slices, int classes);
+
+struct PhaseSettings {
+  int levels = 5;           // of the wavelets
+  double damping = 0.5;     // see destripe.h; 0: stripes are left in
+  double smoothing_px = 1;  // against noise, before the threshold
+};
+
+// The conducting (darker) phase of a micrograph: destriped, smoothed, divided by Otsu's threshold.
+std::vector<std::uint8_t> segment_phases(std::span<const std::uint8_t> micrograph, int width, int height,
+                                         const PhaseSettings& settings);
+
+Entry unet_thresholds();
+
+}  // namespace superstep::baseline

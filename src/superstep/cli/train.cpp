@@ -1,0 +1,162 @@
+// superstep train WORKLOAD: trains a model, with checkpoints, a log and a report.
+#include "superstep/run/train.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/explain.h"
+#include "superstep/cli/metrics.h"
+#include "superstep/cli/result.h"
+#include "superstep/run/environment.h"
+#include "superstep/run/records.h"
+#include "superstep/run/run_directory.h"
+
+namespace superstep::cli {
+namespace {
+
+struct Arguments {
+  run::TrainSettings settings;
+  std::string data, out, resume, until;
+  double checkpoint_seconds = 30;
+  bool no_augment = false, explain = false;
+};
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  superstep train braggnn --data peaks.h5 --epochs 20 --out run/\n"
+    "  superstep train braggnn --samples 20000 --until error_px_mean=0.05\n"
+    "  superstep train braggnn --resume run/          after Ctrl-C, a crash or a power cut\n"
+    "  superstep train mlp --steps 500 --batch 1024 --explain\n"
+    "A run that was stopped and resumed ends with the same weights as one that never was.";
+
+run::Until parse_until(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  try {
+    if (equals != std::string::npos && equals > 0)
+      return {text.substr(0, equals), std::stod(text.substr(equals + 1))};
+  } catch (const std::exception&) {
+  }
+  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not METRIC=VALUE", text), "--until",
+              "for example --until error_px_mean=0.04");
+}
+
+void complete(Arguments& arguments) {
+  arguments.settings.data = arguments.data;
+  arguments.settings.augment = !arguments.no_augment;
+  if (arguments.settings.replicas == 0) arguments.settings.replicas = thread_count();
+  if (!arguments.until.empty()) arguments.settings.until = parse_until(arguments.until);
+  if (arguments.resume.empty()) return;
+  if (!arguments.out.empty())
+    throw Error(ErrorCode::invalid_argument, "a resumed run goes on in its own folder", "--out",
+                "leave --out away");
+  const std::string workload = arguments.settings.workload;
+  arguments.settings = run::train_settings_from_json(run::RunDirectory::open(arguments.resume).config());
+  if (arguments.settings.workload != workload)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("is a run of '{}', not of '{}'", arguments.settings.workload, workload),
+                arguments.resume);
+  arguments.out = arguments.resume;
+}
+
+void print_report(const Arguments& arguments, const run::TrainReport& report) {
+  fmt::print("{}: {} steps, {:.4g} epochs, batch {} in micro-batches of {}, {} threads\n",
+             arguments.settings.workload, format_count(static_cast<double>(report.steps)), report.epochs,
+             report.plan.batch, report.plan.micro_batch, report.plan.threads);
+  if (arguments.settings.until)
+    fmt::print("target {} <= {}: {}\n", arguments.settings.until->metric, arguments.settings.until->value,
+               report.reached ? "reached" : "not reached");
+  fmt::print("{}", metrics_table(report.metrics));
+  if (!arguments.out.empty())
+    fmt::print("written to {}: the model is {}\n", arguments.out, arguments.out + "/model.onnx");
+}
+
+void train(Arguments arguments) {
+  complete(arguments);
+  const run::TrainReport report =
+      run::train(arguments.settings, {.out = arguments.out,
+                                      .resume = !arguments.resume.empty(),
+                                      .checkpoint_seconds = arguments.checkpoint_seconds,
+                                      .measure_steps = arguments.explain});
+  if (!common().quiet) print_report(arguments, report);
+  if (arguments.explain) fmt::print("{}", explain(report.plan));
+  nlohmann::json config = run::to_json(arguments.settings);
+  config["plan"] = {{"batch", report.plan.batch}, {"micro_batch", report.plan.micro_batch}};
+  config["task"] = report.task;
+  run::keep_record({.command = "train",
+                    .workload = arguments.settings.workload,
+                    .machine = arguments.settings.backend,
+                    .folder = arguments.out,
+                    .config = config,
+                    .environment = run::environment_record(thread_count()),
+                    .metrics = report.metrics});
+  write_result({"train", arguments.settings.workload, config, report.metrics});
+}
+
+}  // namespace
+
+void declare_train(CLI::App& command) {
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->settings.replicas = 0;
+  run::TrainSettings& settings = arguments->settings;
+  command.add_option("workload", settings.workload, "what to train: superstep list workloads")->required();
+  command.add_option("--data", arguments->data, "the training data; without it they are generated in memory")
+      ->type_name("FILE");
+  command.add_option("--out", arguments->out, "the run's folder: configuration, log, checkpoints, model")
+      ->type_name("DIR");
+  command.add_option("--resume", arguments->resume, "go on with the run in this folder")->type_name("DIR");
+  command.add_option("--epochs", settings.epochs, "passes over the data, and length of the schedule")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--steps", settings.steps, "stop after so many steps")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--until", arguments->until, "stop when a quality is at most VALUE")
+      ->type_name("METRIC=VALUE");
+  command.add_option("--samples", settings.samples, "use so many samples")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--batch", settings.batch, "samples a step")->type_name("N")->check(CLI::PositiveNumber);
+  command
+      .add_option("--micro-batch", settings.micro_batch,
+                  "samples through the model at a time (default: chosen to stay in cache)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--replicas", settings.replicas,
+                  "copies of the model that share the work, a thread each (default: --threads)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--on", settings.backend, "where to train: superstep list backends")
+      ->type_name("BACKEND")
+      ->capture_default_str();
+  command.add_option("--precision", settings.precision, "f32, or bf16 with f32 master weights")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  command.add_option("--optimizer", settings.optimizer, "sgd, adam or adamw")->type_name("NAME");
+  command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
+      ->type_name("X")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--seed", settings.seed, "seed of weights, order and augmentation")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--set", settings.model_options, "name=value of an option of the model; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--checkpoint-seconds", arguments->checkpoint_seconds,
+                  "between checkpoints within an epoch")
+      ->type_name("S")
+      ->capture_default_str();
+  command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");
+  command.add_flag("--explain", arguments->explain,
+                   "print the plan: each step, its kernel and why faster ones refused");
+  command.footer(examples);
+  command.callback([arguments] { train(*arguments); });
+}
+
+}  // namespace superstep::cli

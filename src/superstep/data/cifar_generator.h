@@ -1,0 +1,14 @@
+// Labelled images of 10 and 100 classes, made by procedure, in the place of CIFAR-10, CIFAR-100 and, at
+// 224 pixels, of larger collections.
+#pragma once
+
+#include "superstep/data/generator.h"
+
+namespace superstep::data {
+
+// --out NAME.bin writes the CIFAR binary format: of each image one byte of label (100 classes: two, the
+// coarse one first, which is the palette), then red, green and blue planes.
+GeneratorEntry cifar10_generator();   // "cifar10-cnn"
+GeneratorEntry resnet50_generator();  // "resnet50"
+
+}  // namespace superstep::data

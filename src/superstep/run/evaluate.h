@@ -1,0 +1,35 @@
+// A trained model applied to many samples: the serving side, for validation and for users.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "superstep/run/task.h"
+#include "superstep/target/plan_cache.h"
+
+namespace superstep::run {
+
+// Batches of samples through a compiled model. The last, smaller batch has a plan of its own.
+class Evaluator {
+ public:
+  Evaluator(const target::Target& target, const target::GraphAtBatch& model, target::CompileOptions options);
+
+  // Parameters by name; states of `states` that the model does not have are left aside. Throws Error
+  // (bad_file) naming the first parameter that is missing or of another shape.
+  void set_parameters(const std::map<std::string, Tensor>& states, const std::string& where);
+
+  // The model's outputs for the samples, joined: [indices.size(), ...] each.
+  std::vector<Tensor> predict(const Task& task, std::span<const std::int64_t> indices, ThreadPool& pool);
+
+  target::Executable& executable() { return plans_.at(batch_); }
+  std::int64_t batch() const { return batch_; }
+
+ private:
+  target::PlanCache plans_;
+  std::int64_t batch_;
+};
+
+}  // namespace superstep::run

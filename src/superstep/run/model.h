@@ -1,0 +1,37 @@
+// A workload with the choices of a run filled in: its graphs for training and serving.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "superstep/run/schedule.h"
+#include "superstep/run/train.h"
+#include "superstep/target/target.h"
+#include "superstep/workload/workload.h"
+
+namespace superstep::run {
+
+class Model {
+ public:
+  // Throws Error (invalid_argument) on an unknown workload, option, optimiser or precision.
+  explicit Model(TrainSettings settings);
+
+  const workload::Workload& workload() const { return *workload_; }
+  const TrainSettings& settings() const { return settings_; }  // with every default filled in
+  const Schedule& schedule() const { return schedule_; }
+
+  // Both at any batch; the graphs share nothing with this object.
+  target::GraphAtBatch training_step() const;
+  target::GraphAtBatch inference() const;
+
+  // The model as served, in f32: parameters of `states`, outputs as users know them.
+  void write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const;
+
+ private:
+  const workload::Workload* workload_;
+  TrainSettings settings_;
+  Schedule schedule_;
+};
+
+}  // namespace superstep::run

@@ -1,0 +1,126 @@
+// BraggNN's data: patches of diffraction peaks and their centres.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "superstep/data/bragg_dataset.h"
+#include "superstep/run/task/tasks.h"
+
+namespace superstep::run {
+namespace {
+
+constexpr std::int64_t generated_samples = 20000;
+constexpr double training_share = 0.8;
+
+// The network itself adds the half that sets its centre: labels are as the files have them.
+data::BraggDatasetSettings dataset_settings(bool labels_required) {
+  return {.centered_labels = false, .labels_required = labels_required};
+}
+
+double percentile(const std::vector<double>& sorted, double share) {
+  // Nearest rank, as measurement protocol 2 defines percentiles.
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::min(sorted.size(), std::max<std::size_t>(1, rank)) - 1];
+}
+
+class BraggTask : public Task {
+ public:
+  BraggTask(data::BraggDataset data, TaskSettings settings, std::string source)
+      : data_(std::move(data)), settings_(std::move(settings)), source_(std::move(source)) {
+    if (settings_.labels_required && !data_.has_labels())
+      throw Error(ErrorCode::bad_file, "has no labels ('ploc') to train on", source_);
+    size_ = data_.size();
+    if (settings_.samples > 0) size_ = std::min(size_, settings_.samples);
+    training_ = size_ == data_.size()
+                    ? data_.training_count(training_share)
+                    : static_cast<std::int64_t>(training_share * static_cast<double>(size_));
+  }
+
+  std::int64_t size() const override { return size_; }
+  std::int64_t training_count() const override { return training_; }
+
+  void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
+            std::span<Tensor> tensors) const override {
+    data_.fill(indices, settings_.seed, epoch, tensors[0].as<float>().data(), tensors[1].as<float>().data(),
+               augment && data_.can_shift());
+  }
+
+  void fill_inputs(std::span<const std::int64_t> indices, std::span<Tensor> inputs,
+                   ThreadPool& pool) const override {
+    const std::size_t row = inputs[0].as<float>().size() / indices.size();
+    constexpr std::int64_t piece = 32;
+    const auto count = static_cast<std::int64_t>(indices.size());
+    pool.parallel_for((count + piece - 1) / piece, [&](std::int64_t item, int) {
+      const auto first = static_cast<std::size_t>(item * piece);
+      const auto some = indices.subspan(first, std::min<std::size_t>(piece, indices.size() - first));
+      data_.fill(some, settings_.seed, 0, inputs[0].as<float>().data() + first * row, nullptr, false);
+    });
+  }
+
+  std::vector<Metric> quality(std::span<const std::int64_t> indices,
+                              std::span<const Tensor> outputs) const override {
+    std::vector<double> errors;
+    const auto positions = outputs[0].as<float>();
+    const double size = data_.patch_size();
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const auto truth = data_.position(indices[i]);
+      const double column = static_cast<double>(positions[2 * i]) * size;
+      const double row = static_cast<double>(positions[2 * i + 1]) * size;
+      errors.push_back(std::hypot(column - truth[0], row - truth[1]));
+    }
+    return bragg_error_metrics(std::move(errors));
+  }
+
+  bool has_labels() const override { return data_.has_labels(); }
+
+  nlohmann::json describe() const override {
+    return {{"source", source_},
+            {"samples", size_},
+            {"training", training_},
+            {"patch", data_.patch_size()},
+            {"shifted", data_.can_shift()}};
+  }
+
+ private:
+  data::BraggDataset data_;
+  TaskSettings settings_;
+  std::string source_;
+  std::int64_t size_ = 0, training_ = 0;
+};
+
+}  // namespace
+
+std::vector<Metric> bragg_error_metrics(std::vector<double> errors) {
+  double sum = 0;
+  for (const double error : errors) sum += error;
+  const double mean = sum / static_cast<double>(std::max<std::size_t>(1, errors.size()));
+  std::ranges::sort(errors);
+  const auto metric = [](const char* name, double value) {
+    return Metric{.name = name, .value = value, .unit = "px", .samples = {}};
+  };
+  if (errors.empty()) return {};
+  return {metric("error_px_mean", mean), metric("error_px_p50", percentile(errors, 0.50)),
+          metric("error_px_p75", percentile(errors, 0.75)), metric("error_px_p95", percentile(errors, 0.95)),
+          metric("error_px_p995", percentile(errors, 0.995))};
+}
+
+std::unique_ptr<Task> make_bragg_task(const data::BraggDataset& data) {
+  return std::make_unique<BraggTask>(data, TaskSettings{}, "in memory");
+}
+
+std::unique_ptr<Task> open_bragg_task(const TaskSettings& settings) {
+  if (!settings.data.empty())
+    return std::make_unique<BraggTask>(
+        data::BraggDataset::open(settings.data, dataset_settings(settings.labels_required)), settings,
+        settings.data.string());
+  const auto count = settings.samples > 0 ? settings.samples : generated_samples;
+  data::BraggPatchSettings patches;
+  patches.margin = 1;
+  return std::make_unique<BraggTask>(
+      data::BraggDataset::generate(patches, settings.seed, 0, static_cast<std::uint64_t>(count),
+                                   *settings.pool),
+      settings, fmt::format("generated, seed {}", settings.seed));
+}
+
+}  // namespace superstep::run

@@ -1,0 +1,366 @@
+#include "superstep/run/train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "superstep/base/interrupt.h"
+#include "superstep/base/progress.h"
+#include "superstep/base/text.h"
+#include "superstep/base/thread_pool.h"
+#include "superstep/run/checkpoint.h"
+#include "superstep/run/environment.h"
+#include "superstep/run/evaluate.h"
+#include "superstep/run/feeder.h"
+#include "superstep/run/model.h"
+#include "superstep/run/records.h"
+#include "superstep/run/run_directory.h"
+#include "superstep/run/task.h"
+
+namespace superstep::run {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t evaluation_batch = 256;
+constexpr std::int64_t quick_validation = 4096;  // samples looked at after an epoch; all of them at the end
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::vector<std::int64_t> range(std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(std::max<std::int64_t>(0, last - first)));
+  std::iota(indices.begin(), indices.end(), first);
+  return indices;
+}
+
+const Metric* find_metric(const std::vector<Metric>& metrics, const std::string& name) {
+  for (const Metric& metric : metrics)
+    if (metric.name == name) return &metric;
+  return nullptr;
+}
+
+// One sitting of a training run.
+class Training {
+ public:
+  Training(const TrainSettings& settings, const TrainOptions& options)
+      : model_(settings),
+        settings_(model_.settings()),
+        options_(options),
+        pool_(settings_.replicas),
+        task_(open_task(
+            model_.workload(),
+            {.data = settings_.data, .samples = settings_.samples, .seed = settings_.seed, .pool = &pool_})),
+        batches_(task_->training_count() / settings_.batch) {
+    if (batches_ < 1)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the {} training samples do not fill one batch of {}", task_->training_count(),
+                              settings_.batch),
+                  "--batch");
+    scheduled_steps_ =
+        std::max<std::int64_t>(1, std::llround(settings_.epochs * static_cast<double>(batches_)));
+    last_step_ = settings_.steps > 0 ? settings_.steps : scheduled_steps_;
+    compile();
+    open_folder();
+  }
+
+  TrainReport run() {
+    Progress progress(settings_.workload, static_cast<double>(last_step_ * settings_.batch), "samples",
+                      static_cast<double>(step_ * settings_.batch));
+    Feeder feeder(*task_, prototypes_, settings_.batch, settings_.seed, settings_.augment,
+                  {static_cast<std::uint64_t>(step_ / batches_), step_ % batches_});
+    sitting_ = last_checkpoint_ = Clock::now();
+    const std::int64_t first_step = step_;
+    while (step_ < last_step_ && !reached_) {
+      train_step(feeder);
+      progress.update(static_cast<double>(step_ * settings_.batch), note());
+      const bool epoch_ends = step_ % batches_ == 0;
+      if (epoch_ends) end_epoch();
+      const bool due = seconds_since(last_checkpoint_) > options_.checkpoint_seconds;
+      if ((epoch_ends || due) && directory_) checkpoint();
+      if (interrupted()) stop();
+    }
+    progress.finish(note());
+    return finish(first_step, feeder.seconds_waited());
+  }
+
+ private:
+  void compile() {
+    const target::Target& target = target::find_target(settings_.backend);
+    executable_ = target.compile(model_.training_step(), {.batch = settings_.batch,
+                                                          .micro_batch = settings_.micro_batch,
+                                                          .threads = settings_.replicas,
+                                                          .measure_steps = options_.measure_steps});
+    const std::int64_t validation = std::max<std::int64_t>(1, task_->size() - task_->training_count());
+    evaluator_.emplace(target, model_.inference(),
+                       target::CompileOptions{.batch = std::min(evaluation_batch, validation),
+                                              .threads = settings_.replicas});
+    const auto ports = executable_->inputs();
+    for (std::size_t i = 0; i + 1 < ports.size(); ++i)
+      prototypes_.emplace_back(ports[i].type.element, ports[i].type.shape);
+    outputs_.emplace_back(executable_->outputs()[0].type.element, executable_->outputs()[0].type.shape);
+  }
+
+  void open_folder() {
+    if (options_.out.empty()) return;
+    if (!options_.resume) {
+      directory_ = RunDirectory::create(options_.out, to_json(settings_));
+    } else {
+      directory_ = RunDirectory::open(options_.out);
+      if (const auto found = read_newest_checkpoint(directory_->checkpoints())) {
+        restore(*executable_, *found, directory_->checkpoints().string());
+        step_ = found->step;
+        seconds_before_ = found->seconds;
+        read_notes(found->notes);
+      }
+      directory_->rewind_log(step_);
+    }
+    directory_->add_environment(environment_record(settings_.replicas));
+  }
+
+  void read_notes(const std::map<std::string, std::string>& notes) {
+    const json all(notes);
+    const auto number = [&](const char* name) {
+      return all.contains(name) ? std::stod(notes.at(name)) : 0.0;
+    };
+    if (all.contains("best")) best_ = number("best");
+    reached_ = all.contains("reached");
+    epoch_loss_ = number("epoch_loss");
+    epoch_steps_ = static_cast<std::int64_t>(number("epoch_steps"));
+  }
+
+  void train_step(Feeder& feeder) {
+    std::vector<Tensor> inputs = feeder.next();
+    inputs.push_back(
+        Tensor::scalar(static_cast<float>(learning_rate(model_.schedule(), step_, scheduled_steps_))));
+    const auto begun = Clock::now();
+    executable_->run(inputs, outputs_);
+    step_seconds_.push_back(seconds_since(begun));
+    epoch_seconds_ += step_seconds_.back();
+    ++epoch_timed_steps_;
+    ++step_;
+    loss_ = outputs_[0].at(0);
+    epoch_loss_ += loss_;
+    ++epoch_steps_;
+    if (!std::isfinite(loss_)) diverged();
+  }
+
+  [[noreturn]] void diverged() {
+    const std::string rate =
+        fmt::format("{:.3g}", learning_rate(model_.schedule(), step_ - 1, scheduled_steps_));
+    if (directory_) directory_->log({{"step", step_}, {"event", "diverged"}});
+    throw Error(ErrorCode::diverged, fmt::format("the loss is {} at step {}", loss_, step_),
+                settings_.workload,
+                fmt::format("the learning rate there was {}: try a smaller --learning-rate{}", rate,
+                            directory_ ? "; the last checkpoint is from before" : ""));
+  }
+
+  std::string note() const {
+    std::string text = fmt::format("loss {:.3g}", loss_);
+    if (!quality_.empty())
+      text += fmt::format("  {} {:.4g} {}", quality_[0].name, quality_[0].value, quality_[0].unit);
+    return text;
+  }
+
+  std::vector<Metric> validate(std::int64_t most) {
+    const std::int64_t first = task_->training_count(), last = std::min(task_->size(), first + most);
+    if (last <= first) return {};
+    evaluator_->set_parameters(states_of(*executable_), "the trained model");
+    const std::vector<std::int64_t> indices = range(first, last);
+    return task_->quality(indices, evaluator_->predict(*task_, indices, pool_));
+  }
+
+  void end_epoch() {
+    quality_ = validate(quick_validation);
+    const std::int64_t epoch = step_ / batches_;
+    json line{{"step", step_},
+              {"epoch", epoch},
+              {"seconds", seconds_before_ + seconds_since(sitting_)},
+              {"loss", epoch_loss_ / static_cast<double>(std::max<std::int64_t>(1, epoch_steps_))},
+              {"learning_rate", learning_rate(model_.schedule(), step_ - 1, scheduled_steps_)}};
+    line["throughput"] = static_cast<double>(epoch_timed_steps_ * settings_.batch) / epoch_seconds_;
+    for (const Metric& metric : quality_) line[metric.name] = metric.value;
+    epoch_losses_.push_back(line["loss"]);
+    epoch_loss_ = epoch_seconds_ = 0;
+    epoch_steps_ = epoch_timed_steps_ = 0;
+    if (directory_) directory_->log(line);
+    look_at_quality();
+  }
+
+  bool better(double a, double b) const {
+    const auto& target = model_.workload().target;
+    return target && target->higher_is_better ? a > b : a < b;
+  }
+
+  void look_at_quality() {
+    if (quality_.empty()) return;
+    if (directory_ && (!best_ || better(quality_[0].value, *best_))) {
+      best_ = quality_[0].value;
+      write_checkpoint_file(directory_->best(), make_checkpoint());
+    }
+    if (!settings_.until) return;
+    const Metric* watched = find_metric(quality_, settings_.until->metric);
+    if (!watched) {
+      std::vector<std::string> names;
+      for (const Metric& metric : quality_) names.push_back(metric.name);
+      throw Error(ErrorCode::invalid_argument, "the workload has no such metric", settings_.until->metric,
+                  unknown_name_hint(settings_.until->metric, names));
+    }
+    // Quick validation first, then all samples: a target is reached on all of them or not at all.
+    if (better(settings_.until->value, watched->value)) return;
+    const auto all = validate(task_->size());
+    reached_ = !better(settings_.until->value, find_metric(all, settings_.until->metric)->value);
+  }
+
+  Checkpoint make_checkpoint() const {
+    Checkpoint checkpoint{.workload = settings_.workload,
+                          .signature = {},
+                          .step = step_,
+                          .seconds = seconds_before_ + seconds_since(sitting_),
+                          .states = states_of(*executable_),
+                          .notes = {}};
+    checkpoint.signature = state_signature(checkpoint.states);
+    checkpoint.notes["epoch_loss"] = fmt::format("{}", epoch_loss_);
+    checkpoint.notes["epoch_steps"] = std::to_string(epoch_steps_);
+    if (best_) checkpoint.notes["best"] = fmt::format("{}", *best_);
+    if (reached_) checkpoint.notes["reached"] = "yes";
+    return checkpoint;
+  }
+
+  void checkpoint() {
+    write_checkpoint(directory_->checkpoints(), make_checkpoint());
+    last_checkpoint_ = Clock::now();
+  }
+
+  [[noreturn]] void stop() {
+    if (!directory_)
+      throw Error(ErrorCode::interrupted, fmt::format("at step {}; without --out nothing was kept", step_));
+    checkpoint();
+    throw Error(
+        ErrorCode::interrupted, fmt::format("at step {}, everything is saved", step_), {},
+        fmt::format("go on with: superstep train {} --resume {}", settings_.workload, options_.out.string()));
+  }
+
+  TrainReport finish(std::int64_t first_step, double waited) {
+    TrainReport report{.metrics = {},
+                       .steps = step_,
+                       .epochs = static_cast<double>(step_) / static_cast<double>(batches_),
+                       .reached = reached_,
+                       .plan = executable_->summary(),
+                       .task = task_->describe()};
+    quality_ = validate(task_->size());
+    add_speed(report, first_step, waited);
+    report.metrics.push_back(
+        {.name = "loss", .value = epoch_losses_.empty() ? loss_ : epoch_losses_.back(), .unit = ""});
+    for (const Metric& metric : quality_) report.metrics.push_back(metric);
+    if (!directory_) return report;
+    checkpoint();
+    model_.write_onnx(directory_->model(), states_of(*executable_));
+    json line{{"step", step_}, {"event", "finished"}, {"seconds", seconds_before_ + seconds_since(sitting_)}};
+    for (const Metric& metric : report.metrics) line[metric.name] = metric.value;
+    directory_->log(line);
+    return report;
+  }
+
+  // Steady state: the steps after the first epoch where there is more than one (measurement protocol 1.4).
+  void add_speed(TrainReport& report, std::int64_t first_step, double waited) const {
+    if (step_seconds_.empty()) return;
+    const double elapsed = seconds_since(sitting_);
+    const auto done = static_cast<double>((step_ - first_step) * settings_.batch);
+    const auto warm = static_cast<std::ptrdiff_t>(
+        std::min<std::size_t>(static_cast<std::size_t>(batches_), step_seconds_.size() - 1));
+    std::vector<double> steady(step_seconds_.begin() + warm, step_seconds_.end());
+    std::ranges::sort(steady);
+    const double median = steady[steady.size() / 2];
+    const auto add = [&](const char* name, double value, const char* unit) {
+      report.metrics.push_back({.name = name, .value = value, .unit = unit});
+    };
+    add("throughput", static_cast<double>(settings_.batch) / median, "samples/s");
+    add("throughput_with_data", done / elapsed, "samples/s");
+    add("step_time", median, "s");
+    add("flops_rate", report.plan.flops / median, "FLOP/s");
+    add("data_wait", waited, "s");
+    add("time_to_solution", seconds_before_ + elapsed, "s");
+    add("compile_time", report.plan.compile_seconds, "s");
+  }
+
+  Model model_;
+  TrainSettings settings_;  // with every default filled in
+  TrainOptions options_;
+  ThreadPool pool_;
+  std::unique_ptr<Task> task_;
+  std::int64_t batches_, scheduled_steps_ = 0, last_step_ = 0;
+  std::unique_ptr<target::Executable> executable_;
+  std::optional<Evaluator> evaluator_;
+  std::vector<Tensor> prototypes_, outputs_;
+  std::optional<RunDirectory> directory_;
+
+  std::int64_t step_ = 0, epoch_steps_ = 0, epoch_timed_steps_ = 0;
+  double loss_ = 0, epoch_loss_ = 0, epoch_seconds_ = 0, seconds_before_ = 0;
+  std::optional<double> best_;
+  bool reached_ = false;
+  std::vector<double> step_seconds_, epoch_losses_;
+  std::vector<Metric> quality_;
+  Clock::time_point sitting_, last_checkpoint_;
+};
+
+}  // namespace
+
+TrainReport train(const TrainSettings& settings, const TrainOptions& options) {
+  return Training(settings, options).run();
+}
+
+json to_json(const TrainSettings& s) {
+  json object{{"schema", "superstep-run/1"},
+              {"workload", s.workload},
+              {"backend", s.backend},
+              {"precision", s.precision},
+              {"model_options", s.model_options},
+              {"data", s.data.string()},
+              {"samples", s.samples},
+              {"batch", s.batch},
+              {"micro_batch", s.micro_batch},
+              {"replicas", s.replicas},
+              {"epochs", s.epochs},
+              {"steps", s.steps},
+              {"optimizer", s.optimizer},
+              {"learning_rate", s.learning_rate},
+              {"augment", s.augment},
+              {"seed", s.seed}};
+  object["until"] = s.until ? json{{"metric", s.until->metric}, {"value", s.until->value}} : json(nullptr);
+  return object;
+}
+
+TrainSettings train_settings_from_json(const json& object) {
+  TrainSettings s;
+  try {
+    s.workload = object.at("workload");
+    s.backend = object.at("backend");
+    s.precision = object.at("precision");
+    s.model_options = object.at("model_options").get<std::vector<std::string>>();
+    s.data = object.at("data").get<std::string>();
+    s.samples = object.at("samples");
+    s.batch = object.at("batch");
+    s.micro_batch = object.at("micro_batch");
+    s.replicas = object.at("replicas");
+    s.epochs = object.at("epochs");
+    s.steps = object.at("steps");
+    s.optimizer = object.at("optimizer");
+    s.learning_rate = object.at("learning_rate");
+    s.augment = object.at("augment");
+    s.seed = object.at("seed");
+    if (const json& until = object.at("until"); !until.is_null())
+      s.until = Until{until.at("metric").get<std::string>(), until.at("value").get<double>()};
+  } catch (const json::exception& error) {
+    throw Error(ErrorCode::bad_file, fmt::format("is not the configuration of a run: {}", error.what()),
+                "config.json");
+  }
+  return s;
+}
+
+}  // namespace superstep::run

@@ -1,0 +1,84 @@
+// The zoo: what every workload says about itself. One file a workload; the table is workload/workloads.cpp.
+//
+// Models are built in the form that is served; transform/training_step.h makes the training step of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/base/options.h"
+#include "superstep/graph/graph.h"
+#include "superstep/transform/loss.h"
+#include "superstep/transform/training_step.h"
+
+namespace superstep::workload {
+
+// Builds a model for `batch` samples, along the first axis of every input. Parameter i, in the order of
+// building, draws its initial values from RandomStream(seed, i): they do not depend on the batch.
+using BuildModel = graph::Graph (*)(std::int64_t batch, const Options& options, std::uint64_t seed);
+
+// An input, an output or a target, under the default options.
+struct PortSpec {
+  std::string name;  // as in the graph, in ONNX files and, where there are any, in data files
+  ElementType element = ElementType::f32;
+  Shape shape;          // of one sample, without the batch axis
+  std::string unit;     // "px"; empty for none
+  std::string meaning;  // one line
+};
+
+enum class Schedule : std::uint8_t { constant, cosine };
+
+// How the workload is trained unless the user says otherwise.
+struct TrainingDefaults {
+  std::int64_t batch = 64;
+  double epochs = 1;
+  transform::LossSpec loss;
+  transform::OptimizerSpec optimizer;
+  double learning_rate = 1e-3;  // at its peak
+  Schedule schedule = Schedule::constant;
+  double warm_up_share = 0;  // of all steps
+};
+
+struct MetricSpec {
+  std::string name;  // as in the house's JSON: "error_px_mean", "accuracy"
+  std::string unit;  // "px"; empty for fractions
+};
+
+// What a trained model must reach on data it has not seen, on `metric`. `floor` is what a simple estimator
+// reaches, `ceiling` the conventional method or the noise limit.
+struct QualityTarget {
+  std::string metric;
+  double value = 0;
+  bool higher_is_better = false;
+  std::optional<double> floor, ceiling;
+};
+
+struct Workload {
+  std::string name;     // as typed: "braggnn"
+  std::string summary;  // one line
+  std::vector<OptionSpec> options;
+  BuildModel build = nullptr;
+  std::int64_t parameters = 0;  // trainable scalars, under the default options
+  std::vector<PortSpec> inputs, outputs, targets;
+  TrainingDefaults training;
+  std::vector<MetricSpec> metrics;  // the first is the one that targets are set on
+  std::optional<QualityTarget> target;
+};
+
+// All workloads, in the order `superstep list workloads` shows them.
+std::span<const Workload> workloads();
+const Workload& find_workload(std::string_view name);  // throws Error (invalid_argument), nearest name
+
+// The model at a batch size. `assignments` are options of the model ("patch=13"). Throws Error
+// (invalid_argument) on an unknown option, with the nearest one, and on a batch below 1.
+graph::Graph build_model(const Workload& workload, std::int64_t batch,
+                         std::span<const std::string> assignments = {}, std::uint64_t seed = 1);
+
+// Trainable scalars of a model.
+std::int64_t count_parameters(const graph::Graph& model);
+
+}  // namespace superstep::workload

@@ -1,0 +1,53 @@
+"""The Python side of the contenders' protocol answers as the C++ side does."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+PEERS = pathlib.Path(__file__).resolve().parents[2] / "bench" / "peers"
+PROGRAM = """
+import sys
+sys.path.insert(0, %r)
+import protocol
+protocol.claim_output()
+count = [0]
+def step():
+    count[0] += 1
+    print("chatter of a library")
+    if count[0] == 12:
+        raise RuntimeError("no\\nmemory")
+protocol.serve({"contender": "test"}, step)
+""" % str(PEERS)
+
+
+def talk(text, program=PROGRAM):
+    done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, text=True)
+    return done.returncode, done.stdout.splitlines()
+
+
+class Protocol(unittest.TestCase):
+    def test_answers_every_line(self):
+        code, lines = talk("run 3\nrun 2 2\nwarm 0\nrun 5\nrun 0\nrun x\nfly\n\nquit\nrun 1\n")
+        self.assertEqual(code, 0)
+        kind, _, rest = lines[0].partition(" ")
+        self.assertEqual((kind, json.loads(rest)), ("ready", {"contender": "test", "protocol": 1}))
+        self.assertEqual(len(lines[1].split()), 4)
+        self.assertEqual(len(lines[2].split()), 3)
+        self.assertEqual(lines[3], "done 3")
+        self.assertEqual(lines[4], "error no memory")
+        self.assertTrue(lines[5].startswith("error 0 is not"))
+        self.assertTrue(lines[6].startswith("error "))
+        self.assertEqual(lines[7:], ["error not a command: 'fly'", "error not a command: ''", "bye"])
+
+    def test_ends_with_its_input(self):
+        self.assertEqual(talk("")[1][-1], "bye")
+
+    def test_a_missing_peer_says_so(self):
+        code, lines = talk("", "import sys; sys.path.insert(0, %r); import protocol; protocol.absent('not\\nhere')" % str(PEERS))
+        self.assertEqual((code, lines), (3, ["absent not here"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

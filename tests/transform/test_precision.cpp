@@ -1,0 +1,114 @@
+#include "superstep/transform/pipeline.h"
+#include "superstep/transform/precision.h"
+#include "superstep/transform/training_step.h"
+#include "tests/transform/support.h"
+
+namespace superstep::transform {
+namespace {
+
+using graph::Graph;
+
+const char* const network = R"(input %x : f32[4,3]
+state %w1 : f32[3,2] = [0.5, -0.25, 1.0, 0.125, -0.75, 0.3]
+state %b1 : f32[2] = [0.1, 0.2]
+state %w2 : f32[2,2] = [0.5, -0.25, 1.0, 0.7]
+%h : f32[4,2] = Gemm(%x, %w1, %b1) "fc1"
+%r : f32[4,2] = Relu(%h)
+%s : f32[4,2] = Softmax(%r)
+%y : f32[4,2] = MatMul(%s, %w2) "fc2"
+output "y" = %y)";
+
+std::vector<std::string> typed_operators(const Graph& graph) {
+  std::vector<std::string> result;
+  for (const graph::Node& node : graph.nodes())
+    result.push_back(node.op + ":" + superstep::name_of(graph.type(node.outputs[0]).element));
+  return result;
+}
+
+TEST(Autocast, ReducesProductsAndWhatFollowsThem) {
+  const Graph graph = verified(autocast(graph_of(network), ElementType::bf16, {.least_width = 1}));
+  EXPECT_EQ(
+      typed_operators(graph),
+      (std::vector<std::string>{"Cast:bf16", "Cast:bf16", "Cast:bf16", "Gemm:bf16", "Relu:bf16", "Cast:f32",
+                                "Softmax:f32", "Cast:bf16", "Cast:bf16", "MatMul:bf16", "Cast:f32"}));
+  EXPECT_EQ(graph.type(graph.find_output("y")).element, ElementType::f32);
+  EXPECT_EQ(graph.type(graph.find_value("w1")).element, ElementType::f32);
+  expect_same_results(graph_of(network), graph, 0.02);
+}
+
+// The network's products have a width of two: by default they are left alone.
+TEST(Autocast, LeavesThinProductsInFullPrecision) {
+  const Graph wide = graph_of(network);
+  EXPECT_EQ(graph::to_text(autocast(wide, ElementType::bf16)), graph::to_text(wide));
+}
+
+TEST(Autocast, RoundsIndeed) {
+  const Graph wide = graph_of(network), narrow = autocast(wide, ElementType::bf16, {.least_width = 1});
+  const auto inputs = random_inputs(wide);
+  const Tensor a = op::evaluate(wide, inputs).outputs[0], b = op::evaluate(narrow, inputs).outputs[0];
+  double worst = 0;
+  for (std::int64_t i = 0; i < a.element_count(); ++i) worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+  EXPECT_GT(worst, 1e-4);
+}
+
+TEST(Autocast, KeepsSumsOfWideValuesWide) {
+  const Graph graph = verified(autocast(graph_of(R"(input %x : f32[2,2]
+%p : f32[2,2] = MatMul(%x, %x)
+%e : f32[2,2] = Exp(%p)
+%a : f32[2,2] = Add(%p, %e)
+%b : f32[2,2] = Add(%p, %p)
+%c : f32[2,2] = Neg(%b)
+output "a" = %a
+output "c" = %c)"),
+                                        ElementType::f16, {.least_width = 1}));
+  EXPECT_EQ(graph.type(graph.find_value("a")).element, ElementType::f32);
+  EXPECT_EQ(typed_operators(graph), (std::vector<std::string>{"Cast:f16", "MatMul:f16", "Cast:f32", "Exp:f32",
+                                                              "Add:f32", "Add:f16", "Cast:f32", "Neg:f32"}));
+}
+
+TEST(Autocast, CastsEveryParameterOnce) {
+  const Graph graph = autocast(graph_of(R"(input %x : f32[2,2]
+state %w : f32[2,2] = [1.0, 2.0, 3.0, 4.0]
+%p : f32[2,2] = MatMul(%x, %w)
+%q : f32[2,2] = MatMul(%p, %w)
+output "q" = %q)"),
+                               ElementType::bf16, {.least_width = 1});
+  EXPECT_EQ(count_of(graph, "Cast"), 3);  // x, w, q
+}
+
+TEST(Autocast, LeavesOtherTypesAndGraphsWithoutProductsAlone) {
+  const Graph f64 = graph_of("input %x : f64[2,2]\n%y : f64[2,2] = MatMul(%x, %x)\noutput \"y\" = %y");
+  EXPECT_EQ(typed_operators(autocast(f64, ElementType::bf16, {.least_width = 1})),
+            (std::vector<std::string>{"MatMul:f64"}));
+  const Graph plain = graph_of("input %x : f32[2]\n%y : f32[2] = Relu(%x)\noutput \"y\" = %y");
+  EXPECT_EQ(graph::to_text(autocast(plain, ElementType::bf16, {.least_width = 1})), graph::to_text(plain));
+}
+
+TEST(Autocast, GradientsOfParametersAreWide) {
+  Graph step = make_training_step(autocast(graph_of(network), ElementType::bf16, {.least_width = 1}), {}, {});
+  run_pipeline(step, standard_passes());
+  verified(step);
+  int optimiser_nodes = 0;
+  for (const graph::Node& node : step.nodes()) {
+    if (node.op != "superstep.Adam") continue;
+    ++optimiser_nodes;
+    for (std::size_t i : {0u, 1u, 2u, 3u}) EXPECT_EQ(step.type(node.inputs[i]).element, ElementType::f32);
+  }
+  EXPECT_EQ(optimiser_nodes, 3);
+  expect_same_results(make_training_step(graph_of(network), {}, {.kind = OptimizerKind::sgd}),
+                      make_training_step(autocast(graph_of(network), ElementType::bf16, {.least_width = 1}),
+                                         {}, {.kind = OptimizerKind::sgd}),
+                      0.02);
+}
+
+TEST(Autocast, RefusesWhatIsNotReduced) {
+  try {
+    autocast(graph_of(network), ElementType::f64);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(contains(error.what(), "reduced precision is bf16 or f16, not f64"));
+  }
+}
+
+}  // namespace
+}  // namespace superstep::transform

@@ -1,0 +1,261 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "superstep/base/random.h"
+#include "superstep/graph/verify.h"
+#include "superstep/op/definition.h"
+#include "superstep/op/evaluate.h"
+#include "superstep/transform/batch_axis.h"
+#include "superstep/transform/precision.h"
+#include "superstep/workload/workload.h"
+#include "tests/contains.h"
+
+namespace superstep::workload {
+namespace {
+
+using graph::Graph;
+
+Graph built(const std::string& name, std::int64_t batch, const std::vector<std::string>& options = {},
+            std::uint64_t seed = 1) {
+  Graph graph = build_model(find_workload(name), batch, options, seed);
+  value_or_throw(graph::verify(graph, op::infer_types));
+  return graph;
+}
+
+Graph training_step(const std::string& name, std::int64_t batch) {
+  const TrainingDefaults& training = find_workload(name).training;
+  return transform::make_training_step(built(name, batch), training.loss, training.optimizer);
+}
+
+Tensor uniform(const Shape& shape, std::uint64_t seed) {
+  Tensor tensor(ElementType::f32, shape);
+  RandomStream random(seed);
+  for (float& value : tensor.as<float>()) value = static_cast<float>(random.uniform());
+  return tensor;
+}
+
+std::string error_of(const std::string& name, const std::vector<std::string>& options,
+                     std::int64_t batch = 1) {
+  try {
+    built(name, batch, options);
+    return "no error";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// --- every workload
+
+class EveryWorkload : public ::testing::TestWithParam<std::string> {};
+
+void expect_port(const PortSpec& port, const graph::ValueType& type, std::int64_t batch) {
+  std::vector<std::int64_t> extents = {batch};
+  extents.insert(extents.end(), port.shape.begin(), port.shape.end());
+  EXPECT_EQ(type, (graph::ValueType{port.element, Shape(extents)})) << port.name;
+}
+
+TEST_P(EveryWorkload, IsWhatItSays) {
+  const Workload& workload = find_workload(GetParam());
+  const Graph graph = built(GetParam(), 3);
+  EXPECT_EQ(graph.name(), workload.name);
+  EXPECT_EQ(count_parameters(graph), workload.parameters);
+  ASSERT_EQ(graph.inputs().size(), workload.inputs.size());
+  for (std::size_t i = 0; i < workload.inputs.size(); ++i) {
+    EXPECT_EQ(graph.value(graph.inputs()[i]).name, workload.inputs[i].name);
+    expect_port(workload.inputs[i], graph.type(graph.inputs()[i]), 3);
+  }
+  ASSERT_EQ(graph.outputs().size(), workload.outputs.size());
+  for (std::size_t i = 0; i < workload.outputs.size(); ++i) {
+    EXPECT_EQ(graph.outputs()[i].name, workload.outputs[i].name);
+    expect_port(workload.outputs[i], graph.type(graph.outputs()[i].value), 3);
+  }
+}
+
+TEST_P(EveryWorkload, HasATrainingStepThatCanBeSplit) {
+  const Workload& workload = find_workload(GetParam());
+  const Graph step = training_step(GetParam(), 4);
+  ASSERT_TRUE(graph::verify(step, op::infer_types).has_value());
+  const Status status = transform::splittable(step);
+  EXPECT_TRUE(status) << (status ? "" : status.error().what());
+  const std::size_t inputs = workload.inputs.size();
+  ASSERT_EQ(step.inputs().size(), inputs + workload.targets.size() + 1);
+  for (std::size_t i = 0; i < workload.targets.size(); ++i)
+    expect_port(workload.targets[i], step.type(step.inputs()[inputs + i]), 4);
+}
+
+TEST_P(EveryWorkload, StartsFromTheSameBitsForTheSameSeed) {
+  const Graph a = built(GetParam(), 1), b = built(GetParam(), 8), c = built(GetParam(), 1, {}, 2);
+  const graph::ValueId id = a.states()[0];
+  EXPECT_TRUE(graph::same(a.value(id).data, b.value(b.find_value(a.value(id).name)).data));
+  EXPECT_FALSE(graph::same(a.value(id).data, c.value(id).data));
+}
+
+TEST_P(EveryWorkload, RunsInReducedPrecision) {
+  const Graph graph = transform::autocast(built(GetParam(), 2), ElementType::bf16);
+  ASSERT_TRUE(graph::verify(graph, op::infer_types).has_value());
+  for (const graph::Output& output : graph.outputs())
+    EXPECT_EQ(graph.type(output.value).element, ElementType::f32);
+}
+
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const Workload& workload : workloads()) names.push_back(workload.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, EveryWorkload, ::testing::ValuesIn(all_names()));
+
+TEST(Workloads, RefuseWhatIsNotThere) {
+  try {
+    find_workload("bragnn");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(contains(error.what(), "bragnn: there is no such workload (did you mean 'braggnn'?)"));
+  }
+  EXPECT_TRUE(contains(error_of("braggnn", {"ptach=11"}), "did you mean 'patch'?"));
+  EXPECT_TRUE(contains(error_of("mlp", {}, 0), "mlp: a batch of 0 samples cannot be built"));
+}
+
+// --- BraggNN
+
+TEST(BraggNN, HasThePublishedNumberOfParameters) {
+  EXPECT_EQ(count_parameters(built("braggnn", 1)), 33172);
+  EXPECT_EQ(count_parameters(built("braggnn", 1, {"hidden=32-16-8-4"})), 36910);
+  EXPECT_EQ(count_parameters(built("braggnn", 1, {"hidden=64-32-16-8"})), 45394);
+}
+
+TEST(BraggNN, TakesTheWorkThatItsLayersTake) {
+  double multiply_accumulates = 0;
+  const Graph graph = built("braggnn", 1);
+  for (const graph::Node& node : graph.nodes())
+    if (node.op == "Conv" || node.op == "MatMul" || node.op == "Gemm")
+      multiply_accumulates += op::cost(graph, node).flops / 2;
+  EXPECT_NEAR(multiply_accumulates, 2.094e6, 0.015e6);  // biases count half a multiply-accumulate
+}
+
+TEST(BraggNN, IsBuiltForOtherPatches) {
+  for (int patch = 9; patch <= 23; patch += 2) {
+    const Graph graph = built("braggnn", 2, {"patch=" + std::to_string(patch)});
+    EXPECT_EQ(graph.type(graph.inputs()[0]).shape, (Shape{2, 1, patch, patch}));
+  }
+  EXPECT_TRUE(contains(error_of("braggnn", {"patch=12"}), "a patch of 12 pixels has no middle pixel"));
+  EXPECT_TRUE(contains(error_of("braggnn", {"patch=25"}), "not in [9, 23]"));
+  EXPECT_TRUE(
+      contains(error_of("braggnn", {"hidden=16-x"}), "option hidden: '16-x' is not a list of widths"));
+}
+
+TEST(BraggNN, CentredModelsDifferByOneHalf) {
+  const Tensor patch = uniform({2, 1, 11, 11}, 5);
+  const Tensor centred = op::evaluate(built("braggnn", 2), std::span(&patch, 1)).outputs[0];
+  const Tensor plain = op::evaluate(built("braggnn", 2, {"centred=no"}), std::span(&patch, 1)).outputs[0];
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_NEAR(centred.at(i), plain.at(i) + 0.5, 1e-6);
+}
+
+// The loss on labels in [0, 1) is that of the network on labels minus 0.5: the same gradients.
+TEST(BraggNN, TrainsOnCentredLabelsEitherWay) {
+  const auto step = [](const std::vector<std::string>& options, double label) {
+    const TrainingDefaults& training = find_workload("braggnn").training;
+    const Graph graph = transform::make_training_step(built("braggnn", 2, options), training.loss,
+                                                      {.kind = transform::OptimizerKind::sgd});
+    const Tensor inputs[] = {uniform({2, 1, 11, 11}, 5), Tensor::full(ElementType::f32, {2, 2}, label),
+                             Tensor::scalar(1.0f)};
+    return op::evaluate(graph, inputs).states.at("conv2.weight");
+  };
+  const Tensor a = step({}, 0.625), b = step({"centred=no"}, 0.125), other = step({"centred=no"}, 0.625);
+  double worst = 0, difference = 0;
+  for (std::int64_t i = 0; i < a.element_count(); ++i) {
+    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+    difference = std::max(difference, std::abs(a.at(i) - other.at(i)));
+  }
+  EXPECT_LT(worst, 1e-7);
+  EXPECT_GT(difference, 1e-5);
+}
+
+TEST(BraggNN, LearnsOnePlace) {
+  const Graph step = training_step("braggnn", 4);
+  const Tensor label = Tensor::full(ElementType::f32, {4, 2}, 0.7);
+  const Tensor inputs[] = {uniform({4, 1, 11, 11}, 5), label, Tensor::scalar(1e-2f)};
+  std::map<std::string, Tensor> states;
+  std::vector<double> losses;
+  for (int i = 0; i < 8; ++i) {
+    op::Evaluation result = op::evaluate(step, inputs, states);
+    losses.push_back(result.outputs[0].at(0));
+    states = std::move(result.states);
+  }
+  EXPECT_LT(losses.back(), 0.7 * losses.front());
+  EXPECT_EQ(states.at("step").at(0), 8);
+}
+
+// Near 0.5 bf16 has steps of 1/256, or 0.04 px: the half is added in f32.
+TEST(BraggNN, AddsTheHalfInFullPrecision) {
+  const Graph wide = built("braggnn", 2), narrow = transform::autocast(wide, ElementType::bf16);
+  const graph::Node& last = narrow.nodes().back();
+  EXPECT_EQ(last.op, "Add");
+  EXPECT_EQ(narrow.type(last.inputs[0]).element, ElementType::f32);
+  const Tensor patch = uniform({2, 1, 11, 11}, 5);
+  const Tensor a = op::evaluate(wide, std::span(&patch, 1)).outputs[0];
+  const Tensor b = op::evaluate(narrow, std::span(&patch, 1)).outputs[0];
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_NEAR(a.at(i), b.at(i), 1e-3);
+}
+
+// With theta zero all scores are equal, so that every position gets the mean of g over all positions.
+TEST(BraggNN, AttentionWithoutThetaIsTheMean) {
+  Graph graph = built("braggnn", 1);
+  const auto value_of = [&](std::string_view name) { return graph.find_value(name); };
+  graph.set_data(value_of("attention.theta.weight"), Tensor(ElementType::f32, {32, 64, 1, 1}));
+  graph::ValueId weights, g;
+  for (const graph::Node& node : graph.nodes()) {
+    if (node.op == "Softmax") weights = node.outputs[0];
+    if (node.op == "Conv" && node.inputs[1] == value_of("attention.g.weight")) g = node.outputs[0];
+  }
+  graph::ValueId mixed;
+  for (const graph::Node& node : graph.nodes())
+    if (node.op == "MatMul" && node.inputs[0] == weights) mixed = node.outputs[0];
+  graph.add_output("weights", weights), graph.add_output("g", g), graph.add_output("mixed", mixed);
+  const Tensor patch = uniform({1, 1, 11, 11}, 5);
+  const auto found = op::evaluate(graph, std::span(&patch, 1)).outputs;
+  for (std::int64_t i = 0; i < 81 * 81; ++i) ASSERT_NEAR(found[1].at(i), 1.0 / 81, 1e-7);
+  for (std::int64_t channel = 0; channel < 32; ++channel) {
+    double mean = 0;
+    for (std::int64_t i = 0; i < 81; ++i) mean += found[2].at(channel * 81 + i) / 81;
+    for (std::int64_t position = 0; position < 81; ++position)
+      ASSERT_NEAR(found[3].at(position * 32 + channel), mean, 1e-6);
+  }
+}
+
+TEST(BraggNN, DrawsWeightsWithinXaviersBounds) {
+  const Graph graph = built("braggnn", 1);
+  const Tensor& weight = graph.value(graph.find_value("conv2.weight")).data;
+  const double limit = std::sqrt(6.0 / ((64 + 32) * 9));
+  double largest = 0, sum = 0;
+  for (std::int64_t i = 0; i < weight.element_count(); ++i) {
+    largest = std::max(largest, std::abs(weight.at(i)));
+    sum += weight.at(i);
+  }
+  EXPECT_LE(largest, limit);
+  EXPECT_GT(largest, 0.99 * limit);
+  EXPECT_NEAR(sum / static_cast<double>(weight.element_count()), 0, 0.05 * limit);
+  EXPECT_EQ(graph.value(graph.find_value("conv2.bias")).data.at(0), 0);
+}
+
+// --- CIFAR-10 CNN
+
+TEST(Cifar10Cnn, StartsAtTheLossOfGuessing) {
+  Graph step = training_step("cifar10-cnn", 4);
+  const Tensor inputs[] = {uniform({4, 3, 32, 32}, 5), Tensor::from<std::int64_t>({4}, {0, 3, 9, 5}),
+                           Tensor::scalar(0.0f)};
+  EXPECT_NEAR(op::evaluate(step, inputs).outputs[0].at(0), std::log(10.0), 0.1);
+}
+
+TEST(Cifar10Cnn, DropsOutThreeTimesInTrainingOnly) {
+  const auto count = [](const Graph& graph, std::string_view op) {
+    return std::ranges::count(graph.nodes(), op, &graph::Node::op);
+  };
+  EXPECT_EQ(count(training_step("cifar10-cnn", 4), "superstep.RandomMask"), 3);
+  EXPECT_EQ(count(built("cifar10-cnn", 4), "superstep.RandomMask"), 0);
+}
+
+}  // namespace
+}  // namespace superstep::workload

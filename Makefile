@@ -9,25 +9,33 @@ PROGRAM := $(BUILD)/superstep
 RUN ?= run
 REPORT ?= report
 
-.PHONY: run test bench build setup format tidy clean help
+.PHONY: run test bench peers program build setup format tidy clean help
 
-run: build
-	$(PROGRAM) generate braggnn --samples 77267 --seed 1 --out $(RUN)/peaks.h5
-	$(PROGRAM) train braggnn --data $(RUN)/peaks.h5 --until error_px_mean=0.040 --out $(RUN)/braggnn
+run: program
+	@mkdir -p $(RUN)
+	$(PROGRAM) generate braggnn --samples 77267 --seed 1 --set margin=1 --out $(RUN)/peaks.h5
+	$(PROGRAM) train braggnn $(if $(wildcard $(RUN)/braggnn/config.json),--resume $(RUN)/braggnn,--data $(RUN)/peaks.h5 --until error_px_mean=0.040 --out $(RUN)/braggnn)
 	$(PROGRAM) report --run $(RUN)/braggnn --out $(REPORT)
 
 test: build
 	cd $(BUILD) && ctest --output-on-failure -j$(JOBS)
 
-bench: build
-	$(PROGRAM) bench braggnn,mlp,cifar10-cnn --peers
+bench: peers
+	python3 bench/run.py --build $(BUILD) --json $(BUILD)/bench.json
+
+program: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) superstep
 
 build: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet
+	@ninja -C $(BUILD)
 
 $(BUILD)/build.ninja: CMakeLists.txt tools/setup
 	@tools/setup
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING -Wno-dev
+
+peers: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) superstep_contender onnxruntime_peer peak
+	@tools/setup-peers $(BUILD) || echo 'some peers are missing: the table names those it found'
 
 setup:
 	@tools/setup

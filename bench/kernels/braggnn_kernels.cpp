@@ -49,10 +49,11 @@ class Bragg {
     c.epilogue.bias();
     if (residual) c.epilogue.add();
     if (activate) c.epilogue.activate(Activation::leaky_relu, slope);
-    std::vector<void*> inputs{x, parameters("w " + name, c, WeightLayout::taps_in_out),
-                              s_.tensor("b " + name, c.y.channels)};
+    Prepared kernel = convolution_forward().prepare(c);
+    void* weights = kernel ? parameters("w " + name, c, (*kernel)->info().weights) : nullptr;
+    std::vector<void*> inputs{x, weights, s_.tensor("b " + name, c.y.channels)};
     if (residual) inputs.push_back(residual);
-    s_.add("forward", name, convolution_forward().prepare(c), inputs, {y});
+    s_.add("forward", name, std::move(kernel), inputs, {y});
   }
 
   // dx, multiplied by the derivative of the activation that made x, plus another gradient of x
@@ -60,10 +61,12 @@ class Bragg {
                       void* added = nullptr) {
     if (added) c.epilogue.add();
     if (activated) c.epilogue.activation_gradient(Activation::leaky_relu, slope);
-    std::vector<void*> inputs{dy, parameters("v " + name, c, WeightLayout::taps_out_in)};
+    Prepared kernel = convolution_input_gradient().prepare(c);
+    void* weights = kernel ? parameters("v " + name, c, (*kernel)->info().weights) : nullptr;
+    std::vector<void*> inputs{dy, weights};
     if (added) inputs.push_back(added);
     if (activated) inputs.push_back(activated);
-    s_.add("backward", name + " dx", convolution_input_gradient().prepare(c), inputs, {dx});
+    s_.add("backward", name + " dx", std::move(kernel), inputs, {dx});
   }
 
   void weight_layer(const std::string& name, Convolution c, void* x, void* dy) {

@@ -30,13 +30,14 @@ void* Sequence::tensor(const std::string& name, std::int64_t elements) {
 
 const kernels::Kernel& Sequence::add(const std::string& phase, const std::string& name,
                                      kernels::Prepared kernel, std::vector<void*> inputs,
-                                     std::vector<void*> outputs) {
+                                     std::vector<void*> outputs, int times) {
   if (!kernel) throw Error(ErrorCode::internal, to_string(kernel.error()), name);
   if ((*kernel)->info().scratch_bytes > scratch_bytes_) {
     scratch_bytes_ = (*kernel)->info().scratch_bytes;
     scratch_ = allocate(scratch_bytes_);
   }
-  steps_.push_back({phase, name, std::move(*kernel), {inputs.begin(), inputs.end()}, std::move(outputs)});
+  steps_.push_back(
+      {phase, name, std::move(*kernel), {inputs.begin(), inputs.end()}, std::move(outputs), times});
   return *steps_.back().kernel;
 }
 
@@ -49,12 +50,12 @@ std::vector<Sequence::Timing> Sequence::time_each() const {
   for (const Step& step : steps_) {
     const double seconds = best_seconds([&] { run_step(step, scratch_.get()); });
     const kernels::KernelInfo& info = step.kernel->info();
-    timings.push_back({step.phase, step.name, info.name, info.flops, info.bytes, seconds});
+    timings.push_back({step.phase, step.name, info.name, info.flops, info.bytes, seconds, step.times});
   }
   return timings;
 }
 
-void print_table(const Sequence& sequence, std::int64_t samples, double peak) {
+void print_table(const Sequence& sequence, std::int64_t samples, double peak, bool in_sequence) {
   const auto n = static_cast<double>(samples);
   double seconds = 0, flops = 0;
   std::map<std::string, std::pair<double, double>> phases;
@@ -62,8 +63,8 @@ void print_table(const Sequence& sequence, std::int64_t samples, double peak) {
              "% time", "implementation");
   const auto timings = sequence.time_each();
   for (const auto& t : timings) {
-    seconds += t.seconds, flops += t.flops;
-    phases[t.phase].first += t.seconds, phases[t.phase].second += t.flops;
+    seconds += t.times * t.seconds, flops += t.times * t.flops;
+    phases[t.phase].first += t.times * t.seconds, phases[t.phase].second += t.times * t.flops;
   }
   for (const auto& t : timings)
     fmt::print("{:9} {:22} {:9.3f} {:8.1f} {:7.1f} {:7.1f}  {}\n", t.phase, t.name, 1e6 * t.seconds / n,
@@ -72,6 +73,7 @@ void print_table(const Sequence& sequence, std::int64_t samples, double peak) {
   for (const auto& [phase, sum] : phases)
     fmt::print("{:9} sum {:28.3f} us a sample, floor {:.3f}, ratio {:.3f}\n", phase, 1e6 * sum.first / n,
                1e6 * sum.second / peak / n, sum.first / (sum.second / peak));
+  if (!in_sequence) return;
   const double whole = best_seconds([&] { sequence.run(); }, 15, 5e-3);
   fmt::print(
       "all apart: {:.2f} us a sample, ratio {:.3f}; in sequence: {:.2f} us a sample; floor {:.2f} us; ratio "

@@ -17,15 +17,17 @@ class Sequence {
   // tensor.
   void* tensor(const std::string& name, std::int64_t elements);
 
-  // Throws Error when the kernel was refused. `phase` groups rows of the table ("forward", "backward").
+  // Throws Error when the kernel was refused. `phase` groups rows of the table ("forward", "backward");
+  // `times` counts in sums only: how many layers of this shape the model has.
   const kernels::Kernel& add(const std::string& phase, const std::string& name, kernels::Prepared kernel,
-                             std::vector<void*> inputs, std::vector<void*> outputs);
+                             std::vector<void*> inputs, std::vector<void*> outputs, int times = 1);
 
   void run() const;
 
   struct Timing {
     std::string phase, name, kernel;
     double flops, bytes, seconds;
+    int times;
   };
   std::vector<Timing> time_each() const;
   std::size_t tensor_bytes() const { return tensor_bytes_; }
@@ -36,6 +38,7 @@ class Sequence {
     kernels::KernelPointer kernel;
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
+    int times;
   };
   static void run_step(const Step& step, void* scratch) {
     step.kernel->run({step.inputs, step.outputs, scratch});
@@ -54,6 +57,7 @@ class Sequence {
 };
 
 // Prints the table: kernel, time a sample, GFLOP/s, share of the peak; sums by phase; and the floor.
-void print_table(const Sequence& sequence, std::int64_t samples, double peak);
+// `in_sequence`: also time all kernels one behind the other.
+void print_table(const Sequence& sequence, std::int64_t samples, double peak, bool in_sequence = true);
 
 }  // namespace superstep::bench

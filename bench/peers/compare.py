@@ -120,7 +120,7 @@ def row(peer, batch, threads):
     low, middle = min(peer.samples), statistics.median(peer.samples)
     return "%6d %8d  %-24s %14.1f %14.1f %16.2f   %s" % (
         batch, threads, peer.ready["contender"], 1e6 * low, 1e6 * middle, 1e6 * middle / batch,
-        " ".join(str(v) for v in peer.ready.get("settings", {}).values()))
+        " ".join("%s=%s" % kv for kv in peer.ready.get("settings", {}).items()))
 
 
 def record(peer, batch, threads):

@@ -1,4 +1,4 @@
-// Runs a conventional method by name, as the command line does.
+// Generating a workload's data and running its conventional method, as the program does.
 #pragma once
 
 #include <cmath>
@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "superstep/base/error.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/data/generator.h"
+#include "tests/data/scratch.h"
 
 namespace superstep::baseline {
 
@@ -21,10 +24,23 @@ struct BaselineRun {
   }
 };
 
+inline Report run_baseline(const std::string& workload, const std::filesystem::path& input,
+                           const std::filesystem::path& output = {},
+                           const std::vector<std::string>& settings = {}) {
+  return BaselineRun{workload, input, output, {}, settings}();
+}
+
+inline void generate(const std::string& workload, const std::filesystem::path& path, std::uint64_t samples,
+                     const std::vector<std::string>& settings = {}) {
+  ThreadPool pool(2);
+  const data::GeneratorEntry& entry = data::find_generator(workload);
+  entry.make(Options(entry.options, settings))->write({path, 1, samples, &pool});
+}
+
 // NaN when the report has no such metric.
 inline double metric(const Report& report, const std::string& name) {
-  for (const Metric& m : report.metrics)
-    if (m.name == name) return m.value;
+  for (const Metric& each : report.metrics)
+    if (each.name == name) return each.value;
   return std::nan("");
 }
 

@@ -26,7 +26,9 @@ inline std::string content_of(const std::filesystem::path& path) {
 inline Outcome run_program(const std::filesystem::path& folder, const std::string& arguments,
                            const std::string& before = "") {
   const std::filesystem::path output = folder / "stdout.txt", errors = folder / "stderr.txt";
-  const std::string command = "cd '" + folder.string() + "' && " + before + " " SUPERSTEP_PROGRAM " " +
+  // The records of runs belong to the test, not to whoever runs it.
+  const std::string command = "cd '" + folder.string() + "' && export SUPERSTEP_HOME='" +
+                              (folder / "home").string() + "' && " + before + " " SUPERSTEP_PROGRAM " " +
                               arguments + " >stdout.txt 2>stderr.txt";
   const int status = std::system(command.c_str());
   Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(output), content_of(errors)};

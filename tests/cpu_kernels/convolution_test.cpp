@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "superstep/target/cpu/kernels/instruction_set.h"
 #include "superstep/target/cpu/kernels/weights.h"
 #include "tests/cpu_kernels/check.h"
 #include "tests/cpu_kernels/convolution_reference.h"
@@ -14,6 +15,12 @@ GuardedBuffer random_weights(const Convolution& c, std::uint64_t seed) {
                   c.y.channels * (c.x.channels / c.groups) * c.window.height * c.window.width);
   w.fill_random(seed);
   return w;
+}
+
+// Weights that packing as bf16 leaves as they are.
+void round_to_bf16(GuardedBuffer& w) {
+  for (std::int64_t i = 0; i < w.size(); ++i)
+    w.set(i, static_cast<double>(static_cast<float>(bf16(w.as<float>()[i]))));
 }
 
 GuardedBuffer random_pixels(const Image& image, std::uint64_t seed) {
@@ -50,7 +57,9 @@ void check_pass(const Convolution& c, Pass pass, const std::string& implementati
   Prepared prepared = list.prepare(c, implementation);
   if (!prepared) return;  // what may refuse is tested apart
   const Image &source = forward ? c.x : c.y, &result = forward ? c.y : c.x;
-  const GuardedBuffer s = random_pixels(source, seed), w = random_weights(c, seed + 1);
+  const GuardedBuffer s = random_pixels(source, seed);
+  GuardedBuffer w = random_weights(c, seed + 1);
+  if (source.type == ElementType::bf16) round_to_bf16(w);
   const GuardedBuffer w_packed = packed(c, w, (*prepared)->info().weights, source.type);
   GuardedBuffer r = random_pixels(result, seed + 2);
   std::vector<Sum> expected = forward ? reference_forward(c, s, w) : reference_input_gradient(c, s, w);
@@ -93,18 +102,119 @@ void check_weight_gradient(Convolution c, const std::string& implementation, std
       << "bias gradient, seed " << seed << ": " << describe(c);
 }
 
+const char* const forward_implementations[] = {"depthwise", "few outputs", "libxsmm", "portable"};
+const char* const weight_implementations[] = {"depthwise", "libxsmm", "portable"};
+
 TEST(Convolution, agrees_with_the_oracle_whatever_the_shape) {
   for_each_instruction_set([] {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       Convolution c = random_convolution(seed);
       c.accumulate = seed % 4 == 0;
-      for (const char* implementation : {"libxsmm", "portable"}) {
+      for (const char* implementation : forward_implementations) {
         check_pass(c, Pass::forward, implementation, seed);
         check_pass(c, Pass::input_gradient, implementation, seed);
-        check_weight_gradient(c, implementation, seed);
       }
+      for (const char* implementation : weight_implementations)
+        check_weight_gradient(c, implementation, seed);
     }
   });
+}
+
+TEST(Convolution, agrees_with_the_oracle_in_bf16) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 100; seed < 140; ++seed) {
+      Convolution c = random_convolution(seed);
+      Convolution mixed = c;
+      c.x.type = c.y.type = ElementType::bf16;
+      for (const char* implementation : forward_implementations) {
+        check_pass(c, Pass::forward, implementation, seed);
+        check_pass(c, Pass::input_gradient, implementation, seed);
+        mixed.x.type = ElementType::bf16, mixed.y.type = ElementType::f32;
+        check_pass(mixed, Pass::forward, implementation, seed);
+        mixed.x.type = ElementType::f32, mixed.y.type = ElementType::bf16;
+        check_pass(mixed, Pass::input_gradient, implementation, seed);
+      }
+      for (const char* implementation : weight_implementations)
+        check_weight_gradient(c, implementation, seed);
+    }
+  });
+}
+
+// ---- the shapes each implementation is there for do take it
+
+std::string taken(const ImplementationList<Convolution>& list, const Convolution& c) {
+  for (const auto& implementation : list.all())
+    if (implementation.prepare(c)) return implementation.name;
+  return "none";
+}
+
+Convolution same_convolution(std::int64_t in, std::int64_t out, std::int64_t groups = 1) {
+  Convolution c;
+  c.x = dense_image(6, 6, 4, in);
+  c.y = dense_image(6, 6, 4, out);
+  c.window = {.height = 3, .width = 3, .pad_top = 1, .pad_left = 1};
+  c.groups = groups;
+  return c;
+}
+
+TEST(Convolution, the_fastest_implementation_that_can_is_taken_and_the_others_say_why_not) {
+  set_instruction_set(available_instruction_sets().back());
+  if (instruction_set() == InstructionSet::scalar) GTEST_SKIP() << "no vector instructions";
+  EXPECT_EQ("depthwise", taken(convolution_forward(), same_convolution(32, 32, 32)));
+  EXPECT_EQ("few outputs", taken(convolution_forward(), same_convolution(64, 1)));
+  EXPECT_EQ("libxsmm", taken(convolution_forward(), same_convolution(64, 32)));
+  EXPECT_EQ("few outputs", taken(convolution_input_gradient(), same_convolution(3, 64)));
+  const Prepared kernel = convolution_forward().prepare(same_convolution(64, 32));
+  ASSERT_TRUE(kernel);
+  ASSERT_EQ(2u, (*kernel)->info().refused.size());
+  EXPECT_EQ("depthwise: the groups have more than one channel", to_string((*kernel)->info().refused[0]));
+  EXPECT_EQ("few outputs: more than 8 outputs", to_string((*kernel)->info().refused[1]));
+  set_instruction_set(InstructionSet::scalar);
+  EXPECT_EQ("portable", taken(convolution_forward(), same_convolution(64, 32)));
+  const Prepared refused = convolution_forward().prepare(same_convolution(64, 32), "libxsmm");
+  EXPECT_EQ("generated code needs AVX2 or AVX-512", refused.error().reason);
+  set_instruction_set(available_instruction_sets().back());
+}
+
+TEST(Convolution, counts_only_the_taps_inside_the_image) {
+  // 3 x 3 over 6 x 6 with padding 1: 16 positions an axis are inside instead of 18.
+  EXPECT_EQ(16.0 * 16 * 4 * 8 * 24, multiply_adds(same_convolution(8, 24)));
+  Convolution c = same_convolution(8, 24, 4);
+  EXPECT_EQ(16.0 * 16 * 4 * 2 * 24, multiply_adds(c));
+  EXPECT_EQ(2 * multiply_adds(c), require_kernel(convolution_forward().prepare(c))->info().flops);
+}
+
+TEST(Convolution, the_test_would_notice_a_wrong_weight) {
+  const Convolution c = same_convolution(16, 32);
+  const GuardedBuffer x = random_pixels(c.x, 1);
+  GuardedBuffer w = random_weights(c, 2);
+  const KernelPointer kernel = require_kernel(convolution_forward().prepare(c));
+  const GuardedBuffer w_packed = packed(c, w, kernel->info().weights, ElementType::f32);
+  GuardedBuffer y(ElementType::f32, extent_of(c.y));
+  run_kernel(*kernel, {x.data(), w_packed.data()}, {y.data()});
+  w.set(100, w.get(100) * 1.001);
+  const std::vector<double> actual = elements(c.y, y);
+  EXPECT_LT(0, count_wrong(reference_forward(c, x, w), terms_of(c), ElementType::f32,
+                           [&](std::size_t i) { return actual[i]; }));
+}
+
+TEST(Convolution, refuses_what_makes_no_sense) {
+  Convolution c = same_convolution(16, 32, 3);
+  EXPECT_EQ("the groups do not divide the channels", fault_of(c));
+  EXPECT_EQ("portable: the groups do not divide the channels",
+            to_string(convolution_forward().prepare(c, "portable").error()));
+  c = same_convolution(16, 32);
+  c.x.type = ElementType::i32;
+  EXPECT_EQ("images must be f32 or bf16", fault_of(c));
+  c = same_convolution(16, 32);
+  c.x.column_stride = 8;
+  EXPECT_EQ("the image's columns overlap", fault_of(c));
+  c = same_convolution(16, 32);
+  c.y.batch = 2;
+  EXPECT_EQ("input and output differ in their micro-batch", fault_of(c));
+  c = same_convolution(16, 32);
+  c.window.stride_h = 0;
+  EXPECT_EQ("a stride of the window is not positive", fault_of(c));
 }
 
 }  // namespace

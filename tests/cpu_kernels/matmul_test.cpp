@@ -112,6 +112,35 @@ TEST(Matmul, agrees_with_the_oracle_whatever_the_strides) {
   });
 }
 
+TEST(Matmul, multiplies_bf16_into_f32_and_bf16) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 200; seed < 240; ++seed) {
+      Matmul m = random_matmul(seed);
+      m.a.type = m.b.type = ElementType::bf16;
+      if (seed % 2 == 0) m.c.type = ElementType::bf16, m.accumulate = false;
+      for (const char* implementation : {"libxsmm", "portable"})
+        EXPECT_LE(wrong_elements(m, implementation, seed), 0)
+            << implementation << ", seed " << seed << ": " << describe(m);
+    }
+  });
+}
+
+TEST(Matmul, the_test_would_notice_a_wrong_extent) {
+  Matmul m;
+  m.rows = 20, m.columns = 30, m.inner = 40;
+  m.a = {{0, 0}, 40, 1}, m.b = {{0, 0}, 30, 1}, m.c = {{0, 0}, 30, 1};
+  GuardedBuffer a(ElementType::f32, 800), b(ElementType::f32, 1200), c(ElementType::f32, 600);
+  a.fill_random(1), b.fill_random(2);
+  run_kernel(*require_kernel(matmul().prepare(m)), {a.data(), b.data()}, {c.data()});
+  std::vector<Sum> expected(600);
+  for (std::int64_t i = 0; i < 20; ++i)
+    for (std::int64_t j = 0; j < 30; ++j)
+      for (std::int64_t k = 0; k < 39; ++k)
+        expected[static_cast<std::size_t>(i * 30 + j)].add(a.get(i * 40 + k) * b.get(k * 30 + j));
+  EXPECT_LT(500, count_wrong(expected, 40, ElementType::f32,
+                             [&](std::size_t i) { return c.get(static_cast<std::int64_t>(i)); }));
+}
+
 TEST(Matmul, cuts_long_products_into_blocks) {
   Matmul m;
   m.rows = 50, m.columns = 150, m.inner = 2500;

@@ -12,8 +12,7 @@ namespace {
 using namespace superstep;
 
 void make_seeds(const std::filesystem::path& folder) {
-  for (const char* format : {"npy", "npz", "safetensors"})
-    make_folder(folder / format);
+  for (const char* format : {"npy", "npz", "safetensors"}) make_folder(folder / format);
   std::map<std::string, Tensor> all;
   for (const ElementType type : all_element_types) {
     const std::string name = name_of(type);

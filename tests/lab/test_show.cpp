@@ -50,6 +50,7 @@ TEST(PictureLayout, ReadsTheUsualShapes) {
   EXPECT_TRUE(layout({10, 32, 32, 3}, ElementType::u8)->color);
   EXPECT_EQ(layout({10, 2, 64, 64})->channel, 1);
   EXPECT_EQ(layout({32, 32, 32})->depth, 0);
+  EXPECT_EQ(picture_layout({32, 32, 32}, ElementType::f32, false, true)->sample, 0);
   EXPECT_EQ(layout({10, 32, 32, 32})->depth, 1);
   EXPECT_EQ(layout({10, 2, 32, 32, 32})->depth, 2);
   EXPECT_TRUE(layout({64, 64, 2})->complex_pairs);
@@ -144,6 +145,7 @@ void write_sample(const std::filesystem::path& path) {
   const std::vector<std::string> names = {"alpha", "<beta>"};
   file.write_strings("names", names);
   file.set_attribute("", "generator", std::string("test"));
+  file.set_attribute("", "parameters", std::string(R"({"peak": {"width": [1, 2]}, "name": "<x>"})"));
   file.close();
 }
 
@@ -154,7 +156,8 @@ TEST(Show, DrawsEveryKindOfDataSet) {
   EXPECT_TRUE(shown.failures.empty());
   EXPECT_EQ(shown.data_sets.size(), 8u);
   const std::string html = shown.page.to_html();
-  for (const char* part : {"counts &lt;around&gt; a peak", "threshold = 2.5", "generator", "[6,11,11]",
+  for (const char* part : {"counts &lt;around&gt; a peak", "threshold = 2.5", "generator = test",
+                           "parameters.peak.width = [1,2]", "parameters.name = &lt;x&gt;", "[6,11,11]",
                            "z = 4: ", "&lt;beta&gt;", "Values of eta", "loss in order", "ploc[1]", "3.5"})
     EXPECT_TRUE(contains(html, part)) << part;
   EXPECT_FALSE(contains(html, "<beta>"));
@@ -169,6 +172,15 @@ TEST(Show, MarksCentresOfPeaks) {
   const std::string html = show_file(folder / "a.h5", {}).page.to_html();
   EXPECT_EQ(count(html, "translate(66.00 66.00)"), 6u);
   EXPECT_TRUE(contains(html, "</svg>ploc</span>"));
+}
+
+// A cube beside columns of as many rows is a stack of pictures, alone it is a volume.
+TEST(Show, TellsStacksFromVolumesByTheTablesBesideThem) {
+  const ScratchFolder folder;
+  data::write_npz(folder / "alone.npz", {{"cube", ramp({8, 8, 8})}});
+  data::write_npz(folder / "stack.npz", {{"cube", ramp({8, 8, 8})}, {"dose", ramp({8})}});
+  EXPECT_EQ(count(show_file(folder / "alone.npz", {}).page.to_html(), "<img"), 3u);
+  EXPECT_EQ(count(show_file(folder / "stack.npz", {}).page.to_html(), "<img"), 8u);
 }
 
 TEST(Show, MarksPeaksOfReducedFramesWhereTheyAre) {

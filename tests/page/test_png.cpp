@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "superstep/base/base64.h"
 #include "superstep/base/error.h"
-#include "superstep/page/base64.h"
 #include "superstep/page/page.h"
 
 namespace superstep::page {
@@ -144,7 +144,7 @@ TEST(Colormap, PhaseIsCyclicSmoothAndInGamut) {
 }
 
 TEST(Base64, MatchesTheVectorsOfRfc4648) {
-  const auto encoded = [](std::string_view text) { return base64(std::as_bytes(std::span(text))); };
+  const auto encoded = [](std::string_view text) { return base64_encode(std::as_bytes(std::span(text))); };
   EXPECT_EQ(encoded(""), "");
   EXPECT_EQ(encoded("f"), "Zg==");
   EXPECT_EQ(encoded("fo"), "Zm8=");

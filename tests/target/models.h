@@ -72,7 +72,8 @@ inline graph::Graph attention_network(std::int64_t batch, std::int64_t width = 1
   y = op::leaky_relu(layers.conv(y, "second", inner, 3));
   y = op::relu(layers.conv(y, "third", 4, 3, {.pads = {1, 1, 1, 1}}));
   y = op::leaky_relu(layers.dense(op::flatten(y), "dense1", 8));
-  b.output("y", layers.dense(y, "dense2", 2));
+  y = op::leaky_relu(layers.dense(y, "dense2", 2));  // as wide as the layer that reads it
+  b.output("y", layers.dense(y, "dense3", 2) + 0.5);
   return graph;
 }
 

@@ -3,8 +3,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
+#include "superstep/target/plan_cache.h"
 #include "superstep/target/target.h"
+#include "superstep/transform/precision.h"
 #include "superstep/transform/training_step.h"
 #include "tests/target/models.h"
 
@@ -97,6 +100,44 @@ TEST(CpuTarget, TrainsAsTheReferenceDoes) {
     }
 }
 
+// bf16 products: the plan keeps sums in f32 where the reference rounds them, so the two differ by roundings
+// to 8 bits. A gradient that went missing would be off by far more.
+TEST(CpuTarget, TrainsInBfloat16) {
+  for (const Case& test : models()) {
+    const GraphAtBatch step = training(
+        [&](std::int64_t batch) {
+          return transform::autocast(test.model(batch), ElementType::bf16, {.least_width = 1});
+        },
+        transform::OptimizerKind::sgd);
+    const auto cpu = target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = 4, .threads = 2});
+    const auto reference = target::find_target("reference").compile(step, {.batch = 8});
+    const auto inputs = make_inputs(*cpu, 9);
+    auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
+    std::map<std::string, Tensor> before;
+    for (const std::string& name : cpu->state_names()) before.emplace(name, cpu->state(name));
+    cpu->run(inputs, actual);
+    reference->run(inputs, expected);
+    expect_close(actual[0], expected[0], 0.02, std::string(test.name) + " loss");
+    std::map<std::string, std::pair<double, double>>
+        moves;  // how far a state moved, and how far apart the two ended
+    double farthest = 0;
+    for (const auto& [name, start] : before) {
+      const Tensor a = cpu->state(name), b = reference->state(name);
+      auto& [moved, apart] = moves[name];
+      for (std::int64_t i = 0; i < a.element_count(); ++i) {
+        apart = std::max(apart, std::abs(a.at(i) - b.at(i)));
+        moved = std::max(moved, std::abs(b.at(i) - start.at(i)));
+      }
+      farthest = std::max(farthest, moved);
+    }
+    for (const auto& [name, move] : moves)
+      EXPECT_LT(move.second, 0.15 * move.first + 0.003 * farthest) << test.name << " " << name;
+    for (const auto& plan_step : cpu->summary().steps)
+      EXPECT_NE(plan_step.kernel, "reference evaluation")
+          << test.name << ": " << plan_step.op << " " << plan_step.node;
+  }
+}
+
 TEST(CpuTarget, NothingIsLeftToTheReferenceEvaluation) {
   for (const Case& test : models()) {
     const auto cpu = target::find_target("cpu").compile(training(test.model), {.batch = 8, .micro_batch = 4});
@@ -137,6 +178,18 @@ TEST(CpuTarget, RefusesTensorsOfAnotherType) {
 
 TEST(CpuTarget, RefusesAMicroBatchThatDoesNotDivide) {
   EXPECT_THROW(target::find_target("cpu").compile(models()[1].model, {.batch = 8, .micro_batch = 3}), Error);
+}
+
+TEST(PlanCache, CompilesAShapeOnceAndKeepsItsStates) {
+  target::PlanCache plans(target::find_target("cpu"), models()[1].model, {.threads = 1});
+  target::Executable& first = plans.at(8);
+  const Tensor bias = test::random_tensor(ElementType::f32, {24}, 77);
+  plans.set_states({{"dense1.bias", bias}});
+  target::Executable& other = plans.at(3);
+  EXPECT_EQ(&plans.at(8), &first);
+  EXPECT_EQ(plans.size(), 2u);
+  for (target::Executable* plan : {&first, &other})
+    EXPECT_EQ(std::memcmp(plan->state("dense1.bias").bytes(), bias.bytes(), bias.byte_count()), 0);
 }
 
 TEST(Targets, UnknownNameGetsTheNearest) {

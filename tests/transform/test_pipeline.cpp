@@ -2,6 +2,8 @@
 #include <fstream>
 
 #include "superstep/base/file.h"
+#include "superstep/op/builder.h"
+#include "superstep/transform/border.h"
 #include "superstep/transform/passes.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/rewrite.h"
@@ -68,6 +70,70 @@ TEST(Pipeline, TidiesUp) {
   EXPECT_EQ(report.records.back().nodes_after, 2u);
   EXPECT_GE(report.records.front().seconds, 0);
   EXPECT_TRUE(contains(report.to_string(), "eliminate_common"));
+}
+
+// Random graphs with much to tidy: neutral constants, views, transposes, repeated nodes, three phases.
+class UntidyGraph {
+ public:
+  explicit UntidyGraph(std::uint64_t seed) : random_(seed), builder_(graph_) {}
+
+  graph::Graph make() {
+    values_ = {builder_.input("x", ElementType::f32, {3, 3}), builder_.input("z", ElementType::f32, {3, 3}),
+               builder_.state("w", random_tensor(ElementType::f32, {3, 3}, 9))};
+    for (int i = 0; i < 40; ++i) {
+      builder_.set_phase(static_cast<graph::Phase>(i / 15));
+      values_.push_back(some_node());
+    }
+    builder_.output("y", values_[20]);
+    builder_.output("last", values_.back());
+    builder_.update(values_[2], values_.back());
+    return graph_;
+  }
+
+ private:
+  op::Var some() { return values_[random_.below(values_.size())]; }
+  op::Var number() {
+    static constexpr double numbers[] = {0, 1, -1, 2};
+    const Shape shape = random_.below(2) ? Shape{} : Shape{3, 3};
+    return builder_.constant(Tensor::full(ElementType::f32, shape, numbers[random_.below(4)]));
+  }
+  op::Var some_node() {
+    static constexpr const char* binary[] = {"Add", "Sub", "Mul", "Max"};
+    static constexpr const char* unary[] = {"Neg", "Relu", "Transpose", "Identity", "Tanh"};
+    const char* op = binary[random_.below(4)];
+    switch (random_.below(4)) {
+      case 0: return builder_.node1(op, {some(), some()});
+      case 1: return builder_.node1(op, {some(), number()});
+      case 2: return reshaped(reshaped(some(), {9}), {3, 3});
+      default: return builder_.node1(unary[random_.below(5)], {some()});
+    }
+  }
+  op::Var reshaped(op::Var x, const std::vector<std::int64_t>& shape) {
+    return builder_.node1("Reshape", {x, builder_.integers(shape)});
+  }
+
+  RandomStream random_;
+  graph::Graph graph_;
+  op::Builder builder_;
+  std::vector<op::Var> values_;
+};
+
+std::size_t gradients_in(const graph::Graph& graph) {
+  return static_cast<std::size_t>(std::ranges::count(gradient_values(graph), true));
+}
+
+TEST(Pipeline, KeepsTheMeaningOfRandomGraphs) {
+  std::size_t nodes_before = 0, nodes_after = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const graph::Graph before = prune(UntidyGraph(seed).make());
+    graph::Graph graph = before;
+    run_pipeline(graph, standard_passes());
+    ASSERT_NO_FATAL_FAILURE(expect_same_results(before, graph)) << "seed " << seed;
+    ASSERT_LE(gradients_in(graph), gradients_in(before)) << "seed " << seed;
+    nodes_before += before.node_count();
+    nodes_after += graph.node_count();
+  }
+  EXPECT_LT(nodes_after, nodes_before * 3 / 4);
 }
 
 TEST(Pipeline, ChangesNothingTheSecondTime) {

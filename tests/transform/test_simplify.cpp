@@ -99,6 +99,37 @@ INSTANTIATE_TEST_SUITE_P(
              X23 "constant %a : i64[1] = [0]\n%y : f32[3] = ReduceSum(%x, %a) {keepdims = 0}" Y,
              {"ReduceSum"}}));
 
+INSTANTIATE_TEST_SUITE_P(
+    Broadcasting, Simplify,
+    ::testing::Values(
+        Case{"expanded for a product",
+             X23 "input %c : f32[]\n" SHAPE("2", "2, 3") "%h : f32[2,3] = Expand(%c, %s)\n"
+                                                         "%y : f32[2,3] = Mul(%x, %h)" Y,
+             {"Mul"}},
+        Case{"both expanded",
+             "input %c : f32[3]\n" SHAPE("2", "2, 3") "%h : f32[2,3] = Expand(%c, %s)\n"
+                                                      "%y : f32[2,3] = Mul(%h, %h)" Y,
+             {"Expand", "Mul"}},
+        Case{"all expanded but one",
+             X23 "input %b : bool[]\ninput %c : f32[3]\n" SHAPE(
+                 "2", "2, 3") "%h : f32[2,3] = Expand(%c, %s)\n"
+                              "%k : bool[2,3] = Expand(%b, %s)\n%y : f32[2,3] = Where(%k, %x, %h)" Y,
+             {"Where"}},
+        Case{"expanded for its own sake",
+             "input %c : f32[3]\n" SHAPE("2",
+                                         "2, 3") "%h : f32[2,3] = Expand(%c, %s)\n%y : f32[2,3] = Exp(%h)" Y,
+             {"Expand", "Exp"}}));
+
+TEST(Simplify, MakesScalarsOfConstantsThatRepeat) {
+  const auto graph = after(simplify, X2 "constant %c : f32[2] = [3.0, 3.0]\n%y : f32[2] = Mul(%x, %c)" Y);
+  EXPECT_TRUE(contains(body_of(graph), ": f32[] = [3.0]"));
+  after(simplify, X2 "constant %c : f32[2] = [0.0, -0.0]\n%y : f32[2] = Mul(%x, %c)" Y);
+}
+
+TEST(Simplify, LeavesConstantsThatGiveTheShape) {
+  after(simplify, "input %x : f32[1]\nconstant %c : f32[2] = [3.0, 3.0]\n%y : f32[2] = Mul(%x, %c)" Y);
+}
+
 // 1 is f32, 7 i64, 10 f16, 11 f64, 16 bf16 in ONNX's numbering.
 INSTANTIATE_TEST_SUITE_P(
     Casts, Simplify,

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "superstep/base/random.h"
 #include "superstep/graph/verify.h"
@@ -170,6 +171,21 @@ TEST(BraggNN, TrainsOnCentredLabelsEitherWay) {
   }
   EXPECT_LT(worst, 1e-7);
   EXPECT_GT(difference, 1e-5);
+}
+
+TEST(BraggNN, LearnsOnePlace) {
+  const Graph step = training_step("braggnn", 4);
+  const Tensor label = Tensor::full(ElementType::f32, {4, 2}, 0.7);
+  const Tensor inputs[] = {uniform({4, 1, 11, 11}, 5), label, Tensor::scalar(1e-2f)};
+  std::map<std::string, Tensor> states;
+  std::vector<double> losses;
+  for (int i = 0; i < 8; ++i) {
+    op::Evaluation result = op::evaluate(step, inputs, states);
+    losses.push_back(result.outputs[0].at(0));
+    states = std::move(result.states);
+  }
+  EXPECT_LT(losses.back(), 0.7 * losses.front());
+  EXPECT_EQ(states.at("step").at(0), 8);
 }
 
 // Near 0.5 bf16 has steps of 1/256, or 0.04 px: the half is added in f32.

@@ -17,6 +17,7 @@ void on_signal(int signal) {
 void watch_for_interrupts() {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of the write, not the end of the program
 }
 
 bool interrupted() { return stop_requested != 0; }

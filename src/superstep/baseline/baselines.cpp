@@ -4,12 +4,23 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/ald.h"
+#include "superstep/baseline/autophase_run.h"
+#include "superstep/baseline/autoregression.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/bragg.h"
 #include "superstep/baseline/conductivity.h"
 #include "superstep/baseline/cookiebox.h"
+#include "superstep/baseline/coulomb_ridge.h"
+#include "superstep/baseline/epie_run.h"
+#include "superstep/baseline/image_pca.h"
+#include "superstep/baseline/kinetics_fit.h"
+#include "superstep/baseline/masked_ngram.h"
+#include "superstep/baseline/metal_fit.h"
 #include "superstep/baseline/mri.h"
-#include "superstep/baseline/pca.h"
+#include "superstep/baseline/pca_run.h"
+#include "superstep/baseline/sobel_run.h"
+#include "superstep/baseline/uno_ridge.h"
+#include "superstep/baseline/van_krevelen.h"
 #include "superstep/baseline/wall.h"
 
 namespace superstep::baseline {
@@ -21,9 +32,24 @@ std::span<const Entry> baselines() {
       conductivity_solver(),
       ald_optimizer(),
       cookiebox_smoother(),
+      uno_baseline(),
+      polymer_gcn_baseline(),
+      yieldgnn_baseline(),
+      schnet_baseline(),
+      deepmd_baseline(),
+      bert_large_baseline(),
+      distilbert_baseline(),
+      mcmc_baseline(),
+      {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
+      {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       unet_thresholds(),
       wall_models(),
-      pca_compression(),
+      image_pca(),
+      {"autophasenn", "HIO and ER with shrink-wrap: iterative phase retrieval in three dimensions",
+       phase_retrieval_options(), run_phase_retrieval},
+      {"pca-compress-128", "principal components by randomised subspace iteration, in f32 and scaled f16",
+       pca_options(), run_pca},
+      {"sobel-800", "Sobel gradients and magnitude in exact integers", sobel_options(), run_sobel},
   };
   // clang-format on
   return table;

@@ -3,143 +3,185 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <limits>
 
+#include "superstep/base/element_type.h"
 #include "superstep/base/error.h"
-#include "superstep/base/text.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/idx.h"
-#include "superstep/data/image_stack.h"
-#include "superstep/page/page.h"
+#include "superstep/base/random.h"
 
 namespace superstep::baseline {
 namespace {
 
-struct Images {
-  Eigen::MatrixXd pixels;  // [pixels, images], 0 to 1
-  int width = 0, height = 0;
+constexpr std::int64_t block_frames = 256;  // read at once
+constexpr Eigen::Index item_frames = 32;    // of a block that a thread takes, in products by frame
+constexpr Eigen::Index item_pixels = 1024;  // of a frame that a thread takes, in products by pixel
+
+Error bad(std::string what) {
+  return Error(ErrorCode::invalid_argument, std::move(what), "principal components");
+}
+
+void require_valid(const FrameSource& source, const PcaSettings& settings) {
+  if (settings.components < 1 || settings.oversampling < 0 || settings.power_iterations < 0)
+    throw bad("at least one component is needed, and no negative setting");
+  if (source.frames < settings.components || source.pixels < settings.components)
+    throw bad(fmt::format("{} components from {} frames of {} pixels: there must be as many of both",
+                          settings.components, source.frames, source.pixels));
+}
+
+// Calls f(begin, count) for pieces of [0, total) on all threads. The pieces do not depend on the threads.
+template <class F>
+void in_pieces(ThreadPool& pool, Eigen::Index total, Eigen::Index piece, F f) {
+  pool.parallel_for((total + piece - 1) / piece,
+                    [&](std::int64_t item, int) { f(item * piece, std::min(piece, total - item * piece)); });
+}
+
+class Passes {
+ public:
+  Passes(const FrameSource& source, ThreadPool& pool, PcaProgress progress, int passes)
+      : source_(source),
+        pool_(pool),
+        progress_(progress),
+        total_(static_cast<double>(source.frames) * passes) {}
+
+  // Calls visit(block) for all frames in order.
+  template <class F>
+  void over_blocks(F visit) {
+    for (std::int64_t first = 0; first < source_.frames; first += block_frames) {
+      const std::int64_t count = std::min(block_frames, source_.frames - first);
+      visit(source_.read(first, count));
+      progress_(done_ += static_cast<double>(count), total_);
+    }
+  }
+
+  void mean_and_variance(PcaBasis& basis) {
+    Eigen::VectorXd sum = Eigen::VectorXd::Zero(source_.pixels), squares = sum;
+    over_blocks([&](const FrameMatrix& block) {
+      if (!block.allFinite()) throw bad("a frame holds a value that is not finite");
+      in_pieces(pool_, source_.pixels, item_pixels, [&](Eigen::Index p, Eigen::Index n) {
+        const Eigen::MatrixXd part = block.middleCols(p, n).cast<double>();
+        sum.segment(p, n) += part.colwise().sum().transpose();
+        squares.segment(p, n) += part.colwise().squaredNorm().transpose();
+      });
+    });
+    const auto count = static_cast<double>(source_.frames);
+    basis.mean = (sum / count).cast<float>();
+    basis.total_variance = (squares / count - (sum / count).cwiseAbs2()).sum();
+  }
+
+  // (A - 1 m^T)^T (A - 1 m^T) Z for all frames A, by blocks.
+  Eigen::MatrixXf covariance_product(const Eigen::VectorXf& mean, const Eigen::MatrixXf& z) {
+    Eigen::MatrixXf product = Eigen::MatrixXf::Zero(z.rows(), z.cols());
+    over_blocks([&](FrameMatrix block) {
+      const Eigen::MatrixXf projected = project(block, mean, z);
+      in_pieces(pool_, z.rows(), item_pixels, [&](Eigen::Index p, Eigen::Index n) {
+        product.middleRows(p, n).noalias() += block.middleCols(p, n).transpose() * projected;
+      });
+    });
+    return product;
+  }
+
+  // Q^T C Q n: the covariance within a subspace with orthonormal columns.
+  Eigen::MatrixXd covariance_within(const Eigen::VectorXf& mean, const Eigen::MatrixXf& q) {
+    Eigen::MatrixXd gram = Eigen::MatrixXd::Zero(q.cols(), q.cols());
+    over_blocks([&](FrameMatrix block) {
+      const Eigen::MatrixXd projected = project(block, mean, q).cast<double>();
+      gram.noalias() += projected.transpose() * projected;
+    });
+    return gram;
+  }
+
+ private:
+  // Subtracts the mean from the block and returns (block - mean) Z.
+  Eigen::MatrixXf project(FrameMatrix& block, const Eigen::VectorXf& mean, const Eigen::MatrixXf& z) {
+    Eigen::MatrixXf projected(block.rows(), z.cols());
+    in_pieces(pool_, block.rows(), item_frames, [&](Eigen::Index first, Eigen::Index n) {
+      block.middleRows(first, n).rowwise() -= mean.transpose();
+      projected.middleRows(first, n).noalias() = block.middleRows(first, n) * z;
+    });
+    return projected;
+  }
+
+  const FrameSource& source_;
+  ThreadPool& pool_;
+  PcaProgress progress_;
+  double done_ = 0, total_;
 };
 
-Tensor read_stack(const std::filesystem::path& path) {
-  if (path.filename().string().find("idx3-ubyte") != std::string::npos) return data::read_idx(path);
-  return data::read_image_stack(path, "image");
+Eigen::MatrixXf orthonormal(const Eigen::MatrixXf& columns) {
+  const Eigen::HouseholderQR<Eigen::MatrixXf> qr(columns);
+  return qr.householderQ() * Eigen::MatrixXf::Identity(columns.rows(), columns.cols());
 }
 
-Images read_images(const std::filesystem::path& path) {
-  const Tensor stack = read_stack(path);
-  if (stack.shape().rank() != 3 || stack.shape()[0] < 2)
-    throw Error(ErrorCode::bad_file,
-                "has the shape " + to_string(stack.shape()) + "; two images or more are needed",
-                path.string());
-  const std::int64_t count = stack.shape()[0], pixels = stack.element_count() / count;
-  if (pixels > 4096)
-    throw Error(ErrorCode::unsupported, fmt::format("has images of {} pixels", pixels), path.string(),
-                "at most 4096 are done");
-  Images images{Eigen::MatrixXd(pixels, count), static_cast<int>(stack.shape()[2]),
-                static_cast<int>(stack.shape()[1])};
-  const double white = stack.type() == ElementType::u8 ? 255 : 1;
-  for (std::int64_t k = 0; k < count; ++k)
-    for (std::int64_t i = 0; i < pixels; ++i) images.pixels(i, k) = stack.at(k * pixels + i) / white;
-  return images;
-}
-
-page::Picture picture(const Images& images, const Eigen::VectorXd& pixels, std::string caption) {
-  const std::vector<float> values(pixels.begin(), pixels.end());
-  return {page::colored(values, images.width, images.height, page::Colormap::gray, 0.0f, 1.0f),
-          std::move(caption),
-          {},
-          4};
-}
-
-struct Row {
-  int values = 0;
-  double error = 0, captured = 0;
-};
-
-void write_page(const Request& request, const Report& report, const Images& images,
-                const PrincipalComponents& components, const std::vector<Row>& rows) {
-  page::Page page("Compression by principal components");
-  page.preformatted(report.text);
-  std::vector<page::Picture> pictures;
-  for (Eigen::Index k = images.pixels.cols() - 1; k >= std::max<Eigen::Index>(0, images.pixels.cols() - 4);
-       --k) {
-    pictures.push_back(picture(images, images.pixels.col(k), fmt::format("image {}", k)));
-    for (const Row& row : rows)
-      pictures.push_back(picture(images, reconstruct(components, images.pixels.col(k), row.values),
-                                 fmt::format("{} values", row.values)));
+Eigen::MatrixXf random_directions(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
+  Eigen::MatrixXf directions(rows, columns);
+  for (Eigen::Index column = 0; column < columns; ++column) {
+    RandomStream random(seed, static_cast<std::uint64_t>(column));
+    for (Eigen::Index row = 0; row < rows; ++row)
+      directions(row, column) = static_cast<float>(random.normal());
   }
-  page.pictures(pictures).write(request.picture);
-}
-
-// The basis comes from the first four fifths of the images, the errors from the others.
-Report run(const Request& request, const Options& options) {
-  const Images images = read_images(request.input);
-  const Eigen::Index known = std::max<Eigen::Index>(1, images.pixels.cols() * 4 / 5);
-  const auto begin = std::chrono::steady_clock::now();
-  const PrincipalComponents components = principal_components(images.pixels.leftCols(known));
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const Eigen::MatrixXd unseen = images.pixels.rightCols(images.pixels.cols() - known);
-  const int chosen = static_cast<int>(options.integer("values", 1, images.pixels.rows()));
-  std::vector<Row> rows;
-  for (int values : {chosen / 4, chosen / 2, chosen}) {
-    if (values < 1) continue;
-    const double error =
-        (reconstruct(components, unseen, values) - unseen).squaredNorm() / static_cast<double>(unseen.size());
-    rows.push_back(
-        {values, error, components.energy.head(values).sum() / std::max(components.energy.sum(), 1e-300)});
-  }
-  Report report;
-  report.metrics = {
-      {"psnr", psnr(rows.back().error), "dB"}, {"mse", rows.back().error, ""}, {"step_time", seconds, "s"}};
-  TextTable table({"values", "PSNR (dB)", "MSE", "variance kept"});
-  for (const Row& row : rows)
-    table.add_row({fmt::format("{}", row.values), fmt::format("{:.2f}", psnr(row.error)),
-                   fmt::format("{:.3e}", row.error), fmt::format("{:.2f} %", 100 * row.captured)});
-  report.text = table.to_string();
-  if (!request.output.empty()) {
-    const Eigen::MatrixXf all = reconstruct(components, images.pixels, chosen).cast<float>();
-    Tensor recon(ElementType::f32, {images.pixels.cols(), images.height, images.width});
-    std::copy(all.data(), all.data() + all.size(), recon.as<float>().begin());
-    data::Hdf5Writer file(request.output);
-    file.write("recon", recon);
-    file.close();
-  }
-  if (!request.picture.empty()) write_page(request, report, images, components, rows);
-  return report;
+  return directions;
 }
 
 }  // namespace
 
-PrincipalComponents principal_components(const Eigen::MatrixXd& images) {
-  PrincipalComponents components;
-  components.mean = images.rowwise().mean();
-  const Eigen::MatrixXd centred = images.colwise() - components.mean;
-  const Eigen::MatrixXd covariance = centred * centred.transpose() / static_cast<double>(images.cols());
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(covariance);  // eigenvalues rise
-  components.energy = solver.eigenvalues().reverse().cwiseMax(0.0);
-  components.basis = solver.eigenvectors().rowwise().reverse();
-  return components;
+PcaBasis principal_components(const FrameSource& source, const PcaSettings& settings, ThreadPool& pool,
+                              PcaProgress progress) {
+  require_valid(source, settings);
+  const std::int64_t columns =
+      std::min({std::int64_t{settings.components} + settings.oversampling, source.frames, source.pixels});
+  Passes passes(source, pool, progress, settings.power_iterations + 3);
+  PcaBasis basis;
+  passes.mean_and_variance(basis);
+  Eigen::MatrixXf z = random_directions(source.pixels, columns, settings.seed);
+  for (int iteration = 0; iteration <= settings.power_iterations; ++iteration)
+    z = orthonormal(passes.covariance_product(basis.mean, z));
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(passes.covariance_within(basis.mean, z));
+  // Eigenvalues come in rising order.
+  const Eigen::Index k = settings.components;
+  const Eigen::MatrixXd rotation = solver.eigenvectors().rightCols(k).rowwise().reverse();
+  basis.components = orthonormal(z * rotation.cast<float>());
+  for (Eigen::Index i = 0; i < k; ++i)  // the sign of a column is free: its largest entry is made positive
+    if (Eigen::Index at; basis.components.col(i).cwiseAbs().maxCoeff(&at), basis.components(at, i) < 0)
+      basis.components.col(i) *= -1;
+  basis.eigenvalues = solver.eigenvalues().tail(k).reverse() / static_cast<double>(source.frames);
+  return basis;
 }
 
-Eigen::MatrixXd reconstruct(const PrincipalComponents& components, const Eigen::MatrixXd& images,
-                            int values) {
-  const auto basis = components.basis.leftCols(values);
-  const Eigen::MatrixXd codes = basis.transpose() * (images.colwise() - components.mean);
-  return (basis * codes).colwise() + components.mean;
+FrameMatrix compress(const FrameMatrix& frames, const PcaBasis& basis) {
+  return (frames.rowwise() - basis.mean.transpose()) * basis.components;
 }
 
-double psnr(double mean_squared_error) {
-  return mean_squared_error > 0 ? -10 * std::log10(mean_squared_error)
-                                : std::numeric_limits<double>::infinity();
+FrameMatrix reconstruct(const FrameMatrix& codes, const PcaBasis& basis) {
+  return (codes * basis.components.leftCols(codes.cols()).transpose()).rowwise() + basis.mean.transpose();
 }
 
-Entry pca_compression() {
-  return {"image-autoencoder",
-          "principal components of the first four fifths of the images, judged on the others",
-          {{"values", "196", "numbers kept of an image"}},
-          run};
+HalfBasis half_basis(const PcaBasis& basis) {
+  int exponent = 0;  // largest = fraction 2^exponent with a fraction in [1/2, 1)
+  std::frexp(basis.components.cwiseAbs().maxCoeff(), &exponent);
+  return half_basis(basis, std::ldexp(1.0f, 15 - exponent));
+}
+
+HalfBasis half_basis(const PcaBasis& basis, float scale) {
+  return {basis.components.unaryExpr([scale](float w) { return static_cast<float>(f16(w * scale)); }), scale};
+}
+
+FrameMatrix compress(const FrameMatrix& frames, const PcaBasis& basis, const HalfBasis& half) {
+  return ((frames.rowwise() - basis.mean.transpose()) * half.components) / half.scale;
+}
+
+FrameMatrix compress_all_half(const FrameMatrix& frames, const PcaBasis& basis) {
+  const auto rounded = [](float value) { return static_cast<float>(f16(value)); };
+  FrameMatrix codes(frames.rows(), basis.components.cols());
+  for (Eigen::Index frame = 0; frame < frames.rows(); ++frame)
+    for (Eigen::Index k = 0; k < codes.cols(); ++k) {
+      float sum = 0;
+      for (Eigen::Index pixel = 0; pixel < frames.cols(); ++pixel) {
+        const float x = rounded(frames(frame, pixel) - basis.mean(pixel));
+        sum = rounded(sum + rounded(x * rounded(basis.components(pixel, k))));
+      }
+      codes(frame, k) = sum;
+    }
+  return codes;
 }
 
 }  // namespace superstep::baseline

@@ -18,7 +18,8 @@ void list_workloads() {
   TextTable table({"workload", "what it is", "parameters", "MFLOP a sample"});
   for (const workload::Workload& workload : workload::workloads()) {
     const graph::Graph graph = workload::build_model(workload, 1);
-    table.add_row({workload.name, workload.summary, format_count(static_cast<double>(workload::count_parameters(graph))),
+    table.add_row({workload.name, workload.summary,
+                   format_count(static_cast<double>(workload::count_parameters(graph))),
                    fmt::format("{:.3g}", op::cost(graph).flops * 1e-6)});
   }
   fmt::print("{}", table.to_string());

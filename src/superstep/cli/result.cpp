@@ -1,34 +1,11 @@
 #include "superstep/cli/result.h"
 
-#include <sys/utsname.h>
-
-#include <fstream>
-
 #include "superstep/base/file.h"
 #include "superstep/cli/command.h"
+#include "superstep/run/environment.h"
 
 namespace superstep::cli {
-namespace {
-
 using nlohmann::json;
-
-std::string processor_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "";
-}
-
-json environment() {
-  utsname system{};
-  ::uname(&system);
-  return {
-      {"host", {{"system", system.sysname}, {"release", system.release}, {"processor", processor_model()}}},
-      {"software", {{"superstep", SUPERSTEP_VERSION}, {"compiler", __VERSION__}}},
-      {"threads", thread_count()}};
-}
-
-}  // namespace
 
 json to_json(const Metric& metric) {
   json object{{"value", metric.value},
@@ -46,11 +23,13 @@ void write_result(const CommandResult& result) {
   for (const Metric& metric : result.metrics) metrics[metric.name] = to_json(metric);
   const json object{{"schema", "superstep-result/1"},
                     {"command", result.command},
+                    {"created", run::iso_time()},
+                    {"program", run::program_record()},
                     {"workload", {{"name", result.workload}}},
                     {"machine", {{"id", "cpu"}}},
                     {"config", result.config},
                     {"metrics", metrics},
-                    {"environment", environment()}};
+                    {"environment", run::environment_record(thread_count())}};
   write_file_atomically(common().json, object.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
 }
 

@@ -9,6 +9,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/explain.h"
+#include "superstep/cli/metrics.h"
 #include "superstep/cli/result.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/records.h"
@@ -68,12 +69,7 @@ void print_report(const Arguments& arguments, const run::TrainReport& report) {
   if (arguments.settings.until)
     fmt::print("target {} <= {}: {}\n", arguments.settings.until->metric, arguments.settings.until->value,
                report.reached ? "reached" : "not reached");
-  TextTable table({"metric", "value"});
-  for (const Metric& metric : report.metrics)
-    table.add_row({metric.name, metric.unit.empty()   ? fmt::format("{:.5g}", metric.value)
-                                : metric.unit == "px" ? fmt::format("{:.4f} px", metric.value)
-                                                      : format_si(metric.value, metric.unit)});
-  fmt::print("{}", table.to_string());
+  fmt::print("{}", metrics_table(report.metrics));
   if (!arguments.out.empty())
     fmt::print("written to {}: the model is {}\n", arguments.out, arguments.out + "/model.onnx");
 }
@@ -83,7 +79,8 @@ void train(Arguments arguments) {
   const run::TrainReport report =
       run::train(arguments.settings, {.out = arguments.out,
                                       .resume = !arguments.resume.empty(),
-                                      .checkpoint_seconds = arguments.checkpoint_seconds});
+                                      .checkpoint_seconds = arguments.checkpoint_seconds,
+                                      .measure_steps = arguments.explain});
   if (!common().quiet) print_report(arguments, report);
   if (arguments.explain) fmt::print("{}", explain(report.plan));
   nlohmann::json config = run::to_json(arguments.settings);

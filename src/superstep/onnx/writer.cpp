@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 
 #include "superstep/base/file.h"
 #include "superstep/onnx/wire.h"
@@ -200,7 +201,7 @@ class GraphWriter {
     }
     for (ValueId output : node.outputs)
       message.text(node_field::output, output.valid() ? name_of(output) : "");
-    if (!node.name.empty()) message.text(node_field::name, node.name);
+    message.text(node_field::name, unique_name(node));
     message.text(node_field::op_type, node.op);
     for (const auto& [name, value] : node.attributes)
       message.message(node_field::attribute, AttributeWriter(name).write(value));
@@ -250,6 +251,13 @@ class GraphWriter {
     return std::ranges::find(same, op) != same.end();
   }
 
+  // Readers of ONNX files want every node's name once: "attention/MatMul", "attention/MatMul_1".
+  std::string unique_name(const Node& node) {
+    const std::string base = node.name.empty() ? node.op : node.name + "/" + node.op;
+    const int serial = names_[base]++;
+    return serial == 0 ? base : fmt::format("{}_{}", base, serial);
+  }
+
   std::vector<std::int64_t> constant_integers(const Node& node, ValueId id) const {
     const graph::Value& value = one_.value(id);
     if (value.kind != graph::ValueKind::constant)
@@ -263,10 +271,12 @@ class GraphWriter {
 
   const Graph &one_, &two_;
   const WriteOptions& options_;
+  std::map<std::string, int> names_;
 };
 
 bool same_tensor(const Tensor& a, const Tensor& b) {
-  return a.type() == b.type() && a.shape() == b.shape() && std::memcmp(a.bytes(), b.bytes(), a.byte_count()) == 0;
+  return a.type() == b.type() && a.shape() == b.shape() &&
+         std::memcmp(a.bytes(), b.bytes(), a.byte_count()) == 0;
 }
 
 // Reads only as the target shape of a Reshape, where -1 stands for "what is left".
@@ -284,7 +294,8 @@ void open_batch(Graph& one, const Graph& two) {
     const graph::Value &a = one.values()[i], &b = two.values()[i];
     if (a.kind != graph::ValueKind::constant || (b.kind == a.kind && same_tensor(a.data, b.data))) continue;
     std::vector<std::int64_t> follows;
-    const bool comparable = b.kind == a.kind && a.data.type() == ElementType::i64 && a.data.shape() == b.data.shape();
+    const bool comparable =
+        b.kind == a.kind && a.data.type() == ElementType::i64 && a.data.shape() == b.data.shape();
     for (std::int64_t k = 0; comparable && k < a.data.element_count(); ++k)
       if (a.data.at(k) != b.data.at(k)) follows.push_back(k);
     if (follows.size() != 1 || !only_reshapes_read(one, ValueId(i)))

@@ -1,6 +1,6 @@
 // Pooling over everything but batch and channels.
 #include "superstep/op/arithmetic.h"
-#include "superstep/op/derivative.h"
+#include "superstep/op/composite.h"
 #include "superstep/op/pooling.h"
 #include "superstep/op/pooling_loop.h"
 #include "superstep/op/reduction.h"
@@ -35,30 +35,15 @@ std::vector<Var> decompose_global(const DerivativeContext& context) {
   return {axes.empty() ? reshape(x + 0.0, x.shape()) : reduce(x, axes, true)};
 }
 
-double input_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
-  return static_cast<double>(inputs[0].shape.element_count());
-}
-
-template <Reduce reduce>
-Definition global_definition(std::string_view name) {
-  return {.name = name,
-          .since_opset = 1,
-          .infer = infer_global,
-          .flops = input_flops,
-          .evaluate = evaluate_through<decompose_global<reduce>>,
-          .vjp = vjp_through<decompose_global<reduce>>,
-          .jvp = jvp_through<decompose_global<reduce>>,
-          .decompose = decompose_global<reduce>};
-}
-
 }  // namespace
 
 Var global_average_pool(Var x) { return x.builder().node1("GlobalAveragePool", {x}); }
 Var global_max_pool(Var x) { return x.builder().node1("GlobalMaxPool", {x}); }
 
 std::span<const Definition> global_pooling_operators() {
-  static const Definition definitions[] = {global_definition<reduce_mean>("GlobalAveragePool"),
-                                           global_definition<reduce_max>("GlobalMaxPool")};
+  static const Definition definitions[] = {
+      composite<decompose_global<reduce_mean>>({"GlobalAveragePool", 1}, infer_global),
+      composite<decompose_global<reduce_max>>({"GlobalMaxPool", 1}, infer_global)};
   return definitions;
 }
 

@@ -36,6 +36,13 @@ double largest(const Tensors& tensors) {
   return result;
 }
 
+bool all_finite(const Tensors& tensors) {
+  for (const Tensor& tensor : tensors)
+    for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+      if (!std::isfinite(tensor.at(i))) return false;
+  return true;
+}
+
 // x + h v, in place of the inputs at `positions`.
 Tensors moved(const Tensors& inputs, const Positions& positions, const Tensors& direction, double h) {
   Tensors result = inputs;
@@ -70,9 +77,7 @@ class Checker {
     if (differentiable_.empty() || floating_outputs_.empty())
       return failure(ErrorCode::invalid_argument,
                      "there is nothing to differentiate: no input or output is f64");
-    for (double value : {largest(values_)})
-      if (!std::isfinite(value))
-        return failure(ErrorCode::diverged, "the function is not finite at this point");
+    if (!all_finite(values_)) return failure(ErrorCode::diverged, "the function is not finite at this point");
     std::vector<Positions> groups;
     for (std::size_t input : differentiable_) groups.push_back({input});
     if (differentiable_.size() > 1) groups.push_back(differentiable_);

@@ -7,7 +7,7 @@
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/cast.h"
 #include "superstep/op/checks.h"
-#include "superstep/op/derivative.h"
+#include "superstep/op/composite.h"
 #include "superstep/op/logic.h"
 #include "superstep/op/reduction.h"
 #include "superstep/op/rules.h"
@@ -100,33 +100,10 @@ std::vector<Var> decompose_cross_entropy(const DerivativeContext& context) {
   return {reduced_loss(context, log_probabilities), log_probabilities};
 }
 
-double likelihood_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
-  return 2.0 * static_cast<double>(inputs[1].shape.element_count());
-}
-double cross_entropy_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
-  return 5.0 * static_cast<double>(inputs[0].shape.element_count());
-}
-
 Attributes to_attributes(const LossAttributes& attributes) {
   Attributes result{{"reduction", attributes.reduction}};
   if (attributes.ignore_index) result.set("ignore_index", *attributes.ignore_index);
   return result;
-}
-
-template <auto Decompose>
-Definition loss_definition(std::string_view name, int max_outputs, decltype(Definition::infer) infer,
-                           decltype(Definition::flops) flops) {
-  return {.name = name,
-          .since_opset = 13,
-          .min_inputs = 2,
-          .max_inputs = 3,
-          .max_outputs = max_outputs,
-          .infer = infer,
-          .flops = flops,
-          .evaluate = evaluate_through<Decompose>,
-          .vjp = vjp_through<Decompose>,
-          .jvp = jvp_through<Decompose>,
-          .decompose = Decompose};
 }
 
 }  // namespace
@@ -144,10 +121,8 @@ Var softmax_cross_entropy_loss(Var scores, Var labels, Var weights, const LossAt
 
 std::span<const Definition> loss_operators() {
   static const Definition definitions[] = {
-      loss_definition<decompose_likelihood>("NegativeLogLikelihoodLoss", 1, infer_likelihood,
-                                            likelihood_flops),
-      loss_definition<decompose_cross_entropy>("SoftmaxCrossEntropyLoss", 2, infer_cross_entropy,
-                                               cross_entropy_flops),
+      composite<decompose_likelihood>({"NegativeLogLikelihoodLoss", 13, 2, 3}, infer_likelihood),
+      composite<decompose_cross_entropy>({"SoftmaxCrossEntropyLoss", 13, 2, 3, 2}, infer_cross_entropy),
   };
   return definitions;
 }

@@ -5,7 +5,7 @@
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/cast.h"
 #include "superstep/op/checks.h"
-#include "superstep/op/derivative.h"
+#include "superstep/op/composite.h"
 #include "superstep/op/reduction.h"
 #include "superstep/op/rules.h"
 #include "superstep/op/unary.h"
@@ -138,27 +138,6 @@ std::vector<Var> decompose_instance(const DerivativeContext& context) {
   return {plane.difference * factor + per_channel(context.inputs[2], x)};
 }
 
-// Mean, difference, square, mean of squares, scaling and shift.
-double normalization_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
-  return 7.0 * static_cast<double>(inputs[0].shape.element_count());
-}
-
-template <auto Decompose>
-Definition normalization(std::string_view name, int opset, int min_inputs, int max_inputs, int max_outputs,
-                         decltype(Definition::infer) infer) {
-  return {.name = name,
-          .since_opset = opset,
-          .min_inputs = min_inputs,
-          .max_inputs = max_inputs,
-          .max_outputs = max_outputs,
-          .infer = infer,
-          .flops = normalization_flops,
-          .evaluate = evaluate_through<Decompose>,
-          .vjp = vjp_through<Decompose>,
-          .jvp = jvp_through<Decompose>,
-          .decompose = Decompose};
-}
-
 }  // namespace
 
 Var batch_normalization(Var x, Var scale, Var bias, Var mean, Var variance, double epsilon) {
@@ -184,9 +163,9 @@ Var instance_normalization(Var x, Var scale, Var bias, double epsilon) {
 
 std::span<const Definition> normalization_operators() {
   static const Definition definitions[] = {
-      normalization<decompose_batch>("BatchNormalization", 15, 5, 5, 3, infer_batch),
-      normalization<decompose_layer>("LayerNormalization", 17, 2, 3, 3, infer_layer),
-      normalization<decompose_instance>("InstanceNormalization", 6, 3, 3, 1, infer_instance),
+      composite<decompose_batch>({"BatchNormalization", 15, 5, 5, 3}, infer_batch),
+      composite<decompose_layer>({"LayerNormalization", 17, 2, 3, 3}, infer_layer),
+      composite<decompose_instance>({"InstanceNormalization", 6, 3, 3}, infer_instance),
   };
   return definitions;
 }

@@ -7,7 +7,10 @@
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/cast.h"
 #include "superstep/op/checks.h"
+#include "superstep/op/creation.h"
+#include "superstep/op/derivative.h"
 #include "superstep/op/logic.h"
+#include "superstep/op/movement.h"
 #include "superstep/op/rules.h"
 #include "superstep/op/unary.h"
 #include "superstep/op/view.h"
@@ -240,41 +243,49 @@ Var shared(const DerivativeContext& context, Var y, Var t) {
   return t / ties;
 }
 
-// The product of the other elements of the group: y / x_i where nothing is zero; where one element is, the
-// product of the rest belongs to it alone; where two are, nothing is left.
-Var product_of_others(const DerivativeContext& context) {
-  const Var x = context.inputs[0], zero = constant_like(x, 0), one = constant_like(x, 1);
-  const std::vector<int> axes = axes_of(context);
-  if (axes.empty()) return one;
-  const Var is_zero = equal(x, zero), nonzero = where(is_zero, one, x);
-  const Var zeros = sum_again(context, cast(is_zero, x.element()));
-  const Var product = reduce_prod(nonzero, Axes(axes.begin(), axes.end()), true);
-  const Var alone = where(equal(zeros, zero), product, zero) / nonzero;
-  return where(is_zero, where(equal(zeros, one), product, zero), alone);
-}
-
-template <class Rule>
-Var times_derivative(const DerivativeContext& context, Var y, Var t) {
-  if constexpr (std::is_same_v<Rule, Prod>)
-    return t * product_of_others(context);
-  else
-    return Rule::times_derivative(context.inputs[0], y, shared<Rule>(context, y, t));
-}
-
 template <class Rule>
 std::vector<Var> vjp_reduction(const DerivativeContext& context, std::span<const Var> cotangents,
                                const std::vector<bool>&) {
   std::vector<Var> result = no_cotangents(context);
   const Var x = context.inputs[0], y = kept(context, context.outputs[0]);
-  result[0] = expand_to(times_derivative<Rule>(context, y, kept(context, cotangents[0])), x.shape());
+  result[0] = expand_to(Rule::times_derivative(x, y, shared<Rule>(context, y, kept(context, cotangents[0]))),
+                        x.shape());
   return result;
 }
 
 template <class Rule>
 std::vector<Var> jvp_reduction(const DerivativeContext& context, std::span<const Var> tangents) {
-  const Var y = kept(context, context.outputs[0]);
-  const Var terms = times_derivative<Rule>(context, y, tangents[0]);
+  const Var x = context.inputs[0], y = kept(context, context.outputs[0]);
+  const Var terms = Rule::times_derivative(x, y, shared<Rule>(context, y, tangents[0]));
   return {reshape(sum_again(context, terms), context.outputs[0].shape())};
+}
+
+// The product as a tree of products of halves. Its derivatives are exact to every order, with zeros among
+// the elements too, where y / x_i is not the product of the others.
+Var product_of_columns(Var x) {
+  for (std::int64_t n = x.shape()[1]; n > 1; n = x.shape()[1]) {
+    const std::int64_t half = n / 2;
+    const Var product = slice(x, {0}, {half}, {1}) * slice(x, {half}, {2 * half}, {1});
+    x = n % 2 ? concat(std::vector{product, slice(x, {n - 1}, {n}, {1})}, 1) : product;
+  }
+  return x;
+}
+
+std::vector<Var> decompose_product(const DerivativeContext& context) {
+  const Var x = context.inputs[0];
+  const std::vector<int> axes = axes_of(context);
+  Extents permutation;
+  std::int64_t columns = 1;
+  for (int axis = 0; axis < x.shape().rank(); ++axis)
+    if (!std::ranges::binary_search(axes, axis)) permutation.push_back(axis);
+  for (int axis : axes) {
+    permutation.push_back(axis);
+    columns *= x.shape()[axis];
+  }
+  const Shape& result = context.outputs[0].shape();
+  if (columns == 0) return {constant_of_shape(context.builder, x.element(), result, 1)};
+  const Var rows = permutation.empty() ? x : transpose(x, permutation);
+  return {reshape(product_of_columns(reshape(rows, {result.element_count(), columns})), result)};
 }
 
 double input_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
@@ -283,14 +294,15 @@ double input_flops(const Attributes&, std::span<const ValueType> inputs, std::sp
 
 template <class Rule>
 Definition reduction_definition() {
+  constexpr bool by_product = std::is_same_v<Rule, Prod>;
   return {.name = Rule::name,
           .since_opset = Rule::opset,
           .max_inputs = 2,
           .infer = infer_reduction,
           .flops = input_flops,
           .evaluate = evaluate_reduction<Rule>,
-          .vjp = vjp_reduction<Rule>,
-          .jvp = jvp_reduction<Rule>,
+          .vjp = by_product ? vjp_through<decompose_product> : vjp_reduction<Rule>,
+          .jvp = by_product ? jvp_through<decompose_product> : jvp_reduction<Rule>,
           .shape_inputs = 0b10u};
 }
 

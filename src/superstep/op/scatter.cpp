@@ -58,25 +58,28 @@ std::vector<ValueType> infer_scatter_nd(const InferContext& context) {
 }
 
 template <class W>
-W combine(W old, W update, const std::string& reduction) {
-  if (reduction == "add") return old + update;
-  if (reduction == "mul") return old * update;
-  if (reduction == "max") return std::max(old, update);
-  if (reduction == "min") return std::min(old, update);
-  return update;
+using Combine = W (*)(W, W);
+
+template <class W>
+Combine<W> combination(const std::string& reduction) {
+  if (reduction == "add") return [](W old, W update) { return old + update; };
+  if (reduction == "mul") return [](W old, W update) { return old * update; };
+  if (reduction == "max") return [](W old, W update) { return std::max(old, update); };
+  if (reduction == "min") return [](W old, W update) { return std::min(old, update); };
+  return [](W, W update) { return update; };
 }
 
 // Combines runs of `length` updates into the data at `offsets`.
 void scatter(const EvaluateContext& context, const Extents& offsets, std::int64_t length) {
-  const std::string reduction = reduction_of(context.attributes);
   dispatch_wide(context.input(0).type(), [&]<class W>() {
+    const Combine<W> combine = combination<W>(reduction_of(context.attributes));
     std::vector<W> y = widen<W>(context.input(0));
     const std::vector<W> updates = widen<W>(context.input(2));
     auto update = updates.begin();
     for (std::int64_t offset : offsets)
       for (std::int64_t i = 0; i < length; ++i) {
         W& place = y[static_cast<std::size_t>(offset + i)];
-        place = combine(place, *update++, reduction);
+        place = combine(place, *update++);
       }
     narrow(y, context.output(0));
   });

@@ -6,8 +6,8 @@
 #include <cctype>
 #include <utility>
 
+#include "superstep/base/base64.h"
 #include "superstep/base/file.h"
-#include "superstep/page/base64.h"
 #include "superstep/page/stylesheet.h"
 
 namespace superstep::page {
@@ -66,7 +66,7 @@ std::string overlay(const Picture& picture) {
 }
 
 std::string figure(const Picture& picture) {
-  const std::string data = base64(encode_png(picture.image));
+  const std::string data = base64_encode(encode_png(picture.image));
   const std::string caption =
       picture.caption.empty() ? "" : "<figcaption>" + escape(picture.caption) + "</figcaption>";
   return fmt::format(

@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "superstep/run/task.h"
-#include "superstep/target/target.h"
+#include "superstep/target/plan_cache.h"
 
 namespace superstep::run {
 
-// Batches of samples through a compiled model; the last, incomplete batch is filled up with repeats that are
-// not counted.
+// Batches of samples through a compiled model. The last, smaller batch has a plan of its own.
 class Evaluator {
  public:
   Evaluator(const target::Target& target, const target::GraphAtBatch& model, target::CompileOptions options);
@@ -25,11 +24,11 @@ class Evaluator {
   // The model's outputs for the samples, joined: [indices.size(), ...] each.
   std::vector<Tensor> predict(const Task& task, std::span<const std::int64_t> indices, ThreadPool& pool);
 
-  target::Executable& executable() { return *executable_; }
+  target::Executable& executable() { return plans_.at(batch_); }
   std::int64_t batch() const { return batch_; }
 
  private:
-  std::unique_ptr<target::Executable> executable_;
+  target::PlanCache plans_;
   std::int64_t batch_;
 };
 

@@ -14,13 +14,13 @@ ElementType precision_of(const std::string& name) {
   const std::vector<std::string> known{"f32", "bf16"};
   if (name == "f32") return ElementType::f32;
   if (name == "bf16") return ElementType::bf16;
-  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a precision to train in", name), "--precision",
-              unknown_name_hint(name, known));
+  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a precision to train in", name),
+              "--precision", unknown_name_hint(name, known));
 }
 
 graph::Graph build(const TrainSettings& settings, std::int64_t batch, bool reduced) {
-  graph::Graph model = workload::build_model(workload::find_workload(settings.workload), batch, settings.model_options,
-                                             settings.seed);
+  graph::Graph model = workload::build_model(workload::find_workload(settings.workload), batch,
+                                             settings.model_options, settings.seed);
   const ElementType precision = precision_of(settings.precision);
   return reduced && precision != ElementType::f32 ? transform::autocast(model, precision) : model;
 }
@@ -36,7 +36,8 @@ Model::Model(TrainSettings settings)
   if (settings_.learning_rate == 0) settings_.learning_rate = defaults.learning_rate;
   if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(defaults.optimizer.kind);
   transform::optimizer_kind_from_name(settings_.optimizer);
-  schedule_.kind = defaults.schedule == workload::Schedule::cosine ? Schedule::Kind::cosine : Schedule::Kind::constant;
+  schedule_.kind =
+      defaults.schedule == workload::Schedule::cosine ? Schedule::Kind::cosine : Schedule::Kind::constant;
   schedule_.peak = settings_.learning_rate;
   schedule_.warm_up_share = defaults.warm_up_share;
 }
@@ -45,7 +46,8 @@ target::GraphAtBatch Model::training_step() const {
   return [settings = settings_, defaults = workload_->training](std::int64_t batch) {
     transform::OptimizerSpec optimizer = defaults.optimizer;
     optimizer.kind = transform::optimizer_kind_from_name(settings.optimizer);
-    return transform::make_training_step(build(settings, batch, true), defaults.loss, optimizer, {.seed = settings.seed});
+    return transform::make_training_step(build(settings, batch, true), defaults.loss, optimizer,
+                                         {.seed = settings.seed});
   };
 }
 
@@ -57,7 +59,8 @@ void Model::write_onnx(const std::filesystem::path& path, const std::map<std::st
   const auto served = [&](std::int64_t batch) {
     graph::Graph graph = build(settings_, batch, false);
     for (graph::ValueId id : graph.states())
-      if (const auto found = states.find(graph.value(id).name); found != states.end()) graph.set_data(id, found->second);
+      if (const auto found = states.find(graph.value(id).name); found != states.end())
+        graph.set_data(id, found->second);
     return graph;
   };
   onnx::write_onnx(path, served);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,10 +18,11 @@
 namespace superstep::run {
 
 struct TaskSettings {
-  std::filesystem::path data;  // a file of the workload's format; empty: generated in memory
-  std::int64_t samples = 0;    // of the generated data, or a limit on the file's; 0: the workload's own
-  std::uint64_t seed = 1;      // of the generated data and of the augmentation
-  ThreadPool* pool = nullptr;  // never null
+  std::filesystem::path data;   // a file of the workload's format; empty: generated in memory
+  std::int64_t samples = 0;     // of the generated data, or a limit on the file's; 0: the workload's own
+  std::uint64_t seed = 1;       // of the generated data and of the augmentation
+  bool labels_required = true;  // false: only inputs are wanted; quality() needs labels all the same
+  ThreadPool* pool = nullptr;   // never null
 };
 
 class Task {
@@ -45,6 +47,8 @@ class Task {
   // Names as in the house's JSON ("error_px_mean"); the first is the one that targets are set on.
   virtual std::vector<Metric> quality(std::span<const std::int64_t> indices,
                                       std::span<const Tensor> outputs) const = 0;
+
+  virtual bool has_labels() const { return true; }
 
   virtual nlohmann::json describe()
       const = 0;  // for the run's configuration: the file, its samples, its split

@@ -92,9 +92,10 @@ class Training {
  private:
   void compile() {
     const target::Target& target = target::find_target(settings_.backend);
-    executable_ = target.compile(
-        model_.training_step(),
-        {.batch = settings_.batch, .micro_batch = settings_.micro_batch, .threads = settings_.replicas});
+    executable_ = target.compile(model_.training_step(), {.batch = settings_.batch,
+                                                          .micro_batch = settings_.micro_batch,
+                                                          .threads = settings_.replicas,
+                                                          .measure_steps = options_.measure_steps});
     const std::int64_t validation = std::max<std::int64_t>(1, task_->size() - task_->training_count());
     evaluator_.emplace(target, model_.inference(),
                        target::CompileOptions{.batch = std::min(evaluation_batch, validation),

@@ -45,6 +45,7 @@ struct TrainOptions {
   std::filesystem::path out;       // the run's folder; empty: nothing is written
   bool resume = false;             // `out` holds a run: go on with it
   double checkpoint_seconds = 30;  // between checkpoints within an epoch
+  bool measure_steps = false;      // time every step of the plan (slower)
 };
 
 struct TrainReport {

@@ -24,9 +24,10 @@ bool follows(std::string_view op) { return std::ranges::binary_search(followers,
 
 class Autocast {
  public:
-  Autocast(const Graph& model, ElementType reduced)
+  Autocast(const Graph& model, ElementType reduced, const AutocastOptions& options)
       : rewrite_(model),
         reduced_(reduced),
+        options_(options),
         narrow_(model.value_count()),
         made_narrow_(model.value_count(), false) {
     for (const graph::Output& output : model.outputs()) outputs_.insert(output.value);
@@ -43,11 +44,25 @@ class Autocast {
 
  private:
   void visit(const Node& node) {
-    const bool narrow =
-        is_fusion_anchor(node.op) || (follows(node.op) && !gives_output(node) && all_come_narrow(node));
+    const bool narrow = is_fusion_anchor(node.op)
+                            ? is_wide(node)
+                            : (follows(node.op) && !gives_output(node) && all_come_narrow(node));
     if (narrow && has_wide_data(node)) return run_narrow(node);
     for (ValueId id : node.inputs) widen(id);
     rewrite_.keep(node);
+  }
+
+  // The channels a product sums and those it gives.
+  bool is_wide(const Node& node) const {
+    const Shape &a = rewrite_.old().type(node.inputs[0]).shape,
+                &b = rewrite_.old().type(node.inputs[1]).shape;
+    const Shape& result = rewrite_.old().type(node.outputs[0]).shape;
+    const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
+    const bool transposed = node.op == "Gemm" && node.attributes.integer("transA", 0) != 0;
+    const std::int64_t group = node.attributes.integer("group", 1);
+    const std::int64_t summed = convolution ? a[1] / group : a[a.rank() - (transposed ? 2 : 1)];
+    const std::int64_t given = convolution ? result[1] / group : b.rank() > 1 ? result[result.rank() - 1] : 1;
+    return summed >= options_.least_width && given >= options_.least_width;
   }
 
   bool gives_output(const Node& node) const {
@@ -115,6 +130,7 @@ class Autocast {
 
   Rewrite rewrite_;
   ElementType reduced_;
+  AutocastOptions options_;
   std::set<ValueId> outputs_;      // of the old graph
   std::vector<Var> narrow_;        // by old value: its form in the reduced type
   std::vector<bool> made_narrow_;  // by old value: was it computed in it?
@@ -122,11 +138,11 @@ class Autocast {
 
 }  // namespace
 
-Graph autocast(const Graph& model, ElementType reduced) {
+Graph autocast(const Graph& model, ElementType reduced, const AutocastOptions& options) {
   if (reduced != ElementType::bf16 && reduced != ElementType::f16)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("reduced precision is bf16 or f16, not {}", superstep::name_of(reduced)));
-  return Autocast(model, reduced).run();
+  return Autocast(model, reduced, options).run();
 }
 
 }  // namespace superstep::transform

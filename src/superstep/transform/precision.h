@@ -1,6 +1,8 @@
 // Reduced precision for products, f32 for everything that needs it.
 #pragma once
 
+#include <cstdint>
+
 #include "superstep/graph/graph.h"
 
 namespace superstep::transform {
@@ -8,7 +10,8 @@ namespace superstep::transform {
 // The model with products and convolutions on bf16 or f16; apply before differentiation, whose rules carry
 // the choice to the gradients.
 //
-//   Conv, ConvTranspose, Gemm, MatMul    inputs are cast down; the result has the reduced type, rounded once:
+//   Conv, ConvTranspose, Gemm, MatMul    where they are wide enough to gain (AutocastOptions): inputs are
+//   cast down; the result has the reduced type, rounded once:
 //                                        operators compute at least in f32 (op/definition.h)
 //   activations by comparison, sums,     in the reduced type where all their values come in it; parameters
 //   products and moves of elements       and constants are cast down for them; not where they give an
@@ -19,6 +22,11 @@ namespace superstep::transform {
 // Parameters stay f32 state (master weights), each with one Cast for all its readers; their gradients come
 // out of that Cast's derivative and are f32. Inputs and outputs of the graph keep their types. Throws Error
 // (invalid_argument) when `reduced` is neither bf16 nor f16.
-graph::Graph autocast(const graph::Graph& model, ElementType reduced);
+struct AutocastOptions {
+  // Products that sum fewer channels, or give fewer, stay in f32: the first layers of an image's few channels
+  // and the last ones before the outputs, where rounding costs most and reduced precision gains nothing.
+  std::int64_t least_width = 32;
+};
+graph::Graph autocast(const graph::Graph& model, ElementType reduced, const AutocastOptions& options = {});
 
 }  // namespace superstep::transform

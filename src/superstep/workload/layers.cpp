@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
+#include "superstep/op/activation.h"
 #include "superstep/op/matmul.h"
 
 namespace superstep::workload {
@@ -40,6 +41,20 @@ Var Layers::dense(Var x, const std::string& name, std::int64_t features) {
   const std::int64_t in = x.shape()[1];
   const Var w = weight(name + ".weight", {features, in}, in, features);
   return op::gemm(x, w, zeros(name + ".bias", {features}), {.transpose_b = true});
+}
+
+template <class Activation>
+Var Layers::following(Var x, Activation activation) {
+  const graph::Graph& graph = builder_.graph();
+  const op::NameScope scope(builder_, graph.node(graph.value(x.id()).producer).name);
+  return activation(x);
+}
+
+Var Layers::relu(Var x) {
+  return following(x, [](Var y) { return op::relu(y); });
+}
+Var Layers::leaky_relu(Var x) {
+  return following(x, [](Var y) { return op::leaky_relu(y); });
 }
 
 Var Layers::dropout(Var x, const std::string& name, double ratio) {

@@ -28,6 +28,9 @@ class Layers {
            const op::ConvAttributes& attributes = {});
   // x [N, C] -> [N, features]; weight [features, C].
   Var dense(Var x, const std::string& name, std::int64_t features);
+  // Activations, named after the layer that they follow.
+  Var relu(Var x);
+  Var leaky_relu(Var x);  // slope 0.01 below zero
   // At inference x itself; training steps draw a mask (transform/training_form.h).
   Var dropout(Var x, const std::string& name, double ratio);
 
@@ -35,6 +38,9 @@ class Layers {
   Var zeros(const std::string& name, const Shape& shape);
 
  private:
+  template <class Activation>
+  Var following(Var x, Activation activation);
+
   Builder& builder_;
   std::uint64_t seed_;
   std::uint64_t next_parameter_ = 0;

@@ -17,11 +17,9 @@
 
 namespace superstep::workload {
 
-struct BuildRequest {
-  std::int64_t batch = 1;  // samples, along the first axis of every input
-  std::uint64_t seed = 1;  // of the parameters' initial values: parameter i draws RandomStream(seed, i)
-  const Options& options;
-};
+// Builds a model for `batch` samples, along the first axis of every input. Parameter i, in the order of
+// building, draws its initial values from RandomStream(seed, i): they do not depend on the batch.
+using BuildModel = graph::Graph (*)(std::int64_t batch, const Options& options, std::uint64_t seed);
 
 // An input, an output or a target, under the default options.
 struct PortSpec {
@@ -63,7 +61,7 @@ struct Workload {
   std::string name;     // as typed: "braggnn"
   std::string summary;  // one line
   std::vector<OptionSpec> options;
-  graph::Graph (*build)(const BuildRequest& request) = nullptr;
+  BuildModel build = nullptr;
   std::int64_t parameters = 0;  // trainable scalars, under the default options
   std::vector<PortSpec> inputs, outputs, targets;
   TrainingDefaults training;

@@ -34,8 +34,7 @@ graph::Graph build_model(const Workload& workload, std::int64_t batch,
   if (batch < 1)
     throw Error(ErrorCode::invalid_argument, fmt::format("a batch of {} samples cannot be built", batch),
                 workload.name);
-  const Options options(workload.options, assignments);
-  return workload.build({.batch = batch, .seed = seed, .options = options});
+  return workload.build(batch, Options(workload.options, assignments), seed);
 }
 
 std::int64_t count_parameters(const graph::Graph& model) {

@@ -3,6 +3,7 @@
 // take the same table as what their results are compared on.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct Case {
   Smooth smooth = Smooth::twice;
   bool reduced = true;  // meaningful with the floating inputs in f32, bf16 and f16
 };
+
+inline void PrintTo(const Case& item, std::ostream* out) { *out << item.op << ": " << item.name; }
 
 inline Tensor f64(Shape shape, std::vector<double> values) { return Tensor::from(std::move(shape), values); }
 inline Tensor i64(Shape shape, std::vector<std::int64_t> values) {
@@ -51,6 +54,15 @@ std::vector<Case> layout_cases();
 std::vector<Case> index_cases();
 std::vector<Case> normalization_cases();
 std::vector<Case> training_cases();
+std::vector<Case> trigonometric_cases();
+std::vector<Case> integer_cases();
+std::vector<Case> selection_cases();
+std::vector<Case> resize_cases();
+std::vector<Case> recurrent_cases();
+std::vector<Case> attention_cases();
+std::vector<Case> spectral_cases();
+std::vector<Case> picture_cases();
+std::vector<Case> quantization_cases();
 
 std::vector<Case> all_cases();
 

@@ -62,11 +62,20 @@ bool look_like_pairs(const Shape& s, ElementType type) {
          s[rank - 3] >= smallest_complex;
 }
 
+// A cube that turns out to be as many pictures.
+void take_as_stack(PictureLayout& layout) {
+  if (layout.depth == 0) layout.sample = layout.depth, layout.depth.reset();
+}
+
 }  // namespace
 
-std::optional<PictureLayout> picture_layout(const Shape& shape, ElementType type, bool complex) {
+std::optional<PictureLayout> picture_layout(const Shape& shape, ElementType type, bool complex,
+                                            bool rows_are_samples) {
   if (shape.element_count() == 0) return {};
-  return complex || look_like_pairs(shape, type) ? of_pairs(shape, type) : of_real_array(shape, type);
+  const bool pairs = complex || look_like_pairs(shape, type);
+  auto layout = pairs ? of_pairs(shape, type) : of_real_array(shape, type);
+  if (layout && rows_are_samples) take_as_stack(*layout);
+  return layout;
 }
 
 }  // namespace superstep::lab

@@ -21,7 +21,8 @@ struct PictureLayout {
 // in colour; cubes [d,h,w], [n,d,h,w] and [n,c,d,h,w] as volumes. With an innermost axis of two they are
 // complex pairs: always when `complex` says so, otherwise when they are floating-point numbers and at least
 // 16 pixels either way. None when the array is not image-like: fewer than 5 pixels either way, or a table of
-// at most 16 columns.
-std::optional<PictureLayout> picture_layout(const Shape& shape, ElementType type, bool complex);
+// at most 16 columns. `rows_are_samples` says that the outermost axis counts samples even in a cube.
+std::optional<PictureLayout> picture_layout(const Shape& shape, ElementType type, bool complex,
+                                            bool rows_are_samples = false);
 
 }  // namespace superstep::lab

@@ -171,13 +171,24 @@ bool is_high_contrast(const Source& source, const Cut& cut) {
          high_contrast;
 }
 
+bool is_angle(const Source& source, const Statistics& statistics, const std::string& unit) {
+  const bool within_pi = std::max(-statistics.low, statistics.high) <= std::numbers::pi + 1e-5;
+  const bool named = unit == "rad" || (unit.empty() && source.info.name.find("phase") != std::string::npos);
+  return named && within_pi && !source.layout.complex_pairs && is_floating(*source.info.type);
+}
+
+// Masks and classes have no decades.
+bool may_be_logarithmic(const Source& source, const Statistics& statistics) {
+  if (source.layout.color) return false;
+  if (source.layout.complex_pairs) return true;
+  return statistics.low >= 0 && (is_floating(*source.info.type) || statistics.high > 16);
+}
+
 // Decided on the first plane, for all pictures alike.
 Coloring coloring_of(const Source& source, const Statistics& statistics, const std::string& unit) {
-  const bool within_pi = std::max(-statistics.low, statistics.high) <= std::numbers::pi + 1e-5;
-  if (!source.layout.complex_pairs && unit == "rad" && within_pi) return {page::Colormap::phase, false};
-  const bool may_be_counts = statistics.low >= 0 || source.layout.complex_pairs;
+  if (is_angle(source, statistics, unit)) return {page::Colormap::phase, false};
   const Cut first = planes_of(source, Cut().with(source.layout.sample, 0, "")).front();
-  return {page::Colormap::viridis, may_be_counts && !source.layout.color && is_high_contrast(source, first)};
+  return {page::Colormap::viridis, may_be_logarithmic(source, statistics) && is_high_contrast(source, first)};
 }
 
 // Marks of the array's pixels on a picture that was reduced.

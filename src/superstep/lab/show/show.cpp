@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "superstep/base/text.h"
@@ -25,8 +26,15 @@ struct Work {
   Shown shown;
 };
 
-std::optional<PictureLayout> layout_of(const data::DataSetInfo& info) {
-  return info.type ? picture_layout(info.shape, *info.type, info.complex) : std::nullopt;
+// Is there a column or table of as many rows? Then these rows are samples, and so are the pictures.
+bool has_table_of_rows(const Infos& infos, std::int64_t rows) {
+  return std::ranges::any_of(
+      infos, [&](const data::DataSetInfo& info) { return is_table(info) && info.shape[0] == rows; });
+}
+
+std::optional<PictureLayout> layout_of(const Work& work, const data::DataSetInfo& info) {
+  if (!info.type || info.shape.rank() == 0) return {};
+  return picture_layout(info.shape, *info.type, info.complex, has_table_of_rows(work.infos, info.shape[0]));
 }
 
 template <class Step>
@@ -114,17 +122,30 @@ void add_overview(Work& work) {
         "blocks spread evenly over them.");
 }
 
+// "name = value" in lines; an object of JSON, as generators store their settings, a line for each entry.
+void add_lines(const std::string& name, const nlohmann::json& value, std::string& lines) {
+  if (value.is_object())
+    for (const auto& [key, entry] : value.items()) add_lines(name + "." + key, entry, lines);
+  else
+    lines += name + " = " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
+}
+
 void add_file_attributes(Work& work) {
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, value] : work.file.attributes("")) rows.push_back({name, to_text(value)});
-  if (!rows.empty()) work.shown.page.table({"attribute of the file", "value"}, rows);
+  std::string lines;
+  for (const auto& [name, attribute] : work.file.attributes("")) {
+    const std::string text = to_text(attribute);
+    const auto parsed = nlohmann::json::parse(text, nullptr, false);
+    add_lines(name, parsed.is_object() ? parsed : nlohmann::json(text), lines);
+  }
+  if (lines.empty()) return;
+  work.shown.page.heading("Attributes of the file").preformatted(lines);
 }
 
 void add_pictures(Work& work) {
   std::optional<PeakMarks> marks;
   if (!attempt(work, [&] { marks.emplace(work.file, work.infos); })) marks.emplace(work.file, Infos());
   for (const ShownDataSet& set : work.shown.data_sets) {
-    const auto layout = layout_of(set.info);
+    const auto layout = layout_of(work, set.info);
     if (!layout) continue;
     work.shown.page.heading(set.info.name);
     if (!set.meaning.empty()) work.shown.page.paragraph(set.meaning);
@@ -142,7 +163,7 @@ void add_pictures(Work& work) {
 void add_tables(Work& work) {
   std::map<std::int64_t, std::vector<const ShownDataSet*>> by_rows;
   for (const ShownDataSet& set : work.shown.data_sets)
-    if (is_table(set.info) && !layout_of(set.info)) by_rows[set.info.shape[0]].push_back(&set);
+    if (is_table(set.info) && !layout_of(work, set.info)) by_rows[set.info.shape[0]].push_back(&set);
   for (const auto& [rows, tables] : by_rows) {
     if (rows == 0) continue;
     work.shown.page.heading(
@@ -155,7 +176,7 @@ void add_tables(Work& work) {
 
 void add_the_rest(Work& work) {
   for (const ShownDataSet& set : work.shown.data_sets) {
-    const bool drawn = is_table(set.info) || layout_of(set.info);
+    const bool drawn = is_table(set.info) || layout_of(work, set.info);
     if (drawn || set.info.shape.element_count() == 0) continue;
     if (set.info.type && set.statistics.values.size() < 3) continue;  // the overview shows it
     if (!set.info.type && set.info.type_name != "string") continue;
@@ -186,7 +207,8 @@ std::string about(const std::filesystem::path& path, std::size_t data_sets) {
 std::string range_text(const ShownDataSet& data_set) {
   const Statistics& s = data_set.statistics;
   if (s.values.empty()) return "";
-  return s.low == s.high ? fmt::format("{:.6g}", s.low) : fmt::format("{:.6g} to {:.6g}", s.low, s.high);
+  const double low = s.low + 0.0, high = s.high + 0.0;  // no minus zero
+  return low == high ? fmt::format("{:.6g}", low) : fmt::format("{:.6g} to {:.6g}", low, high);
 }
 
 Shown show_file(const std::filesystem::path& path, const ShowOptions& options) {

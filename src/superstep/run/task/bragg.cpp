@@ -14,7 +14,9 @@ constexpr std::int64_t generated_samples = 20000;
 constexpr double training_share = 0.8;
 
 // The network itself adds the half that sets its centre: labels are as the files have them.
-data::BraggDatasetSettings dataset_settings() { return {.centered_labels = false}; }
+data::BraggDatasetSettings dataset_settings(bool labels_required) {
+  return {.centered_labels = false, .labels_required = labels_required};
+}
 
 double percentile(const std::vector<double>& sorted, double share) {
   // Nearest rank, as measurement protocol 2 defines percentiles.
@@ -26,7 +28,8 @@ class BraggTask : public Task {
  public:
   BraggTask(data::BraggDataset data, TaskSettings settings, std::string source)
       : data_(std::move(data)), settings_(std::move(settings)), source_(std::move(source)) {
-    if (!data_.has_labels()) throw Error(ErrorCode::bad_file, "has no labels ('ploc') to train on", source_);
+    if (settings_.labels_required && !data_.has_labels())
+      throw Error(ErrorCode::bad_file, "has no labels ('ploc') to train on", source_);
     size_ = data_.size();
     if (settings_.samples > 0) size_ = std::min(size_, settings_.samples);
     training_ = size_ == data_.size()
@@ -69,6 +72,8 @@ class BraggTask : public Task {
     return bragg_error_metrics(std::move(errors));
   }
 
+  bool has_labels() const override { return data_.has_labels(); }
+
   nlohmann::json describe() const override {
     return {{"source", source_},
             {"samples", size_},
@@ -100,10 +105,15 @@ std::vector<Metric> bragg_error_metrics(std::vector<double> errors) {
           metric("error_px_p995", percentile(errors, 0.995))};
 }
 
+std::unique_ptr<Task> make_bragg_task(const data::BraggDataset& data) {
+  return std::make_unique<BraggTask>(data, TaskSettings{}, "in memory");
+}
+
 std::unique_ptr<Task> open_bragg_task(const TaskSettings& settings) {
   if (!settings.data.empty())
-    return std::make_unique<BraggTask>(data::BraggDataset::open(settings.data, dataset_settings()), settings,
-                                       settings.data.string());
+    return std::make_unique<BraggTask>(
+        data::BraggDataset::open(settings.data, dataset_settings(settings.labels_required)), settings,
+        settings.data.string());
   const auto count = settings.samples > 0 ? settings.samples : generated_samples;
   data::BraggPatchSettings patches;
   patches.margin = 1;

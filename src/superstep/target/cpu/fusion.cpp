@@ -61,6 +61,8 @@ class Finder {
     int group = -1;
     for (NodeId reader : consumers_[output.index()]) {
       const int other = fusion_.group_of[reader.index()];
+      // What a group's product reads comes before the group, not into it.
+      if (other >= 0 && fusion_.groups[static_cast<std::size_t>(other)].product == reader) return -1;
       if (other < 0 || (group >= 0 && other != group)) return -1;
       group = other;
     }

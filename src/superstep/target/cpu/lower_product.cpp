@@ -104,43 +104,33 @@ std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Nod
       .x = *image_x, .y = *image_y, .window = *window, .groups = node.attributes.integer("group", 1)};
 }
 
-Lowered lower_forward(Lowering& lowering, const Node& node, Target target) {
-  auto convolution =
-      describe(lowering, node, node.inputs[0], target.result, kernel_shape(lowering.shape(node.inputs[1])));
-  if (!convolution) return std::unexpected(convolution.error());
-  if (node.inputs.size() > 2 && node.inputs[2].valid()) prepend_bias(lowering, node.inputs[2], target);
-  if (Lowered strides = set_operand_strides(lowering, target); !strides) return strides;
-  convolution->epilogue = target.epilogue;
-  auto kernel = kernels::convolution_forward().prepare(*convolution);
+// Prepares the kernel from `list` and emits the step that reads `source` and the packed weights.
+Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<Convolution>& list,
+                         Convolution convolution, ValueId source, ValueId weights, const Target& target) {
+  convolution.epilogue = target.epilogue;
+  auto kernel = list.prepare(convolution);
   if (!kernel) return std::unexpected(kernel.error());
-  std::vector<DraftOperand> inputs{lowering.read(node.inputs[0]),
-                                   packed_weights(lowering, *convolution, (*kernel)->info(), node.inputs[1],
-                                                  kernels::WeightOrder::out_in_taps)};
+  std::vector<DraftOperand> inputs{
+      lowering.read(source),
+      packed_weights(lowering, convolution, (*kernel)->info(), weights, kernels::WeightOrder::out_in_taps)};
   append(inputs, lowering, target.operands);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
                 {lowering.write(target.result)});
   return {};
 }
 
-// A transposed convolution is the input gradient of the convolution with x and y exchanged.
-Lowered lower_input_gradient(Lowering& lowering, const Node& node, Target target) {
-  auto convolution =
-      describe(lowering, node, target.result, node.inputs[0], kernel_shape(lowering.shape(node.inputs[1])));
-  if (!convolution) return std::unexpected(convolution.error());
-  if (node.attributes.text("auto_pad", "NOTSET") != "NOTSET")
+Lowered lower_convolution(Lowering& lowering, const Node& node, Target target, bool transposed) {
+  if (transposed && node.attributes.text("auto_pad", "NOTSET") != "NOTSET")
     return refuse("input gradient", "automatic padding of a transposed convolution");
+  // A transposed convolution is the input gradient of the convolution with x and y exchanged.
+  const ValueId x = transposed ? target.result : node.inputs[0],
+                y = transposed ? node.inputs[0] : target.result;
+  const auto convolution = describe(lowering, node, x, y, kernel_shape(lowering.shape(node.inputs[1])));
+  if (!convolution) return std::unexpected(convolution.error());
   if (node.inputs.size() > 2 && node.inputs[2].valid()) prepend_bias(lowering, node.inputs[2], target);
   if (Lowered strides = set_operand_strides(lowering, target); !strides) return strides;
-  convolution->epilogue = target.epilogue;
-  auto kernel = kernels::convolution_input_gradient().prepare(*convolution);
-  if (!kernel) return std::unexpected(kernel.error());
-  std::vector<DraftOperand> inputs{lowering.read(node.inputs[0]),
-                                   packed_weights(lowering, *convolution, (*kernel)->info(), node.inputs[1],
-                                                  kernels::WeightOrder::out_in_taps)};
-  append(inputs, lowering, target.operands);
-  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
-                {lowering.write(target.result)});
-  return {};
+  const auto& list = transposed ? kernels::convolution_input_gradient() : kernels::convolution_forward();
+  return emit_convolution(lowering, list, *convolution, node.inputs[0], node.inputs[1], target);
 }
 
 // ---- products of matrices ------------------------------------------------------------------------------
@@ -183,7 +173,7 @@ bool made_of_parameters(const Lowering& lowering, ValueId id) {
 }
 
 // x [n, in] times a matrix of parameters: a dense layer with weights packed ahead.
-Lowered lower_dense(Lowering& lowering, const Node& node, const MatrixProduct& product, Target target) {
+Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target target) {
   if (!made_of_parameters(lowering, product.b))
     return refuse("dense layer", "the weights are not parameters");
   const Shape &a = lowering.shape(product.a), &b = lowering.shape(product.b);
@@ -211,7 +201,6 @@ Lowered lower_dense(Lowering& lowering, const Node& node, const MatrixProduct& p
   append(inputs, lowering, target.operands);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
                 {lowering.write(target.result)});
-  (void)node;
   return {};
 }
 
@@ -320,7 +309,7 @@ Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, Target t
 Lowered lower_matrix_product(Lowering& lowering, const Node& node, Target target) {
   auto product = product_of(lowering, node);
   if (!product) return std::unexpected(product.error());
-  Lowered dense = lower_dense(lowering, node, *product, target);
+  Lowered dense = lower_dense(lowering, *product, target);
   if (dense) return dense;
   lowering.note_refusal(dense.error());
   return lower_strided(lowering, *product, std::move(target));
@@ -337,8 +326,7 @@ Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* gro
   for (ValueId operand : target->operands)
     if (!convolution && !is_f32(lowering, operand) && lowering.type(operand).element != ElementType::bf16)
       return refuse("product", "a fused operand is neither f32 nor bf16");
-  if (node.op == "Conv") return lower_forward(lowering, node, std::move(*target));
-  if (node.op == "ConvTranspose") return lower_input_gradient(lowering, node, std::move(*target));
+  if (convolution) return lower_convolution(lowering, node, std::move(*target), node.op == "ConvTranspose");
   return lower_matrix_product(lowering, node, std::move(*target));
 }
 

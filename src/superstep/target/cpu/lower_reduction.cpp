@@ -72,9 +72,9 @@ std::expected<kernels::Reduce, Refusal> as_reduce(std::vector<Run> runs) {
 }
 
 // Whether the output's kept dimensions lie in memory in the order in which the kernel writes them.
-bool output_in_order(const Lowering& lowering, const Node& node, const std::set<int>& reduced) {
+bool output_in_order(const Lowering& lowering, const Node& node, ValueId y, const std::set<int>& reduced) {
   const Shape& x = lowering.shape(node.inputs[0]);
-  const bool keeps = lowering.shape(node.outputs[0]).rank() == x.rank();
+  const bool keeps = lowering.shape(y).rank() == x.rank();
   std::vector<std::int64_t> axis_of_output(static_cast<std::size_t>(x.rank()), -1);
   std::int64_t next = 0;
   for (int axis = 0; axis < x.rank(); ++axis)
@@ -84,7 +84,7 @@ bool output_in_order(const Lowering& lowering, const Node& node, const std::set<
   for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
     if (reduced.contains(*axis)) continue;
     const auto at = static_cast<std::size_t>(axis_of_output[static_cast<std::size_t>(*axis)]);
-    if (lowering.view(node.outputs[0]).strides[at] != step) return false;
+    if (lowering.view(y).strides[at] != step) return false;
     step *= x[*axis];
   }
   return true;
@@ -92,7 +92,7 @@ bool output_in_order(const Lowering& lowering, const Node& node, const std::set<
 
 Lowered lower_reduce(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
-  const ValueId x = node.inputs[0], y = node.outputs[0];
+  const ValueId x = node.inputs[0], y = lowering.widened(node.outputs[0]);
   const ElementType element = lowering.element_in_memory(x);
   if (element != ElementType::f32 && element != ElementType::bf16)
     return refuse("reduction", "the input is not f32");
@@ -103,7 +103,7 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
   const std::set<int> reduced = reduced_axes(lowering, node);
   auto reduce = as_reduce(runs_of(lowering.shape(x), lowering.view(x).strides, reduced));
   if (!reduce) return std::unexpected(reduce.error());
-  if (!output_in_order(lowering, node, reduced))
+  if (!output_in_order(lowering, node, y, reduced))
     return refuse("reduction", "the output lies in another order");
   reduce->reduction = node.op == "ReduceSum"         ? kernels::Reduction::sum
                       : node.op == "ReduceMean"      ? kernels::Reduction::mean
@@ -115,6 +115,7 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
   reduce->accumulate = node.op == "ReduceSum" && lowering.can_accumulate(y) && lowering.is_row_major(y);
   auto kernel = kernels::prepare(*reduce);
   if (!kernel) return std::unexpected(kernel.error());
+  lowering.skip_widening(node.outputs[0]);
   const DraftOperand output = reduce->accumulate ? *lowering.accumulator(y) : lowering.write(y);
   lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(x)}, {output});
   return {};

@@ -34,12 +34,13 @@ Lowered lower_weight_gradient(Lowering& lowering, NodeId id) {
   if (!convolution) return std::unexpected(convolution.error());
   auto kernel = kernels::convolution_weight_gradient().prepare(*convolution);
   if (!kernel) return std::unexpected(kernel.error());
-  const ValueId result = node.outputs[0];
+  const ValueId result = lowering.widened(node.outputs[0]);
   if (lowering.type(result).element != ElementType::f32)
     return refuse("weight gradient", "the result is not f32");
   const auto transfer = kernels::weight_transfer(*convolution, (*kernel)->info().weights);
   auto unpack = kernels::prepare_unpack(transfer);
   if (!unpack) return std::unexpected(unpack.error());
+  lowering.skip_widening(node.outputs[0]);
   const std::size_t elements = kernels::packed_elements(transfer);
   std::vector<DraftOperand> inputs{lowering.read(node.inputs[0]), lowering.read(node.inputs[1])};
   if (lowering.can_accumulate(result)) {

@@ -191,7 +191,7 @@ void Lowering::lower_node(NodeId id) {
   const int group = fusion_.group_of[id.index()];
   if (group >= 0) {
     const FusionGroup& members = fusion_.groups[static_cast<std::size_t>(group)];
-    if (members.root != id) return;  // runs at its root's place
+    if (members.root != id || done_[id.index()]) return;  // runs at its root's place
     lower_group(*this, members);
     for (NodeId member : members.members) mark_done(member);
     if (members.product) mark_done(*members.product);
@@ -334,6 +334,24 @@ Strides Lowering::broadcast_strides(ValueId id, const Shape& target) const {
 }
 
 std::span<const NodeId> Lowering::consumers(ValueId id) const { return consumers_[id.index()]; }
+
+ValueId Lowering::widened(ValueId id) const {
+  const ElementType element = type(id).element;
+  const auto readers = consumers(id);
+  if ((element != ElementType::bf16 && element != ElementType::f16) || readers.size() != 1 ||
+      leaves_[id.index()])
+    return id;
+  const Node& reader = graph_.node(readers[0]);
+  if (reader.op != "Cast" || type(reader.outputs[0]).element != ElementType::f32) return id;
+  const int group = fusion_.group_of[readers[0].index()];
+  if (group >= 0 && fusion_.groups[static_cast<std::size_t>(group)].members.size() != 1) return id;
+  if (view(reader.outputs[0]).root != reader.outputs[0]) return id;
+  return reader.outputs[0];
+}
+
+void Lowering::skip_widening(ValueId id) {
+  if (widened(id) != id) mark_done(consumers(id)[0]);
+}
 
 std::optional<NodeId> Lowering::tap_numbers_of(ValueId indices) const {
   const auto found = tap_numbers_.find(indices);

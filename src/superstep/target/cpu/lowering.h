@@ -63,6 +63,10 @@ class Lowering {
   std::span<const NodeId> consumers(ValueId id) const;
   // The element type `id` has where it is read from here: gradients are f32 in the update.
   ElementType element_in_memory(ValueId id) const;
+  // Sums come out of kernels in f32: where the graph rounds one to a narrower type only to widen it again,
+  // the widened value; else `id` itself. Whoever writes it says so by skip_widening(id).
+  ValueId widened(ValueId id) const;
+  void skip_widening(ValueId id);
   // The node is computed by the step of another one (fused into it).
   void mark_done(NodeId id) { done_[id.index()] = true; }
   bool is_done(NodeId id) const { return done_[id.index()]; }

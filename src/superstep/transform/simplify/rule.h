@@ -39,6 +39,7 @@ struct Rule {
 
 std::span<const Rule> arithmetic_rules();  // x + 0, x * 1, -(-x), x + (-y)
 std::span<const Rule> layout_rules();      // Identity, Transpose, Reshape and its like, Expand, Slice, Concat
+std::span<const Rule> broadcast_rules();   // element-wise operators of values that were spread out
 std::span<const Rule> cast_rules();
 std::span<const Rule> random_rules();  // Dropout
 

@@ -2,18 +2,17 @@
 
 #include <fmt/format.h>
 
-#include "superstep/op/activation.h"
 #include "superstep/workload/layers.h"
 
 namespace superstep::workload {
 namespace {
 
-graph::Graph build(const BuildRequest& request) {
+graph::Graph build(std::int64_t batch, const Options&, std::uint64_t seed) {
   graph::Graph graph("mlp");
   Builder b(graph);
-  Layers layers(b, request.seed);
-  Var y = b.input("x", ElementType::f32, {request.batch, 16});
-  for (int i = 1; i <= 3; ++i) y = op::relu(layers.dense(y, fmt::format("fc{}", i), 64));
+  Layers layers(b, seed);
+  Var y = b.input("x", ElementType::f32, {batch, 16});
+  for (int i = 1; i <= 3; ++i) y = layers.relu(layers.dense(y, fmt::format("fc{}", i), 64));
   b.output("y", layers.dense(y, "fc4", 1));
   return graph;
 }

@@ -1,6 +1,5 @@
 #include "superstep/workload/vision/cifar10_cnn.h"
 
-#include "superstep/op/activation.h"
 #include "superstep/op/pooling.h"
 #include "superstep/op/view.h"
 #include "superstep/workload/layers.h"
@@ -11,20 +10,20 @@ namespace {
 // Two convolutions, the first keeping the size; pooling by two, rounded down; dropout.
 Var block(Layers& layers, Var x, const std::string& first, std::int64_t first_channels,
           const std::string& second, const std::string& dropout) {
-  Var y = op::relu(layers.conv(x, first, first_channels, 3, {.pads = {1, 1, 1, 1}}));
-  y = op::relu(layers.conv(y, second, 32, 3));
+  Var y = layers.relu(layers.conv(x, first, first_channels, 3, {.pads = {1, 1, 1, 1}}));
+  y = layers.relu(layers.conv(y, second, 32, 3));
   y = op::max_pool(y, {.kernel_shape = {2, 2}, .strides = {2, 2}}).values;
   return layers.dropout(y, dropout, 0.25);
 }
 
-graph::Graph build(const BuildRequest& request) {
+graph::Graph build(std::int64_t batch, const Options&, std::uint64_t seed) {
   graph::Graph graph("cifar10-cnn");
   Builder b(graph);
-  Layers layers(b, request.seed);
-  Var y = b.input("image", ElementType::f32, {request.batch, 3, 32, 32});
+  Layers layers(b, seed);
+  Var y = b.input("image", ElementType::f32, {batch, 3, 32, 32});
   y = block(layers, y, "conv1", 32, "conv2", "dropout1");
   y = block(layers, y, "conv3", 64, "conv4", "dropout2");
-  y = op::relu(layers.dense(op::flatten(y), "fc1", 512));
+  y = layers.relu(layers.dense(op::flatten(y), "fc1", 512));
   b.output("logits", layers.dense(layers.dropout(y, "dropout3", 0.5), "fc2", 10));
   return graph;
 }

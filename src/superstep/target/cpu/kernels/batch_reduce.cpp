@@ -5,6 +5,7 @@
 #include <limits>
 #include <mutex>
 
+#include "superstep/target/cpu/kernels/dot_product.h"
 #include "superstep/target/cpu/kernels/instruction_set.h"
 #include "superstep/target/cpu/kernels/portable_product.h"
 
@@ -38,6 +39,8 @@ std::string libxsmm_refusal(const ProductShape& s) {
   if (!s.pairs) return "bf16 products need the first operand in pairs";
   if (s.k % 2 != 0) return "bf16 products need an even inner dimension";
   if (s.b_k_stride != 1) return "bf16 products need the inner dimension contiguous in the second operand";
+  if (s.b_n_stride % 2 != 0 && s.n > 1)
+    return "bf16 products need an even distance of the second operand's columns";
   return {};
 }
 
@@ -57,14 +60,29 @@ Function generate(const ProductShape& s,
   const int lda = narrow(s.a_stride), ldc = narrow(std::max(s.c_stride, s.m));
   const int ldb = narrow(transposed ? std::max(s.b_k_stride, s.n) : std::max(s.b_n_stride, s.k));
   const float alpha = 1, beta = s.accumulate ? 1 : 0;
-  const int flags = transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0, prefetch = LIBXSMM_PREFETCH_NONE;
+  const int flags = (transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0) | (s.pairs ? LIBXSMM_GEMM_FLAG_VNNI_A : 0);
+  const int prefetch = LIBXSMM_PREFETCH_NONE;
   return dispatch(narrow(s.m), narrow(s.n), narrow(s.k), static_cast<int>(set) + 1, &lda, &ldb, &ldc, &alpha,
                   &beta, &flags, &prefetch);
 }
 
 }  // namespace
 
-const char* name_of(ProductMaker maker) { return maker == ProductMaker::libxsmm ? "libxsmm" : "portable"; }
+const char* name_of(ProductMaker maker) {
+  static constexpr const char* names[] = {"libxsmm", "portable", "few outputs"};
+  return names[static_cast<int>(maker)];
+}
+
+namespace {
+
+std::string dot_refusal(const ProductShape& s) {
+  if (s.m > dot_rows_limit) return "more than 8 outputs";
+  if (s.b_k_stride != 1) return "the inner dimension is not contiguous";
+  if (s.k < 32) return "the inner dimension is too short to run vectors along it";
+  return {};
+}
+
+}  // namespace
 
 std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const ProductShape& shape,
                                                                            ProductMaker maker) {
@@ -72,6 +90,11 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
   product.shape_ = shape;
   if (maker == ProductMaker::portable) {
     product.portable_ = portable_product();
+    return product;
+  }
+  if (maker == ProductMaker::dot) {
+    if (std::string reason = dot_refusal(shape); !reason.empty()) return std::unexpected(reason);
+    product.portable_ = dot_product(shape.m, shape.type);
     return product;
   }
   if (std::string reason = libxsmm_refusal(shape); !reason.empty()) return std::unexpected(reason);

@@ -29,6 +29,7 @@ struct ProductShape {
 enum class ProductMaker {
   libxsmm,   // machine code made for the shape
   portable,  // our own loops, any strides
+  dot,       // our own loops along k, for m up to 8: A is stored [m][k] and a_stride lies between its rows
 };
 
 class BatchReduceProduct {

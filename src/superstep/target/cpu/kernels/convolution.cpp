@@ -49,6 +49,8 @@ Convolution dense_layer(std::int64_t batch, std::int64_t in, std::int64_t out, E
 
 const ImplementationList<Convolution>& convolution_forward() {
   static const ImplementationList<Convolution> list({
+      {"depthwise", prepare_depthwise_forward},
+      {"few outputs", prepare_forward<ProductMaker::dot>},
       {"libxsmm", prepare_forward<ProductMaker::libxsmm>},
       {"portable", prepare_forward<ProductMaker::portable>},
   });
@@ -57,6 +59,8 @@ const ImplementationList<Convolution>& convolution_forward() {
 
 const ImplementationList<Convolution>& convolution_input_gradient() {
   static const ImplementationList<Convolution> list({
+      {"depthwise", prepare_depthwise_input_gradient},
+      {"few outputs", prepare_input_gradient<ProductMaker::dot>},
       {"libxsmm", prepare_input_gradient<ProductMaker::libxsmm>},
       {"portable", prepare_input_gradient<ProductMaker::portable>},
   });
@@ -65,6 +69,7 @@ const ImplementationList<Convolution>& convolution_input_gradient() {
 
 const ImplementationList<Convolution>& convolution_weight_gradient() {
   static const ImplementationList<Convolution> list({
+      {"depthwise", prepare_depthwise_weight_gradient},
       {"libxsmm", prepare_weight_gradient<ProductMaker::libxsmm>},
       {"portable", prepare_weight_gradient<ProductMaker::portable>},
   });

@@ -16,4 +16,9 @@ Prepared prepare_input_gradient(const Convolution& convolution);
 template <ProductMaker maker>
 Prepared prepare_weight_gradient(const Convolution& convolution);
 
+// One channel a group (depthwise.cpp).
+Prepared prepare_depthwise_forward(const Convolution& convolution);
+Prepared prepare_depthwise_input_gradient(const Convolution& convolution);
+Prepared prepare_depthwise_weight_gradient(const Convolution& convolution);
+
 }  // namespace superstep::kernels

@@ -5,8 +5,14 @@ namespace superstep::kernels {
 std::string to_string(const Refusal& refusal) { return refusal.implementation + ": " + refusal.reason; }
 
 const char* name_of(WeightLayout layout) {
-  static constexpr const char* names[] = {
-      "none", "taps_in_out", "taps_out_in", "taps_in_out_pairs", "taps_out_in_pairs", "taps_channels"};
+  static constexpr const char* names[] = {"none",
+                                          "taps_in_out",
+                                          "taps_out_in",
+                                          "taps_in_out_pairs",
+                                          "taps_out_in_pairs",
+                                          "taps_out_in_rows",
+                                          "taps_in_out_rows",
+                                          "taps_channels"};
   return names[static_cast<int>(layout)];
 }
 

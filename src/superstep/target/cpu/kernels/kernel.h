@@ -39,6 +39,8 @@ enum class WeightLayout {
   taps_out_in,        // [groups][panel][kh][kw][out][in of the panel]: gradient by the input
   taps_in_out_pairs,  // [groups][panel][kh][kw][in/2][out of the panel][2], bf16; odd `in` padded with zeros
   taps_out_in_pairs,  // [groups][panel][kh][kw][out/2][in of the panel][2], bf16, likewise
+  taps_out_in_rows,   // [groups][kh][kw][out][in], no panels: forward with few outputs
+  taps_in_out_rows,   // [groups][kh][kw][in][out], no panels: gradient by few inputs
   taps_channels,      // [kh][kw][channels]: depthwise, one input and one output channel a group
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "superstep/target/cpu/kernels/convolution_kernels.h"
+#include "superstep/target/cpu/kernels/dot_product.h"
 #include "superstep/target/cpu/kernels/epilogue_run.h"
 #include "superstep/target/cpu/kernels/tap_tables.h"
 
@@ -132,7 +133,9 @@ double bytes_of(const Image& image) {
   return static_cast<double>(image.element_count()) * static_cast<double>(size_in_bytes(image.type));
 }
 
-WeightLayout layout_of(bool flipped, bool pairs) {
+WeightLayout layout_of(bool flipped, bool pairs, ProductMaker maker) {
+  if (maker == ProductMaker::dot)
+    return flipped ? WeightLayout::taps_in_out_rows : WeightLayout::taps_out_in_rows;
   if (flipped) return pairs ? WeightLayout::taps_out_in_pairs : WeightLayout::taps_out_in;
   return pairs ? WeightLayout::taps_in_out_pairs : WeightLayout::taps_in_out;
 }
@@ -151,7 +154,7 @@ KernelInfo describe(const Convolution& c, const TapSide& side, const TapTables& 
   info.inputs = 2 + epilogue.inputs();
   info.outputs = 1 + epilogue.outputs();
   if (t.staged) info.scratch_bytes = static_cast<std::size_t>(t.max_columns * panel_width) * sizeof(float);
-  info.weights = layout_of(side.flipped, t.pairs);
+  info.weights = layout_of(side.flipped, t.pairs, maker);
   return info;
 }
 
@@ -176,6 +179,8 @@ Prepared prepare_taps(const Convolution& description, ProductMaker maker,
   const TapSide side = side_of(c);
   if (c.accumulate && side.result.type != ElementType::f32)
     return refuse(name_of(maker), "only an f32 result can be added to; the epilogue's `add` reads bf16");
+  if (maker == ProductMaker::dot && side.result_channels > dot_rows_limit)
+    return refuse(name_of(maker), "more than 8 outputs");
   auto epilogue = EpilogueRunner::prepare(c.epilogue, side.result);
   if (!epilogue) return refuse(name_of(maker), epilogue.error());
   auto tables = make_tap_tables(c, side, maker);
@@ -198,6 +203,8 @@ Prepared prepare_input_gradient(const Convolution& convolution) {
 
 template Prepared prepare_forward<ProductMaker::libxsmm>(const Convolution&);
 template Prepared prepare_forward<ProductMaker::portable>(const Convolution&);
+template Prepared prepare_forward<ProductMaker::dot>(const Convolution&);
+template Prepared prepare_input_gradient<ProductMaker::dot>(const Convolution&);
 template Prepared prepare_input_gradient<ProductMaker::libxsmm>(const Convolution&);
 template Prepared prepare_input_gradient<ProductMaker::portable>(const Convolution&);
 

@@ -77,7 +77,7 @@ ProductShape TapTableBuilder::shape_of(const Run& columns, std::int64_t count, c
   shape.m = channels;
   shape.n = count;
   shape.k = depth.channels;
-  shape.a_stride = channels;
+  shape.a_stride = maker_ == ProductMaker::dot ? side_.source_channels : channels;
   shape.b_n_stride = side_.source.column_stride * columns.source_step;
   shape.c_stride = t_.staged ? channels : side_.result.column_stride * columns.result_step;
   shape.accumulate = c_.accumulate || depth.first_channel > 0;
@@ -106,7 +106,8 @@ void TapTableBuilder::add_call(const Run& rows, const Run& columns, std::int64_t
   for (const TapSource& row : rows.taps)
     for (const TapSource& column : columns.taps) {
       const std::int64_t tap = row.tap * c_.window.width + column.tap;
-      const std::int64_t weight = (tap * stored_depth() + depth.first_channel) * channels;
+      const std::int64_t weight = tap * stored_depth() * channels +
+                                  depth.first_channel * (maker_ == ProductMaker::dot ? 1 : channels);
       const std::int64_t position =
           source.offset(row.source - lowest_source(rows), column.source) + depth.first_channel;
       t_.weight_offsets.push_back(static_cast<std::uint64_t>(weight * element_size()));

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "superstep/base/element_type.h"
 
@@ -33,6 +34,28 @@ constexpr F f32_tag;
 constexpr I i32_tag;
 constexpr U u32_tag;
 constexpr std::size_t lanes = HWY_LANES(float);
+
+// body(0), body(1), ... body(N - 1), each index a constant of its own type: arrays of vectors indexed so stay
+// in registers, which the compiler does not promise for loops.
+template <std::size_t... i, class Body>
+HWY_INLINE void unrolled(const Body& body, std::index_sequence<i...>) {
+  (body(std::integral_constant<std::size_t, i>()), ...);
+}
+template <std::size_t N, class Body>
+HWY_INLINE void unrolled(const Body& body) {
+  unrolled(body, std::make_index_sequence<N>());
+}
+#define SUPERSTEP_INLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
+
+// The same vector, in a register: keeps the compiler from reading it from memory again at each use.
+HWY_INLINE V in_register(V v) {
+#if HWY_TARGET == HWY_AVX3
+  asm("" : "+v"(v.raw));
+#elif HWY_TARGET == HWY_AVX2
+  asm("" : "+x"(v.raw));
+#endif
+  return v;
+}
 
 HWY_INLINE V constant(float value) { return hn::Set(f32_tag, value); }
 

@@ -16,7 +16,12 @@ bool in_pairs(WeightLayout layout) {
 }
 
 bool out_is_contiguous(WeightLayout layout) {
-  return layout == WeightLayout::taps_in_out || layout == WeightLayout::taps_in_out_pairs;
+  return layout == WeightLayout::taps_in_out || layout == WeightLayout::taps_in_out_pairs ||
+         layout == WeightLayout::taps_in_out_rows;
+}
+
+bool in_panels(WeightLayout layout) {
+  return layout != WeightLayout::taps_in_out_rows && layout != WeightLayout::taps_out_in_rows;
 }
 
 // One contiguous piece of the packed form (a panel of a group) as a copy between the two orders.
@@ -51,8 +56,9 @@ class WeightPieces {
     const std::int64_t width = out_inner ? t_.out : t_.in, depth = out_inner ? t_.in : t_.out;
     const std::int64_t width_stride = out_inner ? out_stride_ : in_stride_;
     const std::int64_t depth_stride = out_inner ? in_stride_ : out_stride_;
-    for (std::int64_t first = 0; first < width; first += panel_width) {
-      const std::int64_t panel = std::min(panel_width, width - first);
+    const std::int64_t widest = in_panels(t_.layout) ? panel_width : width;
+    for (std::int64_t first = 0; first < width; first += widest) {
+      const std::int64_t panel = std::min(widest, width - first);
       const std::int64_t stored = group * t_.in * t_.out * taps_ + first * width_stride;
       if (in_pairs(t_.layout))
         add_pairs(stored, panel, depth, width_stride, depth_stride);

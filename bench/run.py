@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The table of `make bench`: Superstep beside the peers that are installed, as ratios and as shares of the floor.
+
+Contenders are interleaved in one process tree (peers/README.md); the floor of a row is its floating-point
+operations over the multiply-add peak that was measured just before, times the threads.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")
+    parser.add_argument("--models", default="braggnn,mlp,cifar10-cnn")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--train-batch", default="64,512")
+    parser.add_argument("--infer-batch", default="1,64")
+    parser.add_argument("--precisions", default="f32,bf16")
+    parser.add_argument("--rounds", default="5")
+    parser.add_argument("--seconds", default="0.3", help="of each round of each contender")
+    parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
+    return parser.parse_args()
+
+
+def measure_peak(build):
+    """FLOP/s of one thread in f32 multiply-adds, and in bf16 dot products where there are any."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        subprocess.run([build / "bench" / "peak", "--threads", "1", "--json", file.name], check=True, stdout=subprocess.DEVNULL)
+        metrics = json.load(open(file.name))[0]["metrics"]
+    return {name: metrics[name]["value"] for name in ("f32_fma", "bf16_dot") if name in metrics}
+
+
+def contest(arguments, model, mode, folder):
+    contender = arguments.build / "bench" / "superstep_contender"
+    onnx = folder / (model + ".onnx")
+    subprocess.run([contender, "--model", model, "--export", onnx], check=True)
+    out = folder / ("%s-%s.json" % (model, mode))
+    command = [sys.executable, HERE / "peers" / "compare.py", "--model", model, "--mode", mode, "--onnx", onnx,
+               "--batch", arguments.train_batch if mode == "train" else arguments.infer_batch,
+               "--threads", arguments.threads, "--build", arguments.build, "--rounds", arguments.rounds,
+               "--seconds", arguments.seconds, "--json", out]
+    for precision in arguments.precisions.split(","):
+        command += ["--contender", "Superstep=%s --model %s --mode %s --precision %s --batch {batch} --threads {threads}"
+                    % (contender, model, mode, precision)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return json.load(open(out))["results"]
+
+
+def rows(model, mode, results, peak):
+    """A line a batch and thread count: ours in f32, the best peer, the ratio, the share of the floor, ours in bf16."""
+    for threads, batch in sorted({(r["threads"], r["batch"]) for r in results}):
+        here = [r for r in results if (r["threads"], r["batch"]) == (threads, batch)]
+        time = lambda r: r["metrics"]["step_time"]["value"]
+        ours = next(r for r in here if r["contender"] == "Superstep")
+        reduced = [r for r in here if r["contender"] == "Superstep bf16"]
+        peers = [r for r in here if not r["contender"].startswith("Superstep")]
+        best = min(peers, key=time) if peers else None
+        floor = ours["ready"]["flops"] / (peak["f32_fma"] * threads)
+        yield [model, mode, str(batch), str(threads), "%.1f" % (1e6 * time(ours)),
+               best["contender"] if best else "no peer found", "%.1f" % (1e6 * time(best)) if best else "-",
+               "%.2f" % (time(best) / time(ours)) if best else "-", "%.0f %%" % (100 * floor / time(ours)),
+               "%.1f" % (1e6 * time(reduced[0])) if reduced else "-"]
+
+
+def show(header, table):
+    widths = [max(len(row[i]) for row in [header] + table) for i in range(len(header))]
+    for row in [header, ["-" * width for width in widths]] + table:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
+def main():
+    arguments = parse()
+    peak = measure_peak(arguments.build)
+    print("peak of a thread: " + ", ".join("%s %.0f GFLOP/s" % (k, v * 1e-9) for k, v in peak.items()))
+    table, kept = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for model in arguments.models.split(","):
+            for mode in ("train", "infer"):
+                results = contest(arguments, model, mode, pathlib.Path(folder))
+                table += rows(model, mode, results, peak)
+                kept.append({"model": model, "mode": mode, "results": results})
+                print("measured %s, %s" % (model, mode), file=sys.stderr)
+    show(["model", "mode", "batch", "threads", "f32 us", "best peer", "peer us", "ratio", "of the floor", "bf16 us"], table)
+    print("ratio: time of the best peer over ours; medians of interleaved rounds. Training is forward, loss, backward, Adam.")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"schema": "superstep-result/1", "command": "bench", "peak": peak, "contests": kept}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

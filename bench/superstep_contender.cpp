@@ -1,0 +1,98 @@
+// Superstep behind the line protocol of contenders: one workload at one batch, timed beside the peers.
+#include <CLI/CLI.hpp>
+
+#include "protocol.h"
+#include "superstep/base/error.h"
+#include "superstep/base/random.h"
+#include "superstep/run/model.h"
+
+namespace {
+
+using namespace superstep;
+
+struct Arguments {
+  std::string model = "braggnn", mode = "train", precision = "f32", backend = "cpu", export_to;
+  std::int64_t batch = 64, micro_batch = 0;
+  int threads = 1;
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App program("Times Superstep on command: see peers/README.md.");
+  program.add_option("--model", arguments.model);
+  program.add_option("--mode", arguments.mode)->check(CLI::IsMember({"train", "infer"}));
+  program.add_option("--precision", arguments.precision);
+  program.add_option("--on", arguments.backend);
+  program.add_option("--batch", arguments.batch)->check(CLI::PositiveNumber);
+  program.add_option("--micro-batch", arguments.micro_batch)->check(CLI::NonNegativeNumber);
+  program.add_option("--threads", arguments.threads)->check(CLI::PositiveNumber);
+  program.add_option("--export", arguments.export_to, "write the model as ONNX and end");
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(program.exit(error));
+  }
+  return arguments;
+}
+
+// Random data of every type an input can have; labels are small whole numbers.
+Tensor random_input(const target::Executable::Port& port, std::uint64_t seed) {
+  if (port.name == "learning_rate") return Tensor::scalar(1e-3f);
+  Tensor tensor(port.type.element, port.type.shape);
+  RandomStream random(seed);
+  const bool whole = is_integer(port.type.element);
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+    tensor.set(i, whole ? static_cast<double>(random.below(10)) : random.uniform());
+  return tensor;
+}
+
+// Adam for everyone: what peers are set up with.
+run::Model make_model(const Arguments& arguments) {
+  run::TrainSettings settings;
+  settings.workload = arguments.model;
+  settings.precision = arguments.precision;
+  settings.optimizer = "adam";
+  return run::Model(settings);
+}
+
+void serve(const Arguments& arguments) {
+  const run::Model model = make_model(arguments);
+  const bool training = arguments.mode == "train";
+  const auto executable =
+      target::find_target(arguments.backend)
+          .compile(
+              training ? model.training_step() : model.inference(),
+              {.batch = arguments.batch, .micro_batch = arguments.micro_batch, .threads = arguments.threads});
+  std::vector<Tensor> inputs, outputs;
+  for (const auto& port : executable->inputs()) inputs.push_back(random_input(port, inputs.size() + 1));
+  for (const auto& port : executable->outputs()) outputs.emplace_back(port.type.element, port.type.shape);
+  const target::PlanSummary plan = executable->summary();
+  bench::Contender contender;
+  contender.description = {
+      {"contender", arguments.precision == "f32" ? "Superstep" : "Superstep " + arguments.precision},
+      {"model", arguments.model},
+      {"mode", arguments.mode},
+      {"batch", arguments.batch},
+      {"threads", arguments.threads},
+      {"flops", plan.flops},
+      {"settings", {{"micro_batch", plan.micro_batch}}}};
+  contender.step = [&] { executable->run(inputs, outputs); };
+  bench::serve(contender);
+}
+
+void write_model(const Arguments& arguments) { make_model(arguments).write_onnx(arguments.export_to, {}); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments = parse(argc, argv);
+  try {
+    if (arguments.export_to.empty())
+      serve(arguments);
+    else
+      write_model(arguments);
+  } catch (const std::exception& error) {
+    bench::fail(error.what());
+  }
+  return 0;
+}

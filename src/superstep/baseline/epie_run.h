@@ -1,0 +1,30 @@
+// The command that reconstructs every scan of a file by ePIE or rPIE.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "superstep/baseline/baseline.h"
+#include "superstep/baseline/epie_compare.h"
+#include "superstep/baseline/ptycho_file.h"
+
+namespace superstep::baseline {
+
+// Reads the scans of request.input (see PtychoFile), writes `object_amp`, `object_phase` [scans, H, W],
+// `probe` [scans, n, n, 2] and `fourier_error` [scans, passes], and reports the time a scan and, for
+// generated files, how close the objects come to the true ones.
+Report run_epie(const Request& request, const Options& options);
+std::vector<OptionSpec> epie_options();
+
+// One reconstructed scan.
+struct EpieResult {
+  int scan = 0, points = 0;
+  double seconds = 0;                              // without reading
+  std::vector<double> errors;                      // of every pass
+  std::vector<std::complex<float>> object, truth;  // truth is empty where the file has none
+  data::ComplexField probe;
+  std::vector<float> area;                     // 1 where the scan put light
+  std::optional<ObjectComparison> comparison;  // with the truth
+};
+
+}  // namespace superstep::baseline

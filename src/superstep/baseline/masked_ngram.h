@@ -1,0 +1,43 @@
+// Masked words guessed from their two neighbours by counting, and by the grammar that made the text.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "superstep/base/tensor.h"
+#include "superstep/baseline/baseline.h"
+
+namespace superstep::baseline {
+
+// P(word | left, right) from counts: seen triples are mixed with the mean of P(word | left) and
+// P(word | right), and these with the frequencies of words, with the weights of I. H. Witten and T. C. Bell
+// (1991); no word has probability 0. Tokens are below 2^20.
+class NeighborModel {
+ public:
+  explicit NeighborModel(int vocabulary) : vocabulary_(vocabulary) {}
+  void count(std::int32_t left, std::int32_t word, std::int32_t right);
+  double probability(std::int32_t left, std::int32_t word, std::int32_t right) const;
+
+ private:
+  struct Context {
+    double total = 0, kinds = 0;  // how often it was seen, and with how many different words
+  };
+  using Contexts = std::unordered_map<std::uint64_t, Context>;
+  using Counts = std::unordered_map<std::uint64_t, double>;
+  struct Level {
+    Contexts contexts;
+    Counts counts;
+    void count(std::uint64_t context, std::uint64_t event);
+    double mix(std::uint64_t context, std::uint64_t event, double below) const;
+  };
+  int vocabulary_;
+  Level single_, left_, right_, both_;
+};
+
+Entry bert_large_baseline();
+Entry distilbert_baseline();
+
+}  // namespace superstep::baseline

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/error.h"
+#include "superstep/baseline/metal_fit.h"
+#include "superstep/data/element.h"
+#include "superstep/data/extxyz.h"
+#include "superstep/data/hdf5.h"
+
+namespace superstep::baseline {
+namespace {
+
+using data::DeepmdFrame;
+
+std::int64_t trajectory_of(const data::XyzFrame& frame, std::int64_t otherwise) {
+  const auto found = frame.info.find("trajectory");
+  if (found == frame.info.end()) return otherwise;
+  std::int64_t number = otherwise;
+  std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
+  return number;
+}
+
+MetalFrames read_xyz_frames(const std::filesystem::path& path) {
+  MetalFrames read;
+  data::XyzReader reader(path);
+  for (data::XyzFrame frame; reader.next(frame);) {
+    read.trajectory.push_back(trajectory_of(frame, static_cast<std::int64_t>(read.frames.size())));
+    read.frames.push_back({std::move(frame.configuration), std::move(frame.labels)});
+  }
+  return read;
+}
+
+std::vector<data::Vector3> vectors(const Tensor& tensor, std::int64_t row) {
+  const std::int64_t width = tensor.shape()[1];
+  std::vector<data::Vector3> result;
+  for (std::int64_t at = row * width; at + 2 < (row + 1) * width; at += 3)
+    result.push_back({tensor.at(at), tensor.at(at + 1), tensor.at(at + 2)});
+  return result;
+}
+
+int element_of(const data::Hdf5File& file) {
+  const auto attributes = file.attributes();
+  const auto found = attributes.find("parameters");
+  const auto* text = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
+  const auto json = nlohmann::json::parse(text ? *text : "", nullptr, false);
+  const auto symbol = json.is_object() ? json.value("metal", std::string()) : std::string();
+  const std::optional<int> element = data::element_from_symbol(symbol);
+  if (!element)
+    throw Error(ErrorCode::bad_file, "the attribute 'parameters' does not name a metal",
+                file.path().string());
+  return *element;
+}
+
+MetalFrames read_hdf5_frames(const std::filesystem::path& path) {
+  const data::Hdf5File file(path);
+  const int element = element_of(file);
+  const Tensor energy = file.read("energy", ElementType::f64);
+  const std::int64_t frames = energy.element_count(), any[] = {frames, -1}, nine[] = {frames, 9},
+                     one[] = {frames};
+  const Tensor coord = file.read("coord", ElementType::f64, any),
+               force = file.read("force", ElementType::f64, any);
+  const Tensor box = file.read("box", ElementType::f64, nine);
+  const Tensor trajectory = file.read("trajectory", ElementType::i64, one);
+  MetalFrames read;
+  for (std::int64_t f = 0; f < frames; ++f) {
+    DeepmdFrame frame;
+    frame.configuration.positions = vectors(coord, f);
+    frame.configuration.elements.assign(frame.configuration.positions.size(), element);
+    const auto edges = vectors(box, f);
+    frame.configuration.cell = data::Cell{edges[0], edges[1], edges[2]};
+    frame.labels = {energy.at(f), vectors(force, f), {}};
+    read.frames.push_back(std::move(frame));
+    read.trajectory.push_back(static_cast<std::int64_t>(trajectory.at(f)));
+  }
+  return read;
+}
+
+MetalFrames read_folder_frames(const std::filesystem::path& path) {
+  MetalFrames read{data::read_deepmd_system(path), {}};
+  for (std::size_t i = 0; i < read.frames.size(); ++i)
+    read.trajectory.push_back(static_cast<std::int64_t>(i));
+  return read;
+}
+
+void require_one_metal(const DeepmdFrame& frame, int element, const std::string& place) {
+  const auto& [elements, positions, cell] = frame.configuration;
+  if (!frame.labels.energy || frame.labels.forces.size() != positions.size() || positions.empty())
+    throw Error(ErrorCode::bad_file, "a frame without energy and forces", place);
+  if (!cell) throw Error(ErrorCode::bad_file, "a frame without a periodic box", place);
+  for (const int each : elements)
+    if (each != element) throw Error(ErrorCode::bad_file, "more than one element", place);
+}
+
+}  // namespace
+
+MetalFrames read_metal_frames(const std::filesystem::path& path) {
+  const std::string extension = path.extension().string();
+  MetalFrames read = std::filesystem::is_directory(path)             ? read_folder_frames(path)
+                     : extension == ".xyz" || extension == ".extxyz" ? read_xyz_frames(path)
+                                                                     : read_hdf5_frames(path);
+  for (std::size_t i = 0; i < read.frames.size(); ++i)
+    require_one_metal(read.frames[i], read.frames[0].configuration.elements.at(0),
+                      fmt::format("{}, frame {}", path.string(), i));
+  return read;
+}
+
+std::vector<FramePair> frame_pairs(const data::Configuration& configuration,
+                                   const data::SmoothCutoff& cutoff) {
+  std::vector<FramePair> pairs;
+  const auto& positions = configuration.positions;
+  for (const auto& [i, j, shift] : data::neighbor_pairs(positions, configuration.cell, cutoff.cutoff)) {
+    const data::Vector3 r =
+        positions[static_cast<std::size_t>(j)] + shift - positions[static_cast<std::size_t>(i)];
+    const double distance = data::norm(r);
+    pairs.push_back({i, j, distance, cutoff.value(distance), cutoff.slope(distance), r * (1 / distance)});
+  }
+  return pairs;
+}
+
+}  // namespace superstep::baseline

@@ -1,0 +1,55 @@
+// superstep report: a training run as one table and one page.
+#include "superstep/lab/report/report.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "superstep/base/error.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/result.h"
+#include "superstep/run/records.h"
+
+namespace superstep::cli {
+namespace {
+
+struct Arguments {
+  std::string run, out = "report";
+  std::int64_t samples = 20000;
+};
+
+// The newest run in the records that was kept in a folder.
+std::string newest_run() {
+  for (const run::Record& record : run::Records().list())
+    if (record.command == "train" && !record.folder.empty() && std::filesystem::exists(record.folder))
+      return record.folder;
+  throw Error(ErrorCode::not_found, "no training run is in the records", "report",
+              "train one with --out DIR, or name one with --run DIR");
+}
+
+void report(const Arguments& arguments) {
+  const std::string folder = arguments.run.empty() ? newest_run() : arguments.run;
+  const lab::Report made = lab::make_report(
+      {.run = folder, .out = arguments.out, .samples = arguments.samples, .threads = thread_count()});
+  if (!common().quiet) fmt::print("{}\nthe report is {}\n", made.text, made.page.string());
+  write_result({"report", made.workload, {{"run", folder}, {"samples", arguments.samples}}, made.metrics});
+}
+
+}  // namespace
+
+void declare_report(CLI::App& command) {
+  const auto arguments = std::make_shared<Arguments>();
+  command
+      .add_option("--run", arguments->run,
+                  "the folder of a training run (default: the newest in the records)")
+      ->type_name("DIR");
+  command.add_option("--out", arguments->out, "folder for the page")->type_name("DIR")->capture_default_str();
+  command.add_option("--samples", arguments->samples, "fresh samples to compare methods on")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  command.footer("Example:\n  superstep report --run run/braggnn --out report/");
+  command.callback([arguments] { report(*arguments); });
+}
+
+}  // namespace superstep::cli

@@ -1,0 +1,48 @@
+// The loops of depthwise convolutions: every channel is alone. Internal to the kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "superstep/base/element_type.h"
+
+namespace superstep::kernels {
+
+// The taps of a run: where each lies, in elements, from the source's and the weights' (or sums') first
+// element.
+struct DepthwiseTaps {
+  std::int64_t count;
+  const std::int64_t *source_offsets, *weight_offsets;
+};
+
+// `columns` results that see the same taps: result(column)[c] = sum over taps of weights(tap)[c] *
+// source(tap, column)[c].
+struct DepthwiseRun {
+  std::int64_t columns, channels;
+  DepthwiseTaps taps;
+  const void *source, *weights;
+  std::int64_t source_stride;  // elements, between columns
+  float* result;
+  std::int64_t result_stride;
+  bool accumulate;
+};
+
+using DepthwiseLoop = void(const DepthwiseRun& run);
+
+// sums(tap)[c] += sum over columns of gradient(column)[c] * source(tap, column)[c].
+struct DepthwiseGradientRun {
+  std::int64_t columns, channels;
+  DepthwiseTaps taps;
+  const void* source;
+  std::int64_t source_stride;
+  const void* gradient;
+  std::int64_t gradient_stride;
+  float* sums;
+};
+
+using DepthwiseGradientLoop = void(const DepthwiseGradientRun& run);
+
+// For the instruction set in force; f32 or bf16 sources, weights and gradients.
+DepthwiseLoop* depthwise_loop(ElementType type);
+DepthwiseGradientLoop* depthwise_gradient_loop(ElementType type);
+
+}  // namespace superstep::kernels

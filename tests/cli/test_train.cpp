@@ -1,0 +1,243 @@
+// superstep train, infer, report: as a user runs them, stops them and gets them wrong.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "superstep/data/hdf5.h"
+#include "superstep/data/safetensors.h"
+#include "tests/cli/program.h"
+#include "tests/data/scratch.h"
+
+namespace superstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+void expect_says(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+void expect_refused(const ScratchFolder& folder, const std::string& arguments, int code,
+                    std::initializer_list<std::string> parts) {
+  const Outcome outcome = run_program(folder / "", arguments);
+  EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.output << outcome.errors;
+  for (const std::string& part : parts) expect_says(outcome.errors, part);
+}
+
+// The newest checkpoint of a run's folder.
+fs::path last_checkpoint(const fs::path& run) {
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints"))
+    if (entry.path().extension() == ".safetensors" && (newest.empty() || entry.path() > newest))
+      newest = entry.path();
+  return newest;
+}
+
+void expect_same_states(const fs::path& a, const fs::path& b) {
+  const auto first = data::read_safetensors(last_checkpoint(a)),
+             second = data::read_safetensors(last_checkpoint(b));
+  ASSERT_EQ(first.metadata.at("step"), second.metadata.at("step"));
+  ASSERT_EQ(first.tensors.size(), second.tensors.size());
+  for (const auto& [name, tensor] : first.tensors)
+    EXPECT_EQ(std::memcmp(tensor.bytes(), second.tensors.at(name).bytes(), tensor.byte_count()), 0) << name;
+}
+
+constexpr const char* short_training = "--batch 64 --epochs 3 --threads 2";
+
+class Train : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome made =
+        run_program(folder_ / "", "generate braggnn --samples 1200 --set margin=1 --out peaks.h5");
+    ASSERT_EQ(made.code, 0) << made.errors;
+  }
+  Outcome run(const std::string& arguments) { return run_program(folder_ / "", arguments); }
+  Outcome train(const std::string& more) {
+    return run(std::string("train braggnn --data peaks.h5 ") + short_training + " " + more);
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(Train, WritesARunThatServes) {
+  const Outcome trained = train("--out run --json train.json");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  expect_says(trained.output, "error_px_mean");
+  for (const char* name :
+       {"config.json", "environment.json", "metrics.jsonl", "best.safetensors", "model.onnx"})
+    EXPECT_TRUE(fs::exists(folder_ / "run" / name)) << name;
+  const auto json = nlohmann::json::parse(content_of(folder_ / "train.json"));
+  EXPECT_EQ(json["command"], "train");
+  EXPECT_GT(json["metrics"]["throughput"]["value"], 0);
+  EXPECT_EQ(json["metrics"]["step_time"]["unit"], "s");
+  EXPECT_GT(json["metrics"]["error_px_mean"]["value"], 0);
+  const Outcome served =
+      run("infer braggnn --weights run --input peaks.h5 --output positions.h5 --batch 100");
+  ASSERT_EQ(served.code, 0) << served.errors;
+  expect_says(served.output, "latency_p50");
+  EXPECT_EQ(data::Hdf5File(folder_ / "positions.h5").info("ploc").shape, (Shape{1200, 2}));
+  const Outcome reported = run("report --run run --out report --samples 300");
+  ASSERT_EQ(reported.code, 0) << reported.errors;
+  expect_says(reported.output, "centroid");
+  expect_says(content_of(folder_ / "report" / "index.html"), "<svg");
+}
+
+TEST_F(Train, SameSeedSameBits) {
+  ASSERT_EQ(train("--out a").code, 0);
+  ASSERT_EQ(train("--out b").code, 0);
+  expect_same_states(folder_ / "a", folder_ / "b");
+  ASSERT_EQ(train("--out c --seed 2").code, 0);
+  const auto a = data::read_safetensors(last_checkpoint(folder_ / "a")),
+             c = data::read_safetensors(last_checkpoint(folder_ / "c"));
+  const Tensor &weight = a.tensors.at("conv1.weight"), &other = c.tensors.at("conv1.weight");
+  EXPECT_NE(std::memcmp(weight.bytes(), other.bytes(), weight.byte_count()), 0);
+}
+
+// Starts the program, waits until `ready` says so, sends the signal, and gives how it ended.
+template <class Ready>
+int stop_program(const fs::path& folder, const std::vector<std::string>& arguments, int signal, Ready ready) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (chdir(folder.c_str()) != 0 || setenv("SUPERSTEP_HOME", folder.c_str(), 1) != 0) _exit(99);
+    (void)!freopen("/dev/null", "w", stdout);
+    (void)!freopen("/dev/null", "w", stderr);
+    std::vector<char*> argv{const_cast<char*>(SUPERSTEP_PROGRAM)};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    execv(SUPERSTEP_PROGRAM, argv.data());
+    _exit(98);
+  }
+  for (int i = 0; i < 6000 && !ready(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kill(child, signal);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+class Stopped : public Train, public ::testing::WithParamInterface<int> {};
+
+TEST_P(Stopped, ResumesToTheSameWeights) {
+  ASSERT_EQ(train("--out whole").code, 0);
+  const fs::path checkpoints = folder_ / "cut" / "checkpoints";
+  const int status = stop_program(folder_ / "",
+                                  {"train", "braggnn", "--data", "peaks.h5", "--batch", "64", "--epochs", "3",
+                                   "--threads", "2", "--out", "cut", "--checkpoint-seconds", "0"},
+                                  GetParam(), [&] {
+                                    return fs::exists(checkpoints) && !fs::is_empty(checkpoints) &&
+                                           !last_checkpoint(folder_ / "cut").empty();
+                                  });
+  const bool failed = WIFEXITED(status) && WEXITSTATUS(status) != 0;
+  if (GetParam() == SIGINT && failed) {
+    EXPECT_EQ(WEXITSTATUS(status), 130);
+  }
+  const Outcome resumed = run("train braggnn --resume cut");
+  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  expect_same_states(folder_ / "whole", folder_ / "cut");
+  // Every epoch is in the log once, whatever was logged before the stop.
+  std::ifstream log(folder_ / "cut" / "metrics.jsonl");
+  std::vector<int> epochs;
+  for (std::string line; std::getline(log, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.contains("epoch")) epochs.push_back(json["epoch"]);
+  }
+  EXPECT_EQ(epochs, (std::vector<int>{1, 2, 3}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, Stopped, ::testing::Values(SIGINT, SIGKILL));
+
+TEST_F(Train, ReachesATargetAndSaysSo) {
+  const Outcome outcome = train("--until error_px_mean=5");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  expect_says(outcome.output, "reached");
+}
+
+TEST_F(Train, WrongCallsSayWhatToDo) {
+  expect_refused(folder_, "train bragnn", 2, {"there is no such workload", "did you mean 'braggnn'?"});
+  expect_refused(folder_, "train braggnn --on cpuu", 2, {"cpuu", "did you mean 'cpu'?"});
+  expect_refused(folder_, "train braggnn --data peaks.h5 --precision f31 --epochs 1", 2,
+                 {"f31", "--precision"});
+  expect_refused(folder_, "train braggnn --data peaks.h5 --optimizer adm --epochs 1", 2, {"adm"});
+  expect_refused(folder_, "train braggnn --data peaks.h5 --until error", 2, {"METRIC=VALUE"});
+  expect_refused(folder_, "train braggnn --data peaks.h5 --epochs 1 --until eror_px_mean=1", 2,
+                 {"did you mean 'error_px_mean'?"});
+  expect_refused(folder_, "train braggnn --set pach=11", 2, {"pach", "did you mean 'patch'?"});
+  expect_refused(folder_, "train braggnn --data peaks.h5 --batch 100000", 2, {"do not fill one batch"});
+  expect_refused(folder_, "train braggnn --data peaks.h5 --batch 64 --micro-batch 7", 2, {"micro-batch"});
+  expect_refused(folder_, "train braggnn --batch 0", 2, {"--batch"});
+  expect_refused(folder_, "list machnes", 2, {"did you mean 'machines'?"});
+}
+
+TEST_F(Train, DamagedDataAreNamed) {
+  expect_refused(folder_, "train braggnn --data missing.h5", 1, {"missing.h5"});
+  const std::string whole = content_of(folder_ / "peaks.h5");
+  std::ofstream(folder_ / "cut.h5", std::ios::binary) << whole.substr(0, whole.size() / 2);
+  expect_refused(folder_, "train braggnn --data cut.h5", 1, {"cut.h5"});
+  {
+    data::Hdf5Writer file(folder_ / "nan.h5");
+    Tensor patches = Tensor::full(ElementType::f32, {100, 11, 11}, 1);
+    patches.set(500, std::numeric_limits<double>::quiet_NaN());
+    file.write("patch", patches);
+    file.write("ploc", Tensor::full(ElementType::f32, {100, 2}, 0.5));
+    file.close();
+  }
+  expect_refused(folder_, "train braggnn --data nan.h5", 1, {"nan.h5", "patch"});
+  {
+    data::Hdf5Writer file(folder_ / "shape.h5");
+    file.write("patch", Tensor::full(ElementType::f32, {100, 11, 12}, 1));
+    file.write("ploc", Tensor::full(ElementType::f32, {100, 2}, 0.5));
+    file.close();
+  }
+  expect_refused(folder_, "train braggnn --data shape.h5", 1, {"shape.h5", "patch"});
+}
+
+TEST_F(Train, ALossThatDivergesStops) {
+  const Outcome outcome = train("--optimizer sgd --learning-rate 1e20 --out run");
+  EXPECT_EQ(outcome.code, 1);
+  expect_says(outcome.errors, "the loss is");
+  expect_says(outcome.errors, "smaller --learning-rate");
+}
+
+TEST_F(Train, FoldersAndCheckpointsAreGuarded) {
+  ASSERT_EQ(train("--out run --steps 5").code, 0);
+  expect_refused(folder_, "train braggnn --data peaks.h5 --out run", 2,
+                 {"holds a training run already", "--resume run"});
+  expect_refused(folder_, "train mlp --resume run", 2, {"is a run of 'braggnn', not of 'mlp'"});
+  expect_refused(folder_, "train braggnn --resume nowhere", 1, {"nowhere", "config.json"});
+  // The checkpoint of another model: same workload, other widths.
+  ASSERT_EQ(train("--out wide --steps 5 --set hidden=32-16-8-4").code, 0);
+  fs::remove(folder_ / "run" / "best.safetensors");
+  fs::copy_file(last_checkpoint(folder_ / "wide"), folder_ / "run" / "best.safetensors");
+  expect_refused(folder_, "infer braggnn --weights run --input peaks.h5", 1, {"another model"});
+  // A damaged checkpoint.
+  std::ofstream(folder_ / "run" / "best.safetensors", std::ios::binary) << "not a checkpoint";
+  expect_refused(folder_, "infer braggnn --weights run --input peaks.h5", 1, {"best.safetensors"});
+}
+
+TEST_F(Train, AFullDiskLosesNothing) {
+  ASSERT_EQ(train("--out run").code, 0);
+  const std::string before = content_of(folder_ / "run" / "config.json");
+  // A file-size limit stands in for a full disk: writing past it fails in the same place.
+  const Outcome outcome = run_program(folder_ / "", "train braggnn --resume run", "ulimit -f 128;");
+  EXPECT_EQ(outcome.code, 1);
+  expect_says(outcome.errors, "cannot");
+  EXPECT_EQ(content_of(folder_ / "run" / "config.json"), before);
+  EXPECT_FALSE(data::read_safetensors(last_checkpoint(folder_ / "run")).tensors.empty());
+}
+
+TEST(TrainOthers, TheSmallWorkloadsLearn) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(folder / "", "train mlp --epochs 6 --json mlp.json --threads 2");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_LT(nlohmann::json::parse(content_of(folder / "mlp.json"))["metrics"]["rmse"]["value"], 0.3);
+}
+
+}  // namespace
+}  // namespace superstep

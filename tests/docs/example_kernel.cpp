@@ -1,0 +1,145 @@
+// The kernel of docs/add-a-kernel.md: an operation of its own with two implementations.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "superstep/base/random.h"
+#include "superstep/target/cpu/kernels/kernel.h"
+#include "tests/contains.h"
+#include "tests/cpu_kernels/guarded_buffer.h"
+
+namespace superstep::kernels {
+namespace {
+
+// [add-a-kernel]
+// y[r] = the sum over i of x[r][i]^2; row r starts at r * stride. Slots: inputs x; outputs y. f32.
+struct SquaredNorm {
+  std::int64_t rows = 1, length = 1;
+  std::int64_t stride = 1;  // elements from a row to the next
+};
+
+using RowSum = float (*)(const float* x, std::int64_t length);
+
+float sum_in_order(const float* x, std::int64_t length) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < length; ++i) sum += x[i] * x[i];
+  return sum;
+}
+
+// Eight sums side by side, which the compiler keeps in one vector register.
+float sum_in_eights(const float* x, std::int64_t length) {
+  float sums[8] = {};
+  for (std::int64_t i = 0; i < length; i += 8)
+    for (std::int64_t lane = 0; lane < 8; ++lane) sums[lane] += x[i + lane] * x[i + lane];
+  for (int half = 4; half > 0; half /= 2)
+    for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  return sums[0];
+}
+
+class SquaredNormKernel : public Kernel {
+ public:
+  SquaredNormKernel(const SquaredNorm& norm, const char* name, RowSum row_sum)
+      : Kernel(info_of(norm, name)), norm_(norm), row_sum_(row_sum) {}
+
+  void run(const Arguments& arguments) const override {
+    const auto* x = static_cast<const float*>(arguments.inputs[0]);
+    auto* y = static_cast<float*>(arguments.outputs[0]);
+    for (std::int64_t row = 0; row < norm_.rows; ++row)
+      y[row] = row_sum_(x + row * norm_.stride, norm_.length);
+  }
+
+ private:
+  static KernelInfo info_of(const SquaredNorm& norm, const char* name) {
+    const auto elements = static_cast<double>(norm.rows * norm.length);
+    return {.name = fmt::format("squared norm, {}", name),
+            .flops = 2 * elements,
+            .bytes = 4 * (elements + static_cast<double>(norm.rows)),
+            .inputs = 1,
+            .outputs = 1};
+  }
+
+  SquaredNorm norm_;
+  RowSum row_sum_;
+};
+
+Prepared prepare_in_eights(const SquaredNorm& norm) {
+  if (norm.length % 8 != 0)
+    return refuse("eights", fmt::format("rows of {} elements are not a multiple of 8", norm.length));
+  return std::make_unique<SquaredNormKernel>(norm, "eights", sum_in_eights);
+}
+
+Prepared prepare_in_order(const SquaredNorm& norm) {
+  return std::make_unique<SquaredNormKernel>(norm, "in order", sum_in_order);
+}
+
+// Fastest first; the last one takes everything.
+const ImplementationList<SquaredNorm>& squared_norm() {
+  static const ImplementationList<SquaredNorm> list({
+      {"eights", prepare_in_eights},
+      {"in order", prepare_in_order},
+  });
+  return list;
+}
+// [end]
+
+// [add-a-kernel]
+SquaredNorm random_norm(std::uint64_t seed) {
+  RandomStream random(seed);
+  SquaredNorm norm{.rows = static_cast<std::int64_t>(random.below(6)),
+                   .length = static_cast<std::int64_t>(random.below(40))};
+  norm.stride = norm.length + static_cast<std::int64_t>(random.below(3));
+  return norm;
+}
+
+// Rows whose result differs from a sum in double by more than rounding, after adding `error` to it.
+int wrong_rows(const SquaredNorm& norm, const Kernel& kernel, std::uint64_t seed, double error = 0) {
+  GuardedBuffer x(ElementType::f32, norm.rows == 0 ? 0 : (norm.rows - 1) * norm.stride + norm.length);
+  GuardedBuffer y(ElementType::f32, norm.rows);
+  x.fill_random(seed);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data()};
+  kernel.run({.inputs = inputs, .outputs = outputs});
+  int wrong = 0;
+  for (std::int64_t row = 0; row < norm.rows; ++row) {
+    double expected = 0;
+    for (std::int64_t i = 0; i < norm.length; ++i)
+      expected += x.get(row * norm.stride + i) * x.get(row * norm.stride + i);
+    const double allowed = 0x1p-24 * static_cast<double>(norm.length) * expected;
+    wrong += std::abs(y.get(row) + error - expected) > allowed;
+  }
+  return wrong;
+}
+
+TEST(SquaredNorm, AgreesWithNaiveLoops) {
+  for (const auto& implementation : squared_norm().all())
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      const SquaredNorm norm = random_norm(seed);
+      const Prepared kernel = implementation.prepare(norm);
+      if (!kernel) continue;
+      EXPECT_EQ(wrong_rows(norm, **kernel, seed), 0) << implementation.name << ", seed " << seed;
+    }
+}
+
+TEST(SquaredNorm, AWrongSumIsNoticed) {
+  const SquaredNorm norm{.rows = 3, .length = 16, .stride = 16};
+  EXPECT_EQ(wrong_rows(norm, **squared_norm().prepare(norm), 1, 1e-3), 3);
+}
+
+TEST(SquaredNorm, SaysWhyTheFastOneRefused) {
+  const Prepared kernel = squared_norm().prepare({.rows = 2, .length = 9, .stride = 9});
+  EXPECT_EQ((*kernel)->info().name, "squared norm, in order");
+  EXPECT_EQ(to_string((*kernel)->info().refused.at(0)), "eights: rows of 9 elements are not a multiple of 8");
+}
+// [end]
+
+TEST(AddAKernel, TakesTheFastestThatServes) {
+  const Prepared kernel = squared_norm().prepare({.rows = 2, .length = 24, .stride = 24});
+  EXPECT_EQ((*kernel)->info().name, "squared norm, eights");
+  EXPECT_TRUE((*kernel)->info().refused.empty());
+  EXPECT_EQ((*kernel)->info().flops, 96);
+  EXPECT_FALSE(squared_norm().prepare({}, "nines").has_value());
+}
+
+}  // namespace
+}  // namespace superstep::kernels

@@ -13,6 +13,7 @@
 #include "superstep/baseline/coulomb_ridge.h"
 #include "superstep/baseline/digits_pca.h"
 #include "superstep/baseline/epie_run.h"
+#include "superstep/baseline/image_pca.h"
 #include "superstep/baseline/kinetics_fit.h"
 #include "superstep/baseline/masked_ngram.h"
 #include "superstep/baseline/metal_fit.h"
@@ -43,13 +44,13 @@ std::span<const Entry> baselines() {
       {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       unet_thresholds(),
+      wall_models(),
+      image_pca(),
       {"autophasenn", "HIO and ER with shrink-wrap: iterative phase retrieval in three dimensions",
        phase_retrieval_options(), run_phase_retrieval},
       {"pca-compress-128", "principal components by randomised subspace iteration, in f32 and scaled f16",
        pca_options(), run_pca},
       {"sobel-800", "Sobel gradients and magnitude in exact integers", sobel_options(), run_sobel},
-      wall_models(),
-      pca_compression(),
   };
   // clang-format on
   return table;

@@ -33,6 +33,7 @@ std::span<const GeneratorEntry> generators() {
       cookiebox_generator(),
       uno_generator(),
       unet_generator(),
+      wall_generator(),
       pca_compress_generator(),
       sobel_generator(),
       digits_generator(),

@@ -11,7 +11,6 @@
 #include "superstep/baseline/conductivity.h"
 #include "superstep/baseline/cookiebox.h"
 #include "superstep/baseline/coulomb_ridge.h"
-#include "superstep/baseline/digits_pca.h"
 #include "superstep/baseline/epie_run.h"
 #include "superstep/baseline/image_pca.h"
 #include "superstep/baseline/kinetics_fit.h"

@@ -33,7 +33,6 @@ std::span<const GeneratorEntry> generators() {
       cookiebox_generator(),
       uno_generator(),
       unet_generator(),
-      wall_generator(),
       pca_compress_generator(),
       sobel_generator(),
       digits_generator(),

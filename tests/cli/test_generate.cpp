@@ -80,8 +80,8 @@ TEST(Generate, CtrlCLeavesNoFile) {
 // The limit on the size of files stands in for a full disk.
 TEST(Generate, AFullDiskIsAnError) {
   const ScratchFolder folder;
-  const Outcome outcome = run_program(folder / "", "generate braggnn --samples 20000 --out peaks.h5",
-                                      "ulimit -f 1000;");
+  const Outcome outcome =
+      run_program(folder / "", "generate braggnn --samples 20000 --out peaks.h5", "ulimit -f 1000;");
   EXPECT_EQ(outcome.code, 1);
   expect_says(outcome.errors, "peaks.h5");
   expect_says(outcome.errors, "File too large");

@@ -72,7 +72,8 @@ void print_report(const Arguments& arguments, const run::TrainReport& report) {
                report.reached ? "reached" : "not reached");
   fmt::print("{}", metrics_table(report.metrics));
   if (!arguments.out.empty())
-    fmt::print("written to {}: the model is {}\n", arguments.out, (std::filesystem::path(arguments.out) / "model.onnx").string());
+    fmt::print("written to {}: the model is {}\n", arguments.out,
+               (std::filesystem::path(arguments.out) / "model.onnx").string());
 }
 
 void train(Arguments arguments) {

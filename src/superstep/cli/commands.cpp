@@ -8,6 +8,7 @@ void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
+void declare_onnx(CLI::App& command);
 void declare_report(CLI::App& command);
 void declare_show(CLI::App& command);
 void declare_train(CLI::App& command);
@@ -20,6 +21,7 @@ const std::vector<Command>& commands() {
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
       {"graph", "print a model's graph, before or after the passes", declare_graph},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
+      {"onnx", "check an ONNX file, and run the test suite of ONNX backends", declare_onnx},
       {"report", "a training run as one table and one page", declare_report},
       {"show", "make a page of what is in an HDF5, npy, npz or safetensors file", declare_show},
   };

@@ -100,6 +100,7 @@ InferReport infer(const InferSettings& given) {
   const auto task = open_task(model.workload(), {.data = settings.input,
                                                  .samples = settings.samples,
                                                  .seed = model_settings.seed,
+                                                 .model_options = model_settings.model_options,
                                                  .labels_required = false,
                                                  .pool = &pool});
   const std::int64_t batch = std::min(settings.batch, task->size());

@@ -121,6 +121,7 @@ InferReport infer(const InferSettings& given) {
   const auto task = model.open_task({.data = settings.input,
                                      .samples = sample_count(settings, wanted),
                                      .seed = model_settings.seed,
+                                     .model_options = model_settings.model_options,
                                      .labels_required = false,
                                      .pool = &pool});
   const std::int64_t fixed = model.fixed_batch();

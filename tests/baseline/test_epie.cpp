@@ -275,7 +275,7 @@ TEST(EpieCommand, KeepsWhatIsDoneWhenTheUserStopsIt) {
   const ScratchFolder folder;
   ThreadPool pool(1);
   small_generator({"rows=6", "columns=6"})->write({folder / "scan.h5", 4, 72, &pool});
-  EXPECT_NE(stopped_run(folder, 7).find("stopped after 7 of 60 passes"), std::string::npos);
+  EXPECT_NE(stopped_run(folder, 7).find("7 of 60 passes were done"), std::string::npos);
   const data::Hdf5File output(folder / "object.h5");
   EXPECT_EQ(output.read("passes_done", ElementType::i32).at(0), 7);
   EXPECT_EQ(output.read("passes_done", ElementType::i32).at(1), 0);
@@ -294,11 +294,24 @@ TEST(EpieCommand, KeepsWhatIsDoneWhenTheUserStopsIt) {
   EXPECT_EQ(std::memcmp(whole.bytes(), stopped.bytes(), whole.byte_count()), 0);
 }
 
+TEST(EpieCommand, SaysWhenTheErrorGrew) {
+  const ScratchFolder folder;
+  ThreadPool pool(2);
+  small_generator({"rows=20", "columns=20", "step=2", "photons=3e4"})
+      ->write({folder / "scan.h5", 4, 400, &pool});
+  const std::string message =
+      message_of({folder / "scan.h5", folder / "object.h5", {}, &pool},
+                 {"passes=60", "object_step=2", "probe_step=2"});
+  EXPECT_NE(message.find("the error of a pass grew to"), std::string::npos) << message;
+  EXPECT_NE(message.find("lower probe_step"), std::string::npos) << message;
+  EXPECT_FALSE(std::filesystem::exists(folder / "object.h5"));
+}
+
 TEST(EpieCommand, WritesNothingWhenStoppedBeforeAPass) {
   const ScratchFolder folder;
   ThreadPool pool(1);
   small_generator({"rows=6", "columns=6"})->write({folder / "scan.h5", 4, 36, &pool});
-  EXPECT_NE(stopped_run(folder, 0, true).find("before a pass"), std::string::npos);
+  EXPECT_NE(stopped_run(folder, 0, true).find("no pass was done"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "object.h5"));
 }
 

@@ -53,12 +53,21 @@ data::ComplexField starting_probe(const PtychoFile& file, const PtychoScanData& 
   return probe;
 }
 
-void require_progress(double error, double first, int scan) {
-  // A reconstruction that starts from nothing has an error of about 1.
-  if (std::isfinite(error) && error < 100 * std::max(1.0, first)) return;
+[[noreturn]] void refuse(int scan, double error) {
   throw Error(ErrorCode::diverged, fmt::format("the error of a pass grew to {:.3g}", error),
               fmt::format("scan {}", scan),
               "start from a better probe (probe=file, or another probe_width), or lower probe_step");
+}
+
+void require_progress(double error, double first, int scan) {
+  // A reconstruction that starts from nothing has an error of about 1.
+  if (!std::isfinite(error) || error > 100 * std::max(1.0, first)) refuse(scan, error);
+}
+
+// What ends worse than it began is no reconstruction, however small the number.
+void require_gain(const EpieResult& result) {
+  if (!result.errors.empty() && result.errors.back() > 2 * result.errors.front())
+    refuse(result.scan, result.errors.back());
 }
 
 // Called after every pass, from the thread that runs the scan.
@@ -78,6 +87,7 @@ EpieResult reconstruct(const PtychoFile& file, int scan_index, const RunSettings
     require_progress(result.errors.back(), result.errors.front(), scan_index);
     pass_done(result.errors.back());
   }
+  require_gain(result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   result.points = static_cast<int>(scan.data.positions.size());
   result.object = epie.object();
@@ -133,13 +143,12 @@ Report run_epie(const Request& request, const Options& options,
   const int scans = settings.scans > 0 ? std::min(settings.scans, file.scan_count()) : file.scan_count();
   const auto begun = std::chrono::steady_clock::now();
   EpieOutput output(request.output, file, scans, settings.passes);
-  Progress progress(fmt::format("{} of {} scans", options.text("method"), scans),
-                    double{1} * scans * settings.passes, "passes");
+  Progress progress(options.text("method"), double{1} * scans * settings.passes, "passes");
   std::mutex mutex;
   int passes_done = 0;
   const auto pass_done = [&](int scan, double error) {
     std::lock_guard lock(mutex);
-    progress.update(++passes_done, fmt::format("error {:.5f}", error));
+    progress.update(++passes_done, fmt::format("error {:.4f}", error));
     after_pass(scan, error);
   };
   EpieSummary summary;
@@ -155,13 +164,13 @@ Report run_epie(const Request& request, const Options& options,
     }
   }
   progress.finish();
-  if (summary.scans() == 0) throw Error(ErrorCode::interrupted, "stopped before a pass was done");
+  if (summary.scans() == 0) throw Error(ErrorCode::interrupted, "no pass was done, and nothing is written");
   output.close();
   if (!request.picture.empty())
     write_epie_page(request.picture, shown, file.height(), file.width(), file.window());
   if (passes_done < scans * settings.passes)
     throw Error(ErrorCode::interrupted,
-                fmt::format("stopped after {} of {} passes; error of the last pass {:.5f}", passes_done,
+                fmt::format("{} of {} passes were done; the error came to {:.5f}", passes_done,
                             scans * settings.passes, shown.errors.empty() ? 0.0 : shown.errors.back()),
                 request.input.string(), where_it_is(request));
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -179,7 +188,8 @@ std::vector<OptionSpec> epie_options() {
           {"probe_width", "75", "of the Gaussian, full width at half maximum, nm"},
           {"probe_from", "10", "first pass that refines the probe; more than passes: never"},
           {"object_step", "1", "share of a change that goes into the object"},
-          {"probe_step", "1", "share of a change that goes into the probe"},
+          {"probe_step", "0.5",
+           "share of a change that goes into the probe; with 1 in both, scans of few counts become unstable"},
           {"regularization", "0.3", "rpie only, in (0, 1]: smaller trusts weakly lit pixels more; 1 is epie"},
           {"seed", "1", "of the order of the points"},
           {"scans", "0", "the first so many scans of the file; 0: all"},

@@ -299,9 +299,8 @@ TEST(EpieCommand, SaysWhenTheErrorGrew) {
   ThreadPool pool(2);
   small_generator({"rows=20", "columns=20", "step=2", "photons=3e4"})
       ->write({folder / "scan.h5", 4, 400, &pool});
-  const std::string message =
-      message_of({folder / "scan.h5", folder / "object.h5", {}, &pool},
-                 {"passes=60", "object_step=2", "probe_step=2"});
+  const std::string message = message_of({folder / "scan.h5", folder / "object.h5", {}, &pool},
+                                         {"passes=60", "object_step=2", "probe_step=2"});
   EXPECT_NE(message.find("the error of a pass grew to"), std::string::npos) << message;
   EXPECT_NE(message.find("lower probe_step"), std::string::npos) << message;
   EXPECT_FALSE(std::filesystem::exists(folder / "object.h5"));

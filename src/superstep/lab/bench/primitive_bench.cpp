@@ -102,7 +102,8 @@ void add_rates(Result& result, const Entry& entry, const MachinePeak& peak) {
   const double flops = flops_of(entry, corrected_flops), peak_rate = peak_of(peak, entry.options.precision);
   result.quantities.push_back(time_quantity("step_time", measured));
   result.quantities.push_back(rate_quantity("throughput", static_cast<double>(batch_of(entry.primitive)),
-                                            "samples/s", measured));
+                                            "samples/s", measured,
+                                            KeepSamples::yes));
   result.quantities.push_back(rate_quantity("flops_rate", flops, "FLOP/s", measured));
   result.quantities.push_back(
       rate_quantity("flops_emani2022", flops_of(entry, printed_flops), "FLOP/s", measured));

@@ -171,10 +171,13 @@ Quantity time_quantity(std::string name, const Measurement& measurement) {
   return with_summary({.name = std::move(name), .unit = "s", .samples = measurement.samples}, measurement);
 }
 
-Quantity rate_quantity(std::string name, double amount, std::string unit, const Measurement& measurement) {
+Quantity rate_quantity(std::string name, double amount, std::string unit, const Measurement& measurement,
+                       KeepSamples keep) {
   Quantity quantity{.name = std::move(name), .unit = std::move(unit)};
   for (double seconds : measurement.samples) quantity.samples.push_back(amount / seconds);
-  return with_summary(std::move(quantity), measurement);
+  quantity = with_summary(std::move(quantity), measurement);
+  if (keep == KeepSamples::no) quantity.samples.clear();
+  return quantity;
 }
 
 Metric to_metric(const Quantity& quantity) {

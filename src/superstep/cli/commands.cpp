@@ -10,6 +10,7 @@ void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
+void declare_onnx(CLI::App& command);
 void declare_records(CLI::App& command);
 void declare_report(CLI::App& command);
 void declare_show(CLI::App& command);
@@ -23,6 +24,7 @@ const std::vector<Command>& commands() {
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
       {"graph", "print a model's graph, before or after the passes", declare_graph},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
+      {"onnx", "check an ONNX file, and run the test suite of ONNX backends", declare_onnx},
       {"bench", "time primitives and workloads by one protocol", declare_bench},
       {"compare", "two sets of results side by side: which differences are beyond the noise", declare_compare},
       {"records", "what was measured so far: list, show, export, import", declare_records},

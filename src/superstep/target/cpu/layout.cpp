@@ -29,7 +29,10 @@ constexpr std::array image_operators = {
     ImageOperands{"superstep.MaxPoolGradient", 3, 1},
     ImageOperands{"AveragePool", 1, 1},
     ImageOperands{"GlobalAveragePool", 1, 1},
-    ImageOperands{"BatchNormalization", 1, 1},
+    ImageOperands{"superstep.ChannelMoments", 1, 0},
+    ImageOperands{"superstep.ChannelSums", 3, 0},
+    ImageOperands{"Resize", 1, 1},
+    ImageOperands{"superstep.ResizeGradient", 1, 1},
 };
 
 std::vector<std::int64_t> permutation(const Node& node, int rank) {
@@ -125,6 +128,22 @@ class Assigner {
     return std::nullopt;
   }
 
+  // A mask lies as what it is multiplied with.
+  std::optional<Strides> of_partner(ValueId id) const {
+    const graph::Value& value = graph_.value(id);
+    if (value.kind != graph::ValueKind::computed || graph_.node(value.producer).op != "superstep.RandomMask")
+      return std::nullopt;
+    for (const Node& node : graph_.nodes()) {
+      if (node.op != "Mul" || std::ranges::find(node.inputs, id) == node.inputs.end()) continue;
+      for (ValueId other : node.inputs) {
+        const Strides& strides = layout_.views[other.index()].strides;
+        if (other != id && shape(other) == shape(id) && !strides.empty() && is_dense(shape(id), strides))
+          return strides;
+      }
+    }
+    return std::nullopt;
+  }
+
   void place_root(ValueId id) {
     const graph::Value& value = graph_.value(id);
     std::optional<Strides> strides;
@@ -133,6 +152,7 @@ class Assigner {
     if (!stored_by_user) {
       strides = wanted(id);
       if (!strides && value.kind == graph::ValueKind::computed && !is_product(value)) strides = inherited(id);
+      if (!strides) strides = of_partner(id);
     }
     view(id) = {id, 0, strides ? *strides : value.type.shape.row_major_strides()};
   }

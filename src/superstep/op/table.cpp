@@ -5,6 +5,7 @@
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/attention.h"
 #include "superstep/op/cast.h"
+#include "superstep/op/channel_statistics.h"
 #include "superstep/op/convolution.h"
 #include "superstep/op/creation.h"
 #include "superstep/op/cumulative.h"
@@ -20,12 +21,14 @@
 #include "superstep/op/matmul.h"
 #include "superstep/op/movement.h"
 #include "superstep/op/normalization.h"
+#include "superstep/op/normalization_gradient.h"
 #include "superstep/op/optimizer.h"
 #include "superstep/op/pooling.h"
 #include "superstep/op/quantization.h"
 #include "superstep/op/random.h"
 #include "superstep/op/rearrange.h"
 #include "superstep/op/recurrent.h"
+#include "superstep/op/recurrent_gradient.h"
 #include "superstep/op/reduction.h"
 #include "superstep/op/region.h"
 #include "superstep/op/resize.h"
@@ -70,8 +73,11 @@ constexpr Family families[] = {
     spectral_operators,
     softmax_operators,
     normalization_operators,
+    channel_statistics_operators,
+    normalization_gradient_operators,
     group_normalization_operators,
     recurrent_operators,
+    recurrent_gradient_operators,
     attention_operators,
     sequence_state_operators,
     loss_operators,

@@ -237,7 +237,7 @@ std::vector<Var> decompose_max_roi_pool(const DerivativeContext& context) {
   const Shape& s = x.shape();
   const std::int64_t regions = rois.shape()[0];
   const Var none = constant_like(x, -std::numeric_limits<double>::infinity());
-  const Var pictures = cast(reshape(slice(rois, {0}, {1}, {1}), {regions}), ElementType::i64);
+  const Var pictures = cast(round(reshape(slice(rois, {0}, {1}, {1}), {regions})), ElementType::i64);
   const Var own = reshape(gather(x, pictures), {regions, s[1], s[2], 1, s[3]});
   const Var in_column = reshape(members(rois, 1, scale, pooled_shape[1], s[3]), {regions, 1, 1, pooled_shape[1], s[3]});
   const Var columns = reduce_max(where(in_column, own, none), {4});  // [R, C, H, columns]

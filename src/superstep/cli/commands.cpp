@@ -8,6 +8,7 @@ void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
+void declare_profile(CLI::App& command);
 void declare_report(CLI::App& command);
 void declare_show(CLI::App& command);
 void declare_train(CLI::App& command);
@@ -18,6 +19,7 @@ const std::vector<Command>& commands() {
       {"generate", "make data from the physics of a workload", declare_generate},
       {"train", "train a model, with checkpoints, a log and an ONNX file at the end", declare_train},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
+      {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
       {"graph", "print a model's graph, before or after the passes", declare_graph},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
       {"report", "a training run as one table and one page", declare_report},

@@ -6,6 +6,7 @@
 
 #include "superstep/base/thread_pool.h"
 #include "superstep/target/cpu/plan.h"
+#include "superstep/target/cpu/step_recorder.h"
 #include "superstep/target/target.h"
 
 namespace superstep::target::cpu {
@@ -40,17 +41,23 @@ class CpuExecutable : public Executable {
   Tensor state(std::string_view name) const override;
   void set_state(std::string_view name, const Tensor& value) override;
   PlanSummary summary() const override;
+  Timeline timeline() const override;
 
  private:
-  struct Run;     // pointers of one run()
-  struct Worker;  // memory of one thread
+  struct Run;      // pointers of one run()
+  struct Worker;   // memory of one thread
+  struct Section;  // a list of steps on its way through a run
 
   const StateSlot& slot(std::string_view name) const;
   std::size_t groups() const;
+  void finish_run(const Run& run);
   void run_group(const Run& run, std::size_t group, Worker& worker);
-  void run_steps(const std::vector<Step>& steps, const Run& run, std::int64_t micro_batch, std::byte* arena,
-                 std::byte* accumulator, Worker& worker, std::vector<double>* seconds);
+  void run_steps(const Section& section, const Run& run, std::int64_t micro_batch, std::byte* arena,
+                 std::byte* accumulator, Worker& worker);
   void average_accumulators();
+  std::size_t step_count() const;  // of all parts; the sum of gradients is one
+  std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
+  PlanStep described_step(std::size_t step) const;
   void write_averages(const Run& run) const;
 
   Plan plan_;
@@ -65,6 +72,7 @@ class CpuExecutable : public Executable {
   std::vector<Memory> accumulators_;  // one a group
   bool prepared_ = false;             // `prepare` has run since the state last changed
   std::int64_t runs_ = 0;
+  double last_run_seconds_ = 0;
 
  public:
   ~CpuExecutable() override;

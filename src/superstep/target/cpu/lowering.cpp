@@ -485,7 +485,8 @@ void Lowering::emit(std::string op, std::string node, kernels::KernelPointer ker
                .kernel = info.name,
                .refusals = {},
                .flops = info.flops,
-               .bytes = info.bytes};
+               .bytes = info.bytes,
+               .arithmetic = info.arithmetic};
   for (const Refusal& refusal : refusals_) step.info.refusals.push_back(to_string(refusal));
   for (const Refusal& refusal : info.refused) step.info.refusals.push_back(to_string(refusal));
   for (const auto* operands : {&step.inputs, &step.outputs})

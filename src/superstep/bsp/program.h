@@ -102,8 +102,6 @@ class Sequence : public Program {
 class Execute : public Program {
  public:
   explicit Execute(ComputeSet set, std::string name = {});
-  Execute(ComputeSet set, const Tensor& predicate,
-          std::string name = {});  // writes whether all compute() agreed
 };
 
 class Copy : public Program {

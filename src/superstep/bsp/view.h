@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -59,6 +60,9 @@ class View {
   std::vector<Run> runs() const;
   // The elements in intervals as long as they come, in no particular order, repeated ones repeated.
   void for_each_interval(FunctionRef<void(VariableId, std::int64_t begin, std::int64_t end)> f) const;
+
+  // The same expression over other variables; every variable of the view must be in the table.
+  void rename(const std::map<VariableId, VariableId>& table);
 
   bool contains_aliases() const;
   bool is_contiguous() const;  // one run of one variable, in order

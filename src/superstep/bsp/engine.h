@@ -25,6 +25,7 @@ struct ExecutableData;
 struct CompileOptions {
   bool allow_out_of_memory = false;    // go on when a tile is too full; the profile shows it
   bool allow_undefined_reads = false;  // of elements that nothing ever wrote (they read as zero)
+  bool timing_only = false;            // leave out what only running needs: engines must be timing only too
 };
 
 class Executable {

@@ -82,6 +82,29 @@ std::size_t TileIndex::pieces(std::int64_t begin, std::int64_t end) const {
   return begin >= end ? 0 : position_of(end - 1) - position_of(begin) + 1;
 }
 
+void TileIndex::for_each_owned(std::int64_t element, std::int64_t stride, std::int64_t length,
+                               FunctionRef<void(std::int64_t, std::int64_t, std::uint32_t)> f) const {
+  for (std::int64_t i = 0; i < length;) {
+    const std::int64_t here = element + i * stride;
+    const MappedInterval& owner = intervals_[position_of(here)];
+    std::int64_t count = length - i;
+    if (stride > 0) count = std::min(count, (owner.end - 1 - here) / stride + 1);
+    if (stride < 0) count = std::min(count, (here - owner.begin) / -stride + 1);
+    f(i, count, owner.tile);
+    i += count;
+  }
+}
+
+std::int64_t TileIndex::count_on(std::uint32_t tile, std::int64_t begin, std::int64_t end) const {
+  const auto own = on_tile(tile);
+  auto next = std::partition_point(own.begin(), own.end(),
+                                   [&](std::uint32_t i) { return intervals_[i].end <= begin; });
+  std::int64_t count = 0;
+  for (; next != own.end() && intervals_[*next].begin < end; ++next)
+    count += std::min(end, intervals_[*next].end) - std::max(begin, intervals_[*next].begin);
+  return count;
+}
+
 std::span<const std::uint32_t> TileIndex::on_tile(std::uint32_t tile) const {
   const auto first = std::partition_point(by_tile_.begin(), by_tile_.end(),
                                           [&](std::uint32_t i) { return intervals_[i].tile < tile; });

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "superstep/base/function_ref.h"
 #include "superstep/bsp/interval.h"
 
 namespace superstep::bsp {
@@ -45,6 +46,11 @@ class TileIndex {
   std::size_t position_of(std::int64_t element) const;  // of the interval that holds it
   // How many intervals [begin, end) touches.
   std::size_t pieces(std::int64_t begin, std::int64_t end) const;
+  // Elements element, element + stride, ...: `length` of them, cut by their owners; `first` counts them.
+  void for_each_owned(std::int64_t element, std::int64_t stride, std::int64_t length,
+                      FunctionRef<void(std::int64_t first, std::int64_t count, std::uint32_t tile)> f) const;
+  // How many of [begin, end) live on a tile.
+  std::int64_t count_on(std::uint32_t tile, std::int64_t begin, std::int64_t end) const;
   // The intervals on one tile, in order: positions into intervals().
   std::span<const std::uint32_t> on_tile(std::uint32_t tile) const;
 

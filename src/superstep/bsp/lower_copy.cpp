@@ -247,6 +247,7 @@ LoweredStep Lowering::leaf(const ProgramNode& node, LoweredNode& lowered) {
     case ProgramKind::abort_on_condition: step = decision(node); break;
     default: break;
   }
+  if (node.kind == ProgramKind::print_tensor && node.name.empty()) lowered.name = node.tensors[0].name();
   step.profile.kind = node.kind;
   step.profile.name = node.name;
   if (step.profile.name.empty() && !node.tensors.empty())

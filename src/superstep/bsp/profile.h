@@ -113,9 +113,11 @@ struct CompilationProfile {
 
 struct Profile {
   CompilationProfile compilation;
-  std::vector<RunProfile> runs;
+  std::uint64_t run_count = 0;
+  RunProfile total;              // sums of all runs; no events
+  std::vector<RunProfile> runs;  // the first ones, one by one
 
-  std::uint64_t total_cycles() const;
+  std::uint64_t total_cycles() const { return total.cycles; }
 };
 
 struct SummaryOptions {

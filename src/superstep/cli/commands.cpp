@@ -11,6 +11,7 @@ void declare_list(CLI::App& command);
 void declare_report(CLI::App& command);
 void declare_show(CLI::App& command);
 void declare_train(CLI::App& command);
+void declare_validate(CLI::App& command);
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> table{
@@ -19,6 +20,7 @@ const std::vector<Command>& commands() {
       {"train", "train a model, with checkpoints, a log and an ONNX file at the end", declare_train},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
       {"graph", "print a model's graph, before or after the passes", declare_graph},
+      {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
       {"report", "a training run as one table and one page", declare_report},
       {"show", "make a page of what is in an HDF5, npy, npz or safetensors file", declare_show},

@@ -39,9 +39,10 @@ Axis axis_of(const Row& row, const std::string& dimension) {
   Axis axis;
   axis.kernel = row.count("kernel_" + dimension);
   axis.stride = row.count("stride_" + dimension);
-  axis.input = row.count("field_" + dimension) + row.count("pad_lower_" + dimension, 0) +
-               row.count("pad_upper_" + dimension, 0);
-  axis.output = std::max<std::int64_t>(1, (axis.input - axis.kernel) / axis.stride + 1);
+  axis.input = row.count("field_" + dimension);
+  const std::int64_t padded =
+      axis.input + row.count("pad_lower_" + dimension, 0) + row.count("pad_upper_" + dimension, 0);
+  axis.output = std::max<std::int64_t>(1, (padded - axis.kernel) / axis.stride + 1);
   return axis;
 }
 
@@ -88,7 +89,12 @@ Plan product_row(const Row& row) {
                                              row.element(), row.partials());
   Plan plan = plan_convolution(row.hardware, product, Pass::forward);
   if (row.text("accumulate") == "yes")
-    plan.cycles += plan_elementwise(row.hardware, {product.output_elements(), 2, row.element()}).cycles;
+    plan.cycles += plan_elementwise(row.hardware, {.elements = product.output_elements(),
+                                                   .inputs = 2,
+                                                   .element = row.element(),
+                                                   .cycles_per_vector = 1,
+                                                   .loop = 1})
+                       .cycles;
   return plan;
 }
 
@@ -193,8 +199,9 @@ std::optional<Plan> plan_operator_row(const Hardware& hardware, const PublishedT
 
 double largest_tile(const Hardware& hardware, const Plan& plan) {
   const double ordinary = plan.bytes.operands + plan.bytes.temporary + plan.bytes.code;
-  if (plan.bytes.interleaved == 0) return ordinary;
-  return std::max(ordinary, static_cast<double>(hardware.interleaved_start)) + plan.bytes.interleaved + 40;
+  if (plan.bytes.interleaved == 0)
+    return ordinary + static_cast<double>(plan.bytes.elements) * static_cast<double>(hardware.memory_element);
+  return std::max(ordinary, static_cast<double>(hardware.interleaved_start)) + plan.bytes.interleaved + 24;
 }
 
 }  // namespace superstep::lab

@@ -93,6 +93,23 @@ Product folded(const Convolution& convolution) {
   return product;
 }
 
+// The last axis folded, the others kept: its kernel positions become inputs.
+Product folded_last(const Convolution& convolution) {
+  Product product = base_of(convolution);
+  const Axis& last = convolution.axes.back();
+  product.inputs *= last.kernel;
+  product.rows = {convolution.batch, last.output};
+  for (std::size_t i = 0; i + 1 < convolution.axes.size(); ++i) {
+    product.rows.push_back(convolution.axes[i].output);
+    product.window.push_back(convolution.axes[i]);
+  }
+  product.gather_share =
+      std::min(1.0, 1.25 * static_cast<double>(last.input) / static_cast<double>(last.output * last.kernel));
+  product.left = {.needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
+  product.can_swap = false;
+  return product;
+}
+
 // The gradient with respect to the weights: rows are input channels x kernel positions, terms the positions of
 // the output. Both operands lie with their channels innermost, where this product wants positions.
 Product weight_gradient(const Convolution& convolution) {
@@ -107,9 +124,35 @@ Product weight_gradient(const Convolution& convolution) {
   return product;
 }
 
+// The same with the window kept along the first axes: output positions are kernel positions there, and the last
+// axis is folded. What the left operand repeats is the last kernel axis alone.
+Product weight_gradient_windowed(const Convolution& convolution) {
+  Product product = base_of(convolution);
+  const Axis& last = convolution.axes.back();
+  product.inputs = convolution.batch * last.output;
+  product.rows = {convolution.in_channels, last.kernel};
+  for (std::size_t i = 0; i + 1 < convolution.axes.size(); ++i) {
+    const Axis& axis = convolution.axes[i];
+    product.rows.push_back(axis.kernel);
+    product.window.push_back({.input = axis.input, .output = axis.kernel, .kernel = axis.output,
+                              .stride = axis.kernel_step, .kernel_step = axis.stride});
+  }
+  product.gather_share =
+      std::min(1.0, 1.25 * static_cast<double>(last.input) / static_cast<double>(last.output * last.kernel));
+  product.left = {.needed = true, .atom = 2, .expands = last.kernel > 1};
+  product.right = {.needed = true, .atom = 2, .expands = false};
+  product.can_swap = false;
+  return product;
+}
+
+// Where the forward pass gave one position along an axis, each position of the gradient meets one kernel position
+// alone: that axis belongs to the channels.
 Convolution data_gradient(const Convolution& forward) {
   Convolution back = forward;
   std::swap(back.in_channels, back.out_channels);
+  for (const Axis& axis : forward.axes)
+    if (axis.output == 1) back.out_channels *= axis.kernel;
+  std::erase_if(back.axes, [](const Axis& axis) { return axis.output == 1; });
   for (Axis& axis : back.axes) {
     std::swap(axis.input, axis.output);
     std::swap(axis.stride, axis.dilation);
@@ -133,8 +176,17 @@ std::vector<Product> variants(const Convolution& convolution) {
     forms.push_back(windowed(convolution));
     const bool dilated = std::any_of(convolution.axes.begin(), convolution.axes.end(),
                                      [](const Axis& axis) { return axis.dilation > 1; });
-    if (!dilated && convolution.in_channels < 64) forms.push_back(folded(convolution));
+    if (!dilated) forms.push_back(folded(convolution));
+    if (!dilated && convolution.axes.size() > 1 && convolution.axes.back().kernel > 1)
+      forms.push_back(folded_last(convolution));
   }
+  return forms;
+}
+
+std::vector<Product> weight_gradient_variants(const Convolution& convolution) {
+  std::vector<Product> forms{weight_gradient(convolution)};
+  if (convolution.axes.size() > 1 && convolution.kernel_positions() > 1)
+    forms.push_back(weight_gradient_windowed(convolution));
   return forms;
 }
 
@@ -162,7 +214,7 @@ Plan best_of(const Hardware& hardware, const std::vector<Product>& forms) {
 
 Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
                       const Arrangement& arrangement) {
-  std::vector<Product> forms = pass == Pass::weight_gradient ? std::vector{weight_gradient(forward)}
+  std::vector<Product> forms = pass == Pass::weight_gradient ? weight_gradient_variants(forward)
                                : pass == Pass::data_gradient ? variants(data_gradient(forward))
                                                              : variants(forward);
   if (pass != Pass::weight_gradient)

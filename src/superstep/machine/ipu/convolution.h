@@ -9,9 +9,10 @@
 
 namespace superstep::machine::ipu {
 
-// One spatial axis: output o reads the inputs o * stride - pad + k for k in [0, kernel).
+// One spatial axis: output o reads the inputs o * stride - pad + k * kernel_step for k in [0, kernel), those outside
+// [0, input) being padding.
 struct Axis {
-  std::int64_t input = 1, output = 1, kernel = 1, stride = 1;
+  std::int64_t input = 1, output = 1, kernel = 1, stride = 1, kernel_step = 1;
   // A gradient with respect to the data of a strided convolution: inputs lie `dilation` outputs apart, so that
   // only one output in `dilation` meets a given kernel position.
   std::int64_t dilation = 1;

@@ -29,6 +29,7 @@ Hardware hardware_of(const Machine& machine) {
   h.clock = machine.value("clock");
   h.tile_bytes = whole("tile_memory");
   h.interleaved_start = whole("interleaved_start");
+  h.memory_element = whole("memory_element");
   h.exchange_rate = whole("exchange_rate");
   h.load_rate = whole("load_rate");
   h.memcpy_rate = whole("memcpy_rate");

@@ -12,7 +12,7 @@ namespace superstep::machine::ipu {
 struct Hardware {
   std::int64_t tiles = 1472, workers = 6;
   double clock = 1.325e9;  // Hz
-  std::int64_t tile_bytes = 638976, interleaved_start = 212992;
+  std::int64_t tile_bytes = 638976, interleaved_start = 212992, memory_element = 16384;
   std::int64_t exchange_rate = 4, load_rate = 16, memcpy_rate = 8, coefficient_load_rate = 8;  // B/cycle
   std::int64_t conv_units_f16 = 16, conv_units_f16_f32 = 8, conv_units_f32 = 8;
   std::int64_t vector_f32 = 2, vector_f16 = 4;

@@ -33,30 +33,35 @@ Plan plan_elementwise(const Hardware& hardware, const Elementwise& work) {
   const std::int64_t fixed = work.inputs < 2 ? 20 : work.element == ElementType::f16 ? 32 : 41;
   const std::int64_t cycles = elementwise_cycles(hardware, whole(share), hardware.vector_width(work.element),
                                                  work.cycles_per_vector + (work.inputs > 2 ? work.inputs - 2 : 0),
-                                                 fixed, 2);
+                                                 fixed, work.loop);
   plan.cycles += superstep_cycles(hardware, static_cast<double>(cycles), work.broadcast_bytes);
   plan.bytes.operands = share * (work.inputs + 1) * static_cast<double>(bytes_of(work.element));
   return plan;
 }
 
-// Every tile reduces what it has of each output; where one output lies on several tiles, their sums are
-// exchanged and reduced again.
+// Every tile reduces what it has of each output; where an output lies on several tiles their sums are exchanged
+// and reduced again, in two stages when they are many.
 Plan plan_reduction(const Hardware& hardware, const Reduction& work) {
-  const double share = per_tile(hardware, work.outputs * work.depth);
-  Plan plan = plan_of(hardware, "reduce", work.outputs * work.depth);
-  const double tiles = static_cast<double>(hardware.tiles);
-  // Tiles that share an output.
-  const double spread = std::min(work.depth, std::max(1.0, std::floor(tiles / work.outputs)));
-  const double outputs = std::max(1.0, std::ceil(work.outputs * spread / tiles));
-  const double depth = std::ceil(work.depth / spread);
+  constexpr double widest_stage = 32;  // partial sums that one stage adds up
+  const double vector = static_cast<double>(hardware.vector_width(work.element));
+  const double tiles = static_cast<double>(hardware.tiles), total = work.outputs * work.depth;
+  Plan plan = plan_of(hardware, "reduce", total);
+  const double groups = std::max(1.0, std::ceil(work.outputs / vector));  // outputs reduced together
+  const double spread = std::clamp(std::floor(tiles / groups), 1.0, work.depth);
+  const double outputs = std::ceil(groups * spread / tiles) * vector;
+  const double bytes = static_cast<double>(bytes_of(work.element));
   plan.cycles += superstep_cycles(
-      hardware, static_cast<double>(reduce_cycles(hardware, whole(outputs), whole(depth), work.element)),
-      share * static_cast<double>(bytes_of(work.element)));
-  if (spread > 1)
+      hardware,
+      static_cast<double>(reduce_cycles(hardware, whole(outputs), whole(work.depth / spread), work.element)), 0);
+  const int stages = spread <= 1 ? 0 : spread <= widest_stage ? 1 : 2;
+  for (int stage = 0; stage < stages; ++stage) {
+    const double depth = stages == 1 ? spread : std::sqrt(spread);
     plan.cycles += superstep_cycles(
-        hardware, static_cast<double>(reduce_cycles(hardware, 1, whole(spread), ElementType::f32)), 4 * spread);
-  plan.bytes.operands = share * static_cast<double>(bytes_of(work.element));
-  plan.bytes.temporary = plan.bytes.operands;
+        hardware, static_cast<double>(reduce_cycles(hardware, whole(vector), whole(depth), ElementType::f32)),
+        4 * vector * depth);
+  }
+  plan.bytes.operands = per_tile(hardware, total) * bytes;
+  plan.bytes.temporary = 4 * vector * spread;
   return plan;
 }
 
@@ -75,8 +80,11 @@ Plan plan_pooling(const Hardware& hardware, const Pooling& work, bool backward) 
   const double halo = backward ? 3 * std::min(window, 4.0) : 1.5 * work.inputs / work.outputs;
   plan.cycles += superstep_cycles(hardware, hardware.scalar_scale * static_cast<double>(hardware.workers) * worker,
                                   share * halo * bytes);
+  for (int copy = 0; copy < (backward ? 3 : 1); ++copy)
+    plan.cycles += rearrange_cycles(hardware, share * bytes, 8);
   plan.bytes.operands = per_tile(hardware, work.inputs + work.outputs) * bytes;
   plan.bytes.temporary = share * halo * bytes;
+  plan.bytes.elements = 1;
   return plan;
 }
 

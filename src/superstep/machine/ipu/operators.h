@@ -14,6 +14,7 @@ struct Elementwise {
   ElementType element = ElementType::f16;
   std::int64_t cycles_per_vector = 2;
   double broadcast_bytes = 0;  // that every tile must receive first (a scalar, a bias)
+  std::int64_t loop = 2;       // cycles a turn: 2 in assembly, 1 in place, 5 without assembly
 };
 Plan plan_elementwise(const Hardware& hardware, const Elementwise& work);
 

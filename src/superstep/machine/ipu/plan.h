@@ -27,6 +27,7 @@ struct TileBytes {
   double temporary = 0;    // copies gathered for the operator, in ordinary memory
   double interleaved = 0;  // partial sums, in the memory that is read 128 bits a cycle
   double code = 0;         // vertices' code and state, exchange code
+  int elements = 0;        // memory elements left half empty, because operands must lie in different ones
 
   double total() const { return operands + temporary + interleaved + code; }
 };

@@ -1,4 +1,6 @@
 // Operators that are chains of supersteps: gathers, recurrent layers, blocked linear algebra.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -13,65 +15,95 @@ std::int64_t whole(double value) { return static_cast<std::int64_t>(std::ceil(va
 
 struct GatherShare {
   double columns = 1, rows = 1;  // of the table, on one tile
-  double splits = 1;             // of the rows
+  double row_splits = 1;
+  double indices = 1;  // that a tile looks at
+  double index_splits = 1;
 };
 
-// The planner first cuts rows into column slices of at least 8 bytes, then the table's rows.
-GatherShare gather_share(const Hardware& hardware, const Gather& work) {
+// Rows are cut into column slices of at least 8 bytes; the tiles that hold a slice share its rows, its indices,
+// or both: then each has a copy of the slice's rows.
+std::vector<GatherShare> gather_shares(const Hardware& hardware, const Gather& work) {
   const double tiles = static_cast<double>(hardware.tiles);
   const double grain = 8.0 / static_cast<double>(bytes_of(work.element));
   const double slices = std::min(tiles, std::ceil(static_cast<double>(work.row_elements) / grain));
-  GatherShare share;
-  share.splits = std::min(static_cast<double>(work.table_rows), std::max(1.0, std::floor(tiles / slices)));
-  share.columns = std::ceil(static_cast<double>(work.row_elements) / slices);
-  share.rows = std::ceil(static_cast<double>(work.table_rows) / share.splits);
-  return share;
+  const auto holders = static_cast<std::int64_t>(std::max(1.0, std::floor(tiles / slices)));
+  std::vector<GatherShare> shares;
+  for (std::int64_t splits = 1; splits <= std::min(holders, work.indices); ++splits) {
+    GatherShare share;
+    share.index_splits = static_cast<double>(splits);
+    share.row_splits = std::min(static_cast<double>(work.table_rows), static_cast<double>(holders / splits));
+    share.columns = std::ceil(static_cast<double>(work.row_elements) / slices);
+    share.rows = std::ceil(static_cast<double>(work.table_rows) / share.row_splits);
+    share.indices = std::ceil(static_cast<double>(work.indices) / share.index_splits);
+    shares.push_back(share);
+  }
+  return shares;
+}
+
+bool fits(const Hardware& hardware, const Plan& plan) {
+  return plan.bytes.total() <= static_cast<double>(hardware.tile_bytes);
+}
+
+template <class PlanOf>
+Plan fastest(const Hardware& hardware, const Gather& work, PlanOf plan_of) {
+  Plan best;
+  for (const GatherShare& share : gather_shares(hardware, work)) {
+    Plan plan = plan_of(share);
+    plan.tiles = hardware.tiles;
+    plan.partition = fmt::format("columns {:.0f}, rows {:.0f}, indices {:.0f}",
+                                 std::ceil(static_cast<double>(work.row_elements) / share.columns),
+                                 share.row_splits, share.index_splits);
+    const bool better = best.tiles == 0 || plan.cycles.total() < best.cycles.total();
+    if (best.tiles == 0 || (fits(hardware, plan) && better)) best = plan;
+  }
+  return best;
+}
+
+Plan gather_with(const Hardware& hardware, const Gather& work, const GatherShare& share) {
+  const double bytes = static_cast<double>(bytes_of(work.element));
+  Plan plan{.vertex = "multi-slice", .cycles = program_cycles(hardware)};
+  const double worker = static_cast<double>(
+      gather_worker_cycles(whole(share.indices / static_cast<double>(hardware.workers)), whole(share.columns),
+                           hardware.vector_width(work.element)));
+  const double table = share.rows * share.columns * bytes;
+  const double copied = share.index_splits > 1 ? table : 0;
+  plan.cycles += superstep_cycles(hardware, static_cast<double>(hardware.workers) * worker, 4 * share.indices + copied);
+  const double results = share.indices * share.columns;
+  if (share.row_splits > 1)
+    plan.cycles += superstep_cycles(hardware,
+                                    static_cast<double>(reduce_cycles(hardware, whole(results / share.row_splits),
+                                                                      whole(share.row_splits), work.element)),
+                                    results * bytes);
+  plan.bytes = {.operands = table + 4 * share.indices, .temporary = copied + 2 * results * bytes, .code = 1500};
+  return plan;
+}
+
+// Each worker walks over all of a tile's indices and adds the rows that are its own; copies of a slice are summed
+// in the end.
+Plan scatter_with(const Hardware& hardware, const Gather& work, const GatherShare& share) {
+  const double bytes = static_cast<double>(bytes_of(work.element));
+  Plan plan{.vertex = "multi-update-add", .cycles = program_cycles(hardware)};
+  const double worker = static_cast<double>(
+      gather_worker_cycles(whole(share.indices), whole(share.columns), hardware.vector_width(work.element)));
+  const double received = (4 + share.columns * bytes) * share.indices, table = share.rows * share.columns;
+  plan.cycles += superstep_cycles(hardware, static_cast<double>(hardware.workers) * worker, received);
+  if (share.index_splits > 1)
+    plan.cycles += superstep_cycles(hardware,
+                                    static_cast<double>(reduce_cycles(hardware, whole(table / share.index_splits),
+                                                                      whole(share.index_splits), work.element)),
+                                    table * bytes);
+  plan.bytes = {.operands = table * bytes, .temporary = received + table * bytes, .code = 1500};
+  return plan;
 }
 
 }  // namespace
 
-// Every tile looks all indices up in its part of the table; the parts of a row are then joined (a reduction over
-// the row splits, in which only one term is not zero).
 Plan plan_gather(const Hardware& hardware, const Gather& work) {
-  const GatherShare share = gather_share(hardware, work);
-  const double indices = static_cast<double>(work.indices), bytes = static_cast<double>(bytes_of(work.element));
-  Plan plan;
-  plan.vertex = "multi-slice";
-  plan.tiles = hardware.tiles;
-  plan.partition = "table rows and columns over all tiles";
-  plan.cycles = program_cycles(hardware);
-  const double worker = static_cast<double>(
-      gather_worker_cycles(whole(indices / static_cast<double>(hardware.workers)), whole(share.columns),
-                           hardware.vector_width(work.element)));
-  plan.cycles += superstep_cycles(hardware, static_cast<double>(hardware.workers) * worker, 4 * indices);
-  const double results = indices * share.columns;
-  if (share.splits > 1)
-    plan.cycles += superstep_cycles(
-        hardware,
-        static_cast<double>(reduce_cycles(hardware, whole(results / share.splits), whole(share.splits), work.element)),
-        results * bytes);
-  plan.bytes.operands = (share.rows * share.columns + results / share.splits) * bytes + 4 * indices;
-  plan.bytes.temporary = results * bytes;
-  plan.bytes.code = 1500;
-  return plan;
+  return fastest(hardware, work, [&](const GatherShare& share) { return gather_with(hardware, work, share); });
 }
 
-// Rows are added one by one where they belong; every tile walks over all indices.
 Plan plan_scatter_add(const Hardware& hardware, const Gather& work) {
-  const GatherShare share = gather_share(hardware, work);
-  const double indices = static_cast<double>(work.indices), bytes = static_cast<double>(bytes_of(work.element));
-  Plan plan;
-  plan.vertex = "multi-update-add";
-  plan.tiles = hardware.tiles;
-  plan.partition = "table rows and columns over all tiles";
-  plan.cycles = program_cycles(hardware);
-  const double worker = static_cast<double>(
-      gather_worker_cycles(work.indices, whole(share.columns), hardware.vector_width(work.element)));
-  plan.cycles += superstep_cycles(hardware, worker, (4 + share.columns * bytes) * indices);
-  plan.bytes.operands = share.rows * share.columns * bytes;
-  plan.bytes.temporary = (4 + share.columns * bytes) * indices;
-  plan.bytes.code = 1500;
-  return plan;
+  return fastest(hardware, work, [&](const GatherShare& share) { return scatter_with(hardware, work, share); });
 }
 
 namespace {
@@ -132,7 +164,7 @@ Plan linear_algebra(const Hardware& hardware, const char* vertex, const Blocked&
   plan.partition = "a matrix a tile; blocks in turn";
   plan.cycles = program_cycles(hardware);
   plan.bytes.operands = static_cast<double>(work.size * work.size * bytes_of(work.element));
-  plan.bytes.code = 16384 * 2;
+  plan.bytes.elements = work.size > work.block ? 3 : 2;
   return plan;
 }
 
@@ -166,12 +198,17 @@ Plan plan_triangular_solve(const Hardware& hardware, const Blocked& work) {
   Plan plan = linear_algebra(hardware, "triangular solve", work);
   const double columns = static_cast<double>(work.columns), batch = static_cast<double>(work.batch);
   const double bytes = static_cast<double>(bytes_of(work.element));
+  // What a row adds to all others is an outer product when there are several columns.
+  const Plan outer = plan_convolution(
+      hardware, matrix_product(work.batch, work.size, 1, work.columns, work.element), Pass::forward);
+  if (work.columns > 1) plan.bytes.interleaved = outer.bytes.interleaved;
   for (std::int64_t row = 0; row < work.size; ++row) {
     const double rest = static_cast<double>(work.size - row);
     Plan divide = plan_elementwise(hardware, {batch * columns, 2, work.element, 3, bytes});
     Plan subtract = plan_elementwise(hardware, {batch * columns * rest, 3, work.element, 3, (columns + 1) * bytes});
     plan.cycles += divide.cycles + subtract.cycles;
     plan.cycles.control -= 2 * hardware.program_cycles;
+    if (work.columns > 1) plan.cycles += outer.cycles;
     plan.cycles.control += hardware.step_cycles;
   }
   return plan;

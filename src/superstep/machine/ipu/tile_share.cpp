@@ -48,7 +48,7 @@ std::int64_t part(std::int64_t extent, std::int64_t grain, std::int64_t parallel
 
 // Inputs that `outputs` of an axis read through `kernel` positions.
 std::int64_t reads(const Axis& axis, std::int64_t outputs, std::int64_t kernel) {
-  return std::min(axis.input, (outputs - 1) * axis.stride / axis.dilation + ceil_div(kernel, axis.dilation));
+  return std::min(axis.input, (outputs - 1) * axis.stride / axis.dilation + ceil_div((kernel - 1) * axis.kernel_step + 1, axis.dilation));
 }
 
 }  // namespace
@@ -174,7 +174,7 @@ Cycles reduce_partials(const Hardware& hardware, const Product& product, double 
   const double bytes = partials * static_cast<double>(bytes_of(product.partials)) *
                        static_cast<double>(depth - 1) / static_cast<double>(depth);
   const auto outputs = static_cast<std::int64_t>(partials / static_cast<double>(depth)) + 1;
-  return superstep_cycles(hardware, static_cast<double>(reduce_cycles(hardware, outputs, depth, product.partials)),
+  return superstep_cycles(hardware, static_cast<double>(reduce_strided_cycles(hardware, outputs, depth, product.partials)),
                           bytes);
 }
 

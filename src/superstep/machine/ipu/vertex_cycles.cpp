@@ -25,10 +25,20 @@ std::int64_t cast_cycles(const Hardware& hardware, std::int64_t n, ElementType f
 std::int64_t reduce_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
                            ElementType partials) {
   const std::int64_t width = 8 / bytes_of(partials);  // of a 64-bit load
-  const std::int64_t vectors = ceil_div(ceil_div(outputs, hardware.workers), width);
+  const std::int64_t vectors = ceil_div(outputs, width);
   const std::int64_t vector = 16 + 6 + 2 + 2;
   const std::int64_t partial = 2 + 2 + 1 + 3;
-  return hardware.workers * (33 + vectors * (vector + depth * partial));
+  if (vectors < hardware.workers) {  // workers share the depth of an output
+    const std::int64_t share = std::max<std::int64_t>(1, hardware.workers / vectors);
+    return hardware.workers * (33 + vector + ceil_div(depth, share) * partial);
+  }
+  return hardware.workers * (33 + ceil_div(vectors, hardware.workers) * (vector + depth * partial));
+}
+
+std::int64_t reduce_strided_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
+                                   ElementType partials) {
+  const std::int64_t vectors = ceil_div(ceil_div(outputs, 16 / bytes_of(partials)), hardware.workers);
+  return hardware.workers * (24 + vectors * (6 + depth));
 }
 
 std::int64_t gather_worker_cycles(std::int64_t offsets, std::int64_t row_elements, std::int64_t vector) {
@@ -101,9 +111,8 @@ std::int64_t row_cycles(bool half, std::int64_t n) {
 
 // Rows are cut where the work divides evenly, so the slowest worker has its share of all positions in as many
 // pieces as rows it touches.
-std::int64_t nx1_worker(const AmpForm& form, const AmpWindow& window, std::int64_t workers) {
+std::int64_t nx1_worker(const AmpForm& form, const AmpWindow& window, std::int64_t positions) {
   const bool half = form.element == ElementType::f16;
-  const std::int64_t positions = ceil_div(window.rows * window.row_positions, workers);
   std::int64_t cycles = 17 + (form.partials == ElementType::f16 ? 1 : 0) - 6;
   std::int64_t left = positions;
   for (; left > window.row_positions; left -= window.row_positions) cycles += row_cycles(half, window.row_positions);
@@ -122,9 +131,11 @@ std::int64_t amp_nx1_cycles(const Hardware& hardware, const AmpForm& form, const
   const std::int64_t load = ceil_div(form.units * weight_bytes, rate);
   const std::int64_t height = window.kernel_height;
   const std::int64_t set_up = height == 4 ? 60 : height == 2 ? 46 : height == 1 ? 15 : 20 * height;
-  const std::int64_t worker = W * nx1_worker(form, window, W);
+  const std::int64_t positions = window.rows * window.row_positions;
+  const std::int64_t slowest = W * nx1_worker(form, window, ceil_div(positions, W));
+  const std::int64_t fastest = positions < W ? 0 : W * nx1_worker(form, window, positions / W);
   const std::int64_t passes = ceil_div(work.out_channels_per_group, form.units);
-  const std::int64_t one = passes * (load + set_up + 3 + worker + 9);
+  const std::int64_t one = passes * (load + set_up + 3 + std::max(slowest, fastest + 9));
   const std::int64_t outer = ceil_div(window.kernel_outer, height);
   const std::int64_t inner = outer * (14 + window.kernel_inner * (12 + one));
   const bool half_partials = form.partials == ElementType::f16;

@@ -20,6 +20,11 @@ std::int64_t cast_cycles(const Hardware& hardware, std::int64_t n, ElementType f
 std::int64_t reduce_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
                            ElementType partials);
 
+// The same where the partials of an output lie at one stride, as those of a product do: 24 + 6 a vector of outputs
+// + one load a vector of partials, a vector being 128 bits.
+std::int64_t reduce_strided_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
+                                   ElementType partials);
+
 // One worker copying `offsets` rows of `row_elements`.
 std::int64_t gather_worker_cycles(std::int64_t offsets, std::int64_t row_elements, std::int64_t vector);
 

@@ -4,10 +4,13 @@
 namespace superstep::cli {
 
 void declare_baseline(CLI::App& command);
+void declare_bench(CLI::App& command);
+void declare_compare(CLI::App& command);
 void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
+void declare_records(CLI::App& command);
 void declare_report(CLI::App& command);
 void declare_show(CLI::App& command);
 void declare_train(CLI::App& command);
@@ -22,6 +25,9 @@ const std::vector<Command>& commands() {
       {"graph", "print a model's graph, before or after the passes", declare_graph},
       {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
+      {"bench", "time primitives and workloads by one protocol", declare_bench},
+      {"compare", "two sets of results side by side: which differences are beyond the noise", declare_compare},
+      {"records", "what was measured so far: list, show, export, import", declare_records},
       {"report", "a training run as one table and one page", declare_report},
       {"show", "make a page of what is in an HDF5, npy, npz or safetensors file", declare_show},
   };

@@ -135,9 +135,23 @@ std::vector<Case> selection_cases() {
   };
 }
 
+// The transpose of a Resize, as its rule makes it.
+Case resized_back(const char* name, Shape from, Shape to, const char* mode) {
+  return {"superstep.ResizeGradient", name,
+          [=](Builder& builder, std::span<const Var> x) {
+            const Var inputs[] = {x[0], Var(), Var(), builder.integers(to.extents())};
+            return builder.node(
+                "superstep.ResizeGradient", inputs,
+                {{"mode", std::string(mode)}, {"input_shape", from.extents()}});
+          },
+          {random_tensor(to, 131)}};
+}
+
 std::vector<Case> resize_cases() {
   const Tensor picture = random_tensor({1, 2, 3, 4}, 132);
   return {
+      resized_back("nearest, twice as large", {1, 2, 3, 4}, {1, 2, 6, 8}, "nearest"),
+      resized_back("linear, other sizes", {1, 2, 3, 5}, {1, 2, 6, 4}, "linear"),
       resized("nearest, twice as large", {1, 2, 3, 4}, {1, 2, 6, 8}, {}),
       resized("nearest, a third larger", {1, 2, 3, 4}, {1, 2, 4, 7}, {.nearest = "ceil"}),
       resized("nearest, smaller, asymmetric", {1, 2, 7, 8}, {1, 2, 3, 4},

@@ -21,6 +21,14 @@ constexpr std::align_val_t alignment{64};
 constexpr std::size_t most_groups = 8;
 constexpr std::size_t largest_grouped_bytes = std::size_t{4} << 20;
 
+// A step goes to all threads when it is long enough to pay for calling them (about 2 us), one alone when not:
+// some 10 us of work at 100 GFLOP/s and 25 GB/s a core.
+constexpr double parallel_flops = 1e6, parallel_bytes = 256e3;
+
+bool pays_in_parallel(const kernels::KernelInfo& info) {
+  return info.parts > 1 && (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
+}
+
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -64,8 +72,11 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
   for (const auto& [offset, data] : plan_.initial)
     std::memcpy(shared_.data() + offset, data.bytes(), data.byte_count());
   plan_.initial.clear();
+  // Threads that only take parts of steps need no arena.
+  const auto arenas =
+      static_cast<int>(std::min<std::size_t>(groups(), static_cast<std::size_t>(options.threads)));
   for (int i = 0; i < options.threads; ++i)
-    workers_.push_back({Memory(plan_.arena_bytes),
+    workers_.push_back({Memory(i < arenas ? plan_.arena_bytes : 0),
                         Memory(plan_.scratch_bytes),
                         {},
                         {},
@@ -90,20 +101,25 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   check_ports("output", output_ports_, outputs);
   const Run run{inputs, outputs};
   if (!prepared_) {
-    run_steps(plan_.prepare, run, 0, workers_[0].arena.data(), nullptr, workers_[0], nullptr);
+    run_steps(plan_.prepare, run, {0, workers_[0].arena.data(), nullptr, true}, workers_[0], nullptr);
     prepared_ = true;
   }
-  pool_.parallel_for(static_cast<std::int64_t>(groups()), [&](std::int64_t group, int worker) {
-    run_group(run, static_cast<std::size_t>(group), workers_[static_cast<std::size_t>(worker)]);
-  });
+  // One group: its steps are divided over the threads. Several: a group a thread.
+  if (groups() == 1)
+    run_group(run, 0, workers_[0], true);
+  else
+    pool_.parallel_for(static_cast<std::int64_t>(groups()), [&](std::int64_t group, int worker) {
+      run_group(run, static_cast<std::size_t>(group), workers_[static_cast<std::size_t>(worker)], false);
+    });
   ++runs_;
   if (plan_.accumulator_bytes > 0) {
     average_accumulators();
     write_averages(run);
   }
   if (plan_.update.empty()) return;
-  run_steps(plan_.update, run, 0, update_.data(), accumulators_.empty() ? nullptr : accumulators_[0].data(),
-            workers_[0], nullptr);
+  run_steps(plan_.update, run,
+            {0, update_.data(), accumulators_.empty() ? nullptr : accumulators_[0].data(), true}, workers_[0],
+            nullptr);
   for (const SampleCounter& counter : plan_.counters) {
     std::int64_t value = 0;
     std::memcpy(&value, shared_.data() + counter.offset, sizeof value);
@@ -113,7 +129,7 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   prepared_ = false;
 }
 
-void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker) {
+void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker, bool all_threads) {
   std::byte* accumulator = nullptr;
   if (!accumulators_.empty()) {
     accumulator = accumulators_[group].data();
@@ -122,21 +138,30 @@ void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker)
   const auto count = static_cast<std::size_t>(micro_batches_);
   const std::size_t begin = group * count / groups(), end = (group + 1) * count / groups();
   for (std::size_t micro_batch = begin; micro_batch < end; ++micro_batch)
-    run_steps(plan_.body, run, static_cast<std::int64_t>(micro_batch), worker.arena.data(), accumulator,
-              worker, options_.measure_steps ? &worker.seconds : nullptr);
+    run_steps(plan_.body, run,
+              {static_cast<std::int64_t>(micro_batch), worker.arena.data(), accumulator, all_threads}, worker,
+              options_.measure_steps ? &worker.seconds : nullptr);
 }
 
-void CpuExecutable::run_steps(const std::vector<Step>& steps, const Run& run, std::int64_t micro_batch,
-                              std::byte* arena, std::byte* accumulator, Worker& worker,
-                              std::vector<double>* seconds) {
-  RunInfo info{.first_row = static_cast<std::uint64_t>(micro_batch * options_.micro_batch)};
-  const auto row = static_cast<std::size_t>(micro_batch);
+void CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads) {
+  if (!all_threads || pool_.threads() == 1 || !pays_in_parallel(kernel.info()))
+    return kernel.run({worker.inputs, worker.outputs, worker.scratch.data()});
+  pool_.parallel_for(kernel.info().parts, [&](std::int64_t part, int thread) {
+    kernel.run_part(
+        {worker.inputs, worker.outputs, workers_[static_cast<std::size_t>(thread)].scratch.data()}, part);
+  });
+}
+
+void CpuExecutable::run_steps(const std::vector<Step>& steps, const Run& run, const Place& place,
+                              Worker& worker, std::vector<double>* seconds) {
+  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch)};
+  const auto row = static_cast<std::size_t>(place.micro_batch);
   const auto address = [&](const Operand& operand) -> std::byte* {
     switch (operand.space) {
-      case Space::arena: return arena + operand.offset;
+      case Space::arena: return place.arena + operand.offset;
       case Space::update: return update_.data() + operand.offset;
       case Space::shared: return shared_.data() + operand.offset;
-      case Space::accumulator: return accumulator + operand.offset;
+      case Space::accumulator: return place.accumulator + operand.offset;
       case Space::input:  // read only: the const of the user's tensor is kept by every kernel
         return const_cast<std::byte*>(run.inputs[operand.port].bytes()) +
                row * inputs_[operand.port].row_bytes + operand.offset;
@@ -153,7 +178,7 @@ void CpuExecutable::run_steps(const std::vector<Step>& steps, const Run& run, st
     for (const Operand& operand : step.inputs) worker.inputs.push_back(address(operand));
     for (const Operand& operand : step.outputs) worker.outputs.push_back(address(operand));
     const double start = seconds ? now() : 0;
-    step.kernel->run({worker.inputs, worker.outputs, worker.scratch.data()});
+    run_kernel(*step.kernel, worker, place.all_threads);
     if (seconds) (*seconds)[i] += now() - start;
   }
 }

@@ -113,6 +113,7 @@ constexpr BatchRule rules[] = {
     {"GlobalMaxPool", windowed},
     {"GlobalLpPool", windowed},
     {"Resize", windowed},
+    {"superstep.ResizeGradient", windowed},
     {"Upsample", windowed},
     {"DepthToSpace", windowed},
     {"SpaceToDepth", windowed},

@@ -69,6 +69,24 @@ BatchAxis batch_normalization(const BatchSite& site) {
   return training ? mixes("normalises by the mean and variance of the whole batch") : per_picture(site);
 }
 
+// dY, X and scale: a line at a time, but for the sums over lines that scale and bias get.
+BatchAxis layer_normalization_gradient(const BatchSite& site) {
+  const int rank = site.shape(0).rank();
+  const int axis = normalize_axis(site.node.attributes.integer("axis", -1), rank);
+  const bool same = site.inputs[0] == site.inputs[1] && site.is(0, BatchKind::per_sample);
+  if (!same || !site.is(2, BatchKind::constant) || site.inputs[0].axis >= axis)
+    return mixes("normalises over the batch");
+  return site.output == 0 ? site.inputs[0] : reduced_over_batch();
+}
+
+BatchAxis channel_moments(const BatchSite&) { return mixes("takes mean and variance of the whole batch"); }
+
+// The sums of a and of a (b - centre) over samples.
+BatchAxis channel_sums(const BatchSite& site) {
+  const bool sums = site.inputs[0] == along(0) && site.inputs[1] == along(0) && site.is(2, BatchKind::constant);
+  return sums ? reduced_over_batch() : mixes("sums samples with weights of their own");
+}
+
 // Scores [N, C, ...] and labels [N, ...], reduced over everything or not at all.
 BatchAxis classification_loss(const BatchSite& site) {
   if (site.inputs[0] != along(0) || site.inputs[1] != along(0)) return mixes("compares samples");
@@ -99,6 +117,9 @@ constexpr BatchRule rules[] = {
     {"LpNormalization", softmax},
     {"LayerNormalization", layer_normalization},
     {"RMSNormalization", layer_normalization},
+    {"superstep.LayerNormalizationGradient", layer_normalization_gradient},
+    {"superstep.ChannelMoments", channel_moments},
+    {"superstep.ChannelSums", channel_sums},
     {"InstanceNormalization", per_picture},
     {"GroupNormalization", per_picture},
     {"LRN", per_picture},

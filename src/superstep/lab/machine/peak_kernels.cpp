@@ -1,14 +1,14 @@
-// The loops of peak.h in every instruction set that Highway knows for this machine; the best is chosen at
+// The loops of peak_kernels.h in every instruction set that Highway knows for this machine; the best is chosen at
 // run time.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "peak_kernels.cpp"
+#define HWY_TARGET_INCLUDE "superstep/lab/machine/peak_kernels.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
-#include "peak.h"
+#include "superstep/lab/machine/peak_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace superstep::bench::HWY_NAMESPACE {
+namespace superstep::lab::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::ScalableTag<float>;
@@ -72,19 +72,33 @@ double CopyPass(const std::byte* from, std::byte* to, std::size_t bytes) {
   return 2.0 * static_cast<double>(bytes);
 }
 
+double TriadPass(const std::byte* b, const std::byte* c, std::byte* to, std::size_t bytes) {
+  const F32 d;
+  const auto *const p = reinterpret_cast<const float*>(b), *const q = reinterpret_cast<const float*>(c);
+  auto* const a = reinterpret_cast<float*>(to);
+  const std::size_t lanes = hn::Lanes(d), count = bytes / sizeof(float);
+  const auto factor = hn::Set(d, 0.5f);
+  for (std::size_t i = 0; i + 2 * lanes <= count; i += 2 * lanes) {
+    hn::Store(hn::MulAdd(factor, hn::Load(d, q + i), hn::Load(d, p + i)), d, a + i);
+    hn::Store(hn::MulAdd(factor, hn::Load(d, q + i + lanes), hn::Load(d, p + i + lanes)), d, a + i + lanes);
+  }
+  return 3.0 * static_cast<double>(bytes);
+}
+
 int LaneCount() { return static_cast<int>(hn::Lanes(F32())); }
 const char* TargetName() { return hwy::TargetName(HWY_TARGET); }
 
-}  // namespace superstep::bench::HWY_NAMESPACE
+}  // namespace superstep::lab::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace superstep::bench {
+namespace superstep::lab {
 
 HWY_EXPORT(FmaRounds);
 HWY_EXPORT(ReadPass);
 HWY_EXPORT(WritePass);
 HWY_EXPORT(CopyPass);
+HWY_EXPORT(TriadPass);
 HWY_EXPORT(LaneCount);
 HWY_EXPORT(TargetName);
 
@@ -96,8 +110,11 @@ double write_pass(std::byte* data, std::size_t bytes) { return HWY_DYNAMIC_DISPA
 double copy_pass(const std::byte* from, std::byte* to, std::size_t bytes) {
   return HWY_DYNAMIC_DISPATCH(CopyPass)(from, to, bytes);
 }
+double triad_pass(const std::byte* b, const std::byte* c, std::byte* to, std::size_t bytes) {
+  return HWY_DYNAMIC_DISPATCH(TriadPass)(b, c, to, bytes);
+}
 int f32_lanes() { return HWY_DYNAMIC_DISPATCH(LaneCount)(); }
 std::string vector_target() { return HWY_DYNAMIC_DISPATCH(TargetName)(); }
 
-}  // namespace superstep::bench
+}  // namespace superstep::lab
 #endif

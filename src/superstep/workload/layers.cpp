@@ -59,7 +59,7 @@ Var Layers::conv_transpose(Var x, const std::string& name, std::int64_t channels
   const std::int64_t in = x.shape()[1], window = kernel * kernel;
   const Var w =
       weight(name + ".weight", {in, channels, kernel, kernel}, in * window, channels * window);
-  return op::conv_transpose(x, w, zeros(name + ".bias", {channels}), attributes);
+  return op::conv_transpose(x, w, zeros(name + ".bias", {channels}), {attributes});
 }
 
 Var Layers::linear(Var x, const std::string& name, std::int64_t features) {

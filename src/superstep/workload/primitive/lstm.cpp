@@ -78,7 +78,7 @@ Workload lstm() {
 }
 
 Workload rnn_kernel(int number) {
-  constexpr BuildModel builders[] = {build_kernel<0>, build_kernel<1>, build_kernel<2>, build_kernel<3>};
+  const BuildModel builders[] = {build_kernel<0>, build_kernel<1>, build_kernel<2>, build_kernel<3>};
   const auto index = static_cast<std::size_t>(number - 1);
   const RnnKernel& kernel = kernels.at(index);
   return {

@@ -16,6 +16,7 @@ void declare_records(CLI::App& command);
 void declare_report(CLI::App& command);
 void declare_show(CLI::App& command);
 void declare_train(CLI::App& command);
+void declare_validate(CLI::App& command);
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> table{
@@ -25,6 +26,7 @@ const std::vector<Command>& commands() {
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
       {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
       {"graph", "print a model's graph, before or after the passes", declare_graph},
+      {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
       {"onnx", "check an ONNX file, and run the test suite of ONNX backends", declare_onnx},
       {"bench", "time primitives and workloads by one protocol", declare_bench},

@@ -28,7 +28,7 @@ const std::vector<Command>& commands() {
       {"graph", "print a model's graph, before or after the passes", declare_graph},
       {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
-      {"onnx", "check an ONNX file, and run the test suite of ONNX backends", declare_onnx},
+      {"onnx", "check and export ONNX files, and run the test suite of ONNX backends", declare_onnx},
       {"bench", "time primitives and workloads by one protocol", declare_bench},
       {"compare", "two sets of results side by side: which differences are beyond the noise", declare_compare},
       {"records", "what was measured so far: list, show, export, import", declare_records},

@@ -23,9 +23,18 @@ std::expected<Taps, Refusal> forward_taps(const std::vector<op::ResizeRow>& rows
   for (const op::ResizeRow& row : rows) {
     if (row.outside) return refuse("resampling", "elements outside the input are asked for");
     taps.emplace_back();
-    for (const op::ResizeTap& tap : row.taps) taps.back().push_back({tap.position, static_cast<float>(tap.weight)});
+    for (const op::ResizeTap& tap : row.taps)
+      if (tap.weight != 0) taps.back().push_back({tap.position, static_cast<float>(tap.weight)});
   }
   return taps;
+}
+
+bool keeps_lines(const Taps& taps, std::int64_t inputs) {
+  if (static_cast<std::int64_t>(taps.size()) != inputs) return false;
+  for (std::size_t o = 0; o < taps.size(); ++o)
+    if (taps[o].size() != 1 || taps[o][0].position != static_cast<std::int64_t>(o) || taps[o][0].weight != 1)
+      return false;
+  return true;
 }
 
 Taps transposed(const Taps& taps, std::int64_t inputs) {
@@ -74,10 +83,9 @@ Lowered lower_resample(Lowering& lowering, const Node& node, const Shape& resize
   for (int axis : *order) resample.extents.push_back(lowering.shape(in)[axis]);
   for (std::size_t place = 0; place < order->size(); ++place) {
     const op::ResizeAxis& plan = (*axes)[static_cast<std::size_t>((*order)[place])];
-    const std::vector<op::ResizeRow> rows = op::resize_rows(node.attributes, plan);
-    if (op::is_identity(plan, rows)) continue;
-    auto taps = forward_taps(rows);
+    auto taps = forward_taps(op::resize_rows(node.attributes, plan));
     if (!taps) return std::unexpected(taps.error());
+    if (keeps_lines(*taps, plan.input)) continue;
     resample.passes.push_back({static_cast<int>(place), back ? transposed(*taps, plan.input) : std::move(*taps)});
   }
   // Outer axes last where tensors grow: what lies between two passes is as small, and the lines are long.

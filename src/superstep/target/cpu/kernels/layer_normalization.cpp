@@ -96,7 +96,7 @@ void gradient(const LayerNormalization& s, const float* dy, const float* x, cons
   }
 }
 
-LayerNormalizationLoops loops() { return {forward, gradient}; }
+LayerNormalizationLoops layer_normalization_loops() { return {forward, gradient}; }
 
 }  // namespace superstep::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -104,14 +104,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace superstep::kernels {
 
-HWY_EXPORT(loops);
+HWY_EXPORT(layer_normalization_loops);
 
 namespace {
 
 class LayerNormalizationKernel final : public Kernel {
  public:
   LayerNormalizationKernel(KernelInfo info, const LayerNormalization& n)
-      : Kernel(std::move(info)), n_(n), loops_(SUPERSTEP_VECTOR_FUNCTION(loops)()) {}
+      : Kernel(std::move(info)), n_(n), loops_(SUPERSTEP_VECTOR_FUNCTION(layer_normalization_loops)()) {}
 
   void run(const Arguments& arguments) const override {
     const auto in = [&](std::size_t i) { return static_cast<const float*>(arguments.inputs[i]); };
@@ -126,7 +126,7 @@ class LayerNormalizationKernel final : public Kernel {
 class LayerNormalizationGradientKernel final : public Kernel {
  public:
   LayerNormalizationGradientKernel(KernelInfo info, const LayerNormalization& n)
-      : Kernel(std::move(info)), n_(n), loops_(SUPERSTEP_VECTOR_FUNCTION(loops)()) {}
+      : Kernel(std::move(info)), n_(n), loops_(SUPERSTEP_VECTOR_FUNCTION(layer_normalization_loops)()) {}
 
   void run(const Arguments& arguments) const override {
     const auto in = [&](std::size_t i) { return static_cast<const float*>(arguments.inputs[i]); };

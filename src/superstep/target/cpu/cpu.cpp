@@ -74,7 +74,7 @@ class CpuTarget : public Target {
     const auto begun = std::chrono::steady_clock::now();
     CompileOptions chosen = options;
     check(options);
-    const BatchedPorts ports = batched_ports(model, options.batch);
+    const BatchedPorts ports = batched_ports(model, options.batch, options.micro_batch);
     std::optional<Compiled> compiled;
     if (chosen.micro_batch == 0) {
       const std::int64_t tried = largest_divisor(options.batch, first_try);

@@ -108,7 +108,8 @@ TargetRun run(const std::string& target_name, const Built& built, int threads) {
                               .compile([&](std::int64_t) { return built.graph; },
                                        {.batch = 1, .micro_batch = 1, .threads = threads});
   TargetRun result;
-  for (const auto& port : executable->outputs()) result.outputs.emplace_back(port.type.element, port.type.shape);
+  for (const auto& port : executable->outputs())
+    result.outputs.emplace_back(port.type.element, port.type.shape);
   executable->run(built.inputs, result.outputs);
   result.steps = executable->summary().steps;
   return result;

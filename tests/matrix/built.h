@@ -33,8 +33,8 @@ struct TargetRun {
 };
 TargetRun run(const std::string& target_name, const Built& built, int threads = 1);
 
-// Errors relative to the largest element, as the matrix allows them when two targets are compared. Targets sum in
-// f32 or wider and round at other places than the reference does: a few roundings to the type.
+// Errors relative to the largest element, as the matrix allows them when two targets are compared. Targets
+// sum in f32 or wider and round at other places than the reference does: a few roundings to the type.
 double tolerance(ElementType element);
 
 }  // namespace superstep::matrix

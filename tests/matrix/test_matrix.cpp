@@ -1,20 +1,25 @@
 // Operator x element type x target x (correct, gradient, the same bits again). The reference target is the
 // definition, which tests/op checks by finite differences and by hand; other targets are compared with it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <set>
 
+#include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/op/definition.h"
+#include "superstep/target/operator_table.h"
 #include "tests/matrix/built.h"
 
 namespace superstep::matrix {
 namespace {
 
-constexpr ElementType floating_types[] = {ElementType::f64, ElementType::f32, ElementType::f16, ElementType::bf16};
+constexpr ElementType floating_types[] = {ElementType::f64, ElementType::f32, ElementType::f16,
+                                          ElementType::bf16};
 constexpr ElementType other_types[] = {ElementType::i64, ElementType::i32, ElementType::i8, ElementType::u8,
                                        ElementType::boolean};
 
@@ -36,7 +41,8 @@ bool agree(double a, double b, double allowed) {
   const double allowed = tolerance * std::max(1e-3, largest(expected));
   for (std::int64_t i = 0; i < actual.element_count(); ++i)
     if (!agree(actual.at(i), expected.at(i), allowed))
-      return ::testing::AssertionFailure() << "element " << i << " is " << actual.at(i) << ", expected " << expected.at(i);
+      return ::testing::AssertionFailure()
+             << "element " << i << " is " << actual.at(i) << ", expected " << expected.at(i);
   return ::testing::AssertionSuccess();
 }
 
@@ -53,9 +59,18 @@ bool same_bits(const TargetRun& a, const TargetRun& b) {
 }
 
 // What was not run, by reason: printed at the end of the run.
-std::map<std::string, int>& skipped() {
-  static std::map<std::string, int> reasons;
+struct LeftOut {
+  int cases = 0;
+  std::set<std::string> operators;
+};
+std::map<std::string, LeftOut>& skipped() {
+  static std::map<std::string, LeftOut> reasons;
   return reasons;
+}
+void skip(const Case& item, const std::string& what) {
+  LeftOut& row = skipped()[what];
+  ++row.cases;
+  row.operators.insert(item.op);
 }
 std::map<std::string, int>& compared() {
   static std::map<std::string, int> counts;
@@ -68,7 +83,7 @@ void compare(const Case& item, ElementType element, const char* what, double fac
   SCOPED_TRACE(std::string(what) + " in " + name_of(element));
   const auto built = make(item, element);
   if (!built) {
-    ++skipped()[std::string(what) + " " + name_of(element) + ": " + item.op + " refuses the type"];
+    skip(item, std::string(what) + " in " + name_of(element) + ": the operator refuses the type");
     return;
   }
   ++compared()[std::string(what) + " " + name_of(element)];
@@ -80,7 +95,7 @@ class Conformance : public ::testing::TestWithParam<Case> {};
 TEST_P(Conformance, IsCorrectInEveryElementType) {
   for (ElementType element : floating_types) {
     if (element != ElementType::f64 && !GetParam().reduced) {
-      ++skipped()[std::string("value ") + name_of(element) + ": the case is meant for f64"];
+      skip(GetParam(), std::string("value in ") + name_of(element) + ": the case is meant for f64");
       continue;
     }
     compare(GetParam(), element, "value", 1, build);
@@ -90,11 +105,14 @@ TEST_P(Conformance, IsCorrectInEveryElementType) {
 
 TEST_P(Conformance, HasTheGradientInEveryElementType) {
   if (GetParam().smooth == op::test::Smooth::no) {
-    ++skipped()["gradient: the case has none (" + GetParam().op + ")"];
+    skip(GetParam(), "gradient: the case has none");
     return;
   }
   for (ElementType element : floating_types) {
-    if (element != ElementType::f64 && !GetParam().reduced) continue;
+    if (element != ElementType::f64 && !GetParam().reduced) {
+      skip(GetParam(), std::string("gradient in ") + name_of(element) + ": the case is meant for f64");
+      continue;
+    }
     compare(GetParam(), element, "gradient", 4, build_gradient);
   }
 }
@@ -109,12 +127,13 @@ TEST_P(Conformance, GivesTheSameBitsAgain) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Conformance, ::testing::ValuesIn(op::test::all_cases()), [](const auto& instance) {
-  std::string name = instance.param.op + "_" + instance.param.name;
-  for (char& c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return name + "_" + std::to_string(instance.index);
-});
+INSTANTIATE_TEST_SUITE_P(Cases, Conformance, ::testing::ValuesIn(op::test::all_cases()),
+                         [](const auto& instance) {
+                           std::string name = instance.param.op + "_" + instance.param.name;
+                           for (char& c : name)
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           return name + "_" + std::to_string(instance.index);
+                         });
 
 // A target whose results are a little off must be noticed.
 TEST(ConformanceCheck, NoticesAWrongElementAndAWrongType) {
@@ -135,12 +154,16 @@ class Report : public ::testing::Environment {
     for (const auto& [what, count] : compared()) {
       const auto element = element_type_from_name(what.substr(what.find(' ') + 1)).value();
       const double factor = what.starts_with("gradient") ? 4 : 1;
-      table.add_row({what, std::to_string(count), std::to_string(factor * tolerance(element))});
+      table.add_row({what, std::to_string(count), fmt::format("{:.0e}", factor * tolerance(element))});
     }
     if (!compared().empty()) std::cout << table.to_string();
-    TextTable left_out({"left out", "cases"});
-    for (const auto& [reason, count] : skipped()) left_out.add_row({reason, std::to_string(count)});
-    if (!skipped().empty()) std::cout << left_out.to_string();
+    if (compared().size() < 2) return;  // a single case, run alone
+    std::cout << "left out:\n";
+    for (const auto& [reason, row] : skipped()) {
+      std::cout << "  " << reason << " (" << row.cases << " cases):";
+      for (const std::string& name : row.operators) std::cout << ' ' << name;
+      std::cout << '\n';
+    }
   }
 };
 
@@ -149,6 +172,11 @@ class Report : public ::testing::Environment {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
+  if (argc == 2 && std::string(argv[1]) == "--write") {
+    superstep::write_file_atomically(SUPERSTEP_SOURCE "/docs/operators.md",
+                                     superstep::target::operators_page());
+    return 0;
+  }
   ::testing::AddGlobalTestEnvironment(new superstep::matrix::Report);
   return RUN_ALL_TESTS();
 }

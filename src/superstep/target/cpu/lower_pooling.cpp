@@ -24,8 +24,9 @@ std::expected<kernels::Pool, Refusal> describe(const Lowering& lowering, const N
   return pool;
 }
 
-std::expected<kernels::KernelPointer, Refusal> prepare_max_gradient(const Lowering& lowering, const Node& forward,
-                                                                   const Node& gradient) {
+std::expected<kernels::KernelPointer, Refusal> prepare_max_gradient(const Lowering& lowering,
+                                                                    const Node& forward,
+                                                                    const Node& gradient) {
   auto pool = describe(lowering, forward, gradient.outputs[0], gradient.inputs[0]);
   if (!pool) return std::unexpected(pool.error());
   pool->save_argmax = true;
@@ -37,7 +38,8 @@ std::expected<kernels::KernelPointer, Refusal> prepare_max_gradient(const Loweri
 bool only_gradients_read(const Lowering& lowering, const Node& forward) {
   for (NodeId id : lowering.consumers(forward.outputs[1])) {
     const Node& reader = lowering.graph().node(id);
-    if (reader.op != "superstep.MaxPoolGradient" || !prepare_max_gradient(lowering, forward, reader)) return false;
+    if (reader.op != "superstep.MaxPoolGradient" || !prepare_max_gradient(lowering, forward, reader))
+      return false;
   }
   return !lowering.leaves_section(forward.outputs[1]);
 }

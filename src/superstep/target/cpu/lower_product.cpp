@@ -210,7 +210,8 @@ Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target tar
   if (Lowered weights = require_f32_weights(lowering, product.b); !weights) return weights;
   const bool stored_out_in = rows_contiguous == product.transpose_b;
   Convolution convolution{.x = *x, .y = *y};
-  if (Lowered steps = add_product_steps(lowering, product, target); !steps) return std::unexpected(steps.error());
+  if (Lowered steps = add_product_steps(lowering, product, target); !steps)
+    return std::unexpected(steps.error());
   if (Lowered set = set_operand_strides(lowering, target); !set) return set;
   convolution.epilogue = target.epilogue;
   auto kernel = kernels::convolution_forward().prepare(convolution);
@@ -313,7 +314,8 @@ Lowered set_matmul_strides(const Lowering& lowering, Target& target, const Matmu
 Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, Target target) {
   auto matmul = describe_matmul(lowering, product, target.result);
   if (!matmul) return std::unexpected(matmul.error());
-  if (Lowered steps = add_product_steps(lowering, product, target); !steps) return std::unexpected(steps.error());
+  if (Lowered steps = add_product_steps(lowering, product, target); !steps)
+    return std::unexpected(steps.error());
   if (Lowered set = set_matmul_strides(lowering, target, *matmul); !set) return set;
   matmul->epilogue = target.epilogue;
   matmul->accumulate = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&

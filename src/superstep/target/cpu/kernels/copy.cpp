@@ -252,7 +252,8 @@ std::string fault_of(const StridedCopy& copy) {
   const bool empty = std::ranges::count(copy.extents, 0) > 0;
   for (std::size_t i = 0; i < copy.extents.size(); ++i) {
     if (copy.extents[i] < 0) return "an extent is negative";
-    if (!empty && copy.extents[i] > 1 && copy.y_strides[i] == 0) return "the destination names an element twice";
+    if (!empty && copy.extents[i] > 1 && copy.y_strides[i] == 0)
+      return "the destination names an element twice";
   }
   return {};
 }

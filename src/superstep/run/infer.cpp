@@ -21,6 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int warm_up_calls = 10;
+constexpr std::int64_t default_batch = 512;
 constexpr std::int64_t calls_for_latency = 200;
 
 double percentile(const std::vector<double>& sorted, double share) {
@@ -32,13 +33,31 @@ Metric metric(const char* name, double value, const char* unit) {
   return {.name = name, .value = value, .unit = unit, .samples = {}};
 }
 
+// HDF5 remembers where its contents come from; other formats hold the arrays alone.
 void write_outputs(const std::filesystem::path& path, std::span<const target::Executable::Port> ports,
                    const std::vector<Tensor>& outputs, const InferSettings& settings) {
+  if (path.extension() != ".h5" && path.extension() != ".hdf5") {
+    NamedTensors arrays;
+    for (std::size_t i = 0; i < outputs.size(); ++i) arrays.emplace(ports[i].name, outputs[i]);
+    return write_arrays(path, arrays);
+  }
   data::Hdf5Writer file(path);
   for (std::size_t i = 0; i < outputs.size(); ++i) file.write(ports[i].name, outputs[i]);
   file.set_attribute("", "workload", settings.workload);
   file.set_attribute("", "weights", settings.weights.string());
   file.close();
+}
+
+// A model file without data is timed on random ones, one sample a call unless the user says otherwise.
+std::int64_t wanted_batch(const InferSettings& settings, const Model& model) {
+  if (settings.batch > 0) return settings.batch;
+  if (model.fixed_batch() > 0) return model.fixed_batch();
+  return is_model_file(settings.workload) && settings.input.empty() ? 1 : default_batch;
+}
+
+std::int64_t sample_count(const InferSettings& settings, std::int64_t batch) {
+  if (settings.samples > 0 || !settings.input.empty()) return settings.samples;
+  return is_model_file(settings.workload) ? batch : 0;
 }
 
 }  // namespace
@@ -84,7 +103,7 @@ std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t
 
 InferReport infer(const InferSettings& given) {
   InferSettings settings = given;
-  TrainSettings model_settings{.workload = settings.workload};
+  TrainSettings model_settings{.workload = settings.workload, .shapes = settings.shapes};
   std::optional<Weights> weights;
   if (!settings.weights.empty()) {
     weights = load_weights(settings.weights);
@@ -95,16 +114,22 @@ InferReport infer(const InferSettings& given) {
     model_settings = weights->settings;
   }
   if (!settings.precision.empty()) model_settings.precision = settings.precision;
+  model_settings.data = settings.input;
   const Model model(model_settings);
   ThreadPool pool(settings.threads);
-  const auto task = open_task(model.workload(), {.data = settings.input,
-                                                 .samples = settings.samples,
-                                                 .seed = model_settings.seed,
-                                                 .labels_required = false,
-                                                 .pool = &pool});
-  const std::int64_t batch = std::min(settings.batch, task->size());
+  const std::int64_t wanted = wanted_batch(settings, model);
+  const auto task = model.open_task({.data = settings.input,
+                                     .samples = sample_count(settings, wanted),
+                                     .seed = model_settings.seed,
+                                     .model_options = model_settings.model_options,
+                                     .labels_required = false,
+                                     .pool = &pool});
+  const std::int64_t fixed = model.fixed_batch();
+  const std::int64_t batch = fixed > 0 ? fixed : std::min(wanted, task->size());
   Evaluator evaluator(target::find_target(settings.backend), model.inference(),
-                      {.batch = batch, .threads = settings.threads});
+                      {.batch = batch, .micro_batch = fixed, .threads = settings.threads}, fixed > 0);
+  if (!settings.output.empty() && is_model_file(settings.workload))
+    check_array_file(settings.output, evaluator.executable().outputs().size());
   if (weights) evaluator.set_parameters(weights->states, weights->where);
 
   std::vector<std::int64_t> indices(static_cast<std::size_t>(task->size()));
@@ -118,7 +143,9 @@ InferReport infer(const InferSettings& given) {
   std::vector<Tensor> inputs;
   for (const auto& port : evaluator.executable().inputs())
     inputs.emplace_back(port.type.element, port.type.shape);
-  task->fill_inputs(std::span(indices).first(static_cast<std::size_t>(batch)), inputs, pool);
+  std::vector<std::int64_t> served = indices;
+  served.resize(static_cast<std::size_t>(batch), indices.back());
+  task->fill_inputs(served, inputs, pool);
   InferReport report{.metrics = measure_serving(evaluator.executable(), batch, inputs, calls_for_latency),
                      .samples = task->size(),
                      .plan = evaluator.executable().summary()};

@@ -8,6 +8,7 @@
 
 #include "superstep/graph/verify.h"
 #include "superstep/op/definition.h"
+#include "superstep/target/cpu/decompose.h"
 #include "superstep/target/cpu/executable.h"
 #include "superstep/target/cpu/lowering.h"
 #include "superstep/target/ports.h"
@@ -35,7 +36,7 @@ struct Compiled {
 
 Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const BatchedPorts& ports,
                     std::int64_t batch) {
-  const graph::Graph graph = prepare_graph(model(micro_batch));
+  const graph::Graph graph = prepare_graph(decompose(model(micro_batch)));
   std::vector<bool> batched_output;
   for (std::size_t i = 0; i < ports.outputs.size(); ++i)
     batched_output.push_back(micro_batch == batch || ports.output_is_batched[i]);

@@ -1,0 +1,94 @@
+#include "superstep/lab/bench/lstm_reference.h"
+
+#include <cmath>
+
+#include "superstep/base/random.h"
+
+namespace superstep::lab {
+namespace {
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+std::vector<double> values_of(const Tensor& tensor) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.element_count()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = tensor.at(static_cast<std::int64_t>(i));
+  return values;
+}
+
+std::vector<double> moved(const std::vector<double>& from, const std::vector<double>& direction, double by) {
+  std::vector<double> result = from;
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] += by * direction[i];
+  return result;
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// sums[g] += row g of `matrix` times `vector`.
+void add_product(const std::vector<double>& matrix, const double* vector, std::size_t columns, std::vector<double>& sums) {
+  for (std::size_t row = 0; row < sums.size(); ++row) {
+    const double* const m = matrix.data() + row * columns;
+    double sum = 0;
+    for (std::size_t i = 0; i < columns; ++i) sum += m[i] * vector[i];
+    sums[row] += sum;
+  }
+}
+
+}  // namespace
+
+LstmReference::LstmReference(const Primitive& shape, const Tensor& w, const Tensor& r)
+    : steps_(static_cast<std::size_t>(shape.steps)),
+      inputs_(static_cast<std::size_t>(shape.inputs)),
+      hidden_(static_cast<std::size_t>(shape.hidden)),
+      w_(values_of(w)),
+      r_(values_of(r)) {}
+
+LstmSample LstmReference::sample_of(const Tensor& x, std::int64_t sample) const {
+  LstmSample values(steps_ * inputs_);
+  const auto first = sample * static_cast<std::int64_t>(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = x.at(first + static_cast<std::int64_t>(i));
+  return values;
+}
+
+std::vector<double> LstmReference::forward(const LstmSample& x) const { return forward(x, w_, r_); }
+
+std::vector<double> LstmReference::forward(const LstmSample& x, const std::vector<double>& w,
+                                           const std::vector<double>& r) const {
+  std::vector<double> y(steps_ * hidden_), h(hidden_), cell(hidden_), gates(4 * hidden_);
+  for (std::size_t t = 0; t < steps_; ++t) {
+    gates.assign(4 * hidden_, 0.0);
+    add_product(w, x.data() + t * inputs_, inputs_, gates);
+    add_product(r, h.data(), hidden_, gates);
+    for (std::size_t i = 0; i < hidden_; ++i) {
+      const double in = sigmoid(gates[i]), out = sigmoid(gates[hidden_ + i]);
+      const double forget = sigmoid(gates[2 * hidden_ + i]), candidate = std::tanh(gates[3 * hidden_ + i]);
+      cell[i] = forget * cell[i] + in * candidate;
+      h[i] = out * std::tanh(cell[i]);
+      y[t * hidden_ + i] = h[i];
+    }
+  }
+  return y;
+}
+
+std::vector<double> LstmReference::direction(By by, std::uint64_t seed) const {
+  std::vector<double> values(by == By::x ? steps_ * inputs_ : by == By::w ? w_.size() : r_.size());
+  RandomStream random(seed);
+  for (double& value : values) value = random.uniform(-1, 1);
+  return values;
+}
+
+double LstmReference::directional_derivative(const LstmSample& x, By by, const std::vector<double>& direction,
+                                             const std::vector<double>& cotangent) const {
+  constexpr double step = 1e-5;
+  const auto loss = [&](double at) {
+    if (by == By::x) return dot(forward(moved(x, direction, at), w_, r_), cotangent);
+    if (by == By::w) return dot(forward(x, moved(w_, direction, at), r_), cotangent);
+    return dot(forward(x, w_, moved(r_, direction, at)), cotangent);
+  };
+  return (loss(step) - loss(-step)) / (2 * step);
+}
+
+}  // namespace superstep::lab

@@ -1,0 +1,205 @@
+#include "superstep/lab/bench/primitive_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+#include "superstep/lab/bench/primitive_check.h"
+#include "superstep/lab/bench/primitive_run.h"
+#include "superstep/lab/machine/rates.h"
+
+namespace superstep::lab {
+namespace {
+
+struct Entry {
+  Primitive primitive;  // at the batch that is run
+  PrimitiveOptions options;
+  std::int64_t wanted_batch;
+  std::string refusal = {};  // why it was not run
+  bool wrong = false;        // it did not compute what it should
+  std::unique_ptr<PrimitiveRun> run = nullptr;
+  CheckReport check = {};
+  std::optional<Measurement> measurement = {};
+};
+
+std::string mode_of(const Entry& entry) { return entry.options.trains ? "train" : "infer"; }
+
+// The largest batch whose tensors fit, halving from what is wanted.
+std::int64_t fitting_batch(const Primitive& primitive, std::int64_t wanted, std::size_t element_bytes, bool trains,
+                           double bytes) {
+  std::int64_t batch = wanted;
+  while (batch > 1 && tensor_bytes(with_batch(primitive, batch), element_bytes, trains) > bytes) batch /= 2;
+  return batch;
+}
+
+Entry make_entry(const PrimitiveBenchSettings& settings, const Primitive& primitive, const std::string& precision,
+                 bool trains) {
+  const std::size_t bytes = size_in_bytes(element_of(precision));
+  const std::int64_t wanted = settings.batch > 0 ? settings.batch : batch_at(primitive, bytes);
+  const double free = available_memory();
+  const double share = settings.memory_share / static_cast<double>(settings.precisions.size());
+  const std::int64_t batch = free > 0 ? fitting_batch(primitive, wanted, bytes, trains, share * free) : wanted;
+  return {with_batch(primitive, batch), {.precision = precision, .trains = trains}, wanted};
+}
+
+// Where no kernel takes most of the work, what would be timed is the reference evaluation, which is not made
+// for speed; a user who asks for that backend gets it.
+void refuse_reference(const Entry& entry, const std::string& backend) {
+  constexpr double most_share = 0.5;
+  if (backend == "reference" || entry.run->reference_share() <= most_share) return;
+  throw Error(ErrorCode::unsupported, fmt::format("the {} target has no kernel for {} in {}: the reference evaluation would run",
+                                                  backend, name_of(entry.primitive.kind), entry.options.precision));
+}
+
+void prepare(Entry& entry, const PrimitiveBenchSettings& settings) {
+  try {
+    entry.run = std::make_unique<PrimitiveRun>(entry.primitive, entry.options, settings.backend, settings.threads);
+    refuse_reference(entry, settings.backend);
+    entry.check = check_primitive(*entry.run);
+  } catch (const Error& error) {
+    const bool wrong = error.code() == ErrorCode::internal;
+    if (!wrong && error.code() != ErrorCode::unsupported && error.code() != ErrorCode::out_of_memory) throw;
+    entry.run.reset();
+    entry.wrong = wrong;
+    entry.refusal = (wrong ? "wrong result: " : "") + error.message();
+  } catch (const std::bad_alloc&) {
+    entry.run.reset();
+    entry.refusal = "out of memory";
+  }
+}
+
+void join(std::optional<Measurement>& all, Measurement next, const Protocol& protocol) {
+  if (!all) {
+    all = std::move(next);
+    return;
+  }
+  all->samples.insert(all->samples.end(), next.samples.begin(), next.samples.end());
+  all->warm_up_calls += next.warm_up_calls;
+  all->warm_up_seconds += next.warm_up_seconds;
+  all->steady = all->steady && next.steady;
+  all->summary = summarize(all->samples);
+  all->flags = flags_of(all->summary, protocol.least_samples);
+}
+
+void time_all(std::vector<Entry>& entries, const Protocol& protocol) {
+  std::vector<Contender> contenders;
+  std::vector<Entry*> timed;
+  for (Entry& entry : entries)
+    if (entry.run) {
+      timed.push_back(&entry);
+      contenders.push_back({entry.primitive.name + " " + mode_of(entry) + " " + entry.options.precision,
+                            [run = entry.run.get()] { run->call(); }});
+    }
+  std::vector<Measurement> measurements = measure_interleaved(contenders, protocol);
+  for (std::size_t i = 0; i < timed.size(); ++i) join(timed[i]->measurement, std::move(measurements[i]), protocol);
+}
+
+double flops_of(const Entry& entry, double (*count)(const Primitive&)) {
+  return count(entry.primitive) * (entry.options.trains ? training_factor(entry.primitive.kind) : 1);
+}
+
+// The peak that a precision is held against; f16 runs on f32 units where there is nothing better.
+double peak_of(const MachinePeak& peak, const std::string& precision) {
+  const auto found = peak.flops.find(precision);
+  if (found != peak.flops.end() && found->second > 0) return found->second;
+  const auto single = peak.flops.find("f32");
+  return single == peak.flops.end() ? 0 : single->second;
+}
+
+void add_rates(Result& result, const Entry& entry, const MachinePeak& peak) {
+  const Measurement& measured = *entry.measurement;
+  const double flops = flops_of(entry, corrected_flops), peak_rate = peak_of(peak, entry.options.precision);
+  result.quantities.push_back(time_quantity("step_time", measured));
+  result.quantities.push_back(rate_quantity("throughput", static_cast<double>(batch_of(entry.primitive)),
+                                            "samples/s", measured,
+                                            KeepSamples::yes));
+  result.quantities.push_back(rate_quantity("flops_rate", flops, "FLOP/s", measured));
+  result.quantities.push_back(
+      rate_quantity("flops_emani2022", flops_of(entry, printed_flops), "FLOP/s", measured));
+  if (peak_rate > 0) {
+    result.quantities.push_back(rate_quantity("compute_utilization", flops / peak_rate, "", measured));
+    result.add("peak_flops", peak_rate, "FLOP/s");
+    result.quantities.back().statistic = "best";
+  }
+  const std::size_t element = size_in_bytes(element_of(entry.options.precision));
+  const double bytes = tensor_bytes(entry.primitive, element, entry.options.trains);
+  result.quantities.push_back(rate_quantity("bandwidth", bytes, "B/s", measured));
+  if (peak.copy_bandwidth > 0)
+    result.quantities.push_back(rate_quantity("memory_utilization", bytes / peak.copy_bandwidth, "", measured));
+}
+
+Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, const MachinePeak& peak) {
+  Result result{.command = "bench", .workload = entry.primitive.name, .mode = mode_of(entry)};
+  result.id = fmt::format("{}-{}-{}", result.workload, result.mode, entry.options.precision);
+  result.parameters = parameters_of(entry.primitive);
+  result.parameters["kind"] = name_of(entry.primitive.kind);
+  result.flop_per_sample =
+      flops_of(entry, corrected_flops) / static_cast<double>(batch_of(entry.primitive));
+  result.machine = settings.backend;
+  result.config = {{"framework", "superstep"},
+                   {"precision", entry.options.precision},
+                   {"partials", entry.options.precision == "int8" ? "i32" : "f32"},
+                   {"batch", batch_of(entry.primitive)},
+                   {"threads", settings.threads},
+                   {"seed", entry.options.seed},
+                   {"data", "synthetic, in memory"}};
+  if (batch_of(entry.primitive) != entry.wanted_batch) result.config["batch_wanted"] = entry.wanted_batch;
+  if (!entry.measurement) {
+    result.config["not_run"] = entry.refusal;
+    if (entry.wrong) result.config["wrong"] = true;
+    return result;
+  }
+  const target::PlanSummary plan = entry.run->summary();
+  result.config["micro_batch"] = plan.micro_batch;
+  result.config["checked"] = {{"elements", entry.check.checked}, {"worst_error_over_tolerance", entry.check.worst}};
+  add_rates(result, entry, peak);
+  result.add("compile_time", entry.run->compile_seconds(), "s");
+  result.add("first_step_time", entry.measurement->first_call, "s");
+  result.add("memory_peak",
+             tensor_bytes(entry.primitive, size_in_bytes(element_of(entry.options.precision)), entry.options.trains) +
+                 static_cast<double>(plan.activation_bytes) * plan.threads + static_cast<double>(plan.state_bytes) +
+                 static_cast<double>(plan.gradient_bytes) + static_cast<double>(plan.constant_bytes),
+             "B");
+  std::vector<std::string>& flags = result.quantities.front().flags;
+  if (result.config.contains("batch_wanted"))
+    flags.push_back(fmt::format("batch {} in place of {}: memory", batch_of(entry.primitive), entry.wanted_batch));
+  if (const double share = entry.run->reference_share(); share > 0)
+    flags.push_back(fmt::format("{:.2g} % of the operations by reference evaluation", 100 * share));
+  return result;
+}
+
+}  // namespace
+
+MachinePeak measure_peak(int threads, const std::vector<std::string>& precisions) {
+  MachinePeak peak{.threads = threads};
+  peak.flops["f32"] = peak_flops(threads, "f32");
+  for (const std::string& precision : precisions)
+    if (precision == "bf16" || precision == "int8") peak.flops[precision] = peak_flops(threads, precision);
+  const std::size_t bytes = memory_levels(threads).back().bytes;
+  peak.copy_bandwidth = best(measure_rates(threads, [bytes] { return memory_work(bytes, Access::copy); }));
+  return peak;
+}
+
+std::vector<Result> bench_primitives(const PrimitiveBenchSettings& settings, const MachinePeak& peak) {
+  std::vector<Result> results;
+  for (const Primitive& primitive : settings.primitives)
+    for (const std::string& mode : settings.modes) {
+      std::vector<Entry> entries;
+      for (const std::string& precision : settings.precisions) {
+        entries.push_back(make_entry(settings, primitive, precision, mode == "train"));
+        prepare(entries.back(), settings);
+      }
+      for (int round = 0; round < settings.repeat; ++round) time_all(entries, settings.protocol);
+      for (const Entry& entry : entries) {
+        results.push_back(to_result(entry, settings, peak));
+        if (settings.done) settings.done(results.back());
+      }
+    }
+  return results;
+}
+
+}  // namespace superstep::lab

@@ -1,0 +1,35 @@
+// A primitive as a graph that targets compile: what is timed is what users get.
+//
+// Forward: input x, state `weights` (f32, cast where the precision is lower), output y. Training adds the
+// input dy, the output dx and the gradients of the weights, which are kept as states "weights.gradient" the
+// way an optimiser would read them: averaged over micro-batches.
+//   gemm   x [m, k], weights [k, n], y [m, n]
+//   conv   x [batch, channels, height, width], weights [filters, channels, filter height, filter width]
+//   relu   x [batch, channels, height, width]
+//   lstm   x [batch, steps, inputs], weights "w" [1, 4 hidden, inputs] and "r" [1, 4 hidden, hidden],
+//          y [batch, steps, hidden]
+#pragma once
+
+#include <string>
+
+#include "superstep/lab/bench/configurations.h"
+#include "superstep/target/target.h"
+
+namespace superstep::lab {
+
+struct PrimitiveOptions {
+  std::string precision = "f32";  // f32, bf16, f16; int8 for gemm and conv, forward alone
+  bool trains = false;
+  std::uint64_t seed = 1;  // of the weights
+};
+
+// Throws Error (unsupported) for a precision that the primitive does not have.
+target::GraphAtBatch primitive_graph(const Primitive& primitive, const PrimitiveOptions& options);
+
+// The element type of inputs and outputs: i8 for int8.
+ElementType element_of(const std::string& precision);  // throws Error (invalid_argument)
+
+// Values in [-scale, scale) that look random; the same for the same seed and size.
+void fill_random(Tensor& tensor, std::uint64_t seed, double scale);
+
+}  // namespace superstep::lab

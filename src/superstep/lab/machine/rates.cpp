@@ -1,0 +1,183 @@
+#include "superstep/lab/machine/rates.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+#include "superstep/lab/machine/peak_kernels.h"
+#include "superstep/run/environment.h"
+
+namespace superstep::lab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double trial_seconds = 5e-3;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::int64_t calibrated(const Work& work) {
+  std::int64_t repeats = 1;
+  for (;;) {
+    const auto begin = Clock::now();
+    work(repeats);
+    const double seconds = seconds_since(begin);
+    if (seconds >= trial_seconds / 2)
+      return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(repeats) * trial_seconds / seconds));
+    repeats *= 2;
+  }
+}
+
+void pin_to(int index) {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&one);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed) && seen++ == index) CPU_SET(cpu, &one);
+  if (CPU_COUNT(&one) > 0) sched_setaffinity(0, sizeof one, &one);
+}
+
+std::atomic<float> sink_of_all = 0;  // results end here, so that no loop is dropped
+
+Work with_sink(double (*run)(std::int64_t, float&)) {
+  float sink = 0;
+  if (run(1, sink) == 0) return {};
+  return [run](std::int64_t repeats) {
+    float result = 0;
+    const double amount = run(1000 * repeats, result);
+    sink_of_all.store(result, std::memory_order_relaxed);
+    return amount;
+  };
+}
+
+std::shared_ptr<std::byte> make_buffer(std::size_t bytes) {
+  constexpr std::size_t large_page = std::size_t{2} << 20, small_page = 4096;
+  const std::size_t page = bytes < large_page ? small_page : large_page;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page));
+  if (!memory)
+    throw Error(ErrorCode::out_of_memory, "no memory for a buffer of " + format_bytes(static_cast<double>(bytes)));
+  std::shared_ptr<std::byte> buffer(memory, [](std::byte* p) { std::free(p); });
+  madvise(memory, bytes, MADV_HUGEPAGE);  // what is measured is the memory, not the page tables
+  std::fill_n(memory, bytes, std::byte{1});
+  return buffer;
+}
+
+double pass(std::byte* data, std::size_t bytes, Access access, float& sink) {
+  const std::size_t half = bytes / 2, third = bytes / 3 / 1024 * 1024;
+  switch (access) {
+    case Access::read: return read_pass(data, bytes, sink);
+    case Access::write: return write_pass(data, bytes);
+    case Access::copy: return copy_pass(data, data + half, half);
+    case Access::triad: return triad_pass(data, data + third, data + 2 * third, third);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<double> measure_rates(int threads, const MakeWork& make, int trials) {
+  std::vector<double> seconds(static_cast<std::size_t>(threads)), amounts(seconds.size()), rates;
+  std::vector<Work> works(seconds.size());
+  std::vector<std::exception_ptr> failures(seconds.size());
+  std::barrier barrier(threads);
+  const auto main = [&](int index) {
+    pin_to(index);
+    const auto me = static_cast<std::size_t>(index);
+    try {
+      works[me] = make();
+    } catch (...) {
+      failures[me] = std::current_exception();
+    }
+    barrier.arrive_and_wait();
+    if (std::ranges::any_of(failures, [](const auto& failure) { return failure != nullptr; })) return;
+    const std::int64_t repeats = calibrated(works[me]);
+    for (int trial = 0; trial < trials; ++trial) {
+      barrier.arrive_and_wait();
+      const auto begin = Clock::now();
+      amounts[me] = works[me](repeats);
+      seconds[me] = seconds_since(begin);
+      barrier.arrive_and_wait();
+      if (index != 0) continue;
+      double rate = 0;
+      for (std::size_t i = 0; i < seconds.size(); ++i) rate += amounts[i] / seconds[i];
+      rates.push_back(rate);
+    }
+  };
+  std::vector<std::jthread> pool;
+  for (int i = 0; i < threads; ++i) pool.emplace_back(main, i);
+  pool.clear();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  return rates;
+}
+
+double best(const std::vector<double>& rates) { return rates.empty() ? 0 : std::ranges::max(rates); }
+
+Work f32_fma_work() { return with_sink(run_f32_fma); }
+Work bf16_dot_work() { return with_sink(run_bf16_dot); }
+Work int8_dot_work() { return with_sink(run_int8_dot); }
+
+Work dependent_addition_work() {
+  return [](std::int64_t repeats) {
+    std::uint64_t x = 0, y = 1;
+    for (std::int64_t i = 0; i < 1000 * repeats; ++i)
+      for (int k = 0; k < 8; ++k) {
+        x += y;
+        asm volatile("" : "+r"(x), "+r"(y));
+      }
+    return 8000.0 * static_cast<double>(repeats);
+  };
+}
+
+const char* name_of(Access access) {
+  switch (access) {
+    case Access::read: return "read";
+    case Access::write: return "write";
+    case Access::copy: return "copy";
+    case Access::triad: return "triad";
+  }
+  return "";
+}
+
+Work memory_work(std::size_t bytes, Access access) {
+  bytes = std::max<std::size_t>(6144, bytes / 6144 * 6144);
+  return [buffer = make_buffer(bytes), bytes, access](std::int64_t repeats) {
+    float sink = 0;
+    double moved = 0;
+    for (std::int64_t i = 0; i < repeats; ++i) moved += pass(buffer.get(), bytes, access, sink);
+    sink_of_all.store(sink, std::memory_order_relaxed);
+    return moved;
+  };
+}
+
+double peak_flops(int threads, const std::string& precision) {
+  const auto make = precision == "bf16" ? bf16_dot_work : precision == "int8" ? int8_dot_work : f32_fma_work;
+  constexpr int many = 60;  // what is a peak is seen in a quiet moment alone
+  return make() ? best(measure_rates(threads, make, many)) : 0;
+}
+
+// Buffers of half a cache; of the last level, which others use too, four times the level before; for memory
+// four times the last level.
+std::vector<MemoryLevel> memory_levels(int threads) {
+  const run::CacheSizes sizes = run::cache_sizes();
+  const std::size_t l1 = sizes.level1 ? sizes.level1 : 32 << 10, l2 = sizes.level2 ? sizes.level2 : 1 << 20;
+  const std::size_t l3 = sizes.level3 ? sizes.level3 : 32 << 20;
+  std::vector<MemoryLevel> levels{{"L1", l1 / 2}, {"L2", l2 / 2}};
+  if (sizes.level3) levels.push_back({"L3", std::min(4 * l2, l3 / 2)});
+  levels.push_back({"memory", 4 * l3 / static_cast<std::size_t>(threads)});
+  return levels;
+}
+
+}  // namespace superstep::lab

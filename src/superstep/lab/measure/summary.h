@@ -1,0 +1,31 @@
+// What many samples of one quantity say together.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace superstep::lab {
+
+struct Summary {
+  std::size_t count = 0;
+  double median = 0, mean = 0, stddev = 0, min = 0, max = 0;
+  double p05 = 0, p95 = 0;  // nearest rank
+  double variation = 0;     // stddev / mean
+  // An interval that holds the true median, whatever the distribution: between two order statistics (the
+  // sign test turned round). Its coverage is at least 95 % from six samples on, and what it is below that.
+  double low = 0, high = 0, coverage = 0;
+  double drift = 0;                   // median of the last third over that of the first, less one
+  std::vector<std::size_t> outliers;  // samples outside median +- 5 x median absolute deviation
+};
+
+// All samples count; none is dropped. Zeros of no samples.
+Summary summarize(std::span<const double> samples);
+
+// The nearest-rank percentile: sample number ceil(share x n) in order. Of at least one sample.
+double nearest_rank(std::span<const double> sorted, double share);
+
+// The fewest samples that a latency percentile may be given for: 100 for p90, 1,000 for p99, 10,000 for p99.9.
+std::size_t samples_needed(double share);
+
+}  // namespace superstep::lab

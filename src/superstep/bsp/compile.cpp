@@ -161,13 +161,8 @@ class Compiler {
       for (const FieldConnection& field : vertex.fields) profile.edges += field.tensors.size();
     for (LoweredStep& step : steps_) profile.steps.push_back(std::move(step.profile));
     for (const auto& [name, use] : vertices_.classes) {
-      const VertexClass& vertex_class = graph_.classes.find(name)->second;
       profile.vertices += use.instances;
-      const std::uint64_t code =
-          vertex_class.code_bytes
-              ? vertex_class.code_bytes
-              : static_cast<std::uint64_t>(graph_.target.constants.vertex_code_bytes.value);
-      profile.vertex_kinds.push_back({name, use.instances, use.state_bytes, code, use.default_estimate});
+      profile.vertex_kinds.push_back({name, use.instances, use.state_bytes, use.code_bytes, use.default_estimate});
     }
   }
 

@@ -29,7 +29,7 @@ VertexInstances::VertexInstances(const LoweredComputeSet& set, ReplicaMemory& me
       static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t(alignment))));
   gathers_.resize(set.vertices.size());
   for (std::size_t i = 0; i < set.vertices.size(); ++i) {
-    set.vertices[i].vertex_class->construct(object(i));
+    set.vertices[i].vertex_class->construct(object(i), set.vertices[i].vertex_class->context.get());
     set_state(i);
     bind_direct(i);
   }

@@ -21,7 +21,7 @@ struct LoweredStep {
 
 // What vertices of one class take, over all tiles.
 struct ClassUse {
-  std::uint64_t instances = 0, state_bytes = 0;
+  std::uint64_t instances = 0, state_bytes = 0, code_bytes = 0;
   bool default_estimate = false;
 };
 

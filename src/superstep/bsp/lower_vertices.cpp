@@ -121,7 +121,7 @@ class Superstep {
     const PerfEstimate cost = estimate(vertex, graph_.target);
     schedule.add(vertex.vertex_class->kind, cost.cycles);
     step_.profile.flops += cost.flops;
-    step_.profile.cycles_by_vertex[vertex.vertex_class->name] += cost.cycles;
+    step_.profile.cycles_by_vertex[vertex.vertex_class->reported_name()] += cost.cycles;
     remember(vertex, use.tile);
     for (std::size_t i = 0; i < vertex.fields.size(); ++i)
       for (const Tensor& tensor : vertex.fields[i].tensors)
@@ -152,7 +152,8 @@ class Superstep {
 
   void remember(const VertexData& vertex, std::uint32_t tile) {
     const VertexClass& type = *vertex.vertex_class;
-    ClassUse& all = memory_.classes[type.name];
+    const std::string name = type.reported_name();
+    ClassUse& all = memory_.classes[name];
     const std::uint64_t bytes = instance_bytes(vertex);
     ++all.instances;
     all.state_bytes += bytes;

@@ -159,9 +159,10 @@ class Superstep {
     all.state_bytes += bytes;
     all.default_estimate = all.default_estimate || (!type.cycles && !vertex.estimate);
     memory_.state_bytes[tile] += bytes;
-    memory_.code[tile][type.name] =
-        type.code_bytes ? type.code_bytes
-                        : static_cast<std::uint64_t>(graph_.target.constants.vertex_code_bytes.value);
+    all.code_bytes = type.code_bytes
+                         ? type.code_bytes
+                         : static_cast<std::uint64_t>(graph_.target.constants.vertex_code_bytes.value);
+    memory_.code[tile][name] = all.code_bytes;
   }
 
   void add_exchange(const ExchangeCost& cost) {

@@ -98,6 +98,7 @@ struct VertexClass {
   void (*construct)(void* memory, const void* context) = nullptr;
   void (*destroy)(void* memory) = nullptr;
   void (*compute)(void* object, unsigned worker) = nullptr;
+  std::shared_ptr<const void> context;  // handed to construct: data that all vertices of the class share
   PerfEstimateFunction cycles;   // empty: default_estimate, and the profile says so
   std::uint64_t code_bytes = 0;  // 0: the target's open constant
 

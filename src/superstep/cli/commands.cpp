@@ -10,6 +10,7 @@ void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
+void declare_predict(CLI::App& command);
 void declare_records(CLI::App& command);
 void declare_report(CLI::App& command);
 void declare_show(CLI::App& command);
@@ -23,6 +24,7 @@ const std::vector<Command>& commands() {
       {"train", "train a model, with checkpoints, a log and an ONNX file at the end", declare_train},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
       {"graph", "print a model's graph, before or after the passes", declare_graph},
+      {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},
       {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
       {"bench", "time primitives and workloads by one protocol", declare_bench},

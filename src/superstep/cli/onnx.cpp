@@ -9,6 +9,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/onnx_export.h"
 #include "superstep/cli/result.h"
 #include "superstep/lab/onnx_suite/suite.h"
 #include "superstep/onnx/model.h"
@@ -285,6 +286,9 @@ void declare_onnx(CLI::App& command) {
   command.footer(examples);
   declare_check(command);
   declare_test(command);
+  CLI::App* exporter = command.add_subcommand("export", "write a model, or its training step, as an ONNX file");
+  exporter->fallthrough();
+  declare_onnx_export(*exporter);
 }
 
 }  // namespace superstep::cli

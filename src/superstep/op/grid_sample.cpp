@@ -66,7 +66,7 @@ class Axis {
   }
 
   std::vector<SampleTap> taps(Var x) const {
-    if (attributes_.mode == "nearest") return {tap(x, constant_like(x, 1))};
+    if (attributes_.mode == "nearest") return {tap(x, expand_to(constant_like(x, 1), x.shape()))};
     const Var lower = floor(x), share = x - lower;
     if (attributes_.mode == "linear") return {tap(lower, 1.0 - share), tap(lower + 1.0, share)};
     std::vector<SampleTap> result;

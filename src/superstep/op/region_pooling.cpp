@@ -237,13 +237,14 @@ Var members(Var rois, std::int64_t column, double scale, std::int64_t bins, std:
 
 // One axis after the other: rows of a bin by columns of a bin.
 std::vector<Var> decompose_max_roi_pool(const DerivativeContext& context) {
-  const Var x = context.inputs[0], rois = context.inputs[1];
+  // Ends of bins in f64: in a narrow type a bin could take another element.
+  const Var x = context.inputs[0], rois = cast(context.inputs[1], ElementType::f64);
   const Extents pooled_shape = pooled_extents(context.attributes);
   const double scale = context.attributes.number("spatial_scale", 1);
   const Shape& s = x.shape();
   const std::int64_t regions = rois.shape()[0];
   const Var none = constant_like(x, -std::numeric_limits<double>::infinity());
-  const Var pictures = cast(reshape(slice(rois, {0}, {1}, {1}), {regions}), ElementType::i64);
+  const Var pictures = cast(round(reshape(slice(rois, {0}, {1}, {1}), {regions})), ElementType::i64);
   const Var own = reshape(gather(x, pictures), {regions, s[1], s[2], 1, s[3]});
   const Var in_column =
       reshape(members(rois, 1, scale, pooled_shape[1], s[3]), {regions, 1, 1, pooled_shape[1], s[3]});

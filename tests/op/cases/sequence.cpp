@@ -134,8 +134,17 @@ std::vector<Case> attention_cases() {
     const Var inputs[] = {x[0], x[1], x[2], Var(), Var(), Var(), x[3]};
     return builder.node("Attention", inputs, {{"is_causal", std::int64_t{1}}});
   };
+  const Function windowed = [](Builder& builder, std::span<const Var> x) {
+    return builder.node("Attention", x,
+                        {{"left_window_size", std::int64_t{1}}, {"right_window_size", std::int64_t{0}}});
+  };
+  // The second query may look at no key: its row is zero, as are its derivatives.
+  const Tensor blind = booleans({3, 5}, {1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1});
   return {
       attended("plain", heads(2, 2, 3, 5), {}),
+      {"Attention", "a window of two keys", windowed, heads(2, 2, 4, 4)},
+      attended("a query that sees nothing", with(heads(2, 2, 3, 5), blind), {}),
+      attended("mask of one axis", with(heads(2, 2, 3, 5), booleans({5}, {1, 0, 1, 1, 0})), {}),
       attended("causal, capped", heads(2, 2, 4, 4), {.causal = true, .softcap = 2}),
       attended("shared key heads, scaled", heads(4, 2, 3, 5), {.scale = 0.3}),
       attended("mask of bool", with(heads(2, 2, 3, 5), mask), {}),
@@ -176,6 +185,8 @@ std::vector<Case> spectral_cases() {
       {"DFT", "complex, odd", OF(dft(x[0], 1)), {complex}},
       {"DFT", "complex, one side", OF(dft(x[0], 1, false, true)), {complex}},
       {"DFT", "inverse", OF(dft(x[0], 1, true)), {complex}},
+      {"DFT", "inverse to real numbers", OF(dft(x[0], 1, true, true)), {complex}},
+      {"DFT", "inverse to an odd number of real numbers", OF(dft(x[0], 1, true, true, 7)), {complex}},
       {"DFT", "filled up", OF(dft(x[0], 1, false, false, 8)), {complex}},
       {"DFT", "cut", OF(dft(x[0], 1, true, false, 3)), {complex}},
       {"DFT", "two axes", OF(dft(dft(x[0], 1), 2)), {picture}},

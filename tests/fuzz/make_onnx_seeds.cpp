@@ -102,8 +102,7 @@ std::string old_forms() {
   const std::vector<std::int64_t> axes{0};
   const std::vector<float> scales{1, 2};
   return model_bytes(
-      graph({.nodes = {node("Add", {"x", "b"}, {"a"}),
-                       node("Clip", {"a"}, {"c"}, {attribute("min", 0.0f)}),
+      graph({.nodes = {node("Add", {"x", "b"}, {"a"}), node("Clip", {"a"}, {"c"}, {attribute("min", 0.0f)}),
                        node("ReduceSum", {"c"}, {"r"}, {attribute("axes", axes)}),
                        node("Softmax", {"r"}, {"s"}),
                        node("Upsample", {"s"}, {"y"}, {attribute("scales", scales)})},

@@ -135,6 +135,16 @@ void check(const Arguments& arguments) {
       workload::find_workload(what);
 }
 
+// A wrong result fails the command, after everything else was measured and kept.
+void fail_if_wrong(const std::vector<Result>& results) {
+  std::vector<std::string> wrong;
+  for (const Result& result : results)
+    if (result.config.contains("wrong")) wrong.push_back(result.id);
+  if (!wrong.empty())
+    throw Error(ErrorCode::internal, "a primitive does not compute what it should", join(wrong, ", "),
+                "its time is not reported; the table says which element is wrong");
+}
+
 void bench(const Arguments& arguments) {
   check(arguments);
   const run::HostLoad load;
@@ -149,6 +159,7 @@ void bench(const Arguments& arguments) {
     return;
   }
   finish_results(results, load, {arguments.format, arguments.out});
+  fail_if_wrong(results);
 }
 
 }  // namespace

@@ -268,6 +268,7 @@ class Importer {
     CallAttributes attributes;
     for (Bytes bytes : node.attributes)
       add_attribute(parse_attribute(bytes), scope.call(), *file_.external, attributes);
+    attributes.values.erase("consumed_inputs");  // a hint about memory, gone since operator set 6
     std::vector<Var> inputs;
     for (std::string_view name : node.inputs) inputs.push_back(name.empty() ? Var() : read(name, scope));
     const std::size_t first_fresh = graph_.value_count();
@@ -296,8 +297,13 @@ class Importer {
   return adapt(import);
 }
 
-  void name_outputs(const NodeProto& node, const std::vector<Var>& outputs, std::size_t first_fresh,
-                    Scope& scope) {
+  void require_tensors(const std::vector<Var>& inputs) const {
+  for (const Var& input : inputs)
+    if (emitter_.sequence(input)) refuse_node("reads a sequence, and works on tensors alone");
+}
+
+void name_outputs(const NodeProto& node, const std::vector<Var>& outputs, std::size_t first_fresh,
+                  Scope& scope) {
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     if (i >= outputs.size() || !outputs[i].valid())

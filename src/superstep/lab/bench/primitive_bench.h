@@ -36,8 +36,9 @@ struct MachinePeak {
 };
 MachinePeak measure_peak(int threads, const std::vector<std::string>& precisions);
 
-// Precisions of one configuration and mode are interleaved. What a target cannot run is a result without
-// metrics whose config says why ("not_run"). Results come without program and environment.
+// Precisions of one configuration and mode are interleaved. What a target cannot run, or computes wrongly
+// ("wrong"), is a result without metrics whose config says why ("not_run"). Results come without program and
+// environment.
 std::vector<Result> bench_primitives(const PrimitiveBenchSettings& settings, const MachinePeak& peak);
 
 }  // namespace superstep::lab

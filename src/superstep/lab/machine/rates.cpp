@@ -164,7 +164,8 @@ Work memory_work(std::size_t bytes, Access access) {
 
 double peak_flops(int threads, const std::string& precision) {
   const auto make = precision == "bf16" ? bf16_dot_work : precision == "int8" ? int8_dot_work : f32_fma_work;
-  return make() ? best(measure_rates(threads, make)) : 0;
+  constexpr int many = 60;  // what is a peak is seen in a quiet moment alone
+  return make() ? best(measure_rates(threads, make, many)) : 0;
 }
 
 // Buffers of half a cache; of the last level, which others use too, four times the level before; for memory

@@ -62,7 +62,8 @@ void step(RandomStream& random, Tensor& tensor, Oracle& oracle) {
   switch (random.below(9)) {
     case 0: {
       const auto begin = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(extent)));
-      const auto end = begin + 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(extent - begin)));
+      const auto end =
+          begin + 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(extent - begin)));
       tensor = tensor.slice(begin, end, axis);
       oracle = gather(oracle, resized(oracle.shape, axis, end - begin), [&](auto& at) { at[a] += begin; });
       break;
@@ -70,7 +71,8 @@ void step(RandomStream& random, Tensor& tensor, Oracle& oracle) {
     case 1: {
       std::vector<int> permutation(static_cast<std::size_t>(rank));
       std::iota(permutation.begin(), permutation.end(), 0);
-      for (std::size_t i = permutation.size(); i > 1; --i) std::swap(permutation[i - 1], permutation[random.below(i)]);
+      for (std::size_t i = permutation.size(); i > 1; --i)
+        std::swap(permutation[i - 1], permutation[random.below(i)]);
       tensor = tensor.dim_shuffle(permutation);
       std::vector<std::int64_t> extents;
       for (const int p : permutation) extents.push_back(oracle.shape[p]);
@@ -84,13 +86,15 @@ void step(RandomStream& random, Tensor& tensor, Oracle& oracle) {
       if (tensor.num_elements() > 300) break;
       const auto times = static_cast<std::int64_t>(1 + random.below(3));
       tensor = tensor.broadcast(times, axis);
-      oracle = gather(oracle, resized(oracle.shape, axis, extent * times), [&](auto& at) { at[a] %= extent; });
+      oracle =
+          gather(oracle, resized(oracle.shape, axis, extent * times), [&](auto& at) { at[a] %= extent; });
       break;
     }
     case 3: {
       const auto step = static_cast<std::int64_t>(1 + random.below(4));
       tensor = tensor.sub_sample(step, axis);
-      oracle = gather(oracle, resized(oracle.shape, axis, (extent + step - 1) / step), [&](auto& at) { at[a] *= step; });
+      oracle = gather(oracle, resized(oracle.shape, axis, (extent + step - 1) / step),
+                      [&](auto& at) { at[a] *= step; });
       break;
     }
     case 4:
@@ -123,8 +127,10 @@ void step(RandomStream& random, Tensor& tensor, Oracle& oracle) {
     case 7: {
       if (tensor.num_elements() > 300) break;
       const Tensor reversed = tensor.reverse(0);
-      const Oracle other = gather(oracle, oracle.shape, [&](auto& at) { at[0] = oracle.shape[0] - 1 - at[0]; });
-      Oracle both = gather(oracle, resized(oracle.shape, axis, 2 * extent), [&](auto& at) { at[a] %= extent; });
+      const Oracle other =
+          gather(oracle, oracle.shape, [&](auto& at) { at[0] = oracle.shape[0] - 1 - at[0]; });
+      Oracle both =
+          gather(oracle, resized(oracle.shape, axis, 2 * extent), [&](auto& at) { at[a] %= extent; });
       const auto strides = both.shape.row_major_strides();
       const auto small = oracle.shape.row_major_strides();
       for (std::size_t place = 0; place < both.elements.size(); ++place) {
@@ -157,7 +163,8 @@ TEST(Tensor, RandomExpressionsHoldTheRightElements) {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     RandomStream random(11, seed);
     Graph graph(gc200_target());
-    const Shape shape{static_cast<std::int64_t>(2 + random.below(4)), static_cast<std::int64_t>(1 + random.below(6)),
+    const Shape shape{static_cast<std::int64_t>(2 + random.below(4)),
+                      static_cast<std::int64_t>(1 + random.below(6)),
                       static_cast<std::int64_t>(2 + random.below(5))};
     Tensor tensor = graph.add_variable(Type::f32, shape);
     Oracle oracle{shape, elements_of(tensor)};
@@ -168,7 +175,8 @@ TEST(Tensor, RandomExpressionsHoldTheRightElements) {
     }
     Elements sorted = oracle.elements;
     std::sort(sorted.begin(), sorted.end());
-    EXPECT_EQ(tensor.contains_aliases(), std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) << seed;
+    EXPECT_EQ(tensor.contains_aliases(), std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+        << seed;
     Elements counted;
     tensor.view().for_each_interval([&](VariableId id, std::int64_t begin, std::int64_t end) {
       for (std::int64_t e = begin; e < end; ++e) counted.emplace_back(id.index(), e);

@@ -10,7 +10,8 @@ VertexAccesses accesses_of(const GraphData& graph, const ComputeSetData& set) {
       const FieldDirection direction = vertex.vertex_class->fields[f].direction;
       for (const Tensor& tensor : vertex.fields[f].tensors) {
         tensor.view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {
-          const Access access{variable, begin, end, static_cast<std::uint32_t>(i), static_cast<std::uint16_t>(f)};
+          const Access access{variable, begin, end, static_cast<std::uint32_t>(i),
+                              static_cast<std::uint16_t>(f)};
           if (direction != FieldDirection::output) result.reads.push_back(access);
           if (direction != FieldDirection::input) result.writes.push_back(access);
         });

@@ -35,7 +35,8 @@ void check_field(const GraphData& graph, VertexId id, std::size_t index, Mapping
     refuse(fmt::format("field '{}' is not connected", info.name), where(), "connect every field of a vertex");
   for (std::size_t i = 0; i < field.tensors.size(); ++i) {
     if (!field.tensors[i].valid())
-      refuse(fmt::format("vector {} of field '{}' is not connected", i, info.name), where(), "connect every vector");
+      refuse(fmt::format("vector {} of field '{}' is not connected", i, info.name), where(),
+             "connect every vector");
     require_mapped(graph, field.tensors[i], mapping, [&] { return where() + ", field '" + info.name + "'"; });
   }
 }
@@ -55,9 +56,11 @@ struct Conflict {
     const Variable& variable = graph.variable(a.variable);
     const std::int64_t element = std::max(a.begin, b.begin);
     const bool same = a.vertex == b.vertex;
-    refuse(fmt::format("element {} of '{}': {} writes it and {} {} it", element, variable.name, who(a), who(b), verb),
+    refuse(fmt::format("element {} of '{}': {} writes it and {} {} it", element, variable.name, who(a),
+                       who(b), verb),
            fmt::format("compute set '{}'", set.name),
-           same ? "use one InOut field" : "put them into two compute sets, or let them work on different elements");
+           same ? "use one InOut field"
+                : "put them into two compute sets, or let them work on different elements");
   }
 };
 
@@ -114,7 +117,8 @@ void check_stream(const GraphData& graph, const ProgramNode& node) {
   const StreamData& stream = graph.streams[node.stream.index()];
   const Tensor& tensor = node.tensors[0];
   if (stream.to_device != (node.kind == ProgramKind::stream_in))
-    refuse(fmt::format("stream '{}' goes the other way", stream.handle), describe(node), "use a stream of this way");
+    refuse(fmt::format("stream '{}' goes the other way", stream.handle), describe(node),
+           "use a stream of this way");
   if (stream.type != tensor.element_type() || stream.elements != tensor.num_elements())
     refuse(fmt::format("stream '{}' moves {} {}, tensor {}{} is {}", stream.handle, stream.elements,
                        device_name(stream.type), tensor.name(), tensor.shape_to_string(),
@@ -128,8 +132,8 @@ void check_remote(const GraphData& graph, const ProgramNode& node) {
   const std::int64_t rows = node.tensors.size() > 1 ? node.tensors[1].num_elements() : 1;
   if (buffer.type != tensor.element_type() || buffer.elements * rows != tensor.num_elements())
     refuse(fmt::format("{} rows of remote buffer '{}' are {} {}, tensor {}{} is {}", rows, buffer.handle,
-                       buffer.elements * rows, device_name(buffer.type), tensor.name(), tensor.shape_to_string(),
-                       device_name(tensor.element_type())),
+                       buffer.elements * rows, device_name(buffer.type), tensor.name(),
+                       tensor.shape_to_string(), device_name(tensor.element_type())),
            describe(node), "rows times elements must be the tensor's size");
   if (node.tensors.size() > 1 && !is_integer(node.tensors[1].element_type()))
     refuse("the offset must be of an integer type", describe(node), "take unsigned int");
@@ -139,7 +143,8 @@ void check_remote(const GraphData& graph, const ProgramNode& node) {
 
 void check_leaf(const GraphData& graph, const ProgramNode& node, MappingCheck& mapping) {
   for (const Tensor& tensor : node.tensors) {
-    if (tensor.graph() != &graph) refuse("a tensor of another graph", describe(node), "use this graph's tensors");
+    if (tensor.graph() != &graph)
+      refuse("a tensor of another graph", describe(node), "use this graph's tensors");
     require_mapped(graph, tensor, mapping, [&] { return describe(node); });
   }
   switch (node.kind) {
@@ -147,10 +152,12 @@ void check_leaf(const GraphData& graph, const ProgramNode& node, MappingCheck& m
     case ProgramKind::cross_replica_copy:
       require_writeable(node.tensors[1], describe(node));
       if (node.replica_map.size() != graph.replicas)
-        refuse(fmt::format("the map has {} entries, the graph {} replicas", node.replica_map.size(), graph.replicas),
+        refuse(fmt::format("the map has {} entries, the graph {} replicas", node.replica_map.size(),
+                           graph.replicas),
                describe(node), "give the source of every replica");
       for (const std::uint32_t from : node.replica_map)
-        if (from >= graph.replicas) refuse(fmt::format("there is no replica {}", from), describe(node), "count from 0");
+        if (from >= graph.replicas)
+          refuse(fmt::format("there is no replica {}", from), describe(node), "count from 0");
       break;
     case ProgramKind::stream_in:
     case ProgramKind::stream_out:

@@ -69,11 +69,13 @@ class Compiler {
     for (const Program& child : node.children) check(child);
     if (node.kind == ProgramKind::call) {
       if (node.function.index() >= graph_.functions.size())
-        throw Error(ErrorCode::bad_graph, "a function of another graph", describe(node), "add it to this graph");
+        throw Error(ErrorCode::bad_graph, "a function of another graph", describe(node),
+                    "add it to this graph");
       check(graph_.functions[node.function.index()]);
     } else if (node.kind == ProgramKind::execute) {
       if (node.compute_set.index() >= graph_.compute_sets.size())
-        throw Error(ErrorCode::bad_graph, "a compute set of another graph", describe(node), "add it to this graph");
+        throw Error(ErrorCode::bad_graph, "a compute set of another graph", describe(node),
+                    "add it to this graph");
       check_set(node.compute_set);
     } else {
       check_leaf(graph_, node, mapping_);
@@ -118,8 +120,10 @@ class Compiler {
     lowered.step = static_cast<std::uint32_t>(steps_.size());
     step_of_[&node] = lowered.step;
     steps_.emplace_back();  // numbers in the order of the program
-    steps_[lowered.step] = node.kind == ProgramKind::execute ? execute(node, lowered) : lowering_.leaf(node, lowered);
-    if (node.kind == ProgramKind::execute && !node.name.empty()) steps_[lowered.step].profile.name = node.name;
+    steps_[lowered.step] =
+        node.kind == ProgramKind::execute ? execute(node, lowered) : lowering_.leaf(node, lowered);
+    if (node.kind == ProgramKind::execute && !node.name.empty())
+      steps_[lowered.step].profile.name = node.name;
   }
 
   LoweredStep execute(const ProgramNode& node, LoweredNode& lowered) {
@@ -157,12 +161,8 @@ class Compiler {
       for (const FieldConnection& field : vertex.fields) profile.edges += field.tensors.size();
     for (LoweredStep& step : steps_) profile.steps.push_back(std::move(step.profile));
     for (const auto& [name, use] : vertices_.classes) {
-      const VertexClass& vertex_class = graph_.classes.find(name)->second;
       profile.vertices += use.instances;
-      const std::uint64_t code = vertex_class.code_bytes
-                                     ? vertex_class.code_bytes
-                                     : static_cast<std::uint64_t>(graph_.target.constants.vertex_code_bytes.value);
-      profile.vertex_kinds.push_back({name, use.instances, use.state_bytes, code, use.default_estimate});
+      profile.vertex_kinds.push_back({name, use.instances, use.state_bytes, use.code_bytes, use.default_estimate});
     }
   }
 
@@ -183,7 +183,8 @@ class Compiler {
 
 }  // namespace
 
-Executable compile_graph(const Graph& graph, std::span<const Program> programs, const CompileOptions& options) {
+Executable compile_graph(const Graph& graph, std::span<const Program> programs,
+                         const CompileOptions& options) {
   return Executable(Compiler(graph.data(), programs, options).run());
 }
 

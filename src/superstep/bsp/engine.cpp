@@ -58,7 +58,8 @@ class Engine::Implementation {
       memory_.push_back(std::make_unique<ReplicaMemory>(data_.variables));
       auto& sets = instances_.emplace_back();
       for (const LoweredComputeSet& set : data_.compute_sets)
-        sets.push_back(std::make_unique<VertexInstances>(set, *memory_[replica], data_.profile.target.workers));
+        sets.push_back(
+            std::make_unique<VertexInstances>(set, *memory_[replica], data_.profile.target.workers));
     }
   }
   void need_loaded() {
@@ -68,9 +69,11 @@ class Engine::Implementation {
   void run(int program) {
     if (program < 0 || program >= static_cast<int>(data_.programs.size()))
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("there is no program {}: the engine has {}", program, data_.programs.size()), "engine");
+                  fmt::format("there is no program {}: the engine has {}", program, data_.programs.size()),
+                  "engine");
     need_loaded();
-    RunClock clock(data_.profile.steps, replicas_, options_.trace_events - std::min(options_.trace_events, events_));
+    RunClock clock(data_.profile.steps, replicas_,
+                   options_.trace_events - std::min(options_.trace_events, events_));
     clock_ = &clock;
     Replicas all(options_.timing_only ? 1 : replicas_);
     std::iota(all.begin(), all.end(), 0u);
@@ -100,7 +103,8 @@ class Engine::Implementation {
   std::byte* remote_row(std::string_view handle, std::size_t bytes, std::int64_t row, std::uint32_t replica) {
     const RemoteBufferId id = remote_.find(handle);
     if (bytes != remote_.row_bytes(id))
-      throw Error(ErrorCode::invalid_argument, fmt::format("{} B are not a row of {} B", bytes, remote_.row_bytes(id)),
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} B are not a row of {} B", bytes, remote_.row_bytes(id)),
                   "remote buffer " + std::string(handle));
     return remote_.row(id, replica, row);
   }
@@ -116,8 +120,8 @@ class Engine::Implementation {
   }
 
  private:
-  const LoweredHandle& find(const std::map<std::string, LoweredHandle, std::less<>>& handles, std::string_view name,
-                            std::size_t bytes) const {
+  const LoweredHandle& find(const std::map<std::string, LoweredHandle, std::less<>>& handles,
+                            std::string_view name, std::size_t bytes) const {
     const auto found = handles.find(name);
     if (found == handles.end()) {
       std::vector<std::string> names;
@@ -128,7 +132,8 @@ class Engine::Implementation {
     const std::size_t wanted =
         static_cast<std::size_t>(found->second.count) * size_in_bytes(found->second.type) * replicas_;
     if (bytes != wanted)
-      throw Error(ErrorCode::invalid_argument, fmt::format("the handle has {} B over all replicas, not {}", wanted, bytes),
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the handle has {} B over all replicas, not {}", wanted, bytes),
                   "handle " + std::string(name));
     return found->second;
   }
@@ -179,7 +184,8 @@ class Engine::Implementation {
       if (turn > options_.iteration_limit)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("the loop has not ended after {} iterations", options_.iteration_limit),
-                    "program RepeatWhile '" + node.name + "'", "check its predicate, or raise iteration_limit");
+                    "program RepeatWhile '" + node.name + "'",
+                    "check its predicate, or raise iteration_limit");
       execute(node.children[0], going);
       clock_->step(node.step, going);
       if (options_.timing_only) {
@@ -229,7 +235,9 @@ class Engine::Implementation {
         case ProgramKind::stream_out: stream_out(node, r, size); break;
         case ProgramKind::remote_read:
         case ProgramKind::remote_write: remote(node, r); break;
-        case ProgramKind::print_tensor: print(node, r, node.name, options_.print_to ? *options_.print_to : std::cerr); break;
+        case ProgramKind::print_tensor:
+          print(node, r, node.name, options_.print_to ? *options_.print_to : std::cerr);
+          break;
         case ProgramKind::abort_on_condition:
           if (memory_[r]->integer(node.runs, node.type) != 0)
             throw Error(ErrorCode::invalid_argument, "the program stopped itself: " + node.message,
@@ -250,9 +258,10 @@ class Engine::Implementation {
 
   void cross_replica(const LoweredNode& node, const Replicas& replicas, std::size_t size) {
     if (replicas.size() != replicas_)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("only {} of {} replicas came to it: a branch parted them", replicas.size(), replicas_),
-                  "program CrossReplicaCopy '" + node.name + "'", "let all replicas take the same branch");
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("only {} of {} replicas came to it: a branch parted them", replicas.size(), replicas_),
+          "program CrossReplicaCopy '" + node.name + "'", "let all replicas take the same branch");
     // All sources are read before any destination is written.
     std::vector<std::vector<std::byte>> buffers;
     for (const std::uint32_t r : replicas) {
@@ -304,7 +313,8 @@ class Engine::Implementation {
       rows.clear();
       for (const Run& run : node.offsets)
         for (std::int64_t i = 0; i < run.length; ++i)
-          rows.push_back(integer_at(memory_[replica]->bytes(run.variable), node.offset_type, run.element + i * run.stride));
+          rows.push_back(integer_at(memory_[replica]->bytes(run.variable), node.offset_type,
+                                    run.element + i * run.stride));
     }
     const std::size_t bytes = remote_.row_bytes(node.buffer), size = size_in_bytes(node.type);
     std::vector<std::byte> buffer = dense(node, replica);
@@ -362,7 +372,8 @@ void Engine::connect_stream_to_callback(std::string_view handle, std::unique_ptr
 }
 void Engine::connect_stream_to_callback(std::string_view handle, std::function<void(void*)> callback,
                                         std::uint32_t replica) {
-  implementation_->streams().connect(handle, std::make_unique<FunctionCallback>(std::move(callback)), replica);
+  implementation_->streams().connect(handle, std::make_unique<FunctionCallback>(std::move(callback)),
+                                     replica);
 }
 
 void Engine::load() { implementation_->load(); }
@@ -378,8 +389,8 @@ void Engine::write_tensor(std::string_view handle, const void* data, std::size_t
 void Engine::read_tensor(std::string_view handle, void* data, std::size_t bytes) const {
   implementation_->read_tensor(handle, data, bytes);
 }
-void Engine::copy_to_remote_buffer(const void* data, std::size_t bytes, std::string_view handle, std::int64_t row,
-                                   std::uint32_t replica) {
+void Engine::copy_to_remote_buffer(const void* data, std::size_t bytes, std::string_view handle,
+                                   std::int64_t row, std::uint32_t replica) {
   std::memcpy(implementation_->remote_row(handle, bytes, row, replica), data, bytes);
 }
 void Engine::copy_from_remote_buffer(std::string_view handle, void* data, std::size_t bytes, std::int64_t row,

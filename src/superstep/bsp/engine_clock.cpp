@@ -45,7 +45,8 @@ void RunClock::step(std::uint32_t step, std::span<const std::uint32_t> replicas,
 void RunClock::repeat(const Mark& mark, std::uint64_t times) {
   if (times == 0) return;
   clocks_[0] += (clocks_[0] - mark.clock) * times;
-  for (std::size_t i = 0; i < run_.times.size(); ++i) run_.times[i] += (run_.times[i] - mark.times[i]) * times;
+  for (std::size_t i = 0; i < run_.times.size(); ++i)
+    run_.times[i] += (run_.times[i] - mark.times[i]) * times;
   add(run_.cost, difference(run_.cost, mark.cost), times);
   run_.truncated = true;
 }

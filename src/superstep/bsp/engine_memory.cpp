@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::size_t alignment = 64;  // bytes: a cache line, so that vertices may be compiled to vector code
 
-std::size_t offset(std::int64_t element, std::size_t bytes) { return static_cast<std::size_t>(element) * bytes; }
+std::size_t offset(std::int64_t element, std::size_t bytes) {
+  return static_cast<std::size_t>(element) * bytes;
+}
 
 template <std::size_t bytes>
 void move_strided(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t from_stride,
@@ -63,8 +65,9 @@ ReplicaMemory::ReplicaMemory(std::span<const VariableInfo> variables) {
 
 void ReplicaMemory::gather(std::span<const Run> runs, std::size_t element_bytes, std::byte* out) const {
   for (const Run& run : runs)
-    move_elements(out + offset(run.place, element_bytes), 1, bytes(run.variable) + offset(run.element, element_bytes),
-                  run.stride, run.length, element_bytes);
+    move_elements(out + offset(run.place, element_bytes), 1,
+                  bytes(run.variable) + offset(run.element, element_bytes), run.stride, run.length,
+                  element_bytes);
 }
 
 void ReplicaMemory::scatter(std::span<const Run> runs, std::size_t element_bytes, const std::byte* in) {
@@ -73,8 +76,8 @@ void ReplicaMemory::scatter(std::span<const Run> runs, std::size_t element_bytes
                   in + offset(run.place, element_bytes), 1, run.length, element_bytes);
 }
 
-void ReplicaMemory::copy(const ReplicaMemory& from, std::span<const Segment> segments, std::size_t element_bytes,
-                         bool staged) {
+void ReplicaMemory::copy(const ReplicaMemory& from, std::span<const Segment> segments,
+                         std::size_t element_bytes, bool staged) {
   if (!staged) {
     for (const Segment& s : segments)
       move_elements(bytes(s.destination) + offset(s.destination_element, element_bytes), s.destination_stride,
@@ -87,14 +90,14 @@ void ReplicaMemory::copy(const ReplicaMemory& from, std::span<const Segment> seg
   std::vector<std::byte> buffer(offset(total, element_bytes));
   std::byte* next = buffer.data();
   for (const Segment& s : segments) {
-    move_elements(next, 1, from.bytes(s.source) + offset(s.source_element, element_bytes), s.source_stride, s.length,
-                  element_bytes);
+    move_elements(next, 1, from.bytes(s.source) + offset(s.source_element, element_bytes), s.source_stride,
+                  s.length, element_bytes);
     next += offset(s.length, element_bytes);
   }
   next = buffer.data();
   for (const Segment& s : segments) {
-    move_elements(bytes(s.destination) + offset(s.destination_element, element_bytes), s.destination_stride, next, 1,
-                  s.length, element_bytes);
+    move_elements(bytes(s.destination) + offset(s.destination_element, element_bytes), s.destination_stride,
+                  next, 1, s.length, element_bytes);
     next += offset(s.length, element_bytes);
   }
 }

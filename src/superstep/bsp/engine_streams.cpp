@@ -31,9 +31,10 @@ void Streams::connect(std::string_view handle, void* begin, void* end, std::uint
   auto *first = static_cast<std::byte*>(begin), *last = static_cast<std::byte*>(end);
   const auto size = static_cast<std::size_t>(last - first);
   if (size == 0 || stream.transfer_bytes() == 0 || size % stream.transfer_bytes() != 0)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a buffer of {} B does not hold whole transfers of {} B", size, stream.transfer_bytes()),
-                "stream " + stream.data.handle);
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("a buffer of {} B does not hold whole transfers of {} B", size, stream.transfer_bytes()),
+        "stream " + stream.data.handle);
   if (replica != Engine::all_replicas && replica >= replicas_)
     throw Error(ErrorCode::invalid_argument, fmt::format("there is no replica {}", replica),
                 "stream " + stream.data.handle);
@@ -42,7 +43,8 @@ void Streams::connect(std::string_view handle, void* begin, void* end, std::uint
   target.callback.reset();
 }
 
-void Streams::connect(std::string_view handle, std::unique_ptr<StreamCallback> callback, std::uint32_t replica) {
+void Streams::connect(std::string_view handle, std::unique_ptr<StreamCallback> callback,
+                      std::uint32_t replica) {
   State& stream = find(handle);
   if (replica >= replicas_)
     throw Error(ErrorCode::invalid_argument, fmt::format("there is no replica {}", replica),

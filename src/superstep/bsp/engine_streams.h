@@ -33,9 +33,11 @@ class Streams {
   struct State {
     StreamData data;
     std::vector<Endpoint> replicas;
-    Endpoint shared;                  // one ring for all replicas
-    std::vector<std::byte> last;      // of a broadcast
-    std::size_t transfer_bytes() const { return static_cast<std::size_t>(data.elements) * size_in_bytes(data.type); }
+    Endpoint shared;              // one ring for all replicas
+    std::vector<std::byte> last;  // of a broadcast
+    std::size_t transfer_bytes() const {
+      return static_cast<std::size_t>(data.elements) * size_in_bytes(data.type);
+    }
   };
   State& find(std::string_view handle);
   Endpoint& endpoint(State& stream, std::uint32_t replica);

@@ -25,10 +25,11 @@ VertexInstances::VertexInstances(const LoweredComputeSet& set, ReplicaMemory& me
     offsets_.push_back(bytes);
     bytes += vertex.vertex_class->object_bytes;
   }
-  storage_.reset(static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t(alignment))));
+  storage_.reset(
+      static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t(alignment))));
   gathers_.resize(set.vertices.size());
   for (std::size_t i = 0; i < set.vertices.size(); ++i) {
-    set.vertices[i].vertex_class->construct(object(i));
+    set.vertices[i].vertex_class->construct(object(i), set.vertices[i].vertex_class->context.get());
     set_state(i);
     bind_direct(i);
   }
@@ -86,8 +87,8 @@ void VertexInstances::compute(std::size_t index) {
   for (std::uint32_t worker = 0; worker < calls; ++worker) vertex_class.compute(object(index), worker);
 }
 
-// Pieces that are not contiguous live in a buffer while the vertex runs. Outputs are gathered too: a vertex may
-// leave some of its elements alone.
+// Pieces that are not contiguous live in a buffer while the vertex runs. Outputs are gathered too: a vertex
+// may leave some of its elements alone.
 void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
   if (!gathers_[index]) return compute(index);
   const LoweredVertex& vertex = set_.vertices[index];
@@ -96,7 +97,8 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
   for (const LoweredField& field : fields)
     for (std::uint32_t p = 0; p < field.pieces; ++p) {
       const LoweredPiece& piece = set_.pieces[field.first_piece + p];
-      if (piece.runs > 0) total += rounded(static_cast<std::size_t>(piece.size) * element_bytes(vertex, field), 16);
+      if (piece.runs > 0)
+        total += rounded(static_cast<std::size_t>(piece.size) * element_bytes(vertex, field), 16);
     }
   if (scratch.bytes.size() < total) scratch.bytes.resize(total);
 
@@ -107,7 +109,8 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
       for (std::uint32_t p = 0; p < field.pieces; ++p) {
         const LoweredPiece& piece = set_.pieces[field.first_piece + p];
         if (piece.runs == 0) continue;
-        f(field, std::span(set_.runs).subspan(piece.first_run, piece.runs), size, scratch.bytes.data() + used);
+        f(field, std::span(set_.runs).subspan(piece.first_run, piece.runs), size,
+          scratch.bytes.data() + used);
         used += rounded(static_cast<std::size_t>(piece.size) * size, 16);
       }
     }
@@ -134,10 +137,11 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
     info.bind(static_cast<std::byte*>(object(index)) + info.offset, scratch.pieces);
   }
   compute(index);
-  for_each_gathered([&](const LoweredField& field, std::span<const Run> runs, std::size_t size, std::byte* buffer) {
-    if (vertex.vertex_class->fields[field.field].direction != FieldDirection::input)
-      memory_.scatter(runs, size, buffer);
-  });
+  for_each_gathered(
+      [&](const LoweredField& field, std::span<const Run> runs, std::size_t size, std::byte* buffer) {
+        if (vertex.vertex_class->fields[field.field].direction != FieldDirection::input)
+          memory_.scatter(runs, size, buffer);
+      });
 }
 
 void VertexInstances::run(ThreadPool& pool) {

@@ -53,8 +53,8 @@ void ExchangeCounter::request(VariableId variable, std::int64_t begin, std::int6
   const TileIndex& index = placement_[variable];
   const auto all = index.intervals();
   const auto own = index.on_tile(tile);
-  auto first = std::partition_point(own.begin(), own.end(),
-                                    [&](std::uint32_t i) { return all[i].end <= begin; });
+  auto first =
+      std::partition_point(own.begin(), own.end(), [&](std::uint32_t i) { return all[i].end <= begin; });
   for (; first != own.end() && all[*first].begin < end; ++first) {
     add(variable, begin, all[*first].begin, tile);
     begin = std::max(begin, all[*first].end);
@@ -65,18 +65,18 @@ void ExchangeCounter::request(VariableId variable, std::int64_t begin, std::int6
 void ExchangeCounter::move(VariableId variable, std::int64_t begin, std::int64_t stride, std::int64_t count,
                            std::uint32_t tile) {
   const std::uint64_t bytes = placement_.element_bytes(variable);
-  placement_[variable].for_each_owned(
-      begin, stride, count, [&](std::int64_t, std::int64_t part, std::uint32_t owner) {
-        if (owner == tile) return;
-        const auto size = static_cast<std::uint64_t>(part);
-        const std::uint64_t pieces = stride == 1 || stride == -1 ? 1 : size;
-        TileTraffic &to = moved_[tile], &from = moved_[owner];
-        to.bytes_in += words_of(size * bytes);
-        to.fragments_in += pieces;
-        from.bytes_out += words_of(size * bytes);
-        from.fragments_out += pieces;
-        moved_bytes_[{owner, tile}] += words_of(size * bytes);
-      });
+  placement_[variable].for_each_owned(begin, stride, count,
+                                      [&](std::int64_t, std::int64_t part, std::uint32_t owner) {
+                                        if (owner == tile) return;
+                                        const auto size = static_cast<std::uint64_t>(part);
+                                        const std::uint64_t pieces = stride == 1 || stride == -1 ? 1 : size;
+                                        TileTraffic &to = moved_[tile], &from = moved_[owner];
+                                        to.bytes_in += words_of(size * bytes);
+                                        to.fragments_in += pieces;
+                                        from.bytes_out += words_of(size * bytes);
+                                        from.fragments_out += pieces;
+                                        moved_bytes_[{owner, tile}] += words_of(size * bytes);
+                                      });
 }
 
 void ExchangeCounter::deliver(VariableId variable, std::int64_t begin, std::int64_t end, std::uint32_t from) {
@@ -89,7 +89,8 @@ void ExchangeCounter::receive(Totals& totals) {
   std::size_t kept = 0;
   for (const Request& request : requests_) {
     Request* last = kept > 0 ? &requests_[kept - 1] : nullptr;
-    if (last && last->tile == request.tile && last->variable == request.variable && request.begin <= last->end)
+    if (last && last->tile == request.tile && last->variable == request.variable &&
+        request.begin <= last->end)
       last->end = std::max(last->end, request.end);
     else
       requests_[kept++] = request;
@@ -120,7 +121,8 @@ void ExchangeCounter::send(Totals& totals) {
     for (std::size_t i = placement_[variable].position_of(begin); begin < request.end; ++i) {
       const std::int64_t stop = std::min(request.end, all[i].end);
       TileTraffic& tile = totals.of(all[i].tile);
-      tile.bytes_out += words_of(static_cast<std::uint64_t>(stop - begin) * placement_.element_bytes(variable));
+      tile.bytes_out +=
+          words_of(static_cast<std::uint64_t>(stop - begin) * placement_.element_bytes(variable));
       ++tile.fragments_out;
       begin = stop;
     }
@@ -139,7 +141,8 @@ void ExchangeCounter::send(Totals& totals) {
         TileTraffic& from = totals.of(delivery.tile);
         from.bytes_out += bytes;
         ++from.fragments_out;
-        const std::uint32_t source = totals.target.ipu_of(delivery.tile), sink = totals.target.ipu_of(all[i].tile);
+        const std::uint32_t source = totals.target.ipu_of(delivery.tile),
+                            sink = totals.target.ipu_of(all[i].tile);
         if (source != sink) totals.flows.push_back({source, sink, bytes});
       }
       begin = stop;
@@ -200,7 +203,8 @@ ExchangeCost ExchangeCounter::finish(const Target& target) {
     const std::uint64_t fragments = std::max(tile.fragments_in, tile.fragments_out);
     // Many small pieces are put in order on the tile instead, when that is cheaper.
     const double pieces = static_cast<double>(fragments) * fragment;
-    const double ordered = rearrange_start + static_cast<double>(bytes) * rearrange_rate(fragments ? bytes / fragments : 8);
+    const double ordered =
+        rearrange_start + static_cast<double>(bytes) * rearrange_rate(fragments ? bytes / fragments : 8);
     const std::uint64_t cycles =
         (bytes + target.exchange_bytes_per_cycle - 1) / target.exchange_bytes_per_cycle +
         rounded_cycles(std::min(pieces, ordered));
@@ -216,7 +220,8 @@ ExchangeCost ExchangeCounter::finish(const Target& target) {
   if (!totals.tiles.empty()) {
     cost.cycles = rounded_cycles(target.constants.exchange_setup_cycles.value) + slowest;
     cost.ipus = high - low + 1;
-    cost.link_cycles = static_cast<std::uint64_t>(std::ceil(link_seconds(target, totals.flows) * target.clock_hz));
+    cost.link_cycles =
+        static_cast<std::uint64_t>(std::ceil(link_seconds(target, totals.flows) * target.clock_hz));
   }
   cost.tiles = std::move(totals.tiles);
   return cost;
@@ -226,10 +231,11 @@ std::uint64_t local_copy_cycles(const Target& target, std::uint64_t bytes, std::
                                 std::uint64_t element_bytes) {
   if (bytes == 0) return 0;
   const std::uint64_t run_bytes = std::max(element_bytes, bytes / std::max<std::uint64_t>(runs, 1));
-  const double moving = run_bytes >= 16
-                            ? static_cast<double>((bytes + target.memcpy_bytes_per_cycle - 1) / target.memcpy_bytes_per_cycle) +
-                                  static_cast<double>(runs) * target.constants.local_copy_run_cycles.value
-                            : static_cast<double>(bytes) * rearrange_rate(run_bytes);
+  const double moving =
+      run_bytes >= 16
+          ? static_cast<double>((bytes + target.memcpy_bytes_per_cycle - 1) / target.memcpy_bytes_per_cycle) +
+                static_cast<double>(runs) * target.constants.local_copy_run_cycles.value
+          : static_cast<double>(bytes) * rearrange_rate(run_bytes);
   return rounded_cycles(target.constants.local_copy_call_cycles.value + moving);
 }
 

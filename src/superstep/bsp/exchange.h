@@ -39,11 +39,11 @@ struct TileTraffic {
 };
 
 struct ExchangeCost {
-  std::uint64_t cycles = 0;        // inside the chips: 0 when nothing moves
-  std::uint64_t link_cycles = 0;   // between chips
-  std::uint64_t bytes = 0;         // received by all tiles
+  std::uint64_t cycles = 0;       // inside the chips: 0 when nothing moves
+  std::uint64_t link_cycles = 0;  // between chips
+  std::uint64_t bytes = 0;        // received by all tiles
   std::uint64_t link_bytes = 0;
-  std::uint64_t tile_cycles = 0;   // summed over tiles
+  std::uint64_t tile_cycles = 0;  // summed over tiles
   std::uint64_t max_in = 0, max_out = 0, max_fragments = 0;
   std::uint32_t ipus = 1;          // chips that take part
   std::vector<TileTraffic> tiles;  // those that send or receive
@@ -56,7 +56,8 @@ class ExchangeCounter {
   void request(VariableId variable, std::int64_t begin, std::int64_t end, std::uint32_t tile);
   // The same for elements begin, begin + stride, ... that nobody else asks for: counted at once, so that huge
   // rearranging copies stay cheap to compile.
-  void move(VariableId variable, std::int64_t begin, std::int64_t stride, std::int64_t count, std::uint32_t tile);
+  void move(VariableId variable, std::int64_t begin, std::int64_t stride, std::int64_t count,
+            std::uint32_t tile);
   // Elements that `from` sends to where they live: outputs of a vertex elsewhere.
   void deliver(VariableId variable, std::int64_t begin, std::int64_t end, std::uint32_t from);
   ExchangeCost finish(const Target& target);
@@ -80,9 +81,10 @@ class ExchangeCounter {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> moved_bytes_;  // tile to tile
 };
 
-// Cycles of moving `bytes` within one tile in `runs` contiguous runs of elements of `element_bytes`: the call,
-// and for runs of at least 16 bytes the memcpy rate with a set-up a run, for shorter ones the regression of the
-// vendor's rearranging copies (cycles a byte: 5.148, 3.125, 0.44 for atoms of 2, 4, 8 bytes).
+// Cycles of moving `bytes` within one tile in `runs` contiguous runs of elements of `element_bytes`: the
+// call, and for runs of at least 16 bytes the memcpy rate with a set-up a run, for shorter ones the
+// regression of the vendor's rearranging copies (cycles a byte: 5.148, 3.125, 0.44 for atoms of 2, 4, 8
+// bytes).
 std::uint64_t local_copy_cycles(const Target& target, std::uint64_t bytes, std::uint64_t runs,
                                 std::uint64_t element_bytes);
 

@@ -12,7 +12,7 @@ namespace superstep::bsp {
 
 // One vector of a vertex's field.
 struct LoweredPiece {
-  VariableId variable;          // where it lies in one piece: bound without a copy
+  VariableId variable;  // where it lies in one piece: bound without a copy
   std::int64_t element = 0;
   std::int64_t size = 0;
   std::uint32_t first_run = 0;  // otherwise gathered before and scattered after, run by run
@@ -53,12 +53,12 @@ struct LoweredNode {
   std::uint32_t step = none;            // of a leaf or a decision: its number in the profile's steps
   std::vector<std::uint32_t> children;  // numbers of nodes
   std::uint32_t compute_set = none;
-  std::vector<Segment> segments;        // of a copy between tensors
-  bool staged = false;                  // source and destination overlap: go through a buffer
-  Type type = Type::f32;                // of the tensor
+  std::vector<Segment> segments;  // of a copy between tensors
+  bool staged = false;            // source and destination overlap: go through a buffer
+  Type type = Type::f32;          // of the tensor
   Shape shape;
-  std::vector<Run> runs;                // the tensor's elements, or the predicate's
-  std::vector<Run> offsets;             // of a remote copy
+  std::vector<Run> runs;     // the tensor's elements, or the predicate's
+  std::vector<Run> offsets;  // of a remote copy
   Type offset_type = Type::u32;
   std::vector<std::int64_t> cases;
   std::vector<std::uint32_t> replica_map;

@@ -11,7 +11,8 @@
 namespace superstep::bsp {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message, const std::string& where = {}, const std::string& hint = {}) {
+[[noreturn]] void refuse(const std::string& message, const std::string& where = {},
+                         const std::string& hint = {}) {
   throw Error(ErrorCode::invalid_argument, message, where, hint);
 }
 
@@ -94,7 +95,8 @@ Tensor Graph::clone(const Tensor& tensor, std::string name, CloneMethod method) 
 Tensor Graph::clone(Type type, const Tensor& tensor, std::string name, CloneMethod method) {
   if (name.empty()) name = tensor.name() + "/clone";
   const bool aliases = tensor.contains_aliases();
-  if (method == CloneMethod::create_new_order || (method == CloneMethod::preserve_order_unless_aliases && aliases) ||
+  if (method == CloneMethod::create_new_order ||
+      (method == CloneMethod::preserve_order_unless_aliases && aliases) ||
       (method == CloneMethod::gather_and_preserve_tile_order_and_aliases && !aliases)) {
     const Tensor copy = add_variable(type, tensor.shape(), std::move(name));
     set_tile_mapping(copy, tile_mapping(tensor));
@@ -124,7 +126,8 @@ void Graph::set_initial_value(const Tensor& tensor, double value) {
     if (begin == 0 && end == variable.count() && !initial.values) {
       initial.splat = value;
     } else {
-      if (!initial.values) initial.values = superstep::Tensor::full(variable.type, variable.shape, initial.splat);
+      if (!initial.values)
+        initial.values = superstep::Tensor::full(variable.type, variable.shape, initial.splat);
       for (std::int64_t i = begin; i < end; ++i) initial.values->set(i, value);
     }
     initial.defined.add(IntervalSet({{begin, end}}));
@@ -133,15 +136,16 @@ void Graph::set_initial_value(const Tensor& tensor, double value) {
 
 void Graph::set_initial_value(const Tensor& tensor, const superstep::Tensor& values) {
   if (values.type() != tensor.element_type() || values.element_count() != tensor.num_elements())
-    refuse(fmt::format("initial values are {}{}", name_of(values.type()), to_string(values.shape())), place_of(tensor),
-           "as many values, of the same type");
+    refuse(fmt::format("initial values are {}{}", name_of(values.type()), to_string(values.shape())),
+           place_of(tensor), "as many values, of the same type");
   const std::size_t size = size_in_bytes(values.type());
   for (const Run& run : tensor.view().runs()) {
     Variable& variable = data_->variables[run.variable.index()];
     if (variable.constant) refuse("a constant has its value already", place_of(tensor));
     if (!variable.initial) variable.initial.emplace();
     InitialValue& initial = *variable.initial;
-    if (!initial.values) initial.values = superstep::Tensor::full(variable.type, variable.shape, initial.splat);
+    if (!initial.values)
+      initial.values = superstep::Tensor::full(variable.type, variable.shape, initial.splat);
     std::vector<Interval> defined;
     for (std::int64_t i = 0; i < run.length; ++i) {
       const std::int64_t element = run.element + i * run.stride;
@@ -155,7 +159,8 @@ void Graph::set_initial_value(const Tensor& tensor, const superstep::Tensor& val
 }
 
 std::uint32_t Graph::checked_tile(std::uint32_t tile, const std::string& what) const {
-  if (tile >= num_tiles()) refuse(fmt::format("there is no tile {}: the graph has {}", tile, num_tiles()), what);
+  if (tile >= num_tiles())
+    refuse(fmt::format("there is no tile {}: the graph has {}", tile, num_tiles()), what);
   return tiles_ ? (*tiles_)[tile] : tile;
 }
 
@@ -178,8 +183,8 @@ void Graph::set_tile_mapping(const Tensor& tensor, const TileMapping& mapping) {
       mapped += interval.size();
     }
   if (mapped != tensor.num_elements())
-    refuse(fmt::format("the mapping has {} elements, the tensor {}", mapped, tensor.num_elements()), place_of(tensor),
-           "map every element once");
+    refuse(fmt::format("the mapping has {} elements, the tensor {}", mapped, tensor.num_elements()),
+           place_of(tensor), "map every element once");
 }
 
 void Graph::map_linearly(const Tensor& tensor, std::int64_t minimum, std::int64_t grain) {
@@ -199,7 +204,8 @@ TileMapping Graph::tile_mapping(const Tensor& tensor) const {
   std::vector<std::uint32_t> virtual_tile;
   if (tiles_) {
     virtual_tile.assign(data_->target.num_tiles(), 0xffffffffu);
-    for (std::size_t i = 0; i < tiles_->size(); ++i) virtual_tile[(*tiles_)[i]] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < tiles_->size(); ++i)
+      virtual_tile[(*tiles_)[i]] = static_cast<std::uint32_t>(i);
   }
   const auto put = [&](std::uint32_t tile, Interval interval) {
     if (tiles_) tile = virtual_tile[tile];
@@ -222,7 +228,8 @@ TileMapping Graph::tile_mapping(const Tensor& tensor) const {
         found += part.end - part.begin;
       }
       if (found != length)
-        throw Error(ErrorCode::bad_graph, "some elements have no tile", place_of(tensor), "call set_tile_mapping");
+        throw Error(ErrorCode::bad_graph, "some elements have no tile", place_of(tensor),
+                    "call set_tile_mapping");
     }
   }
   return mapping;
@@ -232,7 +239,8 @@ DataStream Graph::add_host_to_device_fifo(std::string handle, Type type, std::in
                                           ReplicatedStreamMode mode) {
   for (const StreamData& stream : data_->streams)
     if (stream.handle == handle) refuse("there is a stream of this name already", "stream " + handle);
-  if (!is_device_type(type) || elements < 0) refuse("a stream needs a device type and a size", "stream " + handle);
+  if (!is_device_type(type) || elements < 0)
+    refuse("a stream needs a device type and a size", "stream " + handle);
   data_->streams.push_back({std::move(handle), type, elements, true, mode});
   return {StreamId(data_->streams.size() - 1)};
 }
@@ -243,7 +251,8 @@ DataStream Graph::add_device_to_host_fifo(std::string handle, Type type, std::in
   return stream;
 }
 
-RemoteBuffer Graph::add_remote_buffer(std::string handle, Type type, std::int64_t elements, std::int64_t repeats) {
+RemoteBuffer Graph::add_remote_buffer(std::string handle, Type type, std::int64_t elements,
+                                      std::int64_t repeats) {
   for (const RemoteBufferData& buffer : data_->buffers)
     if (buffer.handle == handle) refuse("there is a buffer of this name already", "remote buffer " + handle);
   if (!is_device_type(type) || elements < 1 || repeats < 1)
@@ -254,7 +263,8 @@ RemoteBuffer Graph::add_remote_buffer(std::string handle, Type type, std::int64_
 
 void Graph::create_host_write(std::string handle, const Tensor& tensor) {
   if (!tensor.is_parallel_writeable())
-    refuse("the host cannot write a tensor with constants, or with an element at two places", place_of(tensor));
+    refuse("the host cannot write a tensor with constants, or with an element at two places",
+           place_of(tensor));
   if (!data_->writes.emplace(handle, HostHandle{tensor, true}).second)
     refuse("there is a host write of this name already", "handle " + handle);
 }
@@ -291,7 +301,8 @@ Graph Graph::create_virtual_graph(std::vector<std::uint32_t> tiles) const {
   for (std::uint32_t& tile : tiles) tile = checked_tile(tile, "virtual graph");
   std::vector<std::uint32_t> sorted = tiles;
   std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) refuse("a tile stands twice", "virtual graph");
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    refuse("a tile stands twice", "virtual graph");
   return Graph(data_, std::move(tiles));
 }
 

@@ -55,8 +55,9 @@ void check_tensor(const GraphData& data, const FoundField& field, const Tensor& 
 
 std::string GraphData::describe(VertexId id) const {
   const VertexData& vertex = vertices[id.index()];
-  std::string text = fmt::format("compute set '{}', vertex {} ({})", compute_sets[vertex.compute_set.index()].name,
-                                 id.index(), vertex.vertex_class->name);
+  std::string text =
+      fmt::format("compute set '{}', vertex {} ({})", compute_sets[vertex.compute_set.index()].name,
+                  id.index(), vertex.vertex_class->name);
   if (vertex.tile) text += fmt::format(" on tile {}", *vertex.tile);
   return text;
 }
@@ -103,12 +104,14 @@ VertexRef Graph::add_vertex(ComputeSet set, std::string_view class_name,
   return add_vertex(set, class_name, std::span<const Connection>(connections.begin(), connections.size()));
 }
 
-VertexRef Graph::add_vertex(ComputeSet set, std::string_view class_name, std::span<const Connection> connections) {
+VertexRef Graph::add_vertex(ComputeSet set, std::string_view class_name,
+                            std::span<const Connection> connections) {
   const VertexRef vertex = add_vertex(set, class_name);
   for (const Connection& connection : connections) {
     const FieldRef reference{vertex, connection.field};
     const FieldShape shape = find_field(*data_, reference).info->shape;
-    if (shape == FieldShape::vector_list || connection.tensors.size() != 1)
+    const bool matrix = connection.tensors.size() == 1 && connection.tensors[0].rank() == 2;
+    if ((shape == FieldShape::vector_list && !matrix) || connection.tensors.size() != 1)
       connect(reference, std::span<const Tensor>(connection.tensors));
     else
       connect(reference, connection.tensors[0]);
@@ -159,7 +162,8 @@ void Graph::connect(const FieldRef& field, std::span<const Tensor> tensors) {
 
 void Graph::set_field_size(const FieldRef& field, std::size_t size) {
   const FoundField found = find_field(*data_, field);
-  if (found.info->shape != FieldShape::vector_list) refuse("only a list of vectors has a size to set", found.where);
+  if (found.info->shape != FieldShape::vector_list)
+    refuse("only a list of vectors has a size to set", found.where);
   found.connection->tensors.resize(size);
 }
 

@@ -11,7 +11,8 @@
 namespace superstep::bsp {
 
 struct Liveness {
-  // Variables that are live while a step runs, by its number: what it reads, writes, and what later steps read.
+  // Variables that are live while a step runs, by its number: what it reads, writes, and what later steps
+  // read.
   std::vector<std::vector<VariableId>> steps;
   // Variables whose values pass from one run to the next, or to and from the host: live all the time.
   std::set<VariableId> always;

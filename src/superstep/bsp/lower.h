@@ -21,14 +21,14 @@ struct LoweredStep {
 
 // What vertices of one class take, over all tiles.
 struct ClassUse {
-  std::uint64_t instances = 0, state_bytes = 0;
+  std::uint64_t instances = 0, state_bytes = 0, code_bytes = 0;
   bool default_estimate = false;
 };
 
 struct VertexMemory {
   std::map<std::string, ClassUse> classes;
-  std::map<std::uint32_t, std::uint64_t> state_bytes;                    // by tile
-  std::map<std::uint32_t, std::map<std::string, std::uint64_t>> code;    // by tile and class
+  std::map<std::uint32_t, std::uint64_t> state_bytes;                  // by tile
+  std::map<std::uint32_t, std::map<std::string, std::uint64_t>> code;  // by tile and class
 };
 
 class Lowering {
@@ -37,7 +37,8 @@ class Lowering {
       : graph_(graph), placement_(graph), timing_only_(timing_only) {}
 
   // The compute set for the engine, its cost, and its vertices' memory added to `memory`.
-  LoweredComputeSet compute_set(ComputeSetId id, const std::map<std::string, VertexClass, std::less<>>& classes);
+  LoweredComputeSet compute_set(ComputeSetId id,
+                                const std::map<std::string, VertexClass, std::less<>>& classes);
   LoweredStep execute(ComputeSetId id, VertexMemory& memory);
   // Fills the node's data and gives its cost.
   LoweredStep leaf(const ProgramNode& node, LoweredNode& lowered);

@@ -23,7 +23,8 @@ bool overlap(const View& a, const View& b) {
     });
   for (auto& [variable, list] : lists[0]) {
     const auto other = lists[1].find(variable);
-    if (other != lists[1].end() && !IntervalSet(list).intersection(IntervalSet(other->second)).empty()) return true;
+    if (other != lists[1].end() && !IntervalSet(list).intersection(IntervalSet(other->second)).empty())
+      return true;
   }
   return false;
 }
@@ -36,12 +37,15 @@ struct LocalMoves {
 // Splits the segments of a copy by the tiles at both ends.
 class CopyCounter {
  public:
-  CopyCounter(Placement& placement, bool aliases) : placement_(placement), exchange_(placement), aliases_(aliases) {}
+  CopyCounter(Placement& placement, bool aliases)
+      : placement_(placement), exchange_(placement), aliases_(aliases) {}
 
   void add(const Segment& segment) {
     placement_[segment.destination].for_each_owned(
         segment.destination_element, segment.destination_stride, segment.length,
-        [&](std::int64_t first, std::int64_t count, std::uint32_t tile) { part(segment, first, count, tile); });
+        [&](std::int64_t first, std::int64_t count, std::uint32_t tile) {
+          part(segment, first, count, tile);
+        });
   }
 
   ExchangeCounter& exchange() { return exchange_; }
@@ -52,7 +56,8 @@ class CopyCounter {
     const std::int64_t element = segment.source_element + first * segment.source_stride;
     const bool joined = segment.source_stride == 1 && segment.destination_stride == 1;
     placement_[segment.source].for_each_owned(
-        element, segment.source_stride, count, [&](std::int64_t begin, std::int64_t size, std::uint32_t owner) {
+        element, segment.source_stride, count,
+        [&](std::int64_t begin, std::int64_t size, std::uint32_t owner) {
           const std::int64_t start = element + begin * segment.source_stride;
           if (owner == tile) {
             LocalMoves& moves = local_[tile];
@@ -85,8 +90,8 @@ std::vector<Segment> segments(const View& source, const View& destination) {
   while (i < from.size() && j < to.size()) {
     const std::int64_t length = std::min(from[i].length - done_i, to[j].length - done_j);
     const auto stride = [&](const Run& run) { return length == 1 ? 1 : run.stride; };
-    result.push_back({from[i].variable, to[j].variable, from[i].element + done_i * from[i].stride, stride(from[i]),
-                      to[j].element + done_j * to[j].stride, stride(to[j]), length});
+    result.push_back({from[i].variable, to[j].variable, from[i].element + done_i * from[i].stride,
+                      stride(from[i]), to[j].element + done_j * to[j].stride, stride(to[j]), length});
     done_i += length;
     done_j += length;
     if (done_i == from[i].length) ++i, done_i = 0;
@@ -133,7 +138,8 @@ LoweredStep Lowering::cross_replica(const ProgramNode& node, LoweredNode& lowere
   LoweredStep step;
   lowered.segments = segments(node.tensors[0].view(), node.tensors[1].view());
   lowered.replica_map = node.replica_map;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> bytes;  // chip to chip within a replica's graph
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>
+      bytes;  // chip to chip within a replica's graph
   std::map<std::uint32_t, TileTraffic> tiles;
   const std::uint64_t element = size_in_bytes(node.tensors[0].element_type());
   for (const Segment& segment : lowered.segments)
@@ -164,7 +170,8 @@ LoweredStep Lowering::cross_replica(const ProgramNode& node, LoweredNode& lowere
     }
   std::uint64_t slowest = 0;
   for (const auto& [tile, traffic] : tiles) {
-    slowest = std::max(slowest, std::max(traffic.bytes_in, traffic.bytes_out) / whole.exchange_bytes_per_cycle);
+    slowest =
+        std::max(slowest, std::max(traffic.bytes_in, traffic.bytes_out) / whole.exchange_bytes_per_cycle);
     step.profile.exchanged_bytes += traffic.bytes_in;
     step.tiles.push_back({tile, 0, traffic.fragments_in + traffic.fragments_out, 0});
   }
@@ -184,10 +191,11 @@ LoweredStep Lowering::host(const ProgramNode& node, double bytes_per_second) {
   const Target& target = graph_.target;
   std::map<std::uint32_t, std::uint64_t> by_tile, pieces;
   node.tensors[0].view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {
-    placement_[variable].for_each_owned(begin, 1, end - begin, [&](std::int64_t, std::int64_t count, std::uint32_t tile) {
-      by_tile[tile] += static_cast<std::uint64_t>(count) * placement_.element_bytes(variable);
-      ++pieces[tile];
-    });
+    placement_[variable].for_each_owned(
+        begin, 1, end - begin, [&](std::int64_t, std::int64_t count, std::uint32_t tile) {
+          by_tile[tile] += static_cast<std::uint64_t>(count) * placement_.element_bytes(variable);
+          ++pieces[tile];
+        });
   });
   std::map<std::uint32_t, std::uint64_t> by_chip;
   std::uint64_t fullest = 0;
@@ -200,11 +208,10 @@ LoweredStep Lowering::host(const ProgramNode& node, double bytes_per_second) {
   }
   std::uint64_t chip = 0;
   for (const auto& [ipu, bytes] : by_chip) chip = std::max(chip, bytes);
-  const double seconds =
-      target.constants.host_latency_seconds.value + (bytes_per_second > 0 ? static_cast<double>(chip) / bytes_per_second : 0);
-  step.profile.cost.host_exchange =
-      std::max(static_cast<std::uint64_t>(std::ceil(seconds * target.clock_hz)),
-               fullest / target.exchange_bytes_per_cycle);
+  const double seconds = target.constants.host_latency_seconds.value +
+                         (bytes_per_second > 0 ? static_cast<double>(chip) / bytes_per_second : 0);
+  step.profile.cost.host_exchange = std::max(static_cast<std::uint64_t>(std::ceil(seconds * target.clock_hz)),
+                                             fullest / target.exchange_bytes_per_cycle);
   step.profile.cost.sync = sync_cycles(target, target.ipus);
   step.profile.max_bytes_in = fullest;
   return step;
@@ -224,7 +231,8 @@ LoweredStep Lowering::leaf(const ProgramNode& node, LoweredNode& lowered) {
     if (node.kind != ProgramKind::copy && node.kind != ProgramKind::cross_replica_copy)
       lowered.runs = node.tensors[0].view().runs();
   }
-  if ((node.kind == ProgramKind::remote_read || node.kind == ProgramKind::remote_write) && node.tensors.size() > 1) {
+  if ((node.kind == ProgramKind::remote_read || node.kind == ProgramKind::remote_write) &&
+      node.tensors.size() > 1) {
     lowered.offsets = node.tensors[1].view().runs();
     lowered.offset_type = node.tensors[1].element_type();
   }
@@ -238,8 +246,8 @@ LoweredStep Lowering::leaf(const ProgramNode& node, LoweredNode& lowered) {
     case ProgramKind::remote_read:
     case ProgramKind::remote_write: step = host(node, graph_.target.streaming_bytes_per_second); break;
     case ProgramKind::sync:
-      step.profile.cost.sync =
-          sync_cycles(graph_.target, node.sync == SyncType::external ? graph_.target.ipus * graph_.replicas : 1);
+      step.profile.cost.sync = sync_cycles(
+          graph_.target, node.sync == SyncType::external ? graph_.target.ipus * graph_.replicas : 1);
       break;
     case ProgramKind::repeat_while:
     case ProgramKind::branch:
@@ -251,8 +259,9 @@ LoweredStep Lowering::leaf(const ProgramNode& node, LoweredNode& lowered) {
   step.profile.kind = node.kind;
   step.profile.name = node.name;
   if (step.profile.name.empty() && !node.tensors.empty())
-    step.profile.name = node.kind == ProgramKind::copy ? node.tensors[0].name() + " -> " + node.tensors[1].name()
-                                                        : node.tensors[0].name();
+    step.profile.name = node.kind == ProgramKind::copy
+                            ? node.tensors[0].name() + " -> " + node.tensors[1].name()
+                            : node.tensors[0].name();
   if (step.profile.name.empty()) step.profile.name = name_of(node.kind);
   return step;
 }

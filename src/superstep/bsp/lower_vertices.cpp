@@ -77,7 +77,11 @@ LocalPart local_part(const Tensor& tensor, std::uint32_t tile, Placement& placem
 class Superstep {
  public:
   Superstep(Placement& placement, LoweredStep& step, VertexMemory& memory)
-      : graph_(placement.graph()), placement_(placement), step_(step), memory_(memory), inputs_(placement),
+      : graph_(placement.graph()),
+        placement_(placement),
+        step_(step),
+        memory_(memory),
+        inputs_(placement),
         outputs_(placement) {}
 
   void tile(std::uint32_t tile, std::span<const VertexId> vertices) {
@@ -108,7 +112,8 @@ class Superstep {
       use.temporary_bytes += traffic.bytes_in;
       use.fragments += traffic.fragments_in + traffic.fragments_out;
     }
-    for (const TileTraffic& traffic : out.tiles) of(traffic.tile).fragments += traffic.fragments_in + traffic.fragments_out;
+    for (const TileTraffic& traffic : out.tiles)
+      of(traffic.tile).fragments += traffic.fragments_in + traffic.fragments_out;
   }
 
  private:
@@ -116,7 +121,7 @@ class Superstep {
     const PerfEstimate cost = estimate(vertex, graph_.target);
     schedule.add(vertex.vertex_class->kind, cost.cycles);
     step_.profile.flops += cost.flops;
-    step_.profile.cycles_by_vertex[vertex.vertex_class->name] += cost.cycles;
+    step_.profile.cycles_by_vertex[vertex.vertex_class->reported_name()] += cost.cycles;
     remember(vertex, use.tile);
     for (std::size_t i = 0; i < vertex.fields.size(); ++i)
       for (const Tensor& tensor : vertex.fields[i].tensors)
@@ -147,14 +152,17 @@ class Superstep {
 
   void remember(const VertexData& vertex, std::uint32_t tile) {
     const VertexClass& type = *vertex.vertex_class;
-    ClassUse& all = memory_.classes[type.name];
+    const std::string name = type.reported_name();
+    ClassUse& all = memory_.classes[name];
     const std::uint64_t bytes = instance_bytes(vertex);
     ++all.instances;
     all.state_bytes += bytes;
     all.default_estimate = all.default_estimate || (!type.cycles && !vertex.estimate);
     memory_.state_bytes[tile] += bytes;
-    memory_.code[tile][type.name] =
-        type.code_bytes ? type.code_bytes : static_cast<std::uint64_t>(graph_.target.constants.vertex_code_bytes.value);
+    all.code_bytes = type.code_bytes
+                         ? type.code_bytes
+                         : static_cast<std::uint64_t>(graph_.target.constants.vertex_code_bytes.value);
+    memory_.code[tile][name] = all.code_bytes;
   }
 
   void add_exchange(const ExchangeCost& cost) {
@@ -265,7 +273,8 @@ LoweredStep Lowering::execute(ComputeSetId id, VertexMemory& memory) {
   const ComputeSetData& set = graph_.compute_sets[id.index()];
   std::vector<VertexId> order = set.vertices;
   const auto tile_of = [this](VertexId vertex) { return *graph_.vertices[vertex.index()].tile; };
-  std::stable_sort(order.begin(), order.end(), [&](VertexId a, VertexId b) { return tile_of(a) < tile_of(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](VertexId a, VertexId b) { return tile_of(a) < tile_of(b); });
   LoweredStep step;
   step.profile.name = set.name;
   step.profile.kind = ProgramKind::execute;

@@ -46,7 +46,8 @@ std::vector<MappedInterval> IntervalMap::intervals(std::int64_t begin, std::int6
   auto entry = entries_.upper_bound(begin);
   if (entry != entries_.begin()) --entry;
   for (; entry != entries_.end() && entry->first < end; ++entry) {
-    const MappedInterval cut{std::max(begin, entry->first), std::min(end, entry->second.end), entry->second.tile};
+    const MappedInterval cut{std::max(begin, entry->first), std::min(end, entry->second.end),
+                             entry->second.tile};
     if (cut.begin < cut.end) result.push_back(cut);
   }
   return result;

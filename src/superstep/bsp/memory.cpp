@@ -56,8 +56,7 @@ class Planner {
     const OpenConstants& constants = in_.graph.target.constants;
     for (TileMemory& tile : plan_.tiles) {
       tile.runtime = static_cast<std::uint64_t>(constants.runtime_bytes.value);
-      tile.control_code =
-          static_cast<std::uint64_t>(constants.control_code_bytes.value) * in_.steps.size();
+      tile.control_code = static_cast<std::uint64_t>(constants.control_code_bytes.value) * in_.steps.size();
     }
   }
 
@@ -103,7 +102,8 @@ class Planner {
     }
   }
 
-  static std::vector<VariableId> difference(const std::vector<VariableId>& a, const std::vector<VariableId>& b) {
+  static std::vector<VariableId> difference(const std::vector<VariableId>& a,
+                                            const std::vector<VariableId>& b) {
     std::vector<VariableId> result;
     std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
     return result;
@@ -177,7 +177,8 @@ Tenants tenants_of(const MemoryInput& input, const MemoryPlan& plan, std::uint32
   add("control code", memory.control_code);
   add("run-time library and stacks", memory.runtime);
   add("host buffers", memory.host_buffers);
-  std::stable_sort(tenants.begin(), tenants.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::stable_sort(tenants.begin(), tenants.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
   if (tenants.size() > 10) tenants.resize(10);
   return tenants;
 }
@@ -198,8 +199,8 @@ void require_fit(const MemoryInput& input, const MemoryPlan& plan) {
   for (const auto& [name, bytes] : tenants_of(input, plan, worst))
     list += fmt::format("\n  {:>12} B  {}", format_count(static_cast<double>(bytes)), name);
   throw Error(ErrorCode::out_of_memory,
-              fmt::format("{} of {} tiles are too full; tile {} needs {} B of {} B. Its largest tenants:{}", too_full,
-                          plan.tiles.size(), worst,
+              fmt::format("{} of {} tiles are too full; tile {} needs {} B of {} B. Its largest tenants:{}",
+                          too_full, plan.tiles.size(), worst,
                           format_count(static_cast<double>(plan.tiles[worst].including_gaps())),
                           format_count(static_cast<double>(capacity)), list),
               "target " + input.graph.target.name, "spread the largest over more tiles, or use more chips");

@@ -26,7 +26,11 @@ std::string element(Type type, const std::byte* data, std::int64_t index) {
 class Printer {
  public:
   Printer(std::ostream& out, Type type, const Shape& shape, const std::byte* data)
-      : out_(out), type_(type), shape_(shape), data_(data), strides_(shape.row_major_strides()),
+      : out_(out),
+        type_(type),
+        shape_(shape),
+        data_(data),
+        strides_(shape.row_major_strides()),
         cut_(shape.element_count() > whole_up_to) {}
 
   void run(int axis, std::int64_t first) {

@@ -31,7 +31,9 @@ constexpr std::size_t drawn_events = 1500, listed_steps = 60;
 class ProfilePage {
  public:
   explicit ProfilePage(const Profile& profile)
-      : profile_(profile), compilation_(profile.compilation), page_("Profile on " + profile.compilation.target.name) {}
+      : profile_(profile),
+        compilation_(profile.compilation),
+        page_("Profile on " + profile.compilation.target.name) {}
 
   std::string html() {
     overview();
@@ -51,21 +53,25 @@ class ProfilePage {
     const Target& target = compilation_.target;
     const MemorySums sums = sum_memory(compilation_);
     std::vector<std::vector<std::string>> rows{
-        {"machine", fmt::format("{}: {} x {} tiles, {:.3f} GHz", target.name, target.ipus * compilation_.replicas,
-                                count(target.tiles_per_ipu), target.clock_hz / 1e9)},
+        {"machine",
+         fmt::format("{}: {} x {} tiles, {:.3f} GHz", target.name, target.ipus * compilation_.replicas,
+                     count(target.tiles_per_ipu), target.clock_hz / 1e9)},
         {"replicas", count(compilation_.replicas)},
-        {"graph", fmt::format("{} variables, {} vertices in {} compute sets, {} edges", count(compilation_.variables),
-                              count(compilation_.vertices), count(compilation_.compute_sets),
-                              count(compilation_.edges))},
+        {"graph", fmt::format("{} variables, {} vertices in {} compute sets, {} edges",
+                              count(compilation_.variables), count(compilation_.vertices),
+                              count(compilation_.compute_sets), count(compilation_.edges))},
         {"fullest tile", fmt::format("tile {}: {} B of {} B ({:.1f} %)", sums.fullest_tile,
                                      count(sums.max_including_gaps), count(target.bytes_per_tile),
                                      100.0 * static_cast<double>(sums.max_including_gaps) /
                                          static_cast<double>(target.bytes_per_tile))}};
     if (profile_.run_count > 0)
-      rows.push_back({"time", fmt::format("{} in {} runs, {} cycles", format_seconds(target.seconds(static_cast<double>(profile_.total.cycles))),
-                                          count(profile_.run_count), count(profile_.total.cycles))});
-    page_.paragraph("Cycles and bytes on this page are modelled, not measured on hardware; the constants that nobody has "
-                    "published stand at its end with their ranges.");
+      rows.push_back(
+          {"time", fmt::format("{} in {} runs, {} cycles",
+                               format_seconds(target.seconds(static_cast<double>(profile_.total.cycles))),
+                               count(profile_.run_count), count(profile_.total.cycles))});
+    page_.paragraph(
+        "Cycles and bytes on this page are modelled, not measured on hardware; the constants that nobody has "
+        "published stand at its end with their ranges.");
     page_.table({"", ""}, rows);
   }
 
@@ -91,7 +97,8 @@ class ProfilePage {
     std::vector<std::vector<std::string>> rows;
     const TileMemory& fullest = compilation_.tiles[sums.fullest_tile];
     for (const MemoryCategory& category : memory_categories)
-      rows.push_back({category.name, count(sums.by_category.*category.bytes), count(fullest.*category.bytes)});
+      rows.push_back(
+          {category.name, count(sums.by_category.*category.bytes), count(fullest.*category.bytes)});
     rows.push_back({"in all", count(sums.including_gaps), count(fullest.including_gaps())});
     page_.table({"what", "all tiles, B", fmt::format("fullest tile ({}), B", sums.fullest_tile)}, rows);
   }
@@ -117,13 +124,15 @@ class ProfilePage {
     all.series = {a};
     fullest.series = {f};
     page_.plot(all).plot(fullest);
-    const auto worst = std::max_element(steps.begin(), steps.end(), [](const LivenessStep& p, const LivenessStep& q) {
-      return p.not_always_live_bytes < q.not_always_live_bytes;
-    });
+    const auto worst =
+        std::max_element(steps.begin(), steps.end(), [](const LivenessStep& p, const LivenessStep& q) {
+          return p.not_always_live_bytes < q.not_always_live_bytes;
+        });
     std::vector<std::vector<std::string>> rows;
     for (const auto& [name, bytes] : worst->largest) rows.push_back({name, count(bytes)});
     if (rows.empty()) return;
-    page_.paragraph(fmt::format("Most is live at step {}, {} '{}':", worst - steps.begin(), name_of(worst->kind), worst->name));
+    page_.paragraph(fmt::format("Most is live at step {}, {} '{}':", worst - steps.begin(),
+                                name_of(worst->kind), worst->name));
     page_.table({"variable", "B"}, rows);
   }
 
@@ -139,21 +148,26 @@ class ProfilePage {
     constexpr double left = 110, width = 880, lane = 26;
     const double height = lane * std::size(phases) + 30;
     std::string svg = fmt::format(
-        "<figure style=\"width:100%\"><svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"timeline\">",
+        "<figure style=\"width:100%\"><svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" "
+        "aria-label=\"timeline\">",
         left + width + 10, height);
     for (std::size_t p = 0; p < std::size(phases); ++p) {
       const double y = lane * static_cast<double>(p);
-      svg += fmt::format("<text x=\"0\" y=\"{}\">{}</text><path class=\"grid\" d=\"M{} {}H{}\"/>", y + 17, phases[p].name,
-                         left, y + lane - 1, left + width);
+      svg += fmt::format("<text x=\"0\" y=\"{}\">{}</text><path class=\"grid\" d=\"M{} {}H{}\"/>", y + 17,
+                         phases[p].name, left, y + lane - 1, left + width);
       svg += lane_bars(run, shown, phases[p], p, end, left, width, y);
     }
     for (int tick = 0; tick <= 4; ++tick) {
       const double cycles = end * tick / 4;
-      svg += fmt::format("<text class=\"note\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{}</text>", left + width * tick / 4,
-                         height - 8, tick == 0 ? "start" : tick == 4 ? "end" : "middle",
+      svg += fmt::format("<text class=\"note\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{}</text>",
+                         left + width * tick / 4, height - 8,
+                         tick == 0   ? "start"
+                         : tick == 4 ? "end"
+                                     : "middle",
                          page::escape(format_seconds(compilation_.target.seconds(cycles))));
     }
-    svg += fmt::format("</svg><figcaption>The first {} of {} steps of the first run{}.</figcaption></figure>", count(shown),
+    svg += fmt::format("</svg><figcaption>The first {} of {} steps of the first run{}.</figcaption></figure>",
+                       count(shown),
                        count(std::accumulate(run.times.begin(), run.times.end(), std::uint64_t{0})),
                        run.assumed ? "; branches that depend on data are assumed" : "");
     page_.raw(svg);
@@ -169,19 +183,20 @@ class ProfilePage {
       if (cycles == 0) continue;
       const double begin = static_cast<double>(run.events[i].begin + before(step.cost, phase));
       bars += fmt::format(
-          "<rect class=\"s{}\" style=\"fill:var(--c)\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"18\"><title>{}: {} "
+          "<rect class=\"s{}\" style=\"fill:var(--c)\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" "
+          "height=\"18\"><title>{}: {} "
           "cycles</title></rect>",
-          phase.color, left + width * begin / end, y + 3, std::max(0.4, width * static_cast<double>(cycles) / end),
-          page::escape(step.name), count(cycles));
+          phase.color, left + width * begin / end, y + 3,
+          std::max(0.4, width * static_cast<double>(cycles) / end), page::escape(step.name), count(cycles));
     }
     return bars;
   }
 
   // Phases in the order in which a superstep goes through them: sync, exchanges, compute, control.
   static std::uint64_t before(const StepCost& cost, const Phase& phase) {
-    static constexpr std::uint64_t StepCost::*order[] = {&StepCost::sync,          &StepCost::exchange,
-                                                         &StepCost::global_exchange, &StepCost::host_exchange,
-                                                         &StepCost::compute,         &StepCost::control};
+    static constexpr std::uint64_t StepCost::*order[] = {
+        &StepCost::sync,          &StepCost::exchange, &StepCost::global_exchange,
+        &StepCost::host_exchange, &StepCost::compute,  &StepCost::control};
     std::uint64_t cycles = 0;
     for (const auto member : order) {
       if (member == phase.cycles) break;
@@ -196,7 +211,8 @@ class ProfilePage {
       const std::uint64_t cycles = profile_.total.cost.*phase.cycles;
       rows.push_back({phase.name, count(cycles),
                       fmt::format("{:.1f}", 100.0 * static_cast<double>(cycles) /
-                                                static_cast<double>(std::max<std::uint64_t>(profile_.total.cost.total(), 1)))});
+                                                static_cast<double>(std::max<std::uint64_t>(
+                                                    profile_.total.cost.total(), 1)))});
     }
     page_.table({"phase", "cycles", "%"}, rows);
   }
@@ -212,27 +228,36 @@ class ProfilePage {
       bool stand_in = false;
       for (const VertexKindProfile& kind : compilation_.vertex_kinds)
         stand_in = stand_in || (kind.name == name && kind.default_estimate);
-      rows.push_back({name, count(vertex.instances), count(vertex.cycles), stand_in ? "stand-in" : "cost function"});
+      rows.push_back(
+          {name, count(vertex.instances), count(vertex.cycles), stand_in ? "stand-in" : "cost function"});
     }
     page_.table({"vertex class", "instances", "worker cycles, all tiles", "from"}, rows);
   }
 
   void exchange() {
     page_.heading("Steps");
-    page_.paragraph("The steps that take longest, over all runs. Bytes in and out are those of the tile with most.");
+    page_.paragraph(
+        "The steps that take longest, over all runs. Bytes in and out are those of the tile with most.");
     std::vector<std::size_t> order(compilation_.steps.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto cycles = [&](std::size_t i) { return profile_.total.times[i] * compilation_.steps[i].cost.total(); };
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return cycles(a) > cycles(b); });
+    const auto cycles = [&](std::size_t i) {
+      return profile_.total.times[i] * compilation_.steps[i].cost.total();
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return cycles(a) > cycles(b); });
     std::vector<std::vector<std::string>> rows;
     for (const std::size_t i : order) {
       if (cycles(i) == 0 || rows.size() == listed_steps) break;
       const StepProfile& step = compilation_.steps[i];
       rows.push_back({step.name, name_of(step.kind), count(profile_.total.times[i]), count(cycles(i)),
-                      count(step.cost.compute), count(step.cost.exchange + step.cost.global_exchange + step.cost.host_exchange),
-                      count(step.cost.sync), count(step.max_bytes_in), count(step.max_bytes_out), count(step.max_fragments)});
+                      count(step.cost.compute),
+                      count(step.cost.exchange + step.cost.global_exchange + step.cost.host_exchange),
+                      count(step.cost.sync), count(step.max_bytes_in), count(step.max_bytes_out),
+                      count(step.max_fragments)});
     }
-    page_.table({"step", "kind", "times", "cycles in all", "compute", "exchange", "sync", "B in", "B out", "pieces"}, rows);
+    page_.table(
+        {"step", "kind", "times", "cycles in all", "compute", "exchange", "sync", "B in", "B out", "pieces"},
+        rows);
   }
 
   void constants() {
@@ -240,9 +265,9 @@ class ProfilePage {
     std::vector<std::vector<std::string>> rows;
     for (const OpenConstantInfo& info : open_constants()) {
       const OpenConstant& constant = compilation_.target.constants.*info.member;
-      rows.push_back({std::string(info.name), fmt::format("{:g}", constant.value), fmt::format("{:g}", constant.low),
-                      fmt::format("{:g}", constant.high), std::string(info.unit), std::string(info.kind),
-                      std::string(info.source)});
+      rows.push_back({std::string(info.name), fmt::format("{:g}", constant.value),
+                      fmt::format("{:g}", constant.low), fmt::format("{:g}", constant.high),
+                      std::string(info.unit), std::string(info.kind), std::string(info.source)});
     }
     page_.table({"constant", "value", "low", "high", "unit", "kind", "source"}, rows);
   }

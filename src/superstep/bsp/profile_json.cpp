@@ -43,11 +43,12 @@ Json tiles_json(const CompilationProfile& compilation) {
     Json categories;
     for (const MemoryCategory& category : memory_categories)
       if (tile.*category.bytes > 0) categories[category.key] = tile.*category.bytes;
-    list.push_back({{"memory",
-                     {{"alwaysLiveBytes", tile.always_live()},
-                      {"notAlwaysLiveBytes", tile.not_always_live},
-                      {"total", {{"excludingGaps", tile.excluding_gaps()}, {"includingGaps", tile.including_gaps()}}},
-                      {"category", categories}}}});
+    list.push_back(
+        {{"memory",
+          {{"alwaysLiveBytes", tile.always_live()},
+           {"notAlwaysLiveBytes", tile.not_always_live},
+           {"total", {{"excludingGaps", tile.excluding_gaps()}, {"includingGaps", tile.including_gaps()}}},
+           {"category", categories}}}});
   }
   return list;
 }
@@ -60,7 +61,9 @@ Json liveness_json(const CompilationProfile& compilation) {
     list.push_back({{"name", step.name},
                     {"kind", name_of(step.kind)},
                     {"notAlwaysLiveMemory",
-                     {{"bytes", step.not_always_live_bytes}, {"maxTileBytes", step.max_tile_bytes}, {"variables", variables}}}});
+                     {{"bytes", step.not_always_live_bytes},
+                      {"maxTileBytes", step.max_tile_bytes},
+                      {"variables", variables}}}});
   }
   return list;
 }
@@ -119,7 +122,8 @@ Json compilation_json(const CompilationProfile& compilation) {
           {"memory",
            {{"total", {{"excludingGaps", sums.excluding_gaps}, {"includingGaps", sums.including_gaps}}},
             {"alwaysLiveBytes", sums.always_live},
-            {"maxTile", {{"excludingGaps", sums.max_excluding_gaps}, {"includingGaps", sums.max_including_gaps}}}}},
+            {"maxTile",
+             {{"excludingGaps", sums.max_excluding_gaps}, {"includingGaps", sums.max_including_gaps}}}}},
           {"tiles", tiles_json(compilation)},
           {"livenessProgramSteps", liveness_json(compilation)},
           {"programSteps", steps_json(compilation)},
@@ -138,12 +142,8 @@ Json run_json(const Profile& profile, const RunProfile& run) {
                         {"cyclesTo", {{"min", end}, {"max", end}}}}}});
     steps.push_back({{"step", event.step}, {"cyclesFrom", event.begin}, {"cyclesTo", end}, {"ipus", ipus}});
   }
-  return {{"program", run.program},
-          {"totalCycles", run.cycles},
-          {"cycles", cost_json(run.cost)},
-          {"assumed", run.assumed},
-          {"truncated", run.truncated},
-          {"timesOfSteps", run.times},
+  return {{"program", run.program}, {"totalCycles", run.cycles},  {"cycles", cost_json(run.cost)},
+          {"assumed", run.assumed}, {"truncated", run.truncated}, {"timesOfSteps", run.times},
           {"steps", steps}};
 }
 
@@ -193,11 +193,8 @@ std::string profile_to_chrome_trace(const Profile& profile) {
                                      {"control", &StepCost::control}};
   Json events = Json::array();
   for (std::size_t i = 0; i < std::size(phases); ++i)
-    events.push_back({{"name", "thread_name"},
-                      {"ph", "M"},
-                      {"pid", 0},
-                      {"tid", i},
-                      {"args", {{"name", phases[i].name}}}});
+    events.push_back(
+        {{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", i}, {"args", {{"name", phases[i].name}}}});
   const double microseconds = 1e6 / compilation.target.clock_hz;
   std::uint64_t offset = 0;
   for (const RunProfile& run : profile.runs) {

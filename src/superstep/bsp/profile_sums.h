@@ -22,7 +22,8 @@ struct VertexCycles {
 };
 
 struct ExecutionSums {
-  std::uint64_t compute_all = 0, compute_busy = 0, exchange = 0, exchanged_bytes = 0, link_bytes = 0, host_bytes = 0,
+  std::uint64_t compute_all = 0, compute_busy = 0, exchange = 0, exchanged_bytes = 0, link_bytes = 0,
+                host_bytes = 0,
                 flops = 0;  // over all tiles and steps that ran
   std::map<std::string, VertexCycles> vertices;
 };

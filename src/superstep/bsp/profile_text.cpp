@@ -12,7 +12,8 @@ namespace {
 std::string count(std::uint64_t value) { return format_count(static_cast<double>(value)); }
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? std::string("0.0%") : fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return whole == 0 ? std::string("0.0%")
+                    : fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 class Printer {
@@ -78,9 +79,10 @@ class Printer {
 
   void largest_live() {
     const std::vector<LivenessStep>& steps = profile_.compilation.liveness;
-    const auto worst = std::max_element(steps.begin(), steps.end(), [](const LivenessStep& a, const LivenessStep& b) {
-      return a.not_always_live_bytes < b.not_always_live_bytes;
-    });
+    const auto worst =
+        std::max_element(steps.begin(), steps.end(), [](const LivenessStep& a, const LivenessStep& b) {
+          return a.not_always_live_bytes < b.not_always_live_bytes;
+        });
     if (worst == steps.end() || worst->not_always_live_bytes == 0) return;
     line("  Most not-always-live memory: {} B, at '{}'", count(worst->not_always_live_bytes), worst->name);
     if (options_.show_variables)
@@ -113,8 +115,8 @@ class Printer {
     share("Cycles by phase: host exchange", total.cost.host_exchange);
     share("Cycles by phase: sync", total.cost.sync);
     share("Cycles by phase: control", total.cost.control);
-    line("  Exchanged between tiles:    {} B; between chips {} B; with the host {} B", count(sums.exchanged_bytes),
-         count(sums.link_bytes), count(sums.host_bytes));
+    line("  Exchanged between tiles:    {} B; between chips {} B; with the host {} B",
+         count(sums.exchanged_bytes), count(sums.link_bytes), count(sums.host_bytes));
     if (sums.flops > 0) line("  Floating-point operations:  {}", count(sums.flops));
     vertices(sums);
     if (options_.show_execution_steps) steps();
@@ -137,7 +139,8 @@ class Printer {
     for (const auto& [name, vertex] : sorted) {
       const bool guessed = is_default(name);
       stand_in = stand_in || guessed;
-      line("    {} ({} instances): {}{}", name, count(vertex.instances), count(vertex.cycles), guessed ? " *" : "");
+      line("    {} ({} instances): {}{}", name, count(vertex.instances), count(vertex.cycles),
+           guessed ? " *" : "");
     }
     if (stand_in) line("    * no cost function: a stand-in of 20 cycles and 6 an element");
   }
@@ -155,9 +158,9 @@ class Printer {
       const StepCost& cost = step.cost;
       if (profile_.total.times[i] == 0) continue;
       line("    {} x {} {}: {} cycles (sync {}, exchange {}, links {}, host {}, compute {}, control {})",
-           count(profile_.total.times[i]), name_of(step.kind), step.name, count(cost.total()), count(cost.sync),
-           count(cost.exchange), count(cost.global_exchange), count(cost.host_exchange), count(cost.compute),
-           count(cost.control));
+           count(profile_.total.times[i]), name_of(step.kind), step.name, count(cost.total()),
+           count(cost.sync), count(cost.exchange), count(cost.global_exchange), count(cost.host_exchange),
+           count(cost.compute), count(cost.control));
     }
   }
 

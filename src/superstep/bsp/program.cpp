@@ -28,9 +28,10 @@ ProgramNode make(ProgramKind kind, std::string name, std::vector<Tensor> tensors
 
 void require_scalar(const ProgramNode& node, const Tensor& tensor, const char* what) {
   if (tensor.num_elements() != 1)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} must have one element; {} has {}", what, tensor.name(), tensor.num_elements()),
-                fmt::format("program {} '{}'", name_of(node.kind), node.name));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{} must have one element; {} has {}", what, tensor.name(), tensor.num_elements()),
+        fmt::format("program {} '{}'", name_of(node.kind), node.name));
   if (tensor.element_type() == Type::f16 || tensor.element_type() == Type::f32)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} must be bool or integer; {} is {}", what, tensor.name(),
@@ -38,7 +39,8 @@ void require_scalar(const ProgramNode& node, const Tensor& tensor, const char* w
                 fmt::format("program {} '{}'", name_of(node.kind), node.name));
 }
 
-ProgramNode control(ProgramKind kind, std::string name, const Tensor& predicate, std::vector<Program> children) {
+ProgramNode control(ProgramKind kind, std::string name, const Tensor& predicate,
+                    std::vector<Program> children) {
   ProgramNode node = make(kind, std::move(name), {predicate}, std::move(children));
   require_scalar(node, predicate, "a predicate");
   return node;

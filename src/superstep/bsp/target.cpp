@@ -16,13 +16,13 @@ namespace {
 // Common to the three chips.
 Target common_target() {
   Target target;
-  target.workers = 6;                    // VC: tutorial 6's check value needs exactly this
-  target.exchange_bytes_per_cycle = 4;   // VC: the same
-  target.memcpy_bytes_per_cycle = 8;     // VC: PopLibs, MIT licence
-  target.data_path_bytes = 8;            // DE: 24 B/cycle a tile are two 64-bit loads and a store
+  target.workers = 6;                   // VC: tutorial 6's check value needs exactly this
+  target.exchange_bytes_per_cycle = 4;  // VC: the same
+  target.memcpy_bytes_per_cycle = 8;    // VC: PopLibs, MIT licence
+  target.data_path_bytes = 8;           // DE: 24 B/cycle a tile are two 64-bit loads and a store
   target.link_bytes_per_second = 0.85 * 128 * 1073741824.0 / 8;  // VC: 128 x 2^30 bit/s, 0.85 efficient
   target.streaming_bytes_per_second = 20e9;                      // GU: 5 to 25 GB/s
-  target.host_bytes_per_second = 16e9;   // DE: PCIe 4.0 x8 from the gateway to each chip
+  target.host_bytes_per_second = 16e9;  // DE: PCIe 4.0 x8 from the gateway to each chip
   target.constants = {
       .exchange_setup_cycles = {600, 100, 1000},
       .exchange_fragment_cycles = {16, 4, 160},
@@ -76,20 +76,23 @@ std::span<const OpenConstantInfo> open_constants() {
       {"exchange_setup_cycles", "cycles", "ME", "independent ipu21 tool-chain: about 600 charged a phase",
        &C::exchange_setup_cycles},
       {"exchange_fragment_cycles", "cycles", "GU",
-       "the same measured about 160 with run-time routing; statically scheduled code takes a few instructions",
+       "the same measured about 160 with run-time routing; statically scheduled code takes a few "
+       "instructions",
        &C::exchange_fragment_cycles},
       {"sync_cycles", "cycles", "GU", "not public; 50 to 150 quoted", &C::sync_cycles},
       {"local_copy_call_cycles", "cycles", "ME", "independent ipu21 tool-chain: 288 a call",
        &C::local_copy_call_cycles},
       {"local_copy_run_cycles", "cycles", "GU", "loop set-up of a run: pointers, count, repeat",
        &C::local_copy_run_cycles},
-      {"control_cycles", "cycles", "GU", "a supervisor branch with its tile-wide agreement", &C::control_cycles},
+      {"control_cycles", "cycles", "GU", "a supervisor branch with its tile-wide agreement",
+       &C::control_cycles},
       {"host_latency_seconds", "s", "GU", "not published; 5 to 20 us for a gateway round trip",
        &C::host_latency_seconds},
       {"vertex_code_bytes", "B", "GU", "sizes of compiled codelets", &C::vertex_code_bytes},
       {"exchange_code_bytes", "B", "GU", "a few instructions a fragment", &C::exchange_code_bytes},
       {"control_code_bytes", "B", "GU", "a few supervisor instructions a step", &C::control_code_bytes},
-      {"runtime_bytes", "B", "GU", "run-time library, one supervisor and six worker stacks", &C::runtime_bytes},
+      {"runtime_bytes", "B", "GU", "run-time library, one supervisor and six worker stacks",
+       &C::runtime_bytes},
   }};
   return table;
 }
@@ -97,8 +100,8 @@ std::span<const OpenConstantInfo> open_constants() {
 Target gc2_target(std::uint32_t ipus) {
   Target target = common_target();
   target.name = "gc2";
-  target.tiles_per_ipu = 1216;          // VC
-  target.bytes_per_tile = 256 * 1024;   // DS: Jia et al. 2019
+  target.tiles_per_ipu = 1216;            // VC
+  target.bytes_per_tile = 256 * 1024;     // DS: Jia et al. 2019
   target.interleaved_start = 128 * 1024;  // DE: plateau of simulator rows
   target.memory_element_bytes = 16 * 1024;
   target.clock_hz = 1.6e9;              // DE: cycles against microseconds of a published profile
@@ -170,7 +173,8 @@ std::uint32_t Target::vector_width(Type type) const {
 }
 
 double Target::amp_macs_per_cycle(Type input, Type partials) const {
-  // Units x weights a unit holds, an input vector every so many cycles; in FP32 a unit serves two output channels.
+  // Units x weights a unit holds, an input vector every so many cycles; in FP32 a unit serves two output
+  // channels.
   if (input == Type::f16 && partials == Type::f16)
     return 1.0 * half_in_half_out_units * half_weights_per_unit / half_cycles_per_vector;
   if (input == Type::f16 && partials == Type::f32)

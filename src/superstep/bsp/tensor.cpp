@@ -36,9 +36,11 @@ Tensor Tensor::reshaped(Shape shape) const {
 std::int64_t Tensor::dim(int axis) const { return shape_[checked_axis(axis, "dim")]; }
 
 int Tensor::checked_axis(int axis, const char* operation) const {
-  if (!valid()) throw Error(ErrorCode::invalid_argument, fmt::format("{} of a tensor that is not there", operation));
+  if (!valid())
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} of a tensor that is not there", operation));
   if (axis < 0 || axis >= rank())
-    refuse(*this, fmt::format("{}: there is no dimension {} in a tensor of rank {}", operation, axis, rank()));
+    refuse(*this,
+           fmt::format("{}: there is no dimension {} in a tensor of rank {}", operation, axis, rank()));
   return axis;
 }
 
@@ -70,8 +72,7 @@ Tensor Tensor::slice(std::span<const std::int64_t> begin, std::span<const std::i
   if (begin.size() != end.size() || static_cast<int>(begin.size()) > rank())
     refuse(*this, "slice: as many begins as ends, and no more than dimensions");
   Tensor result = *this;
-  for (std::size_t i = 0; i < begin.size(); ++i)
-    result = result.slice(begin[i], end[i], static_cast<int>(i));
+  for (std::size_t i = 0; i < begin.size(); ++i) result = result.slice(begin[i], end[i], static_cast<int>(i));
   return result;
 }
 
@@ -111,7 +112,8 @@ Tensor Tensor::dim_shuffle(std::span<const int> permutation) const {
   std::sort(sorted.begin(), sorted.end());
   std::iota(expected.begin(), expected.end(), 0);
   if (sorted != expected)
-    refuse(*this, fmt::format("dim_shuffle: [{}] is not a permutation of the dimensions", fmt::join(permutation, ",")));
+    refuse(*this, fmt::format("dim_shuffle: [{}] is not a permutation of the dimensions",
+                              fmt::join(permutation, ",")));
   std::vector<std::int64_t> extents;
   for (const int axis : permutation) extents.push_back(shape_[axis]);
   return with(Shape(std::move(extents)), view_->shuffle(shape_, permutation));
@@ -124,7 +126,8 @@ Tensor Tensor::dim_shuffle(std::initializer_list<int> permutation) const {
 Tensor Tensor::dim_shuffle_partial(std::span<const int> source, std::span<const int> destination) const {
   std::vector<int> permutation(static_cast<std::size_t>(rank()), -1);
   std::set<int> moved;
-  if (source.size() != destination.size()) refuse(*this, "dim_shuffle_partial: as many sources as destinations");
+  if (source.size() != destination.size())
+    refuse(*this, "dim_shuffle_partial: as many sources as destinations");
   for (std::size_t i = 0; i < source.size(); ++i) {
     permutation[static_cast<std::size_t>(checked_axis(destination[i], "dim_shuffle_partial"))] =
         checked_axis(source[i], "dim_shuffle_partial");
@@ -163,7 +166,8 @@ Tensor Tensor::expand(std::span<const int> axes) const {
   std::sort(sorted.rbegin(), sorted.rend());
   std::vector<std::int64_t> extents = extents_of(*this);
   for (const int axis : sorted) {
-    if (axis < 0 || axis > rank()) refuse(*this, fmt::format("expand: there is no place {} for a dimension", axis));
+    if (axis < 0 || axis > rank())
+      refuse(*this, fmt::format("expand: there is no place {} for a dimension", axis));
     extents.insert(extents.begin() + axis, 1);
   }
   return reshape(Shape(std::move(extents)));
@@ -216,7 +220,8 @@ Tensor Tensor::reverse(int axis) const {
 
 Tensor Tensor::reinterpret(Type type) const {
   if (!is_device_type(type) || size_in_bytes(type) != size_in_bytes(type_))
-    refuse(*this, fmt::format("reinterpret: {} is not of the size of {}", device_name(type), device_name(type_)));
+    refuse(*this,
+           fmt::format("reinterpret: {} is not of the size of {}", device_name(type), device_name(type_)));
   Tensor result = *this;
   result.type_ = type;
   return result;
@@ -282,8 +287,8 @@ Tensor concat(std::span<const Tensor> tensors, int axis) {
   std::vector<const View*> views;
   std::vector<Shape> shapes;
   for (const Tensor& tensor : tensors) {
-    bool fits = tensor.valid() && tensor.rank() == first.rank() && tensor.element_type() == first.element_type() &&
-                tensor.graph() == first.graph();
+    bool fits = tensor.valid() && tensor.rank() == first.rank() &&
+                tensor.element_type() == first.element_type() && tensor.graph() == first.graph();
     for (int i = 0; fits && i < first.rank(); ++i) fits = i == axis || tensor.shape()[i] == first.shape()[i];
     if (!fits)
       refuse(first, fmt::format("concat along {}: {} {}{} does not go with {}", axis,

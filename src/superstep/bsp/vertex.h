@@ -242,7 +242,7 @@ VertexClass vertex_class(std::string name) {
   description.kind = V::vertex_kind;
   description.object_bytes = sizeof(V);
   description.object_alignment = alignof(V);
-  description.construct = [](void* memory) { new (memory) V(); };
+  description.construct = [](void* memory, const void*) { new (memory) V(); };
   description.destroy = [](void* memory) { static_cast<V*>(memory)->~V(); };
   description.compute = &detail::compute_vertex<V>;
   V sample{};

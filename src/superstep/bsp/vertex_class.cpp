@@ -52,7 +52,8 @@ const VertexFields::Entry* VertexFields::find(std::string_view name) const {
 
 const VertexFields::Entry& VertexFields::get(std::string_view name) const {
   if (const Entry* entry = find(name)) return *entry;
-  throw Error(ErrorCode::invalid_argument, fmt::format("a cost function asks for the field '{}', which is not there", name));
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("a cost function asks for the field '{}', which is not there", name));
 }
 
 std::int64_t VertexFields::size(std::string_view field) const {
@@ -64,8 +65,9 @@ std::int64_t VertexFields::size(std::string_view field) const {
 std::int64_t VertexFields::size(std::string_view field, std::size_t i) const {
   const Entry& entry = get(field);
   if (i >= entry.sizes.size())
-    throw Error(ErrorCode::invalid_argument, fmt::format("a cost function asks for vector {} of '{}', which has {}", i,
-                                                         field, entry.sizes.size()));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a cost function asks for vector {} of '{}', which has {}", i, field,
+                            entry.sizes.size()));
   return entry.sizes[i];
 }
 
@@ -93,13 +95,15 @@ void check_vertex_class(const VertexClass& description) {
       throw Error(ErrorCode::invalid_argument, fmt::format("two fields are called '{}'", field.name),
                   "vertex class " + description.name, "list every field once");
     if (!is_device_type(field.type))
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("field '{}' is {}, which a tile does not have", field.name, name_of(field.type)),
-                  "vertex class " + description.name, "use float or half");
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("field '{}' is {}, which a tile does not have", field.name, name_of(field.type)),
+          "vertex class " + description.name, "use float or half");
   }
 }
 
-PerfEstimate default_estimate(const VertexClass& description, const VertexFields& fields, const Target& target) {
+PerfEstimate default_estimate(const VertexClass& description, const VertexFields& fields,
+                              const Target& target) {
   const auto work = 6 * static_cast<std::uint64_t>(fields.total_elements());
   switch (description.kind) {
     case VertexKind::worker: return 20 + work;

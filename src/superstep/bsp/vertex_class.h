@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -90,17 +91,19 @@ struct PerfEstimate {
 using PerfEstimateFunction = std::function<PerfEstimate(const VertexFields& fields, const Target& target)>;
 
 struct VertexClass {
-  std::string name;  // "ScaledAdd<float>"
+  std::string name;  // "ScaledAdd<float>"; what follows a '#' tells variants apart and stays out of reports
   VertexKind kind = VertexKind::worker;
   std::vector<FieldInfo> fields;
   std::size_t object_bytes = 0, object_alignment = 1;
-  void (*construct)(void* memory) = nullptr;
+  void (*construct)(void* memory, const void* context) = nullptr;
   void (*destroy)(void* memory) = nullptr;
   void (*compute)(void* object, unsigned worker) = nullptr;
+  std::shared_ptr<const void> context;  // handed to construct: data that all vertices of the class share
   PerfEstimateFunction cycles;   // empty: default_estimate, and the profile says so
   std::uint64_t code_bytes = 0;  // 0: the target's open constant
 
   int field_index(std::string_view field) const;  // -1 when there is none
+  std::string reported_name() const { return name.substr(0, name.find('#')); }
 };
 
 void check_vertex_class(const VertexClass& description);  // throws Error (invalid_argument)

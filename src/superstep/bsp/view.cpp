@@ -31,7 +31,8 @@ bool extend(Region& region, const Region& next) {
   if (region.variable != next.variable || !is_line(region) || !is_line(next)) return false;
   const std::int64_t a = place_count(region), b = place_count(next);
   if (region.view_offset + a != next.view_offset) return false;
-  const std::int64_t stride = a > 1 ? region.loops[0].element_stride : next.element_offset - region.element_offset;
+  const std::int64_t stride =
+      a > 1 ? region.loops[0].element_stride : next.element_offset - region.element_offset;
   if (b > 1 && next.loops[0].element_stride != stride) return false;
   if (region.element_offset + a * stride != next.element_offset) return false;
   region.loops.assign(1, {a + b, 1, stride});

@@ -58,12 +58,14 @@ class Aligner {
 
  private:
   void step(const Region& region) {
-    AlignedRegion aligned{region.variable, region.element_offset, places_.coordinates(region.view_offset), {}};
+    AlignedRegion aligned{
+        region.variable, region.element_offset, places_.coordinates(region.view_offset), {}};
     for (std::size_t i = 0; i < region.loops.size(); ++i) {
       const Loop& loop = region.loops[i];
       const int axis = places_.axis_of(loop.view_stride);
       if (loop.view_stride % places_.stride(axis) != 0) return unroll(region, i);
-      aligned.loops.push_back({loop.extent, axis, loop.view_stride / places_.stride(axis), loop.element_stride});
+      aligned.loops.push_back(
+          {loop.extent, axis, loop.view_stride / places_.stride(axis), loop.element_stride});
     }
     for (int axis = shape_.rank() - 1; axis >= 0; --axis)
       if (aligned.last(axis) >= shape_[axis]) return split(region, aligned, axis);
@@ -90,8 +92,7 @@ class Aligner {
     const bool rows = shape_[axis] % loop.step == 0 && start + inner < loop.step && room >= 0;
     if (rows && fitting < loop.extent) return fold(region, which, fitting);
     work_.push_back(iterations(region, which, 0, fitting));
-    if (fitting < loop.extent)
-      work_.push_back(iterations(region, which, fitting, loop.extent - fitting));
+    if (fitting < loop.extent) work_.push_back(iterations(region, which, fitting, loop.extent - fitting));
   }
 
   // The loop begins at the foot of a row: whole rows become a loop of their own.
@@ -168,8 +169,9 @@ void restrict_to(const AlignedRegion& region, int axis, std::int64_t begin, std:
   const std::int64_t first = low >= begin ? 0 : (begin - low + loop.step - 1) / loop.step;
   const std::int64_t stop =
       low + inner < end ? std::min(loop.extent, (end - 1 - low - inner) / loop.step + 1) : 0;
-  for (std::int64_t i = 0; i < std::min(first, loop.extent); ++i)
-    if (low + i * loop.step + inner >= begin) restrict_to(iterations(region, which, i, 1), axis, begin, end, out);
+  const std::int64_t reaching = low + inner >= begin ? 0 : (begin - low - inner + loop.step - 1) / loop.step;
+  for (std::int64_t i = reaching; i < std::min(first, loop.extent); ++i)
+    restrict_to(iterations(region, which, i, 1), axis, begin, end, out);
   if (stop > first) out.push_back(iterations(region, which, first, stop - first));
   for (std::int64_t i = std::max(first, stop); i < loop.extent && low + i * loop.step < end; ++i)
     restrict_to(iterations(region, which, i, 1), axis, begin, end, out);

@@ -10,7 +10,7 @@ namespace superstep::bsp {
 struct AlignedLoop {
   std::int64_t extent = 1;
   int axis = 0;
-  std::int64_t step = 0;            // along the axis, positive
+  std::int64_t step = 0;  // along the axis, positive
   std::int64_t element_stride = 0;
 };
 

@@ -77,18 +77,20 @@ class TimelineDrawing {
   // Draws an event, or as many as it takes to be seen; returns the next one.
   std::size_t draw_from(const std::vector<target::StepEvent>& lane, std::size_t first) {
     const double left = across(lane[first].begin);
-    std::size_t next = first + 1;
-    double right = across(lane[first].begin + lane[first].seconds);
-    while (right - left < narrowest && next < lane.size()) {
-      right = across(lane[next].begin + lane[next].seconds);
-      ++next;
+    std::size_t next = first + 1, longest = first;
+    double right = end_of(lane[first]);
+    while (right - left < narrowest && next < lane.size() && end_of(lane[next]) - left < 2 * narrowest) {
+      if (lane[next].seconds > lane[longest].seconds) longest = next;
+      right = end_of(lane[next++]);
     }
-    const target::PlanStep& step = profile_.timeline.steps[lane[first].step];
+    const target::PlanStep& step = profile_.timeline.steps[lane[longest].step];
     const std::string title =
         next - first > 1 ? fmt::format("{} short steps", next - first) : title_of(step, lane[first]);
     content_ += box(left, top_ + 3, right - left, lane_height - 8, color_of(profile_, step.op), 0.85, title);
     return next;
   }
+
+  double end_of(const target::StepEvent& event) const { return across(event.begin + event.seconds); }
 
   static std::string title_of(const target::PlanStep& step, const target::StepEvent& event) {
     const std::string where =

@@ -80,11 +80,19 @@ Rows machine_rows(const MachineFloor& machine) {
   return rows;
 }
 
+// A table of names and texts: numbers that begin a sentence stay on the left.
+std::string facts(const Rows& rows) {
+  std::string html = "<div class=\"table\"><table><tbody>\n";
+  for (const Row& row : rows)
+    html += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", page::escape(row[0]), page::escape(row[1]));
+  return html + "</tbody></table></div>\n";
+}
+
 constexpr const char* floor_note =
     "The floor of a step is the larger of two times: its operations at the peak, and the bytes that it must "
     "read and write once at the bandwidth of the nearest memory that could hold them all. Both were measured "
     "on this machine just before, for one thread while all threads were busy; the best of several short "
-    "trials. A multiply-add counts two operations. Bytes are those of the operands, not counted by the "
+    "trials, so that a share of a few percent above 100 is noise. A multiply-add counts two operations. Bytes are those of the operands, not counted by the "
     "processor.";
 
 // Refusals of the same reason are said once.
@@ -114,7 +122,7 @@ std::vector<target::StepEvent> first_micro_batch(const Profile& profile) {
 
 void add_timelines(page::Page& page, const Profile& profile) {
   page.heading("Timeline");
-  page.paragraph("The measured run whose time is the median. White is what the threads spend between steps.");
+  page.paragraph("The measured run whose time is the median. What is empty the threads spent between steps.");
   page.raw(draw_timeline(profile, profile.timeline.events, 0, profile.timeline.seconds));
   page.raw(draw_legend(profile));
   const auto events = first_micro_batch(profile);
@@ -127,10 +135,10 @@ void add_timelines(page::Page& page, const Profile& profile) {
 
 void write_profile_page(const Profile& profile, const std::filesystem::path& path) {
   page::Page page(fmt::format("Profile of {}, {}", profile.name, profile.mode));
-  page.table({"", "measured"}, summary_rows(profile));
+  page.raw(facts(summary_rows(profile)));
   page.heading("Time by operator");
   page.paragraph(
-      "All steps of a run, all threads together. The dark part of a bar is the floor: the least time that "
+      "All steps of a run, all threads together. The full part of a bar is the floor: the least time that "
       "the steps could take on this machine.");
   page.raw(draw_operators(profile));
   add_timelines(page, profile);

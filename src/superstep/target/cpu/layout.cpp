@@ -24,6 +24,7 @@ struct ImageOperands {
 constexpr std::array image_operators = {
     ImageOperands{"Conv", 1, 1},
     ImageOperands{"ConvTranspose", 1, 1},
+    ImageOperands{"ConvInteger", 1, 1},
     ImageOperands{"superstep.ConvWeightGradient", 3, 0},
     ImageOperands{"MaxPool", 1, 3},
     ImageOperands{"superstep.MaxPoolGradient", 3, 1},
@@ -172,7 +173,7 @@ class Assigner {
   // A product's result has no operand whose order it should copy.
   bool is_product(const graph::Value& value) const {
     const std::string& op = graph_.node(value.producer).op;
-    return op == "MatMul" || op == "Gemm" || op == "Softmax" || op == "LogSoftmax";
+    return op == "MatMul" || op == "Gemm" || op == "MatMulInteger" || op == "Softmax" || op == "LogSoftmax";
   }
 
   void place_outputs(NodeId id) {

@@ -83,7 +83,8 @@ BatchAxis channel_moments(const BatchSite&) { return mixes("takes mean and varia
 
 // The sums of a and of a (b - centre) over samples.
 BatchAxis channel_sums(const BatchSite& site) {
-  const bool sums = site.inputs[0] == along(0) && site.inputs[1] == along(0) && site.is(2, BatchKind::constant);
+  const bool sums =
+      site.inputs[0] == along(0) && site.inputs[1] == along(0) && site.is(2, BatchKind::constant);
   return sums ? reduced_over_batch() : mixes("sums samples with weights of their own");
 }
 

@@ -47,7 +47,9 @@ inline Message attribute(const std::string& name, float value) {
 inline Message attribute(const std::string& name, const std::string& value) {
   return Message().text(1, name).text(4, value).integer(20, 3);
 }
-inline Message attribute(const std::string& name, const char* value) { return attribute(name, std::string(value)); }
+inline Message attribute(const std::string& name, const char* value) {
+  return attribute(name, std::string(value));
+}
 inline Message attribute(const std::string& name, const std::vector<std::int64_t>& values) {
   return Message().text(1, name).packed_integers(8, values).integer(20, 7);
 }

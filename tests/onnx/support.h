@@ -9,7 +9,8 @@
 
 namespace superstep::onnx::testing {
 
-inline std::vector<Tensor> run(const Model& model, const std::vector<Tensor>& inputs, ImportOptions options = {}) {
+inline std::vector<Tensor> run(const Model& model, const std::vector<Tensor>& inputs,
+                               ImportOptions options = {}) {
   for (std::size_t i = 0; i < inputs.size(); ++i)
     options.shapes[model.inputs()[i].name] = inputs[i].shape().extents();
   return op::evaluate(model.import(options), inputs).outputs;
@@ -59,7 +60,7 @@ inline Model one_node(const OneNode& one, const std::vector<Tensor>& inputs) {
     names.push_back("x" + std::to_string(i));
     Names extents;
     for (std::int64_t extent : inputs[i].shape()) extents.push_back(std::to_string(extent));
-    const std::int64_t type = inputs[i].type() == ElementType::f32 ? f32
+    const std::int64_t type = inputs[i].type() == ElementType::f32   ? f32
                               : inputs[i].type() == ElementType::i64 ? i64
                                                                      : boolean_type;
     parts.inputs.push_back(port(names.back(), type, extents));

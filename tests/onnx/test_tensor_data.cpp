@@ -1,9 +1,8 @@
-#include "superstep/onnx/tensor_data.h"
-
 #include <cmath>
 
 #include "superstep/base/file.h"
 #include "superstep/onnx/element.h"
+#include "superstep/onnx/tensor_data.h"
 #include "tests/data/scratch.h"
 #include "tests/onnx/support.h"
 
@@ -68,9 +67,15 @@ TEST(TensorData, TypedFields) {
   EXPECT_EQ(typed(7, [&](Message& m) { m.packed_integers(7, integers); }), expected);
   EXPECT_EQ(typed(10, [&](Message& m) { m.packed_integers(5, half_bits); }), expected);
   EXPECT_EQ(typed(16, [&](Message& m) { m.packed_integers(5, brain_bits); }), expected);
-  EXPECT_EQ(typed(9, [&](Message& m) { m.packed_integers(5, std::vector<std::int64_t>{5, 0}); }),
+  EXPECT_EQ(typed(9,
+                  [&](Message& m) {
+                    m.packed_integers(5, std::vector<std::int64_t>{5, 0});
+                  }),
             (std::vector<double>{1, 0}));
-  EXPECT_EQ(typed(13, [&](Message& m) { m.packed_integers(11, std::vector<std::int64_t>{1, 7}); }),
+  EXPECT_EQ(typed(13,
+                  [&](Message& m) {
+                    m.packed_integers(11, std::vector<std::int64_t>{1, 7});
+                  }),
             (std::vector<double>{1, 7}));
 }
 
@@ -108,7 +113,8 @@ TEST(TensorData, RefusesCountsThatDoNotFit) {
   EXPECT_TRUE(contains(refusal(Message().integer(1, 3).integer(2, 1).real(4, 1).text(8, "t")),
                        "f32[3] needs 3 numbers, the file has 1"));
   // A shape of terabytes is refused before anything is allocated.
-  EXPECT_TRUE(contains(refusal(testing::tensor("t", 1, {1 << 20, 1 << 20}, "")), "needs 4398046511104 bytes"));
+  EXPECT_TRUE(
+      contains(refusal(testing::tensor("t", 1, {1 << 20, 1 << 20}, "")), "needs 4398046511104 bytes"));
   EXPECT_TRUE(contains(refusal(testing::tensor("t", 1, {INT64_MAX, INT64_MAX}, "")), "too many elements"));
   EXPECT_TRUE(contains(refusal(testing::tensor("t", 1, {-1}, "")), "negative extent"));
 }

@@ -1,5 +1,4 @@
 #include "superstep/onnx/wire_reader.h"
-
 #include "tests/onnx/support.h"
 
 namespace superstep::onnx {
@@ -60,7 +59,8 @@ TEST(WireReader, RefusesEveryCutOfAMessage) {
 TEST(WireReader, RefusesLengthsBeyondTheEnd) {
   EXPECT_TRUE(contains(damage(std::string("\x0a\x05") + "abc"), "claims 5 bytes where 3 are left"));
   // 2^64 - 1: a length that would wrap around.
-  EXPECT_TRUE(contains(damage("\x0a" + std::string(9, '\xff') + "\x01"), "claims 18446744073709551615 bytes"));
+  EXPECT_TRUE(
+      contains(damage("\x0a" + std::string(9, '\xff') + "\x01"), "claims 18446744073709551615 bytes"));
 }
 
 TEST(WireReader, RefusesNumbersOfMoreThan64Bits) {

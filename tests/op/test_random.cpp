@@ -17,7 +17,8 @@ Moments moments_of(const Tensor& tensor) {
   const std::vector<double> list = values(tensor);
   Moments m;
   for (double value : list) m.mean += value / static_cast<double>(list.size());
-  for (double value : list) m.deviation += (value - m.mean) * (value - m.mean) / static_cast<double>(list.size());
+  for (double value : list)
+    m.deviation += (value - m.mean) * (value - m.mean) / static_cast<double>(list.size());
   m.deviation = std::sqrt(m.deviation);
   return m;
 }
@@ -77,17 +78,20 @@ TEST(Multinomial, DrawsByUnnormalisedLogProbabilities) {
 TEST(OnnxOptimizers, OneStepByHand) {
   const Tensor rate = f64({}, {0.1}), third = i64({}, {3});
   const double g = 0.01 * 2 + 0.5;
-  const auto adagrad = results(optimizer("Adagrad", {{"decay_factor", 0.1}, {"norm_coefficient", 0.01}, {"epsilon", 1e-3}}, 2),
-                               {rate, third, one(2), one(0.5), one(4)});
+  const auto adagrad =
+      results(optimizer("Adagrad", {{"decay_factor", 0.1}, {"norm_coefficient", 0.01}, {"epsilon", 1e-3}}, 2),
+              {rate, third, one(2), one(0.5), one(4)});
   expect_values(adagrad[0], {2 - 0.1 / 1.3 * g / (std::sqrt(4 + g * g) + 1e-3)}, 1e-14);
   expect_values(adagrad[1], {4 + g * g}, 1e-14);
-  const Attributes momentum{{"mode", std::string("nesterov")}, {"alpha", 0.9}, {"beta", 0.5}, {"norm_coefficient", 0.01}};
+  const Attributes momentum{
+      {"mode", std::string("nesterov")}, {"alpha", 0.9}, {"beta", 0.5}, {"norm_coefficient", 0.01}};
   const auto moved = results(optimizer("Momentum", momentum, 2), {rate, third, one(2), one(0.5), one(4)});
   const double v = 0.9 * 4 + 0.5 * g;
   expect_values(moved[0], {2 - 0.1 * (g + 0.9 * v)}, 1e-14);
   expect_values(moved[1], {v}, 1e-14);
-  const auto adam = results(optimizer("Adam", {{"norm_coefficient", 0.01}, {"norm_coefficient_post", 0.001}}, 3),
-                            {rate, third, one(2), one(0.5), one(4), one(9)});
+  const auto adam =
+      results(optimizer("Adam", {{"norm_coefficient", 0.01}, {"norm_coefficient_post", 0.001}}, 3),
+              {rate, third, one(2), one(0.5), one(4), one(9)});
   const double m = 0.9 * 4 + 0.1 * g, h = 0.999 * 9 + 0.001 * g * g;
   const double adjusted = 0.1 * std::sqrt(1 - std::pow(0.999, 3)) / (1 - std::pow(0.9, 3));
   expect_values(adam[0], {(2 - adjusted * m / (std::sqrt(h) + 1e-6)) * 0.999}, 1e-13);
@@ -95,9 +99,12 @@ TEST(OnnxOptimizers, OneStepByHand) {
 
 TEST(OnnxOptimizers, Refuse) {
   const Tensor rate = f64({}, {0.1}), third = i64({}, {3});
-  expect_refusal(optimizer("Adam", {}, 3), {rate, third, one(2), one(0.5), one(4)}, "takes rate, update count and 4 inputs a tensor, not 5");
-  expect_refusal(optimizer("Adagrad", {}, 2), {rate, third, one(2), f64({2}, {1, 2}), one(4)}, "input inputs is f64[2], expected shape [1]");
-  expect_refusal(optimizer("Momentum", {{"mode", std::string("heavy")}}, 2), {rate, third, one(2), one(1), one(4)},
+  expect_refusal(optimizer("Adam", {}, 3), {rate, third, one(2), one(0.5), one(4)},
+                 "takes rate, update count and 4 inputs a tensor, not 5");
+  expect_refusal(optimizer("Adagrad", {}, 2), {rate, third, one(2), f64({2}, {1, 2}), one(4)},
+                 "input inputs is f64[2], expected shape [1]");
+  expect_refusal(optimizer("Momentum", {{"mode", std::string("heavy")}}, 2),
+                 {rate, third, one(2), one(1), one(4)},
                  "attribute 'mode' is 'heavy', expected standard or nesterov");
 }
 
@@ -115,7 +122,8 @@ TEST(Adam, ItsPlainOnnxFormKeepsItsDigitsInF32) {
     };
     for (std::int64_t t = 0; t < 10; ++t) {
       const Tensor gradient = f64({2}, {0.3 * p.at(0) + 0.1, 2 * p.at(1)}).converted(ElementType::f32);
-      const auto next = results(step, {p, gradient, m, v, i64({}, {t}), f64({}, {0.01}).converted(ElementType::f32)});
+      const auto next =
+          results(step, {p, gradient, m, v, i64({}, {t}), f64({}, {0.01}).converted(ElementType::f32)});
       p = next[0], m = next[1], v = next[2];
     }
     return p;
@@ -123,8 +131,8 @@ TEST(Adam, ItsPlainOnnxFormKeepsItsDigitsInF32) {
   expect_values(stepped(true), values(stepped(false)), 5e-7);
 }
 
-// 0.75 / 0.1 is just below 7.5 for the f32 next to 0.1, 0.85 / 0.1 just above 8.5: both are halves in f32, which
-// go to the even neighbour.
+// 0.75 / 0.1 is just below 7.5 for the f32 next to 0.1, 0.85 / 0.1 just above 8.5: both are halves in f32,
+// which go to the even neighbour.
 TEST(QuantizeLinear, DividesInF32) {
   const Tensor x0 = f64({2}, {0.75, 0.85}).converted(ElementType::f32);
   const Tensor scale = f64({}, {0.1}).converted(ElementType::f32);
@@ -136,7 +144,9 @@ TEST(QuantizeLinear, DividesInF32) {
 TEST(DynamicQuantizeLinear, FollowsTheSpecificationInF32) {
   // The example of the ONNX specification.
   const Tensor x0 = f64({6}, {0, 2, -3, -2.5, 1.34, 0.5}).converted(ElementType::f32);
-  const Function quantize = [](Builder& b, std::span<const Var> x) { return b.node("DynamicQuantizeLinear", x, {}, 3); };
+  const Function quantize = [](Builder& b, std::span<const Var> x) {
+    return b.node("DynamicQuantizeLinear", x, {}, 3);
+  };
   const auto outputs = results(quantize, {x0});
   expect_values(outputs[0], {153, 255, 0, 26, 221, 179});
   expect_values(outputs[1], {static_cast<double>(5.0F / 255.0F)});

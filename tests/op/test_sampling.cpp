@@ -35,7 +35,8 @@ TEST(GridSample, TheGridOfTheIdentityGivesThePictureBack) {
 
 TEST(GridSample, MirroringReversesAnAxis) {
   const Tensor row = f64({1, 1, 1, 4}, {1, 2, 3, 4}), mirror = f64({1, 2, 3}, {-1, 0, 0, 0, 1, 0});
-  expect_values(result(OF(grid_sample(x[0], affine_grid(x[1], {1, 1, 1, 4}))), {row, mirror}), {4, 3, 2, 1}, 1e-12);
+  expect_values(result(OF(grid_sample(x[0], affine_grid(x[1], {1, 1, 1, 4}))), {row, mirror}), {4, 3, 2, 1},
+                1e-12);
 }
 
 TEST(GridSample, PaddingOutsideThePicture) {
@@ -52,8 +53,10 @@ TEST(GridSample, PaddingOutsideThePicture) {
 
 TEST(GridSample, NotANumberAndInfinityReadInside) {
   const Tensor row = f64({1, 1, 2}, {1, 2});
-  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
-  expect_values(result(OF(grid_sample(x[0], x[1], {.mode = "nearest"})), {row, f64({1, 3, 1}, {nan, infinity, -infinity})}),
+  const double nan = std::numeric_limits<double>::quiet_NaN(),
+               infinity = std::numeric_limits<double>::infinity();
+  expect_values(result(OF(grid_sample(x[0], x[1], {.mode = "nearest"})),
+                       {row, f64({1, 3, 1}, {nan, infinity, -infinity})}),
                 {0, 0, 0});
 }
 
@@ -61,12 +64,17 @@ TEST(GridSample, Refuses) {
   const Tensor picture = zeros({1, 1, 2, 2}), grid = zeros({1, 2, 2, 2});
   expect_refusal(OF(grid_sample(x[0], x[1], {.mode = "lanczos"})), {picture, grid},
                  "attribute 'mode' is 'lanczos', expected linear, nearest or cubic");
-  expect_refusal(OF(grid_sample(x[0], x[1], {.padding = "wrap"})), {picture, grid}, "attribute 'padding_mode' is 'wrap'");
-  expect_refusal(OF(grid_sample(x[0], x[1])), {picture, zeros({1, 2, 2, 3})}, "input grid is [1,2,2,3], expected [1, points..., 2]");
-  expect_refusal(OF(grid_sample(x[0], x[1])), {zeros({1, 1}), grid}, "input X is [1,1], expected rank 3 to 5");
+  expect_refusal(OF(grid_sample(x[0], x[1], {.padding = "wrap"})), {picture, grid},
+                 "attribute 'padding_mode' is 'wrap'");
+  expect_refusal(OF(grid_sample(x[0], x[1])), {picture, zeros({1, 2, 2, 3})},
+                 "input grid is [1,2,2,3], expected [1, points..., 2]");
+  expect_refusal(OF(grid_sample(x[0], x[1])), {zeros({1, 1}), grid},
+                 "input X is [1,1], expected rank 3 to 5");
   expect_refusal(OF(grid_sample(x[0], x[1])), {zeros({1, 1, 0, 2}), grid}, "input X has an empty axis");
-  expect_refusal(OF(affine_grid(x[0], {1, 1, 2, 2})), {zeros({1, 3, 4})}, "input theta is [1,3,4], expected [1, 2, 3]");
-  expect_refusal(OF(affine_grid(x[0], {1, 2, 2})), {zeros({1, 2, 3})}, "input size has 3 elements, expected 4 or 5");
+  expect_refusal(OF(affine_grid(x[0], {1, 1, 2, 2})), {zeros({1, 3, 4})},
+                 "input theta is [1,3,4], expected [1, 2, 3]");
+  expect_refusal(OF(affine_grid(x[0], {1, 2, 2})), {zeros({1, 2, 3})},
+                 "input size has 3 elements, expected 4 or 5");
 }
 
 TEST(RoiAlign, IsExactOnARamp) {
@@ -91,22 +99,29 @@ TEST(RoiAlign, Refuses) {
   const Tensor rois = zeros({1, 4}), first = i64({1}, {0});
   expect_refusal(OF(roi_align(x[0], x[1], x[2], {.mode = "median"})), {ramp(4, 4), rois, first},
                  "attribute 'mode' is 'median', expected avg or max");
-  expect_refusal(OF(roi_align(x[0], x[1], x[2], {.height = 0})), {ramp(4, 4), rois, first}, "must be positive");
-  expect_refusal(OF(roi_align(x[0], x[1], x[2], {})), {ramp(4, 4), zeros({2, 4}), first}, "input rois is f64[2,4]");
-  expect_refusal(OF(roi_align(x[0], x[1], x[2], {.sampling_ratio = 1})), {ramp(4, 4), rois, i64({1}, {3})}, "index");
+  expect_refusal(OF(roi_align(x[0], x[1], x[2], {.height = 0})), {ramp(4, 4), rois, first},
+                 "must be positive");
+  expect_refusal(OF(roi_align(x[0], x[1], x[2], {})), {ramp(4, 4), zeros({2, 4}), first},
+                 "input rois is f64[2,4]");
+  expect_refusal(OF(roi_align(x[0], x[1], x[2], {.sampling_ratio = 1})), {ramp(4, 4), rois, i64({1}, {3})},
+                 "index");
 }
 
 TEST(MaxRoiPool, ByHand) {
   // Columns 1 to 4 and rows 0 to 2 of the ramp, in two bins across.
-  expect_values(result(OF(max_roi_pool(x[0], x[1], {1, 2})), {ramp(4, 6), f64({1, 5}, {0, 1, 0, 4, 2})}), {22, 24});
+  expect_values(result(OF(max_roi_pool(x[0], x[1], {1, 2})), {ramp(4, 6), f64({1, 5}, {0, 1, 0, 4, 2})}),
+                {22, 24});
   // A region outside has empty bins.
-  expect_values(result(OF(max_roi_pool(x[0], x[1], {1, 1})), {ramp(4, 6), f64({1, 5}, {0, 9, 9, 11, 11})}), {0});
-  expect_refusal(OF(max_roi_pool(x[0], x[1], {2})), {ramp(4, 6), zeros({1, 5})}, "'pooled_shape' must hold two");
+  expect_values(result(OF(max_roi_pool(x[0], x[1], {1, 1})), {ramp(4, 6), f64({1, 5}, {0, 9, 9, 11, 11})}),
+                {0});
+  expect_refusal(OF(max_roi_pool(x[0], x[1], {2})), {ramp(4, 6), zeros({1, 5})},
+                 "'pooled_shape' must hold two");
   expect_refusal(OF(max_roi_pool(x[0], x[1], {2, 2})), {ramp(4, 6), zeros({1, 4})}, "input rois is f64[1,4]");
 }
 
 TEST(NonMaxSuppression, KeepsTheBestOfOverlappingBoxes) {
-  const Tensor boxes = f64({1, 4, 4}, {0, 0, 2, 2, 0, 1, 2, 3, 0, 2, 2, 4, 2, 2, 0, 0});  // the last: corners swapped
+  const Tensor boxes =
+      f64({1, 4, 4}, {0, 0, 2, 2, 0, 1, 2, 3, 0, 2, 2, 4, 2, 2, 0, 0});  // the last: corners swapped
   const Tensor scores = f64({1, 1, 4}, {0.5, 0.9, 0.7, 0.6});
   const auto kept = [&](NonMaxSuppressionAttributes attributes) {
     return result(OF(non_max_suppression(b.constant(boxes), b.constant(scores), attributes)), {});
@@ -115,7 +130,8 @@ TEST(NonMaxSuppression, KeepsTheBestOfOverlappingBoxes) {
   expect_values(kept({.max_output = 9, .overlap_threshold = 0.3}), {0, 0, 1});
   expect_values(kept({.max_output = 9, .overlap_threshold = 0.4}), {0, 0, 1, 0, 0, 2, 0, 0, 3});
   expect_values(kept({.max_output = 2, .overlap_threshold = 0.4}), {0, 0, 1, 0, 0, 2});
-  expect_values(kept({.max_output = 9, .overlap_threshold = 0.4, .score_threshold = 0.65}), {0, 0, 1, 0, 0, 2});
+  expect_values(kept({.max_output = 9, .overlap_threshold = 0.4, .score_threshold = 0.65}),
+                {0, 0, 1, 0, 0, 2});
   EXPECT_EQ(kept({}).element_count(), 0);
 }
 
@@ -134,7 +150,8 @@ TEST(Col2Im, CountsHowOftenBlocksCoverAnElement) {
 
 TEST(Col2Im, Refuses) {
   expect_refusal(OF(col2im(x[0], {3, 3}, {2, 2})), {zeros({1, 4, 5})}, "input has 5 blocks, expected 4");
-  expect_refusal(OF(col2im(x[0], {3, 3}, {2, 2})), {zeros({1, 3, 4})}, "3 rows are not a multiple of a block's 4 elements");
+  expect_refusal(OF(col2im(x[0], {3, 3}, {2, 2})), {zeros({1, 3, 4})},
+                 "3 rows are not a multiple of a block's 4 elements");
   expect_refusal(OF(col2im(x[0], {3, 3}, {2})), {zeros({1, 4, 4})}, "have 2 and 1 elements");
   expect_refusal(OF(col2im(x[0], {3}, {-2})), {zeros({1, 4, 4})}, "input block_shape must be positive");
 }
@@ -152,9 +169,12 @@ TEST(MaxUnpool, Refuses) {
   const Tensor x0 = zeros({1, 1, 2}), places = i64({1, 1, 2}, {0, 3});
   const PoolAttributes windows = {.kernel_shape = {2}, .strides = {2}};
   expect_refusal(OF(max_unpool(x[0], x[1], windows, {1, 1, 3})), {x0, places}, "smaller than the [1,1,4]");
-  expect_refusal(OF(max_unpool(x[0], x[1], windows, {1, 2, 4})), {x0, places}, "expected rank 3 with 1 and 1 in front");
-  expect_refusal(OF(max_unpool(x[0], x[1], {.kernel_shape = {2, 2}})), {x0, places}, "attribute 'kernel_shape' has 2 elements");
-  expect_refusal(OF(max_unpool(x[0], x[1], windows)), {x0, i64({1, 1, 2}, {0, 4})}, "lies outside the result");
+  expect_refusal(OF(max_unpool(x[0], x[1], windows, {1, 2, 4})), {x0, places},
+                 "expected rank 3 with 1 and 1 in front");
+  expect_refusal(OF(max_unpool(x[0], x[1], {.kernel_shape = {2, 2}})), {x0, places},
+                 "attribute 'kernel_shape' has 2 elements");
+  expect_refusal(OF(max_unpool(x[0], x[1], windows)), {x0, i64({1, 1, 2}, {0, 4})},
+                 "lies outside the result");
 }
 
 TEST(CenterCropPad, OddElementsGoToTheEnd) {
@@ -167,12 +187,15 @@ TEST(CenterCropPad, OddElementsGoToTheEnd) {
 }
 
 TEST(DeformConv, WithoutOffsetsIsAConvolution) {
-  const Tensor x0 = random_tensor({2, 4, 5, 6}, 2), w = random_tensor({6, 2, 2, 3}, 3), bias = random_tensor({6}, 4);
-  const ConvAttributes attributes = {.strides = {1, 2}, .dilations = {2, 1}, .pads = {1, 0, 1, 2}, .group = 2};
+  const Tensor x0 = random_tensor({2, 4, 5, 6}, 2), w = random_tensor({6, 2, 2, 3}, 3),
+               bias = random_tensor({6}, 4);
+  const ConvAttributes attributes = {
+      .strides = {1, 2}, .dilations = {2, 1}, .pads = {1, 0, 1, 2}, .group = 2};
   const Tensor plain = result(OF(conv(x[0], x[1], x[2], attributes)), {x0, w, bias});
   Shape offset{2, 12, plain.shape()[2], plain.shape()[3]};
-  expect_equal(result(OF(deformable_conv(x[0], x[1], x[3], x[2], {}, 1, attributes)), {x0, w, bias, zeros(offset)}), plain,
-               1e-12);
+  expect_equal(
+      result(OF(deformable_conv(x[0], x[1], x[3], x[2], {}, 1, attributes)), {x0, w, bias, zeros(offset)}),
+      plain, 1e-12);
 }
 
 TEST(DeformConv, AWholeOffsetMovesThePicture) {
@@ -184,11 +207,14 @@ TEST(DeformConv, AWholeOffsetMovesThePicture) {
 
 TEST(DeformConv, Refuses) {
   const Tensor x0 = zeros({1, 2, 3, 3}), w = zeros({1, 2, 2, 2});
-  expect_refusal(OF(deformable_conv(x[0], x[1], x[2])), {x0, w, zeros({1, 4, 2, 2})}, "input offset is f64[1,4,2,2], expected shape [1,8,2,2]");
+  expect_refusal(OF(deformable_conv(x[0], x[1], x[2])), {x0, w, zeros({1, 4, 2, 2})},
+                 "input offset is f64[1,4,2,2], expected shape [1,8,2,2]");
   expect_refusal(OF(deformable_conv(x[0], x[1], x[2], {}, {}, 3)), {x0, w, zeros({1, 24, 2, 2})},
                  "attribute 'offset_group' is 3, which does not divide 2 channels");
-  expect_refusal(OF(deformable_conv(x[0], x[1], x[2], {}, {}, 1, {.group = 2})), {x0, w, zeros({1, 8, 2, 2})}, "do not fit 2 groups");
-  expect_refusal(OF(deformable_conv(x[0], x[1], x[2], x[3])), {x0, w, zeros({1, 8, 2, 2}), zeros({2})}, "input B is f64[2]");
+  expect_refusal(OF(deformable_conv(x[0], x[1], x[2], {}, {}, 1, {.group = 2})), {x0, w, zeros({1, 8, 2, 2})},
+                 "do not fit 2 groups");
+  expect_refusal(OF(deformable_conv(x[0], x[1], x[2], x[3])), {x0, w, zeros({1, 8, 2, 2}), zeros({2})},
+                 "input B is f64[2]");
 }
 
 }  // namespace superstep::op::test

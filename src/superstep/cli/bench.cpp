@@ -44,7 +44,8 @@ constexpr const char* examples =
     "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";
 
 std::optional<lab::PrimitiveKind> kind_of(const std::string& name) {
-  for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu, lab::PrimitiveKind::lstm})
+  for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu,
+                          lab::PrimitiveKind::lstm})
     if (name == lab::name_of(kind)) return kind;
   return std::nullopt;
 }
@@ -67,7 +68,9 @@ lab::Protocol protocol_of(const Arguments& arguments) {
 std::vector<lab::LoadSettings> loads_of(const Arguments& arguments) {
   std::vector<lab::LoadSettings> loads;
   for (const std::string& name : arguments.loads)
-    loads.push_back({.pattern = lab::load_pattern_from_name(name), .rate = arguments.rate, .requests = arguments.requests});
+    loads.push_back({.pattern = lab::load_pattern_from_name(name),
+                     .rate = arguments.rate,
+                     .requests = arguments.requests});
   return loads;
 }
 
@@ -75,7 +78,8 @@ void progress_line(const Result& result) {
   if (!common().quiet) fmt::print(stderr, "{}\n", lab::one_line(result));
 }
 
-std::vector<Result> run_one(const Arguments& arguments, const std::string& what, const lab::MachinePeak& peak) {
+std::vector<Result> run_one(const Arguments& arguments, const std::string& what,
+                            const lab::MachinePeak& peak) {
   if (const auto kind = kind_of(what))
     return lab::bench_primitives({.primitives = primitives_of(arguments, *kind),
                                   .precisions = arguments.precisions,
@@ -114,9 +118,10 @@ std::vector<Result> run_all(const Arguments& arguments, const lab::MachinePeak& 
 void print_peak(const lab::MachinePeak& peak) {
   std::vector<std::string> rates;
   for (const auto& [precision, rate] : peak.flops)
-    rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s")) : precision + " no instruction");
-  fmt::print(stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads, join(rates, ", "),
-             format_si(peak.copy_bandwidth, "B/s"));
+    rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s"))
+                             : precision + " no instruction");
+  fmt::print(stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads,
+             join(rates, ", "), format_si(peak.copy_bandwidth, "B/s"));
 }
 
 // Refuses what is wrong before minutes of measuring.
@@ -166,24 +171,67 @@ void bench(const Arguments& arguments) {
 
 void declare_bench(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
-  command.add_option("what", a->what, "gemm, conv, relu, lstm, or workloads; separated by commas")->required()->delimiter(',');
-  command.add_option("--config", a->configs, "published configurations, by name, or all")->type_name("NAME,...")->delimiter(',')->capture_default_str();
+  command.add_option("what", a->what, "gemm, conv, relu, lstm, or workloads; separated by commas")
+      ->required()
+      ->delimiter(',');
+  command.add_option("--config", a->configs, "published configurations, by name, or all")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->capture_default_str();
   command.add_flag("--sweep", a->sweep, "doubling sizes until memory ends, in place of the published ones");
-  command.add_option("--precision", a->precisions, "f32, bf16, f16, int8")->type_name("TYPE,...")->delimiter(',')->capture_default_str();
-  command.add_option("--mode", a->modes, "train (forward and backward), infer (forward)")->type_name("MODE,...")->delimiter(',')->capture_default_str();
-  command.add_option("--batch", a->batches, "samples a call (primitives take the first; default: the published ones)")
-      ->type_name("N,...")->delimiter(',')->check(CLI::PositiveNumber);
-  command.add_option("--micro-batch", a->micro_batch, "of workloads; default: the target chooses")->type_name("N")->check(CLI::PositiveNumber);
-  command.add_option("--set", a->model_options, "name=value of an option of the workload's model; may be repeated")->type_name("NAME=VALUE")->allow_extra_args(false);
-  command.add_option("--on", a->backend, "where to run: superstep list backends")->type_name("BACKEND")->capture_default_str();
-  command.add_option("--seconds", a->seconds, "of timed work, at most, a row and round")->type_name("S")->check(CLI::PositiveNumber)->capture_default_str();
-  command.add_option("--repeat", a->repeat, "rounds over everything; their samples are joined")->type_name("N")->check(CLI::Range(1, 1000))->capture_default_str();
-  command.add_option("--load", a->loads, "latency of serving under load: single, offline, poisson")->type_name("PATTERN,...")->delimiter(',');
-  command.add_option("--rate", a->rate, "of Poisson arrivals (default: half of what a single stream reaches)")->type_name("REQUESTS/S")->check(CLI::PositiveNumber);
-  command.add_option("--requests", a->requests, "of each load")->type_name("N")->check(CLI::Range(1, 10000000))->capture_default_str();
-  command.add_flag("--self-check", a->self_check, "run everything twice: do the intervals of the two runs meet?");
-  command.add_option("--pause", a->pause, "between the two runs of --self-check")->type_name("S")->check(CLI::Range(0.0, 3600.0))->capture_default_str();
-  command.add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, mllog, trace")->type_name("FORMAT")->capture_default_str();
+  command.add_option("--precision", a->precisions, "f32, bf16, f16, int8")
+      ->type_name("TYPE,...")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--mode", a->modes, "train (forward and backward), infer (forward)")
+      ->type_name("MODE,...")
+      ->delimiter(',')
+      ->capture_default_str();
+  command
+      .add_option("--batch", a->batches,
+                  "samples a call (primitives take the first; default: the published ones)")
+      ->type_name("N,...")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command.add_option("--micro-batch", a->micro_batch, "of workloads; default: the target chooses")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--set", a->model_options,
+                  "name=value of an option of the workload's model; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--on", a->backend, "where to run: superstep list backends")
+      ->type_name("BACKEND")
+      ->capture_default_str();
+  command.add_option("--seconds", a->seconds, "of timed work, at most, a row and round")
+      ->type_name("S")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--repeat", a->repeat, "rounds over everything; their samples are joined")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--load", a->loads, "latency of serving under load: single, offline, poisson")
+      ->type_name("PATTERN,...")
+      ->delimiter(',');
+  command
+      .add_option("--rate", a->rate, "of Poisson arrivals (default: half of what a single stream reaches)")
+      ->type_name("REQUESTS/S")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--requests", a->requests, "of each load")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  command.add_flag("--self-check", a->self_check,
+                   "run everything twice: do the intervals of the two runs meet?");
+  command.add_option("--pause", a->pause, "between the two runs of --self-check")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  command.add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, mllog, trace")
+      ->type_name("FORMAT")
+      ->capture_default_str();
   command.add_option("--out", a->out, "file for it (default: standard output)")->type_name("FILE");
   command.footer(examples);
   command.callback([a] { bench(*a); });

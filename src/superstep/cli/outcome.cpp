@@ -32,7 +32,8 @@ void show(const std::vector<lab::Result>& results, const OutputChoice& output) {
 
 }  // namespace
 
-void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load, const OutputChoice& output) {
+void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load,
+                    const OutputChoice& output) {
   complete(results, load);
   run::keep_records(lab::to_records(results));
   if (!common().json.empty()) write_file_atomically(common().json, lab::write_results(results));

@@ -153,22 +153,14 @@ std::vector<Var> constant_of_shape(NodeImport& node) {
 constexpr std::int64_t oldest = 1;
 
 constexpr Adapter table[] = {
-    {"Constant", oldest, any_later, constant},
-    {"ConstantOfShape", oldest, any_later, constant_of_shape},
-    {"Squeeze", oldest, 12, axes_attribute},
-    {"Unsqueeze", oldest, 12, axes_attribute},
-    {"Slice", oldest, 9, slice_attributes},
-    {"Split", oldest, any_later, split},
-    {"Pad", oldest, 1, pad_paddings},
-    {"Pad", 2, 10, pad_attributes},
-    {"Concat", oldest, 3, concat_default_axis},
-    {"Tile", oldest, 5, tile_axis},
-    {"TopK", oldest, 9, topk_attribute},
-    {"Scatter", oldest, any_later, scatter},
-    {"Upsample", oldest, 6, upsample_picture},
-    {"Upsample", 7, 8, upsample_attributes},
-    {"Resize", oldest, 10, resize_scales},
-    {"Resize", 11, any_later, resize},
+    {"Constant", oldest, any_later, constant},  {"ConstantOfShape", oldest, any_later, constant_of_shape},
+    {"Squeeze", oldest, 12, axes_attribute},    {"Unsqueeze", oldest, 12, axes_attribute},
+    {"Slice", oldest, 9, slice_attributes},     {"Split", oldest, any_later, split},
+    {"Pad", oldest, 1, pad_paddings},           {"Pad", 2, 10, pad_attributes},
+    {"Concat", oldest, 3, concat_default_axis}, {"Tile", oldest, 5, tile_axis},
+    {"TopK", oldest, 9, topk_attribute},        {"Scatter", oldest, any_later, scatter},
+    {"Upsample", oldest, 6, upsample_picture},  {"Upsample", 7, 8, upsample_attributes},
+    {"Resize", oldest, 10, resize_scales},      {"Resize", 11, any_later, resize},
     {"Reshape", oldest, any_later, reshape},
 };
 

@@ -36,8 +36,8 @@ std::vector<Var> construct(NodeImport& node) { return sequence(node, node.inputs
 
 std::vector<Var> insert(NodeImport& node) {
   std::vector<Var> values = members(node, 0);
-  const std::ptrdiff_t at =
-      node.has(2) ? position(node, 2, values.size(), values.size()) : static_cast<std::ptrdiff_t>(values.size());
+  const std::ptrdiff_t at = node.has(2) ? position(node, 2, values.size(), values.size())
+                                        : static_cast<std::ptrdiff_t>(values.size());
   values.insert(values.begin() + at, node.input(1));
   return sequence(node, std::move(values));
 }
@@ -45,8 +45,8 @@ std::vector<Var> insert(NodeImport& node) {
 std::vector<Var> erase(NodeImport& node) {
   std::vector<Var> values = members(node, 0);
   if (values.empty()) throw Error(ErrorCode::bad_graph, "takes a member out of an empty sequence");
-  values.erase(values.begin() + (node.has(1) ? member(node, 1, values)
-                                             : static_cast<std::ptrdiff_t>(values.size()) - 1));
+  values.erase(values.begin() +
+               (node.has(1) ? member(node, 1, values) : static_cast<std::ptrdiff_t>(values.size()) - 1));
   return sequence(node, std::move(values));
 }
 

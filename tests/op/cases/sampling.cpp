@@ -1,7 +1,8 @@
+#include "superstep/op/sampling.h"
+
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/fold.h"
 #include "superstep/op/region.h"
-#include "superstep/op/sampling.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {
@@ -10,8 +11,11 @@ namespace {
 // Points inside and outside the picture, away from elements and their edges, where weights have kinks.
 Case sampled(const char* name, const Shape& picture, const Shape& grid, GridSampleAttributes attributes,
              Smooth smooth = Smooth::twice) {
-  return {"GridSample", name, OF(grid_sample(x[0], x[1], attributes)),
-          {random_tensor(picture, 210), uniform_tensor(grid, 211, -1.3, 1.3)}, smooth};
+  return {"GridSample",
+          name,
+          OF(grid_sample(x[0], x[1], attributes)),
+          {random_tensor(picture, 210), uniform_tensor(grid, 211, -1.3, 1.3)},
+          smooth};
 }
 
 // Two overlapping regions of two pictures; corners away from elements.
@@ -19,8 +23,11 @@ Tensor regions() { return f64({3, 4}, {0.7, 1.1, 5.6, 6.3, 2.2, 0.3, 7.9, 4.4, -
 Tensor pictures() { return i64({3}, {0, 1, 0}); }
 
 Case aligned(const char* name, RoiAlignAttributes attributes, Smooth smooth = Smooth::twice) {
-  return {"RoiAlign", name, OF(roi_align(x[0], x[1], x[2], attributes)),
-          {random_tensor({2, 2, 8, 7}, 212), regions(), pictures()}, smooth};
+  return {"RoiAlign",
+          name,
+          OF(roi_align(x[0], x[1], x[2], attributes)),
+          {random_tensor({2, 2, 8, 7}, 212), regions(), pictures()},
+          smooth};
 }
 
 std::vector<Case> grid_cases() {
@@ -60,12 +67,14 @@ std::vector<Case> region_cases() {
   const Tensor five = f64({2, 5}, {0, 0.7, 1.1, 5.6, 6.3, 1, 2.2, 0.3, 6.9, 4.4});
   return {
       aligned("two samples a bin", {.height = 2, .width = 3, .sampling_ratio = 2}),
-      aligned("whole pixels", {.height = 2, .width = 2, .sampling_ratio = 3, .spatial_scale = 0.9, .half_pixel = false}),
+      aligned("whole pixels",
+              {.height = 2, .width = 2, .sampling_ratio = 3, .spatial_scale = 0.9, .half_pixel = false}),
       aligned("largest", {.height = 2, .width = 2, .sampling_ratio = 2, .mode = "max"}),
       {"RoiAlign",
        "samples by size",
        [](Builder& b, std::span<const Var> x) {
-         return std::vector{roi_align(x[0], b.constant(regions()), b.constant(pictures()), {.height = 2, .width = 3})};
+         return std::vector{
+             roi_align(x[0], b.constant(regions()), b.constant(pictures()), {.height = 2, .width = 3})};
        },
        {picture},
        Smooth::twice,
@@ -115,7 +124,8 @@ std::vector<Case> fold_cases() {
 std::vector<Case> deformable_cases() {
   const Tensor x0 = random_tensor({2, 4, 5, 4}, 223), w = random_tensor({6, 2, 2, 3}, 224);
   // Offsets that keep points off whole positions.
-  const Tensor offset = uniform_tensor({2, 24, 4, 2}, 225, 0.1, 0.9), mask = uniform_tensor({2, 12, 4, 2}, 226, 0.2, 1);
+  const Tensor offset = uniform_tensor({2, 24, 4, 2}, 225, 0.1, 0.9),
+               mask = uniform_tensor({2, 12, 4, 2}, 226, 0.2, 1);
   const Tensor bias = random_tensor({6}, 227);
   return {
       {"DeformConv",
@@ -124,12 +134,15 @@ std::vector<Case> deformable_cases() {
        {x0, w, offset, bias, mask}},
       {"DeformConv",
        "strides, pads and dilations",
-       OF(deformable_conv(x[0], x[1], x[2], {}, {}, 1, {.strides = {2, 1}, .dilations = {1, 2}, .pads = {1, 0, 0, 1}})),
-       {random_tensor({1, 2, 5, 4}, 228), random_tensor({3, 2, 2, 2}, 229), uniform_tensor({1, 8, 3, 3}, 230, -0.9, -0.1)}},
+       OF(deformable_conv(x[0], x[1], x[2], {}, {}, 1,
+                          {.strides = {2, 1}, .dilations = {1, 2}, .pads = {1, 0, 0, 1}})),
+       {random_tensor({1, 2, 5, 4}, 228), random_tensor({3, 2, 2, 2}, 229),
+        uniform_tensor({1, 8, 3, 3}, 230, -0.9, -0.1)}},
       {"DeformConv",
        "one axis",
        OF(deformable_conv(x[0], x[1], x[2])),
-       {random_tensor({1, 2, 6}, 231), random_tensor({2, 2, 3}, 232), uniform_tensor({1, 3, 4}, 233, 0.1, 0.9)}},
+       {random_tensor({1, 2, 6}, 231), random_tensor({2, 2, 3}, 232),
+        uniform_tensor({1, 3, 4}, 233, 0.1, 0.9)}},
   };
 }
 

@@ -18,7 +18,8 @@ Function node(const char* op, Attributes attributes, int outputs = 1) {
 Case linear_attention(const char* rule, std::vector<Tensor> inputs, bool past, std::int64_t query_heads = 2) {
   const std::string name = rule;
   const bool decays = name.starts_with("gated"), delta = name.ends_with("delta");
-  const Attributes attributes{{"update_rule", name}, {"q_num_heads", query_heads}, {"kv_num_heads", std::int64_t{2}}};
+  const Attributes attributes{
+      {"update_rule", name}, {"q_num_heads", query_heads}, {"kv_num_heads", std::int64_t{2}}};
   const Function function = [=](Builder& builder, std::span<const Var> x) {
     std::vector<Var> all(x.begin(), x.begin() + 3);
     std::size_t next = 3;
@@ -32,9 +33,11 @@ Case linear_attention(const char* rule, std::vector<Tensor> inputs, bool past, s
 
 std::vector<Case> linear_attention_cases() {
   // Two samples of three steps, two heads of two key and three value elements.
-  const Tensor q = random_tensor({2, 3, 4}, 240), k = random_tensor({2, 3, 4}, 241, 0.5), v = random_tensor({2, 3, 6}, 242);
+  const Tensor q = random_tensor({2, 3, 4}, 240), k = random_tensor({2, 3, 4}, 241, 0.5),
+               v = random_tensor({2, 3, 6}, 242);
   const Tensor state = random_tensor({2, 2, 2, 3}, 243), decay = uniform_tensor({2, 3, 2}, 244, -1, 0);
-  const Tensor decay_by_key = uniform_tensor({2, 3, 4}, 245, -1, 0), beta = uniform_tensor({2, 3, 2}, 246, 0, 1);
+  const Tensor decay_by_key = uniform_tensor({2, 3, 4}, 245, -1, 0),
+               beta = uniform_tensor({2, 3, 2}, 246, 0, 1);
   return {
       linear_attention("linear", {q, k, v}, false),
       linear_attention("gated", {q, k, v, state, decay_by_key}, true),
@@ -64,7 +67,10 @@ std::vector<Case> state_cases() {
        "a past, bias and activation",
        node("CausalConvWithState", {{"activation", std::string("silu")}}, 2),
        {sequence, kernel, random_tensor({3}, 255), random_tensor({2, 3, 2}, 256)}},
-      {"CausalConvWithState", "one tap", node("CausalConvWithState", {}, 2), {sequence, random_tensor({3, 1, 1}, 257)}},
+      {"CausalConvWithState",
+       "one tap",
+       node("CausalConvWithState", {}, 2),
+       {sequence, random_tensor({3, 1, 1}, 257)}},
       {"TensorScatter", "from the front", OF(tensor_scatter(x[0], x[1])), {cache, update}},
       {"TensorScatter", "linear", OF(tensor_scatter(x[0], x[1], x[2])), {cache, update, i64({2}, {1, 2})}},
       {"TensorScatter",
@@ -79,11 +85,19 @@ std::vector<Case> state_cases() {
       {"CumProd", "integers", OF(cumprod(x[0], 0)), {i64({4}, {2, -3, 4, 5})}, Smooth::no},
       {"SwiGLU", "plain", OF(swiglu(x[0], x[1])), {update, random_tensor({2, 2, 3}, 258)}},
       {"SwiGLU", "alpha", OF(swiglu(x[0], x[1], 1.7)), {update, random_tensor({2, 2, 3}, 258)}},
-      {"BitCast", "integers", OF(bit_cast(x[0], ElementType::f64)), {i64({2}, {4607182418800017408, 0})}, Smooth::no},
+      {"BitCast",
+       "integers",
+       OF(bit_cast(x[0], ElementType::f64)),
+       {i64({2}, {4607182418800017408, 0})},
+       Smooth::no},
       {"GlobalLpPool", "1-norm", OF(global_lp_pool(x[0], 1)), {image}},
       {"GlobalLpPool", "2-norm", OF(global_lp_pool(x[0])), {image}},
       {"GlobalLpPool", "3-norm", OF(global_lp_pool(x[0], 3)), {image}},
-      {"TfIdfVectorizer", "rows", node("TfIdfVectorizer", grams), {i64({2, 5}, {2, 5, 4, 2, 6, 3, 5, 2, 4, 6})}, Smooth::no},
+      {"TfIdfVectorizer",
+       "rows",
+       node("TfIdfVectorizer", grams),
+       {i64({2, 5}, {2, 5, 4, 2, 6, 3, 5, 2, 4, 6})},
+       Smooth::no},
   };
   for (Case& item : linear_attention_cases()) cases.push_back(std::move(item));
   return cases;

@@ -32,7 +32,7 @@ bsp::Tensor slice_of(bsp::Tensor tensor, const Cuts& cuts, const PartRange& rang
 class GraphLowering {
  public:
   GraphLowering(const graph::Graph& graph, const bsp::Target& target, const machine::ipu::Hardware& hardware)
-      : graph_(graph), hardware_(hardware), out_{bsp::Graph(target), {}, {}} {}
+      : graph_(graph), hardware_(hardware), out_{bsp::Graph(target), bsp::Sequence(), {}} {}
 
   LoweredGraph run() {
     inputs_and_states();

@@ -44,7 +44,7 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
   const double tiles = static_cast<double>(hardware_.tiles);
-  Memory memory{.limit = tiles * static_cast<double>(hardware_.tile_bytes),
+  Memory memory{.limit = capacity(),
                 .parameters = state.parameters,
                 .optimizer = state.optimizer};
   for (const OperatorCost& cost : costs)

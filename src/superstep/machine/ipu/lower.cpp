@@ -185,8 +185,7 @@ Plan Lowering::normalization(const Work& work) {
   const double total = elements(node.inputs[0]);
   const bool gradient = work.op.find("Gradient") != std::string::npos;
   const Shape& x = shape(node.inputs[0]);
-  const bool by_channel = work.op.starts_with("Batch") || work.op == "superstep.BatchNormalizationGradient" ||
-                          work.op == "superstep.ChannelStatistics";
+  const bool by_channel = work.op.starts_with("Batch") || work.op == "superstep.BatchNormalizationGradient";
   const double outputs = by_channel && x.rank() > 1 ? static_cast<double>(x[1])
                          : x.rank() > 0 ? total / std::max(1.0, static_cast<double>(x[x.rank() - 1]))
                                         : 1.0;
@@ -202,7 +201,9 @@ Plan Lowering::normalization(const Work& work) {
 
 Plan Lowering::reduction(const Work& work, const Node& node) {
   const double total = elements(node.inputs[0]), outputs = std::max(1.0, work.elements);
-  return plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  const Plan plan = plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  // Moments and centred sums go over the data twice.
+  return work.op.starts_with("superstep.Channel") ? in_sequence(plan, plan) : plan;
 }
 
 Plan Lowering::pooling(const Work& work, const Node& node) {

@@ -82,6 +82,7 @@ void validate(const Arguments& arguments) {
     fmt::print("predicted with the constants of {}\n\n", validation.machine);
     print_summary("error", validation.families);
     if (validation.memory.back().covered > 0) print_summary("fullest tile", validation.memory);
+    if (validation.total.back().covered > 0) print_summary("all tiles", validation.total);
     if (validation.with_interval > 0)
       fmt::print("inside their interval (meant to hold 80 %): {} of {}\n\n", validation.inside, validation.with_interval);
     print_missed(validation);

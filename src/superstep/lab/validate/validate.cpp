@@ -32,7 +32,8 @@ RowResult operator_row(const machine::ipu::Hardware& hardware, const PublishedTa
                    .published = table.number(row, "cycles", 0),
                    .predicted = {},
                    .reason = "no planner for this operator",
-                   .tile_published = table.number(row, "max_tile_bytes", 0)};
+                   .tile_published = table.number(row, "max_tile_bytes", 0),
+                   .total_published = table.number(row, "total_bytes", 0)};
   const auto plan = plan_operator_row(hardware, table, row);
   if (!plan) return result;
   result.predicted = plan->cycles.total();
@@ -40,6 +41,7 @@ RowResult operator_row(const machine::ipu::Hardware& hardware, const PublishedTa
   result.reason = fmt::format("{}; {} (compute {:.0f}, exchange {:.0f}, sync {:.0f}, rearrange {:.0f}, control {:.0f})",
                               plan->vertex, plan->partition, c.compute, c.exchange, c.sync, c.rearrange, c.control);
   result.tile_predicted = largest_tile(hardware, *plan);
+  result.total_predicted = plan->bytes.total() * static_cast<double>(hardware.tiles);
   return result;
 }
 
@@ -118,6 +120,11 @@ std::optional<double> tile_error(const RowResult& row) {
   return row.tile_predicted / row.tile_published - 1;
 }
 
+std::optional<double> total_error(const RowResult& row) {
+  if (!row.predicted || row.total_published <= 0) return std::nullopt;
+  return row.total_predicted / row.total_published - 1;
+}
+
 }  // namespace
 
 std::vector<Metric> Validation::metrics() const {
@@ -155,6 +162,7 @@ Validation validate(const std::filesystem::path& file, const ValidateOptions& op
   }
   validation.families = by_family(validation.rows, cycles_error);
   validation.memory = by_family(validation.rows, tile_error);
+  validation.total = by_family(validation.rows, total_error);
   return validation;
 }
 

@@ -21,6 +21,9 @@ Parts parts_of(const Cycles& cycles, double clock) {
 // How much fuller the fullest tile is than the mean: parts are whole grains, and small tensors lie on few tiles.
 constexpr double fullest_tile_share = 1.1;
 
+// Codelets and run-time library on every tile, whatever the model has (a guess: 20 to 60 kB).
+constexpr double library_bytes = 32768;
+
 }  // namespace
 
 std::vector<OperatorCost> IpuModel::operators(const graph::Graph& graph, const std::vector<Work>& works,
@@ -47,6 +50,7 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   Memory memory{.limit = capacity(),
                 .parameters = state.parameters,
                 .optimizer = state.optimizer};
+  memory.code = library_bytes * tiles;
   for (const OperatorCost& cost : costs)
     if (cost.work.stage == options.stage) memory.code += cost.code_bytes;
   memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);

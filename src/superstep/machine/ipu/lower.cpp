@@ -179,7 +179,8 @@ Plan Lowering::elementwise(const Work& work) {
                                       .cycles_per_vector = std::llround(per_vector) + slow});
 }
 
-// Statistics (two reductions, three for a gradient), then as many passes over the data.
+// Statistics (two reductions, three for a gradient), then one pass over the data, or two where the scale is an
+// element's own (softmax, layer normalisation).
 Plan Lowering::normalization(const Work& work) {
   const Node& node = graph_.node(work.nodes[0]);
   const double total = elements(node.inputs[0]);
@@ -194,8 +195,8 @@ Plan Lowering::normalization(const Work& work) {
   const Plan scale = plan_elementwise(hardware_, {total, 2, element, 2});
   if (inference) return scale;
   const Plan statistics = plan_reduction(hardware_, {outputs, total / outputs, element});
-  Plan plan = scale;
-  for (int i = 0; i < (gradient ? 3 : 2); ++i) plan = in_sequence(in_sequence(plan, statistics), scale);
+  Plan plan = by_channel ? scale : in_sequence(scale, scale);
+  for (int i = 0; i < (gradient ? 3 : 2); ++i) plan = in_sequence(plan, statistics);
   return plan;
 }
 

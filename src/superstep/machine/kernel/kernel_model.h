@@ -23,7 +23,7 @@ class KernelModel : public CostModel {
   double link_seconds(double bytes) const override;
   double capacity() const override { return value("memory"); }
   Bounds bounds(const Precision& precision) const override;
-  double model_uncertainty() const override { return 0.45; }
+  double model_uncertainty() const override { return 0.6; }
   const char* calibration() const override {
     return "none: constants are published ones, nothing is fitted to applications";
   }

@@ -21,7 +21,7 @@ class StreamModel : public CostModel {
   double host_seconds(double bytes) const override;
   double capacity() const override { return value("chip_memory"); }
   Bounds bounds(const Precision& precision) const override;
-  double model_uncertainty() const override { return 0.7; }
+  double model_uncertainty() const override { return 1.3; }
   const char* calibration() const override { return "none: the compiler's schedule is approximated"; }
 };
 

@@ -114,6 +114,7 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   ++runs_;
   if (plan_.accumulator_bytes > 0) {
     average_accumulators();
+    average_over_parts();
     write_averages(run);
   }
   if (plan_.update.empty()) return;
@@ -123,7 +124,7 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   for (const SampleCounter& counter : plan_.counters) {
     std::int64_t value = 0;
     std::memcpy(&value, shared_.data() + counter.offset, sizeof value);
-    value += counter.increment * micro_batches_;
+    value += counter.increment * micro_batches_ * options_.parts.count;
     std::memcpy(shared_.data() + counter.offset, &value, sizeof value);
   }
   prepared_ = false;
@@ -154,7 +155,8 @@ void CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, bo
 
 void CpuExecutable::run_steps(const std::vector<Step>& steps, const Run& run, const Place& place,
                               Worker& worker, std::vector<double>* seconds) {
-  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch)};
+  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch +
+                                                       options_.parts.index * options_.batch)};
   const auto row = static_cast<std::size_t>(place.micro_batch);
   const auto address = [&](const Operand& operand) -> std::byte* {
     switch (operand.space) {
@@ -197,6 +199,11 @@ void CpuExecutable::average_accumulators() {
     }
     for (std::size_t i = begin; i < end; ++i) total[i] *= scale;
   });
+}
+
+void CpuExecutable::average_over_parts() {
+  if (!options_.parts.average) return;
+  options_.parts.average({reinterpret_cast<float*>(accumulators_[0].data()), plan_.accumulator_bytes / sizeof(float)});
 }
 
 void CpuExecutable::write_averages(const Run& run) const {

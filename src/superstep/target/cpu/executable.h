@@ -59,6 +59,7 @@ class CpuExecutable : public Executable {
                  std::vector<double>* seconds);
   void run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
   void average_accumulators();
+  void average_over_parts();
   void write_averages(const Run& run) const;
 
   Plan plan_;

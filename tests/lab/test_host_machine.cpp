@@ -6,6 +6,7 @@
 #include "superstep/lab/machine/host_times.h"
 #include "superstep/lab/machine/peak_kernels.h"
 #include "superstep/lab/machine/rates.h"
+#include "superstep/machine/machine.h"
 #include "tests/contains.h"
 
 namespace superstep::lab {
@@ -50,6 +51,15 @@ TEST(HostTimes, AFolderThatCannotBeWrittenIsRefused) {
   }
 }
 
+// All constants that the style wants, as measured ones.
+std::string complete_file() {
+  HostMachine machine{.id = "box", .name = "a box", .host = "here", .date = "2026-01-31"};
+  for (const auto& spec : machine::constants_of(machine::Style::kernel_by_kernel))
+    machine.constants.push_back({std::string(spec.name), std::string(spec.unit), spec.name == "clock" ? 3.3e9 : 0.5, 0.4, 4e9, ""});
+  machine.measured = {{"L1_copy_2", "B/s", 1e12, 1e11, 1e12, ""}};
+  return to_toml(machine);
+}
+
 TEST(HostMachine, IsWrittenAsAMachineFile) {
   HostMachine machine{.id = "box", .name = "a \"fast\" one", .host = "here", .date = "2026-01-31", .busy = true};
   machine.constants = {{"clock", "Hz", 3.3e9, 3.2e9, 3.3e9, "note"}};
@@ -58,6 +68,7 @@ TEST(HostMachine, IsWrittenAsAMachineFile) {
   EXPECT_TRUE(contains(text, "id = \"box\"\nname = \"a \\\"fast\\\" one\"\nstyle = \"kernel-by-kernel\"\n"));
   EXPECT_TRUE(contains(text, "measured on here at 2026-01-31, while it had other work to do"));
   EXPECT_TRUE(contains(text, "clock = { value = 3.3e+09, unit = \"Hz\", kind = \"ME\", source = \"HOST\", range = ["));
+  EXPECT_EQ(machine::parse_machine(complete_file(), "box.toml").value("clock"), 3.3e9);
   EXPECT_TRUE(contains(text, "[measured]\nL1_copy_2 = { value = 3.33333e+11"));
 }
 

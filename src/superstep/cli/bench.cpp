@@ -49,7 +49,8 @@ constexpr const char* examples =
     "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";
 
 std::optional<lab::PrimitiveKind> kind_of(const std::string& name) {
-  for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu, lab::PrimitiveKind::lstm})
+  for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu,
+                          lab::PrimitiveKind::lstm})
     if (name == lab::name_of(kind)) return kind;
   return std::nullopt;
 }
@@ -72,7 +73,9 @@ lab::Protocol protocol_of(const Arguments& arguments) {
 std::vector<lab::LoadSettings> loads_of(const Arguments& arguments) {
   std::vector<lab::LoadSettings> loads;
   for (const std::string& name : arguments.loads)
-    loads.push_back({.pattern = lab::load_pattern_from_name(name), .rate = arguments.rate, .requests = arguments.requests});
+    loads.push_back({.pattern = lab::load_pattern_from_name(name),
+                     .rate = arguments.rate,
+                     .requests = arguments.requests});
   return loads;
 }
 
@@ -80,7 +83,8 @@ void progress_line(const Result& result) {
   if (!common().quiet) fmt::print(stderr, "{}\n", lab::one_line(result));
 }
 
-std::vector<Result> run_one(const Arguments& arguments, const std::string& what, const lab::MachinePeak& peak) {
+std::vector<Result> run_one(const Arguments& arguments, const std::string& what,
+                            const lab::MachinePeak& peak) {
   if (const auto kind = kind_of(what))
     return lab::bench_primitives({.primitives = primitives_of(arguments, *kind),
                                   .precisions = arguments.precisions,
@@ -119,9 +123,10 @@ std::vector<Result> run_all(const Arguments& arguments, const lab::MachinePeak& 
 void print_peak(const lab::MachinePeak& peak) {
   std::vector<std::string> rates;
   for (const auto& [precision, rate] : peak.flops)
-    rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s")) : precision + " no instruction");
-  fmt::print(stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads, join(rates, ", "),
-             format_si(peak.copy_bandwidth, "B/s"));
+    rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s"))
+                             : precision + " no instruction");
+  fmt::print(stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads,
+             join(rates, ", "), format_si(peak.copy_bandwidth, "B/s"));
 }
 
 // Refuses what is wrong before minutes of measuring.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "superstep/base/element_type.h"
 
@@ -45,6 +46,9 @@ std::optional<ElementType> element_type(std::int64_t data_type);
 std::optional<ElementType> held_type(std::int64_t data_type);
 
 std::string element_name(std::int64_t data_type);  // "f32", "string", "f8e4m3fn", "type 99"
+
+// The type of a name in capitals, as TensorProto.DataType has it ("FLOAT", "INT64").
+std::optional<DataType> data_type_from_name(std::string_view name);
 
 // Throws Error (unsupported) naming the type where a graph has none.
 ElementType required_element_type(std::int64_t data_type);

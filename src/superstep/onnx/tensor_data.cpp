@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "superstep/base/printable.h"
 #include "superstep/onnx/element.h"
 
 namespace superstep::onnx {
@@ -173,7 +174,7 @@ const MappedFile& ExternalData::open(const std::string& location) const {
   if (file) return *file;
   const auto refuse_location = [&](const char* why) {
     files_.erase(location);
-    throw Error(ErrorCode::bad_file, fmt::format("external data '{}' {}", location, why), {},
+    throw Error(ErrorCode::bad_file, fmt::format("external data '{}' {}", printable(location), why), {},
                 "external data must lie in the model's folder or below it");
   };
   if (location.find('\0') != std::string::npos) refuse_location("is no file name");

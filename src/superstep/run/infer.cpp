@@ -9,6 +9,8 @@
 
 #include "superstep/base/thread_pool.h"
 #include "superstep/data/hdf5.h"
+#include "superstep/onnx/writer.h"
+#include "superstep/run/calibrate.h"
 #include "superstep/run/checkpoint.h"
 #include "superstep/run/evaluate.h"
 #include "superstep/run/model.h"
@@ -60,6 +62,81 @@ std::int64_t sample_count(const InferSettings& settings, std::int64_t batch) {
   return is_model_file(settings.workload) ? batch : 0;
 }
 
+// Everything of one model on the samples: outputs, quality, speed.
+struct Served {
+  std::vector<Tensor> outputs;
+  std::vector<Metric> metrics;
+  std::vector<target::Executable::Port> ports;
+  target::PlanSummary plan;
+};
+
+Served serve(Evaluator& evaluator, const Task& task, bool trained, ThreadPool& pool) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
+  std::iota(indices.begin(), indices.end(), std::int64_t{0});
+  Served served;
+  const auto begun = Clock::now();
+  served.outputs = evaluator.predict(task, indices, pool);
+  const double elapsed = std::chrono::duration<double>(Clock::now() - begun).count();
+  target::Executable& executable = evaluator.executable();
+  served.ports.assign(executable.outputs().begin(), executable.outputs().end());
+  std::vector<Tensor> inputs;
+  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
+  std::vector<std::int64_t> one_batch = indices;
+  one_batch.resize(static_cast<std::size_t>(evaluator.batch()), indices.back());
+  task.fill_inputs(one_batch, inputs, pool);
+  served.metrics = measure_serving(executable, evaluator.batch(), inputs, calls_for_latency);
+  served.metrics.push_back(
+      metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
+  served.plan = executable.summary();
+  if (trained && task.has_labels())
+    for (const Metric& quality : task.quality(indices, served.outputs)) served.metrics.push_back(quality);
+  return served;
+}
+
+CalibrateSettings calibration_of(const InferSettings& settings, const Task& task) {
+  CalibrateSettings calibration{
+      .method = range_method_from_name(settings.ranges.empty() ? name_of(RangeMethod::percentile)
+                                                               : settings.ranges),
+      .threads = settings.threads,
+      .products = {}};
+  if (settings.calibrate > 0) calibration.samples = settings.calibrate;
+  if (settings.calibrate > task.size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("there are {} samples to calibrate on", task.size()),
+                "--calibrate");
+  calibration.samples = std::min(calibration.samples, task.size());
+  return calibration;
+}
+
+QuantizedModel quantized(const InferSettings& settings, const Model& model,
+                         const std::optional<Weights>& weights, const Task& task, ThreadPool& pool,
+                         InferReport& report) {
+  const CalibrateSettings calibration = calibration_of(settings, task);
+  const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(inputs[0].shape()[0]));
+    std::iota(indices.begin(), indices.end(), first);
+    task.fill_inputs(indices, inputs, pool);
+  };
+  QuantizedModel result =
+      quantize_model(target::find_target(settings.backend), model.inference(),
+                     weights ? weights->states : std::map<std::string, Tensor>(), calibration, fill);
+  report.int8_products = result.products;
+  report.f32_products = result.kept;
+  report.calibration_samples = calibration.samples;
+  report.ranges = name_of(calibration.method);
+  if (!settings.onnx.empty()) onnx::write_onnx(settings.onnx, result.graph, {.opset = 21});
+  return result;
+}
+
+void check_int8_options(const InferSettings& settings) {
+  if (settings.precision == "int8") return;
+  for (const auto& [given, option] :
+       {std::pair(settings.calibrate > 0, "--calibrate"), std::pair(!settings.ranges.empty(), "--ranges"),
+        std::pair(!settings.onnx.empty(), "--onnx")})
+    if (given)
+      throw Error(ErrorCode::invalid_argument, "belongs to --precision int8", option,
+                  "other precisions need no calibration");
+}
+
 }  // namespace
 
 Weights load_weights(const std::filesystem::path& folder) {
@@ -103,6 +180,7 @@ std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t
 
 InferReport infer(const InferSettings& given) {
   InferSettings settings = given;
+  check_int8_options(settings);
   TrainSettings model_settings{.workload = settings.workload, .shapes = settings.shapes};
   std::optional<Weights> weights;
   if (!settings.weights.empty()) {
@@ -113,46 +191,41 @@ InferReport infer(const InferSettings& given) {
                   settings.weights.string());
     model_settings = weights->settings;
   }
-  if (!settings.precision.empty()) model_settings.precision = settings.precision;
+  const bool int8 = settings.precision == "int8";
+  if (int8)
+    model_settings.precision = "f32";
+  else if (!settings.precision.empty())
+    model_settings.precision = settings.precision;
   model_settings.data = settings.input;
   const Model model(model_settings);
   ThreadPool pool(settings.threads);
-  const std::int64_t wanted = wanted_batch(settings, model);
+  const std::int64_t wanted = wanted_batch(settings, model), fixed = model.fixed_batch();
   const auto task = model.open_task({.data = settings.input,
                                      .samples = sample_count(settings, wanted),
                                      .seed = model_settings.seed,
                                      .model_options = model_settings.model_options,
                                      .labels_required = false,
                                      .pool = &pool});
-  const std::int64_t fixed = model.fixed_batch();
   const std::int64_t batch = fixed > 0 ? fixed : std::min(wanted, task->size());
-  Evaluator evaluator(target::find_target(settings.backend), model.inference(),
-                      {.batch = batch, .micro_batch = fixed, .threads = settings.threads}, fixed > 0);
-  if (!settings.output.empty() && is_model_file(settings.workload))
-    check_array_file(settings.output, evaluator.executable().outputs().size());
-  if (weights) evaluator.set_parameters(weights->states, weights->where);
-
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(task->size()));
-  std::iota(indices.begin(), indices.end(), std::int64_t{0});
-  const auto begun = Clock::now();
-  const std::vector<Tensor> outputs = evaluator.predict(*task, indices, pool);
-  const double elapsed = std::chrono::duration<double>(Clock::now() - begun).count();
-  if (!settings.output.empty())
-    write_outputs(settings.output, evaluator.executable().outputs(), outputs, settings);
-
-  std::vector<Tensor> inputs;
-  for (const auto& port : evaluator.executable().inputs())
-    inputs.emplace_back(port.type.element, port.type.shape);
-  std::vector<std::int64_t> served = indices;
-  served.resize(static_cast<std::size_t>(batch), indices.back());
-  task->fill_inputs(served, inputs, pool);
-  InferReport report{.metrics = measure_serving(evaluator.executable(), batch, inputs, calls_for_latency),
-                     .samples = task->size(),
-                     .plan = evaluator.executable().summary()};
-  report.metrics.push_back(
-      metric("throughput_with_data", static_cast<double>(task->size()) / elapsed, "samples/s"));
-  if (weights && task->has_labels())
-    for (Metric& quality : task->quality(indices, outputs)) report.metrics.push_back(std::move(quality));
+  InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
+  const auto run = [&](const target::GraphAtBatch& graph) {
+    Evaluator evaluator(target::find_target(settings.backend), graph,
+                        {.batch = batch, .micro_batch = fixed, .threads = settings.threads}, fixed > 0);
+    if (!settings.output.empty()) check_array_file(settings.output, evaluator.executable().outputs().size());
+    if (weights) evaluator.set_parameters(weights->states, weights->where);
+    return serve(evaluator, *task, weights.has_value(), pool);
+  };
+  Served served;
+  if (int8) {
+    const QuantizedModel bytes = quantized(settings, model, weights, *task, pool, report);
+    report.f32_metrics = run(model.inference()).metrics;
+    served = run(bytes.graph);
+  } else {
+    served = run(model.inference());
+  }
+  if (!settings.output.empty()) write_outputs(settings.output, served.ports, served.outputs, settings);
+  report.metrics = std::move(served.metrics);
+  report.plan = std::move(served.plan);
   return report;
 }
 

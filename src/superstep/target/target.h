@@ -32,9 +32,12 @@ struct CompileOptions {
   std::int64_t batch = 1;        // samples a run() takes
   std::int64_t micro_batch = 0;  // samples that go through the graph at a time; 0: the target chooses
   int threads = 1;
-  bool measure_steps = false;  // time every step of the plan (slower; for explain)
+  bool measure_steps = false;  // time every step of the plan (slower; for explain and profiles)
   Parts parts = {};            // a target that cannot take part refuses (unsupported)
 };
+
+// When a step runs: once after a state has changed, for every micro-batch, or once a run at its end.
+enum class PlanPart : std::uint8_t { prepare, body, update };
 
 // One step of a compiled plan, as `--explain` prints it.
 struct PlanStep {
@@ -44,6 +47,23 @@ struct PlanStep {
   std::vector<std::string> refusals;  // "faster kernel: why not", in the order they were asked
   double flops = 0, bytes = 0;        // a micro-batch
   double seconds = 0;                 // a micro-batch, mean; 0 when not measured
+  PlanPart part = PlanPart::body;
+  ElementType arithmetic = ElementType::f32;  // what is multiplied: f32, bf16, i8
+};
+
+// One execution of a step.
+struct StepEvent {
+  std::size_t step = 0;  // of Timeline::steps
+  int thread = 0;
+  std::int64_t micro_batch = -1;  // -1: outside of them
+  double begin = 0, seconds = 0;  // since the run began
+};
+
+// The last run() in time.
+struct Timeline {
+  std::vector<PlanStep> steps;  // of all parts, in the order in which one micro-batch meets them
+  std::vector<StepEvent> events;
+  double seconds = 0;  // the whole run
 };
 
 struct PlanSummary {
@@ -83,6 +103,9 @@ class Executable {
   virtual void set_state(std::string_view name, const Tensor& value) = 0;
 
   virtual PlanSummary summary() const = 0;
+
+  // Empty where the plan was compiled without measure_steps, or the target does not measure steps.
+  virtual Timeline timeline() const { return {}; }
 };
 
 class Target {

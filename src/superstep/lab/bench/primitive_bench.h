@@ -18,12 +18,13 @@ struct PrimitiveBenchSettings {
   std::vector<Primitive> primitives;
   std::vector<std::string> precisions{"f32"};
   std::vector<std::string> modes{"train", "infer"};  // forward and backward; forward alone
-  std::int64_t batch = 0;                            // 0: the configuration's own, twice that in half precision
+  std::int64_t batch = 0;  // 0: the configuration's own, twice that in half precision
   std::string backend = "cpu";
   int threads = 1;
   int repeat = 1;  // rounds over everything; their samples are joined
   Protocol protocol;
-  double memory_share = 0.6;  // of the memory that is free: beyond it the batch is halved, and the result says so
+  double memory_share =
+      0.6;  // of the memory that is free: beyond it the batch is halved, and the result says so
   std::function<void(const Result&)> done = {};  // called after each result
 };
 

@@ -27,7 +27,7 @@ struct ProductRates {
 };
 
 ProductRates measure_products(int threads) {
-  const Protocol protocol{.warm_up_calls = 3, .warm_up_seconds = 0.02, .warm_up_limit = 0.2, .budget_seconds = 0.15};
+  const Protocol protocol{.warm_up_calls = 3, .warm_up_seconds = 0.02, .warm_up_limit = 0.2, .interval = 0, .budget_seconds = 0.3};
   ProductRates found;
   for (std::int64_t n = 16; n <= 2048; n *= 2) {
     const Primitive primitive{.kind = PrimitiveKind::gemm, .name = "product", .m = n, .n = n, .k = n};
@@ -102,7 +102,7 @@ class HostMeasurement {
   }
 
   void measure_threads(int threads) {
-    const std::string suffix = fmt::format("_{}", threads), where = fmt::format("{} threads", threads);
+    const std::string suffix = fmt::format("_{}", threads), where = fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
     say(fmt::format("peak of {}", where));
     if (threads == 1) add(rate_of("clock", "Hz", measure_rates(1, dependent_addition_work, peak_trials), "dependent additions, a cycle each"));
     using Entry = std::pair<const char*, Work (*)()>;
@@ -148,7 +148,7 @@ class HostMeasurement {
   }
   void share(const char* name, const std::string& part, const std::string& whole, std::string note) {
     const double value = std::min(1.0, find(part).value / find(whole).value);
-    machine_.constants.push_back({name, "", value, std::min(value, find(part).low / find(whole).value), 1, std::move(note)});
+    machine_.constants.push_back({name, "", value, std::min(value, find(part).low / find(whole).value), value, std::move(note)});
   }
 
   void add_constants() {
@@ -195,7 +195,7 @@ std::string line_of(const HostQuantity& q) {
 HostMachine measure_host(const HostMachineSettings& settings) { return HostMeasurement(settings).run(); }
 
 std::string to_toml(const HostMachine& machine) {
-  std::string text = fmt::format("# Measured by superstep machine measure. Rates: the best trial, and the range down to the median one;\n# times: the median, and the range of all.\n");
+  std::string text = fmt::format("# Measured by superstep machine measure: the best of many trials, and the range from it to the median one.\n");
   text += fmt::format("id = {}\nname = {}\nstyle = \"kernel-by-kernel\"\n\n[sources]\n", quoted(machine.id), quoted(machine.name));
   text += fmt::format("HOST = {}\n\n[constants]\n",
                       quoted(fmt::format("measured on {} at {}{}", machine.host, machine.date,
@@ -211,7 +211,7 @@ Result to_result(const HostMachine& machine, int threads) {
   result.config = {{"threads", threads}};
   for (const HostQuantity& q : machine.measured) {
     Quantity quantity{.name = q.name, .unit = q.unit, .value = q.value, .low = q.low, .high = q.high};
-    quantity.statistic = q.unit == "s" ? "median" : "best";
+    quantity.statistic = "best";
     quantity.details = {{"note", q.note}};
     result.quantities.push_back(std::move(quantity));
   }

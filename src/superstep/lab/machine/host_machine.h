@@ -12,7 +12,7 @@ namespace superstep::lab {
 
 struct HostQuantity {
   std::string name, unit;
-  double value = 0, low = 0, high = 0;  // rates: the best trial, and the median; times: the median, extremes
+  double value = 0, low = 0, high = 0;  // the best trial, and the range from it to the median
   std::string note;
 };
 

@@ -80,7 +80,8 @@ class TemporaryFile {
 }  // namespace
 
 HostQuantity time_of(std::string name, const std::vector<double>& seconds, std::string note) {
-  return {std::move(name), "s", quantile(seconds, 0.5), std::ranges::min(seconds), std::ranges::max(seconds), std::move(note)};
+  const double best = std::ranges::min(seconds);
+  return {std::move(name), "s", best, best, quantile(seconds, 0.5), std::move(note)};
 }
 
 HostQuantity rate_of(std::string name, std::string unit, const std::vector<double>& rates, std::string note) {
@@ -99,7 +100,7 @@ HostQuantity barrier_time(int threads) {
     std::vector<std::jthread> pool;
     for (int i = 0; i < threads; ++i) pool.emplace_back(main, i);
   }
-  return time_of(fmt::format("barrier_{}", threads), times, fmt::format("std::barrier of {} threads", threads));
+  return time_of(fmt::format("barrier_{}", threads), times, fmt::format("std::barrier of {} thread{}", threads, threads == 1 ? "" : "s"));
 }
 
 HostQuantity fork_join_time(int threads) {
@@ -107,7 +108,7 @@ HostQuantity fork_join_time(int threads) {
   const auto nothing = [](std::int64_t, int) {};
   return time_of(fmt::format("fork_join_{}", threads),
                  times_of([&] { pool.parallel_for(threads, nothing); }, samples_taken, calls_a_sample),
-                 fmt::format("an empty parallel_for over {} threads", threads));
+                 fmt::format("an empty parallel_for over {} thread{}", threads, threads == 1 ? "" : "s"));
 }
 
 HostQuantity allocation_time() {

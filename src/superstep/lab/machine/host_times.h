@@ -15,7 +15,7 @@ HostQuantity allocation_time();            // of a fresh page: taken from the sy
 // does not let go of its cache, the cold rate says so in its note.
 std::vector<HostQuantity> file_rates(const std::filesystem::path& folder, std::size_t bytes);
 
-// The median of samples with their extremes.
+// The best of times, up to their median: a busy neighbour makes times longer, never shorter.
 HostQuantity time_of(std::string name, const std::vector<double>& seconds, std::string note = {});
 // The best of rates, down to their median.
 HostQuantity rate_of(std::string name, std::string unit, const std::vector<double>& rates, std::string note = {});

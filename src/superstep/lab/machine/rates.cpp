@@ -35,7 +35,8 @@ std::int64_t calibrated(const Work& work) {
     work(repeats);
     const double seconds = seconds_since(begin);
     if (seconds >= trial_seconds / 2)
-      return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(repeats) * trial_seconds / seconds));
+      return std::max<std::int64_t>(
+          1, static_cast<std::int64_t>(static_cast<double>(repeats) * trial_seconds / seconds));
     repeats *= 2;
   }
 }
@@ -67,7 +68,8 @@ std::shared_ptr<std::byte> make_buffer(std::size_t bytes) {
   const std::size_t page = bytes < large_page ? small_page : large_page;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page));
   if (!memory)
-    throw Error(ErrorCode::out_of_memory, "no memory for a buffer of " + format_bytes(static_cast<double>(bytes)));
+    throw Error(ErrorCode::out_of_memory,
+                "no memory for a buffer of " + format_bytes(static_cast<double>(bytes)));
   std::shared_ptr<std::byte> buffer(memory, [](std::byte* p) { std::free(p); });
   madvise(memory, bytes, MADV_HUGEPAGE);  // what is measured is the memory, not the page tables
   std::fill_n(memory, bytes, std::byte{1});

@@ -1,0 +1,63 @@
+#include "superstep/lab/profile/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+#include "superstep/base/thread_pool.h"
+#include "superstep/run/model.h"
+#include "superstep/run/task.h"
+
+namespace superstep::lab {
+namespace {
+
+// Samples are generated for one batch alone; tasks keep a part of them for validation.
+constexpr std::int64_t samples_a_batch = 2;
+
+std::vector<std::int64_t> first_indices(std::int64_t count) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+  std::iota(indices.begin(), indices.end(), std::int64_t{0});
+  return indices;
+}
+
+// A batch of the workload's own data: with targets and a learning rate for training.
+void fill_from_task(const run::Model& model, std::int64_t batch, bool training, std::vector<Tensor>& inputs) {
+  ThreadPool pool(1);
+  const auto task = run::open_task(model.workload(), {.data = {},
+                                                      .samples = samples_a_batch * batch,
+                                                      .seed = model.settings().seed,
+                                                      .labels_required = training,
+                                                      .pool = &pool});
+  const auto indices = first_indices(batch);
+  if (!training) return task->fill_inputs(indices, inputs, pool);
+  task->fill(indices, 0, false, std::span(inputs).first(inputs.size() - 1));
+  inputs.back() = Tensor::scalar(static_cast<float>(model.schedule().peak));
+}
+
+}  // namespace
+
+ProfiledModel open_profiled_model(ProfileRequest& request) {
+  const std::vector<std::string> modes{"train", "infer"};
+  if (std::ranges::find(modes, request.mode) == modes.end())
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a mode", request.mode), "--mode",
+                unknown_name_hint(request.mode, modes));
+  const run::Model model({.workload = request.model,
+                          .precision = request.precision,
+                          .model_options = request.model_options,
+                          .batch = request.batch,
+                          .seed = request.seed});
+  request.batch = model.settings().batch;
+  const bool training = request.mode == "train";
+  return {.name = request.model,
+          .mode = request.mode,
+          .precision = request.precision,
+          .graph = training ? model.training_step() : model.inference(),
+          .fill = [model, batch = request.batch, training](std::vector<Tensor>& inputs) {
+            fill_from_task(model, batch, training, inputs);
+          }};
+}
+
+}  // namespace superstep::lab

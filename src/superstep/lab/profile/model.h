@@ -1,0 +1,24 @@
+// What can be profiled, by the name a user types.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "superstep/lab/profile/profile.h"
+
+namespace superstep::lab {
+
+struct ProfileRequest {
+  std::string model;                       // a workload
+  std::string mode = "train";              // train, infer
+  std::string precision = "f32";           // f32, bf16
+  std::vector<std::string> model_options;  // name=value
+  std::int64_t batch = 0;                  // 0: the workload's own
+  std::uint64_t seed = 1;
+};
+
+// The model with real data of the workload. `batch` of the request is filled in. Throws Error
+// (invalid_argument) naming an unknown workload, mode, precision or option.
+ProfiledModel open_profiled_model(ProfileRequest& request);
+
+}  // namespace superstep::lab

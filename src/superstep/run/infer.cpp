@@ -105,7 +105,7 @@ InferReport infer(const InferSettings& given) {
                                                  .pool = &pool});
   const std::int64_t batch = std::min(settings.batch, task->size());
   Evaluator evaluator(target::find_target(settings.backend), model.inference(),
-                      {.batch = batch, .threads = settings.threads});
+                      {.batch = batch, .threads = settings.threads, .measure_steps = settings.measure_steps});
   if (weights) evaluator.set_parameters(weights->states, weights->where);
 
   std::vector<std::int64_t> indices(static_cast<std::size_t>(task->size()));

@@ -34,6 +34,7 @@ struct InferSettings {
   std::int64_t batch = 512;
   std::int64_t samples = 0;  // 0: all
   int threads = 1;
+  bool measure_steps = false;  // time every step of the plan (slower)
 };
 
 struct InferReport {

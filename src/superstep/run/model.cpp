@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/text.h"
 #include "superstep/onnx/writer.h"
+#include "superstep/op/definition.h"
 #include "superstep/transform/precision.h"
 #include "superstep/transform/training_step.h"
 
@@ -23,6 +26,13 @@ graph::Graph build(const TrainSettings& settings, std::int64_t batch, bool reduc
                                              settings.model_options, settings.seed);
   const ElementType precision = precision_of(settings.precision);
   return reduced && precision != ElementType::f32 ? transform::autocast(model, precision) : model;
+}
+
+// The oldest operator set that has every operator of the model.
+int opset_of(const graph::Graph& graph) {
+  int opset = onnx::WriteOptions().opset;
+  for (const graph::Node& node : graph.nodes()) opset = std::max(opset, op::get(node.op).since_opset);
+  return opset;
 }
 
 }  // namespace
@@ -63,7 +73,7 @@ void Model::write_onnx(const std::filesystem::path& path, const std::map<std::st
         graph.set_data(id, found->second);
     return graph;
   };
-  onnx::write_onnx(path, served);
+  onnx::write_onnx(path, served, {.opset = opset_of(build(settings_, 1, false))});
 }
 
 }  // namespace superstep::run

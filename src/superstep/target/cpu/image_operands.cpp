@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "superstep/target/cpu/kernels/window_columns.h"
 #include "superstep/target/cpu/lower_product.h"
 
 namespace superstep::target::cpu {
@@ -72,6 +73,22 @@ std::expected<kernels::Window, Refusal> window_of(const Node& node, const Shape&
     window.pad_top = pads[0];
   }
   return window;
+}
+
+std::optional<ColumnConvolution> over_window_columns(const kernels::Convolution& c) {
+  constexpr std::int64_t few_channels = 4, longest = 64;
+  const bool gains = c.groups == 1 && c.x.channels <= few_channels && c.window.width > 1 &&
+                     c.x.channels * c.window.width <= longest;
+  if (!gains || c.x.type != ElementType::f32) return std::nullopt;
+  const kernels::WindowColumns columns{.x = c.x, .window = c.window, .outputs = c.y.width};
+  auto kernel = kernels::prepare(columns);
+  if (!kernel) return std::nullopt;
+  ColumnConvolution result{c, std::move(*kernel), 0};
+  result.convolution.x = kernels::columns_image(columns);
+  result.convolution.window.width = result.convolution.window.stride_w = result.convolution.window.dilation_w = 1;
+  result.convolution.window.pad_left = 0;
+  result.bytes = static_cast<std::size_t>(result.convolution.x.element_count()) * sizeof(float);
+  return result;
 }
 
 }  // namespace superstep::target::cpu

@@ -34,6 +34,14 @@ Lowered lower_weight_gradient(Lowering& lowering, NodeId id) {
   if (!convolution) return std::unexpected(convolution.error());
   auto kernel = kernels::convolution_weight_gradient().prepare(*convolution);
   if (!kernel) return std::unexpected(kernel.error());
+  auto columns = over_window_columns(*convolution);
+  if (columns) {
+    auto longer = kernels::convolution_weight_gradient().prepare(columns->convolution);
+    if (longer && (*longer)->info().weights == kernels::WeightLayout::taps_in_out)
+      kernel = std::move(longer);
+    else
+      columns.reset();
+  }
   const ValueId result = lowering.widened(node.outputs[0]);
   if (lowering.type(result).element != ElementType::f32)
     return refuse("weight gradient", "the result is not f32");
@@ -42,7 +50,13 @@ Lowered lower_weight_gradient(Lowering& lowering, NodeId id) {
   if (!unpack) return std::unexpected(unpack.error());
   lowering.skip_widening(node.outputs[0]);
   const std::size_t elements = kernels::packed_elements(transfer);
-  std::vector<DraftOperand> inputs{lowering.read(node.inputs[0]), lowering.read(node.inputs[1])};
+  DraftOperand x = lowering.read(node.inputs[0]);
+  if (columns) {
+    const DraftOperand image = lowering.temporary(columns->bytes);
+    lowering.emit("columns", node.name, std::move(columns->columns), {x}, {image});
+    x = image;
+  }
+  std::vector<DraftOperand> inputs{x, lowering.read(node.inputs[1])};
   if (lowering.can_accumulate(result)) {
     const DraftOperand sum = *lowering.native_accumulator(result, elements, std::move(*unpack));
     lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {sum});

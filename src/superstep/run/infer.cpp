@@ -210,7 +210,11 @@ InferReport infer(const InferSettings& given) {
   InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
   const auto run = [&](const target::GraphAtBatch& graph) {
     Evaluator evaluator(target::find_target(settings.backend), graph,
-                        {.batch = batch, .micro_batch = fixed, .threads = settings.threads}, fixed > 0);
+                        {.batch = batch,
+                         .micro_batch = fixed,
+                         .threads = settings.threads,
+                         .measure_steps = settings.measure_steps},
+                        fixed > 0);
     if (!settings.output.empty()) check_array_file(settings.output, evaluator.executable().outputs().size());
     if (weights) evaluator.set_parameters(weights->states, weights->where);
     return serve(evaluator, *task, weights.has_value(), pool);

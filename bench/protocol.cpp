@@ -110,7 +110,10 @@ std::string answer(Contender& contender, const Words& words) {
   if (command == "inputs" && count == 1) return list("inputs", contender.inputs);
   if (command == "outputs" && count == 1) return list("outputs", contender.outputs);
   if (command == "load" && count == 3) return load(find(contender.inputs, words[1]), words[2]);
-  if (command == "save" && count == 3) return save(find(contender.outputs, words[1]), words[2]);
+  if (command == "save" && count == 3) {
+    if (contender.publish) contender.publish();
+    return save(find(contender.outputs, words[1]), words[2]);
+  }
   return fmt::format("error not a command: '{}'", fmt::join(words, " "));
 }
 

@@ -22,6 +22,7 @@ struct Contender {
   nlohmann::json description;  // what follows "ready"; serve() adds the protocol's version
   std::function<void()> step;  // one step; throws std::exception when it fails
   std::vector<Port> inputs, outputs;
+  std::function<void()> publish = {};  // brings `outputs` up to date before one is saved; none: they are
 };
 
 // Writes "ready", then times steps on command. Returns at "quit" and at the end of input.

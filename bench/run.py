@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import generation
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -25,6 +27,7 @@ def parse():
     parser.add_argument("--precisions", default="f32,bf16")
     parser.add_argument("--rounds", default="5")
     parser.add_argument("--seconds", default="0.3", help="of each round of each contender")
+    parser.add_argument("--no-generation", action="store_true", help="leave out how fast data are made")
     parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
     return parser.parse_args()
 
@@ -37,10 +40,20 @@ def measure_peak(build):
     return {name: metrics[name]["value"] for name in ("f32_fma", "bf16_dot") if name in metrics}
 
 
+def export(contender, model, mode, batches, folder):
+    """The file, or the pattern of files, that ONNX Runtime gets: the model, or the training step at each batch."""
+    if mode == "infer":
+        subprocess.run([contender, "--model", model, "--export", folder / (model + ".onnx")], check=True)
+        return folder / (model + ".onnx")
+    for batch in batches.split(","):  # a step that ONNX cannot hold is named, and goes without that peer
+        subprocess.run([contender, "--model", model, "--batch", batch,
+                        "--export-step", folder / ("%s-step-%s.onnx" % (model, batch))])
+    return folder / (model + "-step-{batch}.onnx")
+
+
 def contest(arguments, model, mode, folder):
     contender = arguments.build / "bench" / "superstep_contender"
-    onnx = folder / (model + ".onnx")
-    subprocess.run([contender, "--model", model, "--export", onnx], check=True)
+    onnx = export(contender, model, mode, arguments.train_batch, folder)
     out = folder / ("%s-%s.json" % (model, mode))
     command = [sys.executable, HERE / "peers" / "compare.py", "--model", model, "--mode", mode, "--onnx", onnx,
                "--batch", arguments.train_batch if mode == "train" else arguments.infer_batch,
@@ -89,8 +102,9 @@ def main():
                 print("measured %s, %s" % (model, mode), file=sys.stderr)
     show(["model", "mode", "batch", "threads", "f32 us", "best peer", "peer us", "ratio", "of the floor", "bf16 us"], table)
     print("ratio: time of the best peer over ours; medians of interleaved rounds. Training is forward, loss, backward, Adam.")
+    made = {} if arguments.no_generation else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
     if arguments.json:
-        arguments.json.write_text(json.dumps({"schema": "superstep-result/1", "command": "bench", "peak": peak, "contests": kept}) + "\n")
+        arguments.json.write_text(json.dumps({"schema": "superstep-result/1", "command": "bench", "peak": peak, "contests": kept, **made}) + "\n")
     return 0
 
 

@@ -6,10 +6,13 @@
 #include <set>
 
 #include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/epie.h"
 #include "superstep/baseline/epie_compare.h"
+#include "superstep/baseline/epie_run.h"
+#include "superstep/baseline/picture_sheet.h"
 #include "superstep/data/fft.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/data/ptycho.h"
@@ -245,6 +248,88 @@ TEST(EpieCommand, ReconstructsTheScansOfAFile) {
     const Tensor a = output.read(name, ElementType::f64), b = again.read(name, ElementType::f64);
     EXPECT_EQ(std::memcmp(a.bytes(), b.bytes(), a.byte_count()), 0) << name;
   }
+}
+
+// Stopped by the user after so many passes; what the error says.
+std::string stopped_run(const ScratchFolder& folder, int passes_before, bool at_start = false) {
+  ThreadPool pool(1);
+  const Entry& entry = find_baseline("ptychonn-64");
+  const Options options(entry.options, std::vector<std::string>{"passes=30"});
+  int seen = 0;
+  if (at_start) request_interrupt();
+  std::string message = "no error";
+  try {
+    run_epie({folder / "scan.h5", folder / "object.h5", folder / "object.png", &pool}, options,
+             [&](int, double) {
+               if (++seen == passes_before) request_interrupt();
+             });
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::interrupted);
+    message = error.what();
+  }
+  clear_interrupt();
+  return message;
+}
+
+TEST(EpieCommand, KeepsWhatIsDoneWhenTheUserStopsIt) {
+  const ScratchFolder folder;
+  ThreadPool pool(1);
+  small_generator({"rows=6", "columns=6"})->write({folder / "scan.h5", 4, 72, &pool});
+  EXPECT_NE(stopped_run(folder, 7).find("7 of 60 passes were done"), std::string::npos);
+  const data::Hdf5File output(folder / "object.h5");
+  EXPECT_EQ(output.read("passes_done", ElementType::i32).at(0), 7);
+  EXPECT_EQ(output.read("passes_done", ElementType::i32).at(1), 0);
+  const Tensor errors = output.read("fourier_error", ElementType::f64);
+  EXPECT_LT(errors.at(6), errors.at(0));
+  EXPECT_TRUE(std::isnan(errors.at(7)));
+  EXPECT_TRUE(std::filesystem::exists(folder / "object.png"));
+
+  // The object is that of a run of seven passes.
+  const Entry& entry = find_baseline("ptychonn-64");
+  entry.run({folder / "scan.h5", folder / "seven.h5", {}, &pool},
+            Options(entry.options, std::vector<std::string>{"passes=7", "scans=1"}));
+  const data::Hdf5File seven(folder / "seven.h5");
+  const Tensor whole = seven.read("object_phase", ElementType::f32);
+  const Tensor stopped = output.read_rows("object_phase", ElementType::f32, 0, 1);
+  EXPECT_EQ(std::memcmp(whole.bytes(), stopped.bytes(), whole.byte_count()), 0);
+}
+
+TEST(EpieCommand, SaysWhenTheErrorGrew) {
+  const ScratchFolder folder;
+  ThreadPool pool(2);
+  small_generator({"rows=20", "columns=20", "step=2", "photons=3e4"})
+      ->write({folder / "scan.h5", 4, 400, &pool});
+  const std::string message = message_of({folder / "scan.h5", folder / "object.h5", {}, &pool},
+                                         {"passes=60", "object_step=2", "probe_step=2"});
+  EXPECT_NE(message.find("the error of a pass grew to"), std::string::npos) << message;
+  EXPECT_NE(message.find("lower probe_step"), std::string::npos) << message;
+  EXPECT_FALSE(std::filesystem::exists(folder / "object.h5"));
+}
+
+TEST(EpieCommand, WritesNothingWhenStoppedBeforeAPass) {
+  const ScratchFolder folder;
+  ThreadPool pool(1);
+  small_generator({"rows=6", "columns=6"})->write({folder / "scan.h5", 4, 36, &pool});
+  EXPECT_NE(stopped_run(folder, 0, true).find("no pass was done"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "object.h5"));
+}
+
+TEST(PictureSheet, LaysPicturesOutOnWhite) {
+  const page::Image red{2, 1, {255, 0, 0, 255, 0, 0}}, blue{1, 1, {0, 0, 255}};
+  const page::Picture pictures[] = {{red, "", {}, 3}, {blue, "", {}, 2}};
+  const page::Image sheet = picture_sheet(pictures, 2);
+  EXPECT_EQ(sheet.width, 2 * 6 + 6);
+  EXPECT_EQ(sheet.height, 3);
+  const auto pixel = [&](int x, int y) {
+    const std::uint8_t* rgb = &sheet.rgb[static_cast<std::size_t>(3 * (y * sheet.width + x))];
+    return std::array{int{rgb[0]}, int{rgb[1]}, int{rgb[2]}};
+  };
+  EXPECT_EQ(pixel(5, 2), (std::array{255, 0, 0}));
+  EXPECT_EQ(pixel(7, 1), (std::array{255, 255, 255}));
+  EXPECT_EQ(pixel(13, 1), (std::array{0, 0, 255}));
+  EXPECT_EQ(pixel(13, 2), (std::array{255, 255, 255}));
+  EXPECT_EQ(picture_sheet(pictures, 1).height, 2 * 3 + 6);
+  EXPECT_THROW(picture_sheet({}, 2), Error);
 }
 
 TEST(EpieCommand, ReadsFilesThatKnowNoTruth) {

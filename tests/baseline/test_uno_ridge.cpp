@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,6 +27,22 @@ TEST(HillFit, FindsTheCurve) {
   }
   expect_error(ErrorCode::invalid_argument, {"at least four points"},
                [&] { fit_hill(std::span(x).first(3), std::span(y).first(3)); });
+}
+
+TEST(HillFit, ReachesItsBoundsAndSaysWhenThereIsNoFit) {
+  std::vector<double> x, y;
+  for (int i = 0; i < 9; ++i) x.push_back(-10 + 0.75 * i), y.push_back(data::viability({1, -7, 0}, x.back()));
+  EXPECT_NEAR(fit_hill(x, y).floor, 0, 1e-3);  // on the bound
+  for (double& value : y) value = 1;           // no response: the area is all there is
+  EXPECT_NEAR(data::area_under_curve(fit_hill(x, y)), 1, 1e-3);
+  y[3] = std::nan("");
+  expect_error(ErrorCode::diverged, {"the fit of a Hill curve failed"}, [&] { fit_hill(x, y); });
+}
+
+// The distribution's Ceres library would bring SuiteSparse, parts of which are under the GPL.
+TEST(LeastSquares, BringsNoSparseLibraryIntoTheProgram) {
+  EXPECT_NE(dlsym(RTLD_DEFAULT, "H5open"), nullptr);  // a library that is loaded is found
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "cholmod_start"), nullptr);
 }
 
 TEST(LeadingComponents, AreThoseOfAKnownTable) {

@@ -33,7 +33,7 @@ inline int count_wrong(const std::vector<Sum>& expected, double terms, ElementTy
   return wrong;
 }
 
-// A run with freshly allocated, guarded scratch.
+// A run with freshly allocated, guarded scratch: in one piece or in parts, by turns.
 void run_kernel(const Kernel& kernel, std::vector<const void*> inputs, std::vector<void*> outputs);
 
 KernelPointer require_kernel(Prepared prepared);

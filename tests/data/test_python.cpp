@@ -5,6 +5,7 @@
 #include "superstep/data/hdf5.h"
 #include "superstep/data/npy.h"
 #include "superstep/data/npz.h"
+#include "superstep/data/tiff.h"
 #include "tests/data/python.h"
 #include "tests/data/scratch.h"
 
@@ -76,6 +77,58 @@ with h5py.File('latest.h5', 'w', libver='latest') as f:
   EXPECT_EQ(std::get<double>(file.attributes().at("scale")), 0.5);
   EXPECT_EQ(std::get<std::string>(file.attributes().at("name")), "scan 7");
   EXPECT_EQ(Hdf5File(folder / "latest.h5").read("x", ElementType::f64).at(4), 4);
+}
+
+// The package is the one that beamlines write with; its plugin reads.
+TEST(Python, BitshuffledFilesOfH5pyAreRead) {
+  SUPERSTEP_NEED_PYTHON(python, "h5py, numpy, bitshuffle.h5");
+  const ScratchFolder folder;
+  ASSERT_TRUE(run_python(python, folder / "", R"(
+import h5py, numpy
+from bitshuffle.h5 import H5FILTER, H5_COMPRESS_LZ4
+counts = (numpy.arange(6 * 32 * 32) ** 2 % 1009).astype('u2').reshape(6, 32, 32)
+with h5py.File('scan.h5', 'w') as f:
+    f.create_dataset('entry/data/data', data=counts, chunks=(1, 32, 32), compression=H5FILTER, compression_opts=(0, H5_COMPRESS_LZ4))
+)"));
+  const Tensor counts = Hdf5File(folder / "scan.h5").read("entry/data/data", ElementType::u16);
+  ASSERT_EQ(counts.shape(), (Shape{6, 32, 32}));
+  for (std::int64_t i = 0; i < counts.element_count(); ++i) ASSERT_EQ(counts.at(i), i * i % 1009) << i;
+}
+
+TEST(Python, TiffFilesCrossOver) {
+  SUPERSTEP_NEED_PYTHON(python, "tifffile, PIL.Image, numpy");
+  const ScratchFolder folder;
+  const std::vector<std::uint8_t> grey = {0, 50, 100, 150, 200, 255};
+  std::vector<std::uint8_t> colour;
+  for (int i = 0; i < 18; ++i) colour.push_back(static_cast<std::uint8_t>(14 * i));
+  for (const auto& [name, compression] : {std::pair{"none.tif", TiffCompression::none},
+                                          {"lzw.tif", TiffCompression::lzw},
+                                          {"deflate.tif", TiffCompression::deflate}}) {
+    TiffWriter file(folder / name, compression);
+    file.add_page(grey, 3, 2);
+    file.add_page(grey, 3, 2);
+    file.close();
+  }
+  TiffWriter rgb(folder / "rgb.tif", TiffCompression::deflate);
+  rgb.add_page(colour, 3, 2, 3);
+  rgb.close();
+  ASSERT_TRUE(run_python(python, folder / "", R"(
+import numpy, tifffile
+from PIL import Image
+grey = numpy.array([[0, 50, 100], [150, 200, 255]], 'u1')
+colour = (14 * numpy.arange(18)).astype('u1').reshape(2, 3, 3)
+assert (tifffile.imread('none.tif') == [grey, grey]).all()
+for name in ('none.tif', 'lzw.tif', 'deflate.tif'):
+    assert (numpy.asarray(Image.open(name)) == grey).all(), name
+assert (numpy.asarray(Image.open('rgb.tif')) == colour).all()
+tifffile.imwrite('theirs.tif', numpy.arange(24, dtype='f4').reshape(2, 3, 4), photometric='minisblack')
+Image.fromarray(colour).save('pil.tif', compression='tiff_lzw')
+)"));
+  const Tensor theirs = read_tiff(folder / "theirs.tif"), pil = read_tiff(folder / "pil.tif");
+  ASSERT_EQ(theirs.shape(), (Shape{2, 3, 4}));
+  EXPECT_EQ(theirs.at(23), 23);
+  ASSERT_EQ(pil.shape(), (Shape{1, 2, 3, 3}));
+  EXPECT_EQ(pil.at(17), 14 * 17);
 }
 
 TEST(Python, NumpyReadsWhatIsWritten) {

@@ -146,13 +146,11 @@ TEST(CpuTarget, NothingIsLeftToTheReferenceEvaluation) {
   }
 }
 
-// The gradients are summed in groups whose order does not depend on the threads.
-TEST(CpuTarget, GivesTheSameBitsWhateverTheThreads) {
-  const GraphAtBatch step = training(models()[0].model);
+void expect_same_bits_on_any_threads(const GraphAtBatch& step, std::int64_t micro_batch) {
   std::vector<std::vector<Tensor>> states;
   for (int threads : {1, 2, 3}) {
-    const auto cpu =
-        target::find_target("cpu").compile(step, {.batch = 32, .micro_batch = 2, .threads = threads});
+    const auto cpu = target::find_target("cpu").compile(
+        step, {.batch = 32, .micro_batch = micro_batch, .threads = threads});
     const auto inputs = make_inputs(*cpu, 1);
     auto outputs = make_outputs(*cpu);
     for (int i = 0; i < 3; ++i) cpu->run(inputs, outputs);
@@ -162,6 +160,19 @@ TEST(CpuTarget, GivesTheSameBitsWhateverTheThreads) {
   for (std::size_t other : {1u, 2u})
     for (std::size_t i = 0; i < states[0].size(); ++i)
       EXPECT_EQ(std::memcmp(states[0][i].bytes(), states[other][i].bytes(), states[0][i].byte_count()), 0);
+}
+
+// The gradients are summed in groups whose order does not depend on the threads.
+TEST(CpuTarget, GivesTheSameBitsWhateverTheThreads) {
+  expect_same_bits_on_any_threads(training(models()[0].model), 2);
+}
+
+// One micro-batch: every step is divided over the threads.
+TEST(CpuTarget, GivesTheSameBitsWhenStepsAreDivided) {
+  for (const Case& test : models()) {
+    SCOPED_TRACE(test.name);
+    expect_same_bits_on_any_threads(training(test.model), 32);
+  }
 }
 
 TEST(CpuTarget, RefusesTensorsOfAnotherType) {

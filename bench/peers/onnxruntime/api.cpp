@@ -13,10 +13,11 @@ constexpr std::uint32_t api_version = 5;
 constexpr int get_error_message = 2, create_environment = 3, create_session = 7, run_session = 9,
               create_options = 10, set_execution_mode = 13, set_optimization_level = 23,
               set_intra_threads = 24, set_inter_threads = 25, input_count = 30, output_count = 31,
-              input_type = 33, output_type = 34, input_name = 36, output_name = 37, create_tensor = 49,
-              tensor_info = 55, element_type = 60, dimension_count = 61, dimensions = 62,
-              symbolic_dimensions = 63, create_host_memory = 69, free_memory = 76, default_allocator = 78,
-              release_status = 93, release_type = 98, override_dimension = 124, add_config_entry = 130;
+              initialized_count = 32, input_type = 33, output_type = 34, initialized_type = 35,
+              input_name = 36, output_name = 37, initialized_name = 38, create_tensor = 49, tensor_info = 55,
+              element_type = 60, dimension_count = 61, dimensions = 62, symbolic_dimensions = 63,
+              create_host_memory = 69, free_memory = 76, default_allocator = 78, release_status = 93,
+              release_type = 98, override_dimension = 124, add_config_entry = 130;
 
 constexpr int log_errors = 3, execute_sequentially = 0, optimize_all = 99, arena_allocator = 1,
               default_memory = 0;
@@ -138,6 +139,10 @@ std::vector<Api::Signature> Api::inputs(Session* session) const {
 
 std::vector<Api::Signature> Api::outputs(Session* session) const {
   return signatures(session, output_count, output_name, output_type);
+}
+
+std::vector<Api::Signature> Api::initialized_inputs(Session* session) const {
+  return signatures(session, initialized_count, initialized_name, initialized_type);
 }
 
 }  // namespace superstep::bench::onnxruntime

@@ -68,6 +68,7 @@ class Api {
   };
   std::vector<Signature> inputs(Session* session) const;
   std::vector<Signature> outputs(Session* session) const;
+  std::vector<Signature> initialized_inputs(Session* session) const;  // inputs that have an initialiser
 
  private:
   template <class Function>

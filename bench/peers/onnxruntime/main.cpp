@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -131,9 +132,32 @@ class Model {
     for (std::size_t i = 0; i < inputs_.size(); ++i) fill(inputs_[i], arguments.seed + i);
     collect(inputs_, input_names_, input_values_);
     collect(outputs_, output_names_, output_values_);
+    find_states();
   }
 
-  void step() { api_.run(session_, input_names_, input_values_, output_names_, output_values_); }
+  // A training step takes what the last one left in its outputs NAME.next as the states NAME; the first takes
+  // the model's initialisers. Two sets of outputs take turns, so that nothing is copied.
+  void step() {
+    std::vector<Value*>& results =
+        latest_ == &output_values_ && !states_.empty() ? other_values_ : output_values_;
+    std::vector<const char*> names = input_names_;
+    std::vector<Value*> values = input_values_;
+    for (const State& state : states_)
+      if (latest_) names.push_back(state.name.c_str()), values.push_back((*latest_)[state.output]);
+    api_.run(session_, names, values, output_names_, results);
+    latest_ = &results;
+  }
+
+  void reset() { latest_ = nullptr; }
+
+  // What outputs() shows is the first set.
+  void publish() {
+    if (latest_ != &other_values_) return;
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      std::memcpy(outputs_[i].bytes.data(), other_[i].bytes.data(), outputs_[i].bytes.size());
+  }
+
+  bool trains() const { return !states_.empty(); }
 
   std::vector<Port> inputs() { return ports(inputs_); }
   std::vector<Port> outputs() { return ports(outputs_); }
@@ -173,6 +197,22 @@ class Model {
     }
   }
 
+  struct State {
+    std::string name;
+    std::size_t output;  // that gives its next value
+  };
+
+  void find_states() {
+    for (const Api::Signature& input : api_.initialized_inputs(session_))
+      for (std::size_t i = 0; i < outputs_.size(); ++i)
+        if (outputs_[i].signature.name == input.name + ".next") states_.push_back({input.name, i});
+    if (states_.empty()) return;
+    for (const Array& output : outputs_)
+      other_.push_back({output.signature, output.shape, output.bytes, nullptr});
+    std::vector<const char*> names;
+    collect(other_, names, other_values_);
+  }
+
   static std::vector<Port> ports(std::vector<Array>& arrays) {
     std::vector<Port> all;
     for (Array& array : arrays) all.push_back(array.port());
@@ -185,9 +225,13 @@ class Model {
   std::vector<Array> inputs_, outputs_;
   std::vector<const char*> input_names_, output_names_;
   std::vector<Value*> input_values_, output_values_;
+  std::vector<State> states_;
+  std::vector<Array> other_;  // the second set of outputs, where there are states
+  std::vector<Value*> other_values_;
+  const std::vector<Value*>* latest_ = nullptr;  // the set that the last step wrote; null before the first
 };
 
-nlohmann::json describe(const Api& api, const Arguments& arguments) {
+nlohmann::json describe(const Api& api, const Arguments& arguments, bool trains) {
   nlohmann::json settings = {{"graph_optimization", "all"},
                              {"execution", "sequential"},
                              {"inter_op_threads", 1},
@@ -196,7 +240,7 @@ nlohmann::json describe(const Api& api, const Arguments& arguments) {
   for (const auto& [key, value] : split_entries(arguments.entries)) settings[key] = value;
   return {{"contender", "ONNX Runtime " + api.version()},
           {"model", std::filesystem::path(arguments.model).stem().string()},
-          {"mode", "infer"},
+          {"mode", trains ? "train" : "infer"},
           {"batch", arguments.batch},
           {"threads", arguments.threads},
           {"seed", arguments.seed},
@@ -232,10 +276,12 @@ void run(const Arguments& arguments) {
   try {
     model.emplace(api, arguments);
     model->step();
+    model->reset();
   } catch (const std::exception& error) {
     fail(error.what());
   }
-  Contender contender{describe(api, arguments), [&] { model->step(); }, model->inputs(), model->outputs()};
+  Contender contender{describe(api, arguments, model->trains()), [&] { model->step(); }, model->inputs(),
+                      model->outputs(), [&] { model->publish(); }};
   serve(contender);
 }
 

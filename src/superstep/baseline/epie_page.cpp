@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "superstep/base/text.h"
+#include "superstep/baseline/picture_sheet.h"
 #include "superstep/page/page.h"
 
 namespace superstep::baseline {
@@ -82,22 +83,22 @@ page::Plot error_plot(const std::vector<double>& errors) {
 
 void write_epie_page(const std::filesystem::path& path, const EpieResult& result, int height, int width,
                      int n) {
+  const Box box = box_around(result.area, height, width);
+  std::vector<page::Picture> pictures;
+  if (result.comparison) add_object(pictures, result.truth, box, width, "true");
+  add_object(pictures, result.comparison ? result.comparison->aligned : result.object, box, width,
+             "reconstructed");
+  if (is_png_path(path)) return write_picture_sheet(path, pictures, 4);
   page::Page page("Ptychographic reconstruction");
   page.paragraph(fmt::format("Scan {}, {} points, {} passes in {}; error of the last pass {:.5f}.",
                              result.scan, result.points, result.errors.size(), format_seconds(result.seconds),
                              result.errors.back()));
-  const Box box = box_around(result.area, height, width);
-  std::vector<page::Picture> pictures;
-  if (result.comparison) {
+  if (result.comparison)
     page.paragraph(fmt::format(
         "Phase error {:.4f} rad rms and amplitude error {:.4f} rms over {} scanned pixels, after "
         "removing the global phase, the scale and a phase ramp of ({:.5f}, {:.5f}) rad a pixel.",
         result.comparison->phase_rms, result.comparison->amplitude_rms,
         format_count(result.comparison->pixels), result.comparison->ramp_y, result.comparison->ramp_x));
-    add_object(pictures, result.truth, box, width, "true");
-  }
-  add_object(pictures, result.comparison ? result.comparison->aligned : result.object, box, width,
-             "reconstructed");
   page.heading("Object, scanned area").pictures(pictures);
   page.heading("Probe").pictures(probe_pictures(result.probe, n));
   page.plot(error_plot(result.errors));

@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <memory>
 #include <mutex>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
-#include "superstep/base/text.h"
+#include "superstep/baseline/epie_output.h"
 #include "superstep/baseline/epie_page.h"
-#include "superstep/data/hdf5.h"
 
 namespace superstep::baseline {
 namespace {
@@ -56,34 +53,41 @@ data::ComplexField starting_probe(const PtychoFile& file, const PtychoScanData& 
   return probe;
 }
 
-void stop_when_asked() {
-  if (interrupted()) throw Error(ErrorCode::interrupted, "no object was written");
-}
-
-void require_progress(double error, double first, int scan) {
-  // A reconstruction that starts from nothing has an error of about 1.
-  if (std::isfinite(error) && error < 100 * std::max(1.0, first)) return;
+[[noreturn]] void refuse(int scan, double error) {
   throw Error(ErrorCode::diverged, fmt::format("the error of a pass grew to {:.3g}", error),
               fmt::format("scan {}", scan),
               "start from a better probe (probe=file, or another probe_width), or lower probe_step");
 }
 
+void require_progress(double error, double first, int scan) {
+  // A reconstruction that starts from nothing has an error of about 1.
+  if (!std::isfinite(error) || error > 100 * std::max(1.0, first)) refuse(scan, error);
+}
+
+// What ends worse than it began is no reconstruction, however small the number.
+void require_gain(const EpieResult& result) {
+  if (!result.errors.empty() && result.errors.back() > 2 * result.errors.front())
+    refuse(result.scan, result.errors.back());
+}
+
 // Called after every pass, from the thread that runs the scan.
 using PassDone = FunctionRef<void(double error)>;
 
+// Stops early when the user asks to; without errors then, when no pass was done.
 EpieResult reconstruct(const PtychoFile& file, int scan_index, const RunSettings& settings, ThreadPool& pool,
                        PassDone pass_done) {
-  const PtychoScanData scan = file.read_scan(scan_index);
-  const auto begun = std::chrono::steady_clock::now();
   EpieResult result;
   result.scan = scan_index;
+  if (interrupted()) return result;
+  const PtychoScanData scan = file.read_scan(scan_index);
+  const auto begun = std::chrono::steady_clock::now();
   Epie epie(scan.data, starting_probe(file, scan, settings), settings.epie);
-  for (int pass = 0; pass < settings.passes; ++pass) {
-    stop_when_asked();
+  for (int pass = 0; pass < settings.passes && !interrupted(); ++pass) {
     result.errors.push_back(epie.pass(pool));
     require_progress(result.errors.back(), result.errors.front(), scan_index);
     pass_done(result.errors.back());
   }
+  require_gain(result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   result.points = static_cast<int>(scan.data.positions.size());
   result.object = epie.object();
@@ -96,90 +100,6 @@ EpieResult reconstruct(const PtychoFile& file, int scan_index, const RunSettings
   return result;
 }
 
-class Output {
- public:
-  Output(const std::filesystem::path& path, const PtychoFile& file, int scans, int passes)
-      : height_(file.height()), width_(file.width()) {
-    if (path.empty()) return;
-    writer_ = std::make_unique<data::Hdf5Writer>(path);
-    writer_->create("object_amp", ElementType::f32, {scans, height_, width_});
-    writer_->create("object_phase", ElementType::f32, {scans, height_, width_});
-    writer_->create("probe", ElementType::f32, {scans, file.window(), file.window(), 2});
-    writer_->create("fourier_error", ElementType::f64, {scans, passes});
-    writer_->set_attribute("object_phase", "unit", std::string("rad"));
-    writer_->write("pixel_size", Tensor::scalar(file.pixel()));
-  }
-
-  void add(const EpieResult& result) {
-    if (!writer_) return;
-    // With the truth at hand, what no measurement can tell is written as the truth has it.
-    const auto& object = result.comparison ? result.comparison->aligned : result.object;
-    Tensor amplitude(ElementType::f32, {1, height_, width_}), phase(ElementType::f32, amplitude.shape());
-    for (std::size_t i = 0; i < object.size(); ++i) {
-      amplitude.as<float>()[i] = std::abs(object[i]);
-      phase.as<float>()[i] = std::arg(object[i]);
-    }
-    writer_->write_rows("object_amp", result.scan, amplitude);
-    writer_->write_rows("object_phase", result.scan, phase);
-    writer_->write_rows("probe", result.scan, 1, std::as_bytes(std::span(result.probe)));
-    writer_->write_rows("fourier_error", result.scan, 1, std::as_bytes(std::span(result.errors)));
-  }
-
-  void close() {
-    if (writer_) writer_->close();
-  }
-
- private:
-  std::unique_ptr<data::Hdf5Writer> writer_;
-  std::int64_t height_, width_;
-};
-
-struct Totals {
-  double seconds = 0, fourier = 0, phase_squares = 0, amplitude_squares = 0, worst_phase = 0, pixels = 0,
-         points = 0;
-  int scans = 0, compared = 0;
-
-  void add(const EpieResult& result) {
-    ++scans;
-    seconds += result.seconds;
-    points += result.points;
-    fourier += result.errors.back();
-    if (!result.comparison) return;
-    ++compared;
-    const ObjectComparison& comparison = *result.comparison;
-    pixels += comparison.pixels;
-    phase_squares += comparison.pixels * comparison.phase_rms * comparison.phase_rms;
-    amplitude_squares += comparison.pixels * comparison.amplitude_rms * comparison.amplitude_rms;
-    worst_phase = std::max(worst_phase, comparison.phase_rms);
-  }
-};
-
-std::vector<Metric> metrics_of(const Totals& totals, double wall_seconds, int passes) {
-  std::vector<Metric> metrics{{"time_per_scan", totals.seconds / totals.scans, "s"},
-                              {"elapsed", wall_seconds, "s"},
-                              {"throughput", totals.points / wall_seconds, "samples/s"},
-                              {"pattern_updates", totals.points * passes / wall_seconds, "1/s"},
-                              {"fourier_error", totals.fourier / totals.scans, ""}};
-  if (totals.compared > 0) {
-    metrics.push_back({"phase_error_rms", std::sqrt(totals.phase_squares / totals.pixels), "rad"});
-    metrics.push_back({"phase_error_worst_scan", totals.worst_phase, "rad"});
-    metrics.push_back({"amplitude_error_rms", std::sqrt(totals.amplitude_squares / totals.pixels), ""});
-  }
-  return metrics;
-}
-
-std::vector<std::string> row_of(const EpieResult& result) {
-  std::vector<std::string> row{std::to_string(result.scan), std::to_string(result.points),
-                               format_seconds(result.seconds), fmt::format("{:.5f}", result.errors.back())};
-  if (result.comparison) {
-    row.push_back(fmt::format("{:.4f}", result.comparison->phase_rms));
-    row.push_back(fmt::format("{:.4f}", result.comparison->amplitude_rms));
-  } else {
-    row.insert(row.end(), {"-", "-"});
-  }
-  return row;
-}
-
 // Several scans are worked on side by side, each by one thread, when their patterns fit into memory;
 // a large single scan is shared by all threads. The results are the same bits either way.
 int scans_at_once(const PtychoFile& file, int scans, int threads) {
@@ -189,51 +109,76 @@ int scans_at_once(const PtychoFile& file, int scans, int threads) {
   return 2 * at_once > threads ? at_once : 1;
 }
 
+// Scans [first, first + count), on all threads.
+std::vector<EpieResult> reconstruct_some(const PtychoFile& file, int first, int count,
+                                         const RunSettings& settings, ThreadPool& pool,
+                                         FunctionRef<void(int scan, double error)> after_pass) {
+  std::vector<EpieResult> results(static_cast<std::size_t>(count));
+  const auto one = [&](int item, ThreadPool& threads) {
+    const int scan = first + item;
+    results[static_cast<std::size_t>(item)] =
+        reconstruct(file, scan, settings, threads, [&](double error) { after_pass(scan, error); });
+  };
+  if (count == 1) {
+    one(0, pool);
+    return results;
+  }
+  pool.parallel_for(count, [&](std::int64_t item, int) {
+    ThreadPool alone(1);
+    one(static_cast<int>(item), alone);
+  });
+  return results;
+}
+
+std::string where_it_is(const Request& request) {
+  return request.output.empty() ? "" : "what was done is in " + request.output.string();
+}
+
 }  // namespace
 
-Report run_epie(const Request& request, const Options& options) {
+Report run_epie(const Request& request, const Options& options,
+                FunctionRef<void(int scan, double error)> after_pass) {
   const RunSettings settings = read_settings(options);
   const PtychoFile file(request.input, settings.file);
   const int scans = settings.scans > 0 ? std::min(settings.scans, file.scan_count()) : file.scan_count();
   const auto begun = std::chrono::steady_clock::now();
-  Output output(request.output, file, scans, settings.passes);
-  Progress progress(fmt::format("{} of {} scans", options.text("method"), scans),
-                    double{1} * scans * settings.passes, "passes");
+  EpieOutput output(request.output, file, scans, settings.passes);
+  Progress progress(options.text("method"), double{1} * scans * settings.passes, "passes");
   std::mutex mutex;
   int passes_done = 0;
-  const auto pass_done = [&](double error) {
+  const auto pass_done = [&](int scan, double error) {
     std::lock_guard lock(mutex);
-    progress.update(++passes_done, fmt::format("error {:.5f}", error));
+    progress.update(++passes_done, fmt::format("error {:.4f}", error));
+    after_pass(scan, error);
   };
-  Totals totals;
-  TextTable table({"scan", "points", "time", "error", "phase rms (rad)", "amplitude rms"});
+  EpieSummary summary;
   EpieResult shown;
   const int at_once = scans_at_once(file, scans, request.pool->threads());
-  for (int first = 0; first < scans; first += at_once) {
+  for (int first = 0; first < scans && !interrupted(); first += at_once) {
     const int count = std::min(at_once, scans - first);
-    std::vector<EpieResult> results(static_cast<std::size_t>(count));
-    if (count == 1) {
-      results[0] = reconstruct(file, first, settings, *request.pool, pass_done);
-    } else {
-      request.pool->parallel_for(count, [&](std::int64_t item, int) {
-        ThreadPool alone(1);
-        results[static_cast<std::size_t>(item)] =
-            reconstruct(file, first + static_cast<int>(item), settings, alone, pass_done);
-      });
-    }
-    for (EpieResult& result : results) {
+    for (EpieResult& result : reconstruct_some(file, first, count, settings, *request.pool, pass_done)) {
+      if (result.errors.empty()) continue;
       output.add(result);
-      totals.add(result);
-      if (result.scan < 20) table.add_row(row_of(result));
-      if (result.scan == 0) shown = std::move(result);
+      summary.add(result);
+      if (shown.errors.empty()) shown = std::move(result);
     }
   }
   progress.finish();
+  if (summary.scans() == 0) throw Error(ErrorCode::interrupted, "no pass was done, and nothing is written");
   output.close();
   if (!request.picture.empty())
     write_epie_page(request.picture, shown, file.height(), file.width(), file.window());
+  if (passes_done < scans * settings.passes)
+    throw Error(ErrorCode::interrupted,
+                fmt::format("{} of {} passes were done; the error came to {:.5f}", passes_done,
+                            scans * settings.passes, shown.errors.empty() ? 0.0 : shown.errors.back()),
+                request.input.string(), where_it_is(request));
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  return {metrics_of(totals, wall, settings.passes), table.to_string()};
+  return summary.report(wall);
+}
+
+Report run_epie(const Request& request, const Options& options) {
+  return run_epie(request, options, [](int, double) {});
 }
 
 std::vector<OptionSpec> epie_options() {
@@ -243,7 +188,8 @@ std::vector<OptionSpec> epie_options() {
           {"probe_width", "75", "of the Gaussian, full width at half maximum, nm"},
           {"probe_from", "10", "first pass that refines the probe; more than passes: never"},
           {"object_step", "1", "share of a change that goes into the object"},
-          {"probe_step", "1", "share of a change that goes into the probe"},
+          {"probe_step", "0.5",
+           "share of a change that goes into the probe; with 1 in both, scans of few counts become unstable"},
           {"regularization", "0.3", "rpie only, in (0, 1]: smaller trusts weakly lit pixels more; 1 is epie"},
           {"seed", "1", "of the order of the points"},
           {"scans", "0", "the first so many scans of the file; 0: all"},

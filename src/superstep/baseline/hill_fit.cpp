@@ -1,23 +1,28 @@
 #include "superstep/baseline/hill_fit.h"
 
-#include <ceres/ceres.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "superstep/base/error.h"
+#include "superstep/baseline/least_squares.h"
 
 namespace superstep::baseline {
 namespace {
 
-// One point; parameters: log10 of the slope, log10 EC50, Einf.
-struct Point {
-  double x, y;
+// Residuals of all points; parameters, each free of its bounds: log10 of the slope, log10 EC50, Einf.
+struct HillResiduals {
+  std::span<const double> x, y;
+  Bounds slope, ec50, floor;
+
+  int NumResiduals() const { return static_cast<int>(x.size()); }
+
   template <class T>
-  bool operator()(const T* p, T* residual) const {
+  bool operator()(const T* p, T* residuals) const {
     using std::pow;
-    const T slope = pow(T(10.0), p[0]);
-    residual[0] = p[2] + (1.0 - p[2]) / (1.0 + pow(T(10.0), slope * (x - p[1]))) - y;
+    const T steepness = pow(T(10.0), slope.value(p[0])), middle = ec50.value(p[1]),
+            lowest = floor.value(p[2]);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      residuals[i] = lowest + (1.0 - lowest) / (1.0 + pow(T(10.0), steepness * (x[i] - middle))) - y[i];
     return true;
   }
 };
@@ -36,23 +41,13 @@ data::HillCurve fit_hill(std::span<const double> x, std::span<const double> y) {
     throw Error(ErrorCode::invalid_argument, "a Hill curve is fitted to at least four points");
   const auto [first, last] = std::ranges::minmax(x);
   const double lowest = std::clamp(std::ranges::min(y), 0.01, 0.99);
-  double p[3] = {0, half_way(x, y, lowest), lowest};
-  ceres::Problem problem;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Point, 1, 3>(new Point{x[i], y[i]}), nullptr, p);
-  const double low[] = {-1, first - 4, 0}, high[] = {1, last + 4, 1};
-  for (int k = 0; k < 3; ++k) {
-    problem.SetParameterLowerBound(p, k, low[k]);
-    problem.SetParameterUpperBound(p, k, high[k]);
-  }
-  ceres::Solver::Options options;
-  options.linear_solver_type = ceres::DENSE_QR;
-  options.logging_type = ceres::SILENT;
-  ceres::Solver::Summary summary;
-  ceres::Solve(options, &problem, &summary);
-  if (!summary.IsSolutionUsable())
-    throw Error(ErrorCode::diverged, "the fit of a Hill curve failed: " + summary.message);
-  return {std::pow(10.0, p[0]), p[1], p[2]};
+  const HillResiduals residuals{x, y, {-1, 1}, {first - 4, last + 4}, {0, 1}};
+  using Function = ceres::TinySolverAutoDiffFunction<HillResiduals, Eigen::Dynamic, 3>;
+  Eigen::Vector3d p(residuals.slope.parameter(0), residuals.ec50.parameter(half_way(x, y, lowest)),
+                    residuals.floor.parameter(lowest));
+  minimise_squares(Function(residuals), p, {.most_iterations = 200}, "a Hill curve");
+  return {std::pow(10.0, residuals.slope.value(p[0])), residuals.ec50.value(p[1]),
+          residuals.floor.value(p[2])};
 }
 
 }  // namespace superstep::baseline

@@ -1,6 +1,5 @@
 #include "superstep/baseline/kinetics_fit.h"
 
-#include <ceres/ceres.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +8,9 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/least_squares.h"
 #include "superstep/baseline/regression.h"
+#include "superstep/baseline/trees.h"
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/data/row_writer.h"
@@ -58,16 +59,8 @@ struct YieldResidual {
   }
 };
 
-// Keeps factors that the data do not fix near where they began.
-struct Prior {
-  double start;
-  template <class T>
-  bool operator()(const T* parameter, T* residual) const {
-    constexpr double strength = 0.5;  // per cent of yield for a factor of e
-    residual[0] = strength * (*parameter - start);
-    return true;
-  }
-};
+// Keeps factors that the data do not fix near where they began: per cent of yield for a factor of e.
+constexpr double prior_strength = 0.5;
 
 struct Start {
   std::vector<double> KineticModel::*parameters;
@@ -85,6 +78,83 @@ constexpr Start starts[] = {
     {&KineticModel::side_solvent, solvent, 0},
     {&KineticModel::side_nucleophile, nucleophile, 0},
     {&KineticModel::death_ligand, ligand, -4.5},
+};
+
+constexpr int factors = std::size(starts);  // of one reaction
+
+// Residuals of all reactions, then of the prior of every parameter: each reaction sees ten of them.
+class KineticResiduals {
+ public:
+  using Scalar = double;
+  enum { NUM_RESIDUALS = Eigen::Dynamic, NUM_PARAMETERS = Eigen::Dynamic };
+
+  KineticResiduals(const std::vector<const MeasuredYield*>& reactions, const YieldTable& table,
+                   double seconds)
+      : reactions_(reactions), seconds_(seconds) {
+    for (int k = 0; k < factors; ++k) {
+      first_[static_cast<std::size_t>(k)] = static_cast<int>(start_.size());
+      start_.insert(start_.end(), table.names[starts[k].kind].size(), starts[k].value);
+    }
+  }
+  int NumParameters() const { return static_cast<int>(start_.size()); }
+  int NumResiduals() const { return static_cast<int>(reactions_.size() + start_.size()); }
+  const std::vector<double>& start() const { return start_; }
+
+  // `jacobian` (null when not wanted) has a column for each parameter.
+  bool operator()(const double* parameters, double* residuals, double* jacobian) const {
+    const Eigen::Index rows = NumResiduals();
+    if (jacobian) std::fill_n(jacobian, rows * NumParameters(), 0.0);
+    for (std::size_t i = 0; i < reactions_.size(); ++i) {
+      if (jacobian)
+        residuals[i] = differentiate(*reactions_[i], parameters, jacobian + i, rows);
+      else
+        residuals[i] = residual_of<double>(*reactions_[i], parameters_of(*reactions_[i], parameters));
+    }
+    for (std::size_t k = 0; k < start_.size(); ++k) {
+      const std::size_t row = reactions_.size() + k;
+      residuals[row] = prior_strength * (parameters[k] - start_[k]);
+      if (jacobian) jacobian[row + k * static_cast<std::size_t>(rows)] = prior_strength;
+    }
+    return true;
+  }
+
+  void give(const Eigen::VectorXd& x, KineticModel& model) const {
+    for (std::size_t k = 0; k < factors; ++k) {
+      const auto end = k + 1 < factors ? first_[k + 1] : NumParameters();
+      (model.*starts[k].parameters).assign(x.begin() + first_[k], x.begin() + end);
+    }
+  }
+
+ private:
+  int place(const MeasuredYield& reaction, std::size_t factor) const {
+    return first_[factor] + reaction.component[starts[factor].kind];
+  }
+  std::array<double, factors> parameters_of(const MeasuredYield& reaction, const double* parameters) const {
+    std::array<double, factors> own;
+    for (std::size_t k = 0; k < factors; ++k) own[k] = parameters[place(reaction, k)];
+    return own;
+  }
+  template <class T>
+  T residual_of(const MeasuredYield& reaction, const std::array<T, factors>& p) const {
+    T residual;
+    YieldResidual{reaction.yield, seconds_}(&p[0], &p[1], &p[2], &p[3], &p[4], &p[5], &p[6], &p[7], &p[8],
+                                            &p[9], &residual);
+    return residual;
+  }
+  double differentiate(const MeasuredYield& reaction, const double* parameters, double* row,
+                       Eigen::Index rows) const {
+    std::array<ceres::Jet<double, factors>, factors> p;
+    for (std::size_t k = 0; k < factors; ++k) p[k] = {parameters[place(reaction, k)], static_cast<int>(k)};
+    const auto residual = residual_of(reaction, p);
+    for (std::size_t k = 0; k < factors; ++k)
+      row[rows * place(reaction, k)] = residual.v[static_cast<Eigen::Index>(k)];
+    return residual.a;
+  }
+
+  const std::vector<const MeasuredYield*>& reactions_;
+  double seconds_;
+  std::array<int, factors> first_{};  // parameter of each factor
+  std::vector<double> start_;
 };
 
 // Components as numbers, in the order they come.
@@ -194,6 +264,16 @@ std::vector<double> pair_regression(const Reactions& training, const Reactions& 
   return {predicted.begin(), predicted.end()};
 }
 
+// A random forest that sees which components were used.
+std::vector<double> forest_regression(const Reactions& training, const Reactions& held_out,
+                                      const YieldTable& table, int threads) {
+  Eigen::Index singles = 0;
+  for (const auto& names : table.names) singles += static_cast<Eigen::Index>(names.size());
+  const TreeFeatures known = pair_features(training, table).leftCols(singles).cast<float>(),
+                     others = pair_features(held_out, table).leftCols(singles).cast<float>();
+  return fit_trees(known, yields_of(training), others, random_forest(threads));
+}
+
 // The floor: the mean yield of the ligand.
 std::vector<double> ligand_means(const Reactions& training, const Reactions& held_out,
                                  const YieldTable& table) {
@@ -247,6 +327,7 @@ Report run(const Request& request, const Options& options) {
   std::vector<double> kinetic;
   for (const MeasuredYield* reaction : held_out) kinetic.push_back(model.predict(reaction->component));
   const std::vector<double> regression = pair_regression(training, held_out, read);
+  const std::vector<double> forest = forest_regression(training, held_out, read, request.pool->threads());
   if (!request.output.empty()) write_predictions(request.output, read, held_out, kinetic, regression);
   Report report;
   TextTable table({"method", "MAE %", "RMSE %", "R2"});
@@ -254,6 +335,7 @@ Report run(const Request& request, const Options& options) {
   append(report, table, "mean of the ligand", "floor_",
          score(measured, ligand_means(training, held_out, read)));
   append(report, table, "ridge on components and pairs", "regression_", score(measured, regression));
+  append(report, table, "random forest", "forest_", score(measured, forest));
   append(report, table, "kinetic model", "", score(measured, kinetic));
   report.metrics.push_back({"fit_time", fit_time, "s"});
   report.text = table.to_string();
@@ -283,35 +365,17 @@ KineticModel fit_kinetics(const std::vector<const MeasuredYield*>& reactions, co
                           double seconds) {
   KineticModel model;
   model.seconds = seconds;
-  ceres::Problem problem;
-  for (const Start& start : starts) {
-    auto& parameters = model.*start.parameters;
-    parameters.assign(table.names[start.kind].size(), start.value);
-    for (double& parameter : parameters)
-      problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Prior, 1, 1>(new Prior{start.value}), nullptr,
-                               &parameter);
-  }
-  using Cost = ceres::AutoDiffCostFunction<YieldResidual, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1>;
-  for (const MeasuredYield* reaction : reactions) {
-    std::vector<double*> blocks;
-    for (const Start& start : starts)
-      blocks.push_back(&(model.*start.parameters)[static_cast<std::size_t>(reaction->component[start.kind])]);
-    problem.AddResidualBlock(new Cost(new YieldResidual{reaction->yield, seconds}), nullptr, blocks);
-  }
-  ceres::Solver::Options options;
-  options.linear_solver_type = ceres::DENSE_NORMAL_CHOLESKY;
-  options.logging_type = ceres::SILENT;
-  options.max_num_iterations = 100;
-  ceres::Solver::Summary summary;
-  ceres::Solve(options, &problem, &summary);
-  if (!summary.IsSolutionUsable())
-    throw Error(ErrorCode::diverged, "the fit of the rates failed: " + summary.message);
+  const KineticResiduals residuals(reactions, table, seconds);
+  Eigen::VectorXd x = Eigen::Map<const Eigen::VectorXd>(residuals.start().data(), residuals.NumParameters());
+  // In square per cents of yield, summed over the reactions.
+  minimise_squares(residuals, x, {.most_iterations = 100, .smallest_change = 1e-3}, "the rates");
+  residuals.give(x, model);
   return model;
 }
 
 Entry yieldgnn_baseline() {
   return {"yieldgnn",
-          "kinetic model with rates as products over components (Ceres); ridge on components and pairs",
+          "kinetic model with rates as products over components; ridge on pairs of components; random forest",
           {{"seconds", "60", "time of the reactions, s"}},
           run};
 }

@@ -1,6 +1,5 @@
 #include "superstep/baseline/metal_fit.h"
 
-#include <ceres/ceres.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -9,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/least_squares.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/data/csv.h"
 
@@ -26,6 +26,8 @@ struct FrameResidual {
   const DeepmdFrame* frame;
   std::vector<FramePair> pairs;
   double r0;
+
+  int count() const { return 1 + 3 * static_cast<int>(frame->configuration.positions.size()); }
 
   template <class T>
   bool operator()(const T* parameters, T* residuals) const {
@@ -68,28 +70,39 @@ struct GuptaModel {
   }
 };
 
+// Residuals of all frames, one after another.
+template <class Model>
+struct AllResiduals {
+  std::vector<FrameResidual<Model>> frames;
+
+  int NumResiduals() const {
+    int count = 0;
+    for (const auto& each : frames) count += each.count();
+    return count;
+  }
+  template <class T>
+  bool operator()(const T* parameters, T* residuals) const {
+    for (const auto& each : frames) {
+      each(parameters, residuals);
+      residuals += each.count();
+    }
+    return true;
+  }
+};
+
 template <class Model>
 std::vector<double> minimise(const std::vector<const DeepmdFrame*>& frames, const data::SmoothCutoff& cutoff,
                              double r0) {
+  AllResiduals<Model> residuals;
+  for (const DeepmdFrame* frame : frames)
+    residuals.frames.push_back({frame, frame_pairs(frame->configuration, cutoff), r0});
+  using Function = ceres::TinySolverAutoDiffFunction<AllResiduals<Model>, Eigen::Dynamic, Model::parameters>;
   std::vector<double> parameters = Model::start(r0);
-  ceres::Problem problem;
-  for (const DeepmdFrame* frame : frames) {
-    auto* residual = new FrameResidual<Model>{frame, frame_pairs(frame->configuration, cutoff), r0};
-    const int count = 1 + 3 * static_cast<int>(frame->configuration.positions.size());
-    problem.AddResidualBlock(
-        new ceres::AutoDiffCostFunction<FrameResidual<Model>, ceres::DYNAMIC, Model::parameters>(residual,
-                                                                                                 count),
-        nullptr, parameters.data());
-  }
-  ceres::Solver::Options options;
-  options.max_num_iterations = 200;
-  options.linear_solver_type = ceres::DENSE_NORMAL_CHOLESKY;
-  options.logging_type = ceres::SILENT;
-  ceres::Solver::Summary summary;
-  ceres::Solve(options, &problem, &summary);
-  if (!summary.IsSolutionUsable())
-    throw Error(ErrorCode::diverged, "the fit of the potential failed: " + summary.message);
-  return parameters;
+  Eigen::Matrix<double, Model::parameters, 1> x = Eigen::Map<decltype(x)>(parameters.data());
+  // Residuals have their weights as units: one meV an atom is 1.
+  minimise_squares(Function(residuals), x, {.most_iterations = 200, .smallest_change = 1e-6},
+                   "the potential");
+  return {x.begin(), x.end()};
 }
 
 // Nearest-neighbour distance of an fcc crystal of the frames' mean density.
@@ -188,7 +201,7 @@ FittedPotentials fit_metal(const std::vector<const DeepmdFrame*>& frames, double
 
 Entry deepmd_baseline() {
   return {"deepmd",
-          "Lennard-Jones and Gupta potentials fitted to energies and forces (Ceres)",
+          "Lennard-Jones and Gupta potentials fitted to energies and forces by Levenberg and Marquardt",
           {{"cutoff", "6", "cutoff of the fitted potentials, A"},
            {"frames", "40", "at most so many frames are fitted to"}},
           run};

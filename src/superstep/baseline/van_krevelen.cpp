@@ -7,7 +7,9 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/fingerprint.h"
 #include "superstep/baseline/regression.h"
+#include "superstep/baseline/trees.h"
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/data/row_writer.h"
@@ -104,6 +106,31 @@ std::vector<double> predictions(const std::vector<MeasuredPolymer>& polymers,
   return kelvin;
 }
 
+// Environments of atoms in 1 kg of the polymer.
+TreeFeatures fingerprint_matrix(const std::vector<MeasuredPolymer>& polymers) {
+  constexpr int radius = 2, bins = 1024;
+  TreeFeatures x(static_cast<Eigen::Index>(polymers.size()), bins);
+  for (std::size_t row = 0; row < polymers.size(); ++row) {
+    const auto counts = morgan_fingerprint(data::parse_smiles(polymers[row].smiles), radius, bins);
+    x.row(static_cast<Eigen::Index>(row)) = Eigen::Map<const Eigen::RowVectorXf>(counts.data(), bins) *
+                                            static_cast<float>(grams_per_kilogram / polymers[row].molar_mass);
+  }
+  return x;
+}
+
+// What fingerprints tell that know nothing of group contributions.
+struct FingerprintPredictions {
+  std::vector<double> ridge, trees;
+};
+FingerprintPredictions predict_by_fingerprints(const std::vector<MeasuredPolymer>& training,
+                                               const std::vector<MeasuredPolymer>& held_out, int threads) {
+  constexpr double strength = 1e-3;
+  const TreeFeatures known = fingerprint_matrix(training), others = fingerprint_matrix(held_out);
+  const LinearModel linear = fit_ridge(known.cast<double>(), kelvins(training), strength);
+  return {as_vector(linear.predict_all(others.cast<double>())),
+          fit_trees(known, as_vector(kelvins(training)), others, {.threads = threads})};
+}
+
 void write_predictions(const std::filesystem::path& path, const std::vector<MeasuredPolymer>& polymers,
                        const std::vector<double>& tabulated, const std::vector<double>& fitted) {
   data::CsvWriter file(path, {"smiles", "Tg_K", "tabulated_K", "fitted_K"});
@@ -139,13 +166,18 @@ Report run(const Request& request, const Options&) {
   const std::vector<double> fitted = predictions(held_out, contributions);
   const std::vector<double> floor = as_vector(
       fit_ridge(element_matrix(training), kelvins(training), 1e-6).predict_all(element_matrix(held_out)));
+  const FingerprintPredictions prints = predict_by_fingerprints(training, held_out, request.pool->threads());
   if (!request.output.empty()) write_predictions(request.output, held_out, tabulated, fitted);
   Report report;
   append_metrics(report.metrics, "", score(measured, fitted), "K");
   append_metrics(report.metrics, "tabulated_", score(measured, tabulated), "K");
   append_metrics(report.metrics, "floor_", score(measured, floor), "K");
+  append_metrics(report.metrics, "fingerprint_", score(measured, prints.ridge), "K");
+  append_metrics(report.metrics, "trees_", score(measured, prints.trees), "K");
   report.metrics.push_back({"fit_time", fit_time.count(), "s"});
   report.text = table_of({{"ridge on element counts", score(measured, floor)},
+                          {"ridge on fingerprints", score(measured, prints.ridge)},
+                          {"boosted trees on fingerprints", score(measured, prints.trees)},
                           {"tabulated contributions", score(measured, tabulated)},
                           {"fitted contributions", score(measured, fitted)}});
   return report;
@@ -185,7 +217,10 @@ double predict_kelvin(const MeasuredPolymer& polymer, const std::map<std::string
 }
 
 Entry polymer_gcn_baseline() {
-  return {"polymer-gcn", "group contributions to Tg, tabulated and fitted (van Krevelen)", {}, run};
+  return {"polymer-gcn",
+          "group contributions to Tg, tabulated and fitted; fingerprints with ridge and boosted trees",
+          {},
+          run};
 }
 
 }  // namespace superstep::baseline

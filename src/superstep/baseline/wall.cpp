@@ -9,6 +9,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/regression.h"
+#include "superstep/baseline/trees.h"
 #include "superstep/data/check.h"
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
@@ -90,10 +92,19 @@ Agreement compare(const std::vector<double>& found, const std::vector<double>& t
   return {norm > 0 ? ab / norm : 0, square, bb > 0 ? std::sqrt(square * n / bb) : 0};
 }
 
-void write_table(const std::filesystem::path& path, const std::vector<double>& found) {
+struct Estimates {
+  std::vector<double> stress;
+  std::vector<std::int64_t> points;  // which ones; empty for all
+  std::int64_t unsettled = 0;        // near separation the wall equation has no single answer
+  double seconds = 0;
+};
+
+void write_table(const std::filesystem::path& path, const Estimates& found) {
   data::CsvWriter table(path, {"point", "tau"});
-  for (std::size_t k = 0; k < found.size(); ++k)
-    table.cell(static_cast<std::int64_t>(k)).cell(found[k]).end_row();
+  for (std::size_t k = 0; k < found.stress.size(); ++k)
+    table.cell(found.points.empty() ? static_cast<std::int64_t>(k) : found.points[k])
+        .cell(found.stress[k])
+        .end_row();
   table.close();
 }
 
@@ -115,18 +126,12 @@ void write_page(const std::filesystem::path& path, const Report& report, const s
   page.write(path);
 }
 
-struct Estimates {
-  std::vector<double> stress;
-  std::int64_t unsettled = 0;  // near separation the wall equation has no single answer
-  double seconds = 0;
-};
-
 Estimates estimate(const Points& points, const Request& request, const Options& options) {
-  static const std::string methods[] = {"profile", "equilibrium", "gradients"};
+  static const std::string methods[] = {"profile", "equilibrium", "gradients", "trees"};
   const auto method = static_cast<WallMethod>(options.choice("method", methods));
   const double height = options.number("height", 1e-9, 1e9);
   const double viscosity = 1 / options.number("reynolds", 1e-9, 1e12);
-  Estimates found{std::vector<double>(static_cast<std::size_t>(points.count()))};
+  Estimates found{.stress = std::vector<double>(static_cast<std::size_t>(points.count()))};
   std::atomic<std::int64_t> unsettled{0};
   const auto begin = std::chrono::steady_clock::now();
   request.pool->parallel_for(points.count(), [&](std::int64_t k, int) {
@@ -143,6 +148,43 @@ Estimates estimate(const Points& points, const Request& request, const Options& 
   });
   found.unsettled = unsettled;
   found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return found;
+}
+
+TreeFeatures rows_of(const Points& points, const std::vector<std::int64_t>& which) {
+  TreeFeatures x(static_cast<Eigen::Index>(which.size()), points.features.shape()[1]);
+  for (std::size_t row = 0; row < which.size(); ++row)
+    std::copy_n(points.features.as<float>().begin() + which[row] * x.cols(), x.cols(),
+                x.data() + static_cast<Eigen::Index>(row) * x.cols());
+  return x;
+}
+
+// Boosted trees, grown on four fifths of the points. Returns the held-out fifth alone, which is what can be
+// judged, as points with their estimates.
+Estimates grow(Points& points, const Request& request, const Options& options) {
+  if (points.truth.empty())
+    throw Error(ErrorCode::bad_file, "has no stresses (tau) to learn from", request.input.string());
+  std::vector<std::int64_t> known, held_out;
+  for (std::int64_t k = 0; k < points.count(); ++k)
+    (is_held_out(fmt::format("point {}", k), 5) ? held_out : known).push_back(k);
+  if (known.empty() || held_out.empty())
+    throw Error(ErrorCode::invalid_argument, "too few points to fit and to hold some out",
+                request.input.string());
+  const auto truth_of = [&](const std::vector<std::int64_t>& which) {
+    std::vector<double> values;
+    for (const std::int64_t k : which) values.push_back(points.truth[static_cast<std::size_t>(k)]);
+    return values;
+  };
+  const TreeSettings settings{.trees = static_cast<int>(options.integer("trees", 1, 100000)),
+                              .threads = request.pool->threads()};
+  const auto begin = std::chrono::steady_clock::now();
+  const TreeFeatures others = rows_of(points, held_out);
+  Estimates found{fit_trees(rows_of(points, known), truth_of(known), others, settings), held_out, 0,
+                  std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  points.truth = truth_of(held_out);
+  const std::span<const float> kept(others.data(), static_cast<std::size_t>(others.size()));
+  points.features =
+      Tensor::from<float>({others.rows(), others.cols()}, std::vector<float>(kept.begin(), kept.end()));
   return found;
 }
 
@@ -173,10 +215,11 @@ Report summarize(const Points& points, const Estimates& found, const std::string
 }
 
 Report run(const Request& request, const Options& options) {
-  const Points points = read_points(request.input);
-  const Estimates found = estimate(points, request, options);
+  Points points = read_points(request.input);
+  const bool trees = options.text("method") == "trees";
+  const Estimates found = trees ? grow(points, request, options) : estimate(points, request, options);
   const Report report = summarize(points, found, options.text("method"));
-  if (!request.output.empty()) write_table(request.output, found.stress);
+  if (!request.output.empty()) write_table(request.output, found);
   if (!request.picture.empty()) write_page(request.picture, report, found.stress, points.truth);
   return report;
 }
@@ -200,13 +243,16 @@ double wall_stress(WallMethod method, std::span<const float> f, double height, d
 }
 
 Entry wall_models() {
-  return {"wallmodel",
-          "wall stress from one point: inversion of the law of the wall, or the wall equation solved",
-          {{"method", "profile",
-            "profile, equilibrium (wall equation), gradients (with pressure and acceleration)"},
-           {"height", "0.1", "of the points above the wall"},
-           {"reynolds", "15000", "1 / kinematic viscosity, in the units of the features"}},
-          run};
+  return {
+      "wallmodel",
+      "wall stress from one point: the law of the wall inverted, the wall equation solved, or boosted trees",
+      {{"method", "profile",
+        "profile, equilibrium (wall equation), gradients (with pressure and acceleration), trees (boosted; "
+        "judged on a fifth of the points)"},
+       {"trees", "400", "for method=trees"},
+       {"height", "0.1", "of the points above the wall"},
+       {"reynolds", "15000", "1 / kinematic viscosity, in the units of the features"}},
+      run};
 }
 
 }  // namespace superstep::baseline

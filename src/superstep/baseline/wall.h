@@ -1,4 +1,4 @@
-// Wall stress from one point above the wall by the methods that need no training.
+// Wall stress from one point above the wall: by methods that need no training, and by boosted trees.
 #pragma once
 
 #include <span>

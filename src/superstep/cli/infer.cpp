@@ -27,6 +27,8 @@ constexpr const char* examples =
     "Examples:\n"
     "  superstep infer braggnn --weights run/ --input peaks.h5 --output positions.h5\n"
     "  superstep infer braggnn --weights run/ --batch 1 --threads 1      how long one patch takes\n"
+    "  superstep infer model.onnx --input x.npy --batch 4 --output y.npz    a model of your own\n"
+    "  superstep infer model.onnx --shape image=-1,3,224,224               its speed, on random data\n"
     "  superstep infer braggnn --weights run/ --precision int8 --calibrate 1024    beside f32\n"
     "Without --input the workload's data are generated; without --weights the model has its initial\n"
     "weights, which is enough to measure speed.";
@@ -71,9 +73,9 @@ void infer(Arguments arguments) {
   }
   if (arguments.explain) fmt::print("{}", explain(report.plan));
   nlohmann::json config{{"weights", arguments.weights},   {"input", arguments.input},
-                              {"backend", settings.backend},    {"precision", settings.precision},
-                              {"batch", report.plan.batch},     {"micro_batch", report.plan.micro_batch},
-                              {"threads", report.plan.threads}, {"samples", report.samples}};
+                        {"backend", settings.backend},    {"precision", settings.precision},
+                        {"batch", report.plan.batch},     {"micro_batch", report.plan.micro_batch},
+                        {"threads", report.plan.threads}, {"samples", report.samples}};
   if (report.calibration_samples > 0)
     config["calibration"] = {{"samples", report.calibration_samples},
                              {"ranges", report.ranges},
@@ -94,14 +96,25 @@ void infer(Arguments arguments) {
 void declare_infer(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   run::InferSettings& settings = arguments->settings;
-  command.add_option("workload", settings.workload, "what to serve: superstep list workloads")->required();
+  command
+      .add_option("workload", settings.workload,
+                  "what to serve: superstep list workloads, or a model file (.onnx)")
+      ->required();
   command.add_option("--weights", arguments->weights, "the folder of a training run")->type_name("DIR");
-  command.add_option("--input", arguments->input, "the data, in the workload's format")->type_name("FILE");
-  command.add_option("--output", arguments->output, "the model's outputs, as HDF5")->type_name("FILE");
+  command
+      .add_option("--input", arguments->input,
+                  "the data: the workload's format; of a model file .npy, .npz, .h5")
+      ->type_name("FILE");
+  command.add_option("--output", arguments->output, "the model's outputs: .h5, .npz, .npy, .safetensors")
+      ->type_name("FILE");
   command.add_option("--batch", settings.batch, "samples a call")
       ->type_name("N")
       ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->default_str("512; of a model file without data 1");
+  command
+      .add_option("--shape", settings.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
   command.add_option("--samples", settings.samples, "use so many samples")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
@@ -112,7 +125,9 @@ void declare_infer(CLI::App& command) {
       .add_option("--precision", settings.precision,
                   "f32, bf16 or int8, which is calibrated first (default: that of the training)")
       ->type_name("TYPE");
-  command.add_option("--calibrate", settings.calibrate, "int8: samples that ranges are taken from (default: 512)")
+  command
+      .add_option("--calibrate", settings.calibrate,
+                  "int8: samples that ranges are taken from (default: 512)")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
   command

@@ -32,6 +32,8 @@ constexpr const char* examples =
     "  superstep train braggnn --samples 20000 --until error_px_mean=0.05\n"
     "  superstep train braggnn --resume run/          after Ctrl-C, a crash or a power cut\n"
     "  superstep train mlp --steps 500 --batch 1024 --explain\n"
+    "  superstep train model.onnx --loss mse --data pairs.h5 --optimizer adam --out run/    a model of your "
+    "own\n"
     "A run that was stopped and resumed ends with the same weights as one that never was.";
 
 run::Until parse_until(const std::string& text) {
@@ -104,7 +106,10 @@ void declare_train(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   arguments->settings.replicas = 0;
   run::TrainSettings& settings = arguments->settings;
-  command.add_option("workload", settings.workload, "what to train: superstep list workloads")->required();
+  command
+      .add_option("workload", settings.workload,
+                  "what to train: superstep list workloads, or a model file (.onnx)")
+      ->required();
   command.add_option("--data", arguments->data, "the training data; without it they are generated in memory")
       ->type_name("FILE");
   command.add_option("--out", arguments->out, "the run's folder: configuration, log, checkpoints, model")
@@ -139,6 +144,14 @@ void declare_train(CLI::App& command) {
       ->type_name("TYPE")
       ->capture_default_str();
   command.add_option("--optimizer", settings.optimizer, "sgd, adam or adamw")->type_name("NAME");
+  command
+      .add_option("--loss", settings.loss,
+                  "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")
+      ->type_name("LOSS");
+  command
+      .add_option("--shape", settings.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
   command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
       ->type_name("X")
       ->check(CLI::PositiveNumber);

@@ -27,7 +27,7 @@ namespace opset_field {
 constexpr int domain = 1, version = 2;
 }
 namespace graph_field {
-constexpr int node = 1, name = 2, initializer = 5, doc_string = 10, input = 11, output = 12;
+constexpr int node = 1, name = 2, initializer = 5, doc_string = 10, input = 11, output = 12, value_info = 13;
 }
 namespace node_field {
 constexpr int input = 1, output = 2, name = 3, op_type = 4, attribute = 5;
@@ -39,6 +39,8 @@ namespace tensor_field {
 constexpr int dims = 1, data_type = 2, name = 8, raw_data = 9;
 }
 
+constexpr int oldest_opset = 13;
+constexpr std::size_t largest_file = (std::size_t{1} << 31) - 1;  // of the wire format
 constexpr int ir_version_of_opset_13 = 7, ir_version_of_opset_15 = 8, ir_version_of_opset_19 = 9;
 
 int ir_version(int opset) {
@@ -126,6 +128,58 @@ const AxesForm* older_axes_form(std::string_view op, int opset) {
   return nullptr;
 }
 
+// Operators whose newer versions only widened types: what f32 graphs use is the same since `opset` 13.
+bool has_older_form(std::string_view op) {
+  constexpr std::array same = {"Relu",
+                               "LeakyRelu",
+                               "Reshape",
+                               "Identity",
+                               "Shape",
+                               "Where",
+                               "Equal",
+                               "GreaterOrEqual",
+                               "LessOrEqual",
+                               "Add",
+                               "Sub",
+                               "Mul",
+                               "Div",
+                               "Pow",
+                               "Cast",
+                               "Flatten",
+                               "Squeeze",
+                               "Unsqueeze",
+                               "Transpose",
+                               "Constant",
+                               "ConstantOfShape",
+                               "Size",
+                               "Pad",
+                               "Conv",
+                               "ConvTranspose",
+                               "MaxPool",
+                               "AveragePool",
+                               "GlobalAveragePool",
+                               "BatchNormalization",
+                               "HardSwish",
+                               "Expand",
+                               "Concat",
+                               "Slice",
+                               "Split",
+                               "Dropout"};
+  return std::ranges::find(same, op) != same.end();
+}
+
+// The operator set that a node needs; 13 is the oldest that is written.
+int opset_of(const Node& node, int wanted) {
+  const bool older = older_axes_form(node.op, wanted) != nullptr || has_older_form(node.op);
+  return older ? oldest_opset : std::max(oldest_opset, op::get(node.op).since_opset);
+}
+
+int smallest_opset(const Graph& graph) {
+  int opset = oldest_opset;
+  for (const Node& node : graph.nodes()) opset = std::max(opset, opset_of(node, oldest_opset));
+  return opset;
+}
+
 class GraphWriter {
  public:
   GraphWriter(const Graph& one, const Graph& two, const WriteOptions& options)
@@ -142,12 +196,28 @@ class GraphWriter {
     for (std::size_t i = 0; i < one_.inputs().size(); ++i)
       graph.message(graph_field::input, port(one_.value(one_.inputs()[i]).name, one_.type(one_.inputs()[i]),
                                              two_.type(two_.inputs()[i])));
+    write_changing_states(graph);
     write_outputs(graph);
+    write_value_infos(graph);
     return graph;
   }
 
  private:
   const std::string& name_of(ValueId id) const { return one_.value(id).name; }
+
+  // An initialiser that is an input too can be fed: its elements are what it holds when it is not.
+  void write_changing_states(Message& graph) const {
+    for (const graph::Update& update : one_.updates())
+      graph.message(graph_field::input,
+                    port(name_of(update.state), one_.type(update.state), one_.type(update.state)));
+  }
+
+  void write_value_infos(Message& graph) const {
+    for (std::size_t i = 0; i < one_.value_count(); ++i)
+      if (const graph::Value& value = one_.values()[i];
+          value.kind == graph::ValueKind::computed && !one_.find_output(value.name).valid())
+        graph.message(graph_field::value_info, port(value.name, value.type, two_.values()[i].type));
+  }
 
   // Outputs have names of their own in a graph, but are values in a file: an Identity gives a value the name
   // it goes out by.
@@ -189,7 +259,7 @@ class GraphWriter {
   Message node_message(const Node& node) {
     const op::Definition& definition = op::get(node.op);
     const bool older_axes = older_axes_form(node.op, options_.opset) != nullptr;
-    if (definition.since_opset > options_.opset && !older_axes && !has_older_form(node.op))
+    if (opset_of(node, options_.opset) > options_.opset)
       throw Error(ErrorCode::unsupported,
                   fmt::format("needs operator set {}, the file is written for {}", definition.since_opset,
                               options_.opset),
@@ -209,46 +279,6 @@ class GraphWriter {
       message.message(node_field::attribute,
                       AttributeWriter("axes").write(constant_integers(node, node.inputs[1])));
     return message;
-  }
-
-  // Operators whose newer versions only widened types: what f32 graphs use is the same since `opset` 13.
-  static bool has_older_form(std::string_view op) {
-    constexpr std::array same = {"Relu",
-                                 "LeakyRelu",
-                                 "Reshape",
-                                 "Identity",
-                                 "Shape",
-                                 "Where",
-                                 "Equal",
-                                 "GreaterOrEqual",
-                                 "LessOrEqual",
-                                 "Add",
-                                 "Sub",
-                                 "Mul",
-                                 "Div",
-                                 "Pow",
-                                 "Cast",
-                                 "Flatten",
-                                 "Squeeze",
-                                 "Unsqueeze",
-                                 "Transpose",
-                                 "Constant",
-                                 "ConstantOfShape",
-                                 "Size",
-                                 "Pad",
-                                 "Conv",
-                                 "ConvTranspose",
-                                 "MaxPool",
-                                 "AveragePool",
-                                 "GlobalAveragePool",
-                                 "BatchNormalization",
-                                 "HardSwish",
-                                 "Expand",
-                                 "Concat",
-                                 "Slice",
-                                 "Split",
-                                 "Dropout"};
-    return std::ranges::find(same, op) != same.end();
   }
 
   // Readers of ONNX files want every node's name once: "attention/MatMul", "attention/MatMul_1".
@@ -309,10 +339,12 @@ void open_batch(Graph& one, const Graph& two) {
 
 }  // namespace
 
-std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& options) {
-  Graph one = transform::expand_to_onnx(model(1));
-  const Graph two = options.batch_symbol.empty() ? one : transform::expand_to_onnx(model(2));
+std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& given) {
+  Graph one = transform::expand_to_onnx(model(given.fixed_batch > 0 ? given.fixed_batch : 1));
+  const Graph two = given.fixed_batch > 0 ? one : transform::expand_to_onnx(model(2));
   open_batch(one, two);
+  WriteOptions options = given;
+  if (options.opset == 0) options.opset = smallest_opset(one);
   Message opset, file;
   opset.text(opset_field::domain, "").integer(opset_field::version, options.opset);
   file.integer(model_field::ir_version, ir_version(options.opset))
@@ -320,6 +352,8 @@ std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const Write
   if (!options.producer_version.empty()) file.text(model_field::producer_version, options.producer_version);
   file.message(model_field::graph, GraphWriter(one, two, options).write());
   file.message(model_field::opset_import, opset);
+  if (file.bytes().size() > largest_file)
+    throw Error(ErrorCode::unsupported, "would exceed the 2 GiB that an ONNX file may have", one.name());
   return file.bytes();
 }
 

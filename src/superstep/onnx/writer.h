@@ -12,15 +12,19 @@
 namespace superstep::onnx {
 
 struct WriteOptions {
-  int opset = 13;                      // of the default domain: the largest that the file may need
-  std::string batch_symbol = "batch";  // the name of the batch extent; empty: fixed extents
+  int opset = 0;                       // of the default domain; 0: the smallest that will do, at least 13
+  std::string batch_symbol = "batch";  // the name of the batch extent
+  std::int64_t fixed_batch = 0;        // 0: the batch is left open
   std::string producer_version;        // of this program
 };
 
 // The bytes of a ModelProto. `model` gives the graph at a batch size: extents that follow the batch are
 // written as a symbol. States become initialisers; operators of ours are replaced by their decompositions.
-// A graph with updates gives each state's next value as an output named "STATE.next".
-// Throws Error (unsupported) naming the node when an operator is newer than `opset` and has no older form.
+// A graph with updates takes each state that changes as an input, whose initialiser is its initial value, and
+// gives its next value as an output named "STATE.next".
+// Every computed value is listed with its type (value_info). Throws Error (unsupported) naming the node when
+// an operator is newer than `opset` and has no older form, when the batch cannot be left open, and when the
+// file would exceed the 2 GiB that the format allows.
 std::string to_onnx(const std::function<graph::Graph(std::int64_t batch)>& model,
                     const WriteOptions& options = {});
 

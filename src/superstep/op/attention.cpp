@@ -14,6 +14,7 @@
 #include "superstep/op/logic.h"
 #include "superstep/op/matmul.h"
 #include "superstep/op/movement.h"
+#include "superstep/op/reduction.h"
 #include "superstep/op/rules.h"
 #include "superstep/op/softmax.h"
 #include "superstep/op/view.h"
@@ -68,10 +69,17 @@ void check_mask(const InferContext& context, const Heads& h) {
   const Shape& mask = context.input(mask_input).shape;
   Extents extents = mask.extents();
   if (!extents.empty() && extents.back() != 1) extents.back() = h.keys;  // a shorter mask is filled up
-  require(mask.rank() >= 2 && mask[mask.rank() - 1] <= h.keys &&
+  require(mask.rank() >= 1 && mask[mask.rank() - 1] <= h.keys &&
               checked_broadcast(Shape(extents), score_shape(h), "mask and scores") == score_shape(h),
           fmt::format("input attn_mask is {}, expected a shape that broadcasts to {}", to_string(mask),
                       to_string(score_shape(h))));
+}
+
+std::int64_t window_attribute(const Attributes& attributes, const char* name) {
+  const std::int64_t size = attributes.integer(name, -1);
+  require(size >= -1 && size < std::int64_t{1} << 40,
+          fmt::format("attribute '{}' is {}, expected -1 or more", name, size));
+  return size;
 }
 
 std::vector<ValueType> infer_attention(const InferContext& context) {
@@ -81,6 +89,8 @@ std::vector<ValueType> infer_attention(const InferContext& context) {
               &v = context.input(v_input).shape;
   const Heads h = heads_of(context.attributes, q, k, v, past_length(context));
   check_mask(context, h);
+  for (const char* name : {"left_window_size", "right_window_size"})
+    window_attribute(context.attributes, name);
   if (context.has(past_key)) {
     require_shape(context, past_key, "past_key", {h.k[0], h.k[1], h.before, h.k[3]});
     require_shape(context, past_value, "past_value", {h.v[0], h.v[1], h.before, h.v[3]});
@@ -118,14 +128,21 @@ Var counted(Builder& builder, std::int64_t count, Shape shape, std::int64_t offs
   return reshape(builder.integers(numbers), shape);
 }
 
-// Query i may look at keys up to i + offset: the keys that came before the queries.
-Var causal_mask(const DerivativeContext& context, const Heads& h) {
-  const Var keys = counted(context.builder, h.keys, {1, h.keys});
+// The position of each query among the keys: after those that came before the queries.
+Var query_positions(const DerivativeContext& context, const Heads& h) {
   if (!context.has(past_key) && context.has(lengths_input)) {
     const Var lengths = reshape(cast(context.inputs[lengths_input], ElementType::i64), {h.q[0], 1, 1, 1});
-    return less_or_equal(keys, counted(context.builder, h.q[2], {h.q[2], 1}, -h.q[2]) + lengths);
+    return counted(context.builder, h.q[2], {h.q[2], 1}, -h.q[2]) + lengths;
   }
-  return less_or_equal(keys, counted(context.builder, h.q[2], {h.q[2], 1}, h.before));
+  return counted(context.builder, h.q[2], {h.q[2], 1}, h.before);
+}
+
+// The keys a query may look at: up to `right` positions after its own, or down to `left` before it.
+Var not_after(const DerivativeContext& context, const Heads& h, std::int64_t right) {
+  return less_or_equal(counted(context.builder, h.keys, {1, h.keys}, -right), query_positions(context, h));
+}
+Var not_before(const DerivativeContext& context, const Heads& h, std::int64_t left) {
+  return greater_or_equal(counted(context.builder, h.keys, {1, h.keys}, left), query_positions(context, h));
 }
 
 Var masked(Var scores, Var mask) {
@@ -139,9 +156,27 @@ Var masked(Var scores, Var mask) {
   return adds ? scores + mask : where(mask, scores, minus_infinity(scores));
 }
 
+bool has_masks(const DerivativeContext& context) {
+  const Attributes& a = context.attributes;
+  return context.has(mask_input) || context.has(lengths_input) || a.integer("is_causal", 0) ||
+         window_attribute(a, "left_window_size") >= 0 || window_attribute(a, "right_window_size") >= 0;
+}
+
+// softmax, with zeros for a query that may look at no key.
+Var attention_weights(const DerivativeContext& context, Var scores) {
+  if (!has_masks(context) || scores.shape().element_count() == 0) return softmax(scores);
+  const Var none = equal(reduce_max(scores, {-1}, true), minus_infinity(scores));
+  const Var zero = constant_like(scores, 0);
+  return where(none, zero, softmax(where(none, zero, scores)));
+}
+
 Var all_masks(const DerivativeContext& context, const Heads& h, Var scores) {
   if (context.has(mask_input)) scores = masked(scores, context.inputs[mask_input]);
-  if (context.attributes.integer("is_causal", 0)) scores = masked(scores, causal_mask(context, h));
+  if (context.attributes.integer("is_causal", 0)) scores = masked(scores, not_after(context, h, 0));
+  const std::int64_t left = window_attribute(context.attributes, "left_window_size");
+  const std::int64_t right = window_attribute(context.attributes, "right_window_size");
+  if (left >= 0) scores = masked(scores, not_before(context, h, left));
+  if (right >= 0) scores = masked(scores, not_after(context, h, right));
   if (context.has(lengths_input)) {
     const Var lengths = reshape(cast(context.inputs[lengths_input], ElementType::i64), {h.q[0], 1, 1, 1});
     scores = masked(scores, less(counted(context.builder, h.keys, {1, 1, 1, h.keys}), lengths));
@@ -163,7 +198,7 @@ std::vector<Var> decompose_attention(const DerivativeContext& context) {
   const double root = std::sqrt(scale), cap = context.attributes.number("softcap", 0);
   const Var product = matmul(q * root, transpose(shared_heads(k, h.q[1]) * root, {0, 1, 3, 2}));
   const Var capped = cap > 0 ? tanh(product / cap) * cap : product;
-  const Var scores = all_masks(context, h, capped), weights = softmax(scores);
+  const Var scores = all_masks(context, h, capped), weights = attention_weights(context, scores);
   Var y = matmul(weights, shared_heads(v, h.q[1]));
   if (context.inputs[q_input].shape().rank() == 3)
     y = reshape(transpose(y, {0, 2, 1, 3}), {h.q[0], h.q[2], h.q[1] * h.v[3]});

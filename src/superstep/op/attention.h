@@ -29,5 +29,6 @@ Var rotary_embedding(Var x, Var cosines, Var sines, Var positions = {},
                      const RotaryAttributes& attributes = {});
 
 std::span<const Definition> attention_operators();
+std::span<const Definition> sequence_state_operators();  // LinearAttention CausalConvWithState
 
 }  // namespace superstep::op

@@ -71,7 +71,28 @@ std::vector<Var> jvp_cast(const DerivativeContext& context, std::span<const Var>
   return {cast(tangents[0], context.outputs[0].element())};
 }
 
+std::vector<ValueType> infer_bit_cast(const InferContext& context) {
+  const ValueType& x = context.input(0);
+  context.attributes.integer("to");
+  const ElementType to = element_attribute(context.attributes, "to", x.element);
+  if (size_in_bytes(to) != size_in_bytes(x.element))
+    throw Error(ErrorCode::bad_graph,
+                fmt::format("input is {}, expected a type of as many bits as {}", to_string(x), name_of(to)));
+  return {{to, x.shape}};
+}
+
+// A byte that becomes a truth value must be one.
+void evaluate_bit_cast(const EvaluateContext& context) {
+  const Tensor& x = context.input(0);
+  Tensor& y = context.output(0);
+  std::copy_n(x.bytes(), x.byte_count(), y.bytes());
+  if (y.type() == ElementType::boolean)
+    for (std::size_t i = 0; i < y.byte_count(); ++i) y.bytes()[i] = std::byte{y.bytes()[i] != std::byte{0}};
+}
+
 }  // namespace
+
+Var bit_cast(Var x, ElementType to) { return x.builder().node1("BitCast", {x}, {{"to", onnx_number(to)}}); }
 
 Var cast(Var x, ElementType to) {
   return x.element() == to ? x : x.builder().node1("Cast", {x}, {{"to", onnx_number(to)}});
@@ -101,6 +122,12 @@ std::span<const Definition> cast_operators() {
        .evaluate = evaluate_cast,
        .vjp = vjp_cast,
        .jvp = jvp_cast},
+      {.name = "BitCast",
+       .since_opset = 26,
+       .infer = infer_bit_cast,
+       .evaluate = evaluate_bit_cast,
+       .vjp = zero_vjp,
+       .jvp = zero_jvp},
       {.name = "CastLike",
        .since_opset = 15,
        .min_inputs = 2,

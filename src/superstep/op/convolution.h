@@ -37,6 +37,12 @@ Var conv_weight_gradient(Var x, Var dy, const std::vector<std::int64_t>& kernel_
 // The cotangent of conv's input: a ConvTranspose that gives exactly the input's extents.
 Var conv_input_gradient(Var dy, Var w, const Shape& x_shape, const Attributes& conv_attributes);
 
+// conv that reads each tap at its regular place plus an offset, by linear interpolation, zero outside x.
+// offset [N, offset_group * taps * spatial axes, output...], mask (optional, a factor a tap) [N, offset_group
+// * taps, output...]: an offset group of channels moves together.
+Var deformable_conv(Var x, Var w, Var offset, Var bias = {}, Var mask = {}, std::int64_t offset_group = 1,
+                    const ConvAttributes& attributes = {});
+
 // A convolution made explicit, as kernels want it.
 struct ConvGeometry {
   std::int64_t batch = 1, group = 1;
@@ -49,5 +55,6 @@ ConvGeometry conv_transpose_geometry(const Attributes& attributes, const Shape& 
 double conv_flops(const ConvGeometry& geometry);  // 2 a multiply-accumulate; padding counts
 
 std::span<const Definition> convolution_operators();
+std::span<const Definition> deformable_convolution_operators();
 
 }  // namespace superstep::op

@@ -5,6 +5,7 @@
 #include "superstep/op/pooling_loop.h"
 #include "superstep/op/reduction.h"
 #include "superstep/op/rules.h"
+#include "superstep/op/unary.h"
 #include "superstep/op/view.h"
 
 namespace superstep::op {
@@ -35,15 +36,39 @@ std::vector<Var> decompose_global(const DerivativeContext& context) {
   return {axes.empty() ? reshape(x + 0.0, x.shape()) : reduce(x, axes, true)};
 }
 
+std::int64_t power_of(const Attributes& attributes) {
+  const std::int64_t p = attributes.integer("p", 2);
+  require(p >= 1 && p < 1 << 10, "attribute 'p' is " + std::to_string(p) + ", expected 1 or more");
+  return p;
+}
+
+std::vector<ValueType> infer_lp(const InferContext& context) {
+  power_of(context.attributes);
+  return infer_global(context);
+}
+
+std::vector<Var> decompose_lp(const DerivativeContext& context) {
+  const Var x = context.inputs[0];
+  const Axes axes = spatial_axes(x);
+  const std::int64_t p = power_of(context.attributes);
+  if (axes.empty()) return {abs(x)};
+  if (p == 1) return {reduce_l1(x, axes, true)};
+  if (p == 2) return {reduce_l2(x, axes, true)};
+  const auto power = static_cast<double>(p);
+  return {pow(reduce_sum(pow(abs(x), power), axes, true), 1 / power)};
+}
+
 }  // namespace
 
 Var global_average_pool(Var x) { return x.builder().node1("GlobalAveragePool", {x}); }
 Var global_max_pool(Var x) { return x.builder().node1("GlobalMaxPool", {x}); }
+Var global_lp_pool(Var x, std::int64_t p) { return x.builder().node1("GlobalLpPool", {x}, {{"p", p}}); }
 
 std::span<const Definition> global_pooling_operators() {
   static const Definition definitions[] = {
       composite<decompose_global<reduce_mean>>({"GlobalAveragePool", 1}, infer_global),
-      composite<decompose_global<reduce_max>>({"GlobalMaxPool", 1}, infer_global)};
+      composite<decompose_global<reduce_max>>({"GlobalMaxPool", 1}, infer_global),
+      composite<decompose_lp>({"GlobalLpPool", 2}, infer_lp)};
   return definitions;
 }
 

@@ -6,6 +6,7 @@
 #include "superstep/op/cast.h"
 #include "superstep/op/checks.h"
 #include "superstep/op/composite.h"
+#include "superstep/op/logic.h"
 #include "superstep/op/movement.h"
 #include "superstep/op/reduction.h"
 #include "superstep/op/rules.h"
@@ -129,8 +130,10 @@ std::vector<ValueType> infer_lp(const InferContext& context) {
 std::vector<Var> decompose_lp(const DerivativeContext& context) {
   const Var x = context.inputs[0];
   const Axes axes = {context.attributes.integer("axis", -1)};
-  return {x /
-          (context.attributes.integer("p", 2) == 1 ? reduce_l1(x, axes, true) : reduce_l2(x, axes, true))};
+  const Var norm =
+      context.attributes.integer("p", 2) == 1 ? reduce_l1(x, axes, true) : reduce_l2(x, axes, true);
+  // A vector of zeros stays one.
+  return {x / where(equal(norm, constant_like(norm, 0)), constant_like(norm, 1), norm)};
 }
 
 }  // namespace

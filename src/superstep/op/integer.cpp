@@ -27,15 +27,20 @@ void evaluate_pairs(const EvaluateContext& context, Function&& function) {
 std::vector<ValueType> infer_mod(const InferContext& context) {
   require_numeric(context, 0, "A");
   require_same_element(context, 1, "B", 0, "A");
-  require(!is_floating(context.input(0).element) || context.attributes.integer("fmod", 0) == 1,
-          fmt::format("input A is {}, for which attribute 'fmod' must be 1", to_string(context.input(0))));
   return {{context.input(0).element, broadcast_inputs(context)}};
+}
+
+// With the sign of b: operator set 28 has it for floating types too.
+double floored_remainder(double a, double b) {
+  const double result = std::fmod(a, b);
+  if (result == 0) return std::copysign(result, b);
+  return (result < 0) != (b < 0) ? result + b : result;
 }
 
 template <class W>
 W remainder(W a, W b, bool like_fmod) {
   if constexpr (std::is_same_v<W, double>)
-    return std::fmod(a, b);
+    return like_fmod ? std::fmod(a, b) : floored_remainder(a, b);
   else {
     if (b == 0) return 0;
     if constexpr (std::is_signed_v<W>) {
@@ -52,22 +57,22 @@ void evaluate_mod(const EvaluateContext& context) {
   evaluate_pairs(context, [=](auto a, auto b) { return remainder(a, b, like_fmod); });
 }
 
-// fmod(a, b) = a - b trunc(a / b).
-Var mod_by_divisor(Var a, Var b, Var t) {
-  const Var quotient = a / b;
-  return -(t * sign(quotient) * floor(abs(quotient)));
+// a - b trunc(a / b) like fmod, else a - b floor(a / b).
+Var mod_by_divisor(const DerivativeContext& context, Var t) {
+  const Var quotient = context.inputs[0] / context.inputs[1];
+  const bool like_fmod = context.attributes.integer("fmod", 0) != 0;
+  return -(t * (like_fmod ? sign(quotient) * floor(abs(quotient)) : floor(quotient)));
 }
 
 std::vector<Var> vjp_mod(const DerivativeContext& context, std::span<const Var> cotangents,
                          const std::vector<bool>& wanted) {
   const Var a = context.inputs[0], b = context.inputs[1], t = cotangents[0];
   return {wanted[0] ? sum_to(t, a.shape()) : Var(),
-          wanted[1] ? sum_to(mod_by_divisor(a, b, t), b.shape()) : Var()};
+          wanted[1] ? sum_to(mod_by_divisor(context, t), b.shape()) : Var()};
 }
 
 std::vector<Var> jvp_mod(const DerivativeContext& context, std::span<const Var> tangents) {
-  const Var a = context.inputs[0], b = context.inputs[1];
-  const Var by_divisor = tangents[1].valid() ? mod_by_divisor(a, b, tangents[1]) : Var();
+  const Var by_divisor = tangents[1].valid() ? mod_by_divisor(context, tangents[1]) : Var();
   return {expand_to(sum_valid(tangents[0], by_divisor), context.outputs[0].shape())};
 }
 
@@ -81,20 +86,22 @@ bool shifts_left(const Attributes& attributes) {
 std::vector<ValueType> infer_shift(const InferContext& context) {
   const ElementType element = context.input(0).element;
   shifts_left(context.attributes);
-  require(element >= ElementType::u64 && element <= ElementType::u8,
-          fmt::format("input X is {}, expected an unsigned integer type", to_string(context.input(0))));
+  require_integer(context, 0, "X");
   require_same_element(context, 1, "Y", 0, "X");
   return {{element, broadcast_inputs(context)}};
 }
 
+// Signed numbers shift to the right by copies of their sign. A shift that is negative, or by all bits or
+// more, leaves nothing but those copies (operator set 28).
 void evaluate_shift(const EvaluateContext& context) {
   const bool left = shifts_left(context.attributes);
+  const auto bits = static_cast<std::int64_t>(8 * size_in_bytes(context.input(0).type()));
   evaluate_pairs(context, [=]<class W>(W a, W b) -> W {
-    if constexpr (std::is_same_v<W, std::uint64_t>) {
-      if (b >= 64) return W{};
-      return left ? a << b : a >> b;
-    } else {
+    if constexpr (std::is_same_v<W, double>) {
       return W{};  // refused by the shape rule
+    } else {
+      if (b < W{} || b >= static_cast<W>(bits)) return !left && a < W{} ? static_cast<W>(-1) : W{};
+      return left ? static_cast<W>(static_cast<std::uint64_t>(a) << b) : static_cast<W>(a >> b);
     }
   });
 }

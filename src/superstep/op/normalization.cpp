@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/cast.h"
 #include "superstep/op/checks.h"
 #include "superstep/op/composite.h"
+#include "superstep/op/normalization_gradient.h"
 #include "superstep/op/reduction.h"
 #include "superstep/op/rules.h"
 #include "superstep/op/unary.h"
@@ -75,6 +78,25 @@ std::vector<Var> decompose_batch(const DerivativeContext& context) {
   return {y, mixed(running_mean, batch.mean, momentum), mixed(running_variance, batch.variance, momentum)};
 }
 
+// In training, where nobody asks for more than y's part: by sums over channels that targets have kernels for.
+std::vector<Var> vjp_batch(const DerivativeContext& context, std::span<const Var> cotangents,
+                           const std::vector<bool>& wanted) {
+  const bool of_y_alone =
+      cotangents[0].valid() &&
+      std::none_of(cotangents.begin() + 1, cotangents.end(), [](Var cotangent) { return cotangent.valid(); });
+  if (!is_training(context.attributes) || !of_y_alone)
+    return vjp_through(decompose_batch, context, cotangents, wanted);
+  const auto found = batch_normalization_gradient(cotangents[0], context.inputs[0], context.inputs[1],
+                                                  epsilon_of(context.attributes));
+  return {found.x, found.scale, found.bias, Var(), Var()};
+}
+
+Definition batch_definition() {
+  Definition definition = composite<decompose_batch>({"BatchNormalization", 15, 5, 5, 3}, infer_batch);
+  definition.vjp = vjp_batch;
+  return definition;
+}
+
 Axes axes_from(const Attributes& attributes, const Shape& shape) {
   Axes axes;
   for (int axis = checked_axis(attributes.integer("axis", -1), shape.rank(), "attribute 'axis'");
@@ -120,6 +142,31 @@ std::vector<Var> decompose_layer(const DerivativeContext& context) {
   return result;
 }
 
+std::vector<Var> vjp_layer(const DerivativeContext& context, std::span<const Var> cotangents,
+                           const std::vector<bool>& wanted) {
+  const Var x = context.inputs[0], scale = context.inputs[1];
+  const Axes axes = axes_from(context.attributes, x.shape());
+  std::vector<std::int64_t> normalized;
+  for (std::int64_t axis : axes) normalized.push_back(x.shape()[static_cast<int>(axis)]);
+  const Shape expected(normalized);
+  const bool fits = scale.shape() == expected && (!context.has(2) || context.inputs[2].shape() == expected);
+  const bool of_y_alone =
+      cotangents[0].valid() &&
+      std::none_of(cotangents.begin() + 1, cotangents.end(), [](Var cotangent) { return cotangent.valid(); });
+  if (!fits || !of_y_alone) return vjp_through(decompose_layer, context, cotangents, wanted);
+  const auto found =
+      layer_normalization_gradient(cotangents[0], x, scale, axes.front(), epsilon_of(context.attributes));
+  std::vector<Var> result = {found.x, found.scale};
+  if (context.has(2)) result.push_back(cast(found.bias, context.inputs[2].element()));
+  return result;
+}
+
+Definition layer_definition() {
+  Definition definition = composite<decompose_layer>({"LayerNormalization", 17, 2, 3, 3}, infer_layer);
+  definition.vjp = vjp_layer;
+  return definition;
+}
+
 std::vector<ValueType> infer_instance(const InferContext& context) {
   require_floating(context, 0, "input");
   require_min_rank(context, 0, "input", 3);
@@ -163,8 +210,8 @@ Var instance_normalization(Var x, Var scale, Var bias, double epsilon) {
 
 std::span<const Definition> normalization_operators() {
   static const Definition definitions[] = {
-      composite<decompose_batch>({"BatchNormalization", 15, 5, 5, 3}, infer_batch),
-      composite<decompose_layer>({"LayerNormalization", 17, 2, 3, 3}, infer_layer),
+      batch_definition(),
+      layer_definition(),
       composite<decompose_instance>({"InstanceNormalization", 6, 3, 3}, infer_instance),
   };
   return definitions;

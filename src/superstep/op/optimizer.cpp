@@ -101,17 +101,21 @@ void evaluate_adam(const EvaluateContext& context) {
   if (context.wants(2)) narrow(v, context.output(2));
 }
 
-Var correction(Var t, double beta) { return 1.0 - pow(constant_like(t, beta), t); }
+// 1 - beta^t. In f64: in f32 the difference of two numbers near 1 would keep four digits of the first steps.
+Var correction(Var t, double beta, ElementType element) {
+  return cast(1.0 - pow(constant_like(t, beta), t), element);
+}
 
 std::vector<Var> decompose_adam(const DerivativeContext& context) {
   const AdamAttributes a = adam_attributes(context.attributes);
   const Var p = context.inputs[0], rate = scalar_like(context.inputs[5], p);
-  const Var t = scalar_like(context.inputs[4], p) + 1.0;
+  const Var t = sum_to(cast(context.inputs[4], ElementType::f64), {}) + 1.0;
   Var g = cast(context.inputs[1], p.element());
   if (a.weight_decay != 0 && !a.decoupled) g = g + p * a.weight_decay;
   const Var m = context.inputs[2] * a.beta1 + g * (1 - a.beta1);
   const Var v = context.inputs[3] * a.beta2 + g * g * (1 - a.beta2);
-  Var direction = m / correction(t, a.beta1) / (sqrt(v / correction(t, a.beta2)) + a.epsilon);
+  const Var first = correction(t, a.beta1, p.element()), second = correction(t, a.beta2, p.element());
+  Var direction = m / first / (sqrt(v / second) + a.epsilon);
   if (a.weight_decay != 0 && a.decoupled) direction = direction + p * a.weight_decay;
   return {p - direction * rate, m, v};
 }

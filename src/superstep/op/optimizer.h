@@ -37,5 +37,6 @@ AdamStep adam(Var parameter, Var gradient, Var m, Var v, Var step, Var rate,
               const AdamAttributes& attributes = {});
 
 std::span<const Definition> optimizer_operators();
+std::span<const Definition> onnx_optimizer_operators();  // Adagrad Momentum Adam, of ai.onnx.preview.training
 
 }  // namespace superstep::op

@@ -27,6 +27,7 @@ Var average_pool(Var x, const PoolAttributes& attributes);
 Var lp_pool(Var x, const PoolAttributes& attributes, std::int64_t p = 2);  // (sum |x|^p)^(1/p)
 Var global_average_pool(Var x);
 Var global_max_pool(Var x);
+Var global_lp_pool(Var x, std::int64_t p = 2);
 
 // superstep.MaxPoolGradient: `dy` added into zeros of `x_shape` (attribute input_shape) at `indices`.
 Var max_pool_gradient(Var dy, Var indices, const Shape& x_shape);

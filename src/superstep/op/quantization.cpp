@@ -76,13 +76,21 @@ std::vector<ValueType> infer_quantize(const InferContext& context) {
   return {{element, context.input(0).shape}};
 }
 
+// x / scale as ONNX has it: a division in f32, unless x is in f64 or of integers. Halves that this rounding
+// makes are halves to the integer rounding that follows.
+double scaled(double x, double scale, ElementType element) {
+  if (!is_floating(element) || element == ElementType::f64) return x / scale;
+  return static_cast<double>(static_cast<float>(x) / static_cast<float>(scale));
+}
+
 void evaluate_quantize(const EvaluateContext& context) {
   const Shape& shape = context.input(0).shape();
+  const ElementType element = context.input(0).type();
   std::vector<double> x = widen<double>(context.input(0));
   const std::vector<double> scale = everywhere(context.attributes, context.input(1), shape);
   const std::vector<double> zero = context.has(2) ? everywhere(context.attributes, context.input(2), shape)
                                                   : std::vector<double>(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::nearbyint(x[i] / scale[i]) + zero[i];
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::nearbyint(scaled(x[i], scale[i], element)) + zero[i];
   narrow_limited(x, context.output(0));
 }
 
@@ -131,19 +139,30 @@ std::vector<ValueType> infer_dynamic(const InferContext& context) {
   return {{ElementType::u8, context.input(0).shape}, {context.input(0).element, {}}, {ElementType::u8, {}}};
 }
 
-void evaluate_dynamic(const EvaluateContext& context) {
+// In f32 from step to step, as ONNX defines it; the scale is rounded to x's type first.
+template <class T>
+void evaluate_dynamic_in(const EvaluateContext& context) {
   std::vector<double> x = widen<double>(context.input(0));
-  double low = 0, high = 0;
+  T low = 0, high = 0;
   for (double value : x) {
-    low = std::min(low, value);
-    high = std::max(high, value);
+    low = std::min(low, static_cast<T>(value));
+    high = std::max(high, static_cast<T>(value));
   }
-  const double scale = high > low ? (high - low) / 255 : 1;
-  const double zero = std::clamp(std::nearbyint(-low / scale), 0.0, 255.0);
-  for (double& value : x) value = std::nearbyint(value / scale) + zero;
+  Tensor rounded(context.input(0).type(), {});
+  rounded.set(0, static_cast<double>((high > low ? high - low : T{1}) / T{255}));
+  const auto scale = static_cast<T>(rounded.at(0));
+  const T zero = std::nearbyint(std::clamp(-low / scale, T{0}, T{255}));
+  for (double& value : x) value = static_cast<double>(std::nearbyint(static_cast<T>(value) / scale) + zero);
   if (context.wants(0)) narrow_limited(x, context.output(0));
-  if (context.wants(1)) context.output(1).set(0, scale);
-  if (context.wants(2)) context.output(2).set(0, zero);
+  if (context.wants(1)) context.output(1).set(0, static_cast<double>(scale));
+  if (context.wants(2)) context.output(2).set(0, static_cast<double>(zero));
+}
+
+void evaluate_dynamic(const EvaluateContext& context) {
+  if (context.input(0).type() == ElementType::f64)
+    evaluate_dynamic_in<double>(context);
+  else
+    evaluate_dynamic_in<float>(context);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 namespace superstep::op {
 namespace {
 
+using Extents = std::vector<std::int64_t>;
+
 std::int64_t block_of(const Attributes& attributes) {
   const std::int64_t block = attributes.integer("blocksize");
   require(block >= 1 && block < 1 << 20, fmt::format("attribute 'blocksize' is {}", block));
@@ -34,6 +36,7 @@ std::vector<ValueType> infer_to_space(const InferContext& context) {
 std::vector<ValueType> infer_to_depth(const InferContext& context) {
   require_rank(context, 0, "input", 4);
   const std::int64_t b = block_of(context.attributes);
+  columns_first(context.attributes);
   const Shape& x = context.input(0).shape;
   require(x[2] % b == 0 && x[3] % b == 0,
           fmt::format("the extents {} and {} are not multiples of {}", x[2], x[3], b));
@@ -54,7 +57,9 @@ std::vector<Var> decompose_to_depth(const DerivativeContext& context) {
   const Var x = context.inputs[0];
   const std::int64_t b = block_of(context.attributes), n = x.shape()[0], c = x.shape()[1];
   const std::int64_t h = x.shape()[2] / b, w = x.shape()[3] / b;
-  return {reshape(transpose(reshape(x, {n, c, h, b, w, b}), {0, 3, 5, 1, 2, 4}), {n, c * b * b, h, w})};
+  const Extents order =
+      columns_first(context.attributes) ? Extents{0, 1, 3, 5, 2, 4} : Extents{0, 3, 5, 1, 2, 4};
+  return {reshape(transpose(reshape(x, {n, c, h, b, w, b}), order), {n, c * b * b, h, w})};
 }
 
 }  // namespace
@@ -63,8 +68,9 @@ Var depth_to_space(Var x, std::int64_t block, bool crd) {
   return x.builder().node1("DepthToSpace", {x},
                            {{"blocksize", block}, {"mode", std::string(crd ? "CRD" : "DCR")}});
 }
-Var space_to_depth(Var x, std::int64_t block) {
-  return x.builder().node1("SpaceToDepth", {x}, {{"blocksize", block}});
+Var space_to_depth(Var x, std::int64_t block, bool crd) {
+  return x.builder().node1("SpaceToDepth", {x},
+                           {{"blocksize", block}, {"mode", std::string(crd ? "CRD" : "DCR")}});
 }
 
 std::span<const Definition> rearrange_operators() {

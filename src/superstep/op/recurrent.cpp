@@ -15,6 +15,7 @@
 #include "superstep/op/matmul.h"
 #include "superstep/op/movement.h"
 #include "superstep/op/recurrent_activation.h"
+#include "superstep/op/recurrent_gradient.h"
 #include "superstep/op/rules.h"
 #include "superstep/op/view.h"
 
@@ -247,6 +248,25 @@ std::vector<Var> decompose_lstm(const DerivativeContext& context) {
   return unrolled(context, lstm_step, {"Sigmoid", "Tanh", "Tanh"});
 }
 
+std::vector<Var> vjp_of_lstm(const DerivativeContext& context, std::span<const Var> cotangents,
+                             const std::vector<bool>& wanted) {
+  return vjp_lstm(context, cotangents, wanted, decompose_lstm);
+}
+
+// The two products of each step; what is done element by element is small beside them.
+double lstm_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
+  const auto &x = inputs[x_input].shape, &w = inputs[w_input].shape, &r = inputs[r_input].shape;
+  return 2 * static_cast<double>(x[0] * x[1]) * static_cast<double>(w[0] * w[1]) *
+         static_cast<double>(x[2] + r[2]);
+}
+
+Definition lstm_definition() {
+  Definition definition = composite<decompose_lstm>({"LSTM", 14, 3, 8, 3}, infer_recurrent<4>);
+  definition.vjp = vjp_of_lstm;
+  definition.flops = lstm_flops;
+  return definition;
+}
+
 Attributes to_attributes(const RecurrentAttributes& a, Var r) {
   Attributes result{{"direction", a.direction},
                     {"hidden_size", r.shape()[r.shape().rank() - 1]},
@@ -282,7 +302,7 @@ std::span<const Definition> recurrent_operators() {
   static const Definition definitions[] = {
       composite<decompose_rnn>({"RNN", 14, 3, 6, 2}, infer_recurrent<1>),
       composite<decompose_gru>({"GRU", 14, 3, 6, 2}, infer_recurrent<3>),
-      composite<decompose_lstm>({"LSTM", 14, 3, 8, 3}, infer_recurrent<4>),
+      lstm_definition(),
   };
   return definitions;
 }

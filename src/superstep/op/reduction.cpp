@@ -171,8 +171,9 @@ std::vector<int> axes_of(const InferContext& context, int rank) {
   return reduced_axes(context.attributes, rank, &given);
 }
 
+template <class Rule>
 std::vector<ValueType> infer_reduction(const InferContext& context) {
-  require_numeric(context, 0, "data");
+  if constexpr (!std::is_base_of_v<Max, Rule>) require_numeric(context, 0, "data");  // of bool: any and all
   const ValueType& x = context.input(0);
   return {{x.element, reduced_shape(x.shape, axes_of(context, x.shape.rank()), keeps(context.attributes))}};
 }
@@ -298,7 +299,7 @@ Definition reduction_definition() {
   return {.name = Rule::name,
           .since_opset = Rule::opset,
           .max_inputs = 2,
-          .infer = infer_reduction,
+          .infer = infer_reduction<Rule>,
           .flops = input_flops,
           .evaluate = evaluate_reduction<Rule>,
           .vjp = by_product ? vjp_through<decompose_product> : vjp_reduction<Rule>,

@@ -6,6 +6,7 @@
 
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/checks.h"
+#include "superstep/op/composite.h"
 #include "superstep/op/matmul.h"
 #include "superstep/op/movement.h"
 #include "superstep/op/reduction.h"
@@ -153,12 +154,33 @@ const Tensor* optional_constant(const DerivativeContext& context, std::size_t in
   return context.has(input) ? constant_data(context.inputs[input]) : nullptr;
 }
 
+// superstep.ResizeGradient: dY, then roi, scales and sizes of the Resize whose input had `input_shape`.
+std::vector<ResizeAxis> gradient_axes(const Attributes& attributes, const Tensor* roi, const Tensor* scales,
+                                      const Tensor* sizes) {
+  return resize_axes(attributes, Shape(attributes.integers("input_shape")), roi, scales, sizes);
+}
+
+std::vector<ValueType> infer_resize_gradient(const InferContext& context) {
+  require_floating(context, 0, "dY");
+  const auto axes = gradient_axes(context.attributes, known(context, 1, "roi"), known(context, 2, "scales"),
+                                  known(context, 3, "sizes"));
+  require_shape(context, 0, "dY", resized(context, axes).shape);
+  return {{context.input(0).element, Shape(context.attributes.integers("input_shape"))}};
+}
+
+std::vector<Var> decompose_resize_gradient(const DerivativeContext& context) {
+  return {transposed(context.inputs[0], context.attributes,
+                     gradient_axes(context.attributes, optional_constant(context, 1),
+                                   optional_constant(context, 2), optional_constant(context, 3)))};
+}
+
 std::vector<Var> vjp_resize(const DerivativeContext& context, std::span<const Var> cotangents,
                             const std::vector<bool>&) {
-  std::vector<Var> result = no_cotangents(context);
-  const auto axes = resize_axes(context.attributes, context.inputs[0].shape(), optional_constant(context, 1),
-                                optional_constant(context, 2), optional_constant(context, 3));
-  result[0] = transposed(cotangents[0], context.attributes, axes);
+  std::vector<Var> result = no_cotangents(context), inputs = context.inputs;
+  Attributes attributes = context.attributes;
+  attributes.set("input_shape", context.inputs[0].shape().extents());
+  inputs[0] = cotangents[0];
+  result[0] = context.builder.node("superstep.ResizeGradient", inputs, attributes)[0];
   return result;
 }
 
@@ -225,6 +247,8 @@ std::span<const Definition> resize_operators() {
        .vjp = vjp_upsample,
        .jvp = jvp_upsample,
        .shape_inputs = 0b10u},
+      composite<decompose_resize_gradient>({"superstep.ResizeGradient", 0, 1, 4, 1, 0b1110u},
+                                           infer_resize_gradient),
   };
   return definitions;
 }

@@ -10,7 +10,8 @@ namespace superstep::op {
 struct ResizeAttributes {
   std::string mode = "nearest";  // linear, cubic
   // Where the centre of an output element lies in the input: half_pixel, half_pixel_symmetric,
-  // pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize (ONNX, operator set 19).
+  // pytorch_half_pixel, align_corners, asymmetric, tf_crop_and_resize (ONNX, operator set 19),
+  // tf_half_pixel_for_nn (operator set 11).
   std::string coordinates = "half_pixel";
   std::string nearest = "round_prefer_floor";  // round_prefer_ceil, floor, ceil
   double cubic_coefficient = -0.75;

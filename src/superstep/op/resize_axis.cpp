@@ -60,6 +60,7 @@ double source_coordinate(const std::string& mode, const ResizeAxis& axis, std::i
   const double output = axis.scale * input;
   const double half_pixel = (x + 0.5) / axis.scale - 0.5;
   if (mode == "half_pixel") return half_pixel;
+  if (mode == "tf_half_pixel_for_nn") return half_pixel + 0.5;  // operator set 11 alone
   if (mode == "asymmetric") return x / axis.scale;
   if (mode == "align_corners") return output == 1 ? 0 : x * (input - 1) / (output - 1);
   if (mode == "pytorch_half_pixel") return output == 1 ? -0.5 : half_pixel;

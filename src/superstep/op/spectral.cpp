@@ -26,6 +26,7 @@ struct Transform {
   std::int64_t given;   // elements of the axis that are there, at most n
   std::int64_t bins;    // elements of the result
   bool inverse;
+  bool real;  // the inverse of a onesided transform: gives real numbers
 };
 
 // The axis is an input since operator set 20, an attribute (1 by default) in 17.
@@ -37,13 +38,13 @@ Transform transform_of(const Attributes& attributes, const Shape& x, const std::
   Transform t;
   t.axis = checked_axis(axis, x.rank(), "axis");
   require(t.axis < x.rank() - 1, "the last axis holds real and imaginary parts and cannot be transformed");
-  t.length = length_input ? *length_input : x[t.axis];
-  require(t.length >= 1 && t.length < std::int64_t{1} << 32, fmt::format("the length is {}", t.length));
-  t.given = std::min(t.length, x[t.axis]);
   t.inverse = attributes.integer("inverse", 0) != 0;
   const bool onesided = attributes.integer("onesided", 0) != 0;
-  require(!onesided || !t.inverse, "attributes 'onesided' and 'inverse' exclude each other");
-  t.bins = onesided ? t.length / 2 + 1 : t.length;
+  t.real = onesided && t.inverse;
+  t.length = length_input ? *length_input : t.real ? 2 * (x[t.axis] - 1) : x[t.axis];
+  require(t.length >= 1 && t.length < std::int64_t{1} << 32, fmt::format("the length is {}", t.length));
+  t.given = std::min(t.real ? t.length / 2 + 1 : t.length, x[t.axis]);
+  t.bins = onesided && !t.inverse ? t.length / 2 + 1 : t.length;
   return t;
 }
 
@@ -76,7 +77,7 @@ std::vector<ValueType> infer_dft(const InferContext& context) {
   const Transform t = transform_of(context);
   Extents extents = context.input(0).shape.extents();
   extents[static_cast<std::size_t>(t.axis)] = t.bins;
-  extents.back() = 2;
+  extents.back() = t.real ? 1 : 2;
   return {{context.input(0).element, Shape(extents)}};
 }
 
@@ -93,6 +94,10 @@ Roots roots_of(const Transform& t) {
   }
   return roots;
 }
+
+// How often a bin of a onesided transform stands in the whole one: itself and its conjugate, but for 0 and
+// n/2.
+double multiplicity(const Transform& t, std::int64_t bin) { return bin == 0 || 2 * bin == t.length ? 1 : 2; }
 
 // The definition, term by term: a reference for fast transforms.
 void evaluate_dft(const EvaluateContext& context) {
@@ -112,14 +117,15 @@ void evaluate_dft(const EvaluateContext& context) {
         double re = 0, im = 0;
         for (std::int64_t s = 0, j = 0; s < t.given; ++s, j = (j + k) % t.length) {
           const double* value = x.data() + ((o * shape[t.axis] + s) * inner + i) * parts;
-          const double a = value[0], b = parts == 2 ? value[1] : 0.0;
+          const double times = t.real ? multiplicity(t, s) : 1.0;
+          const double a = times * value[0], b = parts == 2 ? times * value[1] : 0.0;
           const double c = roots.re[static_cast<std::size_t>(j)], d = roots.im[static_cast<std::size_t>(j)];
           re += a * c - b * d;
           im += a * d + b * c;
         }
-        double* result = y.data() + ((o * t.bins + k) * inner + i) * 2;
+        double* result = y.data() + ((o * t.bins + k) * inner + i) * (t.real ? 1 : 2);
         result[0] = re * scale;
-        result[1] = im * scale;
+        if (!t.real) result[1] = im * scale;
       }
   narrow(y, context.output(0));
 }
@@ -133,6 +139,17 @@ Var fitted(Var x, int axis, std::int64_t extent) {
   return pad(x, pads);
 }
 
+// The transpose of the onesided inverse: the onesided transform, each bin times its multiplicity over n.
+Var transpose_of_real(const Transform& t, Var cotangent) {
+  const Var bins = dft(cotangent, t.axis, false, true);
+  Extents extents(static_cast<std::size_t>(bins.shape().rank()), 1);
+  extents[static_cast<std::size_t>(t.axis)] = bins.shape()[t.axis];
+  Tensor weights(ElementType::f64, Shape(extents));
+  for (std::int64_t bin = 0; bin < weights.element_count(); ++bin)
+    weights.set(bin, multiplicity(t, bin) / static_cast<double>(t.length));
+  return bins * bins.builder().constant(weights.converted(bins.element()));
+}
+
 // As real numbers the transform is a matrix whose transpose is the transform of the other direction without
 // (or with) the factor 1/n.
 std::vector<Var> vjp_dft(const DerivativeContext& context, std::span<const Var> cotangents,
@@ -141,7 +158,8 @@ std::vector<Var> vjp_dft(const DerivativeContext& context, std::span<const Var> 
   const Transform t = transform_of(context);
   const auto n = static_cast<double>(t.length);
   const Var full = fitted(cotangents[0], t.axis, t.length);
-  Var result = dft(full, t.axis, !t.inverse) * (t.inverse ? 1.0 / n : n);
+  Var result =
+      t.real ? transpose_of_real(t, full) : dft(full, t.axis, !t.inverse) * (t.inverse ? 1.0 / n : n);
   result = fitted(result, t.axis, x.shape()[t.axis]);
   const int last = x.shape().rank() - 1;
   std::vector<Var> all = no_cotangents(context);

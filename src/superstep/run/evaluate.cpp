@@ -25,8 +25,15 @@ Tensor with_rows(const graph::ValueType& type, std::int64_t rows) {
 }  // namespace
 
 Evaluator::Evaluator(const target::Target& target, const target::GraphAtBatch& model,
-                     target::CompileOptions options)
-    : plans_(target, model, options), batch_(options.batch) {}
+                     target::CompileOptions options, bool whole_batches)
+    : plans_(target, model, options), batch_(options.batch), whole_batches_(whole_batches) {
+  for (const auto& port : executable().outputs())
+    if (port.type.shape.rank() == 0 || port.type.shape[0] != batch_)
+      throw Error(ErrorCode::unsupported,
+                  fmt::format("has shape {}: not a row for each of the {} samples of a batch",
+                              to_string(port.type.shape), batch_),
+                  fmt::format("output '{}'", port.name));
+}
 
 void Evaluator::set_parameters(const std::map<std::string, Tensor>& states, const std::string& where) {
   std::map<std::string, Tensor> parameters;
@@ -53,15 +60,17 @@ std::vector<Tensor> Evaluator::predict(const Task& task, std::span<const std::in
   for (std::int64_t first = 0; first < count; first += batch_) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while predicting");
     const std::int64_t rows = std::min(batch_, count - first);
-    target::Executable& plan = plans_.at(rows);
+    const auto part = indices.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
+    std::vector<std::int64_t> samples(part.begin(), part.end());
+    if (whole_batches_) samples.resize(static_cast<std::size_t>(batch_), samples.back());
+    target::Executable& plan = plans_.at(static_cast<std::int64_t>(samples.size()));
     std::vector<Tensor> inputs = tensors_of(plan.inputs()), outputs = tensors_of(plan.outputs());
-    task.fill_inputs(indices.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), inputs,
-                     pool);
+    task.fill_inputs(samples, inputs, pool);
     plan.run(inputs, outputs);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const std::size_t row_bytes = outputs[i].byte_count() / static_cast<std::size_t>(rows);
+      const std::size_t row_bytes = outputs[i].byte_count() / samples.size();
       std::memcpy(joined[i].bytes() + static_cast<std::size_t>(first) * row_bytes, outputs[i].bytes(),
-                  outputs[i].byte_count());
+                  row_bytes * static_cast<std::size_t>(rows));
     }
   }
   return joined;

@@ -12,10 +12,13 @@
 
 namespace superstep::run {
 
-// Batches of samples through a compiled model. The last, smaller batch has a plan of its own.
+// Batches of samples through a compiled model. The last, smaller batch has a plan of its own, or, with
+// `whole_batches`, is filled up with copies of its last sample.
 class Evaluator {
  public:
-  Evaluator(const target::Target& target, const target::GraphAtBatch& model, target::CompileOptions options);
+  // Throws Error (unsupported) naming an output that has no row a sample.
+  Evaluator(const target::Target& target, const target::GraphAtBatch& model, target::CompileOptions options,
+            bool whole_batches = false);
 
   // Parameters by name; states of `states` that the model does not have are left aside. Throws Error
   // (bad_file) naming the first parameter that is missing or of another shape.
@@ -30,6 +33,7 @@ class Evaluator {
  private:
   target::PlanCache plans_;
   std::int64_t batch_;
+  bool whole_batches_;
 };
 
 }  // namespace superstep::run

@@ -23,6 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int warm_up_calls = 10;
+constexpr std::int64_t default_batch = 512;
 constexpr std::int64_t calls_for_latency = 200;
 
 double percentile(const std::vector<double>& sorted, double share) {
@@ -34,13 +35,31 @@ Metric metric(const char* name, double value, const char* unit) {
   return {.name = name, .value = value, .unit = unit, .samples = {}};
 }
 
+// HDF5 remembers where its contents come from; other formats hold the arrays alone.
 void write_outputs(const std::filesystem::path& path, std::span<const target::Executable::Port> ports,
                    const std::vector<Tensor>& outputs, const InferSettings& settings) {
+  if (path.extension() != ".h5" && path.extension() != ".hdf5") {
+    NamedTensors arrays;
+    for (std::size_t i = 0; i < outputs.size(); ++i) arrays.emplace(ports[i].name, outputs[i]);
+    return write_arrays(path, arrays);
+  }
   data::Hdf5Writer file(path);
   for (std::size_t i = 0; i < outputs.size(); ++i) file.write(ports[i].name, outputs[i]);
   file.set_attribute("", "workload", settings.workload);
   file.set_attribute("", "weights", settings.weights.string());
   file.close();
+}
+
+// A model file without data is timed on random ones, one sample a call unless the user says otherwise.
+std::int64_t wanted_batch(const InferSettings& settings, const Model& model) {
+  if (settings.batch > 0) return settings.batch;
+  if (model.fixed_batch() > 0) return model.fixed_batch();
+  return is_model_file(settings.workload) && settings.input.empty() ? 1 : default_batch;
+}
+
+std::int64_t sample_count(const InferSettings& settings, std::int64_t batch) {
+  if (settings.samples > 0 || !settings.input.empty()) return settings.samples;
+  return is_model_file(settings.workload) ? batch : 0;
 }
 
 // Everything of one model on the samples: outputs, quality, speed.
@@ -62,7 +81,9 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, ThreadPool& p
   served.ports.assign(executable.outputs().begin(), executable.outputs().end());
   std::vector<Tensor> inputs;
   for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
-  task.fill_inputs(std::span(indices).first(static_cast<std::size_t>(evaluator.batch())), inputs, pool);
+  std::vector<std::int64_t> one_batch = indices;
+  one_batch.resize(static_cast<std::size_t>(evaluator.batch()), indices.back());
+  task.fill_inputs(one_batch, inputs, pool);
   served.metrics = measure_serving(executable, evaluator.batch(), inputs, calls_for_latency);
   served.metrics.push_back(
       metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
@@ -73,14 +94,15 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, ThreadPool& p
 }
 
 CalibrateSettings calibration_of(const InferSettings& settings, const Task& task) {
-  CalibrateSettings calibration{.method = range_method_from_name(
-                                    settings.ranges.empty() ? name_of(RangeMethod::percentile) : settings.ranges),
-                                .threads = settings.threads,
-                                .products = {}};
+  CalibrateSettings calibration{
+      .method = range_method_from_name(settings.ranges.empty() ? name_of(RangeMethod::percentile)
+                                                               : settings.ranges),
+      .threads = settings.threads,
+      .products = {}};
   if (settings.calibrate > 0) calibration.samples = settings.calibrate;
   if (settings.calibrate > task.size())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("there are {} samples to calibrate on", task.size()), "--calibrate");
+    throw Error(ErrorCode::invalid_argument, fmt::format("there are {} samples to calibrate on", task.size()),
+                "--calibrate");
   calibration.samples = std::min(calibration.samples, task.size());
   return calibration;
 }
@@ -159,7 +181,7 @@ std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t
 InferReport infer(const InferSettings& given) {
   InferSettings settings = given;
   check_int8_options(settings);
-  TrainSettings model_settings{.workload = settings.workload};
+  TrainSettings model_settings{.workload = settings.workload, .shapes = settings.shapes};
   std::optional<Weights> weights;
   if (!settings.weights.empty()) {
     weights = load_weights(settings.weights);
@@ -174,18 +196,22 @@ InferReport infer(const InferSettings& given) {
     model_settings.precision = "f32";
   else if (!settings.precision.empty())
     model_settings.precision = settings.precision;
+  model_settings.data = settings.input;
   const Model model(model_settings);
   ThreadPool pool(settings.threads);
-  const auto task = open_task(model.workload(), {.data = settings.input,
-                                                 .samples = settings.samples,
-                                                 .seed = model_settings.seed,
-                                                 .labels_required = false,
-                                                 .pool = &pool});
-  const std::int64_t batch = std::min(settings.batch, task->size());
+  const std::int64_t wanted = wanted_batch(settings, model), fixed = model.fixed_batch();
+  const auto task = model.open_task({.data = settings.input,
+                                     .samples = sample_count(settings, wanted),
+                                     .seed = model_settings.seed,
+                                     .model_options = model_settings.model_options,
+                                     .labels_required = false,
+                                     .pool = &pool});
+  const std::int64_t batch = fixed > 0 ? fixed : std::min(wanted, task->size());
   InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
   const auto run = [&](const target::GraphAtBatch& graph) {
     Evaluator evaluator(target::find_target(settings.backend), graph,
-                        {.batch = batch, .threads = settings.threads});
+                        {.batch = batch, .micro_batch = fixed, .threads = settings.threads}, fixed > 0);
+    if (!settings.output.empty()) check_array_file(settings.output, evaluator.executable().outputs().size());
     if (weights) evaluator.set_parameters(weights->states, weights->where);
     return serve(evaluator, *task, weights.has_value(), pool);
   };

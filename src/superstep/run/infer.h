@@ -25,17 +25,18 @@ struct Weights {
 Weights load_weights(const std::filesystem::path& folder);
 
 struct InferSettings {
-  std::string workload;
-  std::filesystem::path weights;  // a run's folder; empty: initial weights (for throughput alone)
-  std::filesystem::path input;    // empty: generated data
-  std::filesystem::path output;   // HDF5; empty: nothing is written
+  std::string workload;             // of the zoo, or a model file (.onnx)
+  std::vector<std::string> shapes;  // of a model file: extents that it leaves open (user_model.h)
+  std::filesystem::path weights;    // a run's folder; empty: initial weights (for throughput alone)
+  std::filesystem::path input;      // empty: generated data
+  std::filesystem::path output;     // .h5, .npz, .npy (one output), .safetensors; empty: nothing is written
   std::string backend = "cpu";
-  std::string precision;  // empty: that of the run, or f32; "int8": quantised after calibration
-  std::int64_t calibrate = 0;             // int8: samples that ranges are taken from; 0: 512
-  std::string ranges;                     // int8: percentile (when empty), entropy, minmax
-  std::filesystem::path onnx;             // int8: the quantised model is written there; empty: not
-  std::int64_t batch = 512;
-  std::int64_t samples = 0;  // 0: all
+  std::string precision;       // empty: that of the run, or f32; "int8": quantised after calibration
+  std::int64_t calibrate = 0;  // int8: samples that ranges are taken from; 0: 512
+  std::string ranges;          // int8: percentile (when empty), entropy, minmax
+  std::filesystem::path onnx;  // int8: the quantised model is written there; empty: not
+  std::int64_t batch = 0;      // 0: 512; of a model file without data: 1, or what it fixes
+  std::int64_t samples = 0;    // 0: all
   int threads = 1;
 };
 

@@ -18,9 +18,16 @@ ElementType precision_of(const std::string& name) {
               "--precision", unknown_name_hint(name, known));
 }
 
-graph::Graph build(const TrainSettings& settings, std::int64_t batch, bool reduced) {
-  graph::Graph model = workload::build_model(workload::find_workload(settings.workload), batch,
-                                             settings.model_options, settings.seed);
+std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) {
+  if (!is_model_file(settings.workload)) return nullptr;
+  return std::make_shared<const UserModel>(UserModelSettings{
+      .file = settings.workload, .shapes = settings.shapes, .loss = settings.loss, .data = settings.data});
+}
+
+// Graphs outlive the model they were asked of: what builds them holds a copy of all it needs.
+graph::Graph build(const workload::Workload& workload, const TrainSettings& settings, std::int64_t batch,
+                   bool reduced) {
+  graph::Graph model = workload::build_model(workload, batch, settings.model_options, settings.seed);
   const ElementType precision = precision_of(settings.precision);
   return reduced && precision != ElementType::f32 ? transform::autocast(model, precision) : model;
 }
@@ -28,10 +35,13 @@ graph::Graph build(const TrainSettings& settings, std::int64_t batch, bool reduc
 }  // namespace
 
 Model::Model(TrainSettings settings)
-    : workload_(&workload::find_workload(settings.workload)), settings_(std::move(settings)) {
+    : user_(open_user_model(settings)),
+      workload_(user_ ? &user_->workload() : &workload::find_workload(settings.workload)),
+      settings_(std::move(settings)) {
   const workload::TrainingDefaults& defaults = workload_->training;
   precision_of(settings_.precision);
   if (settings_.batch == 0) settings_.batch = defaults.batch;
+  if (user_) user_->require_batch(settings_.batch);
   if (settings_.epochs == 0) settings_.epochs = defaults.epochs;
   if (settings_.learning_rate == 0) settings_.learning_rate = defaults.learning_rate;
   if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(defaults.optimizer.kind);
@@ -42,28 +52,36 @@ Model::Model(TrainSettings settings)
   schedule_.warm_up_share = defaults.warm_up_share;
 }
 
+std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
+  return user_ ? user_->open_task(settings) : run::open_task(*workload_, settings);
+}
+
+std::int64_t Model::fixed_batch() const { return user_ ? user_->fixed_batch() : 0; }
+
 target::GraphAtBatch Model::training_step() const {
-  return [settings = settings_, defaults = workload_->training](std::int64_t batch) {
-    transform::OptimizerSpec optimizer = defaults.optimizer;
+  return [settings = settings_, workload = *workload_](std::int64_t batch) {
+    transform::OptimizerSpec optimizer = workload.training.optimizer;
     optimizer.kind = transform::optimizer_kind_from_name(settings.optimizer);
-    return transform::make_training_step(build(settings, batch, true), defaults.loss, optimizer,
-                                         {.seed = settings.seed});
+    return transform::make_training_step(build(workload, settings, batch, true), workload.training.loss,
+                                         optimizer, {.seed = settings.seed});
   };
 }
 
 target::GraphAtBatch Model::inference() const {
-  return [settings = settings_](std::int64_t batch) { return build(settings, batch, true); };
+  return [settings = settings_, workload = *workload_](std::int64_t batch) {
+    return build(workload, settings, batch, true);
+  };
 }
 
 void Model::write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const {
   const auto served = [&](std::int64_t batch) {
-    graph::Graph graph = build(settings_, batch, false);
+    graph::Graph graph = build(*workload_, settings_, batch, false);
     for (graph::ValueId id : graph.states())
       if (const auto found = states.find(graph.value(id).name); found != states.end())
         graph.set_data(id, found->second);
     return graph;
   };
-  onnx::write_onnx(path, served);
+  onnx::write_onnx(path, served, {.fixed_batch = fixed_batch()});
 }
 
 }  // namespace superstep::run

@@ -1,12 +1,16 @@
-// A workload with the choices of a run filled in: its graphs for training and serving.
+// A workload, or a user's model file, with the choices of a run filled in: its graphs for training and
+// serving.
 #pragma once
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "superstep/run/schedule.h"
+#include "superstep/run/task.h"
 #include "superstep/run/train.h"
+#include "superstep/run/user_model.h"
 #include "superstep/target/target.h"
 #include "superstep/workload/workload.h"
 
@@ -15,9 +19,12 @@ namespace superstep::run {
 class Model {
  public:
   // Throws Error (invalid_argument) on an unknown workload, option, optimiser or precision.
+  // What UserModel throws, where the workload is a model file.
   explicit Model(TrainSettings settings);
 
   const workload::Workload& workload() const { return *workload_; }
+  std::unique_ptr<Task> open_task(const TaskSettings& settings) const;
+  std::int64_t fixed_batch() const;  // the only batch of a model file that fixes it; 0: any
   const TrainSettings& settings() const { return settings_; }  // with every default filled in
   const Schedule& schedule() const { return schedule_; }
 
@@ -29,6 +36,7 @@ class Model {
   void write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const;
 
  private:
+  std::shared_ptr<const UserModel> user_;  // null: a workload of the zoo
   const workload::Workload* workload_;
   TrainSettings settings_;
   Schedule schedule_;

@@ -1,202 +1,167 @@
 #include "superstep/run/records.h"
 
 #include <fmt/format.h>
-#include <sqlite3.h>
 
 #include <cstdio>
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/run/database.h"
 #include "superstep/run/environment.h"
+#include "superstep/run/records_schema.h"
 
 namespace superstep::run {
 namespace {
 
 using nlohmann::json;
 
-constexpr int schema_version = 1;
-constexpr int busy_milliseconds = 5000;
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-constexpr const char* schema = R"sql(
-create table if not exists runs (
-  id integer primary key, created text not null, command text not null, workload text not null,
-  machine text not null, folder text not null, config text not null, environment text not null);
-create table if not exists metrics (
-  run integer not null references runs(id), name text not null, value real, unit text not null,
-  how text not null, samples text);
-create index if not exists metrics_by_run on metrics(run);
-create index if not exists runs_by_workload on runs(workload, id);
-)sql";
+json json_of(const std::string& text) {
+  json value = json::parse(text, nullptr, false);
+  return value.is_discarded() ? json(nullptr) : value;
+}
 
-}  // namespace
+std::optional<double> optional_of(const Statement& query, int column) {
+  return query.is_null(column) ? std::nullopt : std::optional(query.number(column));
+}
 
-struct Records::State {
-  sqlite3* database = nullptr;
-  std::string where;
-  ~State() { sqlite3_close(database); }
+void bind_optional(Statement& statement, const std::optional<double>& value) {
+  value ? statement.bind(*value) : statement.bind_null();
+}
 
-  [[noreturn]] void fail(const char* action) const {
-    const int code = sqlite3_errcode(database);
-    const ErrorCode kind =
-        code == SQLITE_NOTADB || code == SQLITE_CORRUPT ? ErrorCode::bad_file : ErrorCode::io;
-    const char* hint = code == SQLITE_BUSY || code == SQLITE_LOCKED
-                           ? "another program holds it: try again later"
-                       : code == SQLITE_READONLY || code == SQLITE_CANTOPEN
-                           ? "check the permissions, or set SUPERSTEP_HOME to another folder"
-                       : code == SQLITE_FULL ? "the disk is full"
-                                             : "";
-    throw Error(kind, fmt::format("cannot {} the records: {}", action, sqlite3_errmsg(database)), where,
-                hint);
-  }
-  void execute(const char* sql, const char* action) const {
-    if (sqlite3_exec(database, sql, nullptr, nullptr, nullptr) != SQLITE_OK) fail(action);
-  }
-};
+// The id of a text in a table of texts, which holds each once.
+std::int64_t text_id(Database& database, const char* table, const std::string& text) {
+  Statement(database, fmt::format("insert or ignore into {} (json) values (?)", table), "write")
+      .bind(text)
+      .run();
+  Statement query(database, fmt::format("select id from {} where json = ?", table));
+  query.bind(text).row();
+  return query.integer(0);
+}
 
-namespace {
+std::vector<double> read_samples(Database& database, std::int64_t metric) {
+  std::vector<double> samples;
+  Statement query(database, "select value from samples where metric = ? order by position");
+  query.bind(metric);
+  while (query.row()) samples.push_back(query.number(0));
+  return samples;
+}
 
-// A prepared statement whose parameters are bound in order.
-class Statement {
- public:
-  Statement(sqlite3* database, const char* sql) : database_(database) {
-    sqlite3_prepare_v2(database, sql, -1, &statement_, nullptr);
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& bind(const std::string& text) {
-    sqlite3_bind_text(statement_, ++bound_, text.c_str(), -1, SQLITE_TRANSIENT);
-    return *this;
-  }
-  Statement& bind(std::int64_t value) {
-    sqlite3_bind_int64(statement_, ++bound_, value);
-    return *this;
-  }
-  Statement& bind(double value) {
-    sqlite3_bind_double(statement_, ++bound_, value);
-    return *this;
-  }
-  bool row() { return sqlite3_step(statement_) == SQLITE_ROW; }
-  bool done() { return sqlite3_step(statement_) == SQLITE_DONE; }
-  std::string text(int column) const {
-    const auto* value = sqlite3_column_text(statement_, column);
-    return value ? reinterpret_cast<const char*>(value) : "";
-  }
-  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
-  double number(int column) const { return sqlite3_column_double(statement_, column); }
-
- private:
-  sqlite3* database_;
-  sqlite3_stmt* statement_ = nullptr;
-  int bound_ = 0;
-};
-
-std::vector<Metric> read_metrics(sqlite3* database, std::int64_t run) {
+std::vector<Metric> read_metrics(Database& database, std::int64_t run) {
   std::vector<Metric> metrics;
   Statement query(database,
-                  "select name, value, unit, how, samples from metrics where run = ? order by rowid");
+                  "select id, name, value, unit, how, low, high from metrics where run = ? order by id");
   query.bind(run);
   while (query.row()) {
-    Metric metric{.name = query.text(0), .value = query.number(1), .unit = query.text(2)};
-    metric.how = query.text(3) == "predicted" ? How::predicted : How::measured;
-    const json samples = json::parse(query.text(4), nullptr, false);
-    if (samples.is_array())
-      for (const json& sample : samples)
-        if (sample.is_number()) metric.samples.push_back(sample.get<double>());
+    Metric metric{.name = query.text(1), .value = query.number(2), .unit = query.text(3)};
+    metric.how = query.text(4) == "predicted" ? How::predicted : How::measured;
+    metric.samples = read_samples(database, query.integer(0));
+    metric.low = optional_of(query, 5);
+    metric.high = optional_of(query, 6);
     metrics.push_back(std::move(metric));
   }
   return metrics;
 }
 
-Record read_record(sqlite3* database, const Statement& query) {
+Record read_record(Database& database, const Statement& query) {
   return {.id = query.integer(0),
           .created = query.text(1),
           .command = query.text(2),
           .workload = query.text(3),
           .machine = query.text(4),
           .folder = query.text(5),
-          .config = json::parse(query.text(6), nullptr, false),
-          .environment = json::parse(query.text(7), nullptr, false),
-          .metrics = read_metrics(database, query.integer(0))};
+          .config = json_of(query.text(6)),
+          .environment = json_of(query.text(7)),
+          .metrics = read_metrics(database, query.integer(0)),
+          .details = json_of(query.text(8))};
 }
 
-constexpr const char* columns = "id, created, command, workload, machine, folder, config, environment";
+constexpr const char* select_runs =
+    "select r.id, r.created, r.command, r.workload, r.machine, r.folder, c.json, e.json, r.details from runs "
+    "r "
+    "join configurations c on c.id = r.configuration join environments e on e.id = r.environment ";
+
+void write_metric(Database& database, std::int64_t run, const Metric& metric) {
+  Statement row(database,
+                "insert into metrics (run, name, value, unit, how, low, high) values (?, ?, ?, ?, ?, ?, ?)",
+                "write");
+  row.bind(run).bind(metric.name).bind(metric.value).bind(metric.unit);
+  row.bind(std::string(metric.how == How::predicted ? "predicted" : "measured"));
+  bind_optional(row, metric.low);
+  bind_optional(row, metric.high);
+  row.run();
+  const std::int64_t id = database.last_id();
+  Statement sample(database, "insert into samples values (?, ?, ?)", "write");
+  for (std::size_t i = 0; i < metric.samples.size(); ++i)
+    sample.bind(id).bind(static_cast<std::int64_t>(i)).bind(metric.samples[i]).run();
+}
+
+std::int64_t write_record(Database& database, const Record& record) {
+  const std::int64_t configuration = text_id(database, "configurations", text_of(record.config));
+  const std::int64_t environment = text_id(database, "environments", text_of(record.environment));
+  Statement row(
+      database,
+      "insert into runs (created, command, workload, machine, folder, configuration, environment, details) "
+      "values (?, ?, ?, ?, ?, ?, ?, ?)",
+      "write");
+  row.bind(record.created.empty() ? iso_time() : record.created).bind(record.command).bind(record.workload);
+  row.bind(record.machine)
+      .bind(record.folder)
+      .bind(configuration)
+      .bind(environment)
+      .bind(text_of(record.details));
+  row.run();
+  const std::int64_t id = database.last_id();
+  for (const Metric& metric : record.metrics) write_metric(database, id, metric);
+  return id;
+}
 
 }  // namespace
 
 Records::Records(std::filesystem::path path)
     : path_(path.empty() ? user_data_folder() / "records.sqlite" : std::move(path)),
-      state_(std::make_unique<State>()) {
-  state_->where = path_.string();
-  if (sqlite3_open(path_.c_str(), &state_->database) != SQLITE_OK) state_->fail("open");
-  sqlite3_busy_timeout(state_->database, busy_milliseconds);
-  Statement version(state_->database, "pragma user_version");
-  const std::int64_t found = version.row() ? version.integer(0) : 0;
-  if (found > schema_version)
-    throw Error(ErrorCode::bad_file,
-                fmt::format("is of version {}, this program knows {}", found, schema_version), state_->where,
-                "use the newer program, or set SUPERSTEP_HOME to another folder");
-  if (found < schema_version)
-    state_->execute((std::string(schema) + fmt::format("pragma user_version = {};", schema_version)).c_str(),
-                    "set up");
+      database_(std::make_unique<Database>(path_)) {
+  bring_to_present_schema(*database_, path_.string());
 }
 
 Records::~Records() = default;
 
-std::int64_t Records::add(const Record& record) {
-  const auto text = [](const json& value) {
-    return value.dump(-1, ' ', false, json::error_handler_t::replace);
-  };
-  state_->execute("begin immediate", "write");
-  Statement insert(state_->database,
-                   "insert into runs (created, command, workload, machine, folder, config, environment) "
-                   "values (?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(record.created.empty() ? iso_time() : record.created)
-      .bind(record.command)
-      .bind(record.workload);
-  insert.bind(record.machine).bind(record.folder).bind(text(record.config)).bind(text(record.environment));
-  bool written = insert.done();
-  const std::int64_t id = sqlite3_last_insert_rowid(state_->database);
-  for (const Metric& metric : record.metrics) {
-    Statement row(state_->database, "insert into metrics values (?, ?, ?, ?, ?, ?)");
-    row.bind(id).bind(metric.name).bind(metric.value).bind(metric.unit);
-    row.bind(std::string(metric.how == How::predicted ? "predicted" : "measured"))
-        .bind(text(json(metric.samples)));
-    written = row.done() && written;
-  }
-  if (!written) {
-    sqlite3_exec(state_->database, "rollback", nullptr, nullptr, nullptr);
-    state_->fail("write");
-  }
-  state_->execute("commit", "write");
-  return id;
+std::vector<std::int64_t> Records::add_all(const std::vector<Record>& records) {
+  Transaction transaction(*database_);
+  std::vector<std::int64_t> ids;
+  for (const Record& record : records) ids.push_back(write_record(*database_, record));
+  transaction.commit();
+  return ids;
 }
 
-std::vector<Record> Records::list(const std::string& workload, int most) const {
+std::int64_t Records::add(const Record& record) { return add_all({record}).front(); }
+
+std::vector<Record> Records::list(const RecordFilter& filter) const {
   std::vector<Record> records;
-  Statement query(
-      state_->database,
-      fmt::format("select {} from runs where ?1 = '' or workload = ?1 order by id desc limit ?2", columns)
-          .c_str());
-  query.bind(workload).bind(std::int64_t{most});
-  while (query.row()) records.push_back(read_record(state_->database, query));
+  Statement query(*database_, std::string(select_runs) +
+                                  "where (?1 = '' or r.workload = ?1) and (?2 = '' or r.command = ?2) "
+                                  "order by r.id desc limit ?3");
+  query.bind(filter.workload).bind(filter.command).bind(std::int64_t{filter.most});
+  while (query.row()) records.push_back(read_record(*database_, query));
   return records;
 }
 
 std::optional<Record> Records::find(std::int64_t id) const {
-  Statement query(state_->database, fmt::format("select {} from runs where id = ?", columns).c_str());
+  Statement query(*database_, std::string(select_runs) + "where r.id = ?");
   query.bind(id);
   if (!query.row()) return std::nullopt;
-  return read_record(state_->database, query);
+  return read_record(*database_, query);
 }
 
-void keep_record(const Record& record) {
+void keep_records(const std::vector<Record>& records) {
   try {
-    Records().add(record);
+    Records().add_all(records);
   } catch (const Error& error) {
     fmt::print(stderr, "superstep: note: this run is not in the records: {}\n", error.what());
   }
 }
+
+void keep_record(const Record& record) { keep_records({record}); }
 
 }  // namespace superstep::run

@@ -53,9 +53,11 @@ class Training {
         settings_(model_.settings()),
         options_(options),
         pool_(settings_.replicas),
-        task_(open_task(
-            model_.workload(),
-            {.data = settings_.data, .samples = settings_.samples, .seed = settings_.seed, .pool = &pool_})),
+        task_(model_.open_task({.data = settings_.data,
+                                .samples = settings_.samples,
+                                .seed = settings_.seed,
+                                .model_options = settings_.model_options,
+                                .pool = &pool_})),
         batches_(task_->training_count() / settings_.batch) {
     if (batches_ < 1)
       throw Error(ErrorCode::invalid_argument,
@@ -93,17 +95,26 @@ class Training {
   void compile() {
     const target::Target& target = target::find_target(settings_.backend);
     executable_ = target.compile(model_.training_step(), {.batch = settings_.batch,
-                                                          .micro_batch = settings_.micro_batch,
+                                                          .micro_batch = micro_batch(),
                                                           .threads = settings_.replicas,
                                                           .measure_steps = options_.measure_steps});
     const std::int64_t validation = std::max<std::int64_t>(1, task_->size() - task_->training_count());
-    evaluator_.emplace(target, model_.inference(),
-                       target::CompileOptions{.batch = std::min(evaluation_batch, validation),
-                                              .threads = settings_.replicas});
+    const std::int64_t fixed = model_.fixed_batch();
+    evaluator_.emplace(
+        target, model_.inference(),
+        target::CompileOptions{.batch = fixed > 0 ? fixed : std::min(evaluation_batch, validation),
+                               .micro_batch = fixed,
+                               .threads = settings_.replicas},
+        fixed > 0);
     const auto ports = executable_->inputs();
     for (std::size_t i = 0; i + 1 < ports.size(); ++i)
       prototypes_.emplace_back(ports[i].type.element, ports[i].type.shape);
     outputs_.emplace_back(executable_->outputs()[0].type.element, executable_->outputs()[0].type.shape);
+  }
+
+  // A model file that fixes its batch has one micro-batch, which is that batch.
+  std::int64_t micro_batch() const {
+    return model_.fixed_batch() > 0 ? model_.fixed_batch() : settings_.micro_batch;
   }
 
   void open_folder() {
@@ -321,6 +332,8 @@ json to_json(const TrainSettings& s) {
               {"backend", s.backend},
               {"precision", s.precision},
               {"model_options", s.model_options},
+              {"shapes", s.shapes},
+              {"loss", s.loss},
               {"data", s.data.string()},
               {"samples", s.samples},
               {"batch", s.batch},
@@ -343,6 +356,8 @@ TrainSettings train_settings_from_json(const json& object) {
     s.backend = object.at("backend");
     s.precision = object.at("precision");
     s.model_options = object.at("model_options").get<std::vector<std::string>>();
+    s.shapes = object.value("shapes", std::vector<std::string>{});
+    s.loss = object.value("loss", "");
     s.data = object.at("data").get<std::string>();
     s.samples = object.at("samples");
     s.batch = object.at("batch");

@@ -21,10 +21,12 @@ struct Until {  // stop when a quality of the validation samples is `value` or b
 
 // What a run is: written to config.json, and read back to resume it.
 struct TrainSettings {
-  std::string workload;
+  std::string workload;  // of the zoo, or a model file (.onnx)
   std::string backend = "cpu";
   std::string precision = "f32";           // f32, bf16
   std::vector<std::string> model_options;  // name=value
+  std::vector<std::string> shapes;         // of a model file: extents that it leaves open (user_model.h)
+  std::string loss;                        // of a model file; empty: mean squared error
   std::filesystem::path data;
   std::int64_t samples = 0;
   std::int64_t batch = 0;        // 0: the workload's own

@@ -16,7 +16,7 @@ namespace {
 
 using op::Var;
 
-const std::vector<std::string> names = {"mse", "l1", "huber", "cross_entropy"};
+const std::vector<std::string> names = {"mse", "l1", "huber", "cross_entropy", "token_cross_entropy", "dice"};
 
 Var huber(Var difference, double delta) {
   const Var size = op::abs(difference);
@@ -30,6 +30,21 @@ Var huber(Var difference, double delta) {
 Var cross_entropy(Var scores, Var labels) {
   const Var chosen = op::gather_elements(op::log_softmax(scores, 1), op::unsqueeze(labels, {1}), 1);
   return -op::reduce_mean(chosen);
+}
+
+// Labels below zero are not scored: the first class is looked up for them and then left out.
+Var token_cross_entropy(Var scores, Var labels) {
+  const std::int64_t last = scores.shape().rank() - 1;
+  const Var zero = labels.builder().scalar(labels.element(), 0);
+  const Var scored = op::unsqueeze(op::less_or_equal(zero, labels), {last});
+  const Var chosen =
+      op::gather_elements(op::log_softmax(scores, last), op::unsqueeze(op::max(labels, zero), {last}), last);
+  return -op::reduce_mean(op::where(scored, chosen, scores.builder().scalar(scores.element(), 0)));
+}
+
+Var dice(Var output, Var target) {
+  const Var both = op::reduce_sum(output * target), either = op::reduce_sum(output) + op::reduce_sum(target);
+  return 1.0 - (both * 2.0 + 1.0) / (either + 1.0);
 }
 
 Var of_difference(const LossTerm& term, Var difference) {
@@ -50,6 +65,13 @@ LossKind loss_kind_from_name(std::string_view name) {
 }
 
 graph::ValueType target_type(LossKind kind, const graph::ValueType& output) {
+  if (kind == LossKind::token_cross_entropy) {
+    if (output.shape.rank() < 2)
+      throw Error(ErrorCode::bad_graph,
+                  fmt::format("token_cross_entropy takes scores [N, ..., classes], not {}",
+                              graph::to_string(output)));
+    return {ElementType::i64, Shape(std::vector<std::int64_t>(output.shape.begin(), output.shape.end() - 1))};
+  }
   if (kind != LossKind::cross_entropy) return output;
   if (output.shape.rank() < 2)
     throw Error(ErrorCode::bad_graph, fmt::format("cross_entropy takes scores [N, classes, ...], not {}",
@@ -65,6 +87,8 @@ Var build_loss(const LossTerm& term, Var output, Var target) {
                 fmt::format("the target of {} is {}, expected {}", name_of(term.kind),
                             graph::to_string(target.type()), graph::to_string(expected)));
   if (term.kind == LossKind::cross_entropy) return cross_entropy(output, target);
+  if (term.kind == LossKind::token_cross_entropy) return token_cross_entropy(output, target);
+  if (term.kind == LossKind::dice) return dice(output, target);
   return of_difference(term, output - target);
 }
 

@@ -15,6 +15,12 @@ enum class LossKind : std::uint8_t {
   l1,             // mean |y - t|
   huber,          // mean of (y - t)^2 / 2 up to |y - t| = delta, delta (|y - t| - delta / 2) beyond
   cross_entropy,  // mean -log softmax(y)[t] over scores y [N, C, ...] and labels t i64 [N, ...]
+  // Over scores y [N, ..., C] and labels t i64 [N, ...]: the sum of -log softmax(y)[t] over the labels that
+  // are not negative, divided by the number of all labels (so that a batch can be split).
+  token_cross_entropy,
+  // 1 - (2 sum y t + 1) / (sum y + sum t + 1) over the whole batch (F. Milletari et al., 3DV 2016, made
+  // smooth); y and t in [0, 1]. It is no mean over samples: a batch cannot be split.
+  dice,
 };
 
 const char* name_of(LossKind kind);

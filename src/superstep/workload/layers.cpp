@@ -4,12 +4,17 @@
 
 #include "superstep/base/random.h"
 #include "superstep/op/activation.h"
+#include "superstep/op/arithmetic.h"
+#include "superstep/op/gather.h"
 #include "superstep/op/matmul.h"
+#include "superstep/op/normalization.h"
+#include "superstep/op/recurrent.h"
+#include "superstep/op/view.h"
 
 namespace superstep::workload {
 namespace {
 
-Tensor uniform(const Shape& shape, double limit, RandomStream random) {
+Tensor uniform_tensor(const Shape& shape, double limit, RandomStream random) {
   Tensor tensor(ElementType::f32, shape);
   for (float& value : tensor.as<float>()) value = static_cast<float>(random.uniform(-limit, limit));
   return tensor;
@@ -18,13 +23,25 @@ Tensor uniform(const Shape& shape, double limit, RandomStream random) {
 }  // namespace
 
 Var Layers::weight(const std::string& name, const Shape& shape, std::int64_t fan_in, std::int64_t fan_out) {
-  const double limit = std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));
-  return builder_.state(name, uniform(shape, limit, RandomStream(seed_, next_parameter_++)));
+  return uniform(name, shape, std::sqrt(6.0 / static_cast<double>(fan_in + fan_out)));
 }
 
-Var Layers::zeros(const std::string& name, const Shape& shape) {
+Var Layers::uniform(const std::string& name, const Shape& shape, double limit) {
+  return builder_.state(name, uniform_tensor(shape, limit, RandomStream(seed_, next_parameter_++)));
+}
+
+Var Layers::filled(const std::string& name, const Shape& shape, double value) {
   ++next_parameter_;
-  return builder_.state(name, Tensor(ElementType::f32, shape));
+  return builder_.state(name, Tensor::full(ElementType::f32, shape, value));
+}
+
+Var Layers::plain_conv(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
+                       const op::ConvAttributes& attributes) {
+  const op::NameScope scope(builder_, name);
+  const std::int64_t in = x.shape()[1] / attributes.group, window = kernel * kernel;
+  const Var w = weight(name + ".weight", {channels, in, kernel, kernel}, in * window,
+                       channels / attributes.group * window);
+  return op::conv(x, w, {}, attributes);
 }
 
 Var Layers::conv(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
@@ -34,6 +51,56 @@ Var Layers::conv(Var x, const std::string& name, std::int64_t channels, std::int
   const Var w = weight(name + ".weight", {channels, in, kernel, kernel}, in * window,
                        channels / attributes.group * window);
   return op::conv(x, w, zeros(name + ".bias", {channels}), attributes);
+}
+
+Var Layers::conv_transpose(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
+                           const op::ConvTransposeAttributes& attributes) {
+  const op::NameScope scope(builder_, name);
+  const std::int64_t in = x.shape()[1], window = kernel * kernel;
+  const Var w = weight(name + ".weight", {in, channels, kernel, kernel}, in * window, channels * window);
+  return op::conv_transpose(x, w, zeros(name + ".bias", {channels}), {attributes});
+}
+
+Var Layers::linear(Var x, const std::string& name, std::int64_t features) {
+  const op::NameScope scope(builder_, name);
+  const std::int64_t in = x.shape()[x.shape().rank() - 1];
+  const Var w = weight(name + ".weight", {in, features}, in, features);
+  return op::matmul(x, w) + zeros(name + ".bias", {features});
+}
+
+Var Layers::embedding(Var ids, const std::string& name, std::int64_t count, std::int64_t width) {
+  const op::NameScope scope(builder_, name);
+  return op::gather(uniform(name + ".weight", {count, width}, 0.02 * std::sqrt(3.0)), ids);
+}
+
+Var Layers::batch_norm(Var x, const std::string& name, double epsilon, double momentum, double scale) {
+  const op::NameScope scope(builder_, name);
+  const Shape channels{x.shape()[1]};
+  const Var factor = filled(name + ".weight", channels, scale), bias = zeros(name + ".bias", channels);
+  const Var mean = zeros(name + ".running_mean", channels);
+  const Var variance = filled(name + ".running_var", channels, 1);
+  return builder_.node1("BatchNormalization", {x, factor, bias, mean, variance},
+                        {{"epsilon", epsilon}, {"momentum", momentum}});
+}
+
+Var Layers::layer_norm(Var x, const std::string& name, double epsilon) {
+  const op::NameScope scope(builder_, name);
+  const Shape width{x.shape()[x.shape().rank() - 1]};
+  const Var scale = filled(name + ".weight", width, 1);
+  return op::layer_normalization(x, scale, zeros(name + ".bias", width), -1, epsilon);
+}
+
+Layers::Sequence Layers::lstm(Var x, const std::string& name, std::int64_t units) {
+  const op::NameScope scope(builder_, name);
+  const std::int64_t steps = x.shape()[0], batch = x.shape()[1], in = x.shape()[2];
+  const double limit = 1 / std::sqrt(static_cast<double>(units));
+  const Var w = uniform(name + ".weight", {1, 4 * units, in}, limit);
+  const Var r = uniform(name + ".recurrent", {1, 4 * units, units}, limit);
+  ++next_parameter_;
+  Tensor bias(ElementType::f32, {1, 8 * units});
+  for (std::int64_t i = 2 * units; i < 3 * units; ++i) bias.set(i, 1);  // gates: input, output, forget, cell
+  const op::Recurrent cell = op::lstm(x, w, r, builder_.state(name + ".bias", bias));
+  return {op::reshape(cell.y, {steps, batch, units}), op::reshape(cell.last, {batch, units})};
 }
 
 Var Layers::dense(Var x, const std::string& name, std::int64_t features) {
@@ -55,6 +122,16 @@ Var Layers::relu(Var x) {
 }
 Var Layers::leaky_relu(Var x) {
   return following(x, [](Var y) { return op::leaky_relu(y); });
+}
+
+Var Layers::silu(Var x) {
+  return following(x, [](Var y) { return y * op::sigmoid(y); });
+}
+Var Layers::hard_swish(Var x) {
+  return following(x, [](Var y) { return op::hard_swish(y); });
+}
+Var Layers::gelu(Var x) {
+  return following(x, [](Var y) { return op::gelu(y); });
 }
 
 Var Layers::dropout(Var x, const std::string& name, double ratio) {

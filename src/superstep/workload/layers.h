@@ -26,16 +26,43 @@ class Layers {
   // x [N, C, H, W] -> [N, channels, ...]; a square kernel.
   Var conv(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
            const op::ConvAttributes& attributes = {});
+  // The same without bias: what a normalisation follows.
+  Var plain_conv(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
+                 const op::ConvAttributes& attributes = {});
+  // x [N, C, H, W] -> [N, channels, ...], each pixel spread over a square window; weight [C, channels, k, k].
+  Var conv_transpose(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
+                     const op::ConvTransposeAttributes& attributes = {});
   // x [N, C] -> [N, features]; weight [features, C].
   Var dense(Var x, const std::string& name, std::int64_t features);
+  // x [..., C] -> [..., features]; weight [C, features].
+  Var linear(Var x, const std::string& name, std::int64_t features);
+  // Rows of a table [count, width] by number: ids [...] -> [..., width]. Rows are drawn uniformly with the
+  // standard deviation 0.02 (Devlin et al., arXiv 1810.04805).
+  Var embedding(Var ids, const std::string& name, std::int64_t count, std::int64_t width);
+  // x [N, C, ...] with scale one (or `scale`), bias zero and running statistics of mean 0 and variance 1.
+  Var batch_norm(Var x, const std::string& name, double epsilon = 1e-5, double momentum = 0.9,
+                 double scale = 1);
+  // Over the last axis.
+  Var layer_norm(Var x, const std::string& name, double epsilon = 1e-5);
+  // x [steps, N, C] -> every step's hidden state [steps, N, units], and the last one [N, units]. Weights are
+  // drawn within 1 / sqrt(units), the forget gate's bias is one (Jozefowicz et al., ICML 2015).
+  struct Sequence {
+    Var states, last;
+  };
+  Sequence lstm(Var x, const std::string& name, std::int64_t units);
   // Activations, named after the layer that they follow.
   Var relu(Var x);
   Var leaky_relu(Var x);  // slope 0.01 below zero
+  Var silu(Var x);        // x sigmoid(x)
+  Var hard_swish(Var x);
+  Var gelu(Var x);
   // At inference x itself; training steps draw a mask (transform/training_form.h).
   Var dropout(Var x, const std::string& name, double ratio);
 
   Var weight(const std::string& name, const Shape& shape, std::int64_t fan_in, std::int64_t fan_out);
-  Var zeros(const std::string& name, const Shape& shape);
+  Var uniform(const std::string& name, const Shape& shape, double limit);
+  Var zeros(const std::string& name, const Shape& shape) { return filled(name, shape, 0); }
+  Var filled(const std::string& name, const Shape& shape, double value);
 
  private:
   template <class Activation>

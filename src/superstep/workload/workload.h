@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,7 +20,8 @@ namespace superstep::workload {
 
 // Builds a model for `batch` samples, along the first axis of every input. Parameter i, in the order of
 // building, draws its initial values from RandomStream(seed, i): they do not depend on the batch.
-using BuildModel = graph::Graph (*)(std::int64_t batch, const Options& options, std::uint64_t seed);
+using BuildModel =
+    std::function<graph::Graph(std::int64_t batch, const Options& options, std::uint64_t seed)>;
 
 // An input, an output or a target, under the default options.
 struct PortSpec {

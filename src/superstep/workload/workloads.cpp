@@ -3,17 +3,42 @@
 
 #include "superstep/base/text.h"
 #include "superstep/transform/training_form.h"
+#include "superstep/workload/chemistry/uno.h"
+#include "superstep/workload/language/bert.h"
+#include "superstep/workload/primitive/lstm.h"
 #include "superstep/workload/primitive/mlp.h"
 #include "superstep/workload/vision/cifar10_cnn.h"
+#include "superstep/workload/vision/efficientnet.h"
+#include "superstep/workload/vision/mobilenet_v3.h"
+#include "superstep/workload/vision/resnet50.h"
+#include "superstep/workload/vision/unet.h"
 #include "superstep/workload/workload.h"
 #include "superstep/workload/xray/braggnn.h"
+#include "superstep/workload/xray/ptychonn.h"
 
 namespace superstep::workload {
 
 std::span<const Workload> workloads() {
   static const std::vector<Workload> table = {
       braggnn(),
+      ptychonn_64(),
+      ptychonn_128(),
+      uno(),
+      unet_256(),
+      unet_64(),
       cifar10_cnn(),
+      resnet50(),
+      efficientnet_b0(),
+      efficientnet_b4(),
+      mobilenet_v3_small(),
+      mobilenet_v3_large(),
+      bert_small(),
+      distilbert(),
+      lstm(),
+      rnn_kernel(1),
+      rnn_kernel(2),
+      rnn_kernel(3),
+      rnn_kernel(4),
       mlp(),
   };
   return table;

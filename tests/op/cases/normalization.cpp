@@ -1,5 +1,7 @@
 #include "superstep/op/normalization.h"
 
+#include "superstep/op/channel_statistics.h"
+#include "superstep/op/normalization_gradient.h"
 #include "superstep/op/softmax.h"
 #include "tests/op/cases/case.h"
 
@@ -13,6 +15,23 @@ std::vector<Var> training(Builder&, std::span<const Var> x) {
 
 std::vector<Var> layer_with_statistics(Builder& b, std::span<const Var> x) {
   return b.node("LayerNormalization", x, {{"axis", std::int64_t{1}}}, 3);
+}
+
+std::vector<Var> moments(Builder&, std::span<const Var> x) {
+  const ChannelMoments result = channel_moments(x[0]);
+  return {result.mean, result.variance};
+}
+
+std::vector<Var> sums(Builder&, std::span<const Var> x) {
+  const ChannelSums result = channel_sums(x[0], x[1], x[2]);
+  return {result.sum, result.centred_product};
+}
+
+Function layer_gradient(std::int64_t axis) {
+  return [axis](Builder&, std::span<const Var> x) {
+    const auto result = layer_normalization_gradient(x[0], x[1], x[2], axis, 1e-3);
+    return std::vector<Var>{result.x, result.scale, result.bias};
+  };
 }
 
 }  // namespace
@@ -45,6 +64,17 @@ std::vector<Case> normalization_cases() {
        {lines, wide_scale, wide_bias},
        Smooth::twice,
        false},
+      {"superstep.ChannelMoments", "image", moments, {image}},
+      {"superstep.ChannelMoments", "matrix", moments, {matrix}},
+      {"superstep.ChannelSums", "image", sums, {image, random_tensor({2, 3, 4, 2}, 90), mean}},
+      {"superstep.LayerNormalizationGradient",
+       "last axis",
+       layer_gradient(-1),
+       {lines, random_tensor({2, 4, 3}, 89), scale}},
+      {"superstep.LayerNormalizationGradient",
+       "two axes",
+       layer_gradient(1),
+       {lines, random_tensor({2, 4, 3}, 89), wide_scale}},
       {"InstanceNormalization", "image", OF(instance_normalization(x[0], x[1], x[2])), {image, scale, bias}},
   };
 }

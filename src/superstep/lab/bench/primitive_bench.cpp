@@ -19,10 +19,11 @@ struct Entry {
   Primitive primitive;  // at the batch that is run
   PrimitiveOptions options;
   std::int64_t wanted_batch;
-  std::string refusal;  // why it was not run
-  std::unique_ptr<PrimitiveRun> run;
-  CheckReport check;
-  std::optional<Measurement> measurement;
+  std::string refusal = {};  // why it was not run
+  bool wrong = false;        // it did not compute what it should
+  std::unique_ptr<PrimitiveRun> run = nullptr;
+  CheckReport check = {};
+  std::optional<Measurement> measurement = {};
 };
 
 std::string mode_of(const Entry& entry) { return entry.options.trains ? "train" : "infer"; }
@@ -42,17 +43,29 @@ Entry make_entry(const PrimitiveBenchSettings& settings, const Primitive& primit
   const double free = available_memory();
   const double share = settings.memory_share / static_cast<double>(settings.precisions.size());
   const std::int64_t batch = free > 0 ? fitting_batch(primitive, wanted, bytes, trains, share * free) : wanted;
-  return {with_batch(primitive, batch), {.precision = precision, .trains = trains}, wanted, {}, nullptr, {}, {}};
+  return {with_batch(primitive, batch), {.precision = precision, .trains = trains}, wanted};
+}
+
+// Where no kernel takes most of the work, what would be timed is the reference evaluation, which is not made
+// for speed; a user who asks for that backend gets it.
+void refuse_reference(const Entry& entry, const std::string& backend) {
+  constexpr double most_share = 0.5;
+  if (backend == "reference" || entry.run->reference_share() <= most_share) return;
+  throw Error(ErrorCode::unsupported, fmt::format("the {} target has no kernel for {} in {}: the reference evaluation would run",
+                                                  backend, name_of(entry.primitive.kind), entry.options.precision));
 }
 
 void prepare(Entry& entry, const PrimitiveBenchSettings& settings) {
   try {
     entry.run = std::make_unique<PrimitiveRun>(entry.primitive, entry.options, settings.backend, settings.threads);
+    refuse_reference(entry, settings.backend);
     entry.check = check_primitive(*entry.run);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::out_of_memory) throw;
+    const bool wrong = error.code() == ErrorCode::internal;
+    if (!wrong && error.code() != ErrorCode::unsupported && error.code() != ErrorCode::out_of_memory) throw;
     entry.run.reset();
-    entry.refusal = error.message();
+    entry.wrong = wrong;
+    entry.refusal = (wrong ? "wrong result: " : "") + error.message();
   } catch (const std::bad_alloc&) {
     entry.run.reset();
     entry.refusal = "out of memory";
@@ -102,7 +115,8 @@ void add_rates(Result& result, const Entry& entry, const MachinePeak& peak) {
   const double flops = flops_of(entry, corrected_flops), peak_rate = peak_of(peak, entry.options.precision);
   result.quantities.push_back(time_quantity("step_time", measured));
   result.quantities.push_back(rate_quantity("throughput", static_cast<double>(batch_of(entry.primitive)),
-                                            "samples/s", measured));
+                                            "samples/s", measured,
+                                            KeepSamples::yes));
   result.quantities.push_back(rate_quantity("flops_rate", flops, "FLOP/s", measured));
   result.quantities.push_back(
       rate_quantity("flops_emani2022", flops_of(entry, printed_flops), "FLOP/s", measured));
@@ -136,6 +150,7 @@ Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, con
   if (batch_of(entry.primitive) != entry.wanted_batch) result.config["batch_wanted"] = entry.wanted_batch;
   if (!entry.measurement) {
     result.config["not_run"] = entry.refusal;
+    if (entry.wrong) result.config["wrong"] = true;
     return result;
   }
   const target::PlanSummary plan = entry.run->summary();

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint64_t x_seed = 11, dy_seed = 12;
 constexpr const char* reference_kernel = "reference evaluation";
-constexpr double most_reference_flops = 1e9;  // a call of more would take seconds, and measure nothing of use
 
 std::size_t position(std::span<const target::Executable::Port> ports, std::string_view name) {
   for (std::size_t i = 0; i < ports.size(); ++i)
@@ -38,12 +37,6 @@ PrimitiveRun::PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& o
   executable_ = target::find_target(backend).compile(primitive_graph(primitive, options),
                                                      {.batch = batch_of(primitive), .threads = threads});
   compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  if (reference_flops(executable_->summary()) > most_reference_flops)
-    throw Error(ErrorCode::unsupported,
-                fmt::format("the {} target has no kernel for {} in {}: the reference evaluation would run, which is "
-                            "not made for speed",
-                            backend, name_of(primitive.kind), options.precision),
-                primitive.name, "choose another --precision or --on");
   allocate();
 }
 

@@ -26,17 +26,25 @@ struct Quantity {
   nlohmann::json details = nlohmann::json::object();  // further members: "warmup", "source"
 };
 
+// A piece of a measured or predicted timeline, in s from its beginning.
+struct TimelineEvent {
+  std::string name, category;  // compute, exchange, sync, host, collective, idle
+  std::int64_t unit = 0;       // thread, tile group, stage
+  double start = 0, duration = 0, flop = 0, bytes = 0;
+};
+
 struct Result {
-  std::string command;  // "bench"
-  std::string id;       // unique within a file: "gemm_k4-train-f32"
-  std::string created;  // ISO 8601
-  std::string workload, mode;  // "gemm_k4"; "train", "infer", "collective"
+  std::string command;                                   // "bench"
+  std::string id;                                        // unique within a file: "gemm_k4-train-f32"
+  std::string created;                                   // ISO 8601
+  std::string workload, mode;                            // "gemm_k4"; "train", "infer", "collective"
   nlohmann::json parameters = nlohmann::json::object();  // of the workload: m, n, k
   std::optional<double> flop_per_sample;
   std::string machine = "cpu";
   std::int64_t units = 1;
   nlohmann::json config = nlohmann::json::object();
   std::vector<Quantity> quantities;
+  std::vector<TimelineEvent> timeline;  // of one step, where it was recorded; in files as Chrome traces alone
   nlohmann::json program, environment;
 
   const Quantity* find(std::string_view name) const;
@@ -45,8 +53,11 @@ struct Result {
 
 // The time of a call, with every sample. Named `name`, in s.
 Quantity time_quantity(std::string name, const Measurement& measurement);
-// `amount` over the time of a call: a rate with its samples, sample by sample.
-Quantity rate_quantity(std::string name, double amount, std::string unit, const Measurement& measurement);
+// `amount` over the time of a call: a rate, with its samples where they are not to be had from another
+// quantity of the result.
+enum class KeepSamples { yes, no };
+Quantity rate_quantity(std::string name, double amount, std::string unit, const Measurement& measurement,
+                       KeepSamples keep = KeepSamples::no);
 
 Metric to_metric(const Quantity& quantity);
 Quantity to_quantity(const Metric& metric);

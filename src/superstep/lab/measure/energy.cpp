@@ -38,8 +38,8 @@ EnergyMeter::EnergyMeter(const fs::path& root) {
     if (counter && range) zones_.push_back({entry.path() / "energy_uj", name, *range});
   }
   if (!zones_.empty()) return;
-  reason_ = found ? "the host's energy counters may not be read by this user"
-                  : "the host shows no energy counters";
+  reason_ =
+      found ? "the host's energy counters may not be read by this user" : "the host shows no energy counters";
 }
 
 std::string EnergyMeter::source() const {

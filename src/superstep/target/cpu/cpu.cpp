@@ -8,6 +8,7 @@
 
 #include "superstep/graph/verify.h"
 #include "superstep/op/definition.h"
+#include "superstep/target/cpu/decompose.h"
 #include "superstep/target/cpu/executable.h"
 #include "superstep/target/cpu/lowering.h"
 #include "superstep/target/ports.h"
@@ -35,7 +36,7 @@ struct Compiled {
 
 Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const BatchedPorts& ports,
                     std::int64_t batch) {
-  const graph::Graph graph = prepare_graph(model(micro_batch));
+  const graph::Graph graph = prepare_graph(decompose(model(micro_batch)));
   std::vector<bool> batched_output;
   for (std::size_t i = 0; i < ports.outputs.size(); ++i)
     batched_output.push_back(micro_batch == batch || ports.output_is_batched[i]);
@@ -73,7 +74,7 @@ class CpuTarget : public Target {
     const auto begun = std::chrono::steady_clock::now();
     CompileOptions chosen = options;
     check(options);
-    const BatchedPorts ports = batched_ports(model, options.batch);
+    const BatchedPorts ports = batched_ports(model, options.batch, options.micro_batch);
     std::optional<Compiled> compiled;
     if (chosen.micro_batch == 0) {
       const std::int64_t tried = largest_divisor(options.batch, first_try);

@@ -1,4 +1,5 @@
-// Running a plan: micro-batches over threads, sums of gradients in a fixed order, one update.
+// Running a plan: micro-batches over threads, sums of gradients in a fixed order, one update. Where there is
+// one group of micro-batches alone, each step is divided over the threads instead.
 #pragma once
 
 #include <memory>
@@ -47,13 +48,19 @@ class CpuExecutable : public Executable {
   struct Run;      // pointers of one run()
   struct Worker;   // memory of one thread
   struct Section;  // a list of steps on its way through a run
+  // Where a list of steps runs: which micro-batch, on which memory, and whether a step may use all threads.
+  struct Place {
+    std::int64_t micro_batch;
+    std::byte *arena, *accumulator;
+    bool all_threads;
+  };
 
   const StateSlot& slot(std::string_view name) const;
   std::size_t groups() const;
   void finish_run(const Run& run);
-  void run_group(const Run& run, std::size_t group, Worker& worker);
-  void run_steps(const Section& section, const Run& run, std::int64_t micro_batch, std::byte* arena,
-                 std::byte* accumulator, Worker& worker);
+  void run_group(const Run& run, std::size_t group, Worker& worker, bool all_threads);
+  void run_steps(const Section& section, const Run& run, const Place& place, Worker& worker);
+  void run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
   void average_accumulators();
   std::size_t step_count() const;  // of all parts; the sum of gradients is one
   std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }

@@ -116,6 +116,9 @@ Fusion find_fusion(const Graph& graph, const std::vector<bool>& leaves,
 bool is_elementwise(const Graph& graph, const Node& node) {
   if (std::ranges::find(elementwise_operators, std::string_view(node.op)) == elementwise_operators.end())
     return false;
+  // Integers are converted as they are loaded.
+  if (node.op == "Cast" && is_integer(graph.type(node.inputs[0]).element))
+    return graph.type(node.outputs[0]).element == ElementType::f32;
   // Wider types go to the reference evaluation: registers are f32.
   for (ValueId input : node.inputs)
     if (input.valid() && !fits_registers(graph.type(input).element)) return false;

@@ -127,7 +127,14 @@ class ProgramWriter {
                                         in_order(lowering_.broadcast_strides(id, shape_)));
   }
 
+  // Programs compute in f32, which neither wraps around as integers do nor holds all of them.
+  bool computes_integers(const Node& node) const {
+    return is_integer(lowering_.type(node.outputs[0]).element) &&
+           std::ranges::count(std::array{"Neg", "Add", "Sub", "Mul", "Div", "Pow"}, node.op) > 0;
+  }
+
   std::expected<Value, Refusal> write_node(const Node& node) {
+    if (computes_integers(node)) return refuse("vector program", "arithmetic of integers");
     if (const Simple* entry = find_simple(unary_operators, node.op))
       return program_.unary(entry->vector_op, operand(node.inputs[0]));
     if (const Simple* entry = find_simple(binary_operators, node.op))

@@ -91,11 +91,21 @@ bool is_f32(const Lowering& lowering, ValueId id) { return lowering.type(id).ele
 
 std::vector<std::int64_t> kernel_shape(const Shape& weights) { return {weights.begin() + 2, weights.end()}; }
 
-// Bias as the first step of the epilogue. ONNX's bias has a value a channel.
-void prepend_bias(const Lowering& lowering, ValueId bias, Target& target) {
+// Packing reads f32: the parameters themselves, behind the conversions of precision.
+Lowered require_f32_weights(const Lowering& lowering, ValueId weights) {
+  const ElementType element = lowering.element_in_memory(behind_casts(lowering.graph(), weights));
+  if (element == ElementType::f32) return {};
+  return refuse("product", fmt::format("weights in {}", superstep::name_of(element)));
+}
+
+// Bias as the first step of the epilogue. ONNX's bias has a value a channel; epilogues read f32.
+Lowered prepend_bias(const Lowering& lowering, ValueId bias, Target& target) {
+  if (lowering.type(behind_casts(lowering.graph(), bias)).element != ElementType::f32)
+    return refuse("product", "a bias that is not in f32");
   target.epilogue.steps.insert(target.epilogue.steps.begin(),
                                kernels::EpilogueStep{.op = kernels::EpilogueOp::bias});
   target.operands.insert(target.operands.begin(), behind_casts(lowering.graph(), bias));
+  return {};
 }
 
 std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Node& node, ValueId x, ValueId y,
@@ -133,7 +143,9 @@ Lowered lower_convolution(Lowering& lowering, const Node& node, Target target, b
                 y = transposed ? node.inputs[0] : target.result;
   const auto convolution = describe(lowering, node, x, y, kernel_shape(lowering.shape(node.inputs[1])));
   if (!convolution) return std::unexpected(convolution.error());
-  if (node.inputs.size() > 2 && node.inputs[2].valid()) prepend_bias(lowering, node.inputs[2], target);
+  if (Lowered weights = require_f32_weights(lowering, node.inputs[1]); !weights) return weights;
+  if (node.inputs.size() > 2 && node.inputs[2].valid())
+    if (Lowered bias = prepend_bias(lowering, node.inputs[2], target); !bias) return bias;
   if (Lowered strides = set_operand_strides(lowering, target); !strides) return strides;
   const auto& list = transposed ? kernels::convolution_input_gradient() : kernels::convolution_forward();
   return emit_convolution(lowering, list, *convolution, node.inputs[0], node.inputs[1], target);
@@ -164,12 +176,14 @@ std::expected<MatrixProduct, Refusal> product_of(const Lowering& lowering, const
   return product;
 }
 
-void add_product_steps(const Lowering& lowering, const MatrixProduct& product, Target& target) {
-  if (product.bias.valid()) prepend_bias(lowering, product.bias, target);
+Lowered add_product_steps(const Lowering& lowering, const MatrixProduct& product, Target& target) {
+  if (product.bias.valid())
+    if (Lowered bias = prepend_bias(lowering, product.bias, target); !bias) return bias;
   if (product.alpha != 1)
     target.epilogue.steps.insert(
         target.epilogue.steps.begin(),
         kernels::EpilogueStep{.op = kernels::EpilogueOp::scale, .alpha = product.alpha});
+  return {};
 }
 
 bool made_of_parameters(const Lowering& lowering, ValueId id) {
@@ -193,9 +207,11 @@ Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target tar
   const bool rows_contiguous = lowering.is_row_major(product.b);
   const bool columns_contiguous = strides[0] == 1 && strides[1] == b[0];
   if (!rows_contiguous && !columns_contiguous) return refuse("dense layer", "the weights are not dense");
+  if (Lowered weights = require_f32_weights(lowering, product.b); !weights) return weights;
   const bool stored_out_in = rows_contiguous == product.transpose_b;
   Convolution convolution{.x = *x, .y = *y};
-  add_product_steps(lowering, product, target);
+  if (Lowered steps = add_product_steps(lowering, product, target); !steps)
+    return std::unexpected(steps.error());
   if (Lowered set = set_operand_strides(lowering, target); !set) return set;
   convolution.epilogue = target.epilogue;
   auto kernel = kernels::convolution_forward().prepare(convolution);
@@ -298,7 +314,8 @@ Lowered set_matmul_strides(const Lowering& lowering, Target& target, const Matmu
 Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, Target target) {
   auto matmul = describe_matmul(lowering, product, target.result);
   if (!matmul) return std::unexpected(matmul.error());
-  add_product_steps(lowering, product, target);
+  if (Lowered steps = add_product_steps(lowering, product, target); !steps)
+    return std::unexpected(steps.error());
   if (Lowered set = set_matmul_strides(lowering, target, *matmul); !set) return set;
   matmul->epilogue = target.epilogue;
   matmul->accumulate = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&

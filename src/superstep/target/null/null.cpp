@@ -41,8 +41,8 @@ class NullTarget : public Target {
   }
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
-    return std::make_unique<NullExecutable>(model(options.batch), batched_ports(model, options.batch),
-                                            options);
+    return std::make_unique<NullExecutable>(
+        model(options.batch), batched_ports(model, options.batch, options.micro_batch), options);
   }
 };
 

@@ -20,8 +20,8 @@ std::vector<int> reduced_axes(const BatchSite& site) {
 // Axes in front of the samples' that disappear move it forward.
 BatchAxis after_removing(const BatchSite& site, const std::vector<int>& axes) {
   const int axis = site.inputs[0].axis;
-  if (site.node.attributes.integer("keepdims", 1) != 0) return along(axis);
-  return along(axis - static_cast<int>(std::ranges::lower_bound(axes, axis) - axes.begin()));
+  if (site.node.attributes.integer("keepdims", 1) != 0) return along(axis, site.inputs[0].rows);
+  return along(axis - static_cast<int>(std::ranges::lower_bound(axes, axis) - axes.begin()), site.inputs[0].rows);
 }
 
 BatchAxis linear_reduction(const BatchSite& site) {
@@ -52,7 +52,7 @@ BatchAxis along_axis(const BatchSite& site, std::int64_t default_axis, bool and_
   const int axis = normalize_axis(site.node.attributes.integer("axis", default_axis), rank);
   const int batch = site.inputs[0].axis;
   const bool touched = and_after ? batch >= axis : batch == axis;
-  return touched ? mixes("normalises over the batch") : along(batch);
+  return touched ? mixes("normalises over the batch") : site.inputs[0];
 }
 
 BatchAxis softmax(const BatchSite& site) { return along_axis(site, -1, false); }
@@ -67,6 +67,25 @@ BatchAxis per_picture(const BatchSite& site) {
 BatchAxis batch_normalization(const BatchSite& site) {
   const bool training = site.node.attributes.integer("training_mode", 0) != 0;
   return training ? mixes("normalises by the mean and variance of the whole batch") : per_picture(site);
+}
+
+// dY, X and scale: a line at a time, but for the sums over lines that scale and bias get.
+BatchAxis layer_normalization_gradient(const BatchSite& site) {
+  const int rank = site.shape(0).rank();
+  const int axis = normalize_axis(site.node.attributes.integer("axis", -1), rank);
+  const bool same = site.inputs[0] == site.inputs[1] && site.is(0, BatchKind::per_sample);
+  if (!same || !site.is(2, BatchKind::constant) || site.inputs[0].axis >= axis)
+    return mixes("normalises over the batch");
+  return site.output == 0 ? site.inputs[0] : reduced_over_batch();
+}
+
+BatchAxis channel_moments(const BatchSite&) { return mixes("takes mean and variance of the whole batch"); }
+
+// The sums of a and of a (b - centre) over samples.
+BatchAxis channel_sums(const BatchSite& site) {
+  const bool sums =
+      site.inputs[0] == along(0) && site.inputs[1] == along(0) && site.is(2, BatchKind::constant);
+  return sums ? reduced_over_batch() : mixes("sums samples with weights of their own");
 }
 
 // Scores [N, C, ...] and labels [N, ...], reduced over everything or not at all.
@@ -99,6 +118,9 @@ constexpr BatchRule rules[] = {
     {"LpNormalization", softmax},
     {"LayerNormalization", layer_normalization},
     {"RMSNormalization", layer_normalization},
+    {"superstep.LayerNormalizationGradient", layer_normalization_gradient},
+    {"superstep.ChannelMoments", channel_moments},
+    {"superstep.ChannelSums", channel_sums},
     {"InstanceNormalization", per_picture},
     {"GroupNormalization", per_picture},
     {"LRN", per_picture},

@@ -24,6 +24,20 @@ BatchAxis recurrent(const BatchSite& site) {
   return along(samples_first ? 0 : site.output == 0 ? 2 : 1);
 }
 
+// X W R B initial_h initial_c Y dY dY_h dY_c, laid out as those of the LSTM.
+BatchAxis lstm_gradient(const BatchSite& site) {
+  const bool samples_first = site.node.attributes.integer("layout", 0) != 0;
+  const int axis = samples_first ? 0 : 1, y_axis = samples_first ? 0 : 2;
+  for (std::size_t i : {1u, 2u, 3u})
+    if (!site.is(i, BatchKind::constant)) return mixes("uses samples as the weights of others");
+  const bool fits = carries_samples_along(site, 0, axis) && carries_samples_along(site, 4, axis) &&
+                    carries_samples_along(site, 5, axis) && carries_samples_along(site, 6, y_axis) &&
+                    carries_samples_along(site, 7, y_axis) && carries_samples_along(site, 8, axis) &&
+                    carries_samples_along(site, 9, axis);
+  if (!fits) return mixes("takes samples for steps of time");
+  return site.output >= 1 && site.output <= 3 ? reduced_over_batch() : along(axis);
+}
+
 // Q, K, V, mask, past: whatever depends on samples has them first.
 BatchAxis attention(const BatchSite& site) {
   for (const BatchAxis& input : site.inputs)
@@ -33,8 +47,11 @@ BatchAxis attention(const BatchSite& site) {
   return all ? along(0) : mixes("looks from one sample at others");
 }
 
-constexpr BatchRule rules[] = {
-    {"RNN", recurrent}, {"GRU", recurrent}, {"LSTM", recurrent}, {"Attention", attention}};
+constexpr BatchRule rules[] = {{"RNN", recurrent},
+                               {"GRU", recurrent},
+                               {"LSTM", recurrent},
+                               {"superstep.LSTMGradient", lstm_gradient},
+                               {"Attention", attention}};
 
 }  // namespace
 

@@ -136,18 +136,23 @@ std::vector<Axis> simplified(const StridedCopy& copy) {
 
 constexpr std::size_t max_outer_axes = 8;
 
-// Calls body(x offset, y offset) for every index of the outer axes, in elements.
+// Calls body(x offset, y offset) for every index of the outer axes, in elements, that lies in `range` along
+// the first of them.
 template <class Body>
-void for_each_index(const std::vector<Axis>& axes, const Body& body) {
+void for_each_index(const std::vector<Axis>& axes, PartRange range, const Body& body) {
+  if (range.begin >= range.end) return;
   std::array<std::int64_t, max_outer_axes> index{};
-  std::int64_t x = 0, y = 0;
+  const auto extent = [&](std::size_t axis) {
+    return axis == 0 ? range.end - range.begin : axes[axis].extent;
+  };
+  std::int64_t x = axes.empty() ? 0 : range.begin * axes[0].x, y = axes.empty() ? 0 : range.begin * axes[0].y;
   for (;;) {
     body(x, y);
     std::size_t axis = axes.size();
     for (; axis-- > 0;) {
       x += axes[axis].x, y += axes[axis].y;
-      if (++index[axis] < axes[axis].extent) break;
-      x -= axes[axis].extent * axes[axis].x, y -= axes[axis].extent * axes[axis].y;
+      if (++index[axis] < extent(axis)) break;
+      x -= extent(axis) * axes[axis].x, y -= extent(axis) * axes[axis].y;
       index[axis] = 0;
     }
     if (axis == static_cast<std::size_t>(-1)) return;
@@ -162,14 +167,26 @@ class CopyKernel : public Kernel {
         functions_(functions),
         outer_(std::move(outer)),
         x_size_(x_size),
-        y_size_(y_size) {}
+        y_size_(y_size) {
+    info_.parts = std::clamp<std::int64_t>(first_extent(), 1, most_parts);
+  }
+
+  void run(const Arguments& arguments) const final { copy(arguments, {0, first_extent()}); }
+  void run_part(const Arguments& arguments, std::int64_t part) const final {
+    copy(arguments, part_range(first_extent(), part, info_.parts));
+  }
 
  protected:
+  // What lies in the range along the first outer axis.
+  virtual void copy(const Arguments& arguments, PartRange range) const = 0;
+
+  std::int64_t first_extent() const { return outer_.empty() ? 1 : outer_[0].extent; }
+
   template <class Body>
-  void visit(const Arguments& arguments, const Body& body) const {
+  void visit(const Arguments& arguments, PartRange range, const Body& body) const {
     const auto* x = static_cast<const std::byte*>(arguments.inputs[0]);
     auto* y = static_cast<std::byte*>(arguments.outputs[0]);
-    for_each_index(outer_,
+    for_each_index(outer_, range,
                    [&](std::int64_t xi, std::int64_t yi) { body(x + xi * x_size_, y + yi * y_size_); });
   }
 
@@ -182,11 +199,12 @@ class RowCopyKernel final : public CopyKernel {
  public:
   template <class... Args>
   RowCopyKernel(CopyRow row, Args&&... args) : CopyKernel(std::forward<Args>(args)...), row_(row) {}
-  void run(const Arguments& arguments) const override {
-    visit(arguments, [&](const void* x, void* y) { functions_.row(x, y, row_); });
-  }
 
  private:
+  void copy(const Arguments& arguments, PartRange range) const override {
+    visit(arguments, range, [&](const void* x, void* y) { functions_.row(x, y, row_); });
+  }
+
   CopyRow row_;
 };
 
@@ -194,11 +212,12 @@ class TileCopyKernel final : public CopyKernel {
  public:
   template <class... Args>
   TileCopyKernel(CopyTile tile, Args&&... args) : CopyKernel(std::forward<Args>(args)...), tile_(tile) {}
-  void run(const Arguments& arguments) const override {
-    visit(arguments, [&](const std::byte* x, std::byte* y) { tiles(x, y); });
-  }
 
  private:
+  void copy(const Arguments& arguments, PartRange range) const override {
+    visit(arguments, range, [&](const std::byte* x, std::byte* y) { tiles(x, y); });
+  }
+
   // Tiles small enough that the lines of both sides stay in the first-level cache.
   void tiles(const std::byte* x, std::byte* y) const {
     constexpr std::int64_t edge = 64;
@@ -218,9 +237,11 @@ class TileCopyKernel final : public CopyKernel {
 class ElementCopyKernel final : public CopyKernel {
  public:
   using CopyKernel::CopyKernel;
-  void run(const Arguments& arguments) const override {
+
+ private:
+  void copy(const Arguments& arguments, PartRange range) const override {
     const CopyRow one{1, 1};
-    visit(arguments, [&](const void* x, void* y) { functions_.row(x, y, one); });
+    visit(arguments, range, [&](const void* x, void* y) { functions_.row(x, y, one); });
   }
 };
 
@@ -228,9 +249,11 @@ std::string fault_of(const StridedCopy& copy) {
   if (copy.extents.size() != copy.x_strides.size() || copy.extents.size() != copy.y_strides.size())
     return "extents and strides differ in length";
   if (copy.extents.size() > max_outer_axes) return "more than 8 axes";
+  const bool empty = std::ranges::count(copy.extents, 0) > 0;
   for (std::size_t i = 0; i < copy.extents.size(); ++i) {
     if (copy.extents[i] < 0) return "an extent is negative";
-    if (copy.extents[i] > 1 && copy.y_strides[i] == 0) return "the destination names an element twice";
+    if (!empty && copy.extents[i] > 1 && copy.y_strides[i] == 0)
+      return "the destination names an element twice";
   }
   return {};
 }

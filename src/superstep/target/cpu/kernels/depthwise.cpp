@@ -76,17 +76,28 @@ struct Stretch {
   std::int64_t first_channel, channels;
 };
 
-// Calls body(stretch) for every block of channels, row and run of columns.
+// A line is one row of one block of channels.
+std::int64_t count_lines(const TapSide& side, std::int64_t block) {
+  std::int64_t rows = 0;
+  for (const Run& run : side.rows) rows += run.count;
+  return (side.source.channels + block - 1) / block * rows;
+}
+
+// Calls body(stretch) for every run of columns of the lines in a range: all rows of a block, then the next.
 template <class Body>
-void for_each_stretch(const TapSide& side, const TapOffsets& offsets, std::int64_t block, const Body& body) {
+void for_each_stretch(const TapSide& side, const TapOffsets& offsets, std::int64_t block, PartRange lines,
+                      const Body& body) {
+  std::int64_t line = -1;
   for (std::int64_t first = 0; first < side.source.channels; first += block)
     for (std::size_t r = 0; r < side.rows.size(); ++r) {
       const Run& rows = side.rows[r];
-      for (std::int64_t i = 0; i < rows.count; ++i)
+      for (std::int64_t i = 0; i < rows.count; ++i) {
+        if (++line < lines.begin || line >= lines.end) continue;
         for (std::size_t c = 0; c < side.columns.size(); ++c)
           body(Stretch{offsets.taps(r, c), rows.first + i * rows.result_step,
                        lowest_source(rows) + i * rows.source_step, &side.columns[c], first,
                        std::min(block, side.source.channels - first)});
+      }
     }
 }
 
@@ -101,17 +112,25 @@ class DepthwiseKernel final : public Kernel {
         loop_(depthwise_loop(side_.source.type)),
         accumulate_(c.accumulate),
         staged_(side_.result.type != ElementType::f32),
-        block_(channel_block(c, side_.source)) {}
+        block_(channel_block(c, side_.source)),
+        lines_(count_lines(side_, block_)) {
+    info_.parts = std::clamp<std::int64_t>(lines_, 1, most_parts);
+  }
 
-  void run(const Arguments& arguments) const override {
-    for_each_stretch(side_, offsets_, block_, [&](const Stretch& s) {
+  void run(const Arguments& arguments) const override { run_lines(arguments, {0, lines_}); }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    run_lines(arguments, part_range(lines_, part, info_.parts));
+  }
+
+ private:
+  void run_lines(const Arguments& arguments, PartRange lines) const {
+    for_each_stretch(side_, offsets_, block_, lines, [&](const Stretch& s) {
       const std::int64_t total = s.columns->count * side_.result.batch;
       for (std::int64_t done = 0; done < total; done += tile_columns)
         run_tile(arguments, s, done, std::min(tile_columns, total - done));
     });
   }
 
- private:
   void run_tile(const Arguments& arguments, const Stretch& s, std::int64_t done, std::int64_t count) const {
     const Image &source = side_.source, &result = side_.result;
     const Run& columns = *s.columns;
@@ -141,7 +160,7 @@ class DepthwiseKernel final : public Kernel {
   EpilogueRunner epilogue_;
   DepthwiseLoop* loop_;
   bool accumulate_, staged_;
-  std::int64_t block_;
+  std::int64_t block_, lines_;
 };
 
 Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
@@ -174,19 +193,34 @@ class DepthwiseWeightGradient final : public Kernel {
         side_(forward_side(c)),
         offsets_(c, side_),
         loop_(depthwise_gradient_loop(c.x.type)),
-        column_sum_(column_sum(c.y.type)) {}
+        column_sum_(column_sum(c.y.type)),
+        block_(channel_block(c, c.x)),
+        lines_(count_lines(side_, block_)) {
+    // Rows of a block add into the same sums: a part is whole blocks.
+    info_.parts = (c.x.channels + block_ - 1) / block_;
+  }
 
   void run(const Arguments& arguments) const override {
-    for_each_stretch(side_, offsets_, channel_block(c_, c_.x),
-                     [&](const Stretch& s) { run_stretch(arguments, s); });
-    if (!c_.bias_gradient) return;
+    run_lines(arguments, {0, lines_});
+    if (c_.bias_gradient) add_bias(arguments);
+  }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    run_lines(arguments, part_range(lines_, part, info_.parts));
+    if (c_.bias_gradient && part == 0) add_bias(arguments);
+  }
+
+ private:
+  void run_lines(const Arguments& arguments, PartRange lines) const {
+    for_each_stretch(side_, offsets_, block_, lines, [&](const Stretch& s) { run_stretch(arguments, s); });
+  }
+
+  void add_bias(const Arguments& arguments) const {
     for (std::int64_t row = 0; row < c_.y.height; ++row)
       column_sum_(
           static_cast<const std::byte*>(arguments.inputs[1]) + row * c_.y.row_stride * bytes(c_.y.type),
           c_.y.column_stride, c_.y.columns(), c_.y.channels, static_cast<float*>(arguments.outputs[1]));
   }
 
- private:
   void run_stretch(const Arguments& arguments, const Stretch& s) const {
     const std::int64_t source = s.source_row * c_.x.row_stride + s.first_channel;
     const std::int64_t gradient = c_.y.offset(s.result_row, s.columns->first) + s.first_channel;
@@ -204,6 +238,7 @@ class DepthwiseWeightGradient final : public Kernel {
   TapOffsets offsets_;
   DepthwiseGradientLoop* loop_;
   ColumnSum* column_sum_;
+  std::int64_t block_, lines_;
 };
 
 }  // namespace

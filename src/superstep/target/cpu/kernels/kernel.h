@@ -57,6 +57,7 @@ struct KernelInfo {
   double bytes = 0;                           // read and written once each: the compulsory traffic of one run
   std::size_t scratch_bytes = 0;              // what run() needs behind Arguments::scratch, 64-byte aligned
   std::size_t inputs = 0, outputs = 0;        // slots that run() reads from its arguments
+  std::int64_t parts = 1;                     // what run_part() divides a run into
   WeightLayout weights = WeightLayout::none;  // of the packed weights, or of the weight gradient
   std::vector<Refusal> refused;               // faster implementations that said no, fastest first
   ElementType arithmetic = ElementType::f32;  // what is multiplied; sums are f32, of i8 i32
@@ -69,6 +70,18 @@ struct Arguments {
   void* scratch = nullptr;
 };
 
+// Parts enough for a handful of threads to share evenly, few enough that claiming one costs nothing beside
+// it.
+inline constexpr std::int64_t most_parts = 32;
+
+// The range of `total` equal items that is part `part` of `parts`.
+struct PartRange {
+  std::int64_t begin = 0, end = 0;
+};
+inline PartRange part_range(std::int64_t total, std::int64_t part, std::int64_t parts) {
+  return {total * part / parts, total * (part + 1) / parts};
+}
+
 class Kernel {
  public:
   explicit Kernel(KernelInfo info) : info_(std::move(info)) {}
@@ -78,6 +91,9 @@ class Kernel {
 
   const KernelInfo& info() const { return info_; }
   virtual void run(const Arguments& arguments) const = 0;
+  // One of info().parts parts of a run. Parts may run at the same time, each with scratch of its own; all of
+  // them together, in any order, write the bits that run() writes.
+  virtual void run_part(const Arguments& arguments, std::int64_t) const { run(arguments); }
 
  protected:
   KernelInfo info_;

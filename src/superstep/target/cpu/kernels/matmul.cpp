@@ -89,11 +89,24 @@ class MatmulKernel final : public Kernel {
     EpilogueRunner epilogue;
   };
 
-  MatmulKernel(KernelInfo info, Plan plan) : Kernel(std::move(info)), p_(std::move(plan)) {}
+  MatmulKernel(KernelInfo info, Plan plan) : Kernel(std::move(info)), p_(std::move(plan)) {
+    const std::int64_t panels = p_.form.batch[0] * p_.form.batch[1] * p_.blocks.panels;
+    stretches_ = std::clamp<std::int64_t>(most_parts / panels, 1, p_.blocks.tiles);
+    info_.parts = panels * stretches_;
+  }
 
   void run(const Arguments& arguments) const override {
     for (std::int64_t i = 0; i < p_.form.batch[0]; ++i)
       for (std::int64_t j = 0; j < p_.form.batch[1]; ++j) run_one(arguments, i, j);
+  }
+
+  // A stretch of the tiles of one panel of one product.
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    const std::int64_t panel = part / stretches_ % p_.blocks.panels,
+                       product = part / stretches_ / p_.blocks.panels;
+    const PartRange tiles = part_range(p_.blocks.tiles, part % stretches_, stretches_);
+    run_panel(arguments, place_of(arguments, product / p_.form.batch[1], product % p_.form.batch[1]), panel,
+              tiles);
   }
 
  private:
@@ -106,7 +119,9 @@ class MatmulKernel final : public Kernel {
     std::int64_t panel, depth, tile;
   };
 
+  Place place_of(const Arguments& arguments, std::int64_t i, std::int64_t j) const;
   void run_one(const Arguments& arguments, std::int64_t i, std::int64_t j) const;
+  void run_panel(const Arguments& arguments, const Place& place, std::int64_t panel, PartRange tiles) const;
   const std::byte* packed_left(const Place& place, const Index& at, std::byte* scratch) const;
   const std::byte* packed_right(const Place& place, const Index& at, std::byte* scratch) const;
   void run_tile(const Arguments& arguments, const Place& place, const Index& at, const std::byte* left) const;
@@ -116,6 +131,7 @@ class MatmulKernel final : public Kernel {
   std::size_t last_tile(const Index& at) const { return at.tile + 1 == p_.blocks.tiles; }
 
   Plan p_;
+  std::int64_t stretches_ = 1;  // parts that the tiles of a panel are divided into
 };
 
 const std::byte* start_of(const void* base, const Side& side, std::int64_t i, std::int64_t j) {
@@ -168,19 +184,29 @@ void MatmulKernel::run_tile(const Arguments& arguments, const Place& place, cons
       {0, column, first, 1, place.shift}, arguments.inputs.data() + 2, arguments.outputs.data() + 1);
 }
 
-void MatmulKernel::run_one(const Arguments& arguments, std::int64_t i, std::int64_t j) const {
+MatmulKernel::Place MatmulKernel::place_of(const Arguments& arguments, std::int64_t i, std::int64_t j) const {
   const Form& f = p_.form;
   const Side& c = f.result;
   Place place{start_of(arguments.inputs[f.swapped ? 1 : 0], f.left, i, j),
               start_of(arguments.inputs[f.swapped ? 0 : 1], f.right, i, j),
               static_cast<std::byte*>(arguments.outputs[0]), i * c.batch[0] + j * c.batch[1]};
   place.result += place.shift * c.size();
-  Index at{};
-  for (at.panel = 0; at.panel < p_.blocks.panels; ++at.panel)
-    for (at.depth = 0; at.depth < p_.blocks.depths; ++at.depth) {
-      const std::byte* left = packed_left(place, at, static_cast<std::byte*>(arguments.scratch));
-      for (at.tile = 0; at.tile < p_.blocks.tiles; ++at.tile) run_tile(arguments, place, at, left);
-    }
+  return place;
+}
+
+void MatmulKernel::run_panel(const Arguments& arguments, const Place& place, std::int64_t panel,
+                             PartRange tiles) const {
+  Index at{.panel = panel, .depth = 0, .tile = 0};
+  for (; at.depth < p_.blocks.depths; ++at.depth) {
+    const std::byte* left = packed_left(place, at, static_cast<std::byte*>(arguments.scratch));
+    for (at.tile = tiles.begin; at.tile < tiles.end; ++at.tile) run_tile(arguments, place, at, left);
+  }
+}
+
+void MatmulKernel::run_one(const Arguments& arguments, std::int64_t i, std::int64_t j) const {
+  const Place place = place_of(arguments, i, j);
+  for (std::int64_t panel = 0; panel < p_.blocks.panels; ++panel)
+    run_panel(arguments, place, panel, {0, p_.blocks.tiles});
 }
 
 // Left as [k][m], or in pairs [k/2][m][2].

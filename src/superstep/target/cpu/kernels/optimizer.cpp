@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "superstep/target/cpu/kernels/optimizer_loops.h"
@@ -22,29 +24,53 @@ bool has_first(const Optimizer& o) {
 
 bool has_second(const Optimizer& o) { return o.rule != OptimizerRule::sgd; }
 
-float correction(float beta, std::int64_t step) {
-  return static_cast<float>(1 / (1 - std::pow(static_cast<double>(beta), static_cast<double>(step))));
+float correction(double beta, std::int64_t step) {
+  return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(step))));
 }
 
 class OptimizerKernel final : public Kernel {
  public:
   OptimizerKernel(KernelInfo info, const Optimizer& optimizer)
-      : Kernel(std::move(info)), o_(optimizer), loop_(optimizer_loop(optimizer)) {}
+      : Kernel(std::move(info)), o_(optimizer), loop_(optimizer_loop(optimizer)) {
+    if (o_.gradient_buffers <= most_buffers)
+      info_.parts = std::clamp<std::int64_t>(o_.count / parameters_a_part, 1, most_parts);
+  }
 
   void run(const Arguments& arguments) const override {
-    const auto& scalars = *static_cast<const OptimizerScalars*>(arguments.inputs[0]);
-    std::size_t next = 1;
-    const auto take = [&](bool present) { return present ? arguments.outputs[next++] : nullptr; };
-    OptimizerRun run{&o_, scalars, correction(o_.beta1, scalars.step), correction(o_.beta2, scalars.step)};
-    run.gradients = reinterpret_cast<const float* const*>(arguments.inputs.data() + 1);
-    run.parameters = static_cast<float*>(arguments.outputs[0]);
-    run.first = static_cast<float*>(take(has_first(o_)));
-    run.second = static_cast<float*>(take(has_second(o_)));
-    run.copy = static_cast<bf16*>(take(o_.bf16_copy));
-    loop_(run);
+    loop_(run_of(arguments, o_, reinterpret_cast<const float* const*>(arguments.inputs.data() + 1), 0));
+  }
+
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    if (info_.parts == 1) return run(arguments);
+    const PartRange range = part_range(o_.count, part, info_.parts);
+    std::array<const float*, most_buffers> gradients;
+    for (std::int64_t i = 0; i < o_.gradient_buffers; ++i)
+      gradients[static_cast<std::size_t>(i)] =
+          static_cast<const float*>(arguments.inputs[static_cast<std::size_t>(i) + 1]) + range.begin;
+    Optimizer piece = o_;
+    piece.count = range.end - range.begin;
+    loop_(run_of(arguments, piece, gradients.data(), range.begin));
   }
 
  private:
+  static constexpr std::int64_t most_buffers = 16, parameters_a_part = 4096;
+
+  OptimizerRun run_of(const Arguments& arguments, const Optimizer& piece, const float* const* gradients,
+                      std::int64_t first) const {
+    const auto& scalars = *static_cast<const OptimizerScalars*>(arguments.inputs[0]);
+    std::size_t next = 1;
+    const auto take = [&](bool present) {
+      return present ? static_cast<float*>(arguments.outputs[next++]) + first : nullptr;
+    };
+    OptimizerRun run{&piece, scalars, correction(o_.beta1, scalars.step), correction(o_.beta2, scalars.step)};
+    run.gradients = gradients;
+    run.parameters = static_cast<float*>(arguments.outputs[0]) + first;
+    run.first = take(has_first(o_));
+    run.second = take(has_second(o_));
+    if (o_.bf16_copy) run.copy = static_cast<bf16*>(arguments.outputs[next]) + first;
+    return run;
+  }
+
   Optimizer o_;
   OptimizerLoop* loop_;
 };

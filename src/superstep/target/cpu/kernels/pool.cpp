@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "superstep/target/cpu/kernels/pool_loops.h"
@@ -90,13 +91,20 @@ class PoolKernel : public Kernel {
 
 class PoolForward final : public PoolKernel {
  public:
-  using PoolKernel::PoolKernel;
-  void run(const Arguments& arguments) const override {
-    for (std::int64_t h = 0; h < pool_.y.height; ++h)
-      for (std::int64_t w = 0; w < pool_.y.width; ++w) run_position(arguments, h, w);
+  template <class... Args>
+  explicit PoolForward(Args&&... args) : PoolKernel(std::forward<Args>(args)...) {
+    info_.parts = std::clamp<std::int64_t>(pool_.y.height, 1, most_parts);
+  }
+  void run(const Arguments& arguments) const override { run_rows(arguments, {0, pool_.y.height}); }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    run_rows(arguments, part_range(pool_.y.height, part, info_.parts));
   }
 
  private:
+  void run_rows(const Arguments& arguments, PartRange rows) const {
+    for (std::int64_t h = rows.begin; h < rows.end; ++h)
+      for (std::int64_t w = 0; w < pool_.y.width; ++w) run_position(arguments, h, w);
+  }
   void run_position(const Arguments& arguments, std::int64_t h, std::int64_t w) const {
     const auto &rows = rows_[static_cast<std::size_t>(h)], &columns = columns_[static_cast<std::size_t>(w)];
     const auto x_size = static_cast<std::int64_t>(size_in_bytes(pool_.x.type));
@@ -133,13 +141,21 @@ class PoolForward final : public PoolKernel {
 
 class PoolGradient final : public PoolKernel {
  public:
-  using PoolKernel::PoolKernel;
-  void run(const Arguments& arguments) const override {
-    for (std::int64_t h = 0; h < pool_.x.height; ++h)
-      for (std::int64_t w = 0; w < pool_.x.width; ++w) run_position(arguments, h, w);
+  template <class... Args>
+  explicit PoolGradient(Args&&... args) : PoolKernel(std::forward<Args>(args)...) {
+    info_.parts = std::clamp<std::int64_t>(pool_.x.height, 1, most_parts);
+  }
+  void run(const Arguments& arguments) const override { run_rows(arguments, {0, pool_.x.height}); }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    run_rows(arguments, part_range(pool_.x.height, part, info_.parts));
   }
 
  private:
+  void run_rows(const Arguments& arguments, PartRange rows) const {
+    for (std::int64_t h = rows.begin; h < rows.end; ++h)
+      for (std::int64_t w = 0; w < pool_.x.width; ++w) run_position(arguments, h, w);
+  }
+
   float factor_of(std::int64_t oh, std::int64_t ow) const {
     const Window& k = pool_.window;
     const TapRange rows = valid_taps(oh, k.height, k.stride_h, k.dilation_h, k.pad_top, pool_.x.height);

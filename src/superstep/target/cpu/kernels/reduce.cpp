@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/target/cpu/kernels/reduce_loops.h"
 
 namespace superstep::kernels {
@@ -16,15 +18,23 @@ const char* name_of(Reduction reduction) {
 class ReduceKernel final : public Kernel {
  public:
   ReduceKernel(KernelInfo info, const Reduce& reduce)
-      : Kernel(std::move(info)), r_(reduce), loops_(reduce_loops(reduce.reduction, reduce.type)) {}
+      : Kernel(std::move(info)), r_(reduce), loops_(reduce_loops(reduce.reduction, reduce.type)) {
+    info_.parts = std::clamp<std::int64_t>(r_.outer, 1, most_parts);
+  }
 
-  void run(const Arguments& arguments) const override {
+  void run(const Arguments& arguments) const override { run_outer(arguments, {0, r_.outer}); }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    run_outer(arguments, part_range(r_.outer, part, info_.parts));
+  }
+
+ private:
+  void run_outer(const Arguments& arguments, PartRange outer) const {
     const auto size = static_cast<std::int64_t>(size_in_bytes(r_.type));
     const auto* x = static_cast<const std::byte*>(arguments.inputs[0]);
     auto* y = static_cast<float*>(arguments.outputs[0]);
     auto* fresh = r_.accumulate ? static_cast<float*>(arguments.scratch) : y;
     const bool contiguous = r_.inner == 1 && r_.reduced_stride == 1;
-    for (std::int64_t o = 0; o < r_.outer; ++o) {
+    for (std::int64_t o = outer.begin; o < outer.end; ++o) {
       float* to = r_.accumulate ? fresh : y + o * r_.inner;
       const ReduceRun run{x + o * r_.outer_stride * size, r_.reduced, r_.reduced_stride, r_.inner, to};
       (contiguous ? loops_.row : loops_.columns)(run);
@@ -32,7 +42,6 @@ class ReduceKernel final : public Kernel {
     }
   }
 
- private:
   void finish(const float* fresh, float* y) const {
     if (r_.reduction == Reduction::mean)
       for (std::int64_t i = 0; i < r_.inner; ++i) y[i] /= static_cast<float>(r_.reduced);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "superstep/target/cpu/kernels/vector_targets.h"
@@ -181,10 +182,29 @@ namespace {
 class SoftmaxKernel final : public Kernel {
  public:
   SoftmaxKernel(KernelInfo info, const Softmax& softmax, SoftmaxFunction* function)
-      : Kernel(std::move(info)), softmax_(softmax), function_(function) {}
+      : Kernel(std::move(info)), softmax_(softmax), function_(function) {
+    info_.parts = std::clamp<std::int64_t>(softmax_.rows, 1, most_parts);
+  }
   void run(const Arguments& arguments) const override {
     const void* dy = info_.inputs > 1 ? arguments.inputs[1] : nullptr;
     function_(softmax_, arguments.inputs[0], dy, arguments.outputs[0]);
+  }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    const PartRange rows = part_range(softmax_.rows, part, info_.parts);
+    Softmax piece = softmax_;
+    piece.rows = rows.end - rows.begin;
+    const bool gradient = info_.inputs > 1;  // then the first input is y
+    const auto at = [&](const void* base, std::int64_t stride, ElementType type) {
+      return static_cast<const std::byte*>(base) +
+             rows.begin * stride * static_cast<std::int64_t>(size_in_bytes(type));
+    };
+    const auto& s = softmax_;
+    const void* first = gradient ? at(arguments.inputs[0], s.y_stride, s.y_type)
+                                 : at(arguments.inputs[0], s.x_stride, s.x_type);
+    const void* dy = gradient ? at(arguments.inputs[1], s.dy_stride, s.dy_type) : nullptr;
+    const void* result = gradient ? at(arguments.outputs[0], s.x_stride, s.x_type)
+                                  : at(arguments.outputs[0], s.y_stride, s.y_type);
+    function_(piece, first, dy, const_cast<void*>(result));
   }
 
  private:

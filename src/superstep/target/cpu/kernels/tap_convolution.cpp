@@ -24,9 +24,16 @@ class TapConvolution final : public Kernel {
         source_channels_(side.source_channels),
         accumulate_(c.accumulate),
         t_(std::move(tables)),
-        epilogue_(epilogue) {}
+        epilogue_(epilogue) {
+    for (const RowEntry& row : t_.rows)
+      tiles_ += static_cast<std::int64_t>(t_.tile_lists[row.tile_list].size());
+    const std::int64_t panels = groups_ * t_.panels;
+    stretches_ = std::clamp<std::int64_t>(most_parts / panels, 1, std::max<std::int64_t>(1, tiles_));
+    info_.parts = panels * stretches_;
+  }
 
   void run(const Arguments& arguments) const override;
+  void run_part(const Arguments& arguments, std::int64_t part) const override;
 
  private:
   struct Pointers {
@@ -48,6 +55,7 @@ class TapConvolution final : public Kernel {
     std::int64_t stride;
   };
 
+  static Pointers pointers(const Arguments& arguments);
   void run_group(const Pointers& p, std::int64_t group) const;
   Part part(std::int64_t group, std::int64_t panel, std::size_t depth) const;
   void run_tile(const Pointers& p, const Part& part, const RowEntry& row, const Tile& tile) const;
@@ -59,6 +67,7 @@ class TapConvolution final : public Kernel {
   bool accumulate_;
   TapTables t_;
   EpilogueRunner epilogue_;
+  std::int64_t tiles_ = 0, stretches_ = 1;  // of all rows; parts that the tiles of a panel are divided into
 };
 
 void clear(float* tile, std::int64_t stride, std::int64_t columns, std::int64_t channels) {
@@ -119,13 +128,36 @@ void TapConvolution::run_group(const Pointers& p, std::int64_t group) const {
       for (const RowEntry& row : t_.rows) run_row(row, part(group, panel, depth));
 }
 
+TapConvolution::Pointers TapConvolution::pointers(const Arguments& arguments) {
+  return {static_cast<const std::byte*>(arguments.inputs[0]),
+          static_cast<const std::byte*>(arguments.inputs[1]),
+          static_cast<std::byte*>(arguments.outputs[0]),
+          arguments.inputs.data() + 2,
+          arguments.outputs.data() + 1,
+          static_cast<float*>(arguments.scratch)};
+}
+
+// A stretch of the tiles, counted through all rows, of one panel of one group.
+void TapConvolution::run_part(const Arguments& arguments, std::int64_t number) const {
+  const Pointers p = pointers(arguments);
+  const std::int64_t panel = number / stretches_;
+  const PartRange tiles = part_range(tiles_, number % stretches_, stretches_);
+  for (std::size_t depth = 0; depth < t_.depths.size(); ++depth) {
+    const Part work = part(panel / t_.panels, panel % t_.panels, depth);
+    std::int64_t first = 0;
+    for (const RowEntry& row : t_.rows) {
+      const std::vector<Tile>& list = t_.tile_lists[row.tile_list];
+      const auto count = static_cast<std::int64_t>(list.size());
+      for (std::int64_t i = std::max<std::int64_t>(0, tiles.begin - first);
+           i < std::min(count, tiles.end - first); ++i)
+        run_tile(p, work, row, list[static_cast<std::size_t>(i)]);
+      first += count;
+    }
+  }
+}
+
 void TapConvolution::run(const Arguments& arguments) const {
-  const Pointers p{static_cast<const std::byte*>(arguments.inputs[0]),
-                   static_cast<const std::byte*>(arguments.inputs[1]),
-                   static_cast<std::byte*>(arguments.outputs[0]),
-                   arguments.inputs.data() + 2,
-                   arguments.outputs.data() + 1,
-                   static_cast<float*>(arguments.scratch)};
+  const Pointers p = pointers(arguments);
   for (std::int64_t group = 0; group < groups_; ++group) run_group(p, group);
 }
 

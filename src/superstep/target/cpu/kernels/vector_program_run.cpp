@@ -32,10 +32,18 @@ class VectorProgramKernel final : public Kernel {
       : Kernel(std::move(info)),
         p_(std::move(plan)),
         column_sum_(column_sum(ElementType::f32)),
-        sum_(vector_loops().sum) {}
+        sum_(vector_loops().sum) {
+    for (std::int64_t extent : p_.outer) outer_count_ *= extent;
+    row_pieces_ = (p_.rows + p_.piece_rows - 1) / std::max<std::int64_t>(1, p_.piece_rows);
+    inner_pieces_ = (p_.inner + p_.piece_inner - 1) / std::max<std::int64_t>(1, p_.piece_inner);
+    const std::int64_t pieces = outer_count_ * row_pieces_ * inner_pieces_;
+    // Sums go through one thread, in one order.
+    if (p_.sums == 0 && p_.row_sums == 0) info_.parts = std::clamp<std::int64_t>(pieces, 1, most_parts);
+  }
 
   static std::size_t scratch_bytes(const VectorPlan& p);
   void run(const Arguments& arguments) const override;
+  void run_part(const Arguments& arguments, std::int64_t part) const override;
 
  private:
   // A piece: rows by inner elements from (row, first).
@@ -55,6 +63,7 @@ class VectorProgramKernel final : public Kernel {
   std::byte* output_place(const Workspace& w, const VectorOutput& output, std::size_t number,
                           const Piece& piece) const;
   bool advance(const Workspace& w) const;
+  void move_to(const Workspace& w, std::int64_t outer) const;
   void finish(const Workspace& w, const Arguments& arguments) const;
 
   float* register_at(const Workspace& w, std::int64_t reg) const {
@@ -64,6 +73,7 @@ class VectorProgramKernel final : public Kernel {
   VectorPlan p_;
   ColumnSum* column_sum_;
   SumLoop* sum_;
+  std::int64_t outer_count_ = 1, row_pieces_ = 1, inner_pieces_ = 1;
 };
 
 std::size_t VectorProgramKernel::scratch_bytes(const VectorPlan& p) {
@@ -205,6 +215,42 @@ void VectorProgramKernel::finish(const Workspace& w, const Arguments& arguments)
     if (output.output.target != Target::sum_leading) continue;
     const float* sums = w.row_sums + output.accumulator * p_.inner;
     for (std::int64_t c = 0; c < p_.inner; ++c) to[c] = sums[c] + (output.output.accumulate ? to[c] : 0.0f);
+  }
+}
+
+// From the first outer index to the one of this number.
+void VectorProgramKernel::move_to(const Workspace& w, std::int64_t outer) const {
+  for (std::size_t axis = p_.outer.size(); axis-- > 0;) {
+    const std::int64_t steps = outer % p_.outer[axis];
+    outer /= p_.outer[axis];
+    w.index[axis] = steps;
+    for (std::size_t i = 0; i < p_.inputs.size(); ++i) {
+      const VectorStream& s = p_.inputs[i].stream;
+      w.inputs[i] += steps * s.outer_strides[axis] * s.element_bytes;
+    }
+    for (std::size_t i = 0; i < p_.outputs.size(); ++i) {
+      const VectorStream& s = p_.outputs[i].stream;
+      if (!s.outer_strides.empty()) w.outputs[i] += steps * s.outer_strides[axis] * s.element_bytes;
+    }
+  }
+}
+
+// Pieces in the order of run(), counted through all outer indices.
+void VectorProgramKernel::run_part(const Arguments& arguments, std::int64_t part) const {
+  if (info_.parts == 1) return run(arguments);
+  const std::int64_t of_one = row_pieces_ * inner_pieces_;
+  const PartRange pieces = part_range(outer_count_ * of_one, part, info_.parts);
+  const Workspace w = workspace(arguments.scratch);
+  start(w, arguments);
+  move_to(w, pieces.begin / of_one);
+  for (std::int64_t number = pieces.begin; number < pieces.end; ++number) {
+    const std::int64_t inside = number % of_one;
+    if (inside == 0 && number > pieces.begin) advance(w);
+    const std::int64_t row = inside / inner_pieces_ * p_.piece_rows,
+                       first = inside % inner_pieces_ * p_.piece_inner;
+    run_piece(
+        w, {row, first, std::min(p_.piece_rows, p_.rows - row), std::min(p_.piece_inner, p_.inner - first)},
+        number == pieces.begin);
   }
 }
 

@@ -243,7 +243,13 @@ class WeightGradient final : public Kernel {
         c_(c),
         t_(std::move(tables)),
         column_sum_(column_sum(c.y.type)),
-        packers_(pair_packers()) {}
+        packers_(pair_packers()) {
+    // Packing is done once for all products, and products of one-channel images share their sums.
+    const bool apart = !t_.paired && c_.x.channels / c_.groups > 1;
+    const auto products = static_cast<std::int64_t>(t_.calls.size()) * c_.groups;
+    if (apart) products_parts_ = std::clamp<std::int64_t>(products, 1, most_parts);
+    if (apart) info_.parts = products_parts_ + (c_.bias_gradient ? 1 : 0);
+  }
 
   // Packed dy, packed x, and a row's room for transposing.
   static std::array<std::size_t, 3> scratch_parts(const Convolution& c, const GradientTables& t) {
@@ -263,6 +269,21 @@ class WeightGradient final : public Kernel {
         add_bias(chunk, static_cast<const std::byte*>(arguments.inputs[1]),
                  static_cast<float*>(arguments.outputs[1]));
     }
+  }
+
+  // Some of the products, or, last, the sums of the bias.
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    if (info_.parts == 1) return run(arguments);
+    if (part == products_parts_)
+      return add_bias({0, c_.y.height}, static_cast<const std::byte*>(arguments.inputs[1]),
+                      static_cast<float*>(arguments.outputs[1]));
+    const auto calls = static_cast<std::int64_t>(t_.calls.size());
+    const PartRange range = part_range(calls * c_.groups, part, products_parts_);
+    for (std::int64_t row = 0; row < c_.y.height; row += t_.chunk_rows)
+      for (std::int64_t i = range.begin; i < range.end; ++i)
+        run_call(t_.calls[static_cast<std::size_t>(i % calls)],
+                 {row, std::min(row + t_.chunk_rows, c_.y.height)}, i / calls, in_place(arguments),
+                 static_cast<float*>(arguments.outputs[0]));
   }
 
  private:
@@ -335,6 +356,7 @@ class WeightGradient final : public Kernel {
   GradientTables t_;
   ColumnSum* column_sum_;
   PairPackers packers_;
+  std::int64_t products_parts_ = 1;
 };
 
 KernelInfo describe(const Convolution& c, const GradientTables& t, ProductMaker maker) {

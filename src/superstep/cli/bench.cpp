@@ -1,0 +1,240 @@
+// superstep bench: primitives and workloads, timed by one protocol.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/outcome.h"
+#include "superstep/lab/bench/primitive_bench.h"
+#include "superstep/lab/bench/primitive_run.h"
+#include "superstep/lab/bench/self_check.h"
+#include "superstep/lab/bench/workload_bench.h"
+#include "superstep/run/host_load.h"
+#include "superstep/target/target.h"
+#include "superstep/workload/workload.h"
+
+namespace superstep::cli {
+namespace {
+
+using lab::Result;
+
+struct Arguments {
+  std::vector<std::string> what;
+  std::vector<std::string> configs{"all"}, precisions{"f32"}, modes{"train", "infer"}, loads, model_options;
+  std::vector<std::int64_t> batches;
+  std::string backend = "cpu", format = "text", out, sizes;
+  std::int64_t micro_batch = 0, requests = 1000;
+  double seconds = 3, rate = 0, pause = 2;
+  int repeat = 1;
+  bool sweep = false, self_check = false;
+};
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  superstep bench gemm --config gemm_k4 --precision f32,bf16\n"
+    "  superstep bench gemm,conv,relu,lstm --mode infer --json primitives.json\n"
+    "  superstep bench gemm --sweep                                  sizes until memory ends\n"
+    "  superstep bench braggnn --mode train,infer --batch 64,512\n"
+    "  superstep bench braggnn --mode infer --batch 1 --load single,offline,poisson --rate 5000\n"
+    "  superstep bench gemm --self-check                             do two runs agree?\n"
+    "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";
+
+std::optional<lab::PrimitiveKind> kind_of(const std::string& name) {
+  for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu,
+                          lab::PrimitiveKind::lstm})
+    if (name == lab::name_of(kind)) return kind;
+  return std::nullopt;
+}
+
+std::vector<lab::Primitive> primitives_of(const Arguments& arguments, lab::PrimitiveKind kind) {
+  if (arguments.sweep) return lab::sweep(kind, 0.6 * std::max(1e9, lab::available_memory()));
+  const auto published = lab::published_primitives(kind);
+  if (arguments.configs == std::vector<std::string>{"all"}) return {published.begin(), published.end()};
+  std::vector<lab::Primitive> primitives;
+  for (const std::string& name : arguments.configs) primitives.push_back(lab::find_primitive(kind, name));
+  return primitives;
+}
+
+lab::Protocol protocol_of(const Arguments& arguments) {
+  return {.warm_up_seconds = std::min(1.0, arguments.seconds / 3),
+          .warm_up_limit = std::max(1.0, arguments.seconds),
+          .budget_seconds = arguments.seconds};
+}
+
+std::vector<lab::LoadSettings> loads_of(const Arguments& arguments) {
+  std::vector<lab::LoadSettings> loads;
+  for (const std::string& name : arguments.loads)
+    loads.push_back({.pattern = lab::load_pattern_from_name(name),
+                     .rate = arguments.rate,
+                     .requests = arguments.requests});
+  return loads;
+}
+
+void progress_line(const Result& result) {
+  if (!common().quiet) fmt::print(stderr, "{}\n", lab::one_line(result));
+}
+
+std::vector<Result> run_one(const Arguments& arguments, const std::string& what,
+                            const lab::MachinePeak& peak) {
+  if (const auto kind = kind_of(what))
+    return lab::bench_primitives({.primitives = primitives_of(arguments, *kind),
+                                  .precisions = arguments.precisions,
+                                  .modes = arguments.modes,
+                                  .batch = arguments.batches.empty() ? 0 : arguments.batches.front(),
+                                  .backend = arguments.backend,
+                                  .threads = thread_count(),
+                                  .repeat = arguments.repeat,
+                                  .protocol = protocol_of(arguments),
+                                  .done = progress_line},
+                                 peak);
+  return lab::bench_workload({.workload = what,
+                              .modes = arguments.modes,
+                              .batches = arguments.batches,
+                              .precisions = arguments.precisions,
+                              .model_options = arguments.model_options,
+                              .backend = arguments.backend,
+                              .micro_batch = arguments.micro_batch,
+                              .threads = thread_count(),
+                              .repeat = arguments.repeat,
+                              .protocol = protocol_of(arguments),
+                              .loads = loads_of(arguments),
+                              .load_factor = 0.5,
+                              .timeline = arguments.format == "trace",
+                              .done = progress_line},
+                             peak);
+}
+
+std::vector<Result> run_all(const Arguments& arguments, const lab::MachinePeak& peak) {
+  std::vector<Result> results;
+  for (const std::string& what : arguments.what)
+    for (Result& result : run_one(arguments, what, peak)) results.push_back(std::move(result));
+  return results;
+}
+
+void print_peak(const lab::MachinePeak& peak) {
+  std::vector<std::string> rates;
+  for (const auto& [precision, rate] : peak.flops)
+    rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s"))
+                             : precision + " no instruction");
+  fmt::print(stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads,
+             join(rates, ", "), format_si(peak.copy_bandwidth, "B/s"));
+}
+
+// Refuses what is wrong before minutes of measuring.
+void check(const Arguments& arguments) {
+  if (arguments.format != "text") lab::find_writer(arguments.format);
+  for (const std::string& mode : arguments.modes)
+    if (mode != "train" && mode != "infer")
+      throw Error(ErrorCode::invalid_argument, "there is no such mode", mode, "there are train and infer");
+  for (const std::string& precision : arguments.precisions) lab::element_of(precision);
+  for (const std::string& load : arguments.loads) lab::load_pattern_from_name(load);
+  target::find_target(arguments.backend);
+  for (const std::string& what : arguments.what)
+    if (const auto kind = kind_of(what); kind && !arguments.sweep)
+      primitives_of(arguments, *kind);
+    else if (!kind)
+      workload::find_workload(what);
+}
+
+// A wrong result fails the command, after everything else was measured and kept.
+void fail_if_wrong(const std::vector<Result>& results) {
+  std::vector<std::string> wrong;
+  for (const Result& result : results)
+    if (result.config.contains("wrong")) wrong.push_back(result.id);
+  if (!wrong.empty())
+    throw Error(ErrorCode::internal, "a primitive does not compute what it should", join(wrong, ", "),
+                "its time is not reported; the table says which element is wrong");
+}
+
+void bench(const Arguments& arguments) {
+  check(arguments);
+  const run::HostLoad load;
+  const lab::MachinePeak peak = lab::measure_peak(thread_count(), arguments.precisions);
+  if (!common().quiet) print_peak(peak);
+  std::vector<Result> results = run_all(arguments, peak);
+  if (arguments.self_check) {
+    lab::pause_for(arguments.pause);
+    const lab::SelfCheck check = lab::compare_runs(results, run_all(arguments, peak));
+    finish_results(results, load, {arguments.format, arguments.out});
+    fmt::print("{}", check.text);
+    return;
+  }
+  finish_results(results, load, {arguments.format, arguments.out});
+  fail_if_wrong(results);
+}
+
+}  // namespace
+
+void declare_bench(CLI::App& command) {
+  const auto a = std::make_shared<Arguments>();
+  command.add_option("what", a->what, "gemm, conv, relu, lstm, or workloads; separated by commas")
+      ->required()
+      ->delimiter(',');
+  command.add_option("--config", a->configs, "published configurations, by name, or all")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_flag("--sweep", a->sweep, "doubling sizes until memory ends, in place of the published ones");
+  command.add_option("--precision", a->precisions, "f32, bf16, f16, int8")
+      ->type_name("TYPE,...")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--mode", a->modes, "train (forward and backward), infer (forward)")
+      ->type_name("MODE,...")
+      ->delimiter(',')
+      ->capture_default_str();
+  command
+      .add_option("--batch", a->batches,
+                  "samples a call (primitives take the first; default: the published ones)")
+      ->type_name("N,...")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command.add_option("--micro-batch", a->micro_batch, "of workloads; default: the target chooses")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--set", a->model_options,
+                  "name=value of an option of the workload's model; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--on", a->backend, "where to run: superstep list backends")
+      ->type_name("BACKEND")
+      ->capture_default_str();
+  command.add_option("--seconds", a->seconds, "of timed work, at most, a row and round")
+      ->type_name("S")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--repeat", a->repeat, "rounds over everything; their samples are joined")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command.add_option("--load", a->loads, "latency of serving under load: single, offline, poisson")
+      ->type_name("PATTERN,...")
+      ->delimiter(',');
+  command
+      .add_option("--rate", a->rate, "of Poisson arrivals (default: half of what a single stream reaches)")
+      ->type_name("REQUESTS/S")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--requests", a->requests, "of each load")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  command.add_flag("--self-check", a->self_check,
+                   "run everything twice: do the intervals of the two runs meet?");
+  command.add_option("--pause", a->pause, "between the two runs of --self-check")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  command.add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, mllog, trace")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command.add_option("--out", a->out, "file for it (default: standard output)")->type_name("FILE");
+  command.footer(examples);
+  command.callback([a] { bench(*a); });
+}
+
+}  // namespace superstep::cli

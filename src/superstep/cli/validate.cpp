@@ -1,0 +1,101 @@
+// superstep validate FILE.csv: predictions beside published numbers.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/result.h"
+#include "superstep/lab/validate/validate.h"
+
+namespace superstep::cli {
+namespace {
+
+struct Arguments {
+  std::string file, machine, family;
+  bool verbose = false;
+  int fit = 0;
+};
+
+constexpr const char* footer =
+    "Files: cycles of single operators (columns kind, tiles, cycles). Nothing is fitted to a row: constants come "
+    "from the machine file,\nand `superstep list machines --constants` shows which of them are open.\n"
+    "Example:\n  superstep validate ops.csv --verbose";
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+void print_rows(const lab::Validation& validation) {
+  TextTable table({"row", "family", "published", "predicted", "error", "tile published", "tile predicted", "why"});
+  for (const lab::RowResult& row : validation.rows) {
+    const bool tile = row.tile_published > 0 && row.predicted;
+    table.add_row({row.name, row.family, fmt::format("{:.6g}", row.published),
+                   row.predicted ? fmt::format("{:.6g}", *row.predicted) : "-",
+                   row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-",
+                   tile ? fmt::format("{:.0f}", row.tile_published) : "-",
+                   tile ? fmt::format("{:.0f}", row.tile_predicted) : "-", row.reason});
+  }
+  fmt::print("{}\n", table.to_string());
+}
+
+void print_summary(const char* what, const std::vector<lab::ErrorSummary>& families) {
+  TextTable table({what, "rows", "covered", "median", "90th percentile", "worst", "within 30 %"});
+  for (const lab::ErrorSummary& family : families) {
+    if (family.covered == 0) {
+      table.add_row({family.family, fmt::format("{}", family.rows), "0", "-", "-", "-", "0"});
+      continue;
+    }
+    table.add_row({family.family, fmt::format("{}", family.rows), fmt::format("{}", family.covered),
+                   percent(family.median), percent(family.p90), percent(family.worst),
+                   fmt::format("{}", family.within)});
+  }
+  fmt::print("{}\n", table.to_string());
+}
+
+void print_missed(const lab::Validation& validation) {
+  std::vector<std::string> missed;
+  for (const lab::RowResult& row : validation.rows)
+    if (!row.predicted) missed.push_back(fmt::format("  {}: {}", row.name, row.reason));
+  if (!missed.empty()) fmt::print("not covered, counted as misses:\n{}\n", join(missed, "\n"));
+}
+
+void print_fit(const lab::Fit& fit) {
+  fmt::print("mean |log error|: {:.4f} before, {:.4f} after\n", fit.loss_before, fit.loss_after);
+  for (const machine::Constant& constant : fit.machine.constants())
+    if (constant.open) fmt::print("  {} = {:.6g}  ({} to {})\n", constant.name, constant.value, constant.low, constant.high);
+}
+
+void validate(const Arguments& arguments) {
+  const lab::ValidateOptions options{arguments.machine, arguments.family, thread_count()};
+  if (arguments.fit > 0) return print_fit(lab::fit_open_constants(arguments.file, options, arguments.fit));
+  const lab::Validation validation = lab::validate(arguments.file, options);
+  if (!common().quiet) {
+    if (arguments.verbose) print_rows(validation);
+    fmt::print("predicted with the constants of {}\n\n", validation.machine);
+    print_summary("error", validation.families);
+    print_summary("fullest tile", validation.memory);
+    print_missed(validation);
+  }
+  write_result({.command = "validate",
+                .workload = "",
+                .config = {{"file", validation.file}, {"machine", validation.machine}},
+                .metrics = validation.metrics()});
+}
+
+}  // namespace
+
+void declare_validate(CLI::App& command) {
+  const auto arguments = std::make_shared<Arguments>();
+  command.add_option("file", arguments->file, "CSV of published rows")->required()->type_name("FILE");
+  command.add_option("--on", arguments->machine, "the machine of operator rows (default: by its tiles)")
+      ->type_name("MACHINE");
+  command.add_option("--set", arguments->family, "only rows of this family")->type_name("NAME");
+  command.add_flag("--verbose", arguments->verbose, "every row, with the plan found for it");
+  command.add_option("--fit", arguments->fit,
+                     "move the open constants within their ranges in so many rounds, and print them")
+      ->type_name("ROUNDS");
+  command.footer(footer);
+  command.callback([arguments] { validate(*arguments); });
+}
+
+}  // namespace superstep::cli

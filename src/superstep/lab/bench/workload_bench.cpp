@@ -1,0 +1,169 @@
+#include "superstep/lab/bench/workload_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "superstep/base/error.h"
+#include "superstep/lab/bench/workload_run.h"
+
+namespace superstep::lab {
+namespace {
+
+struct Point {
+  std::string mode, precision;
+  std::int64_t batch;
+};
+
+std::vector<std::int64_t> batches_of(const WorkloadBenchSettings& settings, const std::string& mode) {
+  if (!settings.batches.empty()) return settings.batches;
+  const std::int64_t own = workload::find_workload(settings.workload).training.batch;
+  return mode == "train" ? std::vector{own} : std::vector<std::int64_t>{1, 512};
+}
+
+WorkloadRunSettings run_settings(const WorkloadBenchSettings& settings, const Point& point) {
+  WorkloadRunSettings run{.model = {.workload = settings.workload}, .trains = point.mode == "train"};
+  run.model.backend = settings.backend;
+  run.model.precision = point.precision;
+  run.model.model_options = settings.model_options;
+  run.model.batch = point.batch;
+  run.model.micro_batch =
+      point.batch % std::max<std::int64_t>(1, settings.micro_batch) == 0 ? settings.micro_batch : 0;
+  run.model.seed = settings.seed;
+  run.threads = settings.threads;
+  return run;
+}
+
+// Steps of the plan, each as long as it took on the average, one behind the other: one micro-batch.
+std::vector<TimelineEvent> record_timeline(WorkloadRunSettings settings) {
+  constexpr int calls = 20;
+  settings.measure_steps = true;
+  WorkloadRun measured(settings);
+  for (int i = 0; i < calls; ++i) measured.call();
+  std::vector<TimelineEvent> events;
+  double at = 0;
+  for (const target::PlanStep& step : measured.summary().steps) {
+    events.push_back(
+        {step.node + " (" + step.kernel + ")", "compute", 0, at, step.seconds, step.flops, step.bytes});
+    at += step.seconds;
+  }
+  return events;
+}
+
+void add_rates(Result& result, const WorkloadRun& run, const Point& point, const Measurement& measured,
+               const MachinePeak& peak) {
+  const target::PlanSummary plan = run.summary();
+  result.quantities.push_back(time_quantity("step_time", measured));
+  result.quantities.push_back(
+      rate_quantity("throughput", static_cast<double>(point.batch), "samples/s", measured, KeepSamples::yes));
+  result.quantities.push_back(rate_quantity("flops_rate", plan.flops, "FLOP/s", measured));
+  const auto found = peak.flops.find(point.precision);
+  const double rate = found != peak.flops.end() && found->second > 0 ? found->second
+                      : peak.flops.contains("f32")                   ? peak.flops.at("f32")
+                                                                     : 0;
+  if (rate <= 0) return;
+  result.quantities.push_back(rate_quantity("compute_utilization", plan.flops / rate, "", measured));
+  result.add("peak_flops", rate, "FLOP/s");
+}
+
+// Percentiles of the calls that were timed: a stream of one client.
+void add_latencies(Result& result, const Measurement& measured) {
+  if (measured.calls_per_sample > 1) return;  // a sample is a mean of several calls
+  std::vector<double> sorted = measured.samples;
+  std::ranges::sort(sorted);
+  for (const auto& [share, name] :
+       {std::pair{0.5, "latency_p50"}, {0.9, "latency_p90"}, {0.99, "latency_p99"}})
+    if (sorted.size() >= samples_needed(share)) result.add(name, nearest_rank(sorted, share), "s");
+}
+
+void add_loads(Result& result, WorkloadRun& run, const WorkloadBenchSettings& settings) {
+  for (LoadSettings load : settings.loads) {
+    if (load.pattern == LoadPattern::poisson && load.rate <= 0)
+      load.rate = settings.load_factor / result.find("step_time")->value;
+    const LoadReport report = run_load([&] { run.call(); }, load);
+    const std::string name = name_of(load.pattern);
+    for (const Metric& metric : metrics_of(report, name + "_")) {
+      result.quantities.push_back(to_quantity(metric));
+      if (metric.name == name + "_latency_mean") result.quantities.back().flags = report.flags;
+    }
+    if (load.pattern == LoadPattern::poisson) result.add("poisson_rate_offered", load.rate, "requests/s");
+  }
+}
+
+Result describe(const WorkloadBenchSettings& settings, const Point& point, const WorkloadRun& run,
+                std::string check) {
+  const target::PlanSummary plan = run.summary();
+  Result result{.command = "bench", .workload = settings.workload, .mode = point.mode};
+  result.id = fmt::format("{}-{}-{}-b{}", settings.workload, point.mode, point.precision, point.batch);
+  result.machine = settings.backend;
+  result.flop_per_sample = plan.flops / static_cast<double>(point.batch);
+  result.config = {{"framework", "superstep"},
+                   {"precision", point.precision},
+                   {"batch", point.batch},
+                   {"micro_batch", plan.micro_batch},
+                   {"threads", settings.threads},
+                   {"seed", settings.seed},
+                   {"model_options", settings.model_options},
+                   {"data", run.data_source()},
+                   {"checked", std::move(check)}};
+  return result;
+}
+
+void add_memory(Result& result, const target::PlanSummary& plan) {
+  result.add("memory_peak",
+             static_cast<double>(plan.activation_bytes) * plan.threads +
+                 static_cast<double>(plan.state_bytes + plan.gradient_bytes + plan.constant_bytes),
+             "B");
+  result.quantities.back().details["source"] = "the plan's allocations";
+}
+
+Result measure_point(const WorkloadBenchSettings& settings, const Point& point, const MachinePeak& peak) {
+  const WorkloadRunSettings what = run_settings(settings, point);
+  WorkloadRun run(what);
+  Result result = describe(settings, point, run, run.check());
+  std::vector<Contender> contenders{{result.id, [&] { run.call(); }}};
+  if (run.has_data()) contenders.push_back({result.id + " with data", [&] { run.call_with_data(); }});
+  std::vector<Measurement> all = measure_interleaved(contenders, settings.protocol);
+  for (int round = 1; round < settings.repeat; ++round) {
+    const std::vector<Measurement> more = measure_interleaved(contenders, settings.protocol);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i].samples.insert(all[i].samples.end(), more[i].samples.begin(), more[i].samples.end());
+  }
+  add_rates(result, run, point, all[0], peak);
+  if (all.size() > 1)
+    result.quantities.push_back(rate_quantity("throughput_with_data", static_cast<double>(point.batch),
+                                              "samples/s", all[1], KeepSamples::yes));
+  if (point.mode == "infer") {
+    add_latencies(result, all[0]);
+    add_loads(result, run, settings);
+  }
+  result.add("compile_time", run.compile_seconds(), "s");
+  result.add("first_step_time", all[0].first_call, "s");
+  add_memory(result, run.summary());
+  if (settings.timeline) result.timeline = record_timeline(what);
+  return result;
+}
+
+void check_modes(const std::vector<std::string>& modes) {
+  for (const std::string& mode : modes)
+    if (mode != "train" && mode != "infer")
+      throw Error(ErrorCode::invalid_argument, "there is no such mode", mode, "there are train and infer");
+}
+
+}  // namespace
+
+std::vector<Result> bench_workload(const WorkloadBenchSettings& settings, const MachinePeak& peak) {
+  check_modes(settings.modes);
+  workload::find_workload(settings.workload);
+  std::vector<Result> results;
+  for (const std::string& mode : settings.modes)
+    for (const std::int64_t batch : batches_of(settings, mode))
+      for (const std::string& precision : settings.precisions) {
+        results.push_back(measure_point(settings, {mode, precision, batch}, peak));
+        if (settings.done) settings.done(results.back());
+      }
+  return results;
+}
+
+}  // namespace superstep::lab

@@ -1,0 +1,40 @@
+// A workload's training step and its serving, timed by the protocol: with the data resident, with the data
+// pipeline, and under load.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "superstep/lab/bench/primitive_bench.h"
+#include "superstep/lab/formats/result.h"
+#include "superstep/lab/measure/load.h"
+#include "superstep/lab/measure/protocol.h"
+
+namespace superstep::lab {
+
+struct WorkloadBenchSettings {
+  std::string workload;
+  std::vector<std::string> modes{"train", "infer"};
+  std::vector<std::int64_t> batches;  // empty: the workload's own for training, 1 and 512 for serving
+  std::vector<std::string> precisions{"f32"};
+  std::vector<std::string> model_options;  // name=value
+  std::string backend = "cpu";
+  std::int64_t micro_batch = 0;  // 0: the target chooses
+  int threads = 1;
+  int repeat = 1;
+  Protocol protocol;
+  std::vector<LoadSettings> loads;  // of serving
+  double load_factor =
+      0;                  // Poisson arrivals without a rate come at this share of the rate of a single stream
+  bool timeline = false;  // also record how long each step of the plan takes
+  std::uint64_t seed = 1;
+  std::function<void(const Result&)> done = {};
+};
+
+// Throws Error: an unknown workload, one that the target cannot compile, a result that does not agree with
+// the reference evaluation.
+std::vector<Result> bench_workload(const WorkloadBenchSettings& settings, const MachinePeak& peak);
+
+}  // namespace superstep::lab

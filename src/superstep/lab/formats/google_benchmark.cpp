@@ -1,0 +1,160 @@
+// Google Benchmark's JSON, json_schema_version 1, as its own console tools write it.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "superstep/lab/formats/writers.h"
+
+namespace superstep::lab {
+namespace {
+
+using nlohmann::json;
+
+std::string text(const std::string& value) {
+  return json(value).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.16e}", value) : "\"NaN\""; }
+
+struct Unit {
+  const char* name;
+  double scale;  // units a second
+};
+Unit unit_of(double seconds) {
+  if (seconds < 1e-6) return {"ns", 1e9};
+  if (seconds < 1e-3) return {"us", 1e6};
+  if (seconds < 1) return {"ms", 1e3};
+  return {"s", 1};
+}
+
+const Quantity* time_of(const Result& result) {
+  if (const Quantity* step = result.find("step_time")) return step;
+  for (const Quantity& quantity : result.quantities)
+    if (quantity.unit == "s") return &quantity;
+  return nullptr;
+}
+
+// {"a": 1, ...}, members in the order they are added.
+class Object {
+ public:
+  Object& add(const char* name, const std::string& raw) {
+    body_ += fmt::format("{}      \"{}\": {}", body_.empty() ? "" : ",\n", name, raw);
+    return *this;
+  }
+  std::string str() const { return "    {\n" + body_ + "\n    }"; }
+
+ private:
+  std::string body_;
+};
+
+std::string threads_of(const Result& result) {
+  const auto found = result.config.find("threads");
+  return found != result.config.end() && found->is_number_integer() ? found->dump() : "1";
+}
+
+Object head(const Result& result, std::size_t family, const char* type, std::size_t repetitions,
+            const std::string& suffix) {
+  Object object;
+  object.add("name", text(result.id + suffix))
+      .add("family_index", std::to_string(family))
+      .add("per_family_instance_index", "0")
+      .add("run_name", text(result.id))
+      .add("run_type", fmt::format("\"{}\"", type))
+      .add("repetitions", std::to_string(repetitions));
+  return object;
+}
+
+void add_times(Object& object, const Result& result, const Quantity& time, double seconds, const Unit& unit,
+               std::size_t iterations) {
+  object.add("iterations", std::to_string(iterations))
+      .add("real_time", number(seconds * unit.scale))
+      .add("cpu_time", number(seconds * unit.scale))
+      .add("time_unit", fmt::format("\"{}\"", unit.name));
+  const Quantity *flops = result.find("flops_rate"), *bytes = result.find("bandwidth");
+  if (seconds <= 0 || time.value <= 0) return;
+  if (flops) object.add("flops", number(flops->value * time.value / seconds));
+  if (bytes) object.add("bytes_per_second", number(bytes->value * time.value / seconds));
+}
+
+void add_samples(std::vector<std::string>& rows, const Result& result, std::size_t family,
+                 const Quantity& time) {
+  const std::vector<double> samples = time.samples.empty() ? std::vector{time.value} : time.samples;
+  const Unit unit = unit_of(time.value);
+  const auto calls = time.details.find("calls_per_sample");
+  const std::size_t iterations =
+      calls != time.details.end() && calls->is_number_integer() ? calls->get<std::size_t>() : 1;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    Object row = head(result, family, "iteration", samples.size(), "");
+    row.add("repetition_index", std::to_string(i)).add("threads", threads_of(result));
+    add_times(row, result, time, samples[i], unit, iterations);
+    rows.push_back(row.str());
+  }
+  if (samples.size() < 2) return;
+  const Summary summary = summarize(samples);
+  for (const auto& [name, value] :
+       {std::pair{"mean", summary.mean}, {"median", summary.median}, {"stddev", summary.stddev}}) {
+    Object row = head(result, family, "aggregate", samples.size(), fmt::format("_{}", name));
+    row.add("threads", threads_of(result))
+        .add("aggregate_name", fmt::format("\"{}\"", name))
+        .add("aggregate_unit", "\"time\"");
+    row.add("iterations", std::to_string(samples.size()))
+        .add("real_time", number(value * unit.scale))
+        .add("cpu_time", number(value * unit.scale))
+        .add("time_unit", fmt::format("\"{}\"", unit.name));
+    rows.push_back(row.str());
+  }
+}
+
+std::string caches_of(const json& host) {
+  std::string list;
+  const auto found = host.find("caches");
+  if (found == host.end() || !found->is_array()) return "[]";
+  for (const json& cache : *found)
+    list += fmt::format("{}      {{\"type\": {}, \"level\": {}, \"size\": {}, \"num_sharing\": {}}}",
+                        list.empty() ? "\n" : ",\n",
+                        text(cache.value("type", "") == "instruction" ? "Instruction" : "Data"),
+                        cache.value("level", json(0)).dump(), cache.value("size", json(0)).dump(),
+                        cache.value("num_sharing", json(0)).dump());
+  return "[" + list + "\n    ]";
+}
+
+std::string context_of(const std::vector<Result>& results) {
+  const json environment =
+      results.empty() || !results[0].environment.is_object() ? json::object() : results[0].environment;
+  const json host = environment.value("host", json::object()),
+             program = results.empty() ? json() : results[0].program;
+  const auto string_of = [](const json& object, const char* name) {
+    return object.is_object() && object.contains(name) && object[name].is_string()
+               ? object[name].get<std::string>()
+               : "";
+  };
+  const auto clock = host.value("clock", json::object());
+  const json hertz = clock.value("observed", json());
+  const json load = host.value("load_average", json());
+  std::string context =
+      fmt::format("    \"date\": {},\n    \"host_name\": {},\n    \"executable\": \"superstep\",\n",
+                  text(string_of(environment, "date")), text(string_of(host, "hostname")));
+  context += fmt::format("    \"num_cpus\": {},\n    \"mhz_per_cpu\": {},\n",
+                         host.value("hardware_threads", json(0)).dump(),
+                         hertz.is_number() ? std::llround(hertz.get<double>() * 1e-6) : 0);
+  context += fmt::format("    \"caches\": {},\n    \"load_avg\": {},\n", caches_of(host),
+                         load.is_array() ? load.dump() : "[]");
+  context += fmt::format("    \"library_version\": {},\n    \"library_build_type\": \"release\",\n",
+                         text(string_of(program, "version")));
+  return context +
+         "    \"json_schema_version\": 1,\n    \"cpu_time_is\": \"wall time: CPU time is not measured a "
+         "call\"";
+}
+
+}  // namespace
+
+std::string write_google_benchmark(const std::vector<Result>& results) {
+  std::vector<std::string> rows;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (const Quantity* time = time_of(results[i])) add_samples(rows, results[i], i, *time);
+  std::string list;
+  for (const std::string& row : rows) list += (list.empty() ? "" : ",\n") + row;
+  return "{\n  \"context\": {\n" + context_of(results) + "\n  },\n  \"benchmarks\": [\n" + list +
+         "\n  ]\n}\n";
+}
+
+}  // namespace superstep::lab

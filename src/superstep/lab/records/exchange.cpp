@@ -1,0 +1,122 @@
+#include "superstep/lab/records/exchange.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
+
+namespace superstep::lab {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uintmax_t most_file_bytes = std::uintmax_t{64} << 20;
+
+json extras_of(const Quantity& quantity) {
+  json extras = json::object();
+  if (!quantity.statistic.empty()) extras["statistic"] = quantity.statistic;
+  if (!quantity.flags.empty()) extras["flags"] = quantity.flags;
+  if (!quantity.details.empty()) extras["details"] = quantity.details;
+  return extras;
+}
+
+void add_extras(Quantity& quantity, const json& extras) {
+  if (!extras.is_object()) return;
+  quantity.statistic = extras.value("statistic", "");
+  quantity.flags = extras.value("flags", std::vector<std::string>{});
+  quantity.details = extras.value("details", json::object());
+}
+
+std::optional<std::int64_t> number_in(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
+  return number;
+}
+
+std::optional<std::int64_t> record_number(std::string_view name) {
+  if (name.starts_with("record:")) name.remove_prefix(7);
+  return number_in(name);
+}
+
+Result newest(const std::string& workload) {
+  const auto found = run::Records().list({.workload = workload, .command = {}, .most = 1});
+  if (found.empty())
+    throw Error(ErrorCode::not_found,
+                workload.empty() ? "there are no records yet" : "no record is of that workload",
+                workload.empty() ? "last" : workload, "superstep records list shows what there is");
+  return to_result(found.front());
+}
+
+}  // namespace
+
+run::Record to_record(const Result& result) {
+  run::Record record{.created = result.created,
+                     .command = result.command,
+                     .workload = result.workload,
+                     .machine = result.machine,
+                     .folder = {},
+                     .config = result.config,
+                     .environment = result.environment,
+                     .metrics = {}};
+  json extras = json::object();
+  for (const Quantity& quantity : result.quantities) {
+    record.metrics.push_back(to_metric(quantity));
+    if (json extra = extras_of(quantity); !extra.empty()) extras[quantity.name] = std::move(extra);
+  }
+  record.details = {{"id", result.id},       {"mode", result.mode},       {"parameters", result.parameters},
+                    {"units", result.units}, {"program", result.program}, {"metrics", std::move(extras)}};
+  if (result.flop_per_sample) record.details["flop_per_sample"] = *result.flop_per_sample;
+  return record;
+}
+
+std::vector<run::Record> to_records(const std::vector<Result>& results) {
+  std::vector<run::Record> records;
+  for (const Result& result : results) records.push_back(to_record(result));
+  return records;
+}
+
+Result to_result(const run::Record& record) {
+  const json details = record.details.is_object() ? record.details : json::object();
+  Result result{.command = record.command, .id = details.value("id", ""), .created = record.created};
+  if (result.id.empty()) result.id = fmt::format("{}-{}-{}", record.workload, record.command, record.id);
+  result.workload = record.workload;
+  result.mode = details.value("mode", record.command);
+  result.parameters = details.value("parameters", json::object());
+  result.machine = record.machine;
+  result.units = details.value("units", std::int64_t{1});
+  if (details.contains("flop_per_sample")) result.flop_per_sample = details["flop_per_sample"].get<double>();
+  result.config = record.config;
+  if (result.config.is_object()) result.config["record"] = record.id;
+  result.environment = record.environment;
+  result.program = details.value("program", json(nullptr));
+  const json extras = details.value("metrics", json::object());
+  for (const Metric& metric : record.metrics) {
+    result.quantities.push_back(to_quantity(metric));
+    if (extras.contains(metric.name)) add_extras(result.quantities.back(), extras[metric.name]);
+  }
+  return result;
+}
+
+std::vector<Result> load_results(const std::string& name) {
+  if (std::filesystem::exists(name)) {
+    std::error_code failure;
+    if (std::filesystem::file_size(name, failure) > most_file_bytes)
+      throw Error(ErrorCode::bad_file, "is larger than 64 MB", name);
+    return read_results(read_text_file(name), name);
+  }
+  if (name == "last" || name.starts_with("last:")) return {newest(name.size() > 5 ? name.substr(5) : "")};
+  const auto number = record_number(name);
+  if (!number)
+    throw Error(ErrorCode::not_found, "there is no such file, and it is not the number of a record", name,
+                "name a file that --json wrote, or a number that superstep records list shows");
+  const auto record = run::Records().find(*number);
+  if (!record)
+    throw Error(ErrorCode::not_found, "there is no such record", name,
+                "superstep records list shows what there is");
+  return {to_result(*record)};
+}
+
+}  // namespace superstep::lab

@@ -1,0 +1,54 @@
+// Predictions beside published numbers: the error of every row, and what the errors are by family.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "superstep/base/metric.h"
+#include "superstep/machine/machine.h"
+
+namespace superstep::lab {
+
+struct RowResult {
+  std::string name, family, quantity, unit;
+  double published = 0;
+  std::optional<double> predicted;  // nothing: the row is not covered
+  std::string reason;               // why not; else what bounds it and how it is spread
+  double tile_published = 0, tile_predicted = 0;  // bytes of the fullest tile; 0: not given
+  double error() const { return *predicted / published - 1; }
+};
+
+struct ErrorSummary {
+  std::string family;
+  std::size_t rows = 0, covered = 0, within = 0;  // within 30 %
+  double median = 0, p90 = 0, worst = 0;          // of |error|, over covered rows
+};
+
+struct Validation {
+  std::string file, machine;
+  std::vector<RowResult> rows;
+  std::vector<ErrorSummary> families;  // the last one is all rows
+  std::vector<ErrorSummary> memory;    // of the fullest tile, by family; the last one is all rows
+  std::vector<Metric> metrics() const;
+};
+
+struct ValidateOptions {
+  std::string machine;  // operator rows: the one whose constants are used; empty: by the file's number of tiles
+  std::string family;   // only these rows; empty: all
+  int threads = 1;
+};
+
+// Throws Error (bad_file) when the file is of no known kind.
+Validation validate(const std::filesystem::path& file, const ValidateOptions& options);
+
+// The machine of operator rows with its open constants moved, within their ranges, to where the mean of the
+// rows' log errors is least: one after the other, from the values of the machine file.
+struct Fit {
+  machine::Machine machine;
+  double loss_before = 0, loss_after = 0;
+};
+Fit fit_open_constants(const std::filesystem::path& file, const ValidateOptions& options, int rounds);
+
+}  // namespace superstep::lab

@@ -1,0 +1,16 @@
+// The texts of machines/*.toml, put into the program when it is built.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace superstep::machine {
+
+struct BuiltIn {
+  std::string_view id;    // the file's name without ".toml"
+  std::string_view text;
+};
+
+std::span<const BuiltIn> built_in_files();
+
+}  // namespace superstep::machine

@@ -1,0 +1,170 @@
+#include "superstep/machine/ipu/product_search.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "superstep/machine/ipu/tile_share.h"
+
+namespace superstep::machine::ipu {
+
+std::vector<std::int64_t> distinct_splits(std::int64_t extent, std::int64_t most) {
+  std::vector<std::int64_t> splits;
+  const std::int64_t last = std::min(extent, most);
+  for (std::int64_t split = 1; split <= last;) {
+    splits.push_back(split);
+    const std::int64_t part = ceil_div(extent, split);
+    if (part == 1) break;
+    split = ceil_div(extent, part - 1);
+  }
+  return splits;
+}
+
+namespace {
+
+constexpr std::int64_t serial_choices[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+constexpr std::int64_t most_turns = 64;
+
+class Search {
+ public:
+  Search(const Hardware& hardware, const Product& product, double limit)
+      : hardware_(hardware), product_(product), limit_(limit) {}
+
+  void run(const Grain& grain) {
+    grain_ = grain;
+    partition_ = {};
+    partition_.rows.assign(product_.rows.size(), 1);
+    for (std::int64_t turns : serial_choices) serial_outputs(turns);
+  }
+
+  Plan best() const {
+    if (best_cycles_ == std::numeric_limits<double>::infinity()) return {};
+    Plan plan = cost_of(hardware_, product_, best_grain_, best_, share_of(product_, best_grain_, best_));
+    plan.partition = best_.to_string();
+    return plan;
+  }
+
+ private:
+  void serial_outputs(std::int64_t turns) {
+    if (turns > ceil_div(product_.outputs, grain_.outputs)) return;
+    partition_.serial_outputs = turns;
+    for (std::int64_t more : serial_choices) {
+      if (more * turns > most_turns || more > ceil_div(product_.inputs, grain_.inputs)) break;
+      partition_.serial_inputs = more;
+      split_groups();
+    }
+  }
+
+  void split_groups() {
+    for (std::int64_t split : distinct_splits(product_.groups, hardware_.tiles)) {
+      partition_.groups = split;
+      split_outputs(hardware_.tiles / split);
+    }
+  }
+
+  void split_outputs(std::int64_t tiles) {
+    const std::int64_t grains = ceil_div(product_.outputs, grain_.outputs * partition_.serial_outputs);
+    for (std::int64_t split : distinct_splits(grains, tiles)) {
+      partition_.outputs = split;
+      split_inputs(tiles / split);
+    }
+  }
+
+  void split_inputs(std::int64_t tiles) {
+    const std::int64_t grains = ceil_div(product_.inputs, grain_.inputs * partition_.serial_inputs);
+    for (std::int64_t split : distinct_splits(grains, tiles)) {
+      partition_.inputs = split;
+      split_kernel(tiles / split);
+    }
+  }
+
+  void split_kernel(std::int64_t tiles) {
+    const std::int64_t kernel = product_.window.empty() ? 1 : product_.window.front().kernel;
+    for (std::int64_t split : {std::int64_t{1}, kernel}) {
+      if (split > tiles) break;
+      partition_.kernel = split;
+      split_rows(0, tiles / split);
+      if (kernel == 1) break;
+    }
+  }
+
+  // The last axis takes all tiles that are left, or the fewest that give the same largest part.
+  void split_rows(std::size_t axis, std::int64_t tiles) {
+    if (axis + 1 == product_.rows.size()) {
+      const std::int64_t extent = product_.rows[axis];
+      partition_.rows[axis] = ceil_div(extent, ceil_div(extent, std::min(tiles, extent)));
+      return consider();
+    }
+    for (std::int64_t split : distinct_splits(product_.rows[axis], tiles)) {
+      partition_.rows[axis] = split;
+      split_rows(axis + 1, tiles / split);
+    }
+  }
+
+  void consider() {
+    const TileShare share = share_of(product_, grain_, partition_);
+    if (compute_bound(hardware_, product_, grain_, partition_, share) >= best_cycles_) return;
+    if (temporary_bytes(product_, share) > limit_) return;
+    const double cycles = cost_of(hardware_, product_, grain_, partition_, share).cycles.total();
+    if (cycles >= best_cycles_) return;
+    best_cycles_ = cycles;
+    best_ = partition_;
+    best_grain_ = grain_;
+  }
+
+  const Hardware& hardware_;
+  const Product& product_;
+  double limit_, best_cycles_ = std::numeric_limits<double>::infinity();
+  Grain grain_, best_grain_;
+  Partition partition_, best_;
+};
+
+// The ways to group channels for the vertices that can do the product.
+std::vector<Grain> grains(const Hardware& hardware, const Product& product) {
+  const std::int64_t units = hardware.conv_units(product.element, product.partials);
+  const std::int64_t weights = product.element == ElementType::f16 ? 16 : 8;  // held by a unit
+  std::vector<Grain> result;
+  if (product.window.empty()) {
+    for (std::int64_t outputs = units; outputs <= 16; outputs *= 2)
+      result.push_back({Vertex::amp_1x1, weights, outputs, 1, units});
+    if (product.inputs == 1) result.push_back({Vertex::outer_product, 1, 1, 1, 1});
+  } else {
+    for (std::int64_t height : {1, 2, 4})
+      if (height == 1 || product.window.front().kernel >= height)
+        for (std::int64_t outputs = units; outputs <= 16; outputs *= 2)
+          result.push_back({Vertex::amp_nx1, weights / height, outputs, height, units});
+    if (product.inputs == 1 && product.outputs == 1)
+      result.push_back({Vertex::vertical_mac, 1, 1, 1, 1});
+  }
+  if (product.inputs * product.outputs <= 4096) result.push_back({Vertex::horizontal_mac, 1, 1, 1, 1});
+  return result;
+}
+
+Product swapped(const Product& product) {
+  Product other = product;
+  other.outputs = product.rows[0];
+  other.rows = {product.outputs};
+  std::swap(other.left, other.right);
+  other.can_swap = false;
+  return other;
+}
+
+}  // namespace
+
+Plan search(const Hardware& hardware, const Product& product, double limit) {
+  Search direct(hardware, product, limit);
+  for (const Grain& grain : grains(hardware, product)) direct.run(grain);
+  Plan best = direct.best();
+  if (!product.can_swap || !product.window.empty() || product.rows.size() != 1 || product.gather_share < 1)
+    return best;
+  const Product other = swapped(product);
+  Search turned(hardware, other, limit);
+  for (const Grain& grain : grains(hardware, other)) turned.run(grain);
+  const Plan found = turned.best();
+  if (found.tiles == 0 || (best.tiles != 0 && best.cycles.total() <= found.cycles.total())) return best;
+  best = found;
+  best.partition += " (operands swapped)";
+  return best;
+}
+
+}  // namespace superstep::machine::ipu

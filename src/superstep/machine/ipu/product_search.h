@@ -1,0 +1,40 @@
+// The search for a partition of a product: which share of groups, rows, outputs and inputs every tile gets.
+//
+// A product is groups x (rows x outputs), each the sum over `inputs` terms and over the kernel's positions. Rows
+// are one or several axes, split one by one. Inputs (and kernel rows) may be split too: then the tiles make
+// partial sums, which are exchanged and reduced. Outputs and inputs may also be taken one part after the other
+// (serial splits), which saves memory and costs turns.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "superstep/machine/ipu/convolution.h"
+
+namespace superstep::machine::ipu {
+
+// An operand that lies in another order than the plan needs.
+struct Reorder {
+  bool needed = false;
+  std::int64_t atom = 2;  // bytes that stay together
+  bool expands = false;   // the copy makes more elements than it reads (a window folded into inputs or rows):
+                          // it is made on the tile that uses it
+};
+
+struct Product {
+  std::int64_t groups = 1, outputs = 1, inputs = 1;
+  std::vector<std::int64_t> rows;  // one axis, or batch and spatial axes when the window is kept
+  std::vector<Axis> window;        // one for each of the last axes of `rows`; empty: kernels of one position
+  ElementType element = ElementType::f16, partials = ElementType::f32;
+  double gather_share = 1;  // of rows x inputs, the distinct elements a tile must receive (folded windows)
+  Reorder left, right;      // rows x inputs, inputs x outputs
+  bool can_swap = true;     // rows and outputs may change places
+};
+
+// The fastest plan whose temporaries take at most `limit` bytes of a tile; tiles == 0 when there is none.
+Plan search(const Hardware& hardware, const Product& product, double limit);
+
+// The smallest split for every size of the largest part: 1, 2, ... up to min(extent, most).
+std::vector<std::int64_t> distinct_splits(std::int64_t extent, std::int64_t most);
+
+}  // namespace superstep::machine::ipu

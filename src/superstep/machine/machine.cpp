@@ -1,0 +1,92 @@
+#include "superstep/machine/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "superstep/base/file.h"
+#include "superstep/base/text.h"
+#include "superstep/machine/built_in.h"
+
+namespace superstep::machine {
+namespace {
+
+constexpr const char* kind_names[] = {"measured", "vendor-code", "datasheet", "derived", "guess"};
+constexpr const char* kind_codes[] = {"ME", "VC", "DS", "DE", "GU"};
+
+// FNV-1a.
+void add_to_hash(std::uint64_t& hash, std::uint64_t value) {
+  for (int i = 0; i < 8; ++i) hash = (hash ^ ((value >> (8 * i)) & 0xff)) * 0x100000001b3u;
+}
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".toml");
+}
+
+}  // namespace
+
+const char* name_of(Kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+
+bool kind_from_code(std::string_view code, Kind& to) {
+  for (std::size_t i = 0; i < std::size(kind_codes); ++i) {
+    if (code != kind_codes[i]) continue;
+    to = static_cast<Kind>(i);
+    return true;
+  }
+  return false;
+}
+
+const Constant& Machine::constant(std::string_view name) const {
+  for (const Constant& constant : constants_)
+    if (constant.name == name) return constant;
+  throw Error(ErrorCode::internal, fmt::format("machines of style {} have no constant '{}'", name_of(style_), name),
+              id_);
+}
+
+Machine Machine::with(std::string_view name, double value) const {
+  constant(name);
+  Machine changed = *this;
+  for (Constant& constant : changed.constants_)
+    if (constant.name == name) constant.value = value;
+  return changed;
+}
+
+std::string Machine::digest() const {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const Constant& constant : constants_) {
+    for (char letter : constant.name) add_to_hash(hash, static_cast<unsigned char>(letter));
+    add_to_hash(hash, std::bit_cast<std::uint64_t>(constant.value));
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+const std::vector<Machine>& machines() {
+  static const std::vector<Machine> table = [] {
+    std::vector<Machine> parsed;
+    for (const BuiltIn& file : built_in_files()) {
+      parsed.push_back(parse_machine(file.text, fmt::format("machines/{}.toml", file.id)));
+      parsed.back().set_file(fmt::format("built in: machines/{}.toml", file.id));
+    }
+    return parsed;
+  }();
+  return table;
+}
+
+Machine find_machine(const std::string& name_or_path) {
+  if (is_path(name_or_path)) {
+    Machine machine = parse_machine(read_text_file(name_or_path), name_or_path);
+    machine.set_file(name_or_path);
+    return machine;
+  }
+  std::vector<std::string> names;
+  for (const Machine& machine : machines()) {
+    if (machine.id() == name_or_path) return machine;
+    names.push_back(machine.id());
+  }
+  throw Error(ErrorCode::invalid_argument, "there is no such machine", name_or_path,
+              unknown_name_hint(name_or_path, names));
+}
+
+}  // namespace superstep::machine

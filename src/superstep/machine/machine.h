@@ -1,0 +1,66 @@
+// A machine: its style and its constants, as its file has them.
+//
+// Files are TOML:
+//
+//     id = "bow"
+//     name = "Graphcore Bow IPU"
+//     style = "bulk-synchronous"
+//     based_on = "gc200"             optional: constants and sources that this file does not have come from there
+//     [sources]                      tags and what they stand for
+//     L24 = "Le 2024, ..."
+//     [constants]
+//     clock = { value = 1.85e9, unit = "Hz", kind = "DS", source = "L24", range = [1.8e9, 1.9e9] }
+//
+// kind is ME (measured), VC (vendor code), DS (data sheet), DE (derived) or GU (guess); `range`, `note` and
+// `open` are optional. Files are treated as hostile: every key is checked against the style's table.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/base/error.h"
+#include "superstep/machine/constant.h"
+#include "superstep/machine/style.h"
+
+namespace superstep::machine {
+
+class Machine {
+ public:
+  Machine(std::string id, std::string name, Style style, std::vector<Constant> constants)
+      : id_(std::move(id)), name_(std::move(name)), style_(style), constants_(std::move(constants)) {}
+
+  const std::string& id() const { return id_; }
+  const std::string& name() const { return name_; }
+  Style style() const { return style_; }
+  const std::vector<Constant>& constants() const { return constants_; }  // in the order of the style's table
+
+  // Throws Error (internal) when the style has no such constant.
+  const Constant& constant(std::string_view name) const;
+  double value(std::string_view name) const { return constant(name).value; }
+  // The same machine with one number changed; `file()` stays what it was.
+  Machine with(std::string_view name, double value) const;
+
+  const std::string& file() const { return file_; }      // where it came from
+  std::string digest() const;                             // of every name and value, in 16 hexadecimal digits
+  void set_file(std::string file) { file_ = std::move(file); }
+
+ private:
+  std::string id_, name_, file_;
+  Style style_;
+  std::vector<Constant> constants_;
+};
+
+// The built-in machines, in the order `superstep list machines` shows them; they are machines/*.toml as they
+// were when the program was built.
+const std::vector<Machine>& machines();
+
+// A built-in machine by its id, or the machine of a file (a name with '/' or ending in ".toml"). Throws Error
+// (invalid_argument) with the nearest name, (not_found, bad_file) for files.
+Machine find_machine(const std::string& name_or_path);
+
+// The machine that `text` describes; `where` stands in messages. Throws Error (bad_file), naming the key.
+Machine parse_machine(std::string_view text, const std::string& where);
+
+}  // namespace superstep::machine

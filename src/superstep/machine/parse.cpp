@@ -1,0 +1,251 @@
+// Machine files: TOML, every key checked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <toml++/toml.h>
+
+#include "superstep/base/text.h"
+#include "superstep/machine/built_in.h"
+#include "superstep/machine/machine.h"
+
+namespace superstep::machine {
+namespace {
+
+constexpr std::size_t largest_file = 1 << 20;  // bytes; a machine file has some thousands
+constexpr int deepest_base = 4;                // files based on files
+
+using Sources = std::map<std::string, std::string, std::less<>>;
+
+struct Draft {
+  std::string id, name;
+  std::optional<Style> style;
+  Sources sources;
+  std::vector<Constant> constants;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string where) : where_(std::move(where)) {}
+
+  Draft read(std::string_view text, int depth) const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& key, const std::string& what, std::string hint = {}) const {
+    throw Error(ErrorCode::bad_file, what, key.empty() ? where_ : where_ + ": " + key, std::move(hint));
+  }
+  toml::table parse(std::string_view text) const;
+  void check_keys(const toml::table& table, const std::string& prefix, std::span<const std::string> known) const;
+  std::string text_of(const toml::table& table, const std::string& prefix, std::string_view key,
+                      bool required) const;
+  double number_of(const toml::node_view<const toml::node>& node, const std::string& key) const;
+  void read_base(const toml::table& table, Draft& draft, int depth) const;
+  void read_sources(const toml::table& table, Draft& draft) const;
+  void read_constants(const toml::table& table, Draft& draft) const;
+  Constant read_constant(const toml::table& table, const ConstantSpec& spec, const Sources& sources) const;
+  void read_range(const toml::table& table, const std::string& key, Constant& constant) const;
+  std::string full_source(const std::string& tags, const std::string& key, const Sources& sources) const;
+
+  std::string where_;
+};
+
+toml::table Reader::parse(std::string_view text) const {
+  if (text.size() > largest_file) refuse("", "is too large for a machine file");
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    refuse("", fmt::format("line {}: {}", error.source().begin.line, error.description()),
+           "machine files are TOML; docs/machines.md describes them");
+  }
+}
+
+void Reader::check_keys(const toml::table& table, const std::string& prefix,
+                        std::span<const std::string> known) const {
+  for (const auto& [key, value] : table) {
+    const std::string name(key.str());
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      refuse(prefix + name, "is not a key of machine files", unknown_name_hint(name, known));
+  }
+}
+
+std::string Reader::text_of(const toml::table& table, const std::string& prefix, std::string_view key,
+                            bool required) const {
+  const auto node = table[key];
+  if (!node) {
+    if (required) refuse(prefix + std::string(key), "is missing");
+    return {};
+  }
+  const auto text = node.value<std::string>();
+  if (!text) refuse(prefix + std::string(key), "must be a text");
+  return *text;
+}
+
+double Reader::number_of(const toml::node_view<const toml::node>& node, const std::string& key) const {
+  const auto number = node.is_number() ? node.value<double>() : std::nullopt;
+  if (!number || !std::isfinite(*number) || *number < 0) refuse(key, "must be a number, not below zero");
+  return *number;
+}
+
+std::string Reader::full_source(const std::string& tags, const std::string& key, const Sources& sources) const {
+  std::vector<std::string> full;
+  for (std::string tag : split(tags, ',')) {
+    tag.erase(0, tag.find_first_not_of(' '));
+    const auto found = sources.find(tag);
+    if (found == sources.end()) refuse(key + ".source", fmt::format("'{}' is not in [sources]", tag));
+    full.push_back(found->second);
+  }
+  return join(full, "; ");
+}
+
+// What a number of this kind is usually off by, when the file gives no range.
+double usual_uncertainty(Kind kind) {
+  switch (kind) {
+    case Kind::measured: return 0.03;
+    case Kind::vendor_code: return 0;
+    case Kind::datasheet: return 0.02;
+    case Kind::derived: return 0.05;
+    case Kind::guess: return 0.5;
+  }
+  return 0.5;
+}
+
+void Reader::read_range(const toml::table& table, const std::string& key, Constant& constant) const {
+  const double share = usual_uncertainty(constant.kind);
+  constant.low = constant.value * (1 - share);
+  constant.high = constant.value * (1 + share);
+  if (!table["range"]) return;
+  const toml::array* range = table["range"].as_array();
+  if (!range || range->size() != 2) refuse(key + ".range", "must be a list of two numbers");
+  constant.low = number_of(table["range"][0], key + ".range");
+  constant.high = number_of(table["range"][1], key + ".range");
+  if (constant.low > constant.value || constant.value > constant.high)
+    refuse(key + ".range", fmt::format("{} to {} does not hold the value {}", constant.low, constant.high, constant.value));
+}
+
+Constant Reader::read_constant(const toml::table& table, const ConstantSpec& spec,
+                               const Sources& sources) const {
+  static const std::vector<std::string> keys{"value", "unit", "kind", "source", "note", "range", "open"};
+  const std::string key = fmt::format("constants.{}", spec.name);
+  check_keys(table, key + ".", keys);
+  Constant constant;
+  constant.name = spec.name;
+  if (!table["value"]) refuse(key + ".value", "is missing");
+  constant.value = number_of(table["value"], key + ".value");
+  constant.unit = text_of(table, key + ".", "unit", true);
+  if (constant.unit != spec.unit)
+    refuse(key + ".unit", fmt::format("is '{}', expected '{}'", constant.unit, spec.unit));
+  const std::string kind = text_of(table, key + ".", "kind", true);
+  if (!kind_from_code(kind, constant.kind))
+    refuse(key + ".kind", fmt::format("'{}' is not a kind", kind), "kinds are ME, VC, DS, DE and GU");
+  const std::string source = text_of(table, key + ".", "source", true);
+  if (!source.empty()) constant.source = full_source(source, key, sources);
+  if (source.empty() && constant.kind != Kind::guess)
+    refuse(key + ".source", "is empty: only a guess (GU) has no source");
+  constant.note = text_of(table, key + ".", "note", false);
+  read_range(table, key, constant);
+  constant.open = table["open"].value_or(false);
+  return constant;
+}
+
+void Reader::read_sources(const toml::table& table, Draft& draft) const {
+  if (!table["sources"]) return;
+  const toml::table* sources = table["sources"].as_table();
+  if (!sources) refuse("sources", "must be a table");
+  for (const auto& [tag, text] : *sources) {
+    const auto full = text.value<std::string>();
+    if (!full) refuse(fmt::format("sources.{}", tag.str()), "must be a text");
+    draft.sources[std::string(tag.str())] = *full;
+  }
+}
+
+void replace(std::vector<Constant>& constants, Constant constant) {
+  for (Constant& old : constants)
+    if (old.name == constant.name) return (void)(old = std::move(constant));
+  constants.push_back(std::move(constant));
+}
+
+void Reader::read_constants(const toml::table& table, Draft& draft) const {
+  const toml::table* constants = table["constants"].as_table();
+  if (!constants) refuse("constants", "must be a table");
+  const std::span<const ConstantSpec> specs = constants_of(*draft.style);
+  std::vector<std::string> names;
+  for (const ConstantSpec& spec : specs) names.emplace_back(spec.name);
+  check_keys(*constants, "constants.", names);
+  for (const ConstantSpec& spec : specs) {
+    if (!constants->contains(spec.name)) continue;
+    const toml::table* entry = (*constants)[spec.name].as_table();
+    if (!entry) refuse(fmt::format("constants.{}", spec.name), "must be a table: { value = ..., unit = ... }");
+    replace(draft.constants, read_constant(*entry, spec, draft.sources));
+  }
+}
+
+void Reader::read_base(const toml::table& table, Draft& draft, int depth) const {
+  const std::string base = text_of(table, "", "based_on", false);
+  if (base.empty()) return;
+  if (depth >= deepest_base) refuse("based_on", "files are based on each other too often");
+  for (const BuiltIn& file : built_in_files()) {
+    if (file.id != base) continue;
+    Draft found = Reader(fmt::format("machines/{}.toml", base)).read(file.text, depth + 1);
+    if (found.style != draft.style) refuse("style", fmt::format("differs from that of '{}'", base));
+    draft.sources = std::move(found.sources);
+    draft.constants = std::move(found.constants);
+    return;
+  }
+  refuse("based_on", fmt::format("there is no machine '{}'", base), "superstep list machines");
+}
+
+Draft Reader::read(std::string_view text, int depth) const {
+  static const std::vector<std::string> keys{"id", "name", "style", "based_on", "sources", "constants"};
+  const toml::table table = parse(text);
+  check_keys(table, "", keys);
+  Draft draft;
+  draft.id = text_of(table, "", "id", true);
+  draft.name = text_of(table, "", "name", true);
+  const std::string style = text_of(table, "", "style", true);
+  draft.style = style_from_name(style);
+  if (!draft.style) {
+    std::vector<std::string> names;
+    for (int i = 0; i < 4; ++i) names.emplace_back(name_of(static_cast<Style>(i)));
+    refuse("style", fmt::format("'{}' is not a style", style), unknown_name_hint(style, names));
+  }
+  read_base(table, draft, depth);
+  read_sources(table, draft);
+  read_constants(table, draft);
+  return draft;
+}
+
+Constant default_of(const ConstantSpec& spec) {
+  Constant constant;
+  constant.name = spec.name;
+  constant.unit = spec.unit;
+  constant.value = *spec.otherwise;
+  constant.low = constant.value * 0.5;
+  constant.high = constant.value * 1.5;
+  constant.note = "not in the machine file: the style's default";
+  constant.defaulted = true;
+  return constant;
+}
+
+}  // namespace
+
+Machine parse_machine(std::string_view text, const std::string& where) {
+  Draft draft = Reader(where).read(text, 0);
+  std::vector<Constant> ordered;
+  for (const ConstantSpec& spec : constants_of(*draft.style)) {
+    const auto found = std::find_if(draft.constants.begin(), draft.constants.end(),
+                                    [&](const Constant& constant) { return constant.name == spec.name; });
+    if (found != draft.constants.end()) {
+      ordered.push_back(std::move(*found));
+      continue;
+    }
+    if (!spec.otherwise)
+      throw Error(ErrorCode::bad_file, fmt::format("is missing: {}", spec.meaning),
+                  fmt::format("{}: constants.{}", where, spec.name));
+    ordered.push_back(default_of(spec));
+  }
+  return Machine(std::move(draft.id), std::move(draft.name), *draft.style, std::move(ordered));
+}
+
+}  // namespace superstep::machine

@@ -1,0 +1,84 @@
+// Adding nodes to a graph under import: what can be computed at once becomes a constant, and what a shape
+// needs is computed when a shape needs it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/op/builder.h"
+#include "superstep/op/definition.h"
+
+namespace superstep::onnx {
+
+using graph::Attributes;
+using graph::ValueId;
+using op::Var;
+
+class Emitter {
+ public:
+  Emitter(graph::Graph& graph, std::int64_t most_nodes) : builder_(graph), most_nodes_(most_nodes) {}
+
+  op::Builder& builder() { return builder_; }
+  graph::Graph& graph() { return builder_.graph(); }
+
+  // The outputs of a node of `op`, up to `outputs`. Small results of constants are constants; inputs that the
+  // operator needs to know (shapes, axes) are replaced by their elements where these can be known. Throws
+  // Error as the builder does, and (unsupported) when the graph grows beyond its bound.
+  std::vector<Var> emit(std::string_view op, std::vector<Var> inputs, Attributes attributes = {},
+                        int outputs = 1);
+  Var emit1(std::string_view op, std::vector<Var> inputs, Attributes attributes = {}) {
+    return emit(op, std::move(inputs), std::move(attributes)).at(0);
+  }
+  Var constant(Tensor data) { return builder_.constant(std::move(data)); }
+  Var integers(const std::vector<std::int64_t>& values) { return builder_.integers(values); }
+  Var scalar(ElementType type, double value) { return builder_.scalar(type, value); }
+  Var reshape(Var x, const Shape& shape);  // x itself when it has that shape
+
+  // The elements of a value that follow from constants and from inputs of known elements; null when there are
+  // none, or when computing them would take too long. Valid as long as the emitter.
+  const Tensor* known(Var value);
+
+  // Elements of an input that may be taken as known where a shape needs them.
+  void set_known(ValueId input, Tensor data) { known_.insert_or_assign(input, std::move(data)); }
+  // A value whose elements are loaded when they are needed.
+  void set_loader(ValueId value, std::function<Tensor()> load) { loaders_[value] = std::move(load); }
+  // A sequence of tensors has no place in a graph, but its members have: a handle stands for them among the
+  // values, until something takes them out. Null for an ordinary value.
+  Var add_sequence(std::vector<Var> members);
+  const std::vector<Var>* sequence(Var handle) const;
+
+  // A constant that may be trained: nothing is computed from it at import.
+  void mark_parameter(ValueId value) { parameters_.insert(value); }
+
+ private:
+  bool foldable(const op::Definition& definition, std::span<const Var> inputs) const;
+  std::optional<std::vector<Var>> fold(const op::Definition& definition, std::span<const Var> inputs,
+                                       const Attributes& attributes, int outputs, bool needed);
+  std::vector<Var> add(const op::Definition& definition, std::vector<Var> inputs,
+                       const Attributes& attributes, int outputs);
+  std::vector<Var> shape_constant(std::string_view op, Var x, const Attributes& attributes);
+  void substitute(const op::Definition& definition, std::vector<Var>& inputs);
+  bool make_all_known(std::vector<Var>& inputs);
+  Var as_constant(Var value);
+  void count_node();
+
+  const Tensor* leaf(ValueId id);
+  bool evaluate(graph::NodeId node);
+  void collect(ValueId id, std::set<graph::NodeId>& nodes) const;
+
+  op::Builder builder_;
+  std::int64_t most_nodes_;
+  std::map<ValueId, Tensor> known_;
+  std::map<ValueId, std::function<Tensor()>> loaders_;
+  std::map<ValueId, Var> constants_;  // that stand for known values
+  std::map<ValueId, std::vector<Var>> sequences_;
+  std::set<ValueId> parameters_, unknown_;
+};
+
+}  // namespace superstep::onnx

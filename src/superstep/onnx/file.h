@@ -1,0 +1,42 @@
+// An opened file: the bytes, and what the top of the model says.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "superstep/onnx/mapped_file.h"
+#include "superstep/onnx/model.h"
+#include "superstep/onnx/proto.h"
+#include "superstep/onnx/tensor_data.h"
+
+namespace superstep::onnx {
+
+// Operator sets by domain.
+using Opsets = std::map<std::string, std::int64_t, std::less<>>;
+
+struct File {
+  std::string path;
+  std::unique_ptr<MappedFile> mapping;  // null when the bytes are our own
+  std::vector<std::byte> copy;
+  ModelProto model;
+  GraphProto graph;
+  std::map<std::string, std::int64_t> opsets;
+  std::map<std::string, std::string> metadata;
+  std::vector<Port> inputs, outputs;
+  std::set<std::string_view> initialized;                       // names that have an initialiser
+  std::map<std::string, FunctionProto, std::less<>> functions;  // by function_key()
+  std::unique_ptr<ExternalData> external;
+};
+
+// Parses the top of a model and checks versions. Throws Error (bad_file, unsupported).
+void describe(File& file, Bytes bytes);
+
+std::string function_key(std::string_view domain, std::string_view name, std::string_view overload);
+
+Port make_port(const ValueInfoProto& info);
+
+}  // namespace superstep::onnx

@@ -1,0 +1,45 @@
+// A task over arrays that are in memory: what a user's own model is trained on.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "superstep/run/arrays.h"
+#include "superstep/run/task.h"
+#include "superstep/transform/loss.h"
+
+namespace superstep::run {
+
+struct ArrayTaskSpec {
+  // What one input of the model takes from the array of its name.
+  struct Input {
+    std::string name;
+    ElementType element = ElementType::f32;
+    Shape shape;          // of one sample where `batched`, else of the whole array
+    bool batched = true;  // axis 0 of the array numbers the samples
+  };
+  // What one term of the loss compares an output with.
+  struct Target {
+    std::vector<std::string> names;  // of the array, the first that the file has
+    graph::ValueType type;           // of one sample, with an axis 0 of extent 1
+    transform::LossKind kind = transform::LossKind::mse;
+    std::size_t output = 0;    // position among the model's outputs
+    std::int64_t classes = 0;  // of labels: 0 to classes - 1; 0: not labels
+    std::string label;         // in names of metrics; empty where there is only one term
+  };
+  std::vector<Input> inputs;
+  std::vector<Target> targets;
+  double training_share = 0.8;  // the first samples train, the rest validate
+};
+
+// Checks every array against the spec and converts it to the element type; an integer input takes only
+// whole numbers. Without targets in the arrays the task has no labels, which is an error where
+// `settings.labels_required`. Throws Error (bad_file) naming `where` and the array.
+//
+// Quality: rmse and mae of each term, or cross_entropy and accuracy (share of labels that have the highest
+// score).
+std::unique_ptr<Task> make_array_task(const ArrayTaskSpec& spec, const NamedTensors& arrays,
+                                      const std::string& where, const TaskSettings& settings);
+
+}  // namespace superstep::run

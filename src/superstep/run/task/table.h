@@ -1,0 +1,43 @@
+// A task over tables: the fields of a generator, made in memory or read from the file it writes, one row a
+// sample. A workload says which field becomes which input or target, and how.
+#pragma once
+
+#include <map>
+
+#include "superstep/run/task.h"
+
+namespace superstep::run {
+
+using Fields = std::map<std::string, Tensor>;  // by name, [samples, ...] each
+
+// An input or a target of the training graph, made of a field. The shapes agree but for axes of one element.
+struct Column {
+  std::string field;
+  double (*convert)(double) = nullptr;  // of every element; null: as it is
+};
+
+struct TableSpec {
+  std::string generator;              // its name in data/generators.h
+  std::vector<std::string> settings;  // name=value, of the generator
+  std::int64_t default_samples = 1000;
+  double training_share = 0.8;
+  std::string group;  // a field: neighbouring samples of one value stay on one side of the split
+  std::vector<Column> inputs, targets;
+  std::vector<std::string> more;  // fields that the quality needs beside those
+  std::vector<Metric> (*quality)(const Fields& fields, std::span<const std::int64_t> indices,
+                                 std::span<const Tensor> outputs) = nullptr;
+};
+
+// Throws Error (bad_file, not_found) naming the file and the data set.
+std::unique_ptr<Task> open_table_task(TableSpec spec, const TaskSettings& settings);
+
+Metric quality_metric(const char* name, double value, const char* unit = "");
+
+// The share of samples whose largest score is that of field `label`.
+std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,
+                                       std::span<const Tensor> outputs);
+
+// The mean |output - field| over all elements.
+double mean_absolute_error(const Tensor& field, std::span<const std::int64_t> indices, const Tensor& output);
+
+}  // namespace superstep::run

@@ -1,0 +1,60 @@
+#include "superstep/workload/chemistry/uno.h"
+
+#include <fmt/format.h>
+
+#include "superstep/op/movement.h"
+#include "superstep/workload/layers.h"
+
+namespace superstep::workload {
+namespace {
+
+constexpr double dropped = 0.1;
+
+Var tower(Layers& layers, Var x, const std::string& name, int depth, std::int64_t width) {
+  for (int i = 1; i <= depth; ++i) {
+    const std::string layer = fmt::format("{}{}", name, i);
+    x = layers.dropout(layers.relu(layers.dense(x, layer, width)), layer + ".dropout", dropped);
+  }
+  return x;
+}
+
+graph::Graph build(std::int64_t batch, const Options& options, std::uint64_t seed) {
+  const std::int64_t width = options.integer("width", 1, 16384);
+  graph::Graph graph("uno");
+  Builder b(graph);
+  Layers layers(b, seed);
+  const Var cell = b.input("cell", ElementType::f32, {batch, 942});
+  const Var drug = b.input("drug", ElementType::f32, {batch, 5270});
+  const Var both[] = {tower(layers, cell, "cell", 3, width), tower(layers, drug, "drug", 3, width)};
+  const Var x = tower(layers, op::concat(both, 1), "joint", 5, width);
+  b.output("auc", layers.dense(x, "out", 1));
+  return graph;
+}
+
+}  // namespace
+
+Workload uno() {
+  return {
+      .name = "uno",
+      .summary = "response of tumour cells to drugs: a wide perceptron on two tables of features",
+      .options = {{"width", "1000", "of every hidden layer"}},
+      .build = build,
+      .parameters = 16224001,
+      .inputs = {{"cell", ElementType::f32, {942}, "", "gene expression, standardised"},
+                 {"drug", ElementType::f32, {5270}, "", "molecular descriptors, standardised"}},
+      .outputs = {{"auc", ElementType::f32, {1}, "", "area under the dose response curve"}},
+      .targets = {{"target", ElementType::f32, {1}, "", "area under the dose response curve"}},
+      // Published: Adamax at 1e-4, dropout also at inference. Here Adam, and dropout in training alone.
+      .training = {.batch = 32,
+                   .epochs = 10,
+                   .loss = {{transform::LossTerm{.kind = transform::LossKind::mse}}},
+                   .optimizer = {.kind = transform::OptimizerKind::adam},
+                   .learning_rate = 1e-4,
+                   .schedule = Schedule::cosine,
+                   .warm_up_share = 0.02},
+      .metrics = {{"mse", ""}, {"mae", ""}, {"r2", ""}},
+      .target = std::nullopt,
+  };
+}
+
+}  // namespace superstep::workload

@@ -1,0 +1,76 @@
+#include "superstep/workload/vision/resnet50.h"
+
+#include <fmt/format.h>
+
+#include "superstep/op/arithmetic.h"
+#include "superstep/op/pooling.h"
+#include "superstep/workload/vision/classifier.h"
+
+namespace superstep::workload {
+namespace {
+
+constexpr std::int64_t expansion = 4;
+
+class Bottlenecks {
+ public:
+  // `last_scale`: of each block's last normalisation, 0 where blocks begin as identities (P. Goyal et al.,
+  // arXiv 1706.02677).
+  Bottlenecks(Layers& layers, double last_scale) : layers_(layers), last_scale_(last_scale) {}
+
+  Var block(Var x, const std::string& name, std::int64_t width, std::int64_t stride) {
+    const std::int64_t channels = expansion * width;
+    Var y = layers_.relu(normalised(x, name, "1", width, 1, {}));
+    y = layers_.relu(normalised(y, name, "2", width, 3, {.strides = {stride, stride}, .pads = {1, 1, 1, 1}}));
+    y = layers_.batch_norm(layers_.plain_conv(y, name + ".conv3", channels, 1), name + ".norm3", 1e-5, 0.9,
+                           last_scale_);
+    if (stride != 1 || x.shape()[1] != channels)
+      x = normalised(x, name, ".shortcut", channels, 1, {.strides = {stride, stride}});
+    const op::NameScope scope(layers_.builder(), name + ".sum");
+    return layers_.relu(y + x);
+  }
+
+ private:
+  Var normalised(Var x, const std::string& name, const std::string& number, std::int64_t channels,
+                 std::int64_t kernel, const op::ConvAttributes& attributes) {
+    x = layers_.plain_conv(x, name + ".conv" + number, channels, kernel, attributes);
+    return layers_.batch_norm(x, name + ".norm" + number);
+  }
+
+  Layers& layers_;
+  double last_scale_;
+};
+
+graph::Graph build(std::int64_t batch, const Options& options, std::uint64_t seed) {
+  const ClassifierSizes sizes = classifier_sizes(options);
+  graph::Graph graph("resnet50");
+  Builder b(graph);
+  Layers layers(b, seed);
+  Bottlenecks bottlenecks(layers, options.flag("zero-last") ? 0 : 1);
+  Var x = image_input(b, batch, sizes.size);
+  const std::int64_t width = options.integer("width", 4, 1024);
+  x = layers.plain_conv(x, "stem", width, 7, {.strides = {2, 2}, .pads = {3, 3, 3, 3}});
+  x = layers.relu(layers.batch_norm(x, "stem.norm"));
+  x = op::max_pool(x, {.kernel_shape = {3, 3}, .strides = {2, 2}, .pads = {1, 1, 1, 1}}).values;
+  constexpr std::int64_t depths[] = {3, 4, 6, 3};
+  for (std::int64_t stage = 0; stage < 4; ++stage)
+    for (std::int64_t i = 0; i < depths[stage]; ++i)
+      x = bottlenecks.block(x, fmt::format("stage{}.{}", stage + 1, i), width << stage,
+                            i == 0 && stage > 0 ? 2 : 1);
+  b.output("logits", layers.dense(pooled(b, x), "fc", sizes.classes));
+  return graph;
+}
+
+}  // namespace
+
+Workload resnet50() {
+  Workload workload = classifier(224);
+  workload.name = "resnet50";
+  workload.summary = "classes of pictures, by fifty layers with residual connections";
+  workload.options.push_back({"width", "64", "channels of the first stage"});
+  workload.options.push_back({"zero-last", "yes", "blocks begin as identities: their last scale is zero"});
+  workload.build = build;
+  workload.parameters = 25557032;
+  return workload;
+}
+
+}  // namespace superstep::workload

@@ -11,7 +11,7 @@ namespace superstep::lab {
 struct ProfileRequest {
   std::string model;                       // a workload
   std::string mode = "train";              // train, infer
-  std::string precision = "f32";           // f32, bf16
+  std::string precision = "f32";           // f32, bf16; infer: int8 as well
   std::vector<std::string> model_options;  // name=value
   std::int64_t batch = 0;                  // 0: the workload's own
   std::uint64_t seed = 1;

@@ -34,7 +34,7 @@ struct Arguments {
   std::int64_t micro_batch = 0, requests = 1000;
   double seconds = 3, rate = 0, pause = 2;
   int repeat = 1;
-  bool sweep = false, self_check = false;
+  bool sweep = false, self_check = false, energy = false;
 };
 
 constexpr const char* examples =
@@ -108,6 +108,7 @@ std::vector<Result> run_one(const Arguments& arguments, const std::string& what,
                               .protocol = protocol_of(arguments),
                               .loads = loads_of(arguments),
                               .load_factor = 0.5,
+                              .energy = arguments.energy,
                               .timeline = arguments.format == "trace",
                               .done = progress_line},
                              peak);
@@ -208,6 +209,7 @@ void declare_bench(CLI::App& command) {
   command.add_option("--ranks", a->ranks, "of all-reduce: start so many under the launcher")->type_name("N")->check(CLI::Range(2, 4096));
   command.add_option("--order", a->order, "of all-reduce's sums: ranks (always the same bits), library")->type_name("ORDER")->capture_default_str();
   command.add_option("--launcher", a->launcher, "the program that starts ranks")->type_name("PROGRAM")->capture_default_str();
+  command.add_flag("--energy", a->energy, "of workloads: ten more seconds, where the host counts energy");
   command.add_flag("--self-check", a->self_check, "run everything twice: do the intervals of the two runs meet?");
   command.add_option("--pause", a->pause, "between the two runs of --self-check")->type_name("S")->check(CLI::Range(0.0, 3600.0))->capture_default_str();
   command.add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, mllog, trace")->type_name("FORMAT")->capture_default_str();

@@ -190,8 +190,9 @@ TEST(MetalGenerator, AlloysAndPairPotentialsHaveTheirTypes) {
   std::vector<std::string> argon = small;
   argon.push_back("metal=Ar");
   const auto generator = make_generator("deepmd", argon);
-  for (const double kelvin : field(*generator, generate_in_memory(*generator, 1, 0, 8, pool), "temperature"))
-    EXPECT_TRUE(kelvin >= 10 && kelvin <= 80) << kelvin;
+  const Tensor kelvin = field(*generator, generate_in_memory(*generator, 1, 0, 8, pool), "temperature");
+  for (std::int64_t i = 0; i < kelvin.element_count(); ++i)
+    EXPECT_TRUE(kelvin.at(i) >= 10 && kelvin.at(i) <= 80) << kelvin.at(i);
 }
 
 TEST(MetalGenerator, OpensInAse) {

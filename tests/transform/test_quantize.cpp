@@ -1,8 +1,8 @@
 // Products on bytes: what is taken, what stays, and how far the results are from f32.
+#include <regex>
+
 #include "superstep/transform/quantize.h"
 #include "tests/transform/support.h"
-
-#include <regex>
 
 namespace superstep::transform {
 namespace {
@@ -95,15 +95,15 @@ TEST(Quantize, StaysNearF32) {
 
 TEST(Quantize, TakesGemmAndMatMul) {
   const graph::Graph gemm = with_random_states(splat_graph("input %x : f32[3,16]\n"
-                                                        "state %w : f32[8,16] = splat(0.1)\n"
-                                                        "state %b : f32[8] = splat(0.1)\n"
-                                                        "%y : f32[3,8] = Gemm(%x, %w, %b) {transB = 1}\n"
-                                                        "output \"y\" = %y"),
+                                                           "state %w : f32[8,16] = splat(0.1)\n"
+                                                           "state %b : f32[8] = splat(0.1)\n"
+                                                           "%y : f32[3,8] = Gemm(%x, %w, %b) {transB = 1}\n"
+                                                           "output \"y\" = %y"),
                                                5);
   const graph::Graph matmul = with_random_states(splat_graph("input %x : f32[2,3,16]\n"
-                                                          "state %w : f32[16,8] = splat(0.1)\n"
-                                                          "%y : f32[2,3,8] = MatMul(%x, %w)\n"
-                                                          "output \"y\" = %y"),
+                                                             "state %w : f32[16,8] = splat(0.1)\n"
+                                                             "%y : f32[2,3,8] = MatMul(%x, %w)\n"
+                                                             "output \"y\" = %y"),
                                                  6);
   for (const graph::Graph& model : {gemm, matmul}) {
     const graph::Graph quantized = verified(quantize(model, {{"x", {-1, 1}}}));

@@ -12,8 +12,6 @@
 namespace superstep::run {
 namespace {
 
-constexpr std::int64_t largest_batch = 64;
-
 // The model with one output more for every value to look at.
 graph::Graph observed(const target::GraphAtBatch& model, std::int64_t batch,
                       const transform::QuantizeOptions& products) {
@@ -27,7 +25,7 @@ class Calibration {
  public:
   Calibration(const target::Target& target, const target::GraphAtBatch& model,
               const CalibrateSettings& settings, FillSamples fill)
-      : settings_(settings), fill_(fill), batch_(std::min(settings.samples, largest_batch)) {
+      : settings_(settings), fill_(fill), batch_(std::min(settings.samples, settings.batch)) {
     if (settings.samples < 1)
       throw Error(ErrorCode::invalid_argument, "calibration needs at least one sample", "--calibrate");
     const graph::Graph graph = model(batch_);
@@ -94,8 +92,8 @@ target::GraphAtBatch with_weights(const target::GraphAtBatch& model,
   };
 }
 
-void count_products(QuantizedModel& model) {
-  const graph::Graph graph = model.graph(1);
+void count_products(QuantizedModel& model, std::int64_t batch) {
+  const graph::Graph graph = model.graph(batch);
   for (const graph::Node& node : graph.nodes()) {
     model.products += node.op == "ConvInteger" || node.op == "MatMulInteger";
     model.kept += node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm" || node.op == "MatMul";
@@ -118,7 +116,7 @@ QuantizedModel quantize_model(const target::Target& target, const target::GraphA
   result.graph = [trained, ranges = result.ranges, products = settings.products](std::int64_t batch) {
     return transform::quantize(trained(batch), ranges, products);
   };
-  count_products(result);
+  count_products(result, std::min(settings.samples, settings.batch));
   if (result.products == 0)
     throw Error(ErrorCode::unsupported, "has no product or convolution that gains from int8",
                 "--precision int8", "those of fewer than 16 channels stay in f32: serve it in f32 or bf16");

@@ -17,6 +17,7 @@ struct CalibrateSettings {
   RangeMethod method = RangeMethod::percentile;
   double share = 0.9999;  // of the elements inside, for RangeMethod::percentile
   int threads = 1;
+  std::int64_t batch = 64;  // samples a run of the model, at most
   transform::QuantizeOptions products;
 };
 

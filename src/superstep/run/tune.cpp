@@ -115,7 +115,8 @@ void race(std::vector<std::unique_ptr<Contender>>& contenders, const TuneOptions
                           return contender->result.seconds;
                         }))->result.seconds;
     if (round + 1 < options.fewest_rounds) continue;
-    std::erase_if(running, [&](const Contender* contender) { return contender->result.seconds > hopeless * best; });
+    std::erase_if(running,
+                  [&](const Contender* contender) { return contender->result.seconds > hopeless * best; });
     if (running.size() == 1) return;
   }
 }
@@ -123,9 +124,9 @@ void race(std::vector<std::unique_ptr<Contender>>& contenders, const TuneOptions
 }  // namespace
 
 std::string to_string(const Tuning& tuning) {
-  std::string text = fmt::format("tuned{}: micro-batch {}, {} threads, {}", tuning.cached ? " before" : "",
-                                 tuning.chosen.micro_batch, tuning.chosen.threads,
-                                 format_seconds(tuning.chosen.seconds));
+  std::string text =
+      fmt::format("tuned{}: micro-batch {}, {} threads, {}", tuning.cached ? " before" : "",
+                  tuning.chosen.micro_batch, tuning.chosen.threads, format_seconds(tuning.chosen.seconds));
   std::string others;
   for (const TuneCandidate& candidate : tuning.tried)
     if (!(candidate == tuning.chosen)) others += (others.empty() ? "" : "; ") + describe(candidate);
@@ -134,9 +135,8 @@ std::string to_string(const Tuning& tuning) {
 
 std::string tuning_key(const graph::Graph& graph, std::string_view backend, std::int64_t batch, int threads) {
   const json program = program_record();
-  const std::string what =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n{}", graph::to_text(graph, {.data = false}), backend, batch, threads,
-                  processor_name(), program.dump());
+  const std::string what = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", graph::to_text(graph, {.data = false}),
+                                       backend, batch, threads, processor_name(), program.dump());
   return fmt::format("{:016x}", hash_of(what));
 }
 
@@ -171,7 +171,8 @@ void TuningCache::add(const std::string& key, const TuneCandidate& chosen) {
   write_file_atomically(path_, file.dump(1) + "\n");
 }
 
-std::vector<TuneCandidate> tune_candidates(std::int64_t batch, std::int64_t chosen, int threads, bool splits) {
+std::vector<TuneCandidate> tune_candidates(std::int64_t batch, std::int64_t chosen, int threads,
+                                           bool splits) {
   std::vector<TuneCandidate> candidates{{chosen, threads}};
   const auto add = [&](std::int64_t micro_batch, int count) {
     const TuneCandidate candidate{micro_batch, count};

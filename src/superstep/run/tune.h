@@ -55,12 +55,12 @@ struct TuneOptions {
   int fewest_rounds = 3;
 };
 
-// What to try around the micro-batch that the cost model chose, which comes first: divisors of the batch near a
-// half, a quarter, twice and four times it, and fewer threads. `splits`: the batch can be split at all.
+// What to try around the micro-batch that the cost model chose, which comes first: divisors of the batch near
+// a half, a quarter, twice and four times it, and fewer threads. `splits`: the batch can be split at all.
 std::vector<TuneCandidate> tune_candidates(std::int64_t batch, std::int64_t chosen, int threads, bool splits);
 
-// Compiles the candidates and times them in turn, a run each a round, on inputs that `fill` writes; the fastest
-// run of each counts. Candidates more than half slower than the best after a round are dropped.
+// Compiles the candidates and times them in turn, a run each a round, on inputs that `fill` writes; the
+// fastest run of each counts. Candidates more than half slower than the best after a round are dropped.
 // `options.micro_batch` must be 0.
 Tuning tune(const target::Target& target, const target::GraphAtBatch& model,
             const target::CompileOptions& options, FunctionRef<void(std::span<Tensor> inputs)> fill,

@@ -10,10 +10,12 @@
 namespace superstep::transform {
 namespace {
 
-constexpr std::string_view free_moves[] = {"Flatten",   "Identity", "Reshape",
-                                           "Squeeze",   "Transpose", "Unsqueeze"};
+constexpr std::string_view free_moves[] = {"Flatten", "Identity",  "Reshape",
+                                           "Squeeze", "Transpose", "Unsqueeze"};
 
-bool moves_for_free(const Node& node) { return std::ranges::find(free_moves, node.op) != std::end(free_moves); }
+bool moves_for_free(const Node& node) {
+  return std::ranges::find(free_moves, node.op) != std::end(free_moves);
+}
 
 bool runs_again(const Node& node) {
   return node.outputs.size() == 1 && !op::get(node.op).has_effects && node.op != "superstep.RandomMask";
@@ -23,7 +25,9 @@ bool runs_again(const Node& node) {
 class Choice {
  public:
   Choice(const Graph& graph, double extra_share)
-      : graph_(graph), by_input_(graph.value_count(), false), extra_limit_(extra_share * op::cost(graph).flops) {
+      : graph_(graph),
+        by_input_(graph.value_count(), false),
+        extra_limit_(extra_share * op::cost(graph).flops) {
     find_dependent();
     find_kept();
   }

@@ -1,6 +1,6 @@
-// Less memory for more arithmetic: values of the forward pass that the backward pass computes again instead of
-// keeping them (T. Chen et al., "Training deep nets with sublinear memory cost", arXiv:1604.06174; here values
-// are chosen one by one, by the bytes they free for each operation they cost).
+// Less memory for more arithmetic: values of the forward pass that the backward pass computes again instead
+// of keeping them (T. Chen et al., "Training deep nets with sublinear memory cost", arXiv:1604.06174; here
+// values are chosen one by one, by the bytes they free for each operation they cost).
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ struct RecomputeOptions {
 
 struct Recomputed {
   graph::Graph graph;
-  std::size_t values = 0;   // of the forward pass that are no longer kept
-  double bytes_freed = 0;   // of them: what the backward pass no longer waits for
-  double extra_flops = 0;   // operations done again
+  std::size_t values = 0;  // of the forward pass that are no longer kept
+  double bytes_freed = 0;  // of them: what the backward pass no longer waits for
+  double extra_flops = 0;  // operations done again
 };
 
 // A training step with the same results, bit for bit where the operators are deterministic. The nodes that

@@ -57,6 +57,8 @@ class TimelineDrawing {
   std::string run(std::span<const target::StepEvent> events) {
     std::map<int, std::vector<target::StepEvent>> lanes;
     for (const target::StepEvent& event : events) lanes[event.thread].push_back(event);
+    const bool shared = std::ranges::any_of(events, [](const auto& event) { return event.threads > 1; });
+    several_ = shared && lanes.size() == 1;
     for (auto& [thread, lane] : lanes) {
       std::ranges::sort(lane, {}, &target::StepEvent::begin);
       draw_lane(thread, lane);
@@ -69,7 +71,8 @@ class TimelineDrawing {
   double across(double seconds) const { return lane_label_width + (seconds - begin_) * scale_; }
 
   void draw_lane(int thread, const std::vector<target::StepEvent>& lane) {
-    content_ += text(0, top_ + lane_height * 0.62, fmt::format("thread {}", thread));
+    content_ +=
+        text(0, top_ + lane_height * 0.62, several_ ? "all threads" : fmt::format("thread {}", thread));
     for (std::size_t i = 0; i < lane.size();) i = draw_from(lane, i);
     top_ += lane_height;
   }
@@ -112,6 +115,7 @@ class TimelineDrawing {
 
   const Profile& profile_;
   double begin_, scale_, top_ = 0;
+  bool several_ = false;  // one lane for threads that share every step
   std::string content_;
 };
 

@@ -28,11 +28,16 @@ std::vector<std::int64_t> first_indices(std::int64_t count) {
 // A batch of the workload's own data: with targets and a learning rate for training.
 void fill_from_task(const run::Model& model, std::int64_t batch, bool training, std::vector<Tensor>& inputs) {
   ThreadPool pool(1);
-  const auto task = run::open_task(model.workload(), {.data = {},
-                                                      .samples = samples_a_batch * batch,
-                                                      .seed = model.settings().seed,
-                                                      .labels_required = training,
-                                                      .pool = &pool});
+  const run::TrainSettings& settings = model.settings();
+  const auto task = model.open_task({.data = settings.data,
+                                     .samples = settings.data.empty() ? samples_a_batch * batch : 0,
+                                     .seed = settings.seed,
+                                     .model_options = settings.model_options,
+                                     .labels_required = training,
+                                     .pool = &pool});
+  if (batch > task->size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("the data have {} samples", task->size()),
+                "--batch");
   const auto indices = first_indices(batch);
   if (!training) return task->fill_inputs(indices, inputs, pool);
   task->fill(indices, 0, false, std::span(inputs).first(inputs.size() - 1));
@@ -41,14 +46,15 @@ void fill_from_task(const run::Model& model, std::int64_t batch, bool training, 
 
 // The model on bytes: what a step costs does not depend on the weights, so the initial ones will do.
 target::GraphAtBatch on_bytes(const run::Model& model, std::int64_t batch) {
-  const std::int64_t samples = std::min<std::int64_t>(batch, calibration_samples);
+  const std::int64_t samples =
+      model.fixed_batch() > 0 ? batch : std::min<std::int64_t>(batch, calibration_samples);
   const auto fill = [&](std::int64_t, std::span<Tensor> inputs) {
     std::vector<Tensor> batch_inputs(inputs.begin(), inputs.end());
     fill_from_task(model, samples, false, batch_inputs);
     std::ranges::copy(batch_inputs, inputs.begin());
   };
   return run::quantize_model(target::find_target("cpu"), model.inference(), {},
-                             {.samples = samples, .products = {}}, fill)
+                             {.samples = samples, .batch = samples, .products = {}}, fill)
       .graph;
 }
 
@@ -65,12 +71,15 @@ ProfiledModel open_profiled_model(ProfileRequest& request) {
   const run::Model model({.workload = request.model,
                           .precision = bytes ? "f32" : request.precision,
                           .model_options = request.model_options,
+                          .shapes = request.shapes,
+                          .data = request.data,
                           .batch = request.batch,
                           .seed = request.seed});
-  request.batch = model.settings().batch;
+  request.batch = model.fixed_batch() > 0 ? model.fixed_batch() : model.settings().batch;
   return {.name = request.model,
           .mode = request.mode,
           .precision = request.precision,
+          .fixed_batch = model.fixed_batch() > 0,
           .graph = training ? model.training_step()
                    : bytes  ? on_bytes(model, request.batch)
                             : model.inference(),

@@ -6,6 +6,7 @@
 
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
+#include "superstep/graph/verify.h"
 #include "superstep/onnx/adapters.h"
 #include "superstep/onnx/attribute_names.h"
 #include "superstep/onnx/attribute_values.h"
@@ -130,6 +131,7 @@ class Importer {
   Var add_input(const Port& port) {
     if (!port.element) refuse_node(fmt::format("is of type {}, which has no place in a graph", port.type));
     graph::ValueType type{*port.element, input_shape(port)};
+    if (graph_.find_value(port.name).valid()) refuse_node("another input has this name");
     const Var input = emitter_.builder().input(port.name, type.element, type.shape);
     if (const auto value = options_.values.find(port.name); value != options_.values.end()) {
       if (graph::ValueType{value->second.type(), value->second.shape()} != type)
@@ -223,6 +225,7 @@ class Importer {
     if (mode_ == ImportMode::whole && options_.parameters_as_state)
       graph_ = parameters_to_states(graph_, parameters_);
     graph_ = transform::prune(graph_);
+    value_or_throw(graph::verify(graph_, op::infer_types));
     const op::Cost cost = op::cost(graph_);
     findings_.nodes = static_cast<std::int64_t>(graph_.node_count());
     findings_.flops = cost.flops;

@@ -241,6 +241,8 @@ class Importer {
       throw Error(ErrorCode::bad_file, fmt::format("reads '{}', which nothing gives", name), {},
                   "the file is damaged, or its nodes are on a cycle");
     if (entry->kind == Entry::Kind::failed) throw AlreadyReported();
+    if (entry->kind == Entry::Kind::absent)
+      refuse_node(fmt::format("reads '{}', an output that its node does not give here", name));
     if (entry->kind == Entry::Kind::value) return entry->value;
     const Entry initializer = *entry;
     *entry = Entry::failure();
@@ -335,8 +337,10 @@ class Importer {
                     Scope& scope) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
-      if (i >= outputs.size() || !outputs[i].valid())
-        refuse_node(fmt::format("output {} ('{}') is not given", i, node.outputs[i]));
+      if (i >= outputs.size() || !outputs[i].valid()) {
+        scope.set(node.outputs[i], Entry::absence());
+        continue;
+      }
       if (outputs[i].id().index() >= first_fresh)
         graph_.rename(outputs[i].id(), scope.prefix() + std::string(node.outputs[i]));
       scope.set(node.outputs[i], Entry::of(outputs[i]));

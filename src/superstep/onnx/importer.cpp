@@ -321,7 +321,8 @@ class Importer {
     for (std::string_view output : node.outputs) imported.wanted.push_back(!output.empty());
     while (imported.wanted.size() > 1 && !imported.wanted.back()) imported.wanted.pop_back();
     imported.run_subgraph = [&](Bytes graph, const std::vector<Var>& arguments, const std::string& label) {
-      return run_subgraph(graph, arguments, fmt::format("{}{}/", scope.prefix(), label), scope);
+      const std::string_view owner = node.name.empty() ? node.op_type : node.name;
+      return run_subgraph(graph, arguments, fmt::format("{}{}/{}/", scope.prefix(), owner, label), scope);
     };
     emitter_.builder().set_name(node.name.empty() ? std::string() : scope.prefix() + std::string(node.name));
     if (!takes_sequences(node.domain, node.op_type)) require_tensors(imported.inputs);

@@ -83,6 +83,8 @@ class Importer {
       report({where, op, opset, "needs more memory than there is"});
     } catch (const std::length_error&) {
       report({where, op, opset, "needs more memory than there is"});
+    } catch (const std::exception& error) {
+      report({where, op, opset, fmt::format("the importer cannot take it: {}", error.what())});
     }
     return false;
   }

@@ -65,6 +65,7 @@ class Importer {
       add_outputs(scope);
     });
     if (findings_.importable()) guard("model", [&] { finish(); });
+    if (!findings_.importable()) count_unread_parameters();
     return {std::move(graph_), std::move(findings_)};
   }
 
@@ -220,6 +221,13 @@ class Importer {
         emitter_.builder().output(std::string(output.name), value);
       });
     if (file_.graph.outputs.empty()) report({"model", "", 0, "has no outputs"});
+  }
+
+  // What could not be imported was not read either, and yet belongs to the file.
+  void count_unread_parameters() {
+    const ParameterCount count = count_parameters(file_);
+    findings_.parameters = count.elements;
+    findings_.parameter_bytes = count.bytes;
   }
 
   void finish() {

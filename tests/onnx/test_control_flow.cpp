@@ -160,6 +160,11 @@ TEST(Loop, Refusals) {
   parts.initializers.clear();
   parts.inputs.push_back(port("M", i64, {}));
   EXPECT_TRUE(contains(error_of([&] { parse(parts).import(); }), "input M must be known at import"));
+  parts.initializers = {testing::integers("M", {0}, {})};
+  parts.inputs.pop_back();
+  EXPECT_TRUE(contains(error_of([&] { parse(parts).import(); }), "input M must have one element"));
+  parts.initializers.clear();
+  parts.inputs.push_back(port("M", i64, {}));
   ImportOptions bound;
   bound.values["M"] = Tensor::scalar<std::int64_t>(2);
   EXPECT_EQ(parse(parts).import(bound).node_count(), 2u);

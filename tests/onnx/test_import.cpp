@@ -164,6 +164,15 @@ TEST(Import, CountsWhatTheFileHolds) {
   ASSERT_EQ(findings.operators.size(), 2u);
 }
 
+TEST(Import, CountsParametersOfWhatItCannotImport) {
+  GraphParts parts = dense_parts();
+  parts.nodes[0] = node("MatMull", {"x", "w"}, {"hidden"});
+  parts.initializers.push_back(testing::floats("unread", {2}, {0, 0}));
+  const Findings findings = parse(parts).check();
+  EXPECT_FALSE(findings.importable());
+  EXPECT_EQ(findings.parameters, 6);
+}
+
 TEST(Import, RefusesNamesThatNothingGives) {
   GraphParts parts = dense_parts();
   parts.nodes[1] = node("Add", {"hidden", "absent"}, {"y"});

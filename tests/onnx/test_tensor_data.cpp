@@ -119,6 +119,7 @@ TEST(TensorData, RefusesCountsThatDoNotFit) {
   EXPECT_TRUE(
       contains(refusal(testing::tensor("t", 1, {1 << 20, 1 << 20}, "")), "needs 4398046511104 bytes"));
   EXPECT_TRUE(contains(refusal(testing::tensor("t", 1, {INT64_MAX, INT64_MAX}, "")), "too many elements"));
+  EXPECT_TRUE(contains(refusal(testing::tensor("t", 1, {INT64_MAX}, "")), "more elements than there can be"));
   EXPECT_TRUE(contains(refusal(testing::tensor("t", 1, {-1}, "")), "negative extent"));
 }
 

@@ -182,6 +182,7 @@ void check(const CheckArguments& arguments) {
 struct TestArguments {
   std::string folder, on = "reference", filter;
   bool verbose = false;
+  lab::CaseOptions tolerance;
 };
 
 std::vector<std::string> target_names(const std::string& on) {
@@ -227,7 +228,7 @@ nlohmann::json cases_json(const std::vector<lab::CaseResult>& results) {
 
 std::vector<lab::CaseResult> run_on(const std::string& target, const TestArguments& arguments,
                                     const std::vector<std::filesystem::path>& cases) {
-  lab::CaseOptions options;
+  lab::CaseOptions options = arguments.tolerance;
   options.target = target;
   Progress progress(target, static_cast<double>(cases.size()), "cases");
   double finished = 0;
@@ -254,8 +255,8 @@ void test(const TestArguments& arguments) {
   write_result({"onnx test",
                 arguments.folder,
                 {{"on", arguments.on},
-                 {"relative", lab::CaseOptions().relative},
-                 {"absolute", lab::CaseOptions().absolute},
+                 {"relative", arguments.tolerance.relative},
+                 {"absolute", arguments.tolerance.absolute},
                  {"cases", cases_json(all)}},
                 {{.name = "passed", .value = static_cast<double>(counts.passed), .unit = ""},
                  {.name = "failed", .value = static_cast<double>(counts.failed), .unit = ""},
@@ -288,6 +289,14 @@ void declare_test(CLI::App& app) {
   command->add_option("folder", arguments->folder, "a case, or a folder with cases at any depth")->required();
   command->add_option("--on", arguments->on, "a backend, or all")->capture_default_str();
   command->add_option("--filter", arguments->filter, "cases with this in their name")->type_name("TEXT");
+  command->add_option("--relative", arguments->tolerance.relative, "tolerance relative to what is expected")
+      ->type_name("X")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--absolute", arguments->tolerance.absolute, "tolerance beside that")
+      ->type_name("X")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_flag("--verbose", arguments->verbose, "a line for each case");
   command->fallthrough();
   command->callback([arguments] { test(*arguments); });
@@ -297,7 +306,8 @@ constexpr const char* examples =
     "Examples:\n"
     "  superstep onnx check model.onnx --shape x=1,3,224,224\n"
     "  superstep onnx test /usr/include/onnx/backend/test/data --on all\n"
-    "A result y is right when |y - expected| <= 1e-7 + 1e-3 |expected|, as in ONNX's own runner.";
+    "A result y is right when |y - expected| <= absolute + relative |expected|; ONNX's own runner has 1e-7\n"
+    "and 1e-3.";
 
 }  // namespace
 

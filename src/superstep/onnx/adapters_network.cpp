@@ -11,7 +11,8 @@ std::vector<Var> gemm(NodeImport& node) {
 }
 
 // Before operator set 14 more than one output meant training; before 7 an attribute said so. A file may list
-// outputs that nobody reads, so what decides is the operator set's own rule.
+// outputs that nobody reads, so what decides is the operator set's own rule. The saved statistics (outputs 3
+// and 4), of use to its own gradient alone, are not given.
 std::vector<Var> batch_normalization(NodeImport& node) {
   constexpr std::int64_t first_without_is_test = 7;
   const bool is_test = node.take_integer("is_test", 0) != 0;
@@ -20,8 +21,6 @@ std::vector<Var> batch_normalization(NodeImport& node) {
   node.attributes.erase("consumed_inputs");
   const bool training =
       node.opset < first_without_is_test ? !is_test && node.output_count() > 1 : node.output_count() > 1;
-  if (node.output_count() > 3)
-    refuse_node("gives saved statistics (outputs 3 and 4), which only its own gradient could use");
   if (training) node.attributes.set("training_mode", std::int64_t{1});
   return node.pass();
 }

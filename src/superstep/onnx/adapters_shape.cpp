@@ -98,10 +98,10 @@ std::vector<Var> upsample_picture(NodeImport& node) {
 // Operator sets before 6 repeated along one axis.
 std::vector<Var> tile_axis(NodeImport& node) {
   const Var x = node.input(0);
-  const Tensor &tiles = node.known(1, "tiles"), &axis = node.known(2, "axis");
+  const std::int64_t tiles = node.known_integer(1, "tiles"), axis = node.known_integer(2, "axis");
   std::vector<std::int64_t> repeats(static_cast<std::size_t>(x.shape().rank()), 1);
-  const int at = op::checked_axis(static_cast<std::int64_t>(axis.at(0)), x.shape().rank());
-  repeats[static_cast<std::size_t>(at)] = static_cast<std::int64_t>(tiles.at(0));
+  const int at = op::checked_axis(axis, x.shape().rank());
+  repeats[static_cast<std::size_t>(at)] = tiles;
   node.inputs = {x, node.emitter.integers(repeats)};
   return node.pass();
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "superstep/onnx/node_order.h"
+
 namespace superstep::onnx {
 namespace {
 
@@ -41,7 +43,34 @@ class Census {
   std::map<std::string, std::int64_t> counts_;
 };
 
+std::set<std::string_view> names_read(const std::vector<Bytes>& nodes) {
+  std::set<std::string_view> names;
+  for (Bytes bytes : nodes) try {
+      const NodeProto node = parse_node(bytes);
+      names.insert(node.inputs.begin(), node.inputs.end());
+      for (std::string_view name : names_read_inside(node)) names.insert(name);
+    } catch (const Error&) {
+      continue;
+    }
+  return names;
+}
+
 }  // namespace
+
+ParameterCount count_parameters(const File& file) {
+  const std::set<std::string_view> read = names_read(file.graph.nodes);
+  ParameterCount count;
+  for (const NamedBytes& initializer : file.graph.initializers) try {
+      if (!read.contains(initializer.name)) continue;
+      const graph::ValueType type = tensor_type(parse_tensor(initializer.bytes));
+      if (!is_floating(type.element)) continue;
+      count.elements += type.shape.element_count();
+      count.bytes += type.shape.element_count() * static_cast<std::int64_t>(size_in_bytes(type.element));
+    } catch (const Error&) {
+      continue;
+    }
+  return count;
+}
 
 std::vector<OperatorCount> count_operators(const File& file) {
   Census census;

@@ -90,7 +90,7 @@ class LoopImport {
 
   void read_limits() {
     bounded_ = node_.has(0);
-    if (bounded_) most_trips_ = op::integer_of(node_.known(0, "M"));
+    if (bounded_) most_trips_ = node_.known_integer(0, "M");
     if (node_.has(1)) condition_ = as_scalar(node_, node_.input(1), "the condition");
   }
 

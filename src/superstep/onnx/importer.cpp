@@ -6,6 +6,7 @@
 
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
+#include "superstep/graph/verify.h"
 #include "superstep/onnx/adapters.h"
 #include "superstep/onnx/attribute_names.h"
 #include "superstep/onnx/attribute_values.h"
@@ -64,6 +65,7 @@ class Importer {
       add_outputs(scope);
     });
     if (findings_.importable()) guard("model", [&] { finish(); });
+    if (!findings_.importable()) count_unread_parameters();
     return {std::move(graph_), std::move(findings_)};
   }
 
@@ -82,6 +84,8 @@ class Importer {
       report({where, op, opset, "needs more memory than there is"});
     } catch (const std::length_error&) {
       report({where, op, opset, "needs more memory than there is"});
+    } catch (const std::exception& error) {
+      report({where, op, opset, fmt::format("the importer cannot take it: {}", error.what())});
     }
     return false;
   }
@@ -130,6 +134,7 @@ class Importer {
   Var add_input(const Port& port) {
     if (!port.element) refuse_node(fmt::format("is of type {}, which has no place in a graph", port.type));
     graph::ValueType type{*port.element, input_shape(port)};
+    if (graph_.find_value(port.name).valid()) refuse_node("another input has this name");
     const Var input = emitter_.builder().input(port.name, type.element, type.shape);
     if (const auto value = options_.values.find(port.name); value != options_.values.end()) {
       if (graph::ValueType{value->second.type(), value->second.shape()} != type)
@@ -218,11 +223,19 @@ class Importer {
     if (file_.graph.outputs.empty()) report({"model", "", 0, "has no outputs"});
   }
 
+  // What could not be imported was not read either, and yet belongs to the file.
+  void count_unread_parameters() {
+    const ParameterCount count = count_parameters(file_);
+    findings_.parameters = count.elements;
+    findings_.parameter_bytes = count.bytes;
+  }
+
   void finish() {
     findings_.nodes = 0;
     if (mode_ == ImportMode::whole && options_.parameters_as_state)
       graph_ = parameters_to_states(graph_, parameters_);
     graph_ = transform::prune(graph_);
+    value_or_throw(graph::verify(graph_, op::infer_types));
     const op::Cost cost = op::cost(graph_);
     findings_.nodes = static_cast<std::int64_t>(graph_.node_count());
     findings_.flops = cost.flops;
@@ -238,6 +251,8 @@ class Importer {
       throw Error(ErrorCode::bad_file, fmt::format("reads '{}', which nothing gives", name), {},
                   "the file is damaged, or its nodes are on a cycle");
     if (entry->kind == Entry::Kind::failed) throw AlreadyReported();
+    if (entry->kind == Entry::Kind::absent)
+      refuse_node(fmt::format("reads '{}', an output that its node does not give here", name));
     if (entry->kind == Entry::Kind::value) return entry->value;
     const Entry initializer = *entry;
     *entry = Entry::failure();
@@ -316,7 +331,8 @@ class Importer {
     for (std::string_view output : node.outputs) imported.wanted.push_back(!output.empty());
     while (imported.wanted.size() > 1 && !imported.wanted.back()) imported.wanted.pop_back();
     imported.run_subgraph = [&](Bytes graph, const std::vector<Var>& arguments, const std::string& label) {
-      return run_subgraph(graph, arguments, fmt::format("{}{}/", scope.prefix(), label), scope);
+      const std::string_view owner = node.name.empty() ? node.op_type : node.name;
+      return run_subgraph(graph, arguments, fmt::format("{}{}/{}/", scope.prefix(), owner, label), scope);
     };
     emitter_.builder().set_name(node.name.empty() ? std::string() : scope.prefix() + std::string(node.name));
     if (!takes_sequences(node.domain, node.op_type)) require_tensors(imported.inputs);
@@ -332,8 +348,10 @@ class Importer {
                     Scope& scope) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
-      if (i >= outputs.size() || !outputs[i].valid())
-        refuse_node(fmt::format("output {} ('{}') is not given", i, node.outputs[i]));
+      if (i >= outputs.size() || !outputs[i].valid()) {
+        scope.set(node.outputs[i], Entry::absence());
+        continue;
+      }
       if (outputs[i].id().index() >= first_fresh)
         graph_.rename(outputs[i].id(), scope.prefix() + std::string(node.outputs[i]));
       scope.set(node.outputs[i], Entry::of(outputs[i]));

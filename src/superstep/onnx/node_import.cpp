@@ -28,6 +28,13 @@ std::vector<std::int64_t> NodeImport::known_integers(std::size_t position, std::
   return op::integers_of(data);
 }
 
+std::int64_t NodeImport::known_integer(std::size_t position, std::string_view name) {
+  const Tensor& data = known(position, name);
+  if (data.element_count() != 1)
+    throw Error(ErrorCode::bad_graph, fmt::format("input {} must have one element", name));
+  return op::integers_of(data.converted(ElementType::i64))[0];
+}
+
 std::int64_t NodeImport::take_integer(std::string_view name, std::int64_t otherwise) {
   const std::int64_t value = attributes.integer(name, otherwise);
   attributes.erase(name);

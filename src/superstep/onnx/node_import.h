@@ -39,6 +39,7 @@ struct NodeImport {
   // The elements of an input that must be known at import; throws Error (unsupported) naming it.
   const Tensor& known(std::size_t input, std::string_view name);
   std::vector<std::int64_t> known_integers(std::size_t input, std::string_view name);
+  std::int64_t known_integer(std::size_t input, std::string_view name);  // of one element, of any type
 
   // An attribute taken away, so that it is not passed on.
   std::int64_t take_integer(std::string_view name, std::int64_t otherwise);

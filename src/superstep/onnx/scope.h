@@ -11,13 +11,21 @@
 
 namespace superstep::onnx {
 
-// What a name stands for. Initialisers become values when a node first reads them.
+// What a name stands for. Initialisers become values when a node first reads them. `failed`: what should have
+// given the value is among the findings; `absent`: its node is here, but does not give this output.
 struct Entry {
-  enum class Kind : std::uint8_t { value, failed, initializer, sparse_initializer } kind = Kind::value;
+  enum class Kind : std::uint8_t {
+    value,
+    failed,
+    absent,
+    initializer,
+    sparse_initializer
+  } kind = Kind::value;
   op::Var value;
   Bytes initializer;
 
   static Entry of(op::Var value) { return {.kind = Kind::value, .value = value, .initializer = {}}; }
+  static Entry absence() { return {.kind = Kind::absent, .value = {}, .initializer = {}}; }
   static Entry failure() { return {.kind = Kind::failed, .value = {}, .initializer = {}}; }
 };
 

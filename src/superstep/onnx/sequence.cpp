@@ -16,7 +16,7 @@ const std::vector<Var>& members(const NodeImport& node, std::size_t input) {
 
 // A position in a sequence of `size`, counted from its end when negative; up to `last`.
 std::ptrdiff_t position(NodeImport& node, std::size_t input, std::size_t size, std::size_t last) {
-  const std::int64_t given = op::integer_of(node.known(input, "position"));
+  const std::int64_t given = node.known_integer(input, "position");
   const std::int64_t at = given < 0 ? given + static_cast<std::int64_t>(size) : given;
   if (at < 0 || at > static_cast<std::int64_t>(last))
     throw Error(ErrorCode::bad_graph, fmt::format("position {} is outside the sequence", given));
@@ -71,7 +71,7 @@ std::vector<Var> concat(NodeImport& node) {
 // The extents of the parts: given one by one, by one size for all, or 1 each.
 std::vector<std::int64_t> part_extents(NodeImport& node, std::int64_t extent) {
   if (node.has(1) && node.input(1).shape().rank() > 0) return node.known_integers(1, "split");
-  const std::int64_t size = node.has(1) ? op::integer_of(node.known(1, "split")) : 1;
+  const std::int64_t size = node.has(1) ? node.known_integer(1, "split") : 1;
   if (size <= 0) throw Error(ErrorCode::bad_graph, "splits into parts without extent");
   std::vector<std::int64_t> parts(static_cast<std::size_t>(extent / size), size);
   if (extent % size != 0) parts.push_back(extent % size);

@@ -11,6 +11,9 @@
 namespace superstep::onnx {
 namespace {
 
+// Far beyond any file, and far below where counts of bytes would overflow.
+constexpr std::int64_t most_elements = std::int64_t{1} << 40;
+
 [[noreturn]] void refuse(const TensorProto& tensor, std::string what) {
   throw Error(ErrorCode::bad_file, std::move(what), fmt::format("tensor '{}'", tensor.name));
 }
@@ -225,11 +228,14 @@ graph::ValueType tensor_type(const TensorProto& tensor) {
                 fmt::format("tensor '{}'", tensor.name));
   if (tensor.has_segment)
     throw Error(ErrorCode::unsupported, "is cut into segments", fmt::format("tensor '{}'", tensor.name));
+  Shape shape;
   try {
-    return {*held, Shape(tensor.dims)};
+    shape = Shape(tensor.dims);
   } catch (const Error& error) {
     refuse(tensor, error.message());
   }
+  if (shape.element_count() > most_elements) refuse(tensor, "has more elements than there can be");
+  return {*held, std::move(shape)};
 }
 
 Tensor read_tensor(const TensorProto& tensor, const ExternalData& external) {

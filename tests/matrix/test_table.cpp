@@ -17,8 +17,12 @@ std::string list_of(const std::set<ElementType>& types) {
   return text;
 }
 
-// Its cases name the type of the result, so that only types of that width can be shown.
-const std::set<std::string> bound_by_their_cases = {"BitCast"};
+// BitCast: its cases name the type of the result, so that only types of that width can be shown. The others:
+// their floating inputs are scales, their data bytes.
+const std::set<std::string> bound_by_their_cases = {"BitCast", "QLinearConv", "QLinearMatMul"};
+
+// Their kernels run in the update of a training step alone.
+const std::set<std::string> only_in_updates = {"superstep.Adam", "superstep.Sgd"};
 
 }  // namespace
 
@@ -40,9 +44,10 @@ TEST(Table, ElementTypesAreThoseTheCasesShow) {
 
 TEST(Table, ExecutionIsThatOfThePlans) {
   for (const auto& [name, shown] : cpu_execution())
-    EXPECT_EQ(target::cpu_execution_of(name), shown)
-        << name << " is run by: " << target::name_of(shown)
-        << "; correct the lists in src/superstep/target/operator_table.cpp";
+    if (!only_in_updates.contains(name))
+      EXPECT_EQ(target::cpu_execution_of(name), shown)
+          << name << " is run by: " << target::name_of(shown)
+          << "; correct the lists in src/superstep/target/operator_table.cpp";
 }
 
 TEST(Table, IsThatOfThePage) {

@@ -119,11 +119,17 @@ void evaluate_conv_integer(const EvaluateContext& context) {
       context.output(0));
 }
 
+// Of both operands and of the result, in QLinearMatMul and QLinearConv.
+void require_scales(const InferContext& context) {
+  for (std::size_t i : {1u, 4u, 6u}) require_floating(context, i, "scale");
+}
+
 // QLinearMatMul: a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero.
 std::vector<ValueType> infer_qlinear_matmul(const InferContext& context) {
   require_byte(context, 0, "a");
   require_byte(context, 3, "b");
   require_byte(context, 7, "y_zero_point");
+  require_scales(context);
   return {product_type(context, 0, 3, context.input(7).element)};
 }
 
@@ -154,6 +160,7 @@ std::vector<ValueType> infer_qlinear_conv(const InferContext& context) {
   require_byte(context, 0, "x");
   require_byte(context, 3, "w");
   require_byte(context, 7, "y_zero_point");
+  require_scales(context);
   if (context.has(8)) require_shape(context, 8, "B", {context.input(3).shape[0]});
   return {convolution_type(context, 0, 3, context.input(7).element)};
 }

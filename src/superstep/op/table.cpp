@@ -12,6 +12,7 @@
 #include "superstep/op/definition.h"
 #include "superstep/op/determinant.h"
 #include "superstep/op/einsum.h"
+#include "superstep/op/feature.h"
 #include "superstep/op/fold.h"
 #include "superstep/op/gather.h"
 #include "superstep/op/group_normalization.h"
@@ -95,6 +96,7 @@ constexpr Family families[] = {
     scatter_operators,
     tensor_scatter_operators,
     vectorizer_operators,
+    feature_operators,
     creation_operators,
     window_operators,
     random_operators,

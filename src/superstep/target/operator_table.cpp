@@ -70,6 +70,7 @@ constexpr std::string_view with_kernel[] = {
     "Sub",
     "Tanh",
     "Where",
+    "superstep.Adam",
     "superstep.ChannelMoments",
     "superstep.ChannelSums",
     "superstep.ConvWeightGradient",
@@ -77,6 +78,7 @@ constexpr std::string_view with_kernel[] = {
     "superstep.MaxPoolGradient",
     "superstep.RandomMask",
     "superstep.ResizeGradient",
+    "superstep.Sgd",
 };
 // Made of other operators, which are run instead.
 constexpr std::string_view in_parts[] = {

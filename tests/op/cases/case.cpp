@@ -26,7 +26,7 @@ std::vector<Case> all_cases() {
         layout_cases,      index_cases,      normalization_cases, training_cases,  trigonometric_cases,
         integer_cases,     selection_cases,  resize_cases,        recurrent_cases, attention_cases,
         spectral_cases,    picture_cases,    quantization_cases,  sampling_cases,  state_cases,
-        random_cases})
+        random_cases,      feature_cases})
     std::ranges::move(family(), std::back_inserter(all));
   return all;
 }

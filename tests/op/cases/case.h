@@ -66,6 +66,7 @@ std::vector<Case> quantization_cases();
 std::vector<Case> sampling_cases();
 std::vector<Case> state_cases();
 std::vector<Case> random_cases();
+std::vector<Case> feature_cases();
 
 std::vector<Case> all_cases();
 

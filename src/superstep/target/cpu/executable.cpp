@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "superstep/base/text.h"
 #include "superstep/target/cpu/run_info.h"
@@ -14,7 +15,7 @@
 namespace superstep::target::cpu {
 namespace {
 
-constexpr std::align_val_t alignment{64};
+constexpr std::size_t alignment = 64;
 
 // Micro-batches are summed in groups, each group in order and then the groups in order, so that the bits
 // do not depend on the number of threads; more groups share the work more evenly when a core is busy.
@@ -27,13 +28,12 @@ double now() {
 
 }  // namespace
 
-Memory::Memory(std::size_t bytes)
-    : size_(bytes), data_(nullptr, [](std::byte* p) { ::operator delete(p, alignment); }) {
-  auto* memory = static_cast<std::byte*>(::operator new(bytes ? bytes : 64, alignment, std::nothrow));
-  if (!memory)
+Memory::Memory(std::size_t bytes) : size_(bytes) {
+  void* whole = std::calloc(1, bytes + 2 * alignment);
+  if (!whole)
     throw Error(ErrorCode::out_of_memory, "the plan needs " + format_bytes(static_cast<double>(bytes)));
-  data_.reset(memory);
-  std::memset(memory, 0, bytes);
+  const auto address = (reinterpret_cast<std::uintptr_t>(whole) + alignment - 1) / alignment * alignment;
+  data_ = {reinterpret_cast<std::byte*>(address), [whole](std::byte*) { std::free(whole); }};
 }
 
 struct CpuExecutable::Worker {

@@ -99,8 +99,10 @@ void prepend_bias(const Lowering& lowering, ValueId bias, Target& target) {
 }
 
 std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Node& node, ValueId x, ValueId y,
-                                             const std::vector<std::int64_t>& kernel) {
-  auto image_x = as_image(lowering, x), image_y = as_image(lowering, y);
+                                             const std::vector<std::int64_t>& kernel,
+                                             const ImageCopy* copy = nullptr) {
+  auto image_x = copy ? std::expected<Image, Refusal>(copy->image) : as_image(lowering, x);
+  auto image_y = as_image(lowering, y);
   if (!image_x) return std::unexpected(image_x.error());
   if (!image_y) return std::unexpected(image_y.error());
   auto window = window_of(node, lowering.shape(x), kernel);
@@ -115,10 +117,14 @@ Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<C
   convolution.epilogue = target.epilogue;
   auto kernel = list.prepare(convolution);
   if (!kernel) return std::unexpected(kernel.error());
+  DraftOperand image = lowering.read(source);
+  if (copy) {
+    image = lowering.temporary(copy->bytes);
+    lowering.emit("copy", target.name, std::move(copy->copy), {lowering.read(source)}, {image});
+  }
   std::vector<DraftOperand> inputs{
-      lowering.read(source),
-      packed_weights(lowering, convolution, (*kernel)->info(), weights, kernels::WeightOrder::out_in_taps,
-                     lowering.element_in_memory(source))};
+      image, packed_weights(lowering, convolution, (*kernel)->info(), weights, kernels::WeightOrder::out_in_taps,
+                            lowering.element_in_memory(source))};
   append(inputs, lowering, target.operands);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
                 {lowering.write(target.result)});
@@ -155,12 +161,20 @@ Lowered lower_convolution(Lowering& lowering, const Node& node, Target target, b
   // A transposed convolution is the input gradient of the convolution with x and y exchanged.
   const ValueId x = transposed ? target.result : node.inputs[0],
                 y = transposed ? node.inputs[0] : target.result;
-  const auto convolution = describe(lowering, node, x, y, kernel_shape(lowering.shape(node.inputs[1])));
+  std::optional<ImageCopy> copy;
+  if (!transposed && !as_image(lowering, x)) {
+    auto made = copied_into_image(lowering, x);
+    if (!made) return std::unexpected(made.error());
+    copy = std::move(*made);
+  }
+  const auto convolution =
+      describe(lowering, node, x, y, kernel_shape(lowering.shape(node.inputs[1])), copy ? &*copy : nullptr);
   if (!convolution) return std::unexpected(convolution.error());
   if (node.inputs.size() > 2 && node.inputs[2].valid()) prepend_bias(lowering, node.inputs[2], target);
   if (Lowered strides = set_operand_strides(lowering, target); !strides) return strides;
   const auto& list = transposed ? kernels::convolution_input_gradient() : kernels::convolution_forward();
-  return emit_convolution(lowering, list, *convolution, node.inputs[0], node.inputs[1], target);
+  return emit_convolution(lowering, list, *convolution, node.inputs[0], node.inputs[1], target,
+                          copy ? &*copy : nullptr);
 }
 
 // ---- products of matrices ------------------------------------------------------------------------------

@@ -32,6 +32,14 @@ struct ColumnConvolution {
 std::optional<ColumnConvolution> over_window_columns(const Lowering& lowering, const Node& node, ValueId x,
                                                      ValueId y, const Shape& weights);
 
+// A value that lies as no image, copied into one.
+struct ImageCopy {
+  kernels::Image image;
+  kernels::KernelPointer copy;
+  std::size_t bytes = 0;
+};
+std::expected<ImageCopy, Refusal> copied_into_image(const Lowering& lowering, ValueId id);
+
 // Whether a convolution [out, in, taps...] over x would be one over window columns.
 bool has_few_channels(const Node& node, const graph::ValueType& x, const Shape& weights);
 

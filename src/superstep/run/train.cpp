@@ -53,13 +53,11 @@ class Training {
         settings_(model_.settings()),
         options_(options),
         pool_(settings_.replicas),
-        task_(open_task(
-            model_.workload(),
-            {.data = settings_.data,
-             .samples = settings_.samples,
-             .seed = settings_.seed,
-             .model_options = settings_.model_options,
-             .pool = &pool_})),
+        task_(open_task(model_.workload(), {.data = settings_.data,
+                                            .samples = settings_.samples,
+                                            .seed = settings_.seed,
+                                            .model_options = settings_.model_options,
+                                            .pool = &pool_})),
         batches_(task_->training_count() / settings_.batch) {
     if (batches_ < 1)
       throw Error(ErrorCode::invalid_argument,

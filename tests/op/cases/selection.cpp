@@ -137,12 +137,12 @@ std::vector<Case> selection_cases() {
 
 // The transpose of a Resize, as its rule makes it.
 Case resized_back(const char* name, Shape from, Shape to, const char* mode) {
-  return {"superstep.ResizeGradient", name,
+  return {"superstep.ResizeGradient",
+          name,
           [=](Builder& builder, std::span<const Var> x) {
             const Var inputs[] = {x[0], Var(), Var(), builder.integers(to.extents())};
-            return builder.node(
-                "superstep.ResizeGradient", inputs,
-                {{"mode", std::string(mode)}, {"input_shape", from.extents()}});
+            return builder.node("superstep.ResizeGradient", inputs,
+                                {{"mode", std::string(mode)}, {"input_shape", from.extents()}});
           },
           {random_tensor(to, 131)}};
 }

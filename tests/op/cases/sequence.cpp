@@ -48,14 +48,18 @@ Case recurrent(const char* name, const Cell& cell, Attributes attributes, Option
   return {cell.op, name, function, inputs};
 }
 
-// The operator as the rule of LSTM uses it: on the Y that the LSTM made. Steps 3, batch 2, inputs 2, hidden 2.
+// The operator as the rule of LSTM uses it: on the Y that the LSTM made. Steps 3, batch 2, inputs 2,
+// hidden 2.
 Case lstm_backward(const char* name, std::int64_t d, Attributes attributes, bool last_states) {
   const bool batch_first = attributes.integer("layout", 0) != 0;
   const Shape state = batch_first ? Shape{2, d, 2} : Shape{d, 2, 2};
-  std::vector<Tensor> inputs = {
-      random_tensor(batch_first ? Shape{2, 3, 2} : Shape{3, 2, 2}, 180), random_tensor({d, 8, 2}, 181, 0.5),
-      random_tensor({d, 8, 2}, 182, 0.5), random_tensor({d, 16}, 183, 0.5), random_tensor(state, 184),
-      random_tensor(state, 185), random_tensor(batch_first ? Shape{2, 3, d, 2} : Shape{3, d, 2, 2}, 186)};
+  std::vector<Tensor> inputs = {random_tensor(batch_first ? Shape{2, 3, 2} : Shape{3, 2, 2}, 180),
+                                random_tensor({d, 8, 2}, 181, 0.5),
+                                random_tensor({d, 8, 2}, 182, 0.5),
+                                random_tensor({d, 16}, 183, 0.5),
+                                random_tensor(state, 184),
+                                random_tensor(state, 185),
+                                random_tensor(batch_first ? Shape{2, 3, d, 2} : Shape{3, d, 2, 2}, 186)};
   if (last_states) inputs.insert(inputs.end(), {random_tensor(state, 187), random_tensor(state, 188)});
   const Function function = [=](Builder& builder, std::span<const Var> x) {
     const Var forward[] = {x[0], x[1], x[2], x[3], Var(), x[4], x[5]};

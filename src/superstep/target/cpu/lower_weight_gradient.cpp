@@ -13,7 +13,8 @@ namespace {
 
 std::expected<kernels::Convolution, Refusal> describe(const Lowering& lowering, const Node& node,
                                                       const std::optional<ImageCopy>& copy) {
-  const auto x = copy ? std::expected<kernels::Image, Refusal>(copy->image) : as_image(lowering, node.inputs[0]);
+  const auto x =
+      copy ? std::expected<kernels::Image, Refusal>(copy->image) : as_image(lowering, node.inputs[0]);
   const auto dy = as_image(lowering, node.inputs[1]);
   if (!x) return std::unexpected(x.error());
   if (!dy) return std::unexpected(dy.error());

@@ -21,7 +21,8 @@ std::vector<int> reduced_axes(const BatchSite& site) {
 BatchAxis after_removing(const BatchSite& site, const std::vector<int>& axes) {
   const int axis = site.inputs[0].axis;
   if (site.node.attributes.integer("keepdims", 1) != 0) return along(axis, site.inputs[0].rows);
-  return along(axis - static_cast<int>(std::ranges::lower_bound(axes, axis) - axes.begin()), site.inputs[0].rows);
+  return along(axis - static_cast<int>(std::ranges::lower_bound(axes, axis) - axes.begin()),
+               site.inputs[0].rows);
 }
 
 BatchAxis linear_reduction(const BatchSite& site) {
@@ -83,7 +84,8 @@ BatchAxis channel_moments(const BatchSite&) { return mixes("takes mean and varia
 
 // The sums of a and of a (b - centre) over samples.
 BatchAxis channel_sums(const BatchSite& site) {
-  const bool sums = site.inputs[0] == along(0) && site.inputs[1] == along(0) && site.is(2, BatchKind::constant);
+  const bool sums =
+      site.inputs[0] == along(0) && site.inputs[1] == along(0) && site.is(2, BatchKind::constant);
   return sums ? reduced_over_batch() : mixes("sums samples with weights of their own");
 }
 

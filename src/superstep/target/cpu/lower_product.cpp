@@ -113,7 +113,8 @@ std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Nod
 
 // Prepares the kernel from `list` and emits the step that reads `source` and the packed weights.
 Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<Convolution>& list,
-                         Convolution convolution, ValueId source, ValueId weights, const Target& target) {
+                         Convolution convolution, ValueId source, ValueId weights, const Target& target,
+                         ImageCopy* copy = nullptr) {
   convolution.epilogue = target.epilogue;
   auto kernel = list.prepare(convolution);
   if (!kernel) return std::unexpected(kernel.error());

@@ -15,12 +15,15 @@ import tempfile
 import generation
 
 HERE = pathlib.Path(__file__).resolve().parent
+ALL = ["braggnn", "mlp", "cifar10-cnn", "ptychonn-64", "uno", "unet-64", "unet-256", "resnet50", "efficientnet-b0",
+       "mobilenet-v3-small", "bert-small", "distilbert", "lstm", "rnn-k1", "rnn-k2", "rnn-k3", "rnn-k4"]
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")
-    parser.add_argument("--models", default="braggnn,mlp,cifar10-cnn")
+    parser.add_argument("--models", default="braggnn,mlp,cifar10-cnn",
+                        help="names of peers/models.py, or 'all'; large models take minutes each")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--train-batch", default="64,512")
     parser.add_argument("--infer-batch", default="1,64")
@@ -94,7 +97,7 @@ def main():
     print("peak of a thread: " + ", ".join("%s %.0f GFLOP/s" % (k, v * 1e-9) for k, v in peak.items()))
     table, kept = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for model in arguments.models.split(","):
+        for model in ALL if arguments.models == "all" else arguments.models.split(","):
             for mode in ("train", "infer"):
                 results = contest(arguments, model, mode, pathlib.Path(folder))
                 table += rows(model, mode, results, peak)

@@ -1,20 +1,22 @@
 #include "superstep/base/tensor.h"
 
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <new>
 
 namespace superstep {
 namespace {
 
-constexpr std::align_val_t alignment{64};
+constexpr std::size_t alignment = 64;
 
+// Large blocks of zeros take up room as they are touched.
 std::shared_ptr<std::byte> allocate_zeroed(std::size_t size) {
-  auto* memory = static_cast<std::byte*>(::operator new(size ? size : 1, alignment, std::nothrow));
-  if (!memory)
+  void* whole = std::calloc(1, size + alignment);
+  if (!whole)
     throw Error(ErrorCode::out_of_memory, "cannot allocate a tensor of " + std::to_string(size) + " bytes");
-  std::memset(memory, 0, size);
-  return {memory, [](std::byte* p) { ::operator delete(p, alignment); }};
+  const auto address = (reinterpret_cast<std::uintptr_t>(whole) + alignment - 1) / alignment * alignment;
+  return {reinterpret_cast<std::byte*>(address), [whole](std::byte*) { std::free(whole); }};
 }
 
 template <class T>

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <memory>
 
 #include "superstep/base/text.h"
 #include "superstep/graph/verify.h"
@@ -73,6 +75,16 @@ std::int64_t choose_micro_batch(std::int64_t batch, int threads, std::size_t byt
   return largest_divisor(batch, std::min({std::max<std::int64_t>(fitting, 4), largest_choice, share}));
 }
 
+// Each batch is built once, however often it is asked for: drawing the weights of a large model takes longer
+// than planning it.
+GraphAtBatch built_once(const GraphAtBatch& model) {
+  return [&model, built = std::make_shared<std::map<std::int64_t, graph::Graph>>()](std::int64_t batch) {
+    auto found = built->find(batch);
+    if (found == built->end()) found = built->emplace(batch, model(batch)).first;
+    return found->second;
+  };
+}
+
 class CpuTarget : public Target {
  public:
   std::string_view name() const override { return "cpu"; }
@@ -85,22 +97,22 @@ class CpuTarget : public Target {
     const auto begun = std::chrono::steady_clock::now();
     CompileOptions chosen = options;
     check(options);
-    const BatchedPorts ports = batched_ports(model, options.batch, options.micro_batch);
+    const GraphAtBatch once = built_once(model);
+    const BatchedPorts ports = batched_ports(once, options.batch, options.micro_batch);
     std::optional<Compiled> compiled;
     std::string choice = options.micro_batch > 0
                              ? "as asked for"
                              : "by the cost model: activations near the second-level cache";
+    if (chosen.micro_batch == 0 && !ports.splits) chosen.micro_batch = options.batch;
     if (chosen.micro_batch == 0) {
       const std::int64_t tried = largest_divisor(options.batch, first_try);
-      compiled = compile_at(model, tried, ports, options.batch);
-      chosen.micro_batch =
-          ports.splits ? choose_micro_batch(options.batch, options.threads,
-                                            compiled->plan.arena_bytes / static_cast<std::size_t>(tried))
-                       : options.batch;
+      compiled = compile_at(once, tried, ports, options.batch);
+      chosen.micro_batch = choose_micro_batch(options.batch, options.threads,
+                                              compiled->plan.arena_bytes / static_cast<std::size_t>(tried));
       if (chosen.micro_batch != tried) compiled.reset();
     }
-    if (!compiled) compiled = compile_at(model, chosen.micro_batch, ports, options.batch);
-    if (options.memory_limit > 0) choice = stay_below_limit(model, ports, chosen, *compiled);
+    if (!compiled) compiled = compile_at(once, chosen.micro_batch, ports, options.batch);
+    if (options.memory_limit > 0) choice = stay_below_limit(once, ports, chosen, *compiled);
     compiled->plan.choice = choice;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     return std::make_unique<CpuExecutable>(std::move(compiled->plan), std::move(compiled->inputs),

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "superstep/base/text.h"
 #include "superstep/target/cpu/memory_limit.h"
@@ -14,7 +15,7 @@
 namespace superstep::target::cpu {
 namespace {
 
-constexpr std::align_val_t alignment{64};
+constexpr std::size_t alignment = 64;
 
 // A step goes to all threads when it is long enough to pay for calling them (about 2 us), one alone when not:
 // some 10 us of work at 100 GFLOP/s and 25 GB/s a core.
@@ -26,13 +27,12 @@ bool pays_in_parallel(const kernels::KernelInfo& info) {
 
 }  // namespace
 
-Memory::Memory(std::size_t bytes)
-    : size_(bytes), data_(nullptr, [](std::byte* p) { ::operator delete(p, alignment); }) {
-  auto* memory = static_cast<std::byte*>(::operator new(bytes ? bytes : 64, alignment, std::nothrow));
-  if (!memory)
+Memory::Memory(std::size_t bytes) : size_(bytes) {
+  void* whole = std::calloc(1, bytes + 2 * alignment);
+  if (!whole)
     throw Error(ErrorCode::out_of_memory, "the plan needs " + format_bytes(static_cast<double>(bytes)));
-  data_.reset(memory);
-  std::memset(memory, 0, bytes);
+  const auto address = (reinterpret_cast<std::uintptr_t>(whole) + alignment - 1) / alignment * alignment;
+  data_ = {reinterpret_cast<std::byte*>(address), [whole](std::byte*) { std::free(whole); }};
 }
 
 struct CpuExecutable::Worker {

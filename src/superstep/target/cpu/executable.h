@@ -12,7 +12,7 @@
 
 namespace superstep::target::cpu {
 
-// A zeroed block of memory on a 64-byte boundary.
+// A zeroed block of memory on a 64-byte boundary. Large blocks take up room as they are touched.
 class Memory {
  public:
   explicit Memory(std::size_t bytes);
@@ -21,7 +21,7 @@ class Memory {
 
  private:
   std::size_t size_;
-  std::unique_ptr<std::byte, void (*)(std::byte*)> data_;
+  std::shared_ptr<std::byte> data_;
 };
 
 struct PortPlan {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/window_columns.h"
 #include "superstep/target/cpu/lower_product.h"
 
@@ -75,6 +76,22 @@ std::expected<kernels::Window, Refusal> window_of(const Node& node, const Shape&
   return window;
 }
 
+std::expected<ImageCopy, Refusal> copied_into_image(const Lowering& lowering, ValueId id) {
+  const Shape& shape = lowering.shape(id);
+  if (shape.rank() != 4) return refuse("image", fmt::format("rank {} is not 4", shape.rank()));
+  const ElementType element = lowering.element_in_memory(id);
+  ImageCopy result{kernels::dense_image(shape[2], shape[3], shape[0], shape[1], element), nullptr,
+                   static_cast<std::size_t>(shape.element_count()) * size_in_bytes(element)};
+  auto copy = kernels::prepare(kernels::StridedCopy{.extents = shape.extents(),
+                                                    .x_strides = lowering.view(id).strides,
+                                                    .y_strides = dense_strides(shape, image_order(4)),
+                                                    .x_type = element,
+                                                    .y_type = element});
+  if (!copy) return std::unexpected(copy.error());
+  result.copy = std::move(*copy);
+  return result;
+}
+
 bool has_few_channels(const Node& node, const graph::ValueType& x, const Shape& weights) {
   constexpr std::int64_t few_channels = 4, longest = 64;
   return x.element == ElementType::f32 && x.shape.rank() == 4 && node.attributes.integer("group", 1) == 1 &&
@@ -103,10 +120,12 @@ std::optional<ColumnConvolution> over_window_columns(const Lowering& lowering, c
   auto kernel = kernels::prepare(columns);
   if (!kernel) return std::nullopt;
   ColumnConvolution result;
-  result.original = {.x = kernels::dense_image(shape[2], shape[3], shape[0], shape[1]), .y = *image_y, .window = *window};
+  result.original = {
+      .x = kernels::dense_image(shape[2], shape[3], shape[0], shape[1]), .y = *image_y, .window = *window};
   result.convolution = result.original;
   result.convolution.x = kernels::columns_image(columns);
-  result.convolution.window.width = result.convolution.window.stride_w = result.convolution.window.dilation_w = 1;
+  result.convolution.window.width = result.convolution.window.stride_w =
+      result.convolution.window.dilation_w = 1;
   result.convolution.window.pad_left = 0;
   result.columns = std::move(*kernel);
   result.bytes = static_cast<std::size_t>(result.convolution.x.element_count()) * sizeof(float);

@@ -109,8 +109,10 @@ Lowered prepend_bias(const Lowering& lowering, ValueId bias, Target& target) {
 }
 
 std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Node& node, ValueId x, ValueId y,
-                                             const std::vector<std::int64_t>& kernel) {
-  auto image_x = as_image(lowering, x), image_y = as_image(lowering, y);
+                                             const std::vector<std::int64_t>& kernel,
+                                             const ImageCopy* copy = nullptr) {
+  auto image_x = copy ? std::expected<Image, Refusal>(copy->image) : as_image(lowering, x);
+  auto image_y = as_image(lowering, y);
   if (!image_x) return std::unexpected(image_x.error());
   if (!image_y) return std::unexpected(image_y.error());
   auto window = window_of(node, lowering.shape(x), kernel);
@@ -121,14 +123,19 @@ std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Nod
 
 // Prepares the kernel from `list` and emits the step that reads `source` and the packed weights.
 Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<Convolution>& list,
-                         Convolution convolution, ValueId source, ValueId weights, const Target& target) {
+                         Convolution convolution, ValueId source, ValueId weights, const Target& target,
+                         ImageCopy* copy = nullptr) {
   convolution.epilogue = target.epilogue;
   auto kernel = list.prepare(convolution);
   if (!kernel) return std::unexpected(kernel.error());
+  DraftOperand image = lowering.read(source);
+  if (copy) {
+    image = lowering.temporary(copy->bytes);
+    lowering.emit("copy", target.name, std::move(copy->copy), {lowering.read(source)}, {image});
+  }
   std::vector<DraftOperand> inputs{
-      lowering.read(source),
-      packed_weights(lowering, convolution, (*kernel)->info(), weights, kernels::WeightOrder::out_in_taps,
-                     lowering.element_in_memory(source))};
+      image, packed_weights(lowering, convolution, (*kernel)->info(), weights,
+                            kernels::WeightOrder::out_in_taps, lowering.element_in_memory(source))};
   append(inputs, lowering, target.operands);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
                 {lowering.write(target.result)});
@@ -148,7 +155,8 @@ Lowered lower_over_columns(Lowering& lowering, const Node& node, Target target) 
   if ((*kernel)->info().weights != kernels::WeightLayout::taps_in_out)
     return refuse("window columns", "the kernel wants its weights in another order");
   const DraftOperand image = lowering.temporary(columns->bytes);
-  lowering.emit("columns", target.name, std::move(columns->columns), {lowering.read(node.inputs[0])}, {image});
+  lowering.emit("columns", target.name, std::move(columns->columns), {lowering.read(node.inputs[0])},
+                {image});
   std::vector<DraftOperand> inputs{
       image, packed_weights(lowering, columns->original, (*kernel)->info(), node.inputs[1],
                             kernels::WeightOrder::out_in_taps, ElementType::f32)};
@@ -165,14 +173,22 @@ Lowered lower_convolution(Lowering& lowering, const Node& node, Target target, b
   // A transposed convolution is the input gradient of the convolution with x and y exchanged.
   const ValueId x = transposed ? target.result : node.inputs[0],
                 y = transposed ? node.inputs[0] : target.result;
-  const auto convolution = describe(lowering, node, x, y, kernel_shape(lowering.shape(node.inputs[1])));
+  std::optional<ImageCopy> copy;
+  if (!transposed && !as_image(lowering, x)) {
+    auto made = copied_into_image(lowering, x);
+    if (!made) return std::unexpected(made.error());
+    copy = std::move(*made);
+  }
+  const auto convolution =
+      describe(lowering, node, x, y, kernel_shape(lowering.shape(node.inputs[1])), copy ? &*copy : nullptr);
   if (!convolution) return std::unexpected(convolution.error());
   if (Lowered weights = require_f32_weights(lowering, node.inputs[1]); !weights) return weights;
   if (node.inputs.size() > 2 && node.inputs[2].valid())
     if (Lowered bias = prepend_bias(lowering, node.inputs[2], target); !bias) return bias;
   if (Lowered strides = set_operand_strides(lowering, target); !strides) return strides;
   const auto& list = transposed ? kernels::convolution_input_gradient() : kernels::convolution_forward();
-  return emit_convolution(lowering, list, *convolution, node.inputs[0], node.inputs[1], target);
+  return emit_convolution(lowering, list, *convolution, node.inputs[0], node.inputs[1], target,
+                          copy ? &*copy : nullptr);
 }
 
 // ---- products of matrices ------------------------------------------------------------------------------

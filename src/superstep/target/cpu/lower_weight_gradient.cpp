@@ -11,8 +11,11 @@
 namespace superstep::target::cpu {
 namespace {
 
-std::expected<kernels::Convolution, Refusal> describe(const Lowering& lowering, const Node& node) {
-  const auto x = as_image(lowering, node.inputs[0]), dy = as_image(lowering, node.inputs[1]);
+std::expected<kernels::Convolution, Refusal> describe(const Lowering& lowering, const Node& node,
+                                                      const std::optional<ImageCopy>& copy) {
+  const auto x =
+      copy ? std::expected<kernels::Image, Refusal>(copy->image) : as_image(lowering, node.inputs[0]);
+  const auto dy = as_image(lowering, node.inputs[1]);
   if (!x) return std::unexpected(x.error());
   if (!dy) return std::unexpected(dy.error());
   const Shape& weights = lowering.shape(node.outputs[0]);
@@ -32,6 +35,7 @@ struct Chosen {
   kernels::KernelPointer kernel;
   kernels::Convolution description;               // what the order of the weights depends on
   std::optional<ColumnConvolution> columns = {};  // made first, where the kernel reads them
+  std::optional<ImageCopy> copy = {};             // likewise
 };
 
 // Over window columns where there are few channels and the kernel keeps the order of the weights.
@@ -43,18 +47,25 @@ std::expected<Chosen, Refusal> choose(const Lowering& lowering, const Node& node
     if (kernel && (*kernel)->info().weights == kernels::WeightLayout::taps_in_out)
       return Chosen{std::move(*kernel), columns->original, std::move(columns)};
   }
-  const auto convolution = describe(lowering, node);
+  std::optional<ImageCopy> copy;
+  if (!as_image(lowering, node.inputs[0])) {
+    auto made = copied_into_image(lowering, node.inputs[0]);
+    if (!made) return std::unexpected(made.error());
+    copy = std::move(*made);
+  }
+  const auto convolution = describe(lowering, node, copy);
   if (!convolution) return std::unexpected(convolution.error());
   auto kernel = kernels::convolution_weight_gradient().prepare(*convolution);
   if (!kernel) return std::unexpected(kernel.error());
-  return Chosen{std::move(*kernel), *convolution};
+  return Chosen{std::move(*kernel), *convolution, std::nullopt, std::move(copy)};
 }
 
 DraftOperand image_of(Lowering& lowering, const Node& node, Chosen& chosen) {
   const DraftOperand x = lowering.read(node.inputs[0]);
-  if (!chosen.columns) return x;
-  const DraftOperand image = lowering.temporary(chosen.columns->bytes);
-  lowering.emit("columns", node.name, std::move(chosen.columns->columns), {x}, {image});
+  if (!chosen.columns && !chosen.copy) return x;
+  const DraftOperand image = lowering.temporary(chosen.columns ? chosen.columns->bytes : chosen.copy->bytes);
+  lowering.emit(chosen.columns ? "columns" : "copy", node.name,
+                std::move(chosen.columns ? chosen.columns->columns : chosen.copy->copy), {x}, {image});
   return image;
 }
 

@@ -30,7 +30,8 @@ std::vector<Row> measure(int threads) {
   if (int8_dot_work()) rows.push_back({"int8_dot", "FLOP/s", peak(int8_dot_work)});
   for (const MemoryLevel& level : memory_levels(threads))
     for (const Access access : {Access::read, Access::write, Access::copy, Access::triad})
-      rows.push_back({level.name + "_" + name_of(access), "B/s", peak([&] { return memory_work(level.bytes, access); })});
+      rows.push_back({level.name + "_" + name_of(access), "B/s",
+                      peak([&] { return memory_work(level.bytes, access); })});
   return rows;
 }
 

@@ -40,10 +40,20 @@ def measure_peak(build):
     return {name: metrics[name]["value"] for name in ("f32_fma", "bf16_dot") if name in metrics}
 
 
+def export(contender, model, mode, batches, folder):
+    """The file, or the pattern of files, that ONNX Runtime gets: the model, or the training step at each batch."""
+    if mode == "infer":
+        subprocess.run([contender, "--model", model, "--export", folder / (model + ".onnx")], check=True)
+        return folder / (model + ".onnx")
+    for batch in batches.split(","):  # a step that ONNX cannot hold is named, and goes without that peer
+        subprocess.run([contender, "--model", model, "--batch", batch,
+                        "--export-step", folder / ("%s-step-%s.onnx" % (model, batch))])
+    return folder / (model + "-step-{batch}.onnx")
+
+
 def contest(arguments, model, mode, folder):
     contender = arguments.build / "bench" / "superstep_contender"
-    onnx = folder / (model + ".onnx")
-    subprocess.run([contender, "--model", model, "--export", onnx], check=True)
+    onnx = export(contender, model, mode, arguments.train_batch, folder)
     out = folder / ("%s-%s.json" % (model, mode))
     command = [sys.executable, HERE / "peers" / "compare.py", "--model", model, "--mode", mode, "--onnx", onnx,
                "--batch", arguments.train_batch if mode == "train" else arguments.infer_batch,

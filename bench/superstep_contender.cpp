@@ -4,6 +4,7 @@
 #include "protocol.h"
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
+#include "superstep/run/export.h"
 #include "superstep/run/model.h"
 
 namespace {
@@ -11,7 +12,8 @@ namespace {
 using namespace superstep;
 
 struct Arguments {
-  std::string model = "braggnn", mode = "train", precision = "f32", backend = "cpu", export_to;
+  std::string model = "braggnn", mode = "train", precision = "f32", backend = "cpu", export_to,
+              export_step_to;
   std::int64_t batch = 64, micro_batch = 0;
   int threads = 1;
 };
@@ -27,6 +29,8 @@ Arguments parse(int argc, char** argv) {
   program.add_option("--micro-batch", arguments.micro_batch)->check(CLI::NonNegativeNumber);
   program.add_option("--threads", arguments.threads)->check(CLI::PositiveNumber);
   program.add_option("--export", arguments.export_to, "write the model as ONNX and end");
+  program.add_option("--export-step", arguments.export_step_to,
+                     "write the training step at --batch as ONNX and end");
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -82,15 +86,27 @@ void serve(const Arguments& arguments) {
 
 void write_model(const Arguments& arguments) { make_model(arguments).write_onnx(arguments.export_to, {}); }
 
+void write_step(const Arguments& arguments) {
+  run::ExportSettings settings;
+  settings.model.workload = arguments.model;
+  settings.model.optimizer = "adam";
+  settings.out = arguments.export_step_to;
+  settings.training_step = true;
+  settings.batch = arguments.batch;
+  run::export_onnx(settings);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const Arguments arguments = parse(argc, argv);
   try {
-    if (arguments.export_to.empty())
-      serve(arguments);
-    else
+    if (!arguments.export_to.empty())
       write_model(arguments);
+    else if (!arguments.export_step_to.empty())
+      write_step(arguments);
+    else
+      serve(arguments);
   } catch (const std::exception& error) {
     bench::fail(error.what());
   }

@@ -62,7 +62,8 @@ def parse():
     parser.add_argument("--batch", type=numbers, default=[1, 64, 512], metavar="N,N,...")
     parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="N,N,...")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build", help="build folder")
-    parser.add_argument("--onnx", help="the model as an ONNX file, for ONNX Runtime")
+    parser.add_argument("--onnx", help="the model as an ONNX file, for ONNX Runtime; of training the whole step, "
+                        "{batch} is filled in")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.4, help="of each round of each peer")
     parser.add_argument("--compile", action="store_true", help="let PyTorch try torch.compile (slow)")
@@ -81,8 +82,9 @@ def commands(arguments, batch, threads):
     newer = arguments.build / "peers" / "venv" / "bin" / "python"
     if newer.exists():
         found.append(("PyTorch (newer)", [str(newer), script] + settings))
-    if arguments.mode == "infer" and arguments.onnx:
-        found.append(("ONNX Runtime", [str(arguments.build / "bench" / "onnxruntime_peer"), arguments.onnx,
+    onnx = arguments.onnx and arguments.onnx.format(batch=batch)
+    if onnx and pathlib.Path(onnx).exists():
+        found.append(("ONNX Runtime", [str(arguments.build / "bench" / "onnxruntime_peer"), onnx,
                                        "--batch", str(batch), "--threads", str(threads)]))
     for text in arguments.contender:
         name, _, command = text.partition("=")

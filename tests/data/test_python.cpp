@@ -121,7 +121,7 @@ assert (tifffile.imread('none.tif') == [grey, grey]).all()
 for name in ('none.tif', 'lzw.tif', 'deflate.tif'):
     assert (numpy.asarray(Image.open(name)) == grey).all(), name
 assert (numpy.asarray(Image.open('rgb.tif')) == colour).all()
-tifffile.imwrite('theirs.tif', numpy.arange(24, dtype='f4').reshape(2, 3, 4))
+tifffile.imwrite('theirs.tif', numpy.arange(24, dtype='f4').reshape(2, 3, 4), photometric='minisblack')
 Image.fromarray(colour).save('pil.tif', compression='tiff_lzw')
 )"));
   const Tensor theirs = read_tiff(folder / "theirs.tif"), pil = read_tiff(folder / "pil.tif");

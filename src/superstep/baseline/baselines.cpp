@@ -12,6 +12,7 @@
 #include "superstep/baseline/cookiebox.h"
 #include "superstep/baseline/coulomb_ridge.h"
 #include "superstep/baseline/epie_run.h"
+#include "superstep/baseline/image_classes.h"
 #include "superstep/baseline/image_pca.h"
 #include "superstep/baseline/kinetics_fit.h"
 #include "superstep/baseline/masked_ngram.h"
@@ -29,6 +30,8 @@ std::span<const Entry> baselines() {
   // clang-format off
   static const std::vector<Entry> table{
       bragg_baseline_entry(),
+      cifar10_classifier(),
+      resnet50_classifier(),
       conductivity_solver(),
       ald_optimizer(),
       cookiebox_smoother(),

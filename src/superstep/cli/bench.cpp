@@ -13,7 +13,10 @@
 #include "superstep/lab/bench/primitive_run.h"
 #include "superstep/lab/bench/self_check.h"
 #include "superstep/lab/bench/workload_bench.h"
+#include "superstep/lab/ranks/collective_bench.h"
+#include "superstep/lab/ranks/launch.h"
 #include "superstep/run/host_load.h"
+#include "superstep/run/ranks/communicator.h"
 #include "superstep/target/target.h"
 #include "superstep/workload/workload.h"
 
@@ -26,11 +29,12 @@ struct Arguments {
   std::vector<std::string> what;
   std::vector<std::string> configs{"all"}, precisions{"f32"}, modes{"train", "infer"}, loads, model_options;
   std::vector<std::int64_t> batches;
-  std::string backend = "cpu", format = "text", out, sizes;
+  std::string backend = "cpu", format = "text", out, sizes = "4K..64M", order = "ranks", launcher = "mpirun";
+  int ranks = 0;
   std::int64_t micro_batch = 0, requests = 1000;
   double seconds = 3, rate = 0, pause = 2;
   int repeat = 1;
-  bool sweep = false, self_check = false;
+  bool sweep = false, self_check = false, energy = false;
 };
 
 constexpr const char* examples =
@@ -40,11 +44,13 @@ constexpr const char* examples =
     "  superstep bench gemm --sweep                                  sizes until memory ends\n"
     "  superstep bench braggnn --mode train,infer --batch 64,512\n"
     "  superstep bench braggnn --mode infer --batch 1 --load single,offline,poisson --rate 5000\n"
+    "  superstep bench all-reduce --ranks 2 --sizes 4K..256M         or: mpirun -n 2 superstep bench all-reduce\n"
     "  superstep bench gemm --self-check                             do two runs agree?\n"
     "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";
 
 std::optional<lab::PrimitiveKind> kind_of(const std::string& name) {
-  for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu, lab::PrimitiveKind::lstm})
+  for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu,
+                          lab::PrimitiveKind::lstm})
     if (name == lab::name_of(kind)) return kind;
   return std::nullopt;
 }
@@ -67,7 +73,9 @@ lab::Protocol protocol_of(const Arguments& arguments) {
 std::vector<lab::LoadSettings> loads_of(const Arguments& arguments) {
   std::vector<lab::LoadSettings> loads;
   for (const std::string& name : arguments.loads)
-    loads.push_back({.pattern = lab::load_pattern_from_name(name), .rate = arguments.rate, .requests = arguments.requests});
+    loads.push_back({.pattern = lab::load_pattern_from_name(name),
+                     .rate = arguments.rate,
+                     .requests = arguments.requests});
   return loads;
 }
 
@@ -75,7 +83,8 @@ void progress_line(const Result& result) {
   if (!common().quiet) fmt::print(stderr, "{}\n", lab::one_line(result));
 }
 
-std::vector<Result> run_one(const Arguments& arguments, const std::string& what, const lab::MachinePeak& peak) {
+std::vector<Result> run_one(const Arguments& arguments, const std::string& what,
+                            const lab::MachinePeak& peak) {
   if (const auto kind = kind_of(what))
     return lab::bench_primitives({.primitives = primitives_of(arguments, *kind),
                                   .precisions = arguments.precisions,
@@ -99,6 +108,7 @@ std::vector<Result> run_one(const Arguments& arguments, const std::string& what,
                               .protocol = protocol_of(arguments),
                               .loads = loads_of(arguments),
                               .load_factor = 0.5,
+                              .energy = arguments.energy,
                               .timeline = arguments.format == "trace",
                               .done = progress_line},
                              peak);
@@ -114,9 +124,10 @@ std::vector<Result> run_all(const Arguments& arguments, const lab::MachinePeak& 
 void print_peak(const lab::MachinePeak& peak) {
   std::vector<std::string> rates;
   for (const auto& [precision, rate] : peak.flops)
-    rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s")) : precision + " no instruction");
-  fmt::print(stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads, join(rates, ", "),
-             format_si(peak.copy_bandwidth, "B/s"));
+    rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s"))
+                             : precision + " no instruction");
+  fmt::print(stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads,
+             join(rates, ", "), format_si(peak.copy_bandwidth, "B/s"));
 }
 
 // Refuses what is wrong before minutes of measuring.
@@ -135,7 +146,30 @@ void check(const Arguments& arguments) {
       workload::find_workload(what);
 }
 
+// A wrong result fails the command, after everything else was measured and kept.
+void fail_if_wrong(const std::vector<Result>& results) {
+  std::vector<std::string> wrong;
+  for (const Result& result : results)
+    if (result.config.contains("wrong")) wrong.push_back(result.id);
+  if (!wrong.empty())
+    throw Error(ErrorCode::internal, "a primitive does not compute what it should", join(wrong, ", "),
+                "its time is not reported; the table says which element is wrong");
+}
+
+// Between the ranks that a launcher started, or between those that this process starts to be replaced by.
+void bench_all_reduce(const Arguments& arguments) {
+  const std::vector<std::int64_t> sizes = lab::parse_sizes(arguments.sizes);
+  if (arguments.order != "ranks" && arguments.order != "library")
+    throw Error(ErrorCode::invalid_argument, "there is no such order of sums", arguments.order, "there are ranks and library");
+  if (arguments.ranks > 1 && run::launched_size() == 1) lab::replace_by_ranks(arguments.ranks, arguments.launcher);
+  const run::HostLoad load;
+  std::vector<Result> results = lab::bench_all_reduce(
+      run::communicator(), {.sizes = sizes, .order = arguments.order == "ranks" ? run::SumOrder::by_rank : run::SumOrder::library});
+  finish_results(results, load, {arguments.format, arguments.out});
+}
+
 void bench(const Arguments& arguments) {
+  if (arguments.what == std::vector<std::string>{"all-reduce"}) return bench_all_reduce(arguments);
   check(arguments);
   const run::HostLoad load;
   const lab::MachinePeak peak = lab::measure_peak(thread_count(), arguments.precisions);
@@ -149,13 +183,14 @@ void bench(const Arguments& arguments) {
     return;
   }
   finish_results(results, load, {arguments.format, arguments.out});
+  fail_if_wrong(results);
 }
 
 }  // namespace
 
 void declare_bench(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
-  command.add_option("what", a->what, "gemm, conv, relu, lstm, or workloads; separated by commas")->required()->delimiter(',');
+  command.add_option("what", a->what, "gemm, conv, relu, lstm, workloads (separated by commas), or all-reduce")->required()->delimiter(',');
   command.add_option("--config", a->configs, "published configurations, by name, or all")->type_name("NAME,...")->delimiter(',')->capture_default_str();
   command.add_flag("--sweep", a->sweep, "doubling sizes until memory ends, in place of the published ones");
   command.add_option("--precision", a->precisions, "f32, bf16, f16, int8")->type_name("TYPE,...")->delimiter(',')->capture_default_str();
@@ -170,6 +205,11 @@ void declare_bench(CLI::App& command) {
   command.add_option("--load", a->loads, "latency of serving under load: single, offline, poisson")->type_name("PATTERN,...")->delimiter(',');
   command.add_option("--rate", a->rate, "of Poisson arrivals (default: half of what a single stream reaches)")->type_name("REQUESTS/S")->check(CLI::PositiveNumber);
   command.add_option("--requests", a->requests, "of each load")->type_name("N")->check(CLI::Range(1, 10000000))->capture_default_str();
+  command.add_option("--sizes", a->sizes, "of all-reduce, in bytes: 4K..256M, or a list")->type_name("SIZES")->capture_default_str();
+  command.add_option("--ranks", a->ranks, "of all-reduce: start so many under the launcher")->type_name("N")->check(CLI::Range(2, 4096));
+  command.add_option("--order", a->order, "of all-reduce's sums: ranks (always the same bits), library")->type_name("ORDER")->capture_default_str();
+  command.add_option("--launcher", a->launcher, "the program that starts ranks")->type_name("PROGRAM")->capture_default_str();
+  command.add_flag("--energy", a->energy, "of workloads: ten more seconds, where the host counts energy");
   command.add_flag("--self-check", a->self_check, "run everything twice: do the intervals of the two runs meet?");
   command.add_option("--pause", a->pause, "between the two runs of --self-check")->type_name("S")->check(CLI::Range(0.0, 3600.0))->capture_default_str();
   command.add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, mllog, trace")->type_name("FORMAT")->capture_default_str();

@@ -39,14 +39,15 @@ nlohmann::json to_json(const lab::Comparison& comparison) {
 }
 
 void compare(const Arguments& arguments) {
-  const lab::Comparison comparison =
-      lab::compare(lab::load_results(arguments.before), lab::load_results(arguments.after), arguments.options);
+  const lab::Comparison comparison = lab::compare(lab::load_results(arguments.before),
+                                                  lab::load_results(arguments.after), arguments.options);
   if (!common().json.empty()) write_file_atomically(common().json, to_json(comparison).dump(2) + "\n");
   if (!common().quiet) fmt::print("{}", lab::comparison_table(comparison));
   int worse = 0;
   for (const lab::ComparedRow& row : comparison.rows) worse += row.verdict == lab::Verdict::worse ? 1 : 0;
   if (arguments.fail_if_worse && worse > 0)
-    throw Error(ErrorCode::diverged, fmt::format("{} metrics are worse beyond the noise", worse), arguments.after);
+    throw Error(ErrorCode::diverged, fmt::format("{} metrics are worse beyond the noise", worse),
+                arguments.after);
 }
 
 }  // namespace
@@ -55,13 +56,16 @@ void declare_compare(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
   command.add_option("before", a->before, "a file that --json wrote, a record's number, or last")->required();
   command.add_option("after", a->after, "the same")->required();
-  command.add_option("--metric", a->options.metrics, "compare these (default: times, rates and latencies)")->type_name("NAME,...")->delimiter(',');
+  command.add_option("--metric", a->options.metrics, "compare these (default: times, rates and latencies)")
+      ->type_name("NAME,...")
+      ->delimiter(',');
   command.add_flag("--fail-if-worse", a->fail_if_worse, "end with 1 when a metric is worse beyond the noise");
   command.footer(
       "Examples:\n"
       "  superstep compare old.json new.json\n"
       "  superstep compare 41 42 --metric step_time\n"
-      "The interval of a ratio is a bootstrap of both medians from all samples, 95 %. A difference whose interval\n"
+      "The interval of a ratio is a bootstrap of both medians from all samples, 95 %. A difference whose "
+      "interval\n"
       "holds 1 is within the noise.");
   command.callback([a] { compare(*a); });
 }

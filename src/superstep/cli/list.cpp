@@ -7,8 +7,8 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/machine/cost_model.h"
-#include "superstep/op/coverage.h"
 #include "superstep/op/definition.h"
+#include "superstep/target/operator_table.h"
 #include "superstep/target/target.h"
 #include "superstep/workload/workload.h"
 
@@ -75,7 +75,7 @@ void list(const std::string& what, bool constants) {
   if (what == "workloads") return list_workloads();
   if (what == "backends") return list_backends();
   if (what == "machines") return list_machines(constants);
-  if (what == "ops") return (void)fmt::print("{}", op::coverage_table().to_string());
+  if (what == "ops") return (void)fmt::print("{}", target::operator_table().to_string());
   const std::vector<std::string> known{"workloads", "machines", "ops", "backends"};
   throw Error(ErrorCode::invalid_argument, "there is no such list", what, unknown_name_hint(what, known));
 }

@@ -1,4 +1,6 @@
 // superstep records: what was measured so far.
+#include "superstep/run/records.h"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -9,7 +11,6 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/outcome.h"
 #include "superstep/lab/records/exchange.h"
-#include "superstep/run/records.h"
 
 namespace superstep::cli {
 namespace {
@@ -25,7 +26,8 @@ std::string headline(const run::Record& record) {
   for (const char* name : {"throughput", "flops_rate", "latency_p50", "step_time", "out_of_place_busbw"})
     for (const Metric& metric : record.metrics)
       if (metric.name == name) return fmt::format("{} {}", name, format_si(metric.value, metric.unit));
-  return record.metrics.empty() ? "" : fmt::format("{} {:.4g}", record.metrics[0].name, record.metrics[0].value);
+  return record.metrics.empty() ? ""
+                                : fmt::format("{} {:.4g}", record.metrics[0].name, record.metrics[0].value);
 }
 
 bool was_busy(const run::Record& record) {
@@ -39,9 +41,10 @@ void list(const Arguments& arguments) {
   TextTable table({"record", "created", "command", "workload", "mode", "on", "", "notes"});
   for (const run::Record& record : records.list(arguments.filter))
     table.add_row({std::to_string(record.id), record.created, record.command, record.workload,
-                   record.details.is_object() ? record.details.value("mode", "") : "", record.machine, headline(record),
-                   was_busy(record) ? "the machine was busy" : ""});
-  fmt::print("{}{}\n", table.empty() ? "there are no such records in " : table.to_string(), records.path().string());
+                   record.details.is_object() ? record.details.value("mode", "") : "", record.machine,
+                   headline(record), was_busy(record) ? "the machine was busy" : ""});
+  fmt::print("{}{}\n", table.empty() ? "there are no such records in " : table.to_string(),
+             records.path().string());
 }
 
 std::vector<lab::Result> named(const Arguments& arguments) {
@@ -53,7 +56,8 @@ std::vector<lab::Result> named(const Arguments& arguments) {
 
 std::vector<lab::Result> filtered(const Arguments& arguments) {
   std::vector<lab::Result> results;
-  for (const run::Record& record : run::Records().list(arguments.filter)) results.push_back(lab::to_result(record));
+  for (const run::Record& record : run::Records().list(arguments.filter))
+    results.push_back(lab::to_result(record));
   return results;
 }
 
@@ -81,8 +85,12 @@ void import_records(const Arguments& arguments) {
 
 void add_filter(CLI::App& command, Arguments& arguments) {
   command.add_option("--workload", arguments.filter.workload, "of this workload alone")->type_name("NAME");
-  command.add_option("--command", arguments.filter.command, "of this command alone: train, infer, bench")->type_name("NAME");
-  command.add_option("--most", arguments.filter.most, "at most so many, the newest")->type_name("N")->check(CLI::Range(1, 1000000))->capture_default_str();
+  command.add_option("--command", arguments.filter.command, "of this command alone: train, infer, bench")
+      ->type_name("NAME");
+  command.add_option("--most", arguments.filter.most, "at most so many, the newest")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -96,10 +104,13 @@ void declare_records(CLI::App& command) {
   CLI::App* const showing = command.add_subcommand("show", "every metric of a record");
   showing->add_option("records", a->names, "numbers, files, or last")->required();
   showing->callback([a] { show(*a); });
-  CLI::App* const exporting = command.add_subcommand("export", "records as a file that import and compare read");
+  CLI::App* const exporting =
+      command.add_subcommand("export", "records as a file that import and compare read");
   exporting->add_option("records", a->names, "numbers (default: those that the filters leave)");
   exporting->add_option("--out", a->file, "file (default: standard output)")->type_name("FILE");
-  exporting->add_option("--format", a->format, "json, google, csv, deepbench, nccl, mllog")->type_name("FORMAT")->capture_default_str();
+  exporting->add_option("--format", a->format, "json, google, csv, deepbench, nccl, mllog")
+      ->type_name("FORMAT")
+      ->capture_default_str();
   add_filter(*exporting, *a);
   exporting->callback([a] { export_records(*a); });
   CLI::App* const importing = command.add_subcommand("import", "add the results of files to the records");

@@ -18,8 +18,8 @@ struct Domain {
   bool takes_over;  // operators of room op/ without a line are taken as they are
 };
 
-constexpr Family default_families[] = {elementwise_adapters, shape_adapters, reduction_adapters,
-                                       network_adapters, control_flow_adapters};
+constexpr Family default_families[] = {elementwise_adapters, shape_adapters,        reduction_adapters,
+                                       network_adapters,     control_flow_adapters, sequence_adapters};
 constexpr Family microsoft_families[] = {microsoft_adapters};
 
 constexpr Domain domains[] = {
@@ -35,7 +35,6 @@ struct Reason {
 
 constexpr std::string_view strings = "works on strings, and a graph holds numbers alone";
 constexpr std::string_view sequences = "works on sequences, and a graph holds tensors alone";
-constexpr std::string_view optionals = "works on optional values, and a graph holds tensors alone";
 constexpr std::string_view maps = "works on maps, and a graph holds tensors alone";
 
 constexpr Reason reasons[] = {
@@ -45,18 +44,7 @@ constexpr Reason reasons[] = {
     {"RegexFullMatch", strings},
     {"LabelEncoder", strings},
     {"CategoryMapper", strings},
-    {"SequenceConstruct", sequences},
-    {"SequenceEmpty", sequences},
-    {"SequenceInsert", sequences},
-    {"SequenceErase", sequences},
-    {"SequenceAt", sequences},
-    {"SequenceLength", sequences},
     {"SequenceMap", sequences},
-    {"ConcatFromSequence", sequences},
-    {"SplitToSequence", sequences},
-    {"Optional", optionals},
-    {"OptionalGetElement", optionals},
-    {"OptionalHasElement", optionals},
     {"ZipMap", maps},
     {"CastMap", maps},
     {"DictVectorizer", maps},
@@ -85,6 +73,12 @@ Adapt find_adapter(std::string_view domain, std::string_view op, std::int64_t op
   for (const Domain& candidate : domains)
     if (candidate.name == domain) return find_in(candidate, op, opset);
   return nullptr;
+}
+
+bool takes_sequences(std::string_view domain, std::string_view op) {
+  if (!domain.empty()) return false;
+  if (op == "Identity" || op == "Loop" || op == "If") return true;
+  return std::ranges::any_of(sequence_adapters(), [&](const Adapter& adapter) { return adapter.op == op; });
 }
 
 std::string reason_without_adapter(std::string_view domain, std::string_view op) {

@@ -32,10 +32,14 @@ std::span<const Adapter> shape_adapters();
 std::span<const Adapter> reduction_adapters();
 std::span<const Adapter> network_adapters();
 std::span<const Adapter> control_flow_adapters();
+std::span<const Adapter> sequence_adapters();
 std::span<const Adapter> microsoft_adapters();  // domain com.microsoft
 
 // What takes a node of this operator; null when nothing does.
 Adapt find_adapter(std::string_view domain, std::string_view op, std::int64_t opset);
+
+// May inputs of this operator be sequences?
+bool takes_sequences(std::string_view domain, std::string_view op);
 
 // Why nothing takes it: "works on strings, ...".
 std::string reason_without_adapter(std::string_view domain, std::string_view op);

@@ -64,6 +64,19 @@ std::vector<Var> dropout_attributes(NodeImport& node) {
 
 std::vector<Var> alias(NodeImport& node) { return {node.input(0)}; }
 
+// The first operator set named the type in words.
+std::vector<Var> named_cast(NodeImport& node) {
+  const graph::Attribute* to = node.attributes.find("to");
+  if (!to) throw Error(ErrorCode::bad_graph, "attribute 'to' is missing");
+  if (const auto* name = std::get_if<std::string>(to)) {
+    const auto type = data_type_from_name(*name);
+    if (!type) throw Error(ErrorCode::bad_graph, fmt::format("there is no type '{}'", *name));
+    node.attributes.set("to", static_cast<std::int64_t>(*type));
+  }
+  required_element_type(node.attributes.integer("to"));
+  return node.pass();
+}
+
 std::vector<Var> checked_cast(NodeImport& node) {
   required_element_type(node.attributes.integer("to"));
   return node.pass();
@@ -93,7 +106,8 @@ constexpr Adapter table[] = {
     {"Clip", oldest, 10, clip_attributes},
     {"Dropout", oldest, 11, dropout_attributes},
     {"Identity", oldest, any_later, alias},
-    {"Cast", oldest, any_later, checked_cast},
+    {"Cast", oldest, 5, named_cast},
+    {"Cast", 6, any_later, checked_cast},
     {"Sum", oldest, any_later, variadic},
     {"Mean", oldest, any_later, variadic},
     {"Max", oldest, any_later, variadic},

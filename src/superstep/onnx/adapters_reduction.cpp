@@ -18,7 +18,8 @@ std::vector<Var> flattened_softmax(NodeImport& node) {
   const Var x = node.input(0);
   const Shape shape = x.shape();
   if (shape.rank() == 0) return node.pass();
-  const int axis = op::checked_axis(node.take_integer("axis", 1), shape.rank() + 1);
+  const std::int64_t given = node.take_integer("axis", 1);
+  const int axis = given == shape.rank() ? shape.rank() : op::checked_axis(given, shape.rank());
   std::int64_t outer = 1, inner = 1;
   for (int i = 0; i < shape.rank(); ++i) (i < axis ? outer : inner) *= shape[i];
   node.attributes.set("axis", std::int64_t{-1});

@@ -86,6 +86,38 @@ std::vector<Var> upsample_attributes(NodeImport& node) {
   return node.pass();
 }
 
+// The first Upsample scaled the last two axes of a picture.
+std::vector<Var> upsample_picture(NodeImport& node) {
+  const double height = node.take_number("height_scale", 1), width = node.take_number("width_scale", 1);
+  if (node.attributes.text("mode", "nearest") == "bilinear")
+    node.attributes.set("mode", std::string("linear"));
+  node.set_input(1, node.emitter.constant(reals({1, 1, height, width})));
+  return node.pass();
+}
+
+// Operator sets before 6 repeated along one axis.
+std::vector<Var> tile_axis(NodeImport& node) {
+  const Var x = node.input(0);
+  const Tensor &tiles = node.known(1, "tiles"), &axis = node.known(2, "axis");
+  std::vector<std::int64_t> repeats(static_cast<std::size_t>(x.shape().rank()), 1);
+  const int at = op::checked_axis(static_cast<std::int64_t>(axis.at(0)), x.shape().rank());
+  repeats[static_cast<std::size_t>(at)] = static_cast<std::int64_t>(tiles.at(0));
+  node.inputs = {x, node.emitter.integers(repeats)};
+  return node.pass();
+}
+
+std::vector<Var> concat_default_axis(NodeImport& node) {
+  node.attributes.set("axis", node.attributes.integer("axis", 1));
+  return node.pass();
+}
+
+std::vector<Var> pad_paddings(NodeImport& node) {
+  if (const graph::Attribute* paddings = node.attributes.find("paddings"))
+    node.attributes.set("pads", graph::Attribute(*paddings));
+  node.attributes.erase("paddings");
+  return pad_attributes(node);
+}
+
 // The first Resize had Upsample's meaning: places are divided by the scale, the nearest is the one below.
 std::vector<Var> resize_scales(NodeImport& node) {
   const Var x = node.input(0), scales = node.input(1);
@@ -121,12 +153,14 @@ std::vector<Var> constant_of_shape(NodeImport& node) {
 constexpr std::int64_t oldest = 1;
 
 constexpr Adapter table[] = {
-    {"Constant", oldest, any_later, constant}, {"ConstantOfShape", oldest, any_later, constant_of_shape},
-    {"Squeeze", oldest, 12, axes_attribute},   {"Unsqueeze", oldest, 12, axes_attribute},
-    {"Slice", oldest, 9, slice_attributes},    {"Split", oldest, any_later, split},
-    {"Pad", oldest, 10, pad_attributes},       {"TopK", oldest, 9, topk_attribute},
-    {"Scatter", oldest, any_later, scatter},   {"Upsample", oldest, 8, upsample_attributes},
-    {"Resize", oldest, 10, resize_scales},     {"Resize", 11, any_later, resize},
+    {"Constant", oldest, any_later, constant},  {"ConstantOfShape", oldest, any_later, constant_of_shape},
+    {"Squeeze", oldest, 12, axes_attribute},    {"Unsqueeze", oldest, 12, axes_attribute},
+    {"Slice", oldest, 9, slice_attributes},     {"Split", oldest, any_later, split},
+    {"Pad", oldest, 1, pad_paddings},           {"Pad", 2, 10, pad_attributes},
+    {"Concat", oldest, 3, concat_default_axis}, {"Tile", oldest, 5, tile_axis},
+    {"TopK", oldest, 9, topk_attribute},        {"Scatter", oldest, any_later, scatter},
+    {"Upsample", oldest, 6, upsample_picture},  {"Upsample", 7, 8, upsample_attributes},
+    {"Resize", oldest, 10, resize_scales},      {"Resize", 11, any_later, resize},
     {"Reshape", oldest, any_later, reshape},
 };
 

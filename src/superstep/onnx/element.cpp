@@ -51,6 +51,8 @@ constexpr Row rows[] = {
     widened(type_i4, "i4", ElementType::i8),
     widened(type_f4e2m1, "f4e2m1", ElementType::f32),
     widened(type_f8e8m0, "f8e8m0", ElementType::f32),
+    widened(type_u2, "u2", ElementType::u8),
+    widened(type_i2, "i2", ElementType::i8),
 };
 
 const Row* find(std::int64_t data_type) {
@@ -104,6 +106,17 @@ std::optional<ElementType> held_type(std::int64_t data_type) {
 std::string element_name(std::int64_t data_type) {
   const Row* row = find(data_type);
   return row ? row->name : fmt::format("type {}", data_type);
+}
+
+std::optional<DataType> data_type_from_name(std::string_view name) {
+  static constexpr std::pair<std::string_view, DataType> names[] = {
+      {"FLOAT", type_f32},    {"UINT8", type_u8},   {"INT8", type_i8},    {"UINT16", type_u16},
+      {"INT16", type_i16},    {"INT32", type_i32},  {"INT64", type_i64},  {"BOOL", type_bool},
+      {"FLOAT16", type_f16},  {"DOUBLE", type_f64}, {"UINT32", type_u32}, {"UINT64", type_u64},
+      {"STRING", type_string}};
+  for (const auto& [known, type] : names)
+    if (known == name) return type;
+  return std::nullopt;
 }
 
 ElementType required_element_type(std::int64_t data_type) {

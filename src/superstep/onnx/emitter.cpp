@@ -60,6 +60,17 @@ Var Emitter::reshape(Var x, const Shape& shape) {
   return emit1("Reshape", {x, integers(shape.extents())}, {{"allowzero", std::int64_t{1}}});
 }
 
+Var Emitter::add_sequence(std::vector<Var> members) {
+  const Var handle = constant(Tensor(ElementType::boolean, {0}));
+  sequences_[handle.id()] = std::move(members);
+  return handle;
+}
+
+const std::vector<Var>* Emitter::sequence(Var handle) const {
+  const auto found = sequences_.find(handle.id());
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
 std::vector<Var> Emitter::emit(std::string_view op, std::vector<Var> inputs, Attributes attributes,
                                int outputs) {
   while (!inputs.empty() && !inputs.back().valid()) inputs.pop_back();

@@ -48,6 +48,11 @@ class Emitter {
   void set_known(ValueId input, Tensor data) { known_.insert_or_assign(input, std::move(data)); }
   // A value whose elements are loaded when they are needed.
   void set_loader(ValueId value, std::function<Tensor()> load) { loaders_[value] = std::move(load); }
+  // A sequence of tensors has no place in a graph, but its members have: a handle stands for them among the
+  // values, until something takes them out. Null for an ordinary value.
+  Var add_sequence(std::vector<Var> members);
+  const std::vector<Var>* sequence(Var handle) const;
+
   // A constant that may be trained: nothing is computed from it at import.
   void mark_parameter(ValueId value) { parameters_.insert(value); }
 
@@ -72,6 +77,7 @@ class Emitter {
   std::map<ValueId, Tensor> known_;
   std::map<ValueId, std::function<Tensor()>> loaders_;
   std::map<ValueId, Var> constants_;  // that stand for known values
+  std::map<ValueId, std::vector<Var>> sequences_;
   std::set<ValueId> parameters_, unknown_;
 };
 

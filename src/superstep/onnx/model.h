@@ -5,10 +5,11 @@
 // length is checked against what is left of the file, nesting is bounded, external data may lie only in
 // files below the model's own folder.
 //
-// Operator sets 6 to 28 of the default domain are read; forms of older sets become the present ones
-// (onnx/adapters.h). Control flow is resolved at import (onnx/control_flow.h), calls of functions of the
-// model are replaced by the function's nodes. Strings, sequences, optionals and maps have no place in a
-// graph of tensors and are refused by name.
+// Operator sets 1 to 28 of the default domain are read; forms of older sets become the present ones
+// (onnx/adapters.h). Control flow is resolved at import (onnx/control_flow.cpp), calls of functions of the
+// model are replaced by the function's nodes, sequences inside a model are taken apart (onnx/sequence.cpp).
+// Strings, maps, and sequences and optionals that go in or out have no place in a graph of tensors and are
+// refused.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@
 
 namespace superstep::onnx {
 
-inline constexpr int oldest_opset = 6, newest_opset = 28, newest_ir_version = 14;
+inline constexpr int oldest_opset = 1, newest_opset = 28, newest_ir_version = 14;
 
 // One extent of a port as the file declares it: a number, a named symbol, or neither.
 struct Extent {

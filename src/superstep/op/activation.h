@@ -31,7 +31,7 @@ Var clip(Var x, double low, double high);
 Var swiglu(Var a, Var b, double alpha = 1.0);  // swish(a, alpha) * b, of one shape
 
 std::span<const Definition> activation_operators();
-std::span<const Definition> clip_operators();  // Clip, PRelu
+std::span<const Definition> clip_operators();              // Clip, PRelu
 std::span<const Definition> gated_activation_operators();  // SwiGLU
 
 }  // namespace superstep::op

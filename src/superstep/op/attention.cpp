@@ -89,7 +89,8 @@ std::vector<ValueType> infer_attention(const InferContext& context) {
               &v = context.input(v_input).shape;
   const Heads h = heads_of(context.attributes, q, k, v, past_length(context));
   check_mask(context, h);
-  for (const char* name : {"left_window_size", "right_window_size"}) window_attribute(context.attributes, name);
+  for (const char* name : {"left_window_size", "right_window_size"})
+    window_attribute(context.attributes, name);
   if (context.has(past_key)) {
     require_shape(context, past_key, "past_key", {h.k[0], h.k[1], h.before, h.k[3]});
     require_shape(context, past_value, "past_value", {h.v[0], h.v[1], h.before, h.v[3]});

@@ -38,8 +38,8 @@ Var conv_weight_gradient(Var x, Var dy, const std::vector<std::int64_t>& kernel_
 Var conv_input_gradient(Var dy, Var w, const Shape& x_shape, const Attributes& conv_attributes);
 
 // conv that reads each tap at its regular place plus an offset, by linear interpolation, zero outside x.
-// offset [N, offset_group * taps * spatial axes, output...], mask (optional, a factor a tap) [N, offset_group *
-// taps, output...]: an offset group of channels moves together.
+// offset [N, offset_group * taps * spatial axes, output...], mask (optional, a factor a tap) [N, offset_group
+// * taps, output...]: an offset group of channels moves together.
 Var deformable_conv(Var x, Var w, Var offset, Var bias = {}, Var mask = {}, std::int64_t offset_group = 1,
                     const ConvAttributes& attributes = {});
 

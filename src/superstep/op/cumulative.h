@@ -28,8 +28,8 @@ Var one_hot(Var indices, std::int64_t depth, Var values, std::int64_t axis = -1)
 // The first lengths[b] elements of sequence b in reverse order, the rest as they are.
 Var reverse_sequence(Var x, Var lengths, std::int64_t batch_axis = 1, std::int64_t time_axis = 0);
 
-std::span<const Definition> cumulative_operators();  // CumSum Trilu ReverseSequence
+std::span<const Definition> cumulative_operators();          // CumSum Trilu ReverseSequence
 std::span<const Definition> cumulative_product_operators();  // CumProd
-std::span<const Definition> selection_operators();   // TopK OneHot NonZero Compress Unique
+std::span<const Definition> selection_operators();           // TopK OneHot NonZero Compress Unique
 
 }  // namespace superstep::op

@@ -26,7 +26,8 @@ std::vector<ValueType> infer_product(const InferContext& context) {
 // Every element `distance` places on along the axis, ones where nothing is left.
 Var moved_on(Var x, int axis, std::int64_t distance, bool reversed) {
   Extents pads(static_cast<std::size_t>(2 * x.shape().rank()), 0);
-  const auto before = static_cast<std::size_t>(axis), after = before + static_cast<std::size_t>(x.shape().rank());
+  const auto before = static_cast<std::size_t>(axis),
+             after = before + static_cast<std::size_t>(x.shape().rank());
   pads[before] = reversed ? -distance : distance;
   pads[after] = -pads[before];
   return pad(x, pads, 1);
@@ -41,7 +42,8 @@ std::vector<Var> decompose_product(const DerivativeContext& context) {
   const bool reversed = context.attributes.integer("reverse", 0) != 0;
   if (x.shape().element_count() == 0) return {x};
   if (context.attributes.integer("exclusive", 0) != 0) x = moved_on(x, axis, 1, reversed);
-  for (std::int64_t distance = 1; distance < extent; distance *= 2) x = x * moved_on(x, axis, distance, reversed);
+  for (std::int64_t distance = 1; distance < extent; distance *= 2)
+    x = x * moved_on(x, axis, distance, reversed);
   return {x};
 }
 
@@ -54,7 +56,8 @@ Var cumprod(Var x, std::int64_t axis, bool exclusive, bool reversed) {
 }
 
 std::span<const Definition> cumulative_product_operators() {
-  static const Definition definitions[] = {composite<decompose_product>({"CumProd", 26, 2, 2, 1, 0b10u}, infer_product)};
+  static const Definition definitions[] = {
+      composite<decompose_product>({"CumProd", 26, 2, 2, 1, 0b10u}, infer_product)};
   return definitions;
 }
 

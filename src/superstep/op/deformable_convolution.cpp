@@ -37,8 +37,9 @@ Deformed deformed(const Attributes& attributes, const Shape& x, const Shape& w) 
              .result = {}};
   require(d.group >= 1 && x[1] == w[1] * d.group && w[0] % d.group == 0,
           fmt::format("inputs X {} and W {} do not fit {} groups", to_string(x), to_string(w), d.group));
-  require(d.offset_group >= 1 && x[1] % d.offset_group == 0,
-          fmt::format("attribute 'offset_group' is {}, which does not divide {} channels", d.offset_group, x[1]));
+  require(
+      d.offset_group >= 1 && x[1] % d.offset_group == 0,
+      fmt::format("attribute 'offset_group' is {}, which does not divide {} channels", d.offset_group, x[1]));
   Extents extents{x[0], w[0]};
   for (const Window& window : d.windows) {
     d.taps *= window.kernel;
@@ -101,7 +102,8 @@ Var columns(const DerivativeContext& context, const Deformed& d) {
   Extents grouped{rows, x.shape()[1] / d.offset_group};
   grouped.insert(grouped.end(), x.shape().begin() + 2, x.shape().end());
   Var read = sample(reshape(x, Shape(grouped)), taps);
-  if (context.has(mask_input)) read = read * reshape(context.inputs[mask_input], {rows, 1, d.taps * d.points});
+  if (context.has(mask_input))
+    read = read * reshape(context.inputs[mask_input], {rows, 1, d.taps * d.points});
   return reshape(read, {samples, x.shape()[1], d.taps, d.points});
 }
 

@@ -58,7 +58,8 @@ std::vector<std::int64_t> kept_boxes(std::span<const double> scores, const std::
   std::vector<std::int64_t> order, kept;
   for (std::size_t i = 0; i < scores.size(); ++i)
     if (scores[i] > limits.score) order.push_back(static_cast<std::int64_t>(i));
-  std::ranges::stable_sort(order, std::greater(), [&](std::int64_t i) { return scores[static_cast<std::size_t>(i)]; });
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](std::int64_t i) { return scores[static_cast<std::size_t>(i)]; });
   for (std::int64_t candidate : order) {
     if (static_cast<std::int64_t>(kept.size()) >= limits.most) break;
     const Box& box = boxes[static_cast<std::size_t>(candidate)];
@@ -70,13 +71,15 @@ std::vector<std::int64_t> kept_boxes(std::span<const double> scores, const std::
   return kept;
 }
 
-std::vector<std::array<std::int64_t, 3>> selection(const Tensor& boxes, const Tensor& scores, const Limits& limits) {
+std::vector<std::array<std::int64_t, 3>> selection(const Tensor& boxes, const Tensor& scores,
+                                                   const Limits& limits) {
   const std::vector<double> corners = widen<double>(boxes), all_scores = widen<double>(scores);
   const std::int64_t pictures = scores.shape()[0], classes = scores.shape()[1], count = scores.shape()[2];
   std::vector<std::array<std::int64_t, 3>> result;
   for (std::int64_t picture = 0; picture < pictures; ++picture) {
     std::vector<Box> own;
-    for (std::int64_t i = 0; i < count; ++i) own.push_back(box_at(corners, picture * count + i, limits.centred));
+    for (std::int64_t i = 0; i < count; ++i)
+      own.push_back(box_at(corners, picture * count + i, limits.centred));
     for (std::int64_t c = 0; c < classes; ++c) {
       const auto first = static_cast<std::size_t>((picture * classes + c) * count);
       for (std::int64_t box :
@@ -87,7 +90,8 @@ std::vector<std::array<std::int64_t, 3>> selection(const Tensor& boxes, const Te
   return result;
 }
 
-Limits limits_of(const Attributes& attributes, const Tensor* most, const Tensor* overlap_limit, const Tensor* score) {
+Limits limits_of(const Attributes& attributes, const Tensor* most, const Tensor* overlap_limit,
+                 const Tensor* score) {
   Limits limits;
   if (most) limits.most = integer_of(*most);
   if (overlap_limit) limits.overlap = overlap_limit->at(0);
@@ -104,12 +108,13 @@ std::vector<ValueType> infer_selection(const InferContext& context) {
   const Shape& scores = context.input(scores_input).shape;
   require_shape(context, boxes_input, "boxes", {scores[0], scores[2], 4});
   for (std::size_t i : {limit_input, overlap_input, score_input})
-    if (context.has(i)) require_scalar(context, i, i == limit_input ? "max_output_boxes_per_class" : "threshold");
+    if (context.has(i))
+      require_scalar(context, i, i == limit_input ? "max_output_boxes_per_class" : "threshold");
   if (context.has(limit_input)) require_integer(context, limit_input, "max_output_boxes_per_class");
   const Tensor& boxes = *known(context, boxes_input, "boxes");
-  const Limits limits = limits_of(context.attributes, known(context, limit_input, "max_output_boxes_per_class"),
-                                  known(context, overlap_input, "iou_threshold"),
-                                  known(context, score_input, "score_threshold"));
+  const Limits limits = limits_of(
+      context.attributes, known(context, limit_input, "max_output_boxes_per_class"),
+      known(context, overlap_input, "iou_threshold"), known(context, score_input, "score_threshold"));
   const auto kept = selection(boxes, *known(context, scores_input, "scores"), limits);
   return {{ElementType::i64, Shape{static_cast<std::int64_t>(kept.size()), 3}}};
 }
@@ -133,10 +138,11 @@ double selection_flops(const Attributes&, std::span<const ValueType> inputs, std
 
 Var non_max_suppression(Var boxes, Var scores, const NonMaxSuppressionAttributes& a) {
   Builder& b = boxes.builder();
-  return b.node1("NonMaxSuppression",
-                 {boxes, scores, b.constant(Tensor::scalar(a.max_output)),
-                  b.scalar(ElementType::f32, a.overlap_threshold), b.scalar(ElementType::f32, a.score_threshold)},
-                 {{"center_point_box", std::int64_t{a.centred}}});
+  return b.node1(
+      "NonMaxSuppression",
+      {boxes, scores, b.constant(Tensor::scalar(a.max_output)),
+       b.scalar(ElementType::f32, a.overlap_threshold), b.scalar(ElementType::f32, a.score_threshold)},
+      {{"center_point_box", std::int64_t{a.centred}}});
 }
 
 std::span<const Definition> detection_operators() {

@@ -24,9 +24,11 @@ std::int64_t product(const Extents& extents) {
 // The picture [N, C, image...] that blocks are put into.
 Shape picture_of(const Shape& x, const Extents& image, const Extents& block) {
   require(x.rank() == 3, fmt::format("input is {}, expected [N, C * block, blocks]", to_string(x)));
-  require(image.size() == block.size(), fmt::format("inputs image_shape and block_shape have {} and {} elements",
-                                                    image.size(), block.size()));
-  for (std::int64_t extent : block) require(extent >= 1 && extent < 1 << 20, "input block_shape must be positive");
+  require(
+      image.size() == block.size(),
+      fmt::format("inputs image_shape and block_shape have {} and {} elements", image.size(), block.size()));
+  for (std::int64_t extent : block)
+    require(extent >= 1 && extent < 1 << 20, "input block_shape must be positive");
   for (std::int64_t extent : image) require(extent >= 1, "input image_shape must be positive");
   require(x[1] % product(block) == 0,
           fmt::format("{} rows are not a multiple of a block's {} elements", x[1], product(block)));
@@ -55,7 +57,8 @@ std::vector<Var> decompose_col2im(const DerivativeContext& context) {
   const std::int64_t taps = product(block), channels = picture[1];
   Extents weight_extents{channels * taps, 1}, grid{x.shape()[0], x.shape()[1]};
   weight_extents.insert(weight_extents.end(), block.begin(), block.end());
-  for (const Window& window : convolution_windows(context.attributes, image, block)) grid.push_back(window.output);
+  for (const Window& window : convolution_windows(context.attributes, image, block))
+    grid.push_back(window.output);
   Tensor picks(ElementType::f64, Shape(weight_extents));
   for (std::int64_t row = 0; row < channels * taps; ++row) picks.set(row * taps + row % taps, 1);
   Attributes attributes = context.attributes;
@@ -66,7 +69,8 @@ std::vector<Var> decompose_col2im(const DerivativeContext& context) {
 
 Extents per_axis(const Attributes& attributes, const char* name, std::size_t count, std::int64_t otherwise) {
   const Extents values = attributes.integers(name, Extents(count, otherwise));
-  require(values.size() == count, fmt::format("attribute '{}' has {} elements, expected {}", name, values.size(), count));
+  require(values.size() == count,
+          fmt::format("attribute '{}' has {} elements, expected {}", name, values.size(), count));
   for (std::int64_t value : values)
     require(value >= 0 && value < std::int64_t{1} << 40, fmt::format("attribute '{}' holds {}", name, value));
   return values;
@@ -81,7 +85,8 @@ Shape covered_shape(const Attributes& attributes, const Shape& x) {
   const Extents pads = per_axis(attributes, "pads", 2 * spatial, 0);
   Extents extents{x[0], x[1]};
   for (std::size_t i = 0; i < spatial; ++i)
-    extents.push_back((x[static_cast<int>(i) + 2] - 1) * strides[i] - pads[i] - pads[i + spatial] + kernel[i]);
+    extents.push_back((x[static_cast<int>(i) + 2] - 1) * strides[i] - pads[i] - pads[i + spatial] +
+                      kernel[i]);
   return checked_shape(extents);
 }
 
@@ -92,8 +97,9 @@ Shape unpooled_shape(const Shape& covered, const Extents* given) {
           fmt::format("input output_shape is {}, expected rank {} with {} and {} in front", to_string(shape),
                       covered.rank(), covered[0], covered[1]));
   for (int axis = 2; axis < shape.rank(); ++axis)
-    require(shape[axis] >= covered[axis], fmt::format("input output_shape is {}, smaller than the {} that the windows cover",
-                                                      to_string(shape), to_string(covered)));
+    require(shape[axis] >= covered[axis],
+            fmt::format("input output_shape is {}, smaller than the {} that the windows cover",
+                        to_string(shape), to_string(covered)));
   return shape;
 }
 
@@ -125,7 +131,8 @@ Shape centred_shape(const Attributes& attributes, const Shape& x, const Extents&
   std::iota(all.begin(), all.end(), 0);
   const Extents axes = attributes.integers("axes", all);
   require(axes.size() == given.size(),
-          fmt::format("input shape has {} elements, expected one for each of {} axes", given.size(), axes.size()));
+          fmt::format("input shape has {} elements, expected one for each of {} axes", given.size(),
+                      axes.size()));
   checked_axes(axes, x.rank(), "attribute 'axes'");
   for (std::size_t i = 0; i < axes.size(); ++i)
     extents[static_cast<std::size_t>(checked_axis(axes[i], x.rank()))] = given[i];

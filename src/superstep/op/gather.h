@@ -20,8 +20,8 @@ Var scatter_elements(Var data, Var indices, Var updates, std::int64_t axis = 0,
                      const std::string& reduction = "none");
 Var scatter_nd(Var data, Var indices, Var updates, const std::string& reduction = "none");
 
-// `update` written into `cache` along `axis` from write_indices[b] (i64 [batch]; zeros when left out) on, for each
-// b of axis 0; with `wraps` past the end from the beginning again.
+// `update` written into `cache` along `axis` from write_indices[b] (i64 [batch]; zeros when left out) on, for
+// each b of axis 0; with `wraps` past the end from the beginning again.
 Var tensor_scatter(Var cache, Var update, Var write_indices = {}, std::int64_t axis = -2, bool wraps = false);
 
 std::span<const Definition> gather_operators();

@@ -30,8 +30,9 @@ GridSampleAttributes read(const Attributes& attributes) {
   if (result.mode == "bicubic") result.mode = "cubic";
   require(result.mode == "linear" || result.mode == "nearest" || result.mode == "cubic",
           fmt::format("attribute 'mode' is '{}', expected linear, nearest or cubic", result.mode));
-  require(result.padding == "zeros" || result.padding == "border" || result.padding == "reflection",
-          fmt::format("attribute 'padding_mode' is '{}', expected zeros, border or reflection", result.padding));
+  require(
+      result.padding == "zeros" || result.padding == "border" || result.padding == "reflection",
+      fmt::format("attribute 'padding_mode' is '{}', expected zeros, border or reflection", result.padding));
   return result;
 }
 
@@ -65,7 +66,7 @@ class Axis {
   }
 
   std::vector<SampleTap> taps(Var x) const {
-    if (attributes_.mode == "nearest") return {tap(x, constant_like(x, 1))};
+    if (attributes_.mode == "nearest") return {tap(x, expand_to(constant_like(x, 1), x.shape()))};
     const Var lower = floor(x), share = x - lower;
     if (attributes_.mode == "linear") return {tap(lower, 1.0 - share), tap(lower + 1.0, share)};
     std::vector<SampleTap> result;
@@ -140,7 +141,8 @@ Extents checked_size(const Extents& size, const Shape& theta) {
   require(spatial == 2 || spatial == 3,
           fmt::format("input size has {} elements, expected 4 or 5", size.size()));
   require(theta == Shape({size[0], spatial, spatial + 1}),
-          fmt::format("input theta is {}, expected [{}, {}, {}]", to_string(theta), size[0], spatial, spatial + 1));
+          fmt::format("input theta is {}, expected [{}, {}, {}]", to_string(theta), size[0], spatial,
+                      spatial + 1));
   for (std::int64_t extent : size) require(extent >= 1, fmt::format("input size holds {}", extent));
   Extents grid{size[0]};
   grid.insert(grid.end(), size.begin() + 2, size.end());
@@ -165,7 +167,8 @@ Tensor homogeneous_points(const Extents& spatial, bool align_corners) {
       const std::int64_t extent = spatial[static_cast<std::size_t>(axis)];
       const auto i = static_cast<double>(p / strides[static_cast<std::size_t>(axis)] % extent);
       const auto n = static_cast<double>(extent);
-      const double edge_to_edge = (2 * i + 1) / n - 1, centre_to_centre = extent > 1 ? 2 * i / (n - 1) - 1 : 0;
+      const double edge_to_edge = (2 * i + 1) / n - 1,
+                   centre_to_centre = extent > 1 ? 2 * i / (n - 1) - 1 : 0;
       points.set(p * (rank + 1) + rank - 1 - axis, align_corners ? centre_to_centre : edge_to_edge);
     }
     points.set(p * (rank + 1) + rank, 1);

@@ -40,13 +40,16 @@ struct Sizes {
 Sizes sizes_of(const Attributes& attributes, const Shape& q, const Shape& k, const Shape& v) {
   Sizes s{q[0], q[1], attributes.integer("q_num_heads"), attributes.integer("kv_num_heads"), 0, 0};
   require(s.heads >= 1 && s.query_heads >= 1 && s.query_heads % s.heads == 0,
-          fmt::format("attributes 'q_num_heads' {} must be a multiple of 'kv_num_heads' {}", s.query_heads, s.heads));
-  require(q[2] % s.query_heads == 0 && v[2] % s.heads == 0,
-          fmt::format("inputs query {} and value {} cannot be divided into heads", to_string(q), to_string(v)));
+          fmt::format("attributes 'q_num_heads' {} must be a multiple of 'kv_num_heads' {}", s.query_heads,
+                      s.heads));
+  require(
+      q[2] % s.query_heads == 0 && v[2] % s.heads == 0,
+      fmt::format("inputs query {} and value {} cannot be divided into heads", to_string(q), to_string(v)));
   s.key = q[2] / s.query_heads;
   s.value = v[2] / s.heads;
-  require(k == Shape({s.batch, s.length, s.heads * s.key}),
-          fmt::format("input key is {}, expected [{},{},{}]", to_string(k), s.batch, s.length, s.heads * s.key));
+  require(
+      k == Shape({s.batch, s.length, s.heads * s.key}),
+      fmt::format("input key is {}, expected [{},{},{}]", to_string(k), s.batch, s.length, s.heads * s.key));
   require(v[0] == s.batch && v[1] == s.length, fmt::format("input value is {}", to_string(v)));
   return s;
 }
@@ -54,15 +57,17 @@ Sizes sizes_of(const Attributes& attributes, const Shape& q, const Shape& k, con
 // decay: [B, T, heads] or [B, T, heads * key]; beta: [B, T, heads] or [B, T, 1].
 void check_gates(const InferContext& context, const Sizes& s) {
   const Rule rule = rule_of(context.attributes);
-  require(context.has(decay_input) == rule.gated, "input decay belongs to the update rules gated and gated_delta");
-  require(context.has(beta_input) == rule.delta, "input beta belongs to the update rules delta and gated_delta");
+  require(context.has(decay_input) == rule.gated,
+          "input decay belongs to the update rules gated and gated_delta");
+  require(context.has(beta_input) == rule.delta,
+          "input beta belongs to the update rules delta and gated_delta");
   const auto check = [&](std::size_t input, const char* name, std::int64_t one, std::int64_t other) {
     if (!context.has(input)) return;
     require_same_element(context, input, name, q_input, "query");
     const Shape& shape = context.input(input).shape;
     require(shape == Shape({s.batch, s.length, one}) || shape == Shape({s.batch, s.length, other}),
-            fmt::format("input {} is {}, expected [{},{},{}] or [{},{},{}]", name, to_string(shape), s.batch, s.length,
-                        one, s.batch, s.length, other));
+            fmt::format("input {} is {}, expected [{},{},{}] or [{},{},{}]", name, to_string(shape), s.batch,
+                        s.length, one, s.batch, s.length, other));
   };
   check(decay_input, "decay", s.heads, s.heads * s.key);
   check(beta_input, "beta", s.heads, 1);
@@ -112,7 +117,8 @@ Var for_query_heads(Var state, const Sizes& s) {
   const std::int64_t copies = s.query_heads / s.heads;
   if (copies == 1) return state;
   const Var apart = reshape(state, {s.batch, s.heads, 1, s.key, s.value});
-  return reshape(expand(apart, {s.batch, s.heads, copies, s.key, s.value}), {s.batch, s.query_heads, s.key, s.value});
+  return reshape(expand(apart, {s.batch, s.heads, copies, s.key, s.value}),
+                 {s.batch, s.query_heads, s.key, s.value});
 }
 
 // Step by step: the definition that chunked algorithms are checked against.
@@ -160,7 +166,8 @@ std::vector<Var> decompose_causal(const DerivativeContext& context) {
   const Var x = context.inputs[0], w = context.inputs[1];
   const Shape& s = x.shape();
   const std::int64_t before = w.shape()[2] - 1;
-  const Var past = context.has(3) ? context.inputs[3] : constant_of_shape(context.builder, x.element(), {s[0], s[1], before});
+  const Var past = context.has(3) ? context.inputs[3]
+                                  : constant_of_shape(context.builder, x.element(), {s[0], s[1], before});
   const Var whole = before == 0 ? x : concat(std::vector{past, x}, 2);
   const Var y = conv(whole, w, context.has(2) ? context.inputs[2] : Var(), {.group = s[1]});
   const std::string activation = context.attributes.text("activation", "none");

@@ -81,9 +81,9 @@ std::vector<Var> decompose_batch(const DerivativeContext& context) {
 // In training, where nobody asks for more than y's part: by sums over channels that targets have kernels for.
 std::vector<Var> vjp_batch(const DerivativeContext& context, std::span<const Var> cotangents,
                            const std::vector<bool>& wanted) {
-  const bool of_y_alone = cotangents[0].valid() &&
-                          std::none_of(cotangents.begin() + 1, cotangents.end(),
-                                       [](Var cotangent) { return cotangent.valid(); });
+  const bool of_y_alone =
+      cotangents[0].valid() &&
+      std::none_of(cotangents.begin() + 1, cotangents.end(), [](Var cotangent) { return cotangent.valid(); });
   if (!is_training(context.attributes) || !of_y_alone)
     return vjp_through(decompose_batch, context, cotangents, wanted);
   const auto found = batch_normalization_gradient(cotangents[0], context.inputs[0], context.inputs[1],
@@ -150,9 +150,9 @@ std::vector<Var> vjp_layer(const DerivativeContext& context, std::span<const Var
   for (std::int64_t axis : axes) normalized.push_back(x.shape()[static_cast<int>(axis)]);
   const Shape expected(normalized);
   const bool fits = scale.shape() == expected && (!context.has(2) || context.inputs[2].shape() == expected);
-  const bool of_y_alone = cotangents[0].valid() &&
-                          std::none_of(cotangents.begin() + 1, cotangents.end(),
-                                       [](Var cotangent) { return cotangent.valid(); });
+  const bool of_y_alone =
+      cotangents[0].valid() &&
+      std::none_of(cotangents.begin() + 1, cotangents.end(), [](Var cotangent) { return cotangent.valid(); });
   if (!fits || !of_y_alone) return vjp_through(decompose_layer, context, cotangents, wanted);
   const auto found =
       layer_normalization_gradient(cotangents[0], x, scale, axes.front(), epsilon_of(context.attributes));

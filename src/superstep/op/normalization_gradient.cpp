@@ -46,9 +46,7 @@ std::vector<Var> decompose_layer_gradient(const DerivativeContext& context) {
   const Var inverse = reciprocal(sqrt(variance + context.attributes.number("epsilon", 1e-5)));
   const Var normal = difference * inverse, g = dy * cast(scale, x.element());
   const Var dx = (g - reduce_mean(g, line, true) - normal * reduce_mean(g * normal, line, true)) * inverse;
-  const auto over_lines = [&](Var y) {
-    return cast(axis == 0 ? y : reduce_sum(y, lines), scale.element());
-  };
+  const auto over_lines = [&](Var y) { return cast(axis == 0 ? y : reduce_sum(y, lines), scale.element()); };
   return {dx, over_lines(dy * normal), over_lines(dy)};
 }
 

@@ -37,7 +37,8 @@ std::vector<ValueType> infer_optimizer(const InferContext& context, std::size_t 
     tensors.push_back(context.input(2 + i));
   }
   // The tensors and their buffers, without the gradients.
-  for (std::size_t part = 0; part + 1 < parts; ++part) outputs.insert(outputs.end(), tensors.begin(), tensors.end());
+  for (std::size_t part = 0; part + 1 < parts; ++part)
+    outputs.insert(outputs.end(), tensors.begin(), tensors.end());
   return outputs;
 }
 
@@ -86,7 +87,8 @@ std::vector<Var> adam_step(const DerivativeContext& context, const Step& step, c
   const Var count = max(step.count, constant_like(step.count, 1));
   const auto rest = [&](double base) { return 1.0 - pow(constant_like(count, base), count); };
   const Var factor = after_first(step.count, sqrt(rest(beta)) / rest(alpha), 1);
-  const Var g = regularized(a, t), v = t.first * alpha + g * (1 - alpha), h = t.second * beta + g * g * (1 - beta);
+  const Var g = regularized(a, t), v = t.first * alpha + g * (1 - alpha),
+            h = t.second * beta + g * g * (1 - beta);
   const Var x = t.x - v * cast(step.rate * factor, t.x.element()) / (sqrt(h) + a.number("epsilon", 1e-6));
   const double decay = a.number("norm_coefficient_post", 0);
   return {decay == 0 ? x : x * (1 - decay), v, h};
@@ -98,7 +100,9 @@ template <StepRule rule, std::size_t parts>
 std::vector<Var> decompose_optimizer(const DerivativeContext& context) {
   const std::size_t count = tensor_count(context.inputs.size(), parts);
   const Step step = step_of(context);
-  const auto part = [&](std::size_t p, std::size_t i) { return p < parts ? context.inputs[2 + p * count + i] : Var(); };
+  const auto part = [&](std::size_t p, std::size_t i) {
+    return p < parts ? context.inputs[2 + p * count + i] : Var();
+  };
   std::vector<Var> outputs(count * (parts - 1));
   for (std::size_t i = 0; i < count; ++i) {
     const std::vector<Var> next = rule(context, step, {part(0, i), part(1, i), part(2, i), part(3, i)});

@@ -152,8 +152,7 @@ void evaluate_dynamic_in(const EvaluateContext& context) {
   rounded.set(0, static_cast<double>((high > low ? high - low : T{1}) / T{255}));
   const auto scale = static_cast<T>(rounded.at(0));
   const T zero = std::nearbyint(std::clamp(-low / scale, T{0}, T{255}));
-  for (double& value : x)
-    value = static_cast<double>(std::nearbyint(static_cast<T>(value) / scale) + zero);
+  for (double& value : x) value = static_cast<double>(std::nearbyint(static_cast<T>(value) / scale) + zero);
   if (context.wants(0)) narrow_limited(x, context.output(0));
   if (context.wants(1)) context.output(1).set(0, static_cast<double>(scale));
   if (context.wants(2)) context.output(2).set(0, static_cast<double>(zero));

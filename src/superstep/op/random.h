@@ -34,13 +34,14 @@ Var dropout(Var x, double ratio, Var counter, std::uint64_t seed, std::uint32_t 
 // ONNX's own: the same numbers at every run, for a seed. Without a derivative by what they are drawn from.
 Var random_uniform(Builder& builder, ElementType element, const Shape& shape, double low = 0, double high = 1,
                    double seed = 0);
-Var random_normal(Builder& builder, ElementType element, const Shape& shape, double mean = 0, double scale = 1,
-                  double seed = 0);
+Var random_normal(Builder& builder, ElementType element, const Shape& shape, double mean = 0,
+                  double scale = 1, double seed = 0);
 Var bernoulli(Var probability, double seed = 0);  // 1 with that probability, else 0
 // Classes (i32 [batch, samples]) drawn by unnormalised log probabilities [batch, classes].
 Var multinomial(Var log_probabilities, std::int64_t samples, double seed = 0);
 
 std::span<const Definition> random_operators();  // superstep.RandomMask, Dropout
-std::span<const Definition> random_number_operators();  // RandomUniform[Like] RandomNormal[Like] Bernoulli ...
+std::span<const Definition>
+random_number_operators();  // RandomUniform[Like] RandomNormal[Like] Bernoulli ...
 
 }  // namespace superstep::op

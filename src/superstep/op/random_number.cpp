@@ -1,5 +1,5 @@
-// ONNX's random operators. ONNX leaves the numbers open; here they depend on the attributes and the position of
-// the element alone, so that every run and every target draws the same.
+// ONNX's random operators. ONNX leaves the numbers open; here they depend on the attributes and the position
+// of the element alone, so that every run and every target draws the same.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,12 @@ namespace {
 constexpr std::int64_t largest_count = std::int64_t{1} << 34;
 
 // Separates the streams of operators that have the same seed.
-enum Purpose : std::uint32_t { uniform_purpose = 0x75, normal_purpose, bernoulli_purpose, multinomial_purpose };
+enum Purpose : std::uint32_t {
+  uniform_purpose = 0x75,
+  normal_purpose,
+  bernoulli_purpose,
+  multinomial_purpose
+};
 
 // A seed is a float in ONNX: all its bits count.
 RandomStream stream_of(const Attributes& attributes, Purpose purpose) {
@@ -39,7 +44,8 @@ Shape bounded(const Shape& shape) {
 
 void check_distribution(const Attributes& attributes) {
   for (const char* name : {"low", "high", "mean", "scale"})
-    require(std::isfinite(attributes.number(name, 0)), fmt::format("attribute '{}' is not a finite number", name));
+    require(std::isfinite(attributes.number(name, 0)),
+            fmt::format("attribute '{}' is not a finite number", name));
   require(attributes.number("low", 0) <= attributes.number("high", 1), "attribute 'low' is above 'high'");
   require(attributes.number("scale", 1) >= 0, "attribute 'scale' is negative");
 }
@@ -83,7 +89,8 @@ void evaluate_bernoulli(const EvaluateContext& context) {
   std::vector<double> y = widen<double>(context.input(0));
   for (double& value : y) {
     if (!(value >= 0 && value <= 1))
-      throw Error(ErrorCode::invalid_argument, fmt::format("input holds {}, which is not a probability", value));
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("input holds {}, which is not a probability", value));
     value = random.uniform() < value;
   }
   narrow(y, context.output(0));
@@ -135,7 +142,8 @@ Definition random_definition(std::string_view name, int inputs, decltype(Definit
 
 }  // namespace
 
-Var random_uniform(Builder& builder, ElementType element, const Shape& shape, double low, double high, double seed) {
+Var random_uniform(Builder& builder, ElementType element, const Shape& shape, double low, double high,
+                   double seed) {
   return builder.node1("RandomUniform", {},
                        {{"shape", shape.extents()},
                         {"dtype", onnx_number(element)},
@@ -144,7 +152,8 @@ Var random_uniform(Builder& builder, ElementType element, const Shape& shape, do
                         {"seed", seed}});
 }
 
-Var random_normal(Builder& builder, ElementType element, const Shape& shape, double mean, double scale, double seed) {
+Var random_normal(Builder& builder, ElementType element, const Shape& shape, double mean, double scale,
+                  double seed) {
   return builder.node1("RandomNormal", {},
                        {{"shape", shape.extents()},
                         {"dtype", onnx_number(element)},

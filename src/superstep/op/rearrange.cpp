@@ -57,7 +57,8 @@ std::vector<Var> decompose_to_depth(const DerivativeContext& context) {
   const Var x = context.inputs[0];
   const std::int64_t b = block_of(context.attributes), n = x.shape()[0], c = x.shape()[1];
   const std::int64_t h = x.shape()[2] / b, w = x.shape()[3] / b;
-  const Extents order = columns_first(context.attributes) ? Extents{0, 1, 3, 5, 2, 4} : Extents{0, 3, 5, 1, 2, 4};
+  const Extents order =
+      columns_first(context.attributes) ? Extents{0, 1, 3, 5, 2, 4} : Extents{0, 3, 5, 1, 2, 4};
   return {reshape(transpose(reshape(x, {n, c, h, b, w, b}), order), {n, c * b * b, h, w})};
 }
 

@@ -42,12 +42,11 @@ std::vector<ValueType> infer_lstm_gradient(const InferContext& context) {
 // The rule of the LSTM unrolled; Y is not needed for it.
 std::vector<Var> decompose_lstm_gradient(const DerivativeContext& context) {
   const std::vector<Var>& in = context.inputs;
-  const std::vector<Var> given = {in[g_x], in[g_w],      in[g_r],   in[g_bias],
-                                  Var(),   in[g_hidden], in[g_cell]};
+  const std::vector<Var> given = {in[g_x], in[g_w], in[g_r], in[g_bias], Var(), in[g_hidden], in[g_cell]};
   const auto optional = [&](std::size_t i) { return i < in.size() ? in[i] : Var(); };
   const Var cotangents[] = {optional(g_dy), optional(g_dy_h), optional(g_dy_c)};
-  const std::vector<Var> found = vjp_through(
-      get("LSTM").decompose, {context.builder, context.attributes, given, {}}, cotangents, {});
+  const std::vector<Var> found =
+      vjp_through(get("LSTM").decompose, {context.builder, context.attributes, given, {}}, cotangents, {});
   std::vector<Var> result;
   for (std::size_t i : {x, w, r, bias, hidden, cell}) {
     const Var zero = constant_of_shape(context.builder, given[i].element(), given[i].shape());
@@ -65,8 +64,8 @@ double lstm_gradient_flops(const Attributes&, std::span<const ValueType> inputs,
 }
 
 Definition gradient_definition() {
-  Definition definition = composite<decompose_lstm_gradient>({"superstep.LSTMGradient", 0, 7, 10, 6},
-                                                             infer_lstm_gradient);
+  Definition definition =
+      composite<decompose_lstm_gradient>({"superstep.LSTMGradient", 0, 7, 10, 6}, infer_lstm_gradient);
   definition.flops = lstm_gradient_flops;
   return definition;
 }

@@ -34,7 +34,7 @@ RoiAlignAttributes read(const Attributes& a) {
           fmt::format("attribute 'coordinate_transformation_mode' is '{}', expected half_pixel or "
                       "output_half_pixel",
                       coordinates));
-  RoiAlignAttributes result{a.integer("output_height", 1), a.integer("output_width", 1),
+  RoiAlignAttributes result{a.integer("output_height", 1),  a.integer("output_width", 1),
                             a.integer("sampling_ratio", 0), a.number("spatial_scale", 1),
                             coordinates == "half_pixel",    a.text("mode", "avg")};
   require(result.mode == "avg" || result.mode == "max",
@@ -74,7 +74,8 @@ Side side_of(Var rois, std::int64_t column, const RoiAlignAttributes& a) {
 }
 
 // How many samples a bin of each region has along an axis, from the regions' values.
-Extents sample_counts(const Tensor& rois, std::int64_t column, std::int64_t bins, const RoiAlignAttributes& a) {
+Extents sample_counts(const Tensor& rois, std::int64_t column, std::int64_t bins,
+                      const RoiAlignAttributes& a) {
   Extents counts;
   for (std::int64_t r = 0; r < rois.shape()[0]; ++r) {
     double length = (rois.at(4 * r + column + 2) - rois.at(4 * r + column)) * a.spatial_scale;
@@ -133,10 +134,12 @@ std::vector<SampleTap> border_taps(Var position, std::int64_t extent) {
 Var over_all(Var along, bool is_y, const Shape& all) {
   const Shape& s = along.shape();
   const Shape placed = is_y ? Shape{s[0], s[1], s[2], 1, 1} : Shape{s[0], 1, 1, s[1], s[2]};
-  return reshape(expand(reshape(along, placed), all), {all[0], all.element_count() / std::max<std::int64_t>(1, all[0])});
+  return reshape(expand(reshape(along, placed), all),
+                 {all[0], all.element_count() / std::max<std::int64_t>(1, all[0])});
 }
 
-Var pooled(const std::vector<Var>& terms, Var present, const Shape& all, std::int64_t channels, bool average) {
+Var pooled(const std::vector<Var>& terms, Var present, const Shape& all, std::int64_t channels,
+           bool average) {
   Extents extents = all.extents();
   extents.push_back(channels);
   const Axes samples{2, 4};
@@ -155,8 +158,9 @@ std::vector<Var> decompose_roi_align(const DerivativeContext& context) {
   const Points y = points_of(side_of(rois, 1, a), a.height, counts_of(context, samples_y, 1, a.height, a));
   const Points v = points_of(side_of(rois, 0, a), a.width, counts_of(context, samples_x, 0, a.width, a));
   const Shape all{regions, a.height, y.present.shape()[2], a.width, v.present.shape()[2]};
-  const std::vector<std::vector<SampleTap>> axes = {border_taps(over_all(y.position, true, all), x.shape()[2]),
-                                                    border_taps(over_all(v.position, false, all), x.shape()[3])};
+  const std::vector<std::vector<SampleTap>> axes = {
+      border_taps(over_all(y.position, true, all), x.shape()[2]),
+      border_taps(over_all(v.position, false, all), x.shape()[3])};
   const std::vector<Var> terms = sample_terms(x, axes, cast(context.inputs[2], ElementType::i64));
   // In an average every sample weighs one over the number in its bin.
   const auto shares = [&](const Points& points) {
@@ -187,12 +191,14 @@ std::vector<Var> vjp_roi_align(const DerivativeContext& context, std::span<const
 
 std::vector<Var> jvp_roi_align(const DerivativeContext& context, std::span<const Var> tangents) {
   const Attributes attributes = with_counts(context);
-  return jvp_through(decompose_roi_align, {context.builder, attributes, context.inputs, context.outputs}, tangents);
+  return jvp_through(decompose_roi_align, {context.builder, attributes, context.inputs, context.outputs},
+                     tangents);
 }
 
 Extents pooled_extents(const Attributes& attributes) {
   const Extents extents = attributes.integers("pooled_shape");
-  require(extents.size() == 2 && extents[0] >= 1 && extents[1] >= 1 && extents[0] < 1 << 20 && extents[1] < 1 << 20,
+  require(extents.size() == 2 && extents[0] >= 1 && extents[1] >= 1 && extents[0] < 1 << 20 &&
+              extents[1] < 1 << 20,
           "attribute 'pooled_shape' must hold two positive numbers");
   return extents;
 }
@@ -231,17 +237,20 @@ Var members(Var rois, std::int64_t column, double scale, std::int64_t bins, std:
 
 // One axis after the other: rows of a bin by columns of a bin.
 std::vector<Var> decompose_max_roi_pool(const DerivativeContext& context) {
-  const Var x = context.inputs[0], rois = context.inputs[1];
+  // Ends of bins in f64: in a narrow type a bin could take another element.
+  const Var x = context.inputs[0], rois = cast(context.inputs[1], ElementType::f64);
   const Extents pooled_shape = pooled_extents(context.attributes);
   const double scale = context.attributes.number("spatial_scale", 1);
   const Shape& s = x.shape();
   const std::int64_t regions = rois.shape()[0];
   const Var none = constant_like(x, -std::numeric_limits<double>::infinity());
-  const Var pictures = cast(reshape(slice(rois, {0}, {1}, {1}), {regions}), ElementType::i64);
+  const Var pictures = cast(round(reshape(slice(rois, {0}, {1}, {1}), {regions})), ElementType::i64);
   const Var own = reshape(gather(x, pictures), {regions, s[1], s[2], 1, s[3]});
-  const Var in_column = reshape(members(rois, 1, scale, pooled_shape[1], s[3]), {regions, 1, 1, pooled_shape[1], s[3]});
+  const Var in_column =
+      reshape(members(rois, 1, scale, pooled_shape[1], s[3]), {regions, 1, 1, pooled_shape[1], s[3]});
   const Var columns = reduce_max(where(in_column, own, none), {4});  // [R, C, H, columns]
-  const Var in_row = reshape(members(rois, 2, scale, pooled_shape[0], s[2]), {regions, 1, pooled_shape[0], s[2], 1});
+  const Var in_row =
+      reshape(members(rois, 2, scale, pooled_shape[0], s[2]), {regions, 1, pooled_shape[0], s[2], 1});
   const Var candidates = reshape(columns, {regions, s[1], 1, s[2], pooled_shape[1]});
   const Var largest = reduce_max(where(in_row, candidates, none), {3});
   return {where(equal(largest, none), constant_like(x, 0), largest)};  // an empty bin is 0

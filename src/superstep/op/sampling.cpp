@@ -50,9 +50,9 @@ void add_terms(std::span<const std::vector<SampleTap>> axes, const Shape& x, Var
   std::int64_t stride = 1;
   for (int i = static_cast<int>(axis) + 3; i < x.rank(); ++i) stride *= x[i];
   for (const SampleTap& tap : axes[axis]) {
-    const Var step =
-        stride == 1 ? tap.index : tap.index * rows.builder().constant(Tensor::scalar(stride));
-    add_terms(axes, x, rows, index + step, weight.valid() ? weight * tap.weight : tap.weight, axis + 1, terms);
+    const Var step = stride == 1 ? tap.index : tap.index * rows.builder().constant(Tensor::scalar(stride));
+    add_terms(axes, x, rows, index + step, weight.valid() ? weight * tap.weight : tap.weight, axis + 1,
+              terms);
   }
 }
 
@@ -60,7 +60,8 @@ void add_terms(std::span<const std::vector<SampleTap>> axes, const Shape& x, Var
 
 std::vector<SampleTap> linear_taps(Var position, std::int64_t extent) {
   const Var lower = floor(position), share = position - lower;
-  const Var zero = constant_like(position, 0), last = constant_like(position, static_cast<double>(extent - 1));
+  const Var zero = constant_like(position, 0),
+            last = constant_like(position, static_cast<double>(extent - 1));
   const auto tap = [&](Var index, Var weight) {
     const Var inside = logical_and(greater_or_equal(index, zero), less_or_equal(index, last));
     return SampleTap{cast(clip(index, zero, last), ElementType::i64), where(inside, weight, zero)};

@@ -17,9 +17,9 @@ struct SampleTap {
 // elements; elements outside count as zero.
 std::vector<SampleTap> linear_taps(Var position, std::int64_t extent);
 
-// For every choice of a tap an axis, x there times the product of the weights: each [batch, points, channels].
-// x is [batch, channels, spatial...], `axes` has an entry a spatial axis; `picture` (i64 [batch], optional)
-// says which of x's batch is read.
+// For every choice of a tap an axis, x there times the product of the weights: each [batch, points,
+// channels]. x is [batch, channels, spatial...], `axes` has an entry a spatial axis; `picture` (i64 [batch],
+// optional) says which of x's batch is read.
 std::vector<Var> sample_terms(Var x, std::span<const std::vector<SampleTap>> axes, Var picture = {});
 
 // Their sum: [batch, channels, points].
@@ -28,7 +28,7 @@ Var sample(Var x, std::span<const std::vector<SampleTap>> axes);
 struct GridSampleAttributes {
   std::string mode = "linear";    // nearest (halves to even), cubic (Keys, 1981, with a = -0.75)
   std::string padding = "zeros";  // border, reflection
-  bool align_corners = false;     // -1 and 1 are the centres of the outermost elements, else their outer edges
+  bool align_corners = false;  // -1 and 1 are the centres of the outermost elements, else their outer edges
 };
 
 // x [N, C, spatial...] at the points of grid [N, points..., r], r spatial axes, the last axis of x first, in

@@ -95,7 +95,8 @@ Roots roots_of(const Transform& t) {
   return roots;
 }
 
-// How often a bin of a onesided transform stands in the whole one: itself and its conjugate, but for 0 and n/2.
+// How often a bin of a onesided transform stands in the whole one: itself and its conjugate, but for 0 and
+// n/2.
 double multiplicity(const Transform& t, std::int64_t bin) { return bin == 0 || 2 * bin == t.length ? 1 : 2; }
 
 // The definition, term by term: a reference for fast transforms.
@@ -157,7 +158,8 @@ std::vector<Var> vjp_dft(const DerivativeContext& context, std::span<const Var> 
   const Transform t = transform_of(context);
   const auto n = static_cast<double>(t.length);
   const Var full = fitted(cotangents[0], t.axis, t.length);
-  Var result = t.real ? transpose_of_real(t, full) : dft(full, t.axis, !t.inverse) * (t.inverse ? 1.0 / n : n);
+  Var result =
+      t.real ? transpose_of_real(t, full) : dft(full, t.axis, !t.inverse) * (t.inverse ? 1.0 / n : n);
   result = fitted(result, t.axis, x.shape()[t.axis]);
   const int last = x.shape().rank() - 1;
   std::vector<Var> all = no_cotangents(context);

@@ -7,8 +7,8 @@
 namespace superstep::op {
 
 // Along `axis` (not the last): X[k] = sum over t of x[t] e^(-2 pi i k t / n); the inverse has e^(+...) / n.
-// `length` n cuts the axis or fills it with zeros (0: as it is). `onesided`: X[0 .. n/2] alone; an inverse of these
-// has n = 2 (bins - 1) real numbers unless `length` says otherwise.
+// `length` n cuts the axis or fills it with zeros (0: as it is). `onesided`: X[0 .. n/2] alone; an inverse of
+// these has n = 2 (bins - 1) real numbers unless `length` says otherwise.
 Var dft(Var x, std::int64_t axis, bool inverse = false, bool onesided = false, std::int64_t length = 0);
 
 // The transforms of frames of a signal [batch, samples, 1 or 2], `step` samples apart, times `window`

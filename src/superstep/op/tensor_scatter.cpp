@@ -40,8 +40,8 @@ std::vector<ValueType> infer_tensor_scatter(const InferContext& context) {
   Extents expected = cache.extents();
   expected[static_cast<std::size_t>(axis)] = update[axis];
   require(update == Shape(expected) && update[axis] <= cache[axis],
-          fmt::format("input update is {}, expected past_cache's {} with a shorter axis {}", to_string(update),
-                      to_string(cache), axis));
+          fmt::format("input update is {}, expected past_cache's {} with a shorter axis {}",
+                      to_string(update), to_string(cache), axis));
   if (context.has(2)) require_integer(context, 2, "write_indices");
   if (context.has(2)) require_shape(context, 2, "write_indices", {cache[0]});
   return {context.input(0)};

@@ -36,8 +36,10 @@ void read_pool(Vectorizer& v, const Extents& pool, const Extents& starts, const 
     const auto length = static_cast<std::int64_t>(i) + 1;
     const std::int64_t begin = starts[i];
     const std::int64_t end = i + 1 < starts.size() ? starts[i + 1] : static_cast<std::int64_t>(pool.size());
-    require(begin >= 0 && begin <= end && end <= static_cast<std::int64_t>(pool.size()) && (end - begin) % length == 0,
-            fmt::format("attribute 'ngram_counts' does not divide a pool of {} into {}-grams", pool.size(), length));
+    require(begin >= 0 && begin <= end && end <= static_cast<std::int64_t>(pool.size()) &&
+                (end - begin) % length == 0,
+            fmt::format("attribute 'ngram_counts' does not divide a pool of {} into {}-grams", pool.size(),
+                        length));
     for (std::int64_t at = begin; at < end; at += length, ++gram) {
       require(gram < indexes.size(), "attribute 'ngram_indexes' has fewer elements than the pool n-grams");
       if (length >= v.shortest && length <= v.longest)
@@ -88,7 +90,8 @@ void count(const Vectorizer& v, std::span<const std::int64_t> row, double* resul
   for (std::int64_t distance = 1; distance <= v.skips + 1; ++distance)
     for (std::int64_t start = 0; start < length; ++start) {
       Extents gram;
-      for (std::int64_t at = start; at < length && static_cast<std::int64_t>(gram.size()) < v.longest; at += distance) {
+      for (std::int64_t at = start; at < length && static_cast<std::int64_t>(gram.size()) < v.longest;
+           at += distance) {
         gram.push_back(row[static_cast<std::size_t>(at)]);
         if (gram.size() == 1 && distance > 1) continue;
         const auto found = v.places.find(gram);
@@ -117,9 +120,11 @@ void evaluate_vectorizer(const EvaluateContext& context) {
 }
 
 // A look-up for every start, skip and length.
-double vectorizer_flops(const Attributes& attributes, std::span<const ValueType> inputs, std::span<const ValueType>) {
+double vectorizer_flops(const Attributes& attributes, std::span<const ValueType> inputs,
+                        std::span<const ValueType>) {
   return static_cast<double>(inputs[0].shape.element_count()) *
-         static_cast<double>((attributes.integer("max_skip_count") + 1) * attributes.integer("max_gram_length"));
+         static_cast<double>((attributes.integer("max_skip_count") + 1) *
+                             attributes.integer("max_gram_length"));
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ void Database::fail(const char* action) const {
   const int code = sqlite3_errcode(handle_);
   const bool damaged = code == SQLITE_NOTADB || code == SQLITE_CORRUPT;
   throw Error(damaged ? ErrorCode::bad_file : ErrorCode::io,
-              fmt::format("cannot {} the records: {}", action, sqlite3_errmsg(handle_)), where_, hint_for(code));
+              fmt::format("cannot {} the records: {}", action, sqlite3_errmsg(handle_)), where_,
+              hint_for(code));
 }
 
 void Database::execute(const std::string& sql, const char* action) {
@@ -52,7 +53,8 @@ void Database::execute(const std::string& sql, const char* action) {
 
 Statement::Statement(Database& database, const std::string& sql, const char* action)
     : database_(database), action_(action) {
-  if (sqlite3_prepare_v2(database.handle(), sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK) database_.fail(action_);
+  if (sqlite3_prepare_v2(database.handle(), sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK)
+    database_.fail(action_);
 }
 
 Statement& Statement::bind(const std::string& text) {

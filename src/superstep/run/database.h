@@ -32,7 +32,9 @@ class Database {
 // A transaction that is undone unless it is committed.
 class Transaction {
  public:
-  explicit Transaction(Database& database) : database_(database) { database_.execute("begin immediate", "write"); }
+  explicit Transaction(Database& database) : database_(database) {
+    database_.execute("begin immediate", "write");
+  }
   ~Transaction() {
     if (!done_) sqlite3_exec(database_.handle(), "rollback", nullptr, nullptr, nullptr);
   }

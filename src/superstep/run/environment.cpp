@@ -34,7 +34,8 @@ json text_or_null(const std::string& text) { return text.empty() ? json(nullptr)
 std::string processor_field(std::string_view name) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with(name) && line.find(": ") != std::string::npos) return line.substr(line.find(": ") + 2);
+    if (line.starts_with(name) && line.find(": ") != std::string::npos)
+      return line.substr(line.find(": ") + 2);
   return {};
 }
 
@@ -167,12 +168,9 @@ json affinity() {
 json software_record() {
   utsname system{};
   uname(&system);
-  return {{"system", system.sysname},
-          {"kernel", system.release},
-          {"compiler", SUPERSTEP_COMPILER},
-          {"flags", SUPERSTEP_COMPILER_FLAGS},
-          {"libraries", library_versions()},
-          {"settings", settings()}};
+  return {{"system", system.sysname},        {"kernel", system.release},
+          {"compiler", SUPERSTEP_COMPILER},  {"flags", SUPERSTEP_COMPILER_FLAGS},
+          {"libraries", library_versions()}, {"settings", settings()}};
 }
 
 }  // namespace

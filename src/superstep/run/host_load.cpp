@@ -55,7 +55,8 @@ std::optional<ProcessorTime> parse_processor_time(const std::string& stat, doubl
 HostLoad::Moment HostLoad::now() {
   std::ifstream file("/proc/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return {parse_processor_time(text, static_cast<double>(sysconf(_SC_CLK_TCK))), own_seconds(), load_average()};
+  return {parse_processor_time(text, static_cast<double>(sysconf(_SC_CLK_TCK))), own_seconds(),
+          load_average()};
 }
 
 HostLoad::HostLoad() : begin_(now()) {}

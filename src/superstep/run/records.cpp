@@ -8,6 +8,7 @@
 #include "superstep/base/file.h"
 #include "superstep/run/database.h"
 #include "superstep/run/environment.h"
+#include "superstep/run/ranks/communicator.h"
 #include "superstep/run/records_schema.h"
 
 namespace superstep::run {
@@ -32,7 +33,9 @@ void bind_optional(Statement& statement, const std::optional<double>& value) {
 
 // The id of a text in a table of texts, which holds each once.
 std::int64_t text_id(Database& database, const char* table, const std::string& text) {
-  Statement(database, fmt::format("insert or ignore into {} (json) values (?)", table), "write").bind(text).run();
+  Statement(database, fmt::format("insert or ignore into {} (json) values (?)", table), "write")
+      .bind(text)
+      .run();
   Statement query(database, fmt::format("select id from {} where json = ?", table));
   query.bind(text).row();
   return query.integer(0);
@@ -76,11 +79,14 @@ Record read_record(Database& database, const Statement& query) {
 }
 
 constexpr const char* select_runs =
-    "select r.id, r.created, r.command, r.workload, r.machine, r.folder, c.json, e.json, r.details from runs r "
+    "select r.id, r.created, r.command, r.workload, r.machine, r.folder, c.json, e.json, r.details from runs "
+    "r "
     "join configurations c on c.id = r.configuration join environments e on e.id = r.environment ";
 
 void write_metric(Database& database, std::int64_t run, const Metric& metric) {
-  Statement row(database, "insert into metrics (run, name, value, unit, how, low, high) values (?, ?, ?, ?, ?, ?, ?)", "write");
+  Statement row(database,
+                "insert into metrics (run, name, value, unit, how, low, high) values (?, ?, ?, ?, ?, ?, ?)",
+                "write");
   row.bind(run).bind(metric.name).bind(metric.value).bind(metric.unit);
   row.bind(std::string(metric.how == How::predicted ? "predicted" : "measured"));
   bind_optional(row, metric.low);
@@ -95,12 +101,17 @@ void write_metric(Database& database, std::int64_t run, const Metric& metric) {
 std::int64_t write_record(Database& database, const Record& record) {
   const std::int64_t configuration = text_id(database, "configurations", text_of(record.config));
   const std::int64_t environment = text_id(database, "environments", text_of(record.environment));
-  Statement row(database,
-                "insert into runs (created, command, workload, machine, folder, configuration, environment, details) "
-                "values (?, ?, ?, ?, ?, ?, ?, ?)",
-                "write");
+  Statement row(
+      database,
+      "insert into runs (created, command, workload, machine, folder, configuration, environment, details) "
+      "values (?, ?, ?, ?, ?, ?, ?, ?)",
+      "write");
   row.bind(record.created.empty() ? iso_time() : record.created).bind(record.command).bind(record.workload);
-  row.bind(record.machine).bind(record.folder).bind(configuration).bind(environment).bind(text_of(record.details));
+  row.bind(record.machine)
+      .bind(record.folder)
+      .bind(configuration)
+      .bind(environment)
+      .bind(text_of(record.details));
   row.run();
   const std::int64_t id = database.last_id();
   for (const Metric& metric : record.metrics) write_metric(database, id, metric);
@@ -145,6 +156,7 @@ std::optional<Record> Records::find(std::int64_t id) const {
 }
 
 void keep_records(const std::vector<Record>& records) {
+  if (launched_rank() > 0) return;  // the first rank speaks for all
   try {
     Records().add_all(records);
   } catch (const Error& error) {

@@ -59,9 +59,10 @@ void bring_to_present_schema(Database& database, const std::string& where) {
   const std::int64_t found = version_of(database);  // again: another program may just have done it
   if (found == present_version) return;
   if (found > present_version || found < 0)
-    throw Error(ErrorCode::bad_file,
-                fmt::format("the records are of version {}, this program knows up to {}", found, present_version), where,
-                "use the newer program, or set SUPERSTEP_HOME to another folder");
+    throw Error(
+        ErrorCode::bad_file,
+        fmt::format("the records are of version {}, this program knows up to {}", found, present_version),
+        where, "use the newer program, or set SUPERSTEP_HOME to another folder");
   if (found == 1) database.execute(set_aside_version_1, "convert");
   database.execute(present_schema, "set up");
   if (found == 1) database.execute(from_version_1, "convert");

@@ -18,9 +18,9 @@
 namespace superstep::run {
 
 struct TaskSettings {
-  std::filesystem::path data;   // a file of the workload's format; empty: generated in memory
-  std::int64_t samples = 0;     // of the generated data, or a limit on the file's; 0: the workload's own
-  std::uint64_t seed = 1;       // of the generated data and of the augmentation
+  std::filesystem::path data;  // a file of the workload's format; empty: generated in memory
+  std::int64_t samples = 0;    // of the generated data, or a limit on the file's; 0: the workload's own
+  std::uint64_t seed = 1;      // of the generated data and of the augmentation
   std::vector<std::string> model_options;  // name=value, as the model is built: sizes of generated data
   bool labels_required = true;  // false: only inputs are wanted; quality() needs labels all the same
   ThreadPool* pool = nullptr;   // never null

@@ -18,12 +18,27 @@ namespace superstep::target {
 // target asks for the micro-batch it wants to compile.
 using GraphAtBatch = std::function<graph::Graph(std::int64_t batch)>;
 
+// A run that is one of several, each on its own part of a larger batch (run/ranks): what passes from backward
+// to update is averaged over all of them before the update.
+struct Parts {
+  int count = 1, index = 0;  // this part is rows index * batch ... of a batch of count * batch samples
+  // Called once a run, by the thread that runs, with the means over this part's batch: f32 gradients and
+  // averaged outputs (the loss) in an order that is the same in every part. Replaces each by the mean over
+  // parts. Empty: there is one part.
+  std::function<void(std::span<float> means)> average = {};
+};
+
 struct CompileOptions {
   std::int64_t batch = 1;        // samples a run() takes
   std::int64_t micro_batch = 0;  // samples that go through the graph at a time; 0: the target chooses
   int threads = 1;
-  bool measure_steps = false;  // time every step of the plan (slower; for explain)
+  std::size_t memory_limit = 0;  // bytes that the plan may take in all; 0: no limit
+  bool measure_steps = false;    // time every step of the plan (slower; for explain and profiles)
+  Parts parts = {};              // a target that cannot take part refuses (unsupported)
 };
+
+// When a step runs: once after a state has changed, for every micro-batch, or once a run at its end.
+enum class PlanPart : std::uint8_t { prepare, body, update };
 
 // One step of a compiled plan, as `--explain` prints it.
 struct PlanStep {
@@ -33,6 +48,24 @@ struct PlanStep {
   std::vector<std::string> refusals;  // "faster kernel: why not", in the order they were asked
   double flops = 0, bytes = 0;        // a micro-batch
   double seconds = 0;                 // a micro-batch, mean; 0 when not measured
+  PlanPart part = PlanPart::body;
+  ElementType arithmetic = ElementType::f32;  // what is multiplied: f32, bf16, i8
+};
+
+// One execution of a step.
+struct StepEvent {
+  std::size_t step = 0;           // of Timeline::steps
+  int thread = 0;                 // the one that waited for it
+  int threads = 1;                // how many shared it
+  std::int64_t micro_batch = -1;  // -1: outside of them
+  double begin = 0, seconds = 0;  // since the run began
+};
+
+// The last run() in time.
+struct Timeline {
+  std::vector<PlanStep> steps;  // of all parts, in the order in which one micro-batch meets them
+  std::vector<StepEvent> events;
+  double seconds = 0;  // the whole run
 };
 
 struct PlanSummary {
@@ -42,6 +75,8 @@ struct PlanSummary {
   std::size_t activation_bytes = 0;  // arena of one thread
   std::size_t state_bytes = 0, constant_bytes = 0, gradient_bytes = 0;
   double compile_seconds = 0;
+  std::size_t plan_bytes = 0;  // all that the plan takes, every thread's share included; 0: not known
+  std::string choice;          // how the micro-batch came about, for people; may be empty
   std::vector<PlanStep> steps;
 };
 
@@ -72,6 +107,9 @@ class Executable {
   virtual void set_state(std::string_view name, const Tensor& value) = 0;
 
   virtual PlanSummary summary() const = 0;
+
+  // Empty where the plan was compiled without measure_steps, or the target does not measure steps.
+  virtual Timeline timeline() const { return {}; }
 };
 
 class Target {

@@ -16,9 +16,7 @@ namespace {
 
 using op::Var;
 
-const std::vector<std::string> names = {"mse",           "l1",
-                                        "huber",         "cross_entropy",
-                                        "token_cross_entropy", "dice"};
+const std::vector<std::string> names = {"mse", "l1", "huber", "cross_entropy", "token_cross_entropy", "dice"};
 
 Var huber(Var difference, double delta) {
   const Var size = op::abs(difference);
@@ -39,8 +37,8 @@ Var token_cross_entropy(Var scores, Var labels) {
   const std::int64_t last = scores.shape().rank() - 1;
   const Var zero = labels.builder().scalar(labels.element(), 0);
   const Var scored = op::unsqueeze(op::less_or_equal(zero, labels), {last});
-  const Var chosen = op::gather_elements(op::log_softmax(scores, last),
-                                         op::unsqueeze(op::max(labels, zero), {last}), last);
+  const Var chosen =
+      op::gather_elements(op::log_softmax(scores, last), op::unsqueeze(op::max(labels, zero), {last}), last);
   return -op::reduce_mean(op::where(scored, chosen, scores.builder().scalar(scores.element(), 0)));
 }
 
@@ -69,8 +67,9 @@ LossKind loss_kind_from_name(std::string_view name) {
 graph::ValueType target_type(LossKind kind, const graph::ValueType& output) {
   if (kind == LossKind::token_cross_entropy) {
     if (output.shape.rank() < 2)
-      throw Error(ErrorCode::bad_graph, fmt::format("token_cross_entropy takes scores [N, ..., classes], not {}",
-                                                    graph::to_string(output)));
+      throw Error(ErrorCode::bad_graph,
+                  fmt::format("token_cross_entropy takes scores [N, ..., classes], not {}",
+                              graph::to_string(output)));
     return {ElementType::i64, Shape(std::vector<std::int64_t>(output.shape.begin(), output.shape.end() - 1))};
   }
   if (kind != LossKind::cross_entropy) return output;

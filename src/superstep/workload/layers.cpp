@@ -54,11 +54,10 @@ Var Layers::conv(Var x, const std::string& name, std::int64_t channels, std::int
 }
 
 Var Layers::conv_transpose(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
-                           const op::ConvAttributes& attributes) {
+                           const op::ConvTransposeAttributes& attributes) {
   const op::NameScope scope(builder_, name);
   const std::int64_t in = x.shape()[1], window = kernel * kernel;
-  const Var w =
-      weight(name + ".weight", {in, channels, kernel, kernel}, in * window, channels * window);
+  const Var w = weight(name + ".weight", {in, channels, kernel, kernel}, in * window, channels * window);
   return op::conv_transpose(x, w, zeros(name + ".bias", {channels}), {attributes});
 }
 

@@ -31,7 +31,7 @@ class Layers {
                  const op::ConvAttributes& attributes = {});
   // x [N, C, H, W] -> [N, channels, ...], each pixel spread over a square window; weight [C, channels, k, k].
   Var conv_transpose(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
-                     const op::ConvAttributes& attributes = {});
+                     const op::ConvTransposeAttributes& attributes = {});
   // x [N, C] -> [N, features]; weight [features, C].
   Var dense(Var x, const std::string& name, std::int64_t features);
   // x [..., C] -> [..., features]; weight [C, features].

@@ -22,9 +22,11 @@ Tensor uniform_tensor(Shape shape, std::uint64_t seed, double low, double high) 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (auto family :
-       {elementwise_cases, activation_cases, product_cases, pooling_cases, reduction_cases, layout_cases,
-        index_cases, normalization_cases, training_cases, trigonometric_cases, integer_cases, selection_cases,
-        resize_cases, recurrent_cases, attention_cases, spectral_cases, picture_cases, quantization_cases})
+       {elementwise_cases, activation_cases, product_cases,       pooling_cases,   reduction_cases,
+        layout_cases,      index_cases,      normalization_cases, training_cases,  trigonometric_cases,
+        integer_cases,     selection_cases,  resize_cases,        recurrent_cases, attention_cases,
+        spectral_cases,    picture_cases,    quantization_cases,  sampling_cases,  state_cases,
+        random_cases})
     std::ranges::move(family(), std::back_inserter(all));
   return all;
 }

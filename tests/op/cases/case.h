@@ -63,6 +63,9 @@ std::vector<Case> attention_cases();
 std::vector<Case> spectral_cases();
 std::vector<Case> picture_cases();
 std::vector<Case> quantization_cases();
+std::vector<Case> sampling_cases();
+std::vector<Case> state_cases();
+std::vector<Case> random_cases();
 
 std::vector<Case> all_cases();
 

@@ -46,6 +46,7 @@ std::vector<Case> picture_cases() {
       {"DepthToSpace", "DCR", OF(depth_to_space(x[0], 2)), {random_tensor({1, 8, 2, 3}, 198)}},
       {"DepthToSpace", "CRD", OF(depth_to_space(x[0], 2, true)), {random_tensor({1, 8, 2, 3}, 199)}},
       {"SpaceToDepth", "blocks of two", OF(space_to_depth(x[0], 2)), {random_tensor({1, 2, 4, 6}, 200)}},
+      {"SpaceToDepth", "CRD", OF(space_to_depth(x[0], 2, true)), {random_tensor({1, 2, 4, 6}, 206)}},
       {"Det", "a stack", OF(determinant(x[0])), {random_tensor({2, 3, 3}, 201)}},
       {"Det", "one number", OF(determinant(x[0])), {random_tensor({1, 1}, 202)}},
   };

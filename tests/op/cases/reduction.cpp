@@ -39,6 +39,10 @@ std::vector<Case> reduction_cases() {
                    "no axes, nothing to do",
                    with_attributes("ReduceSum", {{"noop_with_empty_axes", std::int64_t{1}}}),
                    {a}});
+  cases.push_back(
+      {"ReduceMax", "any", OF(reduce_max(x[0], {1})), {booleans({2, 2}, {0, 0, 0, 1})}, Smooth::no});
+  cases.push_back(
+      {"ReduceMin", "every", OF(reduce_min(x[0], {1})), {booleans({2, 2}, {1, 1, 0, 1})}, Smooth::no});
   cases.push_back({"ReduceMax",
                    "axes as an attribute",
                    with_attributes("ReduceMax", {{"axes", std::vector<std::int64_t>{2}}}),

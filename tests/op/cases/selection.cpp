@@ -61,6 +61,15 @@ std::vector<Case> integer_cases() {
        "floating",
        OF(mod(x[0], x[1], true)),
        {random_tensor({3, 4}, 114, 5), uniform_tensor({4}, 115, 0.7, 2)}},
+      {"Mod",
+       "floating, like the divisor",
+       OF(mod(x[0], x[1])),
+       {random_tensor({3, 4}, 114, 5), uniform_tensor({4}, 115, 0.7, 2)}},
+      {"BitShift",
+       "signed",
+       OF(bit_shift(x[0], x[1], "RIGHT")),
+       {i64({4}, {-9, 9, -1, 5}), i64({4}, {1, 2, 70, -1})},
+       Smooth::no},
       {"BitShift", "left", OF(bit_shift(x[0], x[1], "LEFT")), {bytes, shifts}, Smooth::no},
       {"BitShift", "right", OF(bit_shift(x[0], x[1], "RIGHT")), {bytes, shifts}, Smooth::no},
       {"BitwiseAnd", "broadcast", OF(bitwise_and(x[0], x[1])), {a, divisors}, Smooth::no},
@@ -137,12 +146,12 @@ std::vector<Case> selection_cases() {
 
 // The transpose of a Resize, as its rule makes it.
 Case resized_back(const char* name, Shape from, Shape to, const char* mode) {
-  return {"superstep.ResizeGradient", name,
+  return {"superstep.ResizeGradient",
+          name,
           [=](Builder& builder, std::span<const Var> x) {
             const Var inputs[] = {x[0], Var(), Var(), builder.integers(to.extents())};
-            return builder.node(
-                "superstep.ResizeGradient", inputs,
-                {{"mode", std::string(mode)}, {"input_shape", from.extents()}});
+            return builder.node("superstep.ResizeGradient", inputs,
+                                {{"mode", std::string(mode)}, {"input_shape", from.extents()}});
           },
           {random_tensor(to, 131)}};
 }
@@ -169,6 +178,8 @@ std::vector<Case> resize_cases() {
       resized("cubic, antialias", {1, 1, 8, 9}, {1, 1, 3, 4}, {.mode = "cubic", .antialias = true}),
       resized("one axis", {6}, {4}, {.mode = "linear"}),
       resized("three dimensions", {1, 1, 2, 3, 2}, {1, 1, 4, 3, 3}, {.mode = "linear"}),
+      resized("nearest, TensorFlow half pixel", {1, 1, 7}, {1, 1, 3},
+              {.coordinates = "tf_half_pixel_for_nn", .nearest = "floor"}),
       resized("half pixel symmetric", {1, 1, 4}, {1, 1, 5},
               {.mode = "linear", .coordinates = "half_pixel_symmetric"}),
       scaled("scales", {{"mode", std::string("linear")}}, {1, 1, 1.5, 0.6}),

@@ -48,14 +48,18 @@ Case recurrent(const char* name, const Cell& cell, Attributes attributes, Option
   return {cell.op, name, function, inputs};
 }
 
-// The operator as the rule of LSTM uses it: on the Y that the LSTM made. Steps 3, batch 2, inputs 2, hidden 2.
+// The operator as the rule of LSTM uses it: on the Y that the LSTM made. Steps 3, batch 2, inputs 2,
+// hidden 2.
 Case lstm_backward(const char* name, std::int64_t d, Attributes attributes, bool last_states) {
   const bool batch_first = attributes.integer("layout", 0) != 0;
   const Shape state = batch_first ? Shape{2, d, 2} : Shape{d, 2, 2};
-  std::vector<Tensor> inputs = {
-      random_tensor(batch_first ? Shape{2, 3, 2} : Shape{3, 2, 2}, 180), random_tensor({d, 8, 2}, 181, 0.5),
-      random_tensor({d, 8, 2}, 182, 0.5), random_tensor({d, 16}, 183, 0.5), random_tensor(state, 184),
-      random_tensor(state, 185), random_tensor(batch_first ? Shape{2, 3, d, 2} : Shape{3, d, 2, 2}, 186)};
+  std::vector<Tensor> inputs = {random_tensor(batch_first ? Shape{2, 3, 2} : Shape{3, 2, 2}, 180),
+                                random_tensor({d, 8, 2}, 181, 0.5),
+                                random_tensor({d, 8, 2}, 182, 0.5),
+                                random_tensor({d, 16}, 183, 0.5),
+                                random_tensor(state, 184),
+                                random_tensor(state, 185),
+                                random_tensor(batch_first ? Shape{2, 3, d, 2} : Shape{3, d, 2, 2}, 186)};
   if (last_states) inputs.insert(inputs.end(), {random_tensor(state, 187), random_tensor(state, 188)});
   const Function function = [=](Builder& builder, std::span<const Var> x) {
     const Var forward[] = {x[0], x[1], x[2], x[3], Var(), x[4], x[5]};
@@ -130,8 +134,17 @@ std::vector<Case> attention_cases() {
     const Var inputs[] = {x[0], x[1], x[2], Var(), Var(), Var(), x[3]};
     return builder.node("Attention", inputs, {{"is_causal", std::int64_t{1}}});
   };
+  const Function windowed = [](Builder& builder, std::span<const Var> x) {
+    return builder.node("Attention", x,
+                        {{"left_window_size", std::int64_t{1}}, {"right_window_size", std::int64_t{0}}});
+  };
+  // The second query may look at no key: its row is zero, as are its derivatives.
+  const Tensor blind = booleans({3, 5}, {1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1});
   return {
       attended("plain", heads(2, 2, 3, 5), {}),
+      {"Attention", "a window of two keys", windowed, heads(2, 2, 4, 4)},
+      attended("a query that sees nothing", with(heads(2, 2, 3, 5), blind), {}),
+      attended("mask of one axis", with(heads(2, 2, 3, 5), booleans({5}, {1, 0, 1, 1, 0})), {}),
       attended("causal, capped", heads(2, 2, 4, 4), {.causal = true, .softcap = 2}),
       attended("shared key heads, scaled", heads(4, 2, 3, 5), {.scale = 0.3}),
       attended("mask of bool", with(heads(2, 2, 3, 5), mask), {}),
@@ -172,6 +185,8 @@ std::vector<Case> spectral_cases() {
       {"DFT", "complex, odd", OF(dft(x[0], 1)), {complex}},
       {"DFT", "complex, one side", OF(dft(x[0], 1, false, true)), {complex}},
       {"DFT", "inverse", OF(dft(x[0], 1, true)), {complex}},
+      {"DFT", "inverse to real numbers", OF(dft(x[0], 1, true, true)), {complex}},
+      {"DFT", "inverse to an odd number of real numbers", OF(dft(x[0], 1, true, true, 7)), {complex}},
       {"DFT", "filled up", OF(dft(x[0], 1, false, false, 8)), {complex}},
       {"DFT", "cut", OF(dft(x[0], 1, true, false, 3)), {complex}},
       {"DFT", "two axes", OF(dft(dft(x[0], 1), 2)), {picture}},

@@ -19,7 +19,8 @@ struct Filter {
   std::int64_t count, width, height, pad;
 };
 
-Primitive convolution(std::string name, std::int64_t width, std::int64_t channels, std::int64_t batch, Filter filter) {
+Primitive convolution(std::string name, std::int64_t width, std::int64_t channels, std::int64_t batch,
+                      Filter filter) {
   return {.kind = conv,
           .name = std::move(name),
           .width = width,
@@ -34,11 +35,17 @@ Primitive convolution(std::string name, std::int64_t width, std::int64_t channel
 }
 
 Primitive rectifier(std::string name, std::int64_t width, std::int64_t channels, std::int64_t batch) {
-  return {.kind = relu, .name = std::move(name), .width = width, .height = width, .channels = channels, .batch = batch};
+  return {.kind = relu,
+          .name = std::move(name),
+          .width = width,
+          .height = width,
+          .channels = channels,
+          .batch = batch};
 }
 
 Primitive recurrent(std::string name, std::int64_t steps, std::int64_t batch, std::int64_t size) {
-  return {.kind = lstm, .name = std::move(name), .batch = batch, .steps = steps, .inputs = size, .hidden = size};
+  return {
+      .kind = lstm, .name = std::move(name), .batch = batch, .steps = steps, .inputs = size, .hidden = size};
 }
 
 // Table VI.
@@ -136,12 +143,15 @@ const Primitive& find_primitive(PrimitiveKind kind, std::string_view name) {
 
 std::vector<Primitive> sweep(PrimitiveKind kind, double most_bytes) {
   std::vector<Primitive> primitives;
-  for (Primitive next = sweep_start(kind); tensor_bytes(next, sizeof(float), true) <= most_bytes; next = doubled(next))
+  for (Primitive next = sweep_start(kind); tensor_bytes(next, sizeof(float), true) <= most_bytes;
+       next = doubled(next))
     primitives.push_back(next);
   return primitives;
 }
 
-std::int64_t batch_of(const Primitive& primitive) { return primitive.kind == gemm ? primitive.m : primitive.batch; }
+std::int64_t batch_of(const Primitive& primitive) {
+  return primitive.kind == gemm ? primitive.m : primitive.batch;
+}
 
 Primitive with_batch(Primitive primitive, std::int64_t batch) {
   (primitive.kind == gemm ? primitive.m : primitive.batch) = batch;
@@ -153,7 +163,9 @@ std::int64_t batch_at(const Primitive& primitive, std::size_t element_bytes) {
   return batch_of(primitive) * (half ? 2 : 1);
 }
 
-std::int64_t conv_out(std::int64_t in, std::int64_t filter, std::int64_t pad) { return in + 2 * pad - filter + 1; }
+std::int64_t conv_out(std::int64_t in, std::int64_t filter, std::int64_t pad) {
+  return in + 2 * pad - filter + 1;
+}
 
 double corrected_flops(const Primitive& p) {
   switch (p.kind) {
@@ -168,8 +180,7 @@ double corrected_flops(const Primitive& p) {
 double printed_flops(const Primitive& p) {
   switch (p.kind) {
     case conv: return 2 * real(p.batch) * out_area(p, 1) * elements_of(p).weights;
-    case lstm:
-      return 8 * real(p.steps) * real(p.hidden) * real(p.batch) * (real(p.inputs) + 1);
+    case lstm: return 8 * real(p.steps) * real(p.hidden) * real(p.batch) * (real(p.inputs) + 1);
     default: return corrected_flops(p);
   }
 }
@@ -186,11 +197,13 @@ nlohmann::json parameters_of(const Primitive& p) {
   switch (p.kind) {
     case gemm: return {{"m", p.m}, {"n", p.n}, {"k", p.k}};
     case conv:
-      return {{"width", p.width},     {"height", p.height},           {"channels", p.channels},
-              {"batch", p.batch},     {"filters", p.filters},         {"filter_width", p.filter_width},
-              {"pad_width", p.pad_width}, {"filter_height", p.filter_height}, {"pad_height", p.pad_height},
-              {"stride", 1}};
-    case relu: return {{"width", p.width}, {"height", p.height}, {"channels", p.channels}, {"batch", p.batch}};
+      return {{"width", p.width},           {"height", p.height},
+              {"channels", p.channels},     {"batch", p.batch},
+              {"filters", p.filters},       {"filter_width", p.filter_width},
+              {"pad_width", p.pad_width},   {"filter_height", p.filter_height},
+              {"pad_height", p.pad_height}, {"stride", 1}};
+    case relu:
+      return {{"width", p.width}, {"height", p.height}, {"channels", p.channels}, {"batch", p.batch}};
     case lstm: return {{"steps", p.steps}, {"batch", p.batch}, {"inputs", p.inputs}, {"hidden", p.hidden}};
   }
   return {};

@@ -18,11 +18,11 @@ enum class PrimitiveKind { gemm, conv, relu, lstm };
 struct Primitive {
   PrimitiveKind kind;
   std::string name;
-  std::int64_t m = 0, n = 0, k = 0;                     // gemm: [m, k] x [k, n]
-  std::int64_t width = 0, height = 0, channels = 0;     // conv, relu
-  std::int64_t batch = 0;                               // conv, relu, lstm; that of single precision
+  std::int64_t m = 0, n = 0, k = 0;                  // gemm: [m, k] x [k, n]
+  std::int64_t width = 0, height = 0, channels = 0;  // conv, relu
+  std::int64_t batch = 0;                            // conv, relu, lstm; that of single precision
   std::int64_t filters = 0, filter_width = 0, filter_height = 0, pad_width = 0, pad_height = 0;  // conv
-  std::int64_t steps = 0, inputs = 0, hidden = 0;       // lstm
+  std::int64_t steps = 0, inputs = 0, hidden = 0;                                                // lstm
 };
 
 const char* name_of(PrimitiveKind kind);  // "gemm"

@@ -28,7 +28,8 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 // sums[g] += row g of `matrix` times `vector`.
-void add_product(const std::vector<double>& matrix, const double* vector, std::size_t columns, std::vector<double>& sums) {
+void add_product(const std::vector<double>& matrix, const double* vector, std::size_t columns,
+                 std::vector<double>& sums) {
   for (std::size_t row = 0; row < sums.size(); ++row) {
     const double* const m = matrix.data() + row * columns;
     double sum = 0;

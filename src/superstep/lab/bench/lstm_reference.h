@@ -29,7 +29,8 @@ class LstmReference {
                                 const std::vector<double>& cotangent) const;
 
  private:
-  std::vector<double> forward(const LstmSample& x, const std::vector<double>& w, const std::vector<double>& r) const;
+  std::vector<double> forward(const LstmSample& x, const std::vector<double>& w,
+                              const std::vector<double>& r) const;
 
   std::size_t steps_, inputs_, hidden_;
   std::vector<double> w_, r_;

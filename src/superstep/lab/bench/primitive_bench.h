@@ -18,12 +18,13 @@ struct PrimitiveBenchSettings {
   std::vector<Primitive> primitives;
   std::vector<std::string> precisions{"f32"};
   std::vector<std::string> modes{"train", "infer"};  // forward and backward; forward alone
-  std::int64_t batch = 0;                            // 0: the configuration's own, twice that in half precision
+  std::int64_t batch = 0;  // 0: the configuration's own, twice that in half precision
   std::string backend = "cpu";
   int threads = 1;
   int repeat = 1;  // rounds over everything; their samples are joined
   Protocol protocol;
-  double memory_share = 0.6;  // of the memory that is free: beyond it the batch is halved, and the result says so
+  double memory_share =
+      0.6;  // of the memory that is free: beyond it the batch is halved, and the result says so
   std::function<void(const Result&)> done = {};  // called after each result
 };
 
@@ -36,8 +37,9 @@ struct MachinePeak {
 };
 MachinePeak measure_peak(int threads, const std::vector<std::string>& precisions);
 
-// Precisions of one configuration and mode are interleaved. What a target cannot run is a result without
-// metrics whose config says why ("not_run"). Results come without program and environment.
+// Precisions of one configuration and mode are interleaved. What a target cannot run, or computes wrongly
+// ("wrong"), is a result without metrics whose config says why ("not_run"). Results come without program and
+// environment.
 std::vector<Result> bench_primitives(const PrimitiveBenchSettings& settings, const MachinePeak& peak);
 
 }  // namespace superstep::lab

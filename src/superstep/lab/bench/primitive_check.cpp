@@ -44,7 +44,9 @@ class Checker {
   }
 
  private:
-  std::int64_t draw(std::int64_t below) { return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(below))); }
+  std::int64_t draw(std::int64_t below) {
+    return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(below)));
+  }
 
   void compare(double found, const Sum& sum, const std::string& where) {
     const double error = std::abs(found - sum.value);
@@ -58,7 +60,8 @@ class Checker {
     }
     if (share <= 1) return;
     throw Error(ErrorCode::internal,
-                fmt::format("{} is {:.9g} and should be {:.9g} ({})", where, found, sum.value, run_.options().precision),
+                fmt::format("{} is {:.9g} and should be {:.9g} ({})", where, found, sum.value,
+                            run_.options().precision),
                 p_.name, "the time of a wrong result is not reported");
   }
 
@@ -103,7 +106,8 @@ class Checker {
   void check_convolution() {
     const Tensor &x = run_.input("x"), &y = run_.output("y"), w = run_.weights("weights");
     for (int t = 0; t < outputs_checked; ++t) {
-      const std::int64_t n = draw(p_.batch), f = draw(p_.filters), oh = draw(out_height()), ow = draw(out_width());
+      const std::int64_t n = draw(p_.batch), f = draw(p_.filters), oh = draw(out_height()),
+                         ow = draw(out_width());
       Sum sum;
       for (std::int64_t c = 0; c < p_.channels; ++c)
         for (std::int64_t h = 0; h < p_.filter_height; ++h)
@@ -131,14 +135,16 @@ class Checker {
 
   void check_filter_gradient(const Tensor& x) {
     const Tensor &dy = run_.input("dy"), dw = run_.weights("weights.gradient");
-    const std::int64_t f = draw(p_.filters), c = draw(p_.channels), h = draw(p_.filter_height), v = draw(p_.filter_width);
+    const std::int64_t f = draw(p_.filters), c = draw(p_.channels), h = draw(p_.filter_height),
+                       v = draw(p_.filter_width);
     Sum sum;
     for (std::int64_t n = 0; n < p_.batch; ++n)
       for (std::int64_t oh = 0; oh < out_height(); ++oh)
         for (std::int64_t ow = 0; ow < out_width(); ++ow)
           if (const auto at = x_at(n, c, oh + h - p_.pad_height, ow + v - p_.pad_width); at >= 0)
             sum.add(x.at(at), dy.at(y_at(n, f, oh, ow)));
-    compare(dw.at(w_at(f, c, h, v)) * run_.gradient_scale(), sum, fmt::format("dw[{}, {}, {}, {}]", f, c, h, v));
+    compare(dw.at(w_at(f, c, h, v)) * run_.gradient_scale(), sum,
+            fmt::format("dw[{}, {}, {}, {}]", f, c, h, v));
   }
 
   void check_rectifier() {
@@ -159,11 +165,13 @@ class Checker {
     const std::vector<double> expected = reference.forward(x);
     const std::int64_t first = sample * p_.steps * p_.hidden;
     for (std::size_t i = 0; i < expected.size(); ++i)
-      compare(run_.output("y").at(first + static_cast<std::int64_t>(i)), {expected[i], 1}, fmt::format("y({})", i));
+      compare(run_.output("y").at(first + static_cast<std::int64_t>(i)), {expected[i], 1},
+              fmt::format("y({})", i));
     if (run_.options().trains) check_recurrent_gradients(reference, x, sample);
   }
 
-  // (L(x + e v) - L(x - e v)) / 2e = v . dx with L = dy . y; the same for both weights, with dy of one sample.
+  // (L(x + e v) - L(x - e v)) / 2e = v . dx with L = dy . y; the same for both weights, with dy of one
+  // sample.
   void check_recurrent_gradients(const LstmReference& reference, const LstmSample& x, std::int64_t sample) {
     run_.keep_dy_of(sample);
     run_.call();
@@ -172,7 +180,8 @@ class Checker {
     for (std::size_t i = 0; i < cotangent.size(); ++i)
       cotangent[i] = dy.at(sample * p_.steps * p_.hidden + static_cast<std::int64_t>(i));
     const Tensor dw = run_.weights("w.gradient"), dr = run_.weights("r.gradient");
-    for (const auto& [name, by] : {std::pair{"dx", LstmReference::By::x}, {"dw", LstmReference::By::w},
+    for (const auto& [name, by] : {std::pair{"dx", LstmReference::By::x},
+                                   {"dw", LstmReference::By::w},
                                    {"dr", LstmReference::By::r}}) {
       const std::vector<double> direction = reference.direction(by, random_.next_u64());
       const double expected = reference.directional_derivative(x, by, direction, cotangent);
@@ -185,7 +194,8 @@ class Checker {
         sum.add(direction[i], scale * gradient.at(first + static_cast<std::int64_t>(i)));
       // Terms of either sign add up: the error grows with the root of their number, not with it.
       const double root = sum.magnitude / std::sqrt(static_cast<double>(direction.size()));
-      compare(sum.value, {expected, std::max(root * 20, std::abs(expected))}, fmt::format("{} along a direction", name));
+      compare(sum.value, {expected, std::max(root * 20, std::abs(expected))},
+              fmt::format("{} along a direction", name));
     }
     run_.restore_dy();
   }

@@ -10,8 +10,8 @@
 namespace superstep::lab {
 
 struct CheckReport {
-  double worst = 0;      // the largest error, in units of what is tolerated: at most 1 is right
-  std::string where;     // "dx[12, 4]"
+  double worst = 0;   // the largest error, in units of what is tolerated: at most 1 is right
+  std::string where;  // "dx[12, 4]"
   std::int64_t checked = 0;
 };
 

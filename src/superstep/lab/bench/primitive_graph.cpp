@@ -76,8 +76,9 @@ class PrimitiveGraph {
   }
 
   Var convolution() {
-    const Var x = image(), w = parameter("weights", {p_.filters, p_.channels, p_.filter_height, p_.filter_width},
-                                         p_.channels * p_.filter_height * p_.filter_width);
+    const Var x = image(),
+              w = parameter("weights", {p_.filters, p_.channels, p_.filter_height, p_.filter_width},
+                            p_.channels * p_.filter_height * p_.filter_width);
     const std::vector<std::int64_t> pads{p_.pad_height, p_.pad_width, p_.pad_height, p_.pad_width};
     if (!is_integer(type_)) return op::conv(x, w, {}, {.pads = pads});
     graph::Attributes attributes;
@@ -99,12 +100,12 @@ class PrimitiveGraph {
     b_.set_phase(graph::Phase::backward);
     std::vector<Var> wrt{x_};
     wrt.insert(wrt.end(), wrt_.begin(), wrt_.end());
-    const std::vector<Var> gradients =
-        transform::vjp(b_, std::span(&y, 1), std::span(&dy, 1), wrt);
+    const std::vector<Var> gradients = transform::vjp(b_, std::span(&y, 1), std::span(&dy, 1), wrt);
     b_.output("dx", gradients[0]);
     for (std::size_t i = 0; i < wrt_.size(); ++i) {
       const graph::Value& value = graph_.value(wrt_[i].id());
-      b_.update(b_.state(value.name + ".gradient", Tensor(value.type.element, value.type.shape)), gradients[i + 1]);
+      b_.update(b_.state(value.name + ".gradient", Tensor(value.type.element, value.type.shape)),
+                gradients[i + 1]);
     }
   }
 
@@ -122,7 +123,8 @@ void check(const Primitive& primitive, const PrimitiveOptions& options) {
   const bool has = primitive.kind == PrimitiveKind::gemm || primitive.kind == PrimitiveKind::conv;
   if (has && !options.trains) return;
   throw Error(ErrorCode::unsupported,
-              has ? "training in int8 is not a thing" : fmt::format("there is no {} in int8", name_of(primitive.kind)),
+              has ? "training in int8 is not a thing"
+                  : fmt::format("there is no {} in int8", name_of(primitive.kind)),
               primitive.name, "use --mode infer with gemm or conv, or another --precision");
 }
 
@@ -134,7 +136,8 @@ ElementType element_of(const std::string& precision) {
   if (precision == "f16") return ElementType::f16;
   if (precision == "int8") return ElementType::i8;
   const std::vector<std::string> known{"f32", "bf16", "f16", "int8"};
-  throw Error(ErrorCode::invalid_argument, "there is no such precision", precision, unknown_name_hint(precision, known));
+  throw Error(ErrorCode::invalid_argument, "there is no such precision", precision,
+              unknown_name_hint(precision, known));
 }
 
 target::GraphAtBatch primitive_graph(const Primitive& primitive, const PrimitiveOptions& options) {
@@ -146,7 +149,8 @@ target::GraphAtBatch primitive_graph(const Primitive& primitive, const Primitive
 }
 
 void fill_random(Tensor& tensor, std::uint64_t seed, double scale) {
-  // A block of a prime number of elements, repeated: gigabytes would take longer to draw than to compute with.
+  // A block of a prime number of elements, repeated: gigabytes would take longer to draw than to compute
+  // with.
   constexpr std::int64_t block = 1000003;
   const std::int64_t count = tensor.element_count(), drawn = std::min(count, block);
   RandomStream random(seed);

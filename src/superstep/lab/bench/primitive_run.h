@@ -13,8 +13,8 @@ namespace superstep::lab {
 
 class PrimitiveRun {
  public:
-  // Compiles and fills the inputs. Throws Error: unsupported where the target has no kernel for the
-  // primitive (int8 products on the cpu, for example), out_of_memory where its tensors do not fit.
+  // Compiles and fills the inputs. Throws Error: unsupported where the primitive does not exist in the
+  // precision or the target cannot compile it, out_of_memory where its tensors do not fit.
   PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& options, const std::string& backend,
                int threads);
 

@@ -13,12 +13,14 @@ namespace superstep::lab {
 namespace {
 
 std::string interval(const Quantity& quantity) {
-  return fmt::format("{} [{}, {}]", format_seconds(quantity.value), format_seconds(quantity.low.value_or(quantity.value)),
+  return fmt::format("{} [{}, {}]", format_seconds(quantity.value),
+                     format_seconds(quantity.low.value_or(quantity.value)),
                      format_seconds(quantity.high.value_or(quantity.value)));
 }
 
 bool meet(const Quantity& a, const Quantity& b) {
-  return a.low.value_or(a.value) <= b.high.value_or(b.value) && b.low.value_or(b.value) <= a.high.value_or(a.value);
+  return a.low.value_or(a.value) <= b.high.value_or(b.value) &&
+         b.low.value_or(b.value) <= a.high.value_or(a.value);
 }
 
 }  // namespace
@@ -34,11 +36,12 @@ SelfCheck compare_runs(const std::vector<Result>& first, const std::vector<Resul
     const bool agree = meet(*a, *b);
     ++check.rows;
     check.agree += agree ? 1 : 0;
-    table.add_row({one.id, interval(*a), interval(*b), fmt::format("{:.3f}", b->value / a->value), agree ? "yes" : "no"});
+    table.add_row({one.id, interval(*a), interval(*b), fmt::format("{:.3f}", b->value / a->value),
+                   agree ? "yes" : "no"});
   }
   check.text = table.to_string();
-  check.text += fmt::format("self-check: {} of {} rows agree within their intervals ({:.0f} %)\n", check.agree, check.rows,
-                            check.rows ? 100.0 * check.agree / check.rows : 0.0);
+  check.text += fmt::format("self-check: {} of {} rows agree within their intervals ({:.0f} %)\n",
+                            check.agree, check.rows, check.rows ? 100.0 * check.agree / check.rows : 0.0);
   return check;
 }
 

@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/lab/bench/workload_run.h"
+#include "superstep/lab/measure/energy.h"
 
 namespace superstep::lab {
 namespace {
@@ -28,7 +29,8 @@ WorkloadRunSettings run_settings(const WorkloadBenchSettings& settings, const Po
   run.model.precision = point.precision;
   run.model.model_options = settings.model_options;
   run.model.batch = point.batch;
-  run.model.micro_batch = point.batch % std::max<std::int64_t>(1, settings.micro_batch) == 0 ? settings.micro_batch : 0;
+  run.model.micro_batch =
+      point.batch % std::max<std::int64_t>(1, settings.micro_batch) == 0 ? settings.micro_batch : 0;
   run.model.seed = settings.seed;
   run.threads = settings.threads;
   return run;
@@ -43,7 +45,8 @@ std::vector<TimelineEvent> record_timeline(WorkloadRunSettings settings) {
   std::vector<TimelineEvent> events;
   double at = 0;
   for (const target::PlanStep& step : measured.summary().steps) {
-    events.push_back({step.node + " (" + step.kernel + ")", "compute", 0, at, step.seconds, step.flops, step.bytes});
+    events.push_back(
+        {step.node + " (" + step.kernel + ")", "compute", 0, at, step.seconds, step.flops, step.bytes});
     at += step.seconds;
   }
   return events;
@@ -53,13 +56,13 @@ void add_rates(Result& result, const WorkloadRun& run, const Point& point, const
                const MachinePeak& peak) {
   const target::PlanSummary plan = run.summary();
   result.quantities.push_back(time_quantity("step_time", measured));
-  result.quantities.push_back(rate_quantity("throughput", static_cast<double>(point.batch), "samples/s", measured,
-                                            KeepSamples::yes));
+  result.quantities.push_back(
+      rate_quantity("throughput", static_cast<double>(point.batch), "samples/s", measured, KeepSamples::yes));
   result.quantities.push_back(rate_quantity("flops_rate", plan.flops, "FLOP/s", measured));
   const auto found = peak.flops.find(point.precision);
   const double rate = found != peak.flops.end() && found->second > 0 ? found->second
-                      : peak.flops.contains("f32")                  ? peak.flops.at("f32")
-                                                                    : 0;
+                      : peak.flops.contains("f32")                   ? peak.flops.at("f32")
+                                                                     : 0;
   if (rate <= 0) return;
   result.quantities.push_back(rate_quantity("compute_utilization", plan.flops / rate, "", measured));
   result.add("peak_flops", rate, "FLOP/s");
@@ -70,7 +73,8 @@ void add_latencies(Result& result, const Measurement& measured) {
   if (measured.calls_per_sample > 1) return;  // a sample is a mean of several calls
   std::vector<double> sorted = measured.samples;
   std::ranges::sort(sorted);
-  for (const auto& [share, name] : {std::pair{0.5, "latency_p50"}, {0.9, "latency_p90"}, {0.99, "latency_p99"}})
+  for (const auto& [share, name] :
+       {std::pair{0.5, "latency_p50"}, {0.9, "latency_p90"}, {0.99, "latency_p99"}})
     if (sorted.size() >= samples_needed(share)) result.add(name, nearest_rank(sorted, share), "s");
 }
 
@@ -88,15 +92,22 @@ void add_loads(Result& result, WorkloadRun& run, const WorkloadBenchSettings& se
   }
 }
 
-Result describe(const WorkloadBenchSettings& settings, const Point& point, const WorkloadRun& run, std::string check) {
+Result describe(const WorkloadBenchSettings& settings, const Point& point, const WorkloadRun& run,
+                std::string check) {
   const target::PlanSummary plan = run.summary();
   Result result{.command = "bench", .workload = settings.workload, .mode = point.mode};
   result.id = fmt::format("{}-{}-{}-b{}", settings.workload, point.mode, point.precision, point.batch);
   result.machine = settings.backend;
   result.flop_per_sample = plan.flops / static_cast<double>(point.batch);
-  result.config = {{"framework", "superstep"},     {"precision", point.precision}, {"batch", point.batch},
-                   {"micro_batch", plan.micro_batch}, {"threads", settings.threads}, {"seed", settings.seed},
-                   {"model_options", settings.model_options}, {"data", run.data_source()}, {"checked", std::move(check)}};
+  result.config = {{"framework", "superstep"},
+                   {"precision", point.precision},
+                   {"batch", point.batch},
+                   {"micro_batch", plan.micro_batch},
+                   {"threads", settings.threads},
+                   {"seed", settings.seed},
+                   {"model_options", settings.model_options},
+                   {"data", run.data_source()},
+                   {"checked", std::move(check)}};
   return result;
 }
 
@@ -106,6 +117,20 @@ void add_memory(Result& result, const target::PlanSummary& plan) {
                  static_cast<double>(plan.state_bytes + plan.gradient_bytes + plan.constant_bytes),
              "B");
   result.quantities.back().details["source"] = "the plan's allocations";
+}
+
+void add_energy(Result& result, WorkloadRun& run, std::int64_t batch) {
+  EnergyMeter meter;
+  if (!meter.available()) {
+    result.config["energy"] = "not measured: " + meter.reason();
+    return;
+  }
+  const EnergyReport report = measure_energy([&] { run.call(); }, meter);
+  result.config["energy"] = meter.source();
+  result.add("energy", report.joules, "J");
+  result.add("energy_per_sample", report.joules / static_cast<double>(report.calls * batch), "J");
+  result.add("power_mean", report.joules / report.seconds, "W");
+  result.add("power_max", report.power_max, "W");
 }
 
 Result measure_point(const WorkloadBenchSettings& settings, const Point& point, const MachinePeak& peak) {
@@ -122,9 +147,8 @@ Result measure_point(const WorkloadBenchSettings& settings, const Point& point, 
   }
   add_rates(result, run, point, all[0], peak);
   if (all.size() > 1)
-    result.quantities.push_back(
-        rate_quantity("throughput_with_data", static_cast<double>(point.batch), "samples/s", all[1],
-                      KeepSamples::yes));
+    result.quantities.push_back(rate_quantity("throughput_with_data", static_cast<double>(point.batch),
+                                              "samples/s", all[1], KeepSamples::yes));
   if (point.mode == "infer") {
     add_latencies(result, all[0]);
     add_loads(result, run, settings);
@@ -132,6 +156,7 @@ Result measure_point(const WorkloadBenchSettings& settings, const Point& point, 
   result.add("compile_time", run.compile_seconds(), "s");
   result.add("first_step_time", all[0].first_call, "s");
   add_memory(result, run.summary());
+  if (settings.energy) add_energy(result, run, point.batch);
   if (settings.timeline) result.timeline = record_timeline(what);
   return result;
 }

@@ -54,7 +54,8 @@ WorkloadRun::WorkloadRun(const WorkloadRunSettings& settings)
 WorkloadRun::~WorkloadRun() = default;
 
 void WorkloadRun::open_data() {
-  run::TaskSettings data{.data = settings_.model.data, .samples = 0, .seed = settings_.model.seed, .pool = &pool_};
+  run::TaskSettings data{
+      .data = settings_.model.data, .samples = 0, .seed = settings_.model.seed, .pool = &pool_};
   // Enough for every batch to be fresh for a while; the training share of the tasks is at least one half.
   data.samples = std::max<std::int64_t>(4096, 4 * settings_.model.batch);
   try {
@@ -69,7 +70,8 @@ void WorkloadRun::fill_resident() {
   if (settings_.trains) inputs_.back() = Tensor::scalar(harmless_learning_rate);
   if (task_) {
     std::vector<std::int64_t> indices(static_cast<std::size_t>(settings_.model.batch));
-    for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i) % task_->size();
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      indices[i] = static_cast<std::int64_t>(i) % task_->size();
     if (settings_.trains)
       task_->fill(indices, 0, false, std::span(inputs_).first(given));
     else
@@ -111,7 +113,8 @@ std::string WorkloadRun::check() {
   if (settings_.trains) {
     const double loss = outputs_[0].at(0);
     if (!std::isfinite(loss))
-      throw Error(ErrorCode::internal, fmt::format("the loss of the timed step is {}", loss), settings_.model.workload);
+      throw Error(ErrorCode::internal, fmt::format("the loss of the timed step is {}", loss),
+                  settings_.model.workload);
     return fmt::format("loss {:.4g}, finite", loss);
   }
   std::string found = "not checked: the reference evaluation would take too long";
@@ -123,7 +126,8 @@ void WorkloadRun::compare_with_reference(double flops_a_sample, std::string& fou
   if (flops_a_sample > most_reference_flops) return;
   const auto reference = target::find_target("reference").compile(model_.inference(), {.batch = 1});
   std::vector<Tensor> inputs, outputs = tensors_of(reference->outputs());
-  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(first_row(inputs_[i], reference->inputs()[i].type));
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    inputs.push_back(first_row(inputs_[i], reference->inputs()[i].type));
   reference->run(inputs, outputs);
   double worst = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -135,9 +139,10 @@ void WorkloadRun::compare_with_reference(double flops_a_sample, std::string& fou
     worst = std::max(worst, difference / largest);
   }
   if (!(worst <= tolerance_of(settings_.model.precision)))
-    throw Error(ErrorCode::internal,
-                fmt::format("the outputs differ by {:.2g} of their largest from the reference evaluation", worst),
-                settings_.model.workload, "the time of a wrong result is not reported");
+    throw Error(
+        ErrorCode::internal,
+        fmt::format("the outputs differ by {:.2g} of their largest from the reference evaluation", worst),
+        settings_.model.workload, "the time of a wrong result is not reported");
   found = fmt::format("outputs within {:.1g} of the reference evaluation", worst);
 }
 

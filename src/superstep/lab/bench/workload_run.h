@@ -27,7 +27,7 @@ class WorkloadRun {
   ~WorkloadRun();
 
   void call() { executable_->run(inputs_, outputs_); }  // on the resident batch
-  void call_with_data();                                // on a fresh batch, made as training and serving make it
+  void call_with_data();  // on a fresh batch, made as training and serving make it
 
   bool has_data() const { return task_ != nullptr; }
   std::string data_source() const;  // "generated", "file", "random values"

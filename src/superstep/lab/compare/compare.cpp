@@ -15,8 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array usual_metrics{"step_time",   "throughput",  "throughput_with_data", "flops_rate",  "latency_p50",
-                                   "latency_p90", "latency_p99", "out_of_place_busbw",   "in_place_busbw"};
+constexpr std::array usual_metrics{"step_time",   "throughput",         "throughput_with_data",
+                                   "flops_rate",  "latency_p50",        "latency_p90",
+                                   "latency_p99", "out_of_place_busbw", "in_place_busbw"};
 constexpr std::size_t fewest_samples = 5;
 
 double resampled_median(const std::vector<double>& samples, RandomStream& random, std::vector<double>& room) {
@@ -26,7 +27,8 @@ double resampled_median(const std::vector<double>& samples, RandomStream& random
 }
 
 // Efron's bootstrap, percentile interval: both sets drawn again with replacement, the ratio of their medians.
-void add_interval(ComparedRow& row, const Quantity& before, const Quantity& after, const CompareOptions& options) {
+void add_interval(ComparedRow& row, const Quantity& before, const Quantity& after,
+                  const CompareOptions& options) {
   if (before.samples.size() < fewest_samples || after.samples.size() < fewest_samples) return;
   RandomStream random(options.seed);
   std::vector<double> ratios, room;
@@ -40,7 +42,9 @@ void add_interval(ComparedRow& row, const Quantity& before, const Quantity& afte
 
 // Without samples of both, intervals of the values themselves: as wide as the ratio can be.
 void add_outer_interval(ComparedRow& row, const Quantity& before, const Quantity& after) {
-  if (row.low || !before.low || !before.high || !after.low || !after.high || *before.low <= 0 || *before.high <= 0) return;
+  if (row.low || !before.low || !before.high || !after.low || !after.high || *before.low <= 0 ||
+      *before.high <= 0)
+    return;
   row.low = *after.low / *before.high;
   row.high = *after.high / *before.low;
 }
@@ -66,12 +70,14 @@ bool is_wanted(const std::string& metric, const CompareOptions& options) {
   return std::ranges::find(options.metrics, metric) != options.metrics.end();
 }
 
-void compare_results(const Result& before, const Result& after, const CompareOptions& options, Comparison& comparison) {
+void compare_results(const Result& before, const Result& after, const CompareOptions& options,
+                     Comparison& comparison) {
   const std::vector<std::string> differences = differences_of(before.config, after.config);
   for (const Quantity& old : before.quantities) {
     const Quantity* now = after.find(old.name);
     if (!now || !is_wanted(old.name, options) || old.value == 0) continue;
-    ComparedRow row{.result = before.id, .metric = old.name, .unit = old.unit, .before = old.value, .after = now->value};
+    ComparedRow row{
+        .result = before.id, .metric = old.name, .unit = old.unit, .before = old.value, .after = now->value};
     row.ratio = now->value / old.value;
     row.differences = differences;
     add_interval(row, old, *now, options);
@@ -100,11 +106,13 @@ const char* name_of(Verdict verdict) {
 bool higher_is_better(const std::string& metric, const std::string& unit) {
   if (unit == "s" || unit == "J" || unit == "W" || unit == "px") return false;
   for (const char* low : {"loss", "error", "wrong", "memory", "queueing"})
-    if (metric.find(low) != std::string::npos && metric.find("utilization") == std::string::npos) return false;
+    if (metric.find(low) != std::string::npos && metric.find("utilization") == std::string::npos)
+      return false;
   return true;
 }
 
-Comparison compare(const std::vector<Result>& before, const std::vector<Result>& after, const CompareOptions& options) {
+Comparison compare(const std::vector<Result>& before, const std::vector<Result>& after,
+                   const CompareOptions& options) {
   Comparison comparison;
   const bool single = before.size() == 1 && after.size() == 1;
   const auto partner = [&](const Result& result, const std::vector<Result>& others) -> const Result* {
@@ -123,11 +131,14 @@ Comparison compare(const std::vector<Result>& before, const std::vector<Result>&
 }
 
 std::string comparison_table(const Comparison& comparison) {
-  TextTable table({"result", "metric", "before", "after", "after/before", "95 %", "", "settings that differ"});
+  TextTable table(
+      {"result", "metric", "before", "after", "after/before", "95 %", "", "settings that differ"});
   for (const ComparedRow& row : comparison.rows)
     table.add_row({row.result, row.metric, format_si(row.before, row.unit), format_si(row.after, row.unit),
-                   fmt::format("{:.3f}", row.ratio), interval_text(row), name_of(row.verdict), join(row.differences, ", ")});
-  std::string text = table.empty() ? "nothing to compare: no metric of the same result is in both\n" : table.to_string();
+                   fmt::format("{:.3f}", row.ratio), interval_text(row), name_of(row.verdict),
+                   join(row.differences, ", ")});
+  std::string text =
+      table.empty() ? "nothing to compare: no metric of the same result is in both\n" : table.to_string();
   if (!comparison.only_before.empty()) text += "only before: " + join(comparison.only_before, ", ") + "\n";
   if (!comparison.only_after.empty()) text += "only after: " + join(comparison.only_after, ", ") + "\n";
   return text;

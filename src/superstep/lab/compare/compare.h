@@ -18,7 +18,7 @@ enum class Verdict {
 const char* name_of(Verdict verdict);
 
 struct ComparedRow {
-  std::string result, metric, unit;  // id of the result
+  std::string result, metric, unit;         // id of the result
   double before = 0, after = 0, ratio = 0;  // after / before
   std::optional<double> low, high;          // of the ratio: a bootstrap of both medians, 95 %
   Verdict verdict = Verdict::unknown;

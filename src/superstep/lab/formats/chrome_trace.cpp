@@ -32,7 +32,8 @@ std::string write_chrome_trace(const std::vector<Result>& results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].timeline.empty()) continue;
     const std::size_t process = i + 1;
-    events.push_back(named("process_name", process, 0, fmt::format("{} {} (measured)", results[i].machine, results[i].id)));
+    events.push_back(named("process_name", process, 0,
+                           fmt::format("{} {} (measured)", results[i].machine, results[i].id)));
     std::set<std::int64_t> units;
     for (const TimelineEvent& event : results[i].timeline) {
       if (units.insert(event.unit).second)

@@ -11,7 +11,9 @@ std::string member(const Result& result, const char* name) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-std::string precision_of(const Result& result) { return result.config.value("precision", std::string("n/a")); }
+std::string precision_of(const Result& result) {
+  return result.config.value("precision", std::string("n/a"));
+}
 
 std::string microseconds(const Result* result) {
   const Quantity* time = result ? result->find("step_time") : nullptr;
@@ -21,7 +23,8 @@ std::string microseconds(const Result* result) {
 // The result of the same workload and precision in the other mode.
 const Result* partner(const std::vector<Result>& results, const Result& result, const char* mode) {
   for (const Result& other : results)
-    if (other.workload == result.workload && precision_of(other) == precision_of(result) && other.mode == mode)
+    if (other.workload == result.workload && precision_of(other) == precision_of(result) &&
+        other.mode == mode)
       return &other;
   return nullptr;
 }
@@ -47,15 +50,16 @@ std::string gemm_row(const std::vector<Result>& results, const Result& r) {
 }
 
 std::string conv_row(const std::vector<Result>& results, const Result& r) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} 1 1 {} {} n/a n/a {} superstep\n", member(r, "width"), member(r, "height"),
-                     member(r, "channels"), member(r, "batch"), member(r, "filters"), member(r, "filter_width"),
-                     member(r, "filter_height"), member(r, "pad_width"), member(r, "pad_height"), precision_of(r),
-                     microseconds(partner(results, r, "infer")), microseconds(partner(results, r, "train")));
+  return fmt::format("{} {} {} {} {} {} {} {} {} 1 1 {} {} n/a n/a {} superstep\n", member(r, "width"),
+                     member(r, "height"), member(r, "channels"), member(r, "batch"), member(r, "filters"),
+                     member(r, "filter_width"), member(r, "filter_height"), member(r, "pad_width"),
+                     member(r, "pad_height"), precision_of(r), microseconds(partner(results, r, "infer")),
+                     microseconds(partner(results, r, "train")));
 }
 
 std::string lstm_row(const std::vector<Result>& results, const Result& r) {
-  return fmt::format("lstm {} {} {} {} {} n/a n/a {}\n", member(r, "hidden"), member(r, "batch"), member(r, "steps"),
-                     precision_of(r), microseconds(partner(results, r, "infer")),
+  return fmt::format("lstm {} {} {} {} {} n/a n/a {}\n", member(r, "hidden"), member(r, "batch"),
+                     member(r, "steps"), precision_of(r), microseconds(partner(results, r, "infer")),
                      microseconds(partner(results, r, "train")));
 }
 
@@ -66,7 +70,8 @@ constexpr Kind kinds[] = {
      "bwd_params_time (usec) total_time (usec) fwd_algo",
      conv_row},
     {"lstm",
-     "type hidden N timesteps precision fwd_time (usec) bwd_inputs_time (usec) bwd_params_time (usec) total_time (usec)",
+     "type hidden N timesteps precision fwd_time (usec) bwd_inputs_time (usec) bwd_params_time (usec) "
+     "total_time (usec)",
      lstm_row}};
 
 }  // namespace

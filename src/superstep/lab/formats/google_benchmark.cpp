@@ -75,7 +75,8 @@ void add_times(Object& object, const Result& result, const Quantity& time, doubl
   if (bytes) object.add("bytes_per_second", number(bytes->value * time.value / seconds));
 }
 
-void add_samples(std::vector<std::string>& rows, const Result& result, std::size_t family, const Quantity& time) {
+void add_samples(std::vector<std::string>& rows, const Result& result, std::size_t family,
+                 const Quantity& time) {
   const std::vector<double> samples = time.samples.empty() ? std::vector{time.value} : time.samples;
   const Unit unit = unit_of(time.value);
   const auto calls = time.details.find("calls_per_sample");
@@ -89,9 +90,12 @@ void add_samples(std::vector<std::string>& rows, const Result& result, std::size
   }
   if (samples.size() < 2) return;
   const Summary summary = summarize(samples);
-  for (const auto& [name, value] : {std::pair{"mean", summary.mean}, {"median", summary.median}, {"stddev", summary.stddev}}) {
+  for (const auto& [name, value] :
+       {std::pair{"mean", summary.mean}, {"median", summary.median}, {"stddev", summary.stddev}}) {
     Object row = head(result, family, "aggregate", samples.size(), fmt::format("_{}", name));
-    row.add("threads", threads_of(result)).add("aggregate_name", fmt::format("\"{}\"", name)).add("aggregate_unit", "\"time\"");
+    row.add("threads", threads_of(result))
+        .add("aggregate_name", fmt::format("\"{}\"", name))
+        .add("aggregate_unit", "\"time\"");
     row.add("iterations", std::to_string(samples.size()))
         .add("real_time", number(value * unit.scale))
         .add("cpu_time", number(value * unit.scale))
@@ -105,28 +109,40 @@ std::string caches_of(const json& host) {
   const auto found = host.find("caches");
   if (found == host.end() || !found->is_array()) return "[]";
   for (const json& cache : *found)
-    list += fmt::format("{}      {{\"type\": {}, \"level\": {}, \"size\": {}, \"num_sharing\": {}}}", list.empty() ? "\n" : ",\n",
-                        text(cache.value("type", "") == "instruction" ? "Instruction" : "Data"), cache.value("level", json(0)).dump(),
-                        cache.value("size", json(0)).dump(), cache.value("num_sharing", json(0)).dump());
+    list += fmt::format("{}      {{\"type\": {}, \"level\": {}, \"size\": {}, \"num_sharing\": {}}}",
+                        list.empty() ? "\n" : ",\n",
+                        text(cache.value("type", "") == "instruction" ? "Instruction" : "Data"),
+                        cache.value("level", json(0)).dump(), cache.value("size", json(0)).dump(),
+                        cache.value("num_sharing", json(0)).dump());
   return "[" + list + "\n    ]";
 }
 
 std::string context_of(const std::vector<Result>& results) {
-  const json environment = results.empty() || !results[0].environment.is_object() ? json::object() : results[0].environment;
-  const json host = environment.value("host", json::object()), program = results.empty() ? json() : results[0].program;
+  const json environment =
+      results.empty() || !results[0].environment.is_object() ? json::object() : results[0].environment;
+  const json host = environment.value("host", json::object()),
+             program = results.empty() ? json() : results[0].program;
   const auto string_of = [](const json& object, const char* name) {
-    return object.is_object() && object.contains(name) && object[name].is_string() ? object[name].get<std::string>() : "";
+    return object.is_object() && object.contains(name) && object[name].is_string()
+               ? object[name].get<std::string>()
+               : "";
   };
   const auto clock = host.value("clock", json::object());
   const json hertz = clock.value("observed", json());
   const json load = host.value("load_average", json());
-  std::string context = fmt::format("    \"date\": {},\n    \"host_name\": {},\n    \"executable\": \"superstep\",\n",
-                                    text(string_of(environment, "date")), text(string_of(host, "hostname")));
-  context += fmt::format("    \"num_cpus\": {},\n    \"mhz_per_cpu\": {},\n", host.value("hardware_threads", json(0)).dump(),
+  std::string context =
+      fmt::format("    \"date\": {},\n    \"host_name\": {},\n    \"executable\": \"superstep\",\n",
+                  text(string_of(environment, "date")), text(string_of(host, "hostname")));
+  context += fmt::format("    \"num_cpus\": {},\n    \"mhz_per_cpu\": {},\n",
+                         host.value("hardware_threads", json(0)).dump(),
                          hertz.is_number() ? std::llround(hertz.get<double>() * 1e-6) : 0);
-  context += fmt::format("    \"caches\": {},\n    \"load_avg\": {},\n", caches_of(host), load.is_array() ? load.dump() : "[]");
-  context += fmt::format("    \"library_version\": {},\n    \"library_build_type\": \"release\",\n", text(string_of(program, "version")));
-  return context + "    \"json_schema_version\": 1,\n    \"cpu_time_is\": \"wall time: CPU time is not measured a call\"";
+  context += fmt::format("    \"caches\": {},\n    \"load_avg\": {},\n", caches_of(host),
+                         load.is_array() ? load.dump() : "[]");
+  context += fmt::format("    \"library_version\": {},\n    \"library_build_type\": \"release\",\n",
+                         text(string_of(program, "version")));
+  return context +
+         "    \"json_schema_version\": 1,\n    \"cpu_time_is\": \"wall time: CPU time is not measured a "
+         "call\"";
 }
 
 }  // namespace
@@ -137,7 +153,8 @@ std::string write_google_benchmark(const std::vector<Result>& results) {
     if (const Quantity* time = time_of(results[i])) add_samples(rows, results[i], i, *time);
   std::string list;
   for (const std::string& row : rows) list += (list.empty() ? "" : ",\n") + row;
-  return "{\n  \"context\": {\n" + context_of(results) + "\n  },\n  \"benchmarks\": [\n" + list + "\n  ]\n}\n";
+  return "{\n  \"context\": {\n" + context_of(results) + "\n  },\n  \"benchmarks\": [\n" + list +
+         "\n  ]\n}\n";
 }
 
 }  // namespace superstep::lab

@@ -61,8 +61,9 @@ void MlLog::line(std::int64_t time_ms, const char* type, const std::string& key,
   // The form wants a place in a source file; these lines are all made here.
   metadata["file"] = "lab/formats/mllog.cpp";
   metadata["lineno"] = __LINE__;
-  const Json object{{"namespace", "superstep"}, {"time_ms", time_ms},         {"event_type", type},
-                    {"key", key},               {"value", std::move(value)}, {"metadata", std::move(metadata)}};
+  const Json object{{"namespace", "superstep"},  {"time_ms", time_ms},
+                    {"event_type", type},        {"key", key},
+                    {"value", std::move(value)}, {"metadata", std::move(metadata)}};
   text_ += ":::MLLOG " + object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -70,8 +71,9 @@ std::int64_t milliseconds_of(const std::string& iso_time) {
   std::tm time{};
   char sign = '+';
   int hours = 0, minutes = 0;
-  const int read = std::sscanf(iso_time.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%c%2d:%2d", &time.tm_year, &time.tm_mon, &time.tm_mday,
-                               &time.tm_hour, &time.tm_min, &time.tm_sec, &sign, &hours, &minutes);
+  const int read =
+      std::sscanf(iso_time.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%c%2d:%2d", &time.tm_year, &time.tm_mon,
+                  &time.tm_mday, &time.tm_hour, &time.tm_min, &time.tm_sec, &sign, &hours, &minutes);
   if (read != 9) return 0;
   time.tm_year -= 1900;
   time.tm_mon -= 1;

@@ -13,9 +13,12 @@ class MlLog {
   using Json = nlohmann::ordered_json;
 
   // Times are in ms since 1970.
-  void start(std::int64_t time_ms, const std::string& key, Json value = nullptr, Json metadata = Json::object());
-  void end(std::int64_t time_ms, const std::string& key, Json value = nullptr, Json metadata = Json::object());
-  void point(std::int64_t time_ms, const std::string& key, Json value = nullptr, Json metadata = Json::object());
+  void start(std::int64_t time_ms, const std::string& key, Json value = nullptr,
+             Json metadata = Json::object());
+  void end(std::int64_t time_ms, const std::string& key, Json value = nullptr,
+           Json metadata = Json::object());
+  void point(std::int64_t time_ms, const std::string& key, Json value = nullptr,
+             Json metadata = Json::object());
 
   const std::string& text() const { return text_; }
 

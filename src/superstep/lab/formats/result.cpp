@@ -67,9 +67,9 @@ std::optional<double> number_of(const json& object, const char* name) {
 
 // Members that this file makes itself; all others are details.
 bool is_own(const std::string& name) {
-  static const std::vector<std::string> names{"value", "unit", "how",  "statistic", "samples", "mean",
-                                              "stddev", "min", "max",  "p05",       "p95",     "outliers",
-                                              "low",   "high", "flags", "variation"};
+  static const std::vector<std::string> names{"value",  "unit", "how",   "statistic", "samples", "mean",
+                                              "stddev", "min",  "max",   "p05",       "p95",     "outliers",
+                                              "low",    "high", "flags", "variation"};
   return std::ranges::find(names, name) != names.end();
 }
 
@@ -85,7 +85,8 @@ Quantity quantity_from_json(const std::string& name, const json& object) {
   quantity.low = number_of(object, "low");
   quantity.high = number_of(object, "high");
   for (const char* list : {"samples", "flags"})
-    if (object.contains(list) && !object[list].is_array()) bad("metrics/" + name + "/" + list, "is not a list");
+    if (object.contains(list) && !object[list].is_array())
+      bad("metrics/" + name + "/" + list, "is not a list");
   for (const json& sample : object.value("samples", json::array())) {
     if (!sample.is_number()) bad("metrics/" + name + "/samples", "holds something that is not a number");
     quantity.samples.push_back(sample.get<double>());
@@ -102,8 +103,9 @@ void check_schema(const json& object) {
   constexpr std::string_view name = "superstep-result/";
   if (!found.starts_with(name)) bad("schema", fmt::format("is '{}', not {}", found.substr(0, 40), schema));
   if (found == schema) return;
-  throw Error(ErrorCode::bad_file, fmt::format("is of version {}, this program knows {}", found.substr(0, 40), schema),
-              "schema", "use the newer program");
+  throw Error(ErrorCode::bad_file,
+              fmt::format("is of version {}, this program knows {}", found.substr(0, 40), schema), "schema",
+              "use the newer program");
 }
 
 // The parser recurses: depth is looked at before it runs.
@@ -128,7 +130,8 @@ std::vector<Result> parse(std::string_view text) {
     throw Error(ErrorCode::bad_file, fmt::format("has more than {} bytes", most_bytes));
   check_depth(text);
   const json parsed = json::parse(text, nullptr, false);
-  if (parsed.is_discarded()) throw Error(ErrorCode::bad_file, "is not JSON", {}, "is it a file that --json wrote?");
+  if (parsed.is_discarded())
+    throw Error(ErrorCode::bad_file, "is not JSON", {}, "is it a file that --json wrote?");
   if (!parsed.is_array()) return {result_from_json(parsed)};
   std::vector<Result> results;
   for (std::size_t i = 0; i < parsed.size(); ++i) try {
@@ -146,13 +149,11 @@ Quantity with_summary(Quantity quantity, const Measurement& measurement) {
   quantity.low = summary.low;
   quantity.high = summary.high;
   quantity.flags = measurement.flags;
-  quantity.details = {{"warmup", measurement.warm_up_calls},
-                      {"warmup_seconds", measurement.warm_up_seconds},
-                      {"steady", measurement.steady},
-                      {"calls_per_sample", measurement.calls_per_sample},
-                      {"coverage", summary.coverage},
-                      {"drift", summary.drift},
-                      {"stopped", name_of(measurement.stop)}};
+  quantity.details = {
+      {"warmup", measurement.warm_up_calls}, {"warmup_seconds", measurement.warm_up_seconds},
+      {"steady", measurement.steady},        {"calls_per_sample", measurement.calls_per_sample},
+      {"coverage", summary.coverage},        {"drift", summary.drift},
+      {"stopped", name_of(measurement.stop)}};
   return quantity;
 }
 
@@ -222,7 +223,9 @@ json to_json(const Result& result) {
 Result result_from_json(const json& object) {
   if (!object.is_object()) bad("", "is not an object");
   check_schema(object);
-  Result result{.command = text_of(object, "command"), .id = text_of(object, "id"), .created = text_of(object, "created")};
+  Result result{.command = text_of(object, "command"),
+                .id = text_of(object, "id"),
+                .created = text_of(object, "created")};
   const json workload = object_of(object, "workload"), machine = object_of(object, "machine");
   result.workload = text_of(workload, "name");
   result.mode = text_of(workload, "mode");

@@ -34,10 +34,10 @@ struct TimelineEvent {
 };
 
 struct Result {
-  std::string command;  // "bench"
-  std::string id;       // unique within a file: "gemm_k4-train-f32"
-  std::string created;  // ISO 8601
-  std::string workload, mode;  // "gemm_k4"; "train", "infer", "collective"
+  std::string command;                                   // "bench"
+  std::string id;                                        // unique within a file: "gemm_k4-train-f32"
+  std::string created;                                   // ISO 8601
+  std::string workload, mode;                            // "gemm_k4"; "train", "infer", "collective"
   nlohmann::json parameters = nlohmann::json::object();  // of the workload: m, n, k
   std::optional<double> flop_per_sample;
   std::string machine = "cpu";

@@ -61,13 +61,14 @@ std::string one_line(const Result& result) {
 
 std::string result_table(const std::vector<Result>& results) {
   if (!results.empty() && results.front().mode == "collective") return write_nccl_table(results);
-  TextTable table({"workload", "mode", "precision", "batch", "time", "95 %", "samples", "throughput", "rate", "of peak",
-                   "paper's formula", "notes"});
+  TextTable table({"workload", "mode", "precision", "batch", "time", "95 %", "samples", "throughput", "rate",
+                   "of peak", "paper's formula", "notes"});
   for (const Result& result : results) {
     const Quantity* time = result.find("step_time");
     table.add_row({result.workload, result.mode, setting(result, "precision"), setting(result, "batch"),
-                   cell(result, "step_time"), time ? interval(*time) : "", time ? std::to_string(time->samples.size()) : "",
-                   cell(result, "throughput"), cell(result, "flops_rate"), percent(result, "compute_utilization"),
+                   cell(result, "step_time"), time ? interval(*time) : "",
+                   time ? std::to_string(time->samples.size()) : "", cell(result, "throughput"),
+                   cell(result, "flops_rate"), percent(result, "compute_utilization"),
                    cell(result, "flops_emani2022"), notes_of(result)});
   }
   std::string text = table.to_string();
@@ -83,9 +84,10 @@ std::string result_details(const Result& result) {
   for (const Quantity& quantity : result.quantities)
     table.add_row({quantity.name, format(quantity), interval(quantity),
                    quantity.how == How::measured ? "measured" : "predicted",
-                   quantity.samples.empty() ? "" : std::to_string(quantity.samples.size()), join(quantity.flags, "; ")});
-  return fmt::format("{}  {} {} on {}\n{}config {}\n", result.created, result.command, result.id, result.machine,
-                     table.to_string(), result.config.dump());
+                   quantity.samples.empty() ? "" : std::to_string(quantity.samples.size()),
+                   join(quantity.flags, "; ")});
+  return fmt::format("{}  {} {} on {}\n{}config {}\n", result.created, result.command, result.id,
+                     result.machine, table.to_string(), result.config.dump());
 }
 
 }  // namespace superstep::lab

@@ -1,11 +1,11 @@
-// The loops of peak_kernels.h in every instruction set that Highway knows for this machine; the best is chosen at
-// run time.
+// The loops of peak_kernels.h in every instruction set that Highway knows for this machine; the best is
+// chosen at run time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "superstep/lab/machine/peak_kernels.cpp"
+#include "superstep/lab/machine/peak_kernels.h"
+
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
-
-#include "superstep/lab/machine/peak_kernels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace superstep::lab::HWY_NAMESPACE {

@@ -14,7 +14,8 @@ double run_f32_fma(std::int64_t rounds, float& sink);
 // The same with dot products of bf16 pairs accumulated in f32 (AVX512_BF16). 0 where there are none.
 double run_bf16_dot(std::int64_t rounds, float& sink);
 
-// The same with dot products of groups of four bytes accumulated in i32 (AVX512_VNNI). 0 where there are none.
+// The same with dot products of groups of four bytes accumulated in i32 (AVX512_VNNI). 0 where there are
+// none.
 double run_int8_dot(std::int64_t rounds, float& sink);
 
 // One pass over `bytes` bytes (a multiple of 1024); returns the bytes moved, reads and writes counted once

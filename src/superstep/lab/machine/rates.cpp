@@ -35,7 +35,8 @@ std::int64_t calibrated(const Work& work) {
     work(repeats);
     const double seconds = seconds_since(begin);
     if (seconds >= trial_seconds / 2)
-      return std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(repeats) * trial_seconds / seconds));
+      return std::max<std::int64_t>(
+          1, static_cast<std::int64_t>(static_cast<double>(repeats) * trial_seconds / seconds));
     repeats *= 2;
   }
 }
@@ -67,7 +68,8 @@ std::shared_ptr<std::byte> make_buffer(std::size_t bytes) {
   const std::size_t page = bytes < large_page ? small_page : large_page;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page));
   if (!memory)
-    throw Error(ErrorCode::out_of_memory, "no memory for a buffer of " + format_bytes(static_cast<double>(bytes)));
+    throw Error(ErrorCode::out_of_memory,
+                "no memory for a buffer of " + format_bytes(static_cast<double>(bytes)));
   std::shared_ptr<std::byte> buffer(memory, [](std::byte* p) { std::free(p); });
   madvise(memory, bytes, MADV_HUGEPAGE);  // what is measured is the memory, not the page tables
   std::fill_n(memory, bytes, std::byte{1});
@@ -164,7 +166,8 @@ Work memory_work(std::size_t bytes, Access access) {
 
 double peak_flops(int threads, const std::string& precision) {
   const auto make = precision == "bf16" ? bf16_dot_work : precision == "int8" ? int8_dot_work : f32_fma_work;
-  return make() ? best(measure_rates(threads, make)) : 0;
+  constexpr int many = 60;  // what is a peak is seen in a quiet moment alone
+  return make() ? best(measure_rates(threads, make, many)) : 0;
 }
 
 // Buffers of half a cache; of the last level, which others use too, four times the level before; for memory

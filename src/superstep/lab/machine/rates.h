@@ -19,9 +19,9 @@ std::vector<double> measure_rates(int threads, const MakeWork& make, int trials 
 double best(const std::vector<double>& rates);
 
 Work f32_fma_work();
-Work bf16_dot_work();           // empty where the processor has no such instruction
-Work int8_dot_work();           // likewise
-Work dependent_addition_work(); // a cycle each: the clock
+Work bf16_dot_work();            // empty where the processor has no such instruction
+Work int8_dot_work();            // likewise
+Work dependent_addition_work();  // a cycle each: the clock
 
 enum class Access { read, write, copy, triad };
 const char* name_of(Access access);

@@ -22,10 +22,10 @@ LoadPattern load_pattern_from_name(std::string_view name);  // throws Error (inv
 
 struct LoadSettings {
   LoadPattern pattern = LoadPattern::single_stream;
-  double rate = 0;             // requests/s, of poisson; above 0
+  double rate = 0;  // requests/s, of poisson; above 0
   std::int64_t requests = 1000;
-  double most_seconds = 60;    // no new request is taken up after that
-  std::uint64_t seed = 1;      // of the arrivals
+  double most_seconds = 60;  // no new request is taken up after that
+  std::uint64_t seed = 1;    // of the arrivals
 };
 
 struct LoadReport {

@@ -44,7 +44,8 @@ std::optional<std::int64_t> record_number(std::string_view name) {
 Result newest(const std::string& workload) {
   const auto found = run::Records().list({.workload = workload, .command = {}, .most = 1});
   if (found.empty())
-    throw Error(ErrorCode::not_found, workload.empty() ? "there are no records yet" : "no record is of that workload",
+    throw Error(ErrorCode::not_found,
+                workload.empty() ? "there are no records yet" : "no record is of that workload",
                 workload.empty() ? "last" : workload, "superstep records list shows what there is");
   return to_result(found.front());
 }
@@ -65,8 +66,8 @@ run::Record to_record(const Result& result) {
     record.metrics.push_back(to_metric(quantity));
     if (json extra = extras_of(quantity); !extra.empty()) extras[quantity.name] = std::move(extra);
   }
-  record.details = {{"id", result.id},           {"mode", result.mode},       {"parameters", result.parameters},
-                    {"units", result.units},     {"program", result.program}, {"metrics", std::move(extras)}};
+  record.details = {{"id", result.id},       {"mode", result.mode},       {"parameters", result.parameters},
+                    {"units", result.units}, {"program", result.program}, {"metrics", std::move(extras)}};
   if (result.flop_per_sample) record.details["flop_per_sample"] = *result.flop_per_sample;
   return record;
 }
@@ -113,7 +114,8 @@ std::vector<Result> load_results(const std::string& name) {
                 "name a file that --json wrote, or a number that superstep records list shows");
   const auto record = run::Records().find(*number);
   if (!record)
-    throw Error(ErrorCode::not_found, "there is no such record", name, "superstep records list shows what there is");
+    throw Error(ErrorCode::not_found, "there is no such record", name,
+                "superstep records list shows what there is");
   return {to_result(*record)};
 }
 

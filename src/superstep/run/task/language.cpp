@@ -23,7 +23,8 @@ std::vector<Metric> masked_quality(const Fields& fields, std::span<const std::in
   const std::size_t classes = scores.size() / std::max<std::size_t>(1, indices.size() * length);
   double loss = 0, least = 0, right = 0, count = 0;
   for (std::size_t i = 0; i < indices.size() * length; ++i) {
-    const auto at = indices[i / length] * static_cast<std::int64_t>(length) + static_cast<std::int64_t>(i % length);
+    const auto at =
+        indices[i / length] * static_cast<std::int64_t>(length) + static_cast<std::int64_t>(i % length);
     const double label = labels.at(at);
     if (label < 0) continue;
     const auto row = scores.subspan(i * classes, classes);
@@ -33,7 +34,8 @@ std::vector<Metric> masked_quality(const Fields& fields, std::span<const std::in
     ++count;
   }
   const double scored = std::max(1.0, count);
-  return {quality_metric("masked_loss", loss / scored, "nat"), quality_metric("masked_bound", least / scored, "nat"),
+  return {quality_metric("masked_loss", loss / scored, "nat"),
+          quality_metric("masked_bound", least / scored, "nat"),
           quality_metric("masked_accuracy", right / scored)};
 }
 
@@ -42,16 +44,17 @@ std::vector<Metric> masked_quality(const Fields& fields, std::span<const std::in
 std::unique_ptr<Task> open_language_task(const TaskSettings& settings, const Options& model) {
   // Scores are kept for all samples of a validation: few samples where the vocabulary is large.
   const bool large = model.integer("vocabulary", 1, 1 << 30) > 8192;
-  return open_table_task({.generator = "distilbert",
-                          .settings = {"length=" + model.text("length"), "vocabulary=" + model.text("vocabulary")},
-                          .default_samples = large ? 48 : 2000,
-                          .training_share = large ? 0.84 : 0.9,
-                          .group = {},
-                          .inputs = {{"input_ids"}, {"attention_mask"}},
-                          .targets = {{"labels"}},
-                          .more = {"optimal_nats"},
-                          .quality = masked_quality},
-                         settings);
+  return open_table_task(
+      {.generator = "distilbert",
+       .settings = {"length=" + model.text("length"), "vocabulary=" + model.text("vocabulary")},
+       .default_samples = large ? 48 : 2000,
+       .training_share = large ? 0.84 : 0.9,
+       .group = {},
+       .inputs = {{"input_ids"}, {"attention_mask"}},
+       .targets = {{"labels"}},
+       .more = {"optimal_nats"},
+       .quality = masked_quality},
+      settings);
 }
 
 }  // namespace superstep::run

@@ -48,8 +48,8 @@ Fields read(const TableSpec& spec, const TaskSettings& settings) {
   std::int64_t samples = -1;
   for (const data::Field& field : generator->fields()) {
     if (!std::ranges::binary_search(wanted, field.name)) continue;
-    const bool target_only = std::ranges::none_of(
-        spec.inputs, [&](const Column& column) { return column.field == field.name; });
+    const bool target_only =
+        std::ranges::none_of(spec.inputs, [&](const Column& column) { return column.field == field.name; });
     if (target_only && !settings.labels_required && !file.contains(field.name)) continue;
     std::vector<std::int64_t> extents{samples};
     extents.insert(extents.end(), field.shape.begin(), field.shape.end());

@@ -21,7 +21,7 @@ struct TableSpec {
   std::vector<std::string> settings;  // name=value, of the generator
   std::int64_t default_samples = 1000;
   double training_share = 0.8;
-  std::string group;             // a field: neighbouring samples of one value stay on one side of the split
+  std::string group;  // a field: neighbouring samples of one value stay on one side of the split
   std::vector<Column> inputs, targets;
   std::vector<std::string> more;  // fields that the quality needs beside those
   std::vector<Metric> (*quality)(const Fields& fields, std::span<const std::int64_t> indices,

@@ -45,7 +45,8 @@ constexpr Entry entries[] = {
 
 std::unique_ptr<Task> open_task(const workload::Workload& workload, const TaskSettings& settings) {
   for (const Entry& entry : entries)
-    if (entry.workload == workload.name) return entry.open(settings, Options(workload.options, settings.model_options));
+    if (entry.workload == workload.name)
+      return entry.open(settings, Options(workload.options, settings.model_options));
   throw Error(ErrorCode::unsupported, "there are no data to train this workload on yet",
               std::string(workload.name));
 }

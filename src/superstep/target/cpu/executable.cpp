@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <new>
 
 #include "superstep/base/text.h"
+#include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/cpu/run_info.h"
 #include "superstep/target/ports.h"
 
@@ -16,21 +16,12 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-// Micro-batches are summed in groups, each group in order and then the groups in order, so that the bits
-// do not depend on the number of threads; more groups share the work more evenly when a core is busy.
-constexpr std::size_t most_groups = 8;
-constexpr std::size_t largest_grouped_bytes = std::size_t{4} << 20;
-
 // A step goes to all threads when it is long enough to pay for calling them (about 2 us), one alone when not:
 // some 10 us of work at 100 GFLOP/s and 25 GB/s a core.
 constexpr double parallel_flops = 1e6, parallel_bytes = 256e3;
 
 bool pays_in_parallel(const kernels::KernelInfo& info) {
   return info.parts > 1 && (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
-}
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -48,12 +39,18 @@ struct CpuExecutable::Worker {
   Memory arena, scratch;
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
-  std::vector<double> seconds;  // by step of the body
+  StepRecorder recorder;
 };
 
 struct CpuExecutable::Run {
   std::span<const Tensor> inputs;
   std::span<Tensor> outputs;
+};
+
+struct CpuExecutable::Section {
+  const std::vector<Step>& steps;
+  std::size_t first_step;  // its number among the steps of all parts
+  bool in_micro_batch;
 };
 
 CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vector<PortPlan> outputs,
@@ -80,28 +77,23 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
                         Memory(plan_.scratch_bytes),
                         {},
                         {},
-                        std::vector<double>(plan_.body.size(), 0.0)});
+                        StepRecorder(step_count(), i)});
   if (plan_.accumulator_bytes > 0)
     for (std::size_t i = 0; i < groups(); ++i) accumulators_.emplace_back(plan_.accumulator_bytes);
 }
 
 CpuExecutable::~CpuExecutable() = default;
 
-std::size_t CpuExecutable::groups() const {
-  const auto count = static_cast<std::size_t>(micro_batches_);
-  if (plan_.accumulator_bytes == 0) return count;
-  const std::size_t most = plan_.accumulator_bytes <= largest_grouped_bytes
-                               ? most_groups
-                               : static_cast<std::size_t>(options_.threads);
-  return std::min(count, most);
-}
+std::size_t CpuExecutable::groups() const { return gradient_groups(plan_, options_); }
 
 void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   check_ports("input", input_ports_, inputs);
   check_ports("output", output_ports_, outputs);
   const Run run{inputs, outputs};
+  const double begun = StepRecorder::now();
+  for (Worker& worker : workers_) worker.recorder.begin_run(begun);
   if (!prepared_) {
-    run_steps(plan_.prepare, run, {0, workers_[0].arena.data(), nullptr, true}, workers_[0], nullptr);
+    run_steps({plan_.prepare, 0, false}, run, {0, workers_[0].arena.data(), nullptr, true}, workers_[0]);
     prepared_ = true;
   }
   // One group: its steps are divided over the threads. Several: a group a thread.
@@ -112,18 +104,28 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
       run_group(run, static_cast<std::size_t>(group), workers_[static_cast<std::size_t>(worker)], false);
     });
   ++runs_;
+  finish_run(run);
+  last_run_seconds_ = StepRecorder::now() - begun;
+}
+
+// What follows the micro-batches: means of what they summed, and new state.
+void CpuExecutable::finish_run(const Run& run) {
   if (plan_.accumulator_bytes > 0) {
+    const double begin = StepRecorder::now();
     average_accumulators();
+    average_over_parts();
     write_averages(run);
+    if (options_.measure_steps)
+      workers_[0].recorder.add(sum_step(), -1, begin, StepRecorder::now(), pool_.threads());
   }
   if (plan_.update.empty()) return;
-  run_steps(plan_.update, run,
-            {0, update_.data(), accumulators_.empty() ? nullptr : accumulators_[0].data(), true}, workers_[0],
-            nullptr);
+  run_steps({plan_.update, sum_step() + 1, false}, run,
+            {0, update_.data(), accumulators_.empty() ? nullptr : accumulators_[0].data(), true},
+            workers_[0]);
   for (const SampleCounter& counter : plan_.counters) {
     std::int64_t value = 0;
     std::memcpy(&value, shared_.data() + counter.offset, sizeof value);
-    value += counter.increment * micro_batches_;
+    value += counter.increment * micro_batches_ * options_.parts.count;
     std::memcpy(shared_.data() + counter.offset, &value, sizeof value);
   }
   prepared_ = false;
@@ -138,23 +140,26 @@ void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker,
   const auto count = static_cast<std::size_t>(micro_batches_);
   const std::size_t begin = group * count / groups(), end = (group + 1) * count / groups();
   for (std::size_t micro_batch = begin; micro_batch < end; ++micro_batch)
-    run_steps(plan_.body, run,
-              {static_cast<std::int64_t>(micro_batch), worker.arena.data(), accumulator, all_threads}, worker,
-              options_.measure_steps ? &worker.seconds : nullptr);
+    run_steps({plan_.body, plan_.prepare.size(), true}, run,
+              {static_cast<std::int64_t>(micro_batch), worker.arena.data(), accumulator, all_threads},
+              worker);
 }
 
-void CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads) {
-  if (!all_threads || pool_.threads() == 1 || !pays_in_parallel(kernel.info()))
-    return kernel.run({worker.inputs, worker.outputs, worker.scratch.data()});
+int CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads) {
+  if (!all_threads || pool_.threads() == 1 || !pays_in_parallel(kernel.info())) {
+    kernel.run({worker.inputs, worker.outputs, worker.scratch.data()});
+    return 1;
+  }
   pool_.parallel_for(kernel.info().parts, [&](std::int64_t part, int thread) {
     kernel.run_part(
         {worker.inputs, worker.outputs, workers_[static_cast<std::size_t>(thread)].scratch.data()}, part);
   });
+  return static_cast<int>(std::min<std::int64_t>(pool_.threads(), kernel.info().parts));
 }
 
-void CpuExecutable::run_steps(const std::vector<Step>& steps, const Run& run, const Place& place,
-                              Worker& worker, std::vector<double>* seconds) {
-  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch)};
+void CpuExecutable::run_steps(const Section& section, const Run& run, const Place& place, Worker& worker) {
+  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch +
+                                                       options_.parts.index * options_.batch)};
   const auto row = static_cast<std::size_t>(place.micro_batch);
   const auto address = [&](const Operand& operand) -> std::byte* {
     switch (operand.space) {
@@ -171,15 +176,17 @@ void CpuExecutable::run_steps(const std::vector<Step>& steps, const Run& run, co
     }
     return nullptr;
   };
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Step& step = steps[i];
+  const bool measured = options_.measure_steps;
+  const std::int64_t recorded = section.in_micro_batch ? place.micro_batch : -1;
+  for (std::size_t i = 0; i < section.steps.size(); ++i) {
+    const Step& step = section.steps[i];
     worker.inputs.clear();
     worker.outputs.clear();
     for (const Operand& operand : step.inputs) worker.inputs.push_back(address(operand));
     for (const Operand& operand : step.outputs) worker.outputs.push_back(address(operand));
-    const double start = seconds ? now() : 0;
-    run_kernel(*step.kernel, worker, place.all_threads);
-    if (seconds) (*seconds)[i] += now() - start;
+    const double start = measured ? StepRecorder::now() : 0;
+    const int threads = run_kernel(*step.kernel, worker, place.all_threads);
+    if (measured) worker.recorder.add(section.first_step + i, recorded, start, StepRecorder::now(), threads);
   }
 }
 
@@ -197,6 +204,11 @@ void CpuExecutable::average_accumulators() {
     }
     for (std::size_t i = begin; i < end; ++i) total[i] *= scale;
   });
+}
+
+void CpuExecutable::average_over_parts() {
+  if (!options_.parts.average) return;
+  options_.parts.average({reinterpret_cast<float*>(accumulators_[0].data()), plan_.accumulator_bytes / sizeof(float)});
 }
 
 void CpuExecutable::write_averages(const Run& run) const {
@@ -249,6 +261,8 @@ PlanSummary CpuExecutable::summary() const {
                       .constant_bytes = 0,
                       .gradient_bytes = plan_.accumulator_bytes * accumulators_.size(),
                       .compile_seconds = compile_seconds_,
+                      .plan_bytes = plan_bytes(plan_, options_),
+                      .choice = plan_.choice,
                       .steps = {}};
   for (const StateSlot& state : plan_.states)
     summary.state_bytes +=
@@ -256,12 +270,47 @@ PlanSummary CpuExecutable::summary() const {
   summary.constant_bytes = plan_.shared_bytes - std::min(plan_.shared_bytes, summary.state_bytes);
   for (std::size_t i = 0; i < plan_.body.size(); ++i) {
     PlanStep step = plan_.body[i].info;
-    for (const Worker& worker : workers_) step.seconds += worker.seconds[i];
+    for (const Worker& worker : workers_) step.seconds += worker.recorder.total(plan_.prepare.size() + i);
     if (runs_ > 0) step.seconds /= static_cast<double>(runs_ * micro_batches_);
     summary.flops += step.flops * static_cast<double>(micro_batches_);
     summary.steps.push_back(std::move(step));
   }
   return summary;
+}
+
+std::size_t CpuExecutable::step_count() const {
+  return plan_.prepare.size() + plan_.body.size() + 1 + plan_.update.size();
+}
+
+PlanStep CpuExecutable::described_step(std::size_t step) const {
+  const auto of = [](const Step& planned, PlanPart part) {
+    PlanStep info = planned.info;
+    info.part = part;
+    return info;
+  };
+  if (step < plan_.prepare.size()) return of(plan_.prepare[step], PlanPart::prepare);
+  if (step < sum_step()) return of(plan_.body[step - plan_.prepare.size()], PlanPart::body);
+  if (step > sum_step()) return of(plan_.update[step - sum_step() - 1], PlanPart::update);
+  const auto values = static_cast<double>(plan_.accumulator_bytes / sizeof(float));
+  const auto groups = static_cast<double>(accumulators_.size());
+  return {.node = "gradients",
+          .op = "sum over micro-batches",
+          .kernel = fmt::format("sum of {} groups, in order", accumulators_.size()),
+          .refusals = {},
+          .flops = values * groups,
+          .bytes = 4 * values * (groups + 1),
+          .part = PlanPart::update};
+}
+
+Timeline CpuExecutable::timeline() const {
+  Timeline timeline;
+  if (!options_.measure_steps || runs_ == 0) return timeline;
+  for (std::size_t step = 0; step < step_count(); ++step) timeline.steps.push_back(described_step(step));
+  for (const Worker& worker : workers_)
+    timeline.events.insert(timeline.events.end(), worker.recorder.events().begin(),
+                           worker.recorder.events().end());
+  timeline.seconds = last_run_seconds_;
+  return timeline;
 }
 
 }  // namespace superstep::target::cpu

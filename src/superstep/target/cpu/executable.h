@@ -7,6 +7,7 @@
 
 #include "superstep/base/thread_pool.h"
 #include "superstep/target/cpu/plan.h"
+#include "superstep/target/cpu/step_recorder.h"
 #include "superstep/target/target.h"
 
 namespace superstep::target::cpu {
@@ -41,10 +42,12 @@ class CpuExecutable : public Executable {
   Tensor state(std::string_view name) const override;
   void set_state(std::string_view name, const Tensor& value) override;
   PlanSummary summary() const override;
+  Timeline timeline() const override;
 
  private:
-  struct Run;     // pointers of one run()
-  struct Worker;  // memory of one thread
+  struct Run;      // pointers of one run()
+  struct Worker;   // memory of one thread
+  struct Section;  // a list of steps on its way through a run
   // Where a list of steps runs: which micro-batch, on which memory, and whether a step may use all threads.
   struct Place {
     std::int64_t micro_batch;
@@ -54,11 +57,16 @@ class CpuExecutable : public Executable {
 
   const StateSlot& slot(std::string_view name) const;
   std::size_t groups() const;
+  void finish_run(const Run& run);
   void run_group(const Run& run, std::size_t group, Worker& worker, bool all_threads);
-  void run_steps(const std::vector<Step>& steps, const Run& run, const Place& place, Worker& worker,
-                 std::vector<double>* seconds);
-  void run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
+  void run_steps(const Section& section, const Run& run, const Place& place, Worker& worker);
+  // Gives the number of threads that shared it.
+  int run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
   void average_accumulators();
+  void average_over_parts();
+  std::size_t step_count() const;  // of all parts; the sum of gradients is one
+  std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
+  PlanStep described_step(std::size_t step) const;
   void write_averages(const Run& run) const;
 
   Plan plan_;
@@ -73,6 +81,7 @@ class CpuExecutable : public Executable {
   std::vector<Memory> accumulators_;  // one a group
   bool prepared_ = false;             // `prepare` has run since the state last changed
   std::int64_t runs_ = 0;
+  double last_run_seconds_ = 0;
 
  public:
   ~CpuExecutable() override;

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "superstep/target/cpu/lower_integer.h"
+
 namespace superstep::target::cpu {
 namespace {
 
@@ -45,7 +47,7 @@ class Finder {
       if (excluded_[i]) continue;
       if (is_elementwise(graph_, node))
         join_or_found(NodeId(i));
-      else if (is_fusable_product(node))
+      else if (is_fusable_product(node) || is_dequantized_product(graph_, node))
         attach_product(NodeId(i));
     }
     for (FusionGroup& group : fusion_.groups) std::ranges::sort(group.members);
@@ -114,6 +116,9 @@ Fusion find_fusion(const Graph& graph, const std::vector<bool>& leaves,
 bool is_elementwise(const Graph& graph, const Node& node) {
   if (std::ranges::find(elementwise_operators, std::string_view(node.op)) == elementwise_operators.end())
     return false;
+  // Integers are converted as they are loaded.
+  if (node.op == "Cast" && is_integer(graph.type(node.inputs[0]).element))
+    return graph.type(node.outputs[0]).element == ElementType::f32;
   // Wider types go to the reference evaluation: registers are f32.
   for (ValueId input : node.inputs)
     if (input.valid() && !fits_registers(graph.type(input).element)) return false;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "superstep/target/cpu/lower_product.h"
+
 namespace superstep::target::cpu {
 namespace {
 
@@ -24,12 +26,16 @@ struct ImageOperands {
 constexpr std::array image_operators = {
     ImageOperands{"Conv", 1, 1},
     ImageOperands{"ConvTranspose", 1, 1},
+    ImageOperands{"ConvInteger", 1, 1},
     ImageOperands{"superstep.ConvWeightGradient", 3, 0},
     ImageOperands{"MaxPool", 1, 3},
     ImageOperands{"superstep.MaxPoolGradient", 3, 1},
     ImageOperands{"AveragePool", 1, 1},
     ImageOperands{"GlobalAveragePool", 1, 1},
-    ImageOperands{"BatchNormalization", 1, 1},
+    ImageOperands{"superstep.ChannelMoments", 1, 0},
+    ImageOperands{"superstep.ChannelSums", 3, 0},
+    ImageOperands{"Resize", 1, 1},
+    ImageOperands{"superstep.ResizeGradient", 1, 1},
 };
 
 std::vector<std::int64_t> permutation(const Node& node, int rank) {
@@ -74,10 +80,20 @@ class Assigner {
       for (const ImageOperands& entry : image_operators) {
         if (entry.op != node.op) continue;
         for (std::size_t k = 0; k < node.inputs.size(); ++k)
-          if ((entry.inputs >> k & 1u) && node.inputs[k].valid()) want_image(node.inputs[k]);
+          if ((entry.inputs >> k & 1u) && node.inputs[k].valid() && !reads_columns(node, k))
+            want_image(node.inputs[k]);
         for (std::size_t k = 0; k < node.outputs.size(); ++k)
           if ((entry.outputs >> k & 1u) && node.outputs[k].valid()) want_image(node.outputs[k]);
       }
+  }
+
+  // The user's pictures of few channels are read by window columns, in any layout (lower_product.h).
+  bool reads_columns(const Node& node, std::size_t input) const {
+    const bool forward = node.op == "Conv", backward = node.op == "superstep.ConvWeightGradient";
+    if (input != 0 || (!forward && !backward) || graph_.value(node.inputs[0]).kind != graph::ValueKind::input)
+      return false;
+    const Shape& weights = shape(forward ? node.inputs[1] : node.outputs[0]);
+    return has_few_channels(node, graph_.type(node.inputs[0]), weights);
   }
 
   void want_image(ValueId id) {
@@ -113,15 +129,44 @@ class Assigner {
     return std::nullopt;
   }
 
-  // Element-wise results lie as their largest operand does, so that one walk over memory serves both.
+  // Element-wise results lie as their largest operand does, so that one walk over memory serves both; in the
+  // same order, when all such operands have gaps.
   std::optional<Strides> inherited(ValueId id) const {
     const graph::Value& value = graph_.value(id);
     if (value.kind != graph::ValueKind::computed) return std::nullopt;
+    std::optional<Strides> without_gaps;
     for (ValueId input : graph_.node(value.producer).inputs)
       if (input.valid() && shape(input) == value.type.shape) {
-        const View& operand = layout_.views[input.index()];
-        if (!operand.strides.empty() && is_dense(value.type.shape, operand.strides)) return operand.strides;
+        const Strides& strides = layout_.views[input.index()].strides;
+        if (!strides.empty() && is_dense(value.type.shape, strides)) return strides;
+        if (!strides.empty() && !without_gaps)
+          without_gaps = dense_strides(value.type.shape, full_order(strides));
       }
+    return without_gaps;
+  }
+
+  static std::vector<int> full_order(const Strides& strides) {
+    std::vector<int> order(strides.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+      return strides[static_cast<std::size_t>(a)] > strides[static_cast<std::size_t>(b)];
+    });
+    return order;
+  }
+
+  // A mask lies as what it is multiplied with.
+  std::optional<Strides> of_partner(ValueId id) const {
+    const graph::Value& value = graph_.value(id);
+    if (value.kind != graph::ValueKind::computed || graph_.node(value.producer).op != "superstep.RandomMask")
+      return std::nullopt;
+    for (const Node& node : graph_.nodes()) {
+      if (node.op != "Mul" || std::ranges::find(node.inputs, id) == node.inputs.end()) continue;
+      for (ValueId other : node.inputs) {
+        const Strides& strides = layout_.views[other.index()].strides;
+        if (other != id && shape(other) == shape(id) && !strides.empty() && is_dense(shape(id), strides))
+          return strides;
+      }
+    }
     return std::nullopt;
   }
 
@@ -133,6 +178,7 @@ class Assigner {
     if (!stored_by_user) {
       strides = wanted(id);
       if (!strides && value.kind == graph::ValueKind::computed && !is_product(value)) strides = inherited(id);
+      if (!strides) strides = of_partner(id);
     }
     view(id) = {id, 0, strides ? *strides : value.type.shape.row_major_strides()};
   }
@@ -140,7 +186,7 @@ class Assigner {
   // A product's result has no operand whose order it should copy.
   bool is_product(const graph::Value& value) const {
     const std::string& op = graph_.node(value.producer).op;
-    return op == "MatMul" || op == "Gemm" || op == "Softmax" || op == "LogSoftmax";
+    return op == "MatMul" || op == "Gemm" || op == "MatMulInteger" || op == "Softmax" || op == "LogSoftmax";
   }
 
   void place_outputs(NodeId id) {
@@ -157,8 +203,42 @@ class Assigner {
         }
       }
     }
+    if (place_cuts(id)) return;
     for (ValueId output : node.outputs)
       if (output.valid()) place_root(output);
+  }
+
+  // Parts of a value where they lie in it. What somebody wants as an image must be one, gaps aside.
+  bool place_cuts(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.op != "Slice" && node.op != "Split") return false;
+    const View source = view(node.inputs[0]);
+    const auto cuts = cuts_of(graph_, node, source.strides);
+    if (!cuts) return false;
+    std::vector<View> parts;
+    for (std::size_t i = 0; i < cuts->size(); ++i) {
+      View part{source.root, source.offset + (*cuts)[i].offset, source.strides};
+      for (std::size_t axis = 0; axis < part.strides.size(); ++axis)
+        part.strides[axis] *= (*cuts)[i].steps[axis];
+      const ValueId output = node.outputs[i];
+      if (wants_image_[output.index()] && !is_image_with_gaps(shape(output), part.strides)) return false;
+      parts.push_back(std::move(part));
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i) view(node.outputs[i]) = std::move(parts[i]);
+    layout_.is_alias[id.index()] = true;
+    return true;
+  }
+
+  // Contiguous channels, columns that are equally spaced, rows without gaps between them.
+  static bool is_image_with_gaps(const Shape& shape, const Strides& strides) {
+    const int rank = shape.rank();
+    if (rank < 3 || strides[1] != 1 || strides[0] < shape[1]) return false;
+    std::int64_t step = strides[0] * shape[0];
+    for (int axis = rank - 1; axis >= 2; --axis) {
+      if (strides[static_cast<std::size_t>(axis)] != step) return false;
+      step *= shape[axis];
+    }
+    return true;
   }
 
   static bool is_image(const Shape& shape, const Strides& strides) {

@@ -6,6 +6,7 @@
 // families of views at once: a product whose result is reshaped into an image writes that image's layout.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "superstep/graph/graph.h"
@@ -30,6 +31,15 @@ Layout assign_layout(const graph::Graph& graph);
 
 // True for operators whose output is a rearrangement of input 0 without arithmetic.
 bool is_view_operator(const graph::Node& node);
+
+// Where the outputs of a Slice or a Split with constant places lie in its input: an offset in elements and a
+// step an axis. Nothing where steps are negative or a place is not constant.
+struct Cut {
+  std::int64_t offset = 0;
+  Strides steps;
+};
+std::optional<std::vector<Cut>> cuts_of(const graph::Graph& graph, const graph::Node& node,
+                                        const Strides& strides);
 
 // The order of dimensions, outermost first, of an image of this rank: spatial dimensions, batch, channels.
 std::vector<int> image_order(int rank);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "superstep/target/cpu/kernels/copy.h"
+#include "superstep/target/cpu/kernels/vector_program.h"
+#include "superstep/target/cpu/lower_elementwise.h"
 #include "superstep/target/cpu/lowering.h"
 
 namespace superstep::target::cpu {
@@ -84,11 +86,82 @@ Lowered lower_concat(Lowering& lowering, NodeId id) {
   return {};
 }
 
+DraftOperand shifted(DraftOperand operand, std::int64_t elements, ElementType element) {
+  std::visit(
+      [&](auto& place) { place.offset += static_cast<std::size_t>(elements) * size_in_bytes(element); },
+      operand);
+  return operand;
+}
+
+// Parts that cannot stay where they are are copied out.
+Lowered lower_cuts(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const ValueId x = node.inputs[0];
+  const Strides& strides = lowering.view(x).strides;
+  const auto cuts = cuts_of(lowering.graph(), node, strides);
+  if (!cuts) return refuse("copy", "places are not constant, or steps are negative");
+  for (std::size_t i = 0; i < cuts->size(); ++i) {
+    const ValueId y = node.outputs[i];
+    Strides from = strides;
+    for (std::size_t axis = 0; axis < from.size(); ++axis) from[axis] *= (*cuts)[i].steps[axis];
+    const ElementType element = lowering.element_in_memory(x);
+    if (Lowered done =
+            copy(lowering, node, lowering.shape(y), from, lowering.view(y).strides,
+                 shifted(lowering.read(x), (*cuts)[i].offset, element), lowering.write(y), element);
+        !done)
+      return done;
+  }
+  return {};
+}
+
+// Zeros (or another constant) around a copy of x.
+Lowered lower_pad(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const ValueId x = node.inputs[0], y = node.outputs[0];
+  const int rank = lowering.shape(x).rank();
+  if (node.attributes.text("mode", "constant") != "constant")
+    return refuse("copy", "the padding is not constant");
+  if (node.inputs.size() < 2 || lowering.graph().value(node.inputs[1]).kind != graph::ValueKind::constant ||
+      (node.inputs.size() > 3 && node.inputs[3].valid()))
+    return refuse("copy", "the pads are not constant, or of some axes only");
+  double value = 0;
+  if (node.inputs.size() > 2 && node.inputs[2].valid()) {
+    const auto given = uniform_constant(lowering.graph(), node.inputs[2]);
+    if (!given) return refuse("copy", "the padding is not constant");
+    value = *given;
+  }
+  const Tensor& pads = lowering.graph().value(node.inputs[1]).data;
+  const Strides& strides = lowering.view(y).strides;
+  const ElementType element = lowering.element_in_memory(x);
+  std::int64_t offset = 0;
+  for (int axis = 0; axis < rank; ++axis) {
+    const auto before = static_cast<std::int64_t>(pads.at(axis)),
+               after = static_cast<std::int64_t>(pads.at(axis + rank));
+    if (before < 0 || after < 0) return refuse("copy", "negative pads");
+    offset += before * strides[static_cast<std::size_t>(axis)];
+  }
+  if (element != ElementType::f32) return refuse("copy", "only f32 is padded");
+  kernels::VectorProgram program(lowering.shape(y).extents());
+  program.store(program.constant(static_cast<float>(value)), element, strides);
+  auto fill = kernels::prepare(program);
+  if (!fill) return std::unexpected(fill.error());
+  lowering.emit("fill", node.name, std::move(*fill), {}, {lowering.write(y)});
+  return copy(lowering, node, lowering.shape(x), lowering.view(x).strides, strides, lowering.read(x),
+              shifted(lowering.write(y), offset, element), element);
+}
+
 constexpr Lowerer lowerers[] = {
-    {"Transpose", "copy", lower_transpose}, {"Reshape", "copy", lower_reshape},
-    {"Flatten", "copy", lower_reshape},     {"Squeeze", "copy", lower_reshape},
-    {"Unsqueeze", "copy", lower_reshape},   {"Identity", "copy", lower_reshape},
-    {"Expand", "copy", lower_expand},       {"Concat", "copy", lower_concat},
+    {"Transpose", "copy", lower_transpose},
+    {"Reshape", "copy", lower_reshape},
+    {"Flatten", "copy", lower_reshape},
+    {"Squeeze", "copy", lower_reshape},
+    {"Unsqueeze", "copy", lower_reshape},
+    {"Identity", "copy", lower_reshape},
+    {"Expand", "copy", lower_expand},
+    {"Concat", "copy", lower_concat},
+    {"Slice", "copy", lower_cuts},
+    {"Split", "copy", lower_cuts},
+    {"Pad", "copy", lower_pad},
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Masks of dropout: the same whatever the micro-batch and the number of threads.
+#include <algorithm>
+
 #include "superstep/target/cpu/kernels/random_mask.h"
 #include "superstep/target/cpu/lower_product.h"
 #include "superstep/target/cpu/run_info.h"
@@ -31,9 +33,17 @@ class AddressKernel : public kernels::Kernel {
   std::uint32_t purpose_;
 };
 
+// Numbers follow a sample's elements in the graph's order: a row-major tensor is one long row of channels.
+std::expected<kernels::Image, Refusal> mask_image(const Lowering& lowering, ValueId id) {
+  const Shape& shape = lowering.shape(id);
+  if (shape.rank() < 2 || !lowering.is_row_major(id)) return as_image(lowering, id);
+  return kernels::dense_image(1, 1, shape[0], shape.element_count() / std::max<std::int64_t>(1, shape[0]),
+                              lowering.element_in_memory(id));
+}
+
 Lowered lower_mask(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
-  const auto image = as_image(lowering, node.outputs[0]);
+  const auto image = mask_image(lowering, node.outputs[0]);
   if (!image) return std::unexpected(image.error());
   auto kernel = kernels::prepare(
       kernels::RandomMask{.image = *image, .keep = static_cast<float>(node.attributes.number("keep"))});

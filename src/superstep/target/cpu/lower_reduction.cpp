@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/reduce.h"
 #include "superstep/target/cpu/kernels/softmax.h"
 #include "superstep/target/cpu/lower_softmax.h"
@@ -90,6 +91,45 @@ bool output_in_order(const Lowering& lowering, const Node& node, ValueId y, cons
   return true;
 }
 
+kernels::Reduction reduction_of(const Node& node) {
+  return node.op == "ReduceSum"         ? kernels::Reduction::sum
+         : node.op == "ReduceMean"      ? kernels::Reduction::mean
+         : node.op == "ReduceMax"       ? kernels::Reduction::max
+         : node.op == "ReduceMin"       ? kernels::Reduction::min
+         : node.op == "ReduceSumSquare" ? kernels::Reduction::sum_of_squares
+                                        : kernels::Reduction::product;
+}
+
+// Where the input lies in no order that the kernel takes: a copy of it with the reduced dimensions outermost.
+Lowered reduce_a_copy(Lowering& lowering, const Node& node, ValueId y, const std::set<int>& reduced) {
+  const ValueId x = node.inputs[0];
+  const Shape& shape = lowering.shape(x);
+  if (!lowering.is_row_major(y)) return refuse("reduction", "the output lies in another order");
+  std::vector<int> order(reduced.begin(), reduced.end());
+  kernels::Reduce reduce{.reduction = reduction_of(node), .type = lowering.element_in_memory(x)};
+  reduce.outer = reduce.reduced = reduce.inner = 1;
+  for (int axis : reduced) reduce.reduced *= shape[axis];
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (!reduced.contains(axis)) {
+      order.push_back(axis);
+      reduce.inner *= shape[axis];
+    }
+  auto copy = kernels::prepare(kernels::StridedCopy{.extents = shape.extents(),
+                                                    .x_strides = lowering.view(x).strides,
+                                                    .y_strides = dense_strides(shape, order),
+                                                    .x_type = reduce.type,
+                                                    .y_type = reduce.type});
+  if (!copy) return std::unexpected(copy.error());
+  auto kernel = kernels::prepare(reduce);
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.skip_widening(node.outputs[0]);
+  const DraftOperand between =
+      lowering.temporary(static_cast<std::size_t>(shape.element_count()) * size_in_bytes(reduce.type));
+  lowering.emit("copy", node.name, std::move(*copy), {lowering.read(x)}, {between});
+  lowering.emit(node.op, node.name, std::move(*kernel), {between}, {lowering.write(y)});
+  return {};
+}
+
 Lowered lower_reduce(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const ValueId x = node.inputs[0], y = lowering.widened(node.outputs[0]);
@@ -102,15 +142,9 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
     return refuse("reduction", "the axes are not constant");
   const std::set<int> reduced = reduced_axes(lowering, node);
   auto reduce = as_reduce(runs_of(lowering.shape(x), lowering.view(x).strides, reduced));
-  if (!reduce) return std::unexpected(reduce.error());
-  if (!output_in_order(lowering, node, y, reduced))
-    return refuse("reduction", "the output lies in another order");
-  reduce->reduction = node.op == "ReduceSum"         ? kernels::Reduction::sum
-                      : node.op == "ReduceMean"      ? kernels::Reduction::mean
-                      : node.op == "ReduceMax"       ? kernels::Reduction::max
-                      : node.op == "ReduceMin"       ? kernels::Reduction::min
-                      : node.op == "ReduceSumSquare" ? kernels::Reduction::sum_of_squares
-                                                     : kernels::Reduction::product;
+  if (!reduce || !output_in_order(lowering, node, y, reduced))
+    return reduce_a_copy(lowering, node, y, reduced);
+  reduce->reduction = reduction_of(node);
   reduce->type = element;
   reduce->accumulate = node.op == "ReduceSum" && lowering.can_accumulate(y) && lowering.is_row_major(y);
   auto kernel = kernels::prepare(*reduce);
@@ -219,6 +253,8 @@ bool softmax_gradient_fits(const Lowering& lowering, const SoftmaxGradient& grad
   if (lowering.view(gradient.dy).strides != strides || lowering.view(dx).strides != strides) return false;
   for (NodeId inner : gradient.inner)
     if (lowering.leaves_section(lowering.graph().node(inner).outputs[0])) return false;
+  const ElementType element = lowering.type(gradient.y).element;
+  if (element != ElementType::f32 && element != ElementType::bf16) return false;
   return rows_of(lowering, gradient.y, gradient.axis).has_value();
 }
 

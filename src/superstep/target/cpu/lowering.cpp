@@ -7,6 +7,7 @@
 #include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/vector_program.h"
 #include "superstep/target/cpu/lower_elementwise.h"
+#include "superstep/target/cpu/lower_lookup.h"
 #include "superstep/target/cpu/lower_softmax.h"
 
 namespace superstep::target::cpu {
@@ -43,6 +44,7 @@ Plan Lowering::run() {
   place_states();
   plan_accumulators();
   const std::vector<bool> taken = find_softmax_gradients();
+  skip_zeros();
   fusion_ = find_fusion(graph_, leaves_, section_of_, taken);
   for (Section section : {Section::prepare, Section::body, Section::update}) lower_section(section);
   plan_.prepare = resolve(draft(Section::prepare), Space::arena, prepare_bytes_);
@@ -161,6 +163,24 @@ std::vector<bool> Lowering::find_softmax_gradients() {
     }
   }
   return taken;
+}
+
+// Zeros that scatters alone add to are never made.
+void Lowering::skip_zeros() {
+  const auto adds_to_zeros = [&](NodeId id) {
+    const Node& node = graph_.node(id);
+    return (node.op == "ScatterND" && adds_rows_to_zeros(graph_, node)) ||
+           (node.op == "ScatterElements" && adds_elements_to_zeros(graph_, node));
+  };
+  for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+    const Node& node = graph_.nodes()[i];
+    if (node.op != "ConstantOfShape" || !is_zero(graph_, node.outputs[0])) continue;
+    const auto readers = consumers(node.outputs[0]);
+    bool left_out = !readers.empty();
+    for (const graph::Output& output : graph_.outputs())
+      left_out = left_out && output.value != node.outputs[0];
+    if (left_out && std::ranges::all_of(readers, adds_to_zeros)) mark_done(NodeId(i));
+  }
 }
 
 // ---- sections --------------------------------------------------------------------------------------
@@ -358,6 +378,11 @@ std::optional<NodeId> Lowering::tap_numbers_of(ValueId indices) const {
   return found == tap_numbers_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::vector<DraftOperand> Lowering::kept_for(NodeId reader) const {
+  const auto found = kept_.find(reader);
+  return found == kept_.end() ? std::vector<DraftOperand>() : found->second;
+}
+
 Operand Lowering::state_operand(ValueId state) const { return std::get<Operand>(placed_.at(state)); }
 
 // ---- memory ----------------------------------------------------------------------------------------
@@ -461,7 +486,8 @@ void Lowering::emit(std::string op, std::string node, kernels::KernelPointer ker
                .kernel = info.name,
                .refusals = {},
                .flops = info.flops,
-               .bytes = info.bytes};
+               .bytes = info.bytes,
+               .arithmetic = info.arithmetic};
   for (const Refusal& refusal : refusals_) step.info.refusals.push_back(to_string(refusal));
   for (const Refusal& refusal : info.refused) step.info.refusals.push_back(to_string(refusal));
   for (const auto* operands : {&step.inputs, &step.outputs})

@@ -100,6 +100,10 @@ class Lowering {
   void note_tap_numbers(ValueId indices, NodeId forward) { tap_numbers_[indices] = forward; }
   std::optional<NodeId> tap_numbers_of(ValueId indices) const;
 
+  // What a node lays by for another one later in the section, which asks by its own id.
+  void keep_for(NodeId reader, std::vector<DraftOperand> kept) { kept_[reader] = std::move(kept); }
+  std::vector<DraftOperand> kept_for(NodeId reader) const;
+
   Section section() const { return section_; }
   Section section_of(NodeId id) const { return section_of_[id.index()]; }
 
@@ -117,6 +121,7 @@ class Lowering {
   void place_states();
   void plan_accumulators();
   std::vector<bool> find_softmax_gradients();
+  void skip_zeros();
   void lower_section(Section section);
   void lower_node(NodeId id);
   void copy_inputs();
@@ -148,6 +153,7 @@ class Lowering {
   std::map<ValueId, bool> in_place_;  // a new state that lies where the state lies
   mutable std::map<ValueId, View> accumulator_views_;
   std::map<ValueId, NodeId> tap_numbers_;
+  std::map<NodeId, std::vector<DraftOperand>> kept_;
   std::map<NodeId, SoftmaxGradient> softmax_gradients_;  // by root
   Fusion fusion_;
   Draft drafts_[3];
@@ -169,6 +175,10 @@ struct Lowerer {
 std::span<const Lowerer> convolution_lowerers();
 std::span<const Lowerer> reduction_lowerers();
 std::span<const Lowerer> pooling_lowerers();
+std::span<const Lowerer> normalization_lowerers();
+std::span<const Lowerer> lookup_lowerers();
+std::span<const Lowerer> resample_lowerers();
+std::span<const Lowerer> recurrent_lowerers();
 std::span<const Lowerer> data_lowerers();
 std::span<const Lowerer> random_lowerers();
 std::span<const Lowerer> optimizer_lowerers();

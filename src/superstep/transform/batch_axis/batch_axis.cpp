@@ -111,6 +111,11 @@ Status splittable(const Graph& graph, const BatchAxisOptions& options) {
       if (id.valid() && found[id.index()].kind == BatchKind::mixed)
         return std::unexpected(refusal(node, found[id.index()].why));
   }
+  for (const graph::Output& output : graph.outputs())
+    if (found[output.value.index()].kind == BatchKind::per_sample && found[output.value.index()].rows != 1)
+      return std::unexpected(Error(ErrorCode::unsupported,
+                                   "the batch cannot be split: its samples are several rows of an output",
+                                   "output " + output.name, "run the whole batch at once"));
   return {};
 }
 

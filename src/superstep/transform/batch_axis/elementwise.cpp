@@ -19,18 +19,21 @@ bool differs_along(const BatchSite& site, std::size_t input, int axis) {
 
 BatchAxis per_sample(const BatchSite& site) {
   int axis = -1;
+  std::int64_t rows = 1;
   for (std::size_t i = 0; i < site.inputs.size(); ++i) {
     if (!site.is(i, BatchKind::per_sample)) continue;
     const int here = site.inputs[i].axis + shift_of(site, i);
-    if (axis >= 0 && here != axis) return mixes("combines every sample with every other");
+    if (axis >= 0 && (here != axis || site.inputs[i].rows != rows))
+      return mixes("combines every sample with every other");
     axis = here;
+    rows = site.inputs[i].rows;
   }
   for (std::size_t i = 0; i < site.inputs.size(); ++i) {
     if (site.is(i, BatchKind::reduced)) return mixes("gives a sum over the batch back to the samples");
     if (site.has(i) && site.is(i, BatchKind::constant) && differs_along(site, i, axis))
       return mixes("treats samples by their place in the batch");
   }
-  return along(axis);
+  return along(axis, rows);
 }
 
 // Sums over the batch stay sums when they are added up or scaled.

@@ -13,15 +13,18 @@ std::int64_t product_before(const Shape& shape, int axis) {
   return product;
 }
 
-// The extents are regrouped: the samples' axis is found again when it is still one, with as many elements
-// in front of it.
+// The extents are regrouped, the order of the elements stays: with as many elements in front of it, an axis
+// that is a multiple of the number of samples carries them.
 BatchAxis view(const BatchSite& site) {
   if (is_reduced(site)) return reduced_over_batch();
   const Shape &before = site.shape(0), &after = site.output_shape();
-  const int axis = site.inputs[0].axis;
-  const std::int64_t in_front = product_before(before, axis);
+  const BatchAxis& in = site.inputs[0];
+  const std::int64_t in_front = product_before(before, in.axis), samples = before[in.axis] / in.rows;
   for (int i = 0; i < after.rank(); ++i)
-    if (after[i] == before[axis] && product_before(after, i) == in_front) return along(i);
+    if (after[i] == before[in.axis] && product_before(after, i) == in_front) return along(i, in.rows);
+  for (int i = 0; i < after.rank(); ++i)
+    if (samples > 1 && after[i] % samples == 0 && after[i] > 0 && product_before(after, i) == in_front)
+      return along(i, after[i] / samples);
   return mixes("joins the axis of the samples with another");
 }
 
@@ -31,7 +34,7 @@ BatchAxis transpose(const BatchSite& site) {
   const auto axes = site.node.attributes.integers("perm", {});
   for (int i = 0; i < rank; ++i)
     if ((axes.empty() ? rank - 1 - i : axes[static_cast<std::size_t>(i)]) == site.inputs[0].axis)
-      return along(i);
+      return along(i, site.inputs[0].rows);
   return mixes("permutes axes");
 }
 
@@ -40,7 +43,7 @@ BatchAxis expand(const BatchSite& site) {
   if (is_reduced(site)) return reduced_over_batch();
   const int axis = site.inputs[0].axis + site.output_shape().rank() - site.shape(0).rank();
   const bool grows = site.output_shape()[axis] != site.shape(0)[site.inputs[0].axis];
-  return grows ? mixes("copies one sample to many places") : along(axis);
+  return grows ? mixes("copies one sample to many places") : along(axis, site.inputs[0].rows);
 }
 
 // Something happens along some axes; the samples must not be along one of them.
@@ -102,12 +105,23 @@ BatchAxis concat(const BatchSite& site) {
 BatchAxis gather(const BatchSite& site) {
   const int axis = normalize_axis(site.node.attributes.integer("axis", 0), site.shape(0).rank());
   if (site.is(0, BatchKind::constant) && site.is(1, BatchKind::per_sample))
-    return along(axis + site.inputs[1].axis);
+    return along(axis + site.inputs[1].axis, site.inputs[1].rows);
   if (!site.is(1, BatchKind::constant)) return mixes("picks elements of samples by other samples");
   if (is_reduced(site)) return reduced_over_batch();
   if (site.inputs[0].axis == axis) return mixes("picks or moves samples within the batch");
   const int gained = site.shape(1).rank() - 1;
-  return along(site.inputs[0].axis < axis ? site.inputs[0].axis : site.inputs[0].axis + gained);
+  return along(site.inputs[0].axis < axis ? site.inputs[0].axis : site.inputs[0].axis + gained,
+               site.inputs[0].rows);
+}
+
+// Rows of samples added to the rows of a table that their indices name: a sum over samples.
+BatchAxis scatter_rows(const BatchSite& site) {
+  const bool adds = site.node.attributes.text("reduction", "none") == "add";
+  const bool same = site.is(1, BatchKind::per_sample) && site.inputs[1] == site.inputs[2];
+  const bool by_rows = same && site.inputs[1].axis == 0 && site.shape(1).rank() == 2;
+  return adds && by_rows && site.is(0, BatchKind::constant) && site.inputs[0].varies == 0
+             ? reduced_over_batch()
+             : mixes("writes samples to places that samples choose");
 }
 
 // Element by element along every axis but one, which is looked up (GatherElements) or written to
@@ -151,6 +165,7 @@ constexpr BatchRule rules[] = {
     {"Gather", gather},
     {"GatherElements", along_one_axis},
     {"ScatterElements", along_one_axis},
+    {"ScatterND", scatter_rows},
     {"CumSum", cumulative_sum},
     {"Trilu", triangle},
     {"Shape", shape_only},

@@ -9,19 +9,20 @@ constexpr const char* samples_as_weights = "uses samples as the weights of other
 // plays in each: an outer axis of one, or the inner axis of both (a sum over samples).
 struct Role {
   bool batched = false;  // carries samples at all
-  bool inner = false;    // along the axis that is summed over
-  int output_axis = 0;   // otherwise: where this axis is in the result
+  std::int64_t rows = 1;
+  bool inner = false;   // along the axis that is summed over
+  int output_axis = 0;  // otherwise: where this axis is in the result
 };
 
 BatchAxis combine(const Role& a, const Role& b) {
   if (a.batched && b.batched) {
-    if (a.inner && b.inner) return reduced_over_batch();
-    if (a.inner != b.inner || a.output_axis != b.output_axis)
+    if (a.inner && b.inner && a.rows == b.rows) return reduced_over_batch();
+    if (a.inner != b.inner || a.output_axis != b.output_axis || a.rows != b.rows)
       return mixes("multiplies every sample by every other");
-    return along(a.output_axis);
+    return along(a.output_axis, a.rows);
   }
   const Role& only = a.batched ? a : b;
-  return only.inner ? mixes("sums samples with weights of their own") : along(only.output_axis);
+  return only.inner ? mixes("sums samples with weights of their own") : along(only.output_axis, only.rows);
 }
 
 bool any_reduced(const BatchSite& site) {
@@ -41,7 +42,8 @@ BatchAxis gemm(const BatchSite& site) {
     if (!site.is(input, BatchKind::per_sample)) return Role{};
     const bool flipped = site.node.attributes.integer(transposed, 0) != 0;
     const int axis = flipped ? 1 - site.inputs[input].axis : site.inputs[input].axis;
-    return Role{.batched = true, .inner = axis != outer, .output_axis = outer};
+    return Role{
+        .batched = true, .rows = site.inputs[input].rows, .inner = axis != outer, .output_axis = outer};
   };
   const Role a = role(0, "transA", 0), b = role(1, "transB", 1);
   if (!site.has(2) || site.is(2, BatchKind::constant)) {
@@ -55,7 +57,7 @@ BatchAxis gemm(const BatchSite& site) {
   const int own = site.inputs[2].axis + 2 - site.shape(2).rank();
   if (!a.batched && !b.batched) return mixes(samples_as_weights);
   const BatchAxis product = combine(a, b);
-  return product == along(own) ? product : mixes("adds samples to other samples");
+  return product == along(own, site.inputs[2].rows) ? product : mixes("adds samples to other samples");
 }
 
 BatchAxis matmul(const BatchSite& site) {
@@ -66,7 +68,10 @@ BatchAxis matmul(const BatchSite& site) {
   const auto role = [&](std::size_t input, int inner_from_back) {
     if (!site.is(input, BatchKind::per_sample)) return Role{};
     const int from_back = site.shape(input).rank() - site.inputs[input].axis;
-    return Role{.batched = true, .inner = from_back == inner_from_back, .output_axis = rank - from_back};
+    return Role{.batched = true,
+                .rows = site.inputs[input].rows,
+                .inner = from_back == inner_from_back,
+                .output_axis = rank - from_back};
   };
   const Role a = role(0, 1), b = role(1, 2);
   for (std::size_t i : {0u, 1u}) {
@@ -84,7 +89,19 @@ BatchAxis matmul(const BatchSite& site) {
 BatchAxis windowed(const BatchSite& site) {
   if (any_reduced(site)) return mixes("uses a sum over the batch as a picture");
   if (!site.others_constant({0})) return mixes(samples_as_weights);
-  return site.inputs[0].axis == 0 ? along(0) : mixes("takes samples for channels or pixels");
+  return site.inputs[0].axis == 0 ? site.inputs[0] : mixes("takes samples for channels or pixels");
+}
+
+// Rounding to an integer scale and back, element by element, with constant scales.
+BatchAxis quantization(const BatchSite& site) {
+  if (site.inputs[0].kind == BatchKind::reduced) return mixes("rounds a sum over the batch");
+  if (!site.others_constant({0})) return mixes("takes samples for scales");
+  const int rank = site.shape(0).rank();
+  const auto scaled = static_cast<int>(site.node.attributes.integer("axis", 1));
+  const bool by_sample = (scaled < 0 ? scaled + rank : scaled) == site.inputs[0].axis;
+  if (by_sample && site.shape(1).element_count() > 1)
+    return mixes("treats samples by their place in the batch");
+  return along(site.inputs[0].axis);
 }
 
 // Both inputs carry the batch along axis 0; the result sums over it.
@@ -104,6 +121,10 @@ BatchAxis sample_by_sample(const BatchSite& site) {
 constexpr BatchRule rules[] = {
     {"Gemm", gemm},
     {"MatMul", matmul},
+    {"MatMulInteger", matmul},
+    {"QuantizeLinear", quantization},
+    {"DequantizeLinear", quantization},
+    {"ConvInteger", windowed},
     {"Conv", windowed},
     {"ConvTranspose", windowed},
     {"MaxPool", windowed},

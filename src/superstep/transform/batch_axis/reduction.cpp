@@ -20,8 +20,9 @@ std::vector<int> reduced_axes(const BatchSite& site) {
 // Axes in front of the samples' that disappear move it forward.
 BatchAxis after_removing(const BatchSite& site, const std::vector<int>& axes) {
   const int axis = site.inputs[0].axis;
-  if (site.node.attributes.integer("keepdims", 1) != 0) return along(axis);
-  return along(axis - static_cast<int>(std::ranges::lower_bound(axes, axis) - axes.begin()));
+  if (site.node.attributes.integer("keepdims", 1) != 0) return along(axis, site.inputs[0].rows);
+  return along(axis - static_cast<int>(std::ranges::lower_bound(axes, axis) - axes.begin()),
+               site.inputs[0].rows);
 }
 
 BatchAxis linear_reduction(const BatchSite& site) {
@@ -52,7 +53,7 @@ BatchAxis along_axis(const BatchSite& site, std::int64_t default_axis, bool and_
   const int axis = normalize_axis(site.node.attributes.integer("axis", default_axis), rank);
   const int batch = site.inputs[0].axis;
   const bool touched = and_after ? batch >= axis : batch == axis;
-  return touched ? mixes("normalises over the batch") : along(batch);
+  return touched ? mixes("normalises over the batch") : site.inputs[0];
 }
 
 BatchAxis softmax(const BatchSite& site) { return along_axis(site, -1, false); }
@@ -83,7 +84,8 @@ BatchAxis channel_moments(const BatchSite&) { return mixes("takes mean and varia
 
 // The sums of a and of a (b - centre) over samples.
 BatchAxis channel_sums(const BatchSite& site) {
-  const bool sums = site.inputs[0] == along(0) && site.inputs[1] == along(0) && site.is(2, BatchKind::constant);
+  const bool sums =
+      site.inputs[0] == along(0) && site.inputs[1] == along(0) && site.is(2, BatchKind::constant);
   return sums ? reduced_over_batch() : mixes("sums samples with weights of their own");
 }
 

@@ -22,7 +22,9 @@ bool BatchSite::others_constant(std::initializer_list<std::size_t> these) const 
   return true;
 }
 
-BatchAxis along(int axis) { return {.kind = BatchKind::per_sample, .axis = axis}; }
+BatchAxis along(int axis, std::int64_t rows) {
+  return {.kind = BatchKind::per_sample, .axis = axis, .rows = rows};
+}
 BatchAxis same_everywhere() { return {.kind = BatchKind::constant}; }
 BatchAxis any_constant() { return {.kind = BatchKind::constant, .varies = ~std::uint64_t{0}}; }
 BatchAxis reduced_over_batch() { return {.kind = BatchKind::reduced}; }

@@ -32,7 +32,7 @@ struct BatchSite {
   bool others_constant(std::initializer_list<std::size_t> these) const;
 };
 
-BatchAxis along(int axis);
+BatchAxis along(int axis, std::int64_t rows = 1);
 BatchAxis same_everywhere();  // a constant whose elements are all the same
 BatchAxis any_constant();     // a constant that may differ along every axis
 BatchAxis reduced_over_batch();

@@ -47,8 +47,11 @@ BatchAxis attention(const BatchSite& site) {
   return all ? along(0) : mixes("looks from one sample at others");
 }
 
-constexpr BatchRule rules[] = {
-    {"RNN", recurrent}, {"GRU", recurrent}, {"LSTM", recurrent}, {"superstep.LSTMGradient", lstm_gradient}, {"Attention", attention}};
+constexpr BatchRule rules[] = {{"RNN", recurrent},
+                               {"GRU", recurrent},
+                               {"LSTM", recurrent},
+                               {"superstep.LSTMGradient", lstm_gradient},
+                               {"Attention", attention}};
 
 }  // namespace
 

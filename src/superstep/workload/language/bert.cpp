@@ -50,7 +50,8 @@ class Encoder {
   Var embedded(Var ids) {
     const Var words = layers_.embedding(ids, "embeddings.word", s_.vocabulary, s_.width);
     words_ = b_.var(b_.graph().find_value("embeddings.word.weight"));
-    const Var table = layers_.uniform("embeddings.position.weight", {positions, s_.width}, 0.02 * std::sqrt(3.0));
+    const Var table =
+        layers_.uniform("embeddings.position.weight", {positions, s_.width}, 0.02 * std::sqrt(3.0));
     b_.set_name("embeddings");
     const Var sum = words + op::slice(table, {0}, {s_.length}, {0});
     b_.set_name({});
@@ -67,11 +68,13 @@ class Encoder {
 
   // [N, T, width] -> [N, heads, T, width / heads].
   Var heads(Var x) {
-    return op::transpose(op::reshape(x, {x.shape()[0], s_.length, s_.heads, s_.width / s_.heads}), {0, 2, 1, 3});
+    return op::transpose(op::reshape(x, {x.shape()[0], s_.length, s_.heads, s_.width / s_.heads}),
+                         {0, 2, 1, 3});
   }
 
   Var attention(Var x, Var hidden, const std::string& name) {
-    const Var q = layers_.linear(x, name + ".query", s_.width), k = layers_.linear(x, name + ".key", s_.width),
+    const Var q = layers_.linear(x, name + ".query", s_.width),
+              k = layers_.linear(x, name + ".key", s_.width),
               v = layers_.linear(x, name + ".value", s_.width);
     Var mixed;
     {
@@ -89,7 +92,8 @@ class Encoder {
         layers_.dropout(attention(x, hidden, name + ".attention"), name + ".attention.dropout", dropped);
     x = layers_.layer_norm(attended + x, name + ".attention.norm", norm_epsilon);
     const Var inner = layers_.gelu(layers_.linear(x, name + ".inner", 4 * s_.width));
-    const Var outer = layers_.dropout(layers_.linear(inner, name + ".outer", s_.width), name + ".dropout", dropped);
+    const Var outer =
+        layers_.dropout(layers_.linear(inner, name + ".outer", s_.width), name + ".dropout", dropped);
     return layers_.layer_norm(outer + x, name + ".norm", norm_epsilon);
   }
 
@@ -121,8 +125,8 @@ Workload encoder(const char* name, const Sizes& s) {
   const auto text = [](std::int64_t number) { return std::to_string(number); };
   return {
       .name = name,
-      .summary = fmt::format("masked words of a synthetic language, by {} transformer layers of width {}", s.layers,
-                             s.width),
+      .summary = fmt::format("masked words of a synthetic language, by {} transformer layers of width {}",
+                             s.layers, s.width),
       .options = {{"layers", text(s.layers), "one after the other"},
                   {"width", text(s.width), "of every token"},
                   {"heads", text(s.heads), "of attention; a divisor of the width"},
@@ -133,7 +137,8 @@ Workload encoder(const char* name, const Sizes& s) {
       .inputs = {{"input_ids", ElementType::i64, {s.length}, "", "tokens, some of them masked"},
                  {"attention_mask", ElementType::i64, {s.length}, "", "1 for tokens, 0 for padding"}},
       .outputs = {{"logits", ElementType::f32, {s.length, s.vocabulary}, "", "a score a token"}},
-      .targets = {{"labels", ElementType::i64, {s.length}, "", "the true token where one is masked, else -100"}},
+      .targets =
+          {{"labels", ElementType::i64, {s.length}, "", "the true token where one is masked, else -100"}},
       .training = {.batch = 32,
                    .epochs = 4,
                    .loss = {{transform::LossTerm{.kind = transform::LossKind::token_cross_entropy,

@@ -20,7 +20,8 @@ graph::Graph build(std::int64_t batch, const Options& options, std::uint64_t see
   Builder b(graph);
   Layers layers(b, seed);
   const std::int64_t units = options.integer("units", 1, 8192), depth = options.integer("layers", 1, 16);
-  Var states = sequence_input(b, batch, options.integer("steps", 1, 65536), options.integer("inputs", 1, 65536));
+  Var states =
+      sequence_input(b, batch, options.integer("steps", 1, 65536), options.integer("inputs", 1, 65536));
   Var last;
   for (std::int64_t i = 1; i <= depth; ++i) {
     const Layers::Sequence sequence = layers.lstm(states, fmt::format("lstm{}", i), units);

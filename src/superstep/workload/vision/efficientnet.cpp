@@ -36,9 +36,8 @@ Var block(Layers& layers, Var x, const std::string& name, const Stage& stage, st
   const std::int64_t in = x.shape()[1], expanded = in * stage.expansion, pad = stage.kernel / 2;
   Var y = x;
   if (stage.expansion != 1) y = layers.silu(normalised(layers, y, name + ".expand", expanded, 1));
-  y = layers.silu(normalised(
-      layers, y, name + ".depthwise", expanded, stage.kernel,
-      {.strides = {stride, stride}, .pads = {pad, pad, pad, pad}, .group = expanded}));
+  y = layers.silu(normalised(layers, y, name + ".depthwise", expanded, stage.kernel,
+                             {.strides = {stride, stride}, .pads = {pad, pad, pad, pad}, .group = expanded}));
   y = squeeze_excite(layers, y, name + ".excite", std::max<std::int64_t>(1, in / 4), &Layers::silu, gate);
   y = normalised(layers, y, name + ".project", channels, 1);
   if (stride != 1 || in != channels) return y;
@@ -58,7 +57,8 @@ graph::Graph build(const Scale& scale, std::int64_t batch, const Options& option
   x = layers.silu(normalised(layers, x, "stem", width(32), 3, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}));
   int number = 1;
   for (const Stage& stage : stages) {
-    const auto repeats = static_cast<std::int64_t>(std::ceil(scale.depth * static_cast<double>(stage.repeats)));
+    const auto repeats =
+        static_cast<std::int64_t>(std::ceil(scale.depth * static_cast<double>(stage.repeats)));
     for (std::int64_t i = 0; i < repeats; ++i)
       x = block(layers, x, fmt::format("stage{}.{}", number, i), stage, width(stage.channels),
                 i == 0 ? stage.stride : 1);

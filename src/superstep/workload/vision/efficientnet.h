@@ -1,5 +1,5 @@
-// EfficientNet: inverted bottlenecks with squeeze and excitation, scaled in width, depth and resolution together
-// (M. Tan, Q. Le, ICML 2019).
+// EfficientNet: inverted bottlenecks with squeeze and excitation, scaled in width, depth and resolution
+// together (M. Tan, Q. Le, ICML 2019).
 #pragma once
 
 #include "superstep/workload/workload.h"

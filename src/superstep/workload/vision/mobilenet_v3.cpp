@@ -19,17 +19,17 @@ struct Row {
 
 // Tables 1 and 2 of the paper.
 constexpr Row small_rows[] = {
-    {3, 16, 16, true, false, 2},  {3, 72, 24, false, false, 2}, {3, 88, 24, false, false, 1},
-    {5, 96, 40, true, true, 2},   {5, 240, 40, true, true, 1},  {5, 240, 40, true, true, 1},
-    {5, 120, 48, true, true, 1},  {5, 144, 48, true, true, 1},  {5, 288, 96, true, true, 2},
-    {5, 576, 96, true, true, 1},  {5, 576, 96, true, true, 1},
+    {3, 16, 16, true, false, 2}, {3, 72, 24, false, false, 2}, {3, 88, 24, false, false, 1},
+    {5, 96, 40, true, true, 2},  {5, 240, 40, true, true, 1},  {5, 240, 40, true, true, 1},
+    {5, 120, 48, true, true, 1}, {5, 144, 48, true, true, 1},  {5, 288, 96, true, true, 2},
+    {5, 576, 96, true, true, 1}, {5, 576, 96, true, true, 1},
 };
 constexpr Row large_rows[] = {
-    {3, 16, 16, false, false, 1},  {3, 64, 24, false, false, 2},  {3, 72, 24, false, false, 1},
-    {5, 72, 40, true, false, 2},   {5, 120, 40, true, false, 1},  {5, 120, 40, true, false, 1},
-    {3, 240, 80, false, true, 2},  {3, 200, 80, false, true, 1},  {3, 184, 80, false, true, 1},
-    {3, 184, 80, false, true, 1},  {3, 480, 112, true, true, 1},  {3, 672, 112, true, true, 1},
-    {5, 672, 160, true, true, 2},  {5, 960, 160, true, true, 1},  {5, 960, 160, true, true, 1},
+    {3, 16, 16, false, false, 1}, {3, 64, 24, false, false, 2}, {3, 72, 24, false, false, 1},
+    {5, 72, 40, true, false, 2},  {5, 120, 40, true, false, 1}, {5, 120, 40, true, false, 1},
+    {3, 240, 80, false, true, 2}, {3, 200, 80, false, true, 1}, {3, 184, 80, false, true, 1},
+    {3, 184, 80, false, true, 1}, {3, 480, 112, true, true, 1}, {3, 672, 112, true, true, 1},
+    {5, 672, 160, true, true, 2}, {5, 960, 160, true, true, 1}, {5, 960, 160, true, true, 1},
 };
 
 Var hard_gate(Var x) { return op::hard_sigmoid(x, 1.0 / 6, 0.5); }
@@ -45,10 +45,9 @@ Var block(Layers& layers, Var x, const std::string& name, const Row& row) {
   const std::int64_t pad = row.kernel / 2;
   Var y = x;
   if (row.expanded != x.shape()[1]) y = activated(normalised(layers, y, name + ".expand", row.expanded, 1));
-  y = activated(normalised(layers, y, name + ".depthwise", row.expanded, row.kernel,
-                           {.strides = {row.stride, row.stride},
-                            .pads = {pad, pad, pad, pad},
-                            .group = row.expanded}));
+  y = activated(
+      normalised(layers, y, name + ".depthwise", row.expanded, row.kernel,
+                 {.strides = {row.stride, row.stride}, .pads = {pad, pad, pad, pad}, .group = row.expanded}));
   if (row.excites)
     y = squeeze_excite(layers, y, name + ".excite", rounded_width(static_cast<double>(row.expanded / 4)),
                        &Layers::relu, hard_gate);

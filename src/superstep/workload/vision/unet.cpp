@@ -36,7 +36,8 @@ Sizes sizes_of(const Options& options) {
 Var decoded(Layers& layers, Var x, const std::vector<Var>& skips, std::int64_t width) {
   for (std::size_t level = skips.size(); level-- > 0;) {
     const std::int64_t channels = width << level;
-    const Var up = layers.conv_transpose(x, fmt::format("up{}", level + 1), channels, 2, {.strides = {2, 2}});
+    const Var up =
+        layers.conv_transpose(x, fmt::format("up{}", level + 1), channels, 2, {{.strides = {2, 2}}});
     const Var both[] = {up, skips[level]};
     x = block(layers, op::concat(both, 1), fmt::format("decoder{}", level + 1), channels);
   }
@@ -71,7 +72,8 @@ graph::Graph build_64(std::int64_t batch, const Options& options, std::uint64_t 
 Workload unet(std::int64_t size, const char* width, const char* levels) {
   return {
       .name = fmt::format("unet-{}", size),
-      .summary = fmt::format("lesions in {0}x{0} slices of brain MRI, by a U-Net of {1} channels", size, width),
+      .summary =
+          fmt::format("lesions in {0}x{0} slices of brain MRI, by a U-Net of {1} channels", size, width),
       .options = {{"size", std::to_string(size), "pixels a side; halved at every level"},
                   {"channels", "3", "of the image"},
                   {"width", width, "channels of the first level"},
@@ -83,7 +85,8 @@ Workload unet(std::int64_t size, const char* width, const char* levels) {
       .targets = {{"mask_target", ElementType::f32, {1, size, size}, "", "1 where the lesion is, else 0"}},
       .training = {.batch = 16,
                    .epochs = 20,
-                   .loss = {{transform::LossTerm{.kind = transform::LossKind::dice, .target = "mask_target"}}},
+                   .loss = {{transform::LossTerm{.kind = transform::LossKind::dice,
+                                                 .target = "mask_target"}}},
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 1e-3,
                    .schedule = Schedule::cosine,

@@ -1,5 +1,5 @@
-// U-Net with batch normalisation, as it marks tumours in slices of brain MRI (M. Buda, A. Saha, M. Mazurowski,
-// Comput. Biol. Med. 109, 2019).
+// U-Net with batch normalisation, as it marks tumours in slices of brain MRI (M. Buda, A. Saha, M.
+// Mazurowski, Comput. Biol. Med. 109, 2019).
 #pragma once
 
 #include "superstep/workload/workload.h"

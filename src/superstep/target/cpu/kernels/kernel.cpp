@@ -12,7 +12,8 @@ const char* name_of(WeightLayout layout) {
                                           "taps_out_in_pairs",
                                           "taps_out_in_rows",
                                           "taps_in_out_rows",
-                                          "taps_channels"};
+                                          "taps_channels",
+                                          "taps_in_out_quads"};
   return names[static_cast<int>(layout)];
 }
 

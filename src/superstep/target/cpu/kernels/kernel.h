@@ -21,6 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "superstep/base/element_type.h"
+
 namespace superstep::kernels {
 
 // Why an implementation does not serve a specification.
@@ -42,6 +44,7 @@ enum class WeightLayout {
   taps_out_in_rows,   // [groups][kh][kw][out][in], no panels: forward with few outputs
   taps_in_out_rows,   // [groups][kh][kw][in][out], no panels: gradient by few inputs
   taps_channels,      // [kh][kw][channels]: depthwise, one input and one output channel a group
+  taps_in_out_quads,  // [groups][panel][kh][kw][in/4][out of the panel][4], i8; `in` a multiple of 4
 };
 
 inline constexpr std::int64_t panel_width = 64;
@@ -57,6 +60,7 @@ struct KernelInfo {
   std::int64_t parts = 1;                     // what run_part() divides a run into
   WeightLayout weights = WeightLayout::none;  // of the packed weights, or of the weight gradient
   std::vector<Refusal> refused;               // faster implementations that said no, fastest first
+  ElementType arithmetic = ElementType::f32;  // what is multiplied; sums are f32, of i8 i32
 };
 
 // The pointers of one run, in the order the specification documents.

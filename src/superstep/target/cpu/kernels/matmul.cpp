@@ -326,6 +326,7 @@ KernelInfo MatmulBuilder::describe() const {
                           p_.pack_right ? (f.swapped ? ", a copied" : ", b copied") : "",
                           d_.epilogue.steps.empty() ? "" : " + " + to_string(d_.epilogue));
   info.flops = 2 * count * m * n * k;
+  info.arithmetic = d_.a.type;
   info.bytes =
       count * (m * k * static_cast<double>(f.left.size()) + k * n * static_cast<double>(f.right.size()) +
                m * n *

@@ -187,6 +187,7 @@ KernelInfo describe(const Convolution& c, const TapSide& side, const TapTables& 
   info.outputs = 1 + epilogue.outputs();
   if (t.staged) info.scratch_bytes = static_cast<std::size_t>(t.max_columns * panel_width) * sizeof(float);
   info.weights = layout_of(side.flipped, t.pairs, maker);
+  info.arithmetic = side.source.type;
   return info;
 }
 

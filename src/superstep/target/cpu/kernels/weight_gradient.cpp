@@ -373,6 +373,7 @@ KernelInfo describe(const Convolution& c, const GradientTables& t, ProductMaker 
   info.inputs = 2;
   info.outputs = c.bias_gradient ? 2 : 1;
   info.weights = t.out_inner ? WeightLayout::taps_in_out : WeightLayout::taps_out_in;
+  info.arithmetic = c.x.type;
   return info;
 }
 

@@ -1,0 +1,39 @@
+// Half-open ranges of element numbers, and sets of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace superstep::bsp {
+
+struct Interval {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return end - begin; }
+  friend auto operator<=>(const Interval&, const Interval&) = default;
+};
+
+// Sorts and joins touching or overlapping intervals; empty ones vanish.
+void normalize(std::vector<Interval>& intervals);
+std::int64_t total_size(const std::vector<Interval>& intervals);
+
+// A set of element numbers as sorted, disjoint, non-touching intervals.
+class IntervalSet {
+ public:
+  IntervalSet() = default;
+  explicit IntervalSet(std::vector<Interval> intervals);  // in any order, may overlap
+
+  void add(const IntervalSet& other);
+  void remove(const IntervalSet& other);
+  IntervalSet intersection(const IntervalSet& other) const;
+  IntervalSet difference(const IntervalSet& other) const;  // what is here and not in `other`
+  bool covers(const IntervalSet& other) const;
+  bool empty() const { return intervals_.empty(); }
+  std::int64_t size() const { return total_size(intervals_); }
+  const std::vector<Interval>& intervals() const { return intervals_; }
+  friend bool operator==(const IntervalSet&, const IntervalSet&) = default;
+
+ private:
+  std::vector<Interval> intervals_;
+};
+
+}  // namespace superstep::bsp

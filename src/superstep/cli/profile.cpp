@@ -1,0 +1,132 @@
+// superstep profile WORKLOAD: where the time of a plan goes, as a page and as a trace.
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/result.h"
+#include "superstep/lab/profile/model.h"
+#include "superstep/lab/profile/report.h"
+#include "superstep/run/environment.h"
+#include "superstep/run/records.h"
+
+namespace superstep::cli {
+namespace {
+
+struct Arguments {
+  lab::ProfileRequest request;
+  lab::ProfileSettings settings;
+  std::string machine = "cpu", out, data;
+};
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  superstep profile braggnn --out profile/                    a training step, as it is trained\n"
+    "  superstep profile braggnn --mode infer --batch 1 --threads 1 --out profile/\n"
+    "Writes profile.html (tables, timeline) and trace.json, which https://ui.perfetto.dev opens.";
+
+void write_files(const lab::Profile& profile, const std::filesystem::path& folder) {
+  make_folder(folder);
+  lab::write_profile_page(profile, folder / "profile.html");
+  write_file_atomically(folder / "trace.json", lab::profile_trace(profile));
+  if (!common().quiet)
+    fmt::print("written to {} and {}\n", (folder / "profile.html").string(),
+               (folder / "trace.json").string());
+}
+
+void keep(const Arguments& arguments, const lab::Profile& profile) {
+  const nlohmann::json config{{"mode", profile.mode},
+                              {"precision", profile.precision},
+                              {"batch", profile.plan.batch},
+                              {"micro_batch", profile.plan.micro_batch},
+                              {"threads", profile.plan.threads},
+                              {"runs", arguments.settings.runs}};
+  const auto metrics = lab::profile_metrics(profile);
+  run::keep_record({.command = "profile",
+                    .workload = profile.name,
+                    .machine = arguments.machine,
+                    .folder = arguments.out,
+                    .config = config,
+                    .environment = run::environment_record(profile.plan.threads),
+                    .metrics = metrics});
+  write_result({"profile", profile.name, config, metrics});
+}
+
+// Measured on this machine, by the target of that name.
+void profile_measured(Arguments arguments) {
+  arguments.request.data = arguments.data;
+  const lab::ProfiledModel model = lab::open_profiled_model(arguments.request);
+  arguments.settings.batch = arguments.request.batch;
+  arguments.settings.threads = thread_count();
+  const lab::MachineFloor machine = lab::measure_floor(arguments.settings.threads);
+  const lab::Profile profile =
+      lab::measure_profile(target::find_target(arguments.machine), model, arguments.settings, machine);
+  if (!common().quiet) fmt::print("{}", lab::profile_text(profile));
+  if (!arguments.out.empty()) write_files(profile, arguments.out);
+  keep(arguments, profile);
+}
+
+struct Profiler {
+  std::string_view machine;
+  void (*run)(Arguments arguments);
+};
+constexpr std::array profilers = {Profiler{"cpu", profile_measured}};
+
+void profile(const Arguments& arguments) {
+  std::vector<std::string> names;
+  for (const Profiler& profiler : profilers) {
+    if (profiler.machine == arguments.machine) return profiler.run(arguments);
+    names.emplace_back(profiler.machine);
+  }
+  throw Error(ErrorCode::invalid_argument, "there is no profile of this machine", arguments.machine,
+              unknown_name_hint(arguments.machine, names));
+}
+
+}  // namespace
+
+void declare_profile(CLI::App& command) {
+  const auto arguments = std::make_shared<Arguments>();
+  lab::ProfileRequest& request = arguments->request;
+  command
+      .add_option("workload", request.model,
+                  "what to profile: superstep list workloads, or a model file (.onnx)")
+      ->required();
+  command.add_option("--on", arguments->machine, "the machine: cpu")
+      ->type_name("MACHINE")
+      ->capture_default_str();
+  command.add_option("--mode", request.mode, "train or infer")->type_name("MODE")->capture_default_str();
+  command.add_option("--batch", request.batch, "samples a run (default: the workload's own)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--micro-batch", arguments->settings.micro_batch,
+                  "samples through the model at a time (default: chosen to stay in cache)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--precision", request.precision, "f32 or bf16; with --mode infer also int8")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  command.add_option("--runs", arguments->settings.runs, "measured runs")
+      ->type_name("N")
+      ->check(CLI::Range(3, 100000))
+      ->capture_default_str();
+  command.add_option("--set", request.model_options, "name=value of an option of the model; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--data", arguments->data, "the data; without them they are generated")
+      ->type_name("FILE");
+  command
+      .add_option("--shape", request.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
+  command.add_option("--out", arguments->out, "folder for profile.html and trace.json")->type_name("DIR");
+  command.footer(examples);
+  command.callback([arguments] { profile(*arguments); });
+}
+
+}  // namespace superstep::cli

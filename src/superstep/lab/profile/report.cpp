@@ -1,0 +1,200 @@
+#include "superstep/lab/profile/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "superstep/base/text.h"
+#include "superstep/lab/profile/drawing.h"
+#include "superstep/page/page.h"
+
+namespace superstep::lab {
+namespace {
+
+using Row = std::vector<std::string>;
+using Rows = std::vector<Row>;
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+std::string micro(double seconds) { return fmt::format("{:.2f}", 1e6 * seconds); }
+
+std::string floor_text(const StepProfile& step) {
+  return step.floor.seconds() > 0 ? percent(step.share_of_floor()) : "";
+}
+
+const Row step_header{"step", "operators", "node",     "kernel", "runs",     "threads", "kFLOP",
+                      "kB",   "us",        "floor us", "bound",  "of floor", "of time"};
+
+Row step_row(const Profile& profile, std::size_t i) {
+  const StepProfile& step = profile.steps[i];
+  return {std::to_string(i + 1),
+          step.step.op,
+          step.step.node,
+          step.step.kernel,
+          std::to_string(step.executions),
+          std::to_string(step.threads),
+          fmt::format("{:.1f}", step.step.flops * 1e-3),
+          fmt::format("{:.1f}", step.step.bytes * 1e-3),
+          micro(step.seconds),
+          micro(step.floor.seconds() / step.threads),
+          step.floor.seconds() > 0 ? step.floor.bound() : "",
+          floor_text(step),
+          percent(step.total() / profile.busy_seconds)};
+}
+
+std::string flops_per_second(const Profile& profile) {
+  return format_si(profile.plan.flops / profile.seconds, "FLOP/s");
+}
+
+Rows summary_rows(const Profile& profile) {
+  const target::PlanSummary& plan = profile.plan;
+  return {
+      {"what", fmt::format("{}, {}, {}", profile.name, profile.mode, profile.precision)},
+      {"batch",
+       fmt::format("{} in micro-batches of {}, {} threads", plan.batch, plan.micro_batch, plan.threads)},
+      {"time of a run (median, no clocks around steps)", format_seconds(profile.seconds)},
+      {"time with a clock around every step", format_seconds(profile.measured_seconds)},
+      {"samples a second", format_count(profile.throughput())},
+      {"operations", fmt::format("{} a run, {}", format_si(plan.flops, "FLOP"), flops_per_second(profile))},
+      {"share of the floor", percent(profile.share_of_floor())},
+      {"memory", fmt::format("{} of activations a thread, {} of gradients, {} of state",
+                             format_bytes(static_cast<double>(plan.activation_bytes)),
+                             format_bytes(static_cast<double>(plan.gradient_bytes)),
+                             format_bytes(static_cast<double>(plan.state_bytes)))},
+      {"compiled in", format_seconds(plan.compile_seconds)},
+  };
+}
+
+Rows machine_rows(const MachineFloor& machine) {
+  Rows rows;
+  const auto add_peak = [&](const char* name, double rate) {
+    if (rate > 0) rows.push_back({name, format_si(rate, "FLOP/s"), ""});
+  };
+  add_peak("f32 multiply-adds", machine.f32_flops);
+  add_peak("bf16 products", machine.bf16_flops);
+  add_peak("int8 products", machine.i8_flops);
+  for (const LevelBandwidth& level : machine.levels) {
+    const bool last = &level == &machine.levels.back();
+    rows.push_back(
+        {level.name, format_si(level.bytes_per_second, "B/s"),
+         last ? "everything larger" : "steps of up to " + format_bytes(static_cast<double>(level.capacity))});
+  }
+  return rows;
+}
+
+// A table of names and texts: numbers that begin a sentence stay on the left.
+std::string facts(const Rows& rows) {
+  std::string html = "<div class=\"table\"><table><tbody>\n";
+  for (const Row& row : rows)
+    html += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", page::escape(row[0]), page::escape(row[1]));
+  return html + "</tbody></table></div>\n";
+}
+
+constexpr const char* floor_note =
+    "The floor of a step is the larger of two times: its operations at the peak, and the bytes that it must "
+    "read and write once at the bandwidth of the nearest memory that could hold them all. Both were measured "
+    "on this machine just before, for one thread while all threads were busy; the best of several short "
+    "trials, so that a share of a few percent above 100 is noise. A multiply-add counts two operations. "
+    "Bytes are those of the operands, not counted by the "
+    "processor.";
+
+// Refusals of the same reason are said once.
+Rows refusal_rows(const Profile& profile) {
+  Rows rows;
+  for (std::size_t i = 0; i < profile.steps.size(); ++i)
+    for (const std::string& refusal : profile.steps[i].step.refusals) {
+      const auto same = std::ranges::find(rows, refusal, [](const Row& row) { return row[1]; });
+      if (same == rows.end())
+        rows.push_back({std::to_string(i + 1), refusal});
+      else if (!same->front().ends_with(std::to_string(i + 1)))
+        same->front() += fmt::format(", {}", i + 1);
+    }
+  return rows;
+}
+
+// The first micro-batch of the first thread.
+std::vector<target::StepEvent> first_micro_batch(const Profile& profile) {
+  std::vector<target::StepEvent> events;
+  for (const target::StepEvent& event : profile.timeline.events) {
+    if (event.thread != 0 || event.micro_batch < 0) continue;
+    if (!events.empty() && event.micro_batch != events.front().micro_batch) continue;
+    events.push_back(event);
+  }
+  return events;
+}
+
+void add_timelines(page::Page& page, const Profile& profile) {
+  page.heading("Timeline");
+  page.paragraph("The measured run whose time is the median. What is empty the threads spent between steps.");
+  page.raw(draw_timeline(profile, profile.timeline.events, 0, profile.timeline.seconds));
+  page.raw(draw_legend(profile));
+  const auto events = first_micro_batch(profile);
+  if (events.empty() || events.size() == profile.timeline.events.size()) return;
+  page.paragraph("Its first micro-batch:");
+  page.raw(draw_timeline(profile, events, events.front().begin, events.back().begin + events.back().seconds));
+}
+
+}  // namespace
+
+void write_profile_page(const Profile& profile, const std::filesystem::path& path) {
+  page::Page page(fmt::format("Profile of {}, {}", profile.name, profile.mode));
+  page.raw(facts(summary_rows(profile)));
+  page.heading("Time by operator");
+  page.paragraph(
+      "All steps of a run, all threads together. The full part of a bar is the floor: the least time that "
+      "the steps could take on this machine.");
+  page.raw(draw_operators(profile));
+  add_timelines(page, profile);
+  page.heading("Steps");
+  page.paragraph(
+      "Times are of one execution, the median over all measured runs; 'runs' counts executions in one run, "
+      "'threads' those that share one.");
+  Rows rows;
+  for (std::size_t i = 0; i < profile.steps.size(); ++i) rows.push_back(step_row(profile, i));
+  page.table(step_header, rows);
+  page.heading("What this machine can do, a thread");
+  page.table({"", "measured", "used for"}, machine_rows(profile.machine));
+  page.paragraph(floor_note);
+  if (const Rows refusals = refusal_rows(profile); !refusals.empty()) {
+    page.heading("Why faster kernels were not taken");
+    page.table({"steps", "kernel and reason"}, refusals);
+  }
+  page.write(path);
+}
+
+std::string profile_text(const Profile& profile, std::size_t most_steps) {
+  std::string text = fmt::format(
+      "{} {}, {}: batch {} in micro-batches of {}, {} threads\n{} a run, {} samples/s, {}; {} of the floor "
+      "(measured: f32 {}, {} {} a thread)\n",
+      profile.name, profile.mode, profile.precision, profile.plan.batch, profile.plan.micro_batch,
+      profile.plan.threads, format_seconds(profile.seconds), format_count(profile.throughput()),
+      flops_per_second(profile), percent(profile.share_of_floor()),
+      format_si(profile.machine.f32_flops, "FLOP/s"), profile.machine.levels.front().name,
+      format_si(profile.machine.levels.front().bytes_per_second, "B/s"));
+  std::vector<std::size_t> order(profile.steps.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return profile.steps[i].total(); });
+  TextTable table(
+      {"step", "operators", "node", "runs", "threads", "us", "floor us", "bound", "of floor", "of time"});
+  for (std::size_t i = 0; i < std::min(most_steps, order.size()); ++i) {
+    const Row row = step_row(profile, order[i]);
+    table.add_row({row[0], row[1], row[2], row[4], row[5], row[8], row[9], row[10], row[11], row[12]});
+  }
+  text += table.to_string();
+  if (order.size() > most_steps) text += fmt::format("and {} shorter steps\n", order.size() - most_steps);
+  return text;
+}
+
+std::vector<Metric> profile_metrics(const Profile& profile) {
+  const double rate = profile.plan.flops / profile.seconds;
+  const auto metric = [](const char* name, double value, const char* unit) {
+    return Metric{.name = name, .value = value, .unit = unit, .samples = {}};
+  };
+  return {metric("step_time", profile.seconds, "s"),
+          metric("throughput", profile.throughput(), "samples/s"),
+          metric("flops_rate", rate, "FLOP/s"),
+          metric("compute_utilization", rate / (profile.machine.f32_flops * profile.plan.threads), ""),
+          metric("share_of_floor", profile.share_of_floor(), ""),
+          metric("compile_time", profile.plan.compile_seconds, "s")};
+}
+
+}  // namespace superstep::lab

@@ -1,0 +1,13 @@
+// Operators without a kernel of their own that are made of operators that have one.
+#pragma once
+
+#include "superstep/graph/graph.h"
+
+namespace superstep::target::cpu {
+
+// The graph with such operators replaced by what they are made of: normalisations by a factor and a shift a
+// channel, global pooling by reductions, attention by products and softmax, recurrences that the kernels do
+// not take by their steps.
+graph::Graph decompose(const graph::Graph& graph);
+
+}  // namespace superstep::target::cpu

@@ -1,0 +1,158 @@
+#include "superstep/target/cpu/kernels/resample.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "superstep/target/cpu/kernels/vector_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "superstep/target/cpu/kernels/resample.cpp"
+#include <hwy/foreach_target.h>
+
+#include "superstep/target/cpu/kernels/resample_loops.h"
+#include "superstep/target/cpu/kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace superstep::kernels::HWY_NAMESPACE {
+
+constexpr auto width = static_cast<std::int64_t>(lanes);
+
+HWY_INLINE V sum_at(const WeightedLines& l, std::int64_t i, std::size_t n) {
+  V sum = hn::Mul(constant(l.weights[0]), load_first(l.x[0] + i, n));
+  for (std::int64_t k = 1; k < l.count; ++k)
+    sum = hn::MulAdd(constant(l.weights[k]), load_first(l.x[k] + i, n), sum);
+  return sum;
+}
+
+void two_lines(const WeightedLines& l) {
+  const V a = constant(l.weights[0]), b = constant(l.weights[1]);
+  const float *x = l.x[0], *z = l.x[1];
+  std::int64_t i = 0;
+  for (; i + width <= l.length; i += width)
+    store(hn::MulAdd(a, load(x + i), hn::Mul(b, load(z + i))), l.y + i);
+  if (i < l.length) {
+    const auto n = static_cast<std::size_t>(l.length - i);
+    store_first(hn::MulAdd(a, load_first(x + i, n), hn::Mul(b, load_first(z + i, n))), l.y + i, n);
+  }
+}
+
+void weighted_sum(const WeightedLines& l) {
+  if (l.count == 2) return two_lines(l);
+  std::int64_t i = 0;
+  for (; i + width <= l.length; i += width) store(sum_at(l, i, lanes), l.y + i);
+  if (i < l.length) {
+    const auto n = static_cast<std::size_t>(l.length - i);
+    store_first(sum_at(l, i, n), l.y + i, n);
+  }
+}
+
+WeightedSum* weighted_sum_loop() { return weighted_sum; }
+
+}  // namespace superstep::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace superstep::kernels {
+
+HWY_EXPORT(weighted_sum_loop);
+
+namespace {
+
+constexpr std::int64_t most_taps = 64;
+
+// A pass with its geometry: [outer][inputs][inner] -> [outer][outputs][inner].
+struct PlannedPass {
+  std::int64_t outer, inputs, outputs, inner;
+  std::vector<std::vector<ResampleTap>> taps;
+  std::int64_t elements() const { return outer * outputs * inner; }
+};
+
+class ResampleKernel final : public Kernel {
+ public:
+  ResampleKernel(KernelInfo info, std::vector<PlannedPass> passes, std::int64_t stage)
+      : Kernel(std::move(info)),
+        passes_(std::move(passes)),
+        stage_(stage),
+        sum_(SUPERSTEP_VECTOR_FUNCTION(weighted_sum_loop)()) {}
+
+  void run(const Arguments& arguments) const override {
+    const auto* from = static_cast<const float*>(arguments.inputs[0]);
+    auto* scratch = static_cast<float*>(arguments.scratch);
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+      const bool last = i + 1 == passes_.size();
+      float* to = last ? static_cast<float*>(arguments.outputs[0])
+                       : scratch + static_cast<std::int64_t>(i % 2) * stage_;
+      run_pass(passes_[i], from, to);
+      from = to;
+    }
+  }
+
+ private:
+  void run_pass(const PlannedPass& pass, const float* x, float* y) const {
+    const float* lines[most_taps];
+    float weights[most_taps];
+    for (std::int64_t outer = 0; outer < pass.outer; ++outer, x += pass.inputs * pass.inner)
+      for (const auto& taps : pass.taps) {
+        for (std::size_t k = 0; k < taps.size(); ++k) {
+          lines[k] = x + taps[k].position * pass.inner;
+          weights[k] = taps[k].weight;
+        }
+        if (taps.empty())
+          std::fill_n(y, pass.inner, 0.0f);
+        else
+          sum_({lines, weights, static_cast<std::int64_t>(taps.size()), pass.inner, y});
+        y += pass.inner;
+      }
+  }
+
+  std::vector<PlannedPass> passes_;
+  std::int64_t stage_;  // elements of a stage between passes
+  WeightedSum* sum_;
+};
+
+std::string fault_of(const ResamplePass& pass, const std::vector<std::int64_t>& extents) {
+  if (pass.axis < 0 || pass.axis >= static_cast<int>(extents.size())) return "there is no such axis";
+  for (const auto& taps : pass.taps) {
+    if (static_cast<std::int64_t>(taps.size()) > most_taps)
+      return "more than 64 elements are joined into one";
+    for (const ResampleTap& tap : taps)
+      if (tap.position < 0 || tap.position >= extents[static_cast<std::size_t>(pass.axis)])
+        return "a position lies outside";
+  }
+  return {};
+}
+
+}  // namespace
+
+Prepared prepare(const Resample& resample) {
+  std::vector<std::int64_t> extents = resample.extents;
+  std::vector<PlannedPass> passes;
+  std::int64_t stage = 0;
+  KernelInfo info;
+  for (const ResamplePass& pass : resample.passes) {
+    if (std::string fault = fault_of(pass, extents); !fault.empty()) return refuse("resampling", fault);
+    const auto axis = static_cast<std::size_t>(pass.axis);
+    const auto product = [](auto begin, auto end) {
+      return std::accumulate(begin, end, std::int64_t{1}, std::multiplies<>());
+    };
+    const std::int64_t outer = product(extents.begin(), extents.begin() + pass.axis);
+    const std::int64_t inner = product(extents.begin() + pass.axis + 1, extents.end());
+    const auto outputs = static_cast<std::int64_t>(pass.taps.size());
+    passes.push_back({outer, extents[axis], outputs, inner, pass.taps});
+    info.bytes += 4 * static_cast<double>(outer * inner * (extents[axis] + outputs));
+    for (const auto& taps : pass.taps)
+      info.flops += 2 * static_cast<double>(taps.size() * static_cast<std::size_t>(outer * inner));
+    extents[axis] = outputs;
+    if (passes.size() < resample.passes.size()) stage = std::max(stage, passes.back().elements());
+  }
+  if (passes.empty()) return refuse("resampling", "there is nothing to resample");
+  info.name = fmt::format("resampling along {} {}", passes.size(), passes.size() == 1 ? "axis" : "axes");
+  info.scratch_bytes = static_cast<std::size_t>(2 * stage) * sizeof(float);
+  info.inputs = info.outputs = 1;
+  return std::make_unique<ResampleKernel>(std::move(info), std::move(passes), stage);
+}
+
+}  // namespace superstep::kernels
+#endif

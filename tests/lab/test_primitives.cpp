@@ -1,0 +1,198 @@
+// The published configurations, their counts of operations, and the check of what is timed.
+#include <gtest/gtest.h>
+
+#include "superstep/base/error.h"
+#include "superstep/lab/bench/lstm_reference.h"
+#include "superstep/lab/bench/primitive_bench.h"
+#include "superstep/lab/bench/primitive_check.h"
+#include "superstep/lab/bench/self_check.h"
+#include "superstep/lab/bench/workload_bench.h"
+#include "tests/contains.h"
+
+namespace superstep::lab {
+namespace {
+
+using enum PrimitiveKind;
+
+struct Count {
+  PrimitiveKind kind;
+  const char* name;
+  double printed, corrected;
+};
+
+// Tables VI to IX of Emani 2022, and the counts that are right.
+const std::vector<Count> counts = {
+    {gemm, "gemm_k1", 396492800, 396492800},       {gemm, "gemm_k2", 838860800, 838860800},
+    {gemm, "gemm_k3", 792985600, 792985600},       {gemm, "gemm_k4", 33554432000, 33554432000},
+    {conv, "conv_k1", 38654705664, 60397977600},   {conv, "conv_k2", 408290328576, 473520144384},
+    {conv, "conv_k3", 212072398848, 220150628352}, {conv, "conv_k4", 3172781260800, 3224580915200},
+    {relu, "relu_k1", 411041792, 411041792},       {relu, "relu_k2", 411041792, 411041792},
+    {relu, "relu_k3", 382205952, 382205952},       {relu, "relu_k4", 268435456, 268435456},
+    {lstm, "rnn_k1", 1684275200, 3355443200},      {lstm, "rnn_k2", 1680998400, 3355443200},
+    {lstm, "rnn_k3", 840499200, 1677721600},       {lstm, "rnn_k4", 3361996800, 6710886400}};
+
+TEST(Configurations, CountAsPublishedAndAsTheyAre) {
+  for (const Count& count : counts) {
+    const Primitive& p = find_primitive(count.kind, count.name);
+    EXPECT_EQ(printed_flops(p), count.printed) << count.name;
+    EXPECT_EQ(corrected_flops(p), count.corrected) << count.name;
+  }
+}
+
+TEST(Configurations, HalfPrecisionRunsTwiceTheBatch) {
+  EXPECT_EQ(batch_at(find_primitive(conv, "conv_k2"), 4), 4096);
+  EXPECT_EQ(batch_at(find_primitive(conv, "conv_k2"), 2), 8192);
+  EXPECT_EQ(batch_at(find_primitive(gemm, "gemm_k4"), 2), 2560);
+}
+
+TEST(Configurations, SweepsEndWhereMemoryDoes) {
+  for (const PrimitiveKind kind : {gemm, conv, relu, lstm}) {
+    const auto all = sweep(kind, 1e8);
+    ASSERT_GE(all.size(), 3U) << name_of(kind);
+    EXPECT_LE(tensor_bytes(all.back(), 4, true), 1e8);
+    EXPECT_EQ(sweep(kind, 1).size(), 0U);
+  }
+  EXPECT_EQ(sweep(gemm, 1e8)[2].name, "gemm_256");
+}
+
+TEST(Configurations, UnknownNamesAreRefusedWithTheNearest) {
+  try {
+    find_primitive(gemm, "gemm_k5");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(contains(error.what(), "did you mean 'gemm_k")) << error.what();
+  }
+}
+
+Primitive small(PrimitiveKind kind) {
+  switch (kind) {
+    case gemm: return {.kind = gemm, .name = "g", .m = 24, .n = 40, .k = 56};
+    case conv:
+      return {.kind = conv,
+              .name = "c",
+              .width = 9,
+              .height = 7,
+              .channels = 5,
+              .batch = 6,
+              .filters = 12,
+              .filter_width = 3,
+              .filter_height = 3,
+              .pad_width = 1,
+              .pad_height = 0};
+    case relu: return {.kind = relu, .name = "r", .width = 5, .height = 6, .channels = 3, .batch = 8};
+    case lstm: return {.kind = lstm, .name = "l", .batch = 4, .steps = 5, .inputs = 6, .hidden = 7};
+  }
+  return {};
+}
+
+class PrimitivesOn : public ::testing::TestWithParam<std::tuple<PrimitiveKind, const char*, bool>> {};
+
+TEST_P(PrimitivesOn, TheProcessorAreRight) {
+  const auto [kind, precision, trains] = GetParam();
+  PrimitiveRun run(small(kind), {.precision = precision, .trains = trains}, "cpu", 2);
+  const CheckReport report = check_primitive(run);
+  EXPECT_LE(report.worst, 1);
+  EXPECT_GE(report.checked, 24);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PrimitivesOn,
+                         ::testing::Combine(::testing::Values(gemm, conv, relu, lstm),
+                                            ::testing::Values("f32", "bf16"), ::testing::Bool()));
+
+// The null target computes nothing: the check must see that.
+TEST(PrimitiveCheck, SeesWrongResults) {
+  for (const PrimitiveKind kind : {gemm, conv, relu, lstm})
+    for (const bool trains : {false, true}) {
+      PrimitiveRun run(small(kind), {.trains = trains}, "null", 1);
+      try {
+        check_primitive(run);
+        ADD_FAILURE() << name_of(kind);
+      } catch (const Error& error) {
+        EXPECT_TRUE(contains(error.what(), "should be")) << error.what();
+      }
+    }
+}
+
+TEST(PrimitiveCheck, TheLstmByDefinitionHasTheDerivativesOfItsForwardPass) {
+  for (const char* precision : {"f32", "bf16"}) {
+    PrimitiveRun run(small(lstm), {.precision = precision, .trains = true}, "reference", 1);
+    EXPECT_LE(check_primitive(run).worst, 1) << precision;
+  }
+}
+
+TEST(PrimitiveBench, RefusesWhatHasNoKernelAndSaysSo) {
+  PrimitiveBenchSettings settings{
+      .primitives = {small(gemm)}, .precisions = {"int8"}, .modes = {"infer", "train"}};
+  settings.protocol = {.warm_up_seconds = 0, .warm_up_limit = 0.01, .budget_seconds = 0.01};
+  const auto results = bench_primitives(settings, {});
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_TRUE(contains(results[1].config.value("not_run", ""), "training in int8"));
+  EXPECT_TRUE(results[1].quantities.empty());
+  // Products of bytes: by a kernel, or not at all.
+  EXPECT_EQ(results[0].quantities.empty(), results[0].config.contains("not_run"));
+}
+
+TEST(PrimitiveBench, GivesRatesByBothFormulas) {
+  PrimitiveBenchSettings settings{.primitives = {small(conv)}, .modes = {"train"}, .threads = 2};
+  settings.protocol = {.warm_up_seconds = 0, .warm_up_limit = 0.05, .budget_seconds = 0.02};
+  const auto results = bench_primitives(settings, {.flops = {{"f32", 1e12}}, .threads = 2});
+  ASSERT_EQ(results.size(), 1U);
+  const Primitive p = small(conv);
+  const double ratio = results[0].find("flops_rate")->value / results[0].find("flops_emani2022")->value;
+  EXPECT_NEAR(ratio, corrected_flops(p) / printed_flops(p), 1e-6);
+  EXPECT_NEAR(results[0].find("compute_utilization")->value, results[0].find("flops_rate")->value / 1e12,
+              1e-9);
+  EXPECT_EQ(results[0].find("step_time")->samples.size(), results[0].find("throughput")->samples.size());
+}
+
+TEST(WorkloadBench, MeasuresWithAndWithoutTheDataPipeline) {
+  WorkloadBenchSettings settings{.workload = "mlp", .batches = {64}, .threads = 2};
+  settings.protocol = {.warm_up_seconds = 0, .warm_up_limit = 0.05, .budget_seconds = 0.05};
+  settings.loads = {{.requests = 120}, {.pattern = LoadPattern::poisson, .requests = 120}};
+  settings.load_factor = 0.5;
+  settings.timeline = true;
+  const auto results = bench_workload(settings, {.flops = {{"f32", 1e12}}});
+  ASSERT_EQ(results.size(), 2U);
+  for (const Result& result : results) {
+    EXPECT_TRUE(result.find("throughput") && result.find("throughput_with_data") &&
+                result.find("compute_utilization"));
+    EXPECT_FALSE(result.timeline.empty());
+  }
+  EXPECT_EQ(results[0].id, "mlp-train-f32-b64");
+  EXPECT_TRUE(contains(results[1].config.value("checked", ""), "of the reference evaluation"));
+  EXPECT_TRUE(results[1].find("poisson_latency_p90"));
+  EXPECT_GT(results[1].find("poisson_rate_offered")->value, 0);
+}
+
+TEST(WorkloadBench, RefusesWrongNames) {
+  EXPECT_THROW(bench_workload({.workload = "mlpp"}, {}), Error);
+  EXPECT_THROW(bench_workload({.workload = "mlp", .modes = {"finetune"}}, {}), Error);
+}
+
+TEST(WorkloadBench, ResultsThatDifferFromTheReferenceAreNotTimed) {
+  WorkloadBenchSettings settings{.workload = "mlp", .modes = {"infer"}, .batches = {4}, .backend = "null"};
+  try {
+    bench_workload(settings, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(contains(error.what(), "differ by")) << error.what();
+  }
+}
+
+Result timed(const std::string& id, double value, double low, double high) {
+  Result result{.id = id};
+  result.quantities.push_back({.name = "step_time", .unit = "s", .value = value, .low = low, .high = high});
+  return result;
+}
+
+TEST(SelfCheck, CountsRowsWhoseIntervalsMeet) {
+  const SelfCheck check =
+      compare_runs({timed("a", 1, 0.9, 1.1), timed("b", 1, 0.99, 1.01)},
+                   {timed("a", 1.15, 1.05, 1.2), timed("b", 1.1, 1.05, 1.2), timed("c", 1, 1, 1)});
+  EXPECT_EQ(check.rows, 2);
+  EXPECT_EQ(check.agree, 1);
+  EXPECT_TRUE(contains(check.text, "1 of 2 rows agree"));
+}
+
+}  // namespace
+}  // namespace superstep::lab

@@ -1,0 +1,242 @@
+// The models of the zoo, built small, on the CPU target: against the reference evaluation, and by their
+// plans.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "superstep/base/random.h"
+#include "superstep/op/builder.h"
+#include "superstep/target/target.h"
+#include "superstep/transform/training_step.h"
+#include "superstep/workload/workload.h"
+#include "tests/contains.h"
+
+namespace superstep {
+namespace {
+
+using target::Executable;
+using target::GraphAtBatch;
+
+struct Model {
+  const char* workload;
+  std::vector<std::string> options;
+  std::int64_t batch;
+  double tolerance = 2e-4;  // of gradients, relative to the largest
+  float rate = 2e-3f;       // at which one batch is learnt
+};
+
+void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
+
+std::vector<Model> models() {
+  return {{"ptychonn-64", {"window=16"}, 2},
+          {"ptychonn-128", {"window=16"}, 2},
+          {"uno", {"width=24"}, 4, 2e-4, 2e-4f},
+          {"unet-64", {"size=16", "width=4"}, 3},
+          {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 3e-2},
+          {"mobilenet-v3-small", {"size=32", "classes=10"}, 4, 3e-3},
+          {"efficientnet-b0", {"size=32", "classes=10"}, 4, 3e-3},
+          {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},
+          {"lstm", {"steps=7", "inputs=5", "units=32"}, 4}};
+}
+
+// Labels and tokens that every model here has; numbers in [-1, 1) elsewhere. Labels of -1 are not scored.
+Tensor random_input(const Executable::Port& port, std::uint64_t seed) {
+  if (port.name == "learning_rate") return Tensor::scalar(0.05f);
+  Tensor tensor(port.type.element, port.type.shape);
+  RandomStream random(seed);
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
+    if (!is_integer(port.type.element))
+      tensor.set(i,
+                 port.name == "mask_target" ? static_cast<double>(random.below(2)) : random.uniform(-1, 1));
+    else if (port.name == "attention_mask")
+      tensor.set(i, i % 12 < 9 ? 1 : 0);
+    else
+      tensor.set(i, static_cast<double>(random.below(10)) - (port.name == "labels" ? 3 : 0));
+  }
+  return tensor;
+}
+
+std::vector<Tensor> inputs_of(const Executable& executable) {
+  std::vector<Tensor> inputs;
+  for (const auto& port : executable.inputs()) inputs.push_back(random_input(port, inputs.size() + 1));
+  return inputs;
+}
+
+std::vector<Tensor> outputs_of(const Executable& executable) {
+  std::vector<Tensor> outputs;
+  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
+  return outputs;
+}
+
+GraphAtBatch serving(const Model& model) {
+  return [model](std::int64_t batch) {
+    return workload::build_model(workload::find_workload(model.workload), batch, model.options);
+  };
+}
+
+// By gradient descent, so that the new parameters differ from the old ones by the gradients.
+GraphAtBatch training(const Model& model) {
+  return [model](std::int64_t batch) {
+    const workload::Workload& workload = workload::find_workload(model.workload);
+    return transform::make_training_step(workload::build_model(workload, batch, model.options),
+                                         workload.training.loss, {.kind = transform::OptimizerKind::sgd});
+  };
+}
+
+double largest(const Tensor& tensor) {
+  double value = 0;
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i) value = std::max(value, std::abs(tensor.at(i)));
+  return value;
+}
+
+double worst_difference(const Tensor& a, const Tensor& b) {
+  double worst = 0;
+  for (std::int64_t i = 0; i < a.element_count(); ++i) worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+  return worst;
+}
+
+class Zoo : public ::testing::TestWithParam<Model> {};
+
+TEST_P(Zoo, InfersAsTheReferenceDoes) {
+  const Model& model = GetParam();
+  const auto cpu = target::find_target("cpu").compile(serving(model), {.batch = model.batch, .threads = 1});
+  const auto reference = target::find_target("reference").compile(serving(model), {.batch = model.batch});
+  const auto inputs = inputs_of(*cpu);
+  auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
+  cpu->run(inputs, actual);
+  reference->run(inputs, expected);
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    EXPECT_LT(worst_difference(actual[i], expected[i]), 1e-4 * std::max(1e-2, largest(expected[i])));
+}
+
+// Every parameter after one step, each against the largest change of its own; and a step that is wrong by a
+// hundredth of it must be seen.
+TEST_P(Zoo, TrainsAsTheReferenceDoes) {
+  const Model& model = GetParam();
+  const auto cpu = target::find_target("cpu").compile(training(model), {.batch = model.batch, .threads = 2});
+  const auto reference = target::find_target("reference").compile(training(model), {.batch = model.batch});
+  const auto inputs = inputs_of(*cpu);
+  auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
+  const auto names = cpu->state_names();
+  std::vector<Tensor> before;
+  for (const std::string& name : names) {
+    reference->set_state(name, cpu->state(name));
+    before.push_back(cpu->state(name));
+  }
+  // Masks of dropout are a function of the counter and the samples: the same in both.
+  cpu->run(inputs, actual);
+  reference->run(inputs, expected);
+  EXPECT_NEAR(actual[0].at(0), expected[0].at(0), 1e-4 * std::abs(expected[0].at(0)));
+  std::int64_t changed = 0;
+  double loudest = 0;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    loudest = std::max(loudest, worst_difference(reference->state(names[i]), before[i]));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Tensor after = reference->state(names[i]);
+    const double change = worst_difference(after, before[i]),
+                 error = worst_difference(cpu->state(names[i]), after);
+    const double rounding = 2e-7 * largest(after) + 1e-7 * loudest;
+    EXPECT_LE(error, model.tolerance * change + rounding) << names[i] << ", change " << change;
+    changed += change > 100 * rounding;
+  }
+  EXPECT_GT(changed, static_cast<std::int64_t>(names.size()) / 4);
+}
+
+// No step of a plan is left to the reference evaluation but some on a few integers.
+TEST_P(Zoo, HasKernelsForItsTrainingStep) {
+  const Model& model = GetParam();
+  const auto cpu = target::find_target("cpu").compile(training(model), {.batch = model.batch, .threads = 1});
+  for (const target::PlanStep& step : cpu->summary().steps)
+    if (step.kernel == "reference evaluation") {
+      EXPECT_LE(step.bytes, 4096) << step.op << " of " << step.node
+                                  << (step.refusals.empty() ? "" : ": " + step.refusals[0]);
+    }
+}
+
+// Dropout and normalisation make single losses noisy: the mean of the last three against the first.
+TEST_P(Zoo, LearnsOneBatch) {
+  const Model& model = GetParam();
+  const auto learn = [&](float rate) {
+    const auto cpu = target::find_target("cpu").compile(
+        [&](std::int64_t batch) {
+          const workload::Workload& workload = workload::find_workload(model.workload);
+          return transform::make_training_step(workload::build_model(workload, batch, model.options),
+                                               workload.training.loss,
+                                               {.kind = transform::OptimizerKind::adam});
+        },
+        {.batch = model.batch, .threads = 1});
+    auto inputs = inputs_of(*cpu);
+    inputs.back() = Tensor::scalar(rate);
+    auto outputs = outputs_of(*cpu);
+    std::vector<double> losses;
+    for (int i = 0; i < 24; ++i) {
+      cpu->run(inputs, outputs);
+      losses.push_back(outputs[0].at(0));
+    }
+    const double last = (losses[21] + losses[22] + losses[23]) / 3;
+    return last / losses[0];
+  };
+  EXPECT_LT(learn(model.rate), 0.97);
+  EXPECT_GT(learn(0), 0.9);  // the control: without a learning rate nothing is learnt
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Zoo, ::testing::ValuesIn(models()));
+
+TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
+  struct Kind {
+    const char* direction;
+    std::int64_t layout, batch;
+  };
+  for (const Kind& kind : {Kind{"forward", 0, 3}, Kind{"reverse", 0, 1}, Kind{"bidirectional", 0, 2},
+                           Kind{"forward", 1, 3}, Kind{"reverse", 1, 1}}) {
+    const GraphAtBatch model = [&](std::int64_t batch) {
+      graph::Graph graph("lstm");
+      op::Builder b(graph);
+      const std::int64_t d = std::string(kind.direction) == "bidirectional" ? 2 : 1, units = 16;
+      const auto state = [&](const char* name, const Shape& shape, std::uint64_t seed) {
+        Tensor tensor(ElementType::f32, shape);
+        RandomStream random(seed);
+        for (float& value : tensor.as<float>()) value = static_cast<float>(random.uniform(-0.5, 0.5));
+        return b.state(name, tensor);
+      };
+      const op::Var x = b.input("x", ElementType::f32, kind.layout ? Shape{batch, 5, 3} : Shape{5, batch, 3});
+      const Shape states = kind.layout ? Shape{batch, d, units} : Shape{d, batch, units};
+      const op::Var inputs[] = {x,
+                                state("w", {d, 4 * units, 3}, 1),
+                                state("r", {d, 4 * units, units}, 2),
+                                state("b", {d, 8 * units}, 3),
+                                op::Var(),
+                                state("h0", states, 4),
+                                state("c0", states, 5)};
+      const auto y =
+          b.node("LSTM", inputs, {{"direction", std::string(kind.direction)}, {"layout", kind.layout}}, 3);
+      b.output("y", y[0]), b.output("h", y[1]), b.output("c", y[2]);
+      return graph;
+    };
+    const GraphAtBatch step = [&](std::int64_t batch) {
+      transform::LossSpec loss;
+      loss.terms = {
+          {.output = "y", .target = "ty"}, {.output = "h", .target = "th"}, {.output = "c", .target = "tc"}};
+      return transform::make_training_step(model(batch), loss, {.kind = transform::OptimizerKind::sgd});
+    };
+    const target::CompileOptions options{.batch = kind.batch, .micro_batch = kind.batch};
+    const auto cpu = target::find_target("cpu").compile(step, options);
+    const auto reference = target::find_target("reference").compile(step, options);
+    for (const target::PlanStep& planned : cpu->summary().steps)
+      EXPECT_NE(planned.kernel, "reference evaluation")
+          << planned.op << ", " << kind.direction << kind.layout;
+    const auto inputs = inputs_of(*cpu);
+    auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
+    cpu->run(inputs, actual);
+    reference->run(inputs, expected);
+    EXPECT_NEAR(actual[0].at(0), expected[0].at(0), 1e-5 * expected[0].at(0))
+        << kind.direction << kind.layout;
+    for (const char* name : {"w", "r", "b", "h0", "c0"})
+      EXPECT_LT(worst_difference(cpu->state(name), reference->state(name)), 2e-6)
+          << name << ", " << kind.direction << kind.layout;
+  }
+}
+
+}  // namespace
+}  // namespace superstep

@@ -42,7 +42,10 @@ std::vector<int> pipeline_of(const Arguments& arguments, const machine::Machine&
   if (arguments.pipeline.empty()) return {};
   if (arguments.pipeline == "auto") {
     const int stages = std::max(1, arguments.units / std::max(1, arguments.replicas));
-    return stages > 1 ? machine::balanced_pipeline(machine, graph, settings, stages) : std::vector<int>{};
+    if (stages < 2)
+      throw Error(ErrorCode::invalid_argument, "an automatic pipeline needs two units a replica or more",
+                  "--pipeline", "say how many chips there are with --units");
+    return machine::balanced_pipeline(machine, graph, settings, stages);
   }
   std::vector<int> shares;
   for (const std::string& part : split(arguments.pipeline, ',')) {
@@ -145,17 +148,56 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
   for (const std::string& warning : prediction.warnings) fmt::print("warning: {}\n", warning);
 }
 
+nlohmann::json breakdown_of(const machine::Parts& parts) {
+  return {{"compute", parts.compute},
+          {"memory", parts.memory},
+          {"exchange", parts.exchange},
+          {"sync", parts.sync},
+          {"host", parts.host},
+          {"launch", parts.launch},
+          {"collective", parts.collective},
+          {"fill", parts.fill},
+          {"idle", parts.idle}};
+}
+
+nlohmann::json constants_of(const machine::Machine& machine) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const machine::Constant& constant : machine.constants())
+    list.push_back({{"name", constant.name},
+                    {"value", constant.value},
+                    {"unit", constant.unit},
+                    {"kind", name_of(constant.kind)},
+                    {"source", constant.source},
+                    {"low", constant.low},
+                    {"high", constant.high},
+                    {"open", constant.open},
+                    {"default", constant.defaulted}});
+  return list;
+}
+
 nlohmann::json config_of(const Arguments& arguments, const machine::Machine& machine,
-                         const machine::PredictSettings& settings) {
+                         const machine::PredictSettings& settings, const machine::Prediction& prediction) {
   return {{"machine", machine.id()},
+          {"machine_file", machine.file()},
           {"machine_digest", machine.digest()},
+          {"units", prediction.units},
           {"mode", arguments.mode},
           {"precision", settings.precision.name},
           {"micro_batch", settings.micro_batch},
           {"accumulate", settings.accumulate},
           {"replicas", settings.replicas},
           {"pipeline", settings.pipeline},
-          {"recompute", settings.recompute}};
+          {"recompute", settings.recompute},
+          {"coverage", 0.8},
+          {"bound_by", prediction.bound_by()},
+          {"breakdown", breakdown_of(prediction.step)},
+          {"ladder",
+           {{"peak", prediction.peak_seconds},
+            {"roofline", prediction.roofline_seconds},
+            {"full", prediction.step_seconds}}},
+          {"calibration", machine::cost_model(machine)->calibration()},
+          {"warnings", prediction.warnings},
+          {"constants", constants_of(machine)}};
 }
 
 void refuse_unsupported(const Arguments& arguments, const machine::Prediction& prediction) {
@@ -196,7 +238,7 @@ void predict(const Arguments& arguments) {
   }
   write_result({.command = "predict",
                 .workload = arguments.workload,
-                .config = config_of(arguments, machine, settings),
+                .config = config_of(arguments, machine, settings, prediction),
                 .metrics = metrics});
 }
 

@@ -1,6 +1,8 @@
 #include "superstep/machine/ipu/ipu_model.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "superstep/machine/ipu/lower.h"
 #include "superstep/machine/liveness.h"
@@ -25,6 +27,18 @@ constexpr double fullest_tile_share = 1.1;
 // Codelets and run-time library on every tile, whatever the model has (a guess: 20 to 60 kB).
 constexpr double library_bytes = 32768;
 
+// Kernels of the same plan over the same amount of work are one function that is called several times.
+double outlined_code(std::span<const OperatorCost> costs, std::size_t stage) {
+  std::set<std::tuple<std::string, std::string, double, double>> seen;
+  double bytes = 0;
+  for (const OperatorCost& cost : costs) {
+    if (cost.work.stage != stage) continue;
+    if (seen.emplace(cost.work.op, cost.how, cost.work.flops, cost.work.elements).second)
+      bytes += cost.code_bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<OperatorCost> IpuModel::operators(const graph::Graph& graph, const std::vector<Work>& works,
@@ -48,12 +62,9 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
   const double tiles = static_cast<double>(hardware_.tiles);
-  Memory memory{.limit = capacity(),
-                .parameters = state.parameters,
-                .optimizer = state.optimizer};
+  Memory memory{.limit = capacity(), .parameters = state.parameters, .optimizer = state.optimizer};
   memory.code = library_bytes * tiles;
-  for (const OperatorCost& cost : costs)
-    if (cost.work.stage == options.stage) memory.code += cost.code_bytes;
+  memory.code += outlined_code(costs, options.stage);
   memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);
   memory.temporary = moment.temporary;
   memory.largest = moment.values;

@@ -53,7 +53,8 @@ TEST(ResultJson, HasWhatTheSchemaNames) {
   const json object = to_json(example());
   EXPECT_EQ(object["schema"], "superstep-result/1");
   const json& time = object["metrics"]["step_time"];
-  for (const char* name : {"how", "unit", "value", "statistic", "samples", "mean", "stddev", "min", "max", "warmup", "flags"})
+  for (const char* name :
+       {"how", "unit", "value", "statistic", "samples", "mean", "stddev", "min", "max", "warmup", "flags"})
     EXPECT_TRUE(time.contains(name)) << name;
   EXPECT_EQ(time["how"], "measured");
 }
@@ -107,9 +108,19 @@ TEST(GoogleBenchmark, HasItsMembersInOrderAndReadsBackExactly) {
   const auto& first = parsed["benchmarks"][0];
   std::vector<std::string> names;
   for (const auto& [name, value] : first.items()) names.push_back(name);
-  const std::vector<std::string> expected{"name", "family_index", "per_family_instance_index", "run_name", "run_type",
-                                          "repetitions", "repetition_index", "threads", "iterations", "real_time",
-                                          "cpu_time", "time_unit", "flops"};
+  const std::vector<std::string> expected{"name",
+                                          "family_index",
+                                          "per_family_instance_index",
+                                          "run_name",
+                                          "run_type",
+                                          "repetitions",
+                                          "repetition_index",
+                                          "threads",
+                                          "iterations",
+                                          "real_time",
+                                          "cpu_time",
+                                          "time_unit",
+                                          "flops"};
   EXPECT_EQ(names, expected);
   EXPECT_EQ(first["real_time"].get<double>(), result.find("step_time")->samples[0] * 1e3);
   EXPECT_EQ(parsed["benchmarks"].size(), 33U);  // 30 samples, mean, median, standard deviation
@@ -117,7 +128,8 @@ TEST(GoogleBenchmark, HasItsMembersInOrderAndReadsBackExactly) {
 }
 
 TEST(GoogleBenchmark, ItsCompareToolTakesTwoFiles) {
-  const std::filesystem::path tool = "/usr/share/benchmark/tools/compare.py", other = "/usr/share/benchmark/compare.py";
+  const std::filesystem::path tool = "/usr/share/benchmark/tools/compare.py",
+                              other = "/usr/share/benchmark/compare.py";
   std::filesystem::path found;
   for (const auto& path : {tool, other, std::filesystem::path("/usr/bin/benchmark-compare")})
     if (std::filesystem::exists(path)) found = path;
@@ -125,7 +137,8 @@ TEST(GoogleBenchmark, ItsCompareToolTakesTwoFiles) {
   const std::string python = "/usr/bin/python3";
   if (found.empty() || std::system((python + " -c 'import numpy, scipy' 2>/dev/null").c_str()) != 0)
     GTEST_SKIP() << "Google Benchmark's compare.py (libbenchmark-tools) or what it imports is not installed";
-  const auto folder = std::filesystem::temp_directory_path() / ("superstep_google_" + std::to_string(getpid()));
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("superstep_google_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "a.json") << write_google_benchmark({example()});
   std::ofstream(folder / "b.json") << write_google_benchmark({example(0.5)});
@@ -140,8 +153,10 @@ TEST(GoogleBenchmark, ItsCompareToolTakesTwoFiles) {
 
 TEST(Csv, QuotesWhatNeedsIt) {
   const std::string text = write_csv({example()});
-  EXPECT_TRUE(text.starts_with("id,source,place,workload,mode,machine,units,framework,precision,micro_batch,"));
-  EXPECT_TRUE(contains(text, "gemm_k4-train-f32,superstep,measured,gemm_k4,train,cpu,1,superstep,f32,,2560,,,,step_time,"));
+  EXPECT_TRUE(
+      text.starts_with("id,source,place,workload,mode,machine,units,framework,precision,micro_batch,"));
+  EXPECT_TRUE(contains(
+      text, "gemm_k4-train-f32,superstep,measured,gemm_k4,train,cpu,1,superstep,f32,,2560,,,,step_time,"));
   EXPECT_TRUE(contains(text, "\"drift +7 %, \"\"much\"\"\"\n"));
   EXPECT_TRUE(contains(text, "compile_time,0.25,s,\n"));
   EXPECT_EQ(text.find('\r'), std::string::npos);
@@ -152,7 +167,8 @@ TEST(DeepBench, HasItsColumns) {
   infer.mode = "infer";
   const std::string text = write_deepbench({example(), infer});
   EXPECT_EQ(text, "m n k a_t b_t precision time (usec)\n2560 2560 2560 n n f32 10300.000\n");
-  EXPECT_EQ(write_deepbench({example()}), "m n k a_t b_t precision time (usec)\n2560 2560 2560 n n f32 n/a\n");
+  EXPECT_EQ(write_deepbench({example()}),
+            "m n k a_t b_t precision time (usec)\n2560 2560 2560 n n f32 n/a\n");
 }
 
 Result collective(std::int64_t count, double seconds, double wrong) {
@@ -170,11 +186,13 @@ Result collective(std::int64_t count, double seconds, double wrong) {
 
 TEST(NcclTable, HasTheColumnsOfNcclTests) {
   const std::string text = write_nccl_table({collective(16777216, 1234.5e-6, 0)});
-  EXPECT_TRUE(contains(text,
-                       "\n    67108864      16777216     float     sum      -1   1234.5   54.36   54.36       0"
-                       "   1234.5   54.36   54.36       0\n"))
+  EXPECT_TRUE(
+      contains(text,
+               "\n    67108864      16777216     float     sum      -1   1234.5   54.36   54.36       0"
+               "   1234.5   54.36   54.36       0\n"))
       << text;
-  EXPECT_TRUE(contains(text, "#       size         count      type   redop    root     time   algbw   busbw  #wrong"));
+  EXPECT_TRUE(contains(
+      text, "#       size         count      type   redop    root     time   algbw   busbw  #wrong"));
   EXPECT_TRUE(contains(text, "# Out of bounds values : 0 OK\n"));
   EXPECT_TRUE(contains(text, "# Collective test concluded: all_reduce_perf\n"));
   EXPECT_TRUE(contains(text, "minBytes 67108864 maxBytes 67108864"));
@@ -195,7 +213,8 @@ TEST(MlLog, HasLinesOfItsForm) {
     const auto object = nlohmann::ordered_json::parse(line.substr(9));
     std::vector<std::string> names;
     for (const auto& [name, value] : object.items()) names.push_back(name);
-    EXPECT_EQ(names, (std::vector<std::string>{"namespace", "time_ms", "event_type", "key", "value", "metadata"}));
+    EXPECT_EQ(names,
+              (std::vector<std::string>{"namespace", "time_ms", "event_type", "key", "value", "metadata"}));
     EXPECT_TRUE(object["metadata"].contains("file") && object["metadata"].contains("lineno"));
     EXPECT_GE(object["time_ms"].get<std::int64_t>(), last);
     last = object["time_ms"];
@@ -214,7 +233,8 @@ TEST(MlLog, KnowsTimeZones) {
 
 TEST(ChromeTrace, LaysStepsBesideEachOther) {
   Result result = example();
-  result.timeline = {{"conv1", "compute", 1, 0, 125.5e-6, 236027904, 1204224}, {"relu", "compute", 1, 125.5e-6, 1e-6}};
+  result.timeline = {{"conv1", "compute", 1, 0, 125.5e-6, 236027904, 1204224},
+                     {"relu", "compute", 1, 125.5e-6, 1e-6}};
   const json trace = json::parse(write_chrome_trace({result}));
   const json& events = trace["traceEvents"];
   ASSERT_EQ(events.size(), 4U);
@@ -251,11 +271,13 @@ TEST(Compare, TellsADifferenceFromNoise) {
   const Comparison slower = compare({example()}, {example(1.2)}, {.metrics = {"step_time"}});
   EXPECT_EQ(slower.rows[0].verdict, Verdict::worse);
   EXPECT_NEAR(slower.rows[0].ratio, 1.2, 1e-9);
-  EXPECT_EQ(compare({example()}, {example(0.8)}, {.metrics = {"step_time"}}).rows[0].verdict, Verdict::better);
+  EXPECT_EQ(compare({example()}, {example(0.8)}, {.metrics = {"step_time"}}).rows[0].verdict,
+            Verdict::better);
 }
 
 TEST(Compare, ARateThatFallsIsWorse) {
-  for (const ComparedRow& row : compare({example()}, {example(1.3)}).rows) EXPECT_EQ(row.verdict, Verdict::worse) << row.metric;
+  for (const ComparedRow& row : compare({example()}, {example(1.3)}).rows)
+    EXPECT_EQ(row.verdict, Verdict::worse) << row.metric;
 }
 
 TEST(Compare, SingleValuesHaveNoNoiseToJudgeBy) {

@@ -25,7 +25,11 @@ class FakeClock : public Clock {
 };
 
 Protocol short_protocol() {
-  return {.warm_up_calls = 10, .warm_up_seconds = 0.01, .warm_up_limit = 1, .least_samples = 20, .budget_seconds = 1};
+  return {.warm_up_calls = 10,
+          .warm_up_seconds = 0.01,
+          .warm_up_limit = 1,
+          .least_samples = 20,
+          .budget_seconds = 1};
 }
 
 bool has_flag(const Measurement& measurement, const std::string& part) {
@@ -59,7 +63,8 @@ TEST(Protocol, TheFirstCallsAreNotSamples) {
 
 TEST(Protocol, WarmUpThatNeverSettlesEndsAndSaysSo) {
   FakeClock clock;
-  const Measurement m = measure_times(clock, short_protocol(), [](int i) { return 0.001 * std::pow(1.05, i % 100); });
+  const Measurement m =
+      measure_times(clock, short_protocol(), [](int i) { return 0.001 * std::pow(1.05, i % 100); });
   EXPECT_TRUE(has_flag(m, "warm-up ended at its limit"));
 }
 
@@ -68,7 +73,8 @@ TEST(Protocol, NoiseTakesSamplesUntilTheBudgetEnds) {
   std::mt19937 random(1);
   Protocol protocol = short_protocol();
   protocol.interval = 1e-9;
-  const Measurement m = measure_times(clock, protocol, [&](int) { return 0.001 + 1e-4 * (random() % 1000) / 1000.0; });
+  const Measurement m =
+      measure_times(clock, protocol, [&](int) { return 0.001 + 1e-4 * (random() % 1000) / 1000.0; });
   EXPECT_EQ(m.stop, StopReason::budget);
   EXPECT_NEAR(static_cast<double>(m.samples.size()), 1 / 0.00105, 20);
 }
@@ -194,7 +200,8 @@ TEST(Load, OfflineRequestsWaitForThoseBefore) {
 // (Pollaczek and Khinchine).
 TEST(Load, PoissonArrivalsQueueAsTheyMust) {
   FakeClock clock;
-  const LoadSettings settings{.pattern = LoadPattern::poisson, .rate = 500, .requests = 200000, .most_seconds = 1e9};
+  const LoadSettings settings{
+      .pattern = LoadPattern::poisson, .rate = 500, .requests = 200000, .most_seconds = 1e9};
   const LoadReport report = run_load([&] { clock.now += 0.001; }, settings, clock);
   double sum = 0;
   for (double wait : report.queueing) sum += wait;
@@ -205,8 +212,8 @@ TEST(Load, PoissonArrivalsQueueAsTheyMust) {
 
 TEST(Load, TooHighARateIsFlagged) {
   FakeClock clock;
-  const LoadReport report = run_load([&] { clock.now += 0.001; },
-                                     {.pattern = LoadPattern::poisson, .rate = 3000, .requests = 2000}, clock);
+  const LoadReport report = run_load(
+      [&] { clock.now += 0.001; }, {.pattern = LoadPattern::poisson, .rate = 3000, .requests = 2000}, clock);
   ASSERT_EQ(report.flags.size(), 1U);
   EXPECT_TRUE(contains(report.flags[0], "overloaded"));
 }
@@ -215,7 +222,8 @@ TEST(Load, PercentilesNeedEnoughRequests) {
   FakeClock clock;
   const auto names = [&](std::int64_t requests) {
     std::string all;
-    for (const Metric& m : metrics_of(run_load([&] { clock.now += 1e-3; }, {.requests = requests}, clock), ""))
+    for (const Metric& m :
+         metrics_of(run_load([&] { clock.now += 1e-3; }, {.requests = requests}, clock), ""))
       all += m.name + " ";
     return all;
   };
@@ -249,7 +257,9 @@ class EnergyFiles : public ::testing::Test {
     write("intel-rapl:0:0/name", "core");
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
-  void write(const std::string& file, const std::string& text) { std::ofstream(root_ / file) << text << "\n"; }
+  void write(const std::string& file, const std::string& text) {
+    std::ofstream(root_ / file) << text << "\n";
+  }
   std::filesystem::path root_;
 };
 
@@ -284,7 +294,8 @@ TEST_F(EnergyFiles, GiveTheEnergyOfARegion) {
 }
 
 TEST_F(EnergyFiles, ThatAreNotThereAreSaidToBeMissing) {
-  EXPECT_TRUE(contains(EnergyMeter(root_).reason(), "may not be read"));  // no counter in the package's folder
+  EXPECT_TRUE(
+      contains(EnergyMeter(root_).reason(), "may not be read"));  // no counter in the package's folder
   const EnergyMeter none(root_ / "none");
   EXPECT_FALSE(none.available());
   EXPECT_EQ(none.reason(), "the host shows no energy counters");

@@ -22,14 +22,14 @@ struct Count {
 
 // Tables VI to IX of Emani 2022, and the counts that are right.
 const std::vector<Count> counts = {
-    {gemm, "gemm_k1", 396492800, 396492800},          {gemm, "gemm_k2", 838860800, 838860800},
-    {gemm, "gemm_k3", 792985600, 792985600},          {gemm, "gemm_k4", 33554432000, 33554432000},
-    {conv, "conv_k1", 38654705664, 60397977600},      {conv, "conv_k2", 408290328576, 473520144384},
-    {conv, "conv_k3", 212072398848, 220150628352},    {conv, "conv_k4", 3172781260800, 3224580915200},
-    {relu, "relu_k1", 411041792, 411041792},          {relu, "relu_k2", 411041792, 411041792},
-    {relu, "relu_k3", 382205952, 382205952},          {relu, "relu_k4", 268435456, 268435456},
-    {lstm, "rnn_k1", 1684275200, 3355443200},         {lstm, "rnn_k2", 1680998400, 3355443200},
-    {lstm, "rnn_k3", 840499200, 1677721600},          {lstm, "rnn_k4", 3361996800, 6710886400}};
+    {gemm, "gemm_k1", 396492800, 396492800},       {gemm, "gemm_k2", 838860800, 838860800},
+    {gemm, "gemm_k3", 792985600, 792985600},       {gemm, "gemm_k4", 33554432000, 33554432000},
+    {conv, "conv_k1", 38654705664, 60397977600},   {conv, "conv_k2", 408290328576, 473520144384},
+    {conv, "conv_k3", 212072398848, 220150628352}, {conv, "conv_k4", 3172781260800, 3224580915200},
+    {relu, "relu_k1", 411041792, 411041792},       {relu, "relu_k2", 411041792, 411041792},
+    {relu, "relu_k3", 382205952, 382205952},       {relu, "relu_k4", 268435456, 268435456},
+    {lstm, "rnn_k1", 1684275200, 3355443200},      {lstm, "rnn_k2", 1680998400, 3355443200},
+    {lstm, "rnn_k3", 840499200, 1677721600},       {lstm, "rnn_k4", 3361996800, 6710886400}};
 
 TEST(Configurations, CountAsPublishedAndAsTheyAre) {
   for (const Count& count : counts) {
@@ -68,8 +68,17 @@ Primitive small(PrimitiveKind kind) {
   switch (kind) {
     case gemm: return {.kind = gemm, .name = "g", .m = 24, .n = 40, .k = 56};
     case conv:
-      return {.kind = conv, .name = "c", .width = 9, .height = 7, .channels = 5, .batch = 6, .filters = 12, .filter_width = 3,
-              .filter_height = 3, .pad_width = 1, .pad_height = 0};
+      return {.kind = conv,
+              .name = "c",
+              .width = 9,
+              .height = 7,
+              .channels = 5,
+              .batch = 6,
+              .filters = 12,
+              .filter_width = 3,
+              .filter_height = 3,
+              .pad_width = 1,
+              .pad_height = 0};
     case relu: return {.kind = relu, .name = "r", .width = 5, .height = 6, .channels = 3, .batch = 8};
     case lstm: return {.kind = lstm, .name = "l", .batch = 4, .steps = 5, .inputs = 6, .hidden = 7};
   }
@@ -87,8 +96,8 @@ TEST_P(PrimitivesOn, TheProcessorAreRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PrimitivesOn,
-                         ::testing::Combine(::testing::Values(gemm, conv, relu, lstm), ::testing::Values("f32", "bf16"),
-                                            ::testing::Bool()));
+                         ::testing::Combine(::testing::Values(gemm, conv, relu, lstm),
+                                            ::testing::Values("f32", "bf16"), ::testing::Bool()));
 
 // The null target computes nothing: the check must see that.
 TEST(PrimitiveCheck, SeesWrongResults) {
@@ -112,7 +121,8 @@ TEST(PrimitiveCheck, TheLstmByDefinitionHasTheDerivativesOfItsForwardPass) {
 }
 
 TEST(PrimitiveBench, RefusesWhatHasNoKernelAndSaysSo) {
-  PrimitiveBenchSettings settings{.primitives = {small(gemm)}, .precisions = {"int8"}, .modes = {"infer", "train"}};
+  PrimitiveBenchSettings settings{
+      .primitives = {small(gemm)}, .precisions = {"int8"}, .modes = {"infer", "train"}};
   settings.protocol = {.warm_up_seconds = 0, .warm_up_limit = 0.01, .budget_seconds = 0.01};
   const auto results = bench_primitives(settings, {});
   ASSERT_EQ(results.size(), 2U);
@@ -130,7 +140,8 @@ TEST(PrimitiveBench, GivesRatesByBothFormulas) {
   const Primitive p = small(conv);
   const double ratio = results[0].find("flops_rate")->value / results[0].find("flops_emani2022")->value;
   EXPECT_NEAR(ratio, corrected_flops(p) / printed_flops(p), 1e-6);
-  EXPECT_NEAR(results[0].find("compute_utilization")->value, results[0].find("flops_rate")->value / 1e12, 1e-9);
+  EXPECT_NEAR(results[0].find("compute_utilization")->value, results[0].find("flops_rate")->value / 1e12,
+              1e-9);
   EXPECT_EQ(results[0].find("step_time")->samples.size(), results[0].find("throughput")->samples.size());
 }
 
@@ -143,7 +154,8 @@ TEST(WorkloadBench, MeasuresWithAndWithoutTheDataPipeline) {
   const auto results = bench_workload(settings, {.flops = {{"f32", 1e12}}});
   ASSERT_EQ(results.size(), 2U);
   for (const Result& result : results) {
-    EXPECT_TRUE(result.find("throughput") && result.find("throughput_with_data") && result.find("compute_utilization"));
+    EXPECT_TRUE(result.find("throughput") && result.find("throughput_with_data") &&
+                result.find("compute_utilization"));
     EXPECT_FALSE(result.timeline.empty());
   }
   EXPECT_EQ(results[0].id, "mlp-train-f32-b64");
@@ -174,8 +186,9 @@ Result timed(const std::string& id, double value, double low, double high) {
 }
 
 TEST(SelfCheck, CountsRowsWhoseIntervalsMeet) {
-  const SelfCheck check = compare_runs({timed("a", 1, 0.9, 1.1), timed("b", 1, 0.99, 1.01)},
-                                       {timed("a", 1.15, 1.05, 1.2), timed("b", 1.1, 1.05, 1.2), timed("c", 1, 1, 1)});
+  const SelfCheck check =
+      compare_runs({timed("a", 1, 0.9, 1.1), timed("b", 1, 0.99, 1.01)},
+                   {timed("a", 1.15, 1.05, 1.2), timed("b", 1.1, 1.05, 1.2), timed("c", 1, 1, 1)});
   EXPECT_EQ(check.rows, 2);
   EXPECT_EQ(check.agree, 1);
   EXPECT_TRUE(contains(check.text, "1 of 2 rows agree"));

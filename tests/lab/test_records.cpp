@@ -53,10 +53,16 @@ class RecordsFile : public ::testing::Test {
 };
 
 Record example(const std::string& workload = "mlp") {
-  Record record{.created = "2026-01-31T12:00:00+00:00", .command = "bench", .workload = workload, .machine = "cpu"};
+  Record record{
+      .created = "2026-01-31T12:00:00+00:00", .command = "bench", .workload = workload, .machine = "cpu"};
   record.config = {{"batch", 64}};
   record.environment = {{"host", {{"load", {{"busy", true}}}}}};
-  record.metrics = {{.name = "step_time", .value = 0.1, .unit = "s", .samples = {0.1, 0.3, 1.0 / 3}, .low = 0.05, .high = 0.4},
+  record.metrics = {{.name = "step_time",
+                     .value = 0.1,
+                     .unit = "s",
+                     .samples = {0.1, 0.3, 1.0 / 3},
+                     .low = 0.05,
+                     .high = 0.4},
                     {.name = "loss", .value = 2.5, .unit = "", .how = How::predicted, .samples = {}}};
   record.details = {{"mode", "train"}};
   return record;
@@ -110,7 +116,8 @@ pragma user_version = 1;)sql");
 
 TEST_F(RecordsFile, OfALaterVersionAreRefused) {
   sql("pragma user_version = 9;");
-  expect_error([&] { Records records(path_); }, ErrorCode::bad_file, "are of version 9, this program knows up to 2");
+  expect_error([&] { Records records(path_); }, ErrorCode::bad_file,
+               "are of version 9, this program knows up to 2");
 }
 
 TEST_F(RecordsFile, ThatAreSomethingElseAreRefused) {
@@ -144,13 +151,18 @@ TEST_F(RecordsFile, ThatMayOnlyBeReadAreReadAndNotWritten) {
 // --- results and records
 
 TEST_F(RecordsFile, HoldWhatAResultSays) {
-  lab::Result result{.command = "bench", .id = "a-b", .created = "2026-01-31T12:00:00+00:00", .workload = "a", .mode = "infer"};
+  lab::Result result{.command = "bench",
+                     .id = "a-b",
+                     .created = "2026-01-31T12:00:00+00:00",
+                     .workload = "a",
+                     .mode = "infer"};
   result.flop_per_sample = 12;
   result.units = 3;
   result.parameters = {{"m", 5}};
   result.program = {{"version", "0.1.0"}};
   result.environment = {{"host", nullptr}};
-  lab::Quantity quantity{.name = "step_time", .unit = "s", .value = 2, .statistic = "median", .samples = {1, 2, 3}};
+  lab::Quantity quantity{
+      .name = "step_time", .unit = "s", .value = 2, .statistic = "median", .samples = {1, 2, 3}};
   quantity.flags = {"drift"};
   quantity.details = {{"warmup", 4}};
   result.quantities = {quantity};
@@ -188,7 +200,8 @@ TEST(HostLoad, ReadsTheKernelsTimes) {
   EXPECT_NEAR(time->total, 10.25, 1e-12);
   EXPECT_NEAR(time->idle, 8.5, 1e-12);
   EXPECT_NEAR(time->stolen, 0.25, 1e-12);
-  for (const char* bad : {"", "cpu", "cpu  1 2 3", "intr 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7 x", "cpu -1 2 3 4 5 6 7 8"})
+  for (const char* bad :
+       {"", "cpu", "cpu  1 2 3", "intr 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7 x", "cpu -1 2 3 4 5 6 7 8"})
     EXPECT_FALSE(parse_processor_time(bad, 100)) << bad;
 }
 
@@ -197,8 +210,9 @@ TEST(Environment, HasEveryGroupAndNullForWhatIsNotKnown) {
   const nlohmann::json record = environment_record(2, &load);
   for (const char* group : {"date", "program", "host", "placement", "device", "software", "data"})
     EXPECT_TRUE(record.contains(group)) << group;
-  for (const char* field : {"hostname", "processor", "sockets", "cores", "hardware_threads", "numa_nodes", "caches", "clock",
-                            "smt", "memory_bytes", "aslr", "huge_pages", "load_average", "load"})
+  for (const char* field :
+       {"hostname", "processor", "sockets", "cores", "hardware_threads", "numa_nodes", "caches", "clock",
+        "smt", "memory_bytes", "aslr", "huge_pages", "load_average", "load"})
     EXPECT_TRUE(record["host"].contains(field)) << field;
   EXPECT_EQ(record["placement"]["threads"], 2);
   EXPECT_TRUE(record["placement"]["numa_policy"].is_null());

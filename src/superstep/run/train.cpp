@@ -109,9 +109,10 @@ class Training {
   // Every rank trains on an equal part of each batch; the batch is that of all ranks together.
   void check_ranks() const {
     if (settings_.batch % world_.size() != 0)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("a batch of {} cannot be divided over {} ranks", settings_.batch, world_.size()), "--batch",
-                  "choose a multiple of the number of ranks");
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("a batch of {} cannot be divided over {} ranks", settings_.batch, world_.size()),
+          "--batch", "choose a multiple of the number of ranks");
   }
 
   void compile() {
@@ -377,7 +378,8 @@ TrainReport train(const TrainSettings& settings, const TrainOptions& options) {
     return Training(settings, options).run();
   } catch (const Error& error) {
     // These come to every rank at the same step.
-    if (world.size() == 1 || error.code() == ErrorCode::interrupted || error.code() == ErrorCode::diverged) throw;
+    if (world.size() == 1 || error.code() == ErrorCode::interrupted || error.code() == ErrorCode::diverged)
+      throw;
     end_all_ranks(world, error);
   }
 }

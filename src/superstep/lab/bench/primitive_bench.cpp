@@ -29,20 +29,21 @@ struct Entry {
 std::string mode_of(const Entry& entry) { return entry.options.trains ? "train" : "infer"; }
 
 // The largest batch whose tensors fit, halving from what is wanted.
-std::int64_t fitting_batch(const Primitive& primitive, std::int64_t wanted, std::size_t element_bytes, bool trains,
-                           double bytes) {
+std::int64_t fitting_batch(const Primitive& primitive, std::int64_t wanted, std::size_t element_bytes,
+                           bool trains, double bytes) {
   std::int64_t batch = wanted;
   while (batch > 1 && tensor_bytes(with_batch(primitive, batch), element_bytes, trains) > bytes) batch /= 2;
   return batch;
 }
 
-Entry make_entry(const PrimitiveBenchSettings& settings, const Primitive& primitive, const std::string& precision,
-                 bool trains) {
+Entry make_entry(const PrimitiveBenchSettings& settings, const Primitive& primitive,
+                 const std::string& precision, bool trains) {
   const std::size_t bytes = size_in_bytes(element_of(precision));
   const std::int64_t wanted = settings.batch > 0 ? settings.batch : batch_at(primitive, bytes);
   const double free = available_memory();
   const double share = settings.memory_share / static_cast<double>(settings.precisions.size());
-  const std::int64_t batch = free > 0 ? fitting_batch(primitive, wanted, bytes, trains, share * free) : wanted;
+  const std::int64_t batch =
+      free > 0 ? fitting_batch(primitive, wanted, bytes, trains, share * free) : wanted;
   return {with_batch(primitive, batch), {.precision = precision, .trains = trains}, wanted};
 }
 
@@ -51,13 +52,15 @@ Entry make_entry(const PrimitiveBenchSettings& settings, const Primitive& primit
 void refuse_reference(const Entry& entry, const std::string& backend) {
   constexpr double most_share = 0.5;
   if (backend == "reference" || entry.run->reference_share() <= most_share) return;
-  throw Error(ErrorCode::unsupported, fmt::format("the {} target has no kernel for {} in {}: the reference evaluation would run",
-                                                  backend, name_of(entry.primitive.kind), entry.options.precision));
+  throw Error(ErrorCode::unsupported,
+              fmt::format("the {} target has no kernel for {} in {}: the reference evaluation would run",
+                          backend, name_of(entry.primitive.kind), entry.options.precision));
 }
 
 void prepare(Entry& entry, const PrimitiveBenchSettings& settings) {
   try {
-    entry.run = std::make_unique<PrimitiveRun>(entry.primitive, entry.options, settings.backend, settings.threads);
+    entry.run =
+        std::make_unique<PrimitiveRun>(entry.primitive, entry.options, settings.backend, settings.threads);
     refuse_reference(entry, settings.backend);
     entry.check = check_primitive(*entry.run);
   } catch (const Error& error) {
@@ -95,7 +98,8 @@ void time_all(std::vector<Entry>& entries, const Protocol& protocol) {
                             [run = entry.run.get()] { run->call(); }});
     }
   std::vector<Measurement> measurements = measure_interleaved(contenders, protocol);
-  for (std::size_t i = 0; i < timed.size(); ++i) join(timed[i]->measurement, std::move(measurements[i]), protocol);
+  for (std::size_t i = 0; i < timed.size(); ++i)
+    join(timed[i]->measurement, std::move(measurements[i]), protocol);
 }
 
 double flops_of(const Entry& entry, double (*count)(const Primitive&)) {
@@ -115,8 +119,7 @@ void add_rates(Result& result, const Entry& entry, const MachinePeak& peak) {
   const double flops = flops_of(entry, corrected_flops), peak_rate = peak_of(peak, entry.options.precision);
   result.quantities.push_back(time_quantity("step_time", measured));
   result.quantities.push_back(rate_quantity("throughput", static_cast<double>(batch_of(entry.primitive)),
-                                            "samples/s", measured,
-                                            KeepSamples::yes));
+                                            "samples/s", measured, KeepSamples::yes));
   result.quantities.push_back(rate_quantity("flops_rate", flops, "FLOP/s", measured));
   result.quantities.push_back(
       rate_quantity("flops_emani2022", flops_of(entry, printed_flops), "FLOP/s", measured));
@@ -129,7 +132,8 @@ void add_rates(Result& result, const Entry& entry, const MachinePeak& peak) {
   const double bytes = tensor_bytes(entry.primitive, element, entry.options.trains);
   result.quantities.push_back(rate_quantity("bandwidth", bytes, "B/s", measured));
   if (peak.copy_bandwidth > 0)
-    result.quantities.push_back(rate_quantity("memory_utilization", bytes / peak.copy_bandwidth, "", measured));
+    result.quantities.push_back(
+        rate_quantity("memory_utilization", bytes / peak.copy_bandwidth, "", measured));
 }
 
 Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, const MachinePeak& peak) {
@@ -137,8 +141,7 @@ Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, con
   result.id = fmt::format("{}-{}-{}", result.workload, result.mode, entry.options.precision);
   result.parameters = parameters_of(entry.primitive);
   result.parameters["kind"] = name_of(entry.primitive.kind);
-  result.flop_per_sample =
-      flops_of(entry, corrected_flops) / static_cast<double>(batch_of(entry.primitive));
+  result.flop_per_sample = flops_of(entry, corrected_flops) / static_cast<double>(batch_of(entry.primitive));
   result.machine = settings.backend;
   result.config = {{"framework", "superstep"},
                    {"precision", entry.options.precision},
@@ -155,18 +158,22 @@ Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, con
   }
   const target::PlanSummary plan = entry.run->summary();
   result.config["micro_batch"] = plan.micro_batch;
-  result.config["checked"] = {{"elements", entry.check.checked}, {"worst_error_over_tolerance", entry.check.worst}};
+  result.config["checked"] = {{"elements", entry.check.checked},
+                              {"worst_error_over_tolerance", entry.check.worst}};
   add_rates(result, entry, peak);
   result.add("compile_time", entry.run->compile_seconds(), "s");
   result.add("first_step_time", entry.measurement->first_call, "s");
   result.add("memory_peak",
-             tensor_bytes(entry.primitive, size_in_bytes(element_of(entry.options.precision)), entry.options.trains) +
-                 static_cast<double>(plan.activation_bytes) * plan.threads + static_cast<double>(plan.state_bytes) +
-                 static_cast<double>(plan.gradient_bytes) + static_cast<double>(plan.constant_bytes),
+             tensor_bytes(entry.primitive, size_in_bytes(element_of(entry.options.precision)),
+                          entry.options.trains) +
+                 static_cast<double>(plan.activation_bytes) * plan.threads +
+                 static_cast<double>(plan.state_bytes) + static_cast<double>(plan.gradient_bytes) +
+                 static_cast<double>(plan.constant_bytes),
              "B");
   std::vector<std::string>& flags = result.quantities.front().flags;
   if (result.config.contains("batch_wanted"))
-    flags.push_back(fmt::format("batch {} in place of {}: memory", batch_of(entry.primitive), entry.wanted_batch));
+    flags.push_back(
+        fmt::format("batch {} in place of {}: memory", batch_of(entry.primitive), entry.wanted_batch));
   if (const double share = entry.run->reference_share(); share > 0)
     flags.push_back(fmt::format("{:.2g} % of the operations by reference evaluation", 100 * share));
   return result;

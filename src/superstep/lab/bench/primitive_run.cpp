@@ -30,8 +30,8 @@ double reference_flops(const target::PlanSummary& plan) {
 
 }  // namespace
 
-PrimitiveRun::PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& options, const std::string& backend,
-                           int threads)
+PrimitiveRun::PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& options,
+                           const std::string& backend, int threads)
     : primitive_(primitive), options_(options) {
   const auto begun = std::chrono::steady_clock::now();
   executable_ = target::find_target(backend).compile(primitive_graph(primitive, options),
@@ -54,7 +54,9 @@ double PrimitiveRun::reference_share() const {
   return plan.flops > 0 ? reference_flops(plan) / plan.flops : 0;
 }
 
-const Tensor& PrimitiveRun::input(std::string_view name) const { return inputs_[position(executable_->inputs(), name)]; }
+const Tensor& PrimitiveRun::input(std::string_view name) const {
+  return inputs_[position(executable_->inputs(), name)];
+}
 
 const Tensor& PrimitiveRun::output(std::string_view name) const {
   return outputs_[position(executable_->outputs(), name)];

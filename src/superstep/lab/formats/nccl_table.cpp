@@ -41,7 +41,8 @@ std::string text_of(const json& object, const char* name, const char* otherwise)
 std::string side(const Result& result, const std::string& place) {
   const Quantity *time = result.find(place + "_time"), *algbw = result.find(place + "_algbw");
   const Quantity *busbw = result.find(place + "_busbw"), *wrong = result.find(place + "_wrong");
-  if (!time || !algbw || !busbw) return fmt::format("  {:>7}  {:>6}  {:>6}  {:>6}", "N/A", "N/A", "N/A", "N/A");
+  if (!time || !algbw || !busbw)
+    return fmt::format("  {:>7}  {:>6}  {:>6}  {:>6}", "N/A", "N/A", "N/A", "N/A");
   return fmt::format("  {:>7}  {:>6}  {:>6}  {:>6}", time_text(time->value), fitted(algbw->value * 1e-9, 6),
                      fitted(busbw->value * 1e-9, 6), wrong ? fmt::format("{:g}", wrong->value) : "N/A");
 }
@@ -69,12 +70,13 @@ std::string header_of(const std::vector<const Result*>& rows) {
   for (std::int64_t rank = 0; rank < first.units; ++rank)
     text += fmt::format("#  Rank {:>2} Group  0 on {:>10} device  0 processor\n", rank,
                         text_of(host_of(first), "hostname", "host"));
-  const char* const columns = "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}\n";
+  const char* const columns =
+      "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}\n";
   text += fmt::format("#\n# {:>54}out-of-place{:>23}in-place\n", "", "");
-  text += fmt::format(fmt::runtime(columns), "size", "count", "type", "redop", "root", "time", "algbw", "busbw",
-                      "#wrong", "time", "algbw", "busbw", "#wrong");
-  return text + fmt::format(fmt::runtime(columns), "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "",
-                            "(us)", "(GB/s)", "(GB/s)", "");
+  text += fmt::format(fmt::runtime(columns), "size", "count", "type", "redop", "root", "time", "algbw",
+                      "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
+  return text + fmt::format(fmt::runtime(columns), "(B)", "(elements)", "", "", "", "(us)", "(GB/s)",
+                            "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
 }
 
 std::string footer_of(const std::vector<const Result*>& rows) {
@@ -85,9 +87,11 @@ std::string footer_of(const std::vector<const Result*>& rows) {
       if (const Quantity* busbw = row->find(std::string(place) + "_busbw")) sum += busbw->value, ++count;
       if (const Quantity* bad = row->find(std::string(place) + "_wrong")) wrong += bad->value;
     }
-  return fmt::format("# Out of bounds values : {:.0f} {}\n# Avg bus bandwidth    : {:.4f} \n#\n# Collective test concluded: {}_perf\n",
-                     wrong, wrong == 0 ? "OK" : "FAILED", count ? sum * 1e-9 / static_cast<double>(count) : 0,
-                     rows.front()->workload);
+  return fmt::format(
+      "# Out of bounds values : {:.0f} {}\n# Avg bus bandwidth    : {:.4f} \n#\n# Collective test concluded: "
+      "{}_perf\n",
+      wrong, wrong == 0 ? "OK" : "FAILED", count ? sum * 1e-9 / static_cast<double>(count) : 0,
+      rows.front()->workload);
 }
 
 }  // namespace

@@ -39,8 +39,7 @@ IntegerConvolution random_convolution(std::uint64_t seed, ElementType result) {
   c.x.column_stride += whole(random, 0, 3);
   c.x.row_stride = c.x.columns() * c.x.column_stride + whole(random, 0, 5);
   const std::int64_t rows =
-      (height + 2 * c.window.pad_top - (c.window.height - 1) * c.window.dilation_h - 1) / c.window.stride_h +
-      1;
+      (height + 2 * c.window.pad_top - (c.window.height - 1) * c.window.dilation_h - 1) / c.window.stride_h + 1;
   const std::int64_t columns = (width + 2 * c.window.pad_left - c.window.width) / c.window.stride_w + 1;
   c.y = dense_image(std::max<std::int64_t>(1, rows), std::max<std::int64_t>(1, columns), batch, out, result);
   c.y.column_stride += whole(random, 0, 3);
@@ -81,8 +80,8 @@ std::int64_t naive_sum(const IntegerConvolution& c, Operands& o, std::int64_t h,
       const std::int64_t column = w * c.window.stride_w + kw * c.window.dilation_w - c.window.pad_left;
       if (row < 0 || row >= c.x.height || column < 0 || column >= c.x.width) continue;
       for (std::int64_t i = 0; i < in; ++i) {
-        const std::int64_t x =
-            o.x.as<std::uint8_t>()[c.x.offset(row, column) + n * c.x.column_stride + group * in + i];
+        const std::int64_t x = o.x.as<std::uint8_t>()[c.x.offset(row, column) + n * c.x.column_stride +
+                                                      group * in + i];
         const std::int64_t tap = kh * c.window.width + kw, taps = c.window.height * c.window.width;
         sum += (x - c.zero_point) * o.weights.as<std::int8_t>()[(channel * in + i) * taps + tap];
       }
@@ -107,8 +106,8 @@ double expected(const IntegerConvolution& c, Operands& o, std::int64_t sum, std:
 }
 
 struct Faults {
-  std::int64_t far = 0;   // beyond rounding
-  std::int64_t near = 0;  // bytes beside their neighbour, where v / scale lies between two
+  std::int64_t far = 0;    // beyond rounding
+  std::int64_t near = 0;   // bytes beside their neighbour, where v / scale lies between two
   std::int64_t elements = 0;
 };
 

@@ -1,5 +1,6 @@
 // Products on bytes: what is taken, what stays, and how far the results are from f32.
 #include "superstep/transform/quantize.h"
+
 #include "tests/transform/support.h"
 
 namespace superstep::transform {
@@ -26,8 +27,7 @@ Tensor evaluated(const graph::Graph& graph, const Tensor& x) {
 
 double largest_difference(const Tensor& a, const Tensor& b) {
   double largest = 0;
-  for (std::int64_t i = 0; i < a.element_count(); ++i)
-    largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
+  for (std::int64_t i = 0; i < a.element_count(); ++i) largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
   return largest;
 }
 

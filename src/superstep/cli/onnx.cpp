@@ -286,8 +286,7 @@ void declare_onnx(CLI::App& command) {
   command.footer(examples);
   declare_check(command);
   declare_test(command);
-  CLI::App* exporter =
-      command.add_subcommand("export", "write a model, or its training step, as an ONNX file");
+  CLI::App* exporter = command.add_subcommand("export", "write a model, or its training step, as an ONNX file");
   exporter->fallthrough();
   declare_onnx_export(*exporter);
 }

@@ -111,7 +111,8 @@ void declare_profile(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(3, 100000))
       ->capture_default_str();
-  command.add_option("--set", request.model_options, "name=value of an option of the model; may be repeated")
+  command
+      .add_option("--set", request.model_options, "name=value of an option of the model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command.add_option("--out", arguments->out, "folder for profile.html and trace.json")->type_name("DIR");

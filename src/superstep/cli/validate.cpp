@@ -1,6 +1,4 @@
 // superstep validate FILE.csv: predictions beside published numbers.
-#include "superstep/lab/validate/validate.h"
-
 #include <fmt/format.h>
 
 #include <memory>
@@ -9,6 +7,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/result.h"
+#include "superstep/lab/validate/validate.h"
 
 namespace superstep::cli {
 namespace {
@@ -20,16 +19,14 @@ struct Arguments {
 };
 
 constexpr const char* footer =
-    "Files: cycles of single operators (columns kind, tiles, cycles). Nothing is fitted to a row: constants "
-    "come "
+    "Files: cycles of single operators (columns kind, tiles, cycles). Nothing is fitted to a row: constants come "
     "from the machine file,\nand `superstep list machines --constants` shows which of them are open.\n"
     "Example:\n  superstep validate ops.csv --verbose";
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 void print_rows(const lab::Validation& validation) {
-  TextTable table(
-      {"row", "family", "published", "predicted", "error", "tile published", "tile predicted", "why"});
+  TextTable table({"row", "family", "published", "predicted", "error", "tile published", "tile predicted", "why"});
   for (const lab::RowResult& row : validation.rows) {
     const bool tile = row.tile_published > 0 && row.predicted;
     table.add_row({row.name, row.family, fmt::format("{:.6g}", row.published),
@@ -65,8 +62,7 @@ void print_missed(const lab::Validation& validation) {
 void print_fit(const lab::Fit& fit) {
   fmt::print("mean |log error|: {:.4f} before, {:.4f} after\n", fit.loss_before, fit.loss_after);
   for (const machine::Constant& constant : fit.machine.constants())
-    if (constant.open)
-      fmt::print("  {} = {:.6g}  ({} to {})\n", constant.name, constant.value, constant.low, constant.high);
+    if (constant.open) fmt::print("  {} = {:.6g}  ({} to {})\n", constant.name, constant.value, constant.low, constant.high);
 }
 
 void validate(const Arguments& arguments) {
@@ -95,9 +91,8 @@ void declare_validate(CLI::App& command) {
       ->type_name("MACHINE");
   command.add_option("--set", arguments->family, "only rows of this family")->type_name("NAME");
   command.add_flag("--verbose", arguments->verbose, "every row, with the plan found for it");
-  command
-      .add_option("--fit", arguments->fit,
-                  "move the open constants within their ranges in so many rounds, and print them")
+  command.add_option("--fit", arguments->fit,
+                     "move the open constants within their ranges in so many rounds, and print them")
       ->type_name("ROUNDS");
   command.footer(footer);
   command.callback([arguments] { validate(*arguments); });

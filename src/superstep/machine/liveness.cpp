@@ -24,8 +24,7 @@ struct Life {
 
 class Lives {
  public:
-  Lives(const Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
-        std::size_t stage)
+  Lives(const Graph& graph, std::span<const OperatorCost> costs, const Precision& precision, std::size_t stage)
       : graph_(graph), costs_(costs), stage_(stage), kernel_of_(graph.node_count(), none) {
     for (std::size_t i = 0; i < costs.size(); ++i)
       for (NodeId id : costs[i].work.nodes) kernel_of_[id.index()] = i;
@@ -69,8 +68,7 @@ class Lives {
     Life& life = found->second;
     life.last = std::max(life.last, std::min(kernel, costs_.size() - 1));
     if (kernel >= costs_.size()) return;
-    life.saved |=
-        costs_[life.first].work.phase == Phase::forward && costs_[kernel].work.phase == Phase::backward;
+    life.saved |= costs_[life.first].work.phase == Phase::forward && costs_[kernel].work.phase == Phase::backward;
   }
 
   const Graph& graph_;
@@ -85,8 +83,8 @@ void drop_internal(std::vector<Life>& lives) {
   std::erase_if(lives, [](const Life& life) { return life.first == life.last; });
 }
 
-// Saved values but the last of each segment are freed at the end of the forward pass; the largest segment
-// comes back while its backward pass runs.
+// Saved values but the last of each segment are freed at the end of the forward pass; the largest segment comes
+// back while its backward pass runs.
 double recompute(std::vector<Life>& lives) {
   std::vector<Life*> saved;
   for (Life& life : lives)

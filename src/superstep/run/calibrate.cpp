@@ -35,15 +35,16 @@ class Calibration {
     for (graph::ValueId id : transform::values_to_calibrate(graph, settings.products))
       names_.push_back(graph.value(id).name);
     // The whole batch at once: observed values need not have a row a sample.
-    executable_ = target.compile([&](std::int64_t rows) { return observed(model, rows, settings.products); },
-                                 {.batch = batch_, .micro_batch = batch_, .threads = settings.threads});
+    executable_ = target.compile(
+        [&](std::int64_t rows) { return observed(model, rows, settings.products); },
+        {.batch = batch_, .micro_batch = batch_, .threads = settings.threads});
     for (const auto& port : executable_->inputs()) inputs_.emplace_back(port.type.element, port.type.shape);
     for (const auto& port : executable_->outputs()) outputs_.emplace_back(port.type.element, port.type.shape);
   }
 
   transform::RangeTable run() {
-    std::vector<transform::ValueRange> spans(
-        names_.size(), {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()});
+    std::vector<transform::ValueRange> spans(names_.size(), {std::numeric_limits<double>::infinity(),
+                                                             -std::numeric_limits<double>::infinity()});
     for_each_batch([&](std::size_t i, std::span<const float> values) { widen(spans[i], names_[i], values); });
     std::vector<RangeHistogram> histograms;
     for (const transform::ValueRange& span : spans) histograms.emplace_back(span.low, span.high);
@@ -110,8 +111,8 @@ transform::RangeTable calibrate(const target::Target& target, const target::Grap
 }
 
 QuantizedModel quantize_model(const target::Target& target, const target::GraphAtBatch& model,
-                              const std::map<std::string, Tensor>& weights, const CalibrateSettings& settings,
-                              FillSamples fill) {
+                              const std::map<std::string, Tensor>& weights,
+                              const CalibrateSettings& settings, FillSamples fill) {
   const target::GraphAtBatch trained = with_weights(model, weights);
   QuantizedModel result;
   result.ranges = calibrate(target, trained, settings, fill);

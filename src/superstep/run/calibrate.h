@@ -40,7 +40,7 @@ struct QuantizedModel {
 // Calibrates `model`, whose states get the data of `weights` (by name; states without stay as they are), and
 // quantises it.
 QuantizedModel quantize_model(const target::Target& target, const target::GraphAtBatch& model,
-                              const std::map<std::string, Tensor>& weights, const CalibrateSettings& settings,
-                              FillSamples fill);
+                              const std::map<std::string, Tensor>& weights,
+                              const CalibrateSettings& settings, FillSamples fill);
 
 }  // namespace superstep::run

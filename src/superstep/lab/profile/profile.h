@@ -51,10 +51,10 @@ struct Profile {
   std::vector<StepProfile> steps;
   std::vector<OperatorProfile> operators;  // the most time first
   target::Timeline timeline;               // of the median run
-  double seconds = 0;                      // of a run without the clocks around steps, median
-  double measured_seconds = 0;             // with them
-  double busy_seconds = 0;                 // sum of all steps, all threads
-  double floor_seconds = 0;                // of the same: sum of floors
+  double seconds = 0;           // of a run without the clocks around steps, median
+  double measured_seconds = 0;  // with them
+  double busy_seconds = 0;      // sum of all steps, all threads
+  double floor_seconds = 0;     // of the same: sum of floors
 
   double throughput() const { return static_cast<double>(plan.batch) / seconds; }
   // Of the threads' time: the least that the steps could take over what they and all between them took.

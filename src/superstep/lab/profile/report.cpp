@@ -21,8 +21,8 @@ std::string floor_text(const StepProfile& step) {
   return step.floor.seconds() > 0 ? percent(step.share_of_floor()) : "";
 }
 
-const Row step_header{"step", "operators", "node",     "kernel", "runs",     "kFLOP",
-                      "kB",   "us",        "floor us", "bound",  "of floor", "of time"};
+const Row step_header{"step", "operators", "node", "kernel",  "runs", "kFLOP",
+                      "kB",   "us",        "floor us", "bound", "of floor", "of time"};
 
 Row step_row(const Profile& profile, std::size_t i) {
   const StepProfile& step = profile.steps[i];
@@ -48,8 +48,8 @@ Rows summary_rows(const Profile& profile) {
   const target::PlanSummary& plan = profile.plan;
   return {
       {"what", fmt::format("{}, {}, {}", profile.name, profile.mode, profile.precision)},
-      {"batch",
-       fmt::format("{} in micro-batches of {}, {} threads", plan.batch, plan.micro_batch, plan.threads)},
+      {"batch", fmt::format("{} in micro-batches of {}, {} threads", plan.batch, plan.micro_batch,
+                            plan.threads)},
       {"time of a run (median, no clocks around steps)", format_seconds(profile.seconds)},
       {"time with a clock around every step", format_seconds(profile.measured_seconds)},
       {"samples a second", format_count(profile.throughput())},
@@ -73,9 +73,9 @@ Rows machine_rows(const MachineFloor& machine) {
   add_peak("int8 products", machine.i8_flops);
   for (const LevelBandwidth& level : machine.levels) {
     const bool last = &level == &machine.levels.back();
-    rows.push_back(
-        {level.name, format_si(level.bytes_per_second, "B/s"),
-         last ? "everything larger" : "steps of up to " + format_bytes(static_cast<double>(level.capacity))});
+    rows.push_back({level.name, format_si(level.bytes_per_second, "B/s"),
+                    last ? "everything larger"
+                         : "steps of up to " + format_bytes(static_cast<double>(level.capacity))});
   }
   return rows;
 }
@@ -92,8 +92,7 @@ constexpr const char* floor_note =
     "The floor of a step is the larger of two times: its operations at the peak, and the bytes that it must "
     "read and write once at the bandwidth of the nearest memory that could hold them all. Both were measured "
     "on this machine just before, for one thread while all threads were busy; the best of several short "
-    "trials, so that a share of a few percent above 100 is noise. A multiply-add counts two operations. "
-    "Bytes are those of the operands, not counted by the "
+    "trials, so that a share of a few percent above 100 is noise. A multiply-add counts two operations. Bytes are those of the operands, not counted by the "
     "processor.";
 
 // Refusals of the same reason are said once.

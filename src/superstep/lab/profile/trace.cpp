@@ -46,8 +46,8 @@ Json event_of(const target::StepEvent& event, const target::PlanStep& step, cons
 std::string profile_trace(const Profile& profile) {
   Json events = Json::array();
   events.push_back(
-      named("process_name", 0,
-            fmt::format("{} {}, batch {} (measured)", profile.name, profile.mode, profile.plan.batch)));
+      named("process_name", 0, fmt::format("{} {}, batch {} (measured)", profile.name, profile.mode,
+                                           profile.plan.batch)));
   for (int thread = 0; thread < profile.plan.threads; ++thread)
     events.push_back(named("thread_name", thread, fmt::format("thread {}", thread)));
   for (const target::StepEvent& event : profile.timeline.events)

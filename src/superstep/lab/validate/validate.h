@@ -14,8 +14,8 @@ namespace superstep::lab {
 struct RowResult {
   std::string name, family, quantity, unit;
   double published = 0;
-  std::optional<double> predicted;                // nothing: the row is not covered
-  std::string reason;                             // why not; else what bounds it and how it is spread
+  std::optional<double> predicted;  // nothing: the row is not covered
+  std::string reason;               // why not; else what bounds it and how it is spread
   double tile_published = 0, tile_predicted = 0;  // bytes of the fullest tile; 0: not given
   double error() const { return *predicted / published - 1; }
 };
@@ -35,9 +35,8 @@ struct Validation {
 };
 
 struct ValidateOptions {
-  std::string
-      machine;  // operator rows: the one whose constants are used; empty: by the file's number of tiles
-  std::string family;  // only these rows; empty: all
+  std::string machine;  // operator rows: the one whose constants are used; empty: by the file's number of tiles
+  std::string family;   // only these rows; empty: all
   int threads = 1;
 };
 

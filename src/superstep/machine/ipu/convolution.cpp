@@ -39,14 +39,9 @@ double Convolution::output_elements() const {
   return static_cast<double>(groups * out_channels) * static_cast<double>(positions());
 }
 
-Convolution matrix_product(std::int64_t groups, std::int64_t m, std::int64_t k, std::int64_t n,
-                           ElementType element, ElementType partials) {
-  return {.groups = groups,
-          .batch = m,
-          .in_channels = k,
-          .out_channels = n,
-          .axes = {},
-          .element = element,
+Convolution matrix_product(std::int64_t groups, std::int64_t m, std::int64_t k, std::int64_t n, ElementType element,
+                           ElementType partials) {
+  return {.groups = groups, .batch = m, .in_channels = k, .out_channels = n, .axes = {}, .element = element,
           .partials = partials};
 }
 
@@ -80,13 +75,11 @@ Product windowed(const Convolution& convolution) {
   return product;
 }
 
-// How many of positions x kernel positions x channels are distinct inputs; the edges of a tile's part
-// overlap.
+// How many of positions x kernel positions x channels are distinct inputs; the edges of a tile's part overlap.
 double distinct_share(const Convolution& convolution) {
   constexpr double edges = 1.25;
-  const double all =
-      static_cast<double>(convolution.positions()) *
-      static_cast<double>(convolution.kernel_positions() * convolution.in_channels * convolution.groups);
+  const double all = static_cast<double>(convolution.positions()) *
+                     static_cast<double>(convolution.kernel_positions() * convolution.in_channels * convolution.groups);
   return std::min(1.0, edges * convolution.input_elements() / all);
 }
 
@@ -95,8 +88,7 @@ Product folded(const Convolution& convolution) {
   Product product = collapsed(convolution);
   product.inputs *= convolution.kernel_positions();
   product.gather_share = distinct_share(convolution);
-  product.left = {
-      .needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
+  product.left = {.needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
   product.can_swap = false;
   return product;
 }
@@ -113,14 +105,13 @@ Product folded_last(const Convolution& convolution) {
   }
   product.gather_share =
       std::min(1.0, 1.25 * static_cast<double>(last.input) / static_cast<double>(last.output * last.kernel));
-  product.left = {
-      .needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
+  product.left = {.needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
   product.can_swap = false;
   return product;
 }
 
-// The gradient with respect to the weights: rows are input channels x kernel positions, terms the positions
-// of the output. Both operands lie with their channels innermost, where this product wants positions.
+// The gradient with respect to the weights: rows are input channels x kernel positions, terms the positions of
+// the output. Both operands lie with their channels innermost, where this product wants positions.
 Product weight_gradient(const Convolution& convolution) {
   Product product = base_of(convolution);
   product.rows = {convolution.in_channels * convolution.kernel_positions()};
@@ -133,8 +124,8 @@ Product weight_gradient(const Convolution& convolution) {
   return product;
 }
 
-// The same with the window kept along the first axes: output positions are kernel positions there, and the
-// last axis is folded. What the left operand repeats is the last kernel axis alone.
+// The same with the window kept along the first axes: output positions are kernel positions there, and the last
+// axis is folded. What the left operand repeats is the last kernel axis alone.
 Product weight_gradient_windowed(const Convolution& convolution) {
   Product product = base_of(convolution);
   const Axis& last = convolution.axes.back();
@@ -143,11 +134,8 @@ Product weight_gradient_windowed(const Convolution& convolution) {
   for (std::size_t i = 0; i + 1 < convolution.axes.size(); ++i) {
     const Axis& axis = convolution.axes[i];
     product.rows.push_back(axis.kernel);
-    product.window.push_back({.input = axis.input,
-                              .output = axis.kernel,
-                              .kernel = axis.output,
-                              .stride = axis.kernel_step,
-                              .kernel_step = axis.stride});
+    product.window.push_back({.input = axis.input, .output = axis.kernel, .kernel = axis.output,
+                              .stride = axis.kernel_step, .kernel_step = axis.stride});
   }
   product.gather_share =
       std::min(1.0, 1.25 * static_cast<double>(last.input) / static_cast<double>(last.output * last.kernel));
@@ -157,8 +145,8 @@ Product weight_gradient_windowed(const Convolution& convolution) {
   return product;
 }
 
-// Where the forward pass gave one position along an axis, each position of the gradient meets one kernel
-// position alone: that axis belongs to the channels.
+// Where the forward pass gave one position along an axis, each position of the gradient meets one kernel position
+// alone: that axis belongs to the channels.
 Convolution data_gradient(const Convolution& forward) {
   Convolution back = forward;
   std::swap(back.in_channels, back.out_channels);
@@ -206,8 +194,7 @@ void add_combined(std::vector<Product>& forms) {
   const std::size_t count = forms.size();
   for (std::size_t i = 0; i < count; ++i)
     for (std::int64_t factor : {4, 8, 16})
-      if (forms[i].groups >= factor && forms[i].outputs * factor <= 16)
-        forms.push_back(combined(forms[i], factor));
+      if (forms[i].groups >= factor && forms[i].outputs * factor <= 16) forms.push_back(combined(forms[i], factor));
 }
 
 Plan best_of(const Hardware& hardware, const std::vector<Product>& forms) {

@@ -18,8 +18,7 @@ Parts parts_of(const Cycles& cycles, double clock) {
   return parts;
 }
 
-// How much fuller the fullest tile is than the mean: parts are whole grains, and small tensors lie on few
-// tiles.
+// How much fuller the fullest tile is than the mean: parts are whole grains, and small tensors lie on few tiles.
 constexpr double fullest_tile_share = 1.1;
 
 }  // namespace
@@ -40,8 +39,8 @@ std::vector<OperatorCost> IpuModel::operators(const graph::Graph& graph, const s
   return costs;
 }
 
-Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
-                        const Precision& precision, const MemoryOptions& options) const {
+Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
+                        const MemoryOptions& options) const {
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
   const double tiles = static_cast<double>(hardware_.tiles);
@@ -55,9 +54,9 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   memory.largest = moment.values;
   if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
   memory.tile_limit = static_cast<double>(hardware_.tile_bytes);
-  memory.fullest_tile = (memory.code + memory.temporary +
-                         fullest_tile_share * (memory.parameters + memory.optimizer + memory.activations)) /
-                        tiles;
+  memory.fullest_tile =
+      (memory.code + memory.temporary + fullest_tile_share * (memory.parameters + memory.optimizer + memory.activations)) /
+      tiles;
   return memory;
 }
 

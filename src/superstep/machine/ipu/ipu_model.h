@@ -1,5 +1,5 @@
-// Bulk-synchronous machines of tiles with their own memory: every kernel is a chain of supersteps, planned
-// for the whole chip; a step is their sum.
+// Bulk-synchronous machines of tiles with their own memory: every kernel is a chain of supersteps, planned for the
+// whole chip; a step is their sum.
 #pragma once
 
 #include "superstep/machine/cost_model.h"
@@ -19,8 +19,7 @@ class IpuModel : public CostModel {
   Bounds bounds(const Precision& precision) const override;
   double model_uncertainty() const override { return 0.35; }
   const char* calibration() const override {
-    return "open constants fitted over the operator rows of a vendor's simulator; nothing is fitted to "
-           "applications";
+    return "open constants fitted over the operator rows of a vendor's simulator; nothing is fitted to applications";
   }
 
  private:

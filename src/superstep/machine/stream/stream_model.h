@@ -1,8 +1,8 @@
 // A single core whose every cycle is scheduled when the program is compiled: GroqChip.
 //
-// A product of rows x inputs by inputs x outputs installs its weights plane by plane and streams its rows
-// past them, one row a cycle and plane; f16 takes all planes for one. Other operators stream through the
-// vector units. The result is exact for the chip; what is uncertain is the host's link.
+// A product of rows x inputs by inputs x outputs installs its weights plane by plane and streams its rows past them,
+// one row a cycle and plane; f16 takes all planes for one. Other operators stream through the vector units. The
+// result is exact for the chip; what is uncertain is the host's link.
 #pragma once
 
 #include "superstep/machine/cost_model.h"

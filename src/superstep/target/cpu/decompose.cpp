@@ -23,28 +23,13 @@ using op::Var;
 using transform::Rewrite;
 
 // Always by their definition.
-constexpr std::array composites = {"GlobalAveragePool",
-                                   "GlobalMaxPool",
-                                   "GlobalLpPool",
-                                   "InstanceNormalization",
-                                   "GroupNormalization",
-                                   "RMSNormalization",
-                                   "LpNormalization",
-                                   "MeanVarianceNormalization",
-                                   "Swish",
-                                   "Mish",
-                                   "Attention",
-                                   "RotaryEmbedding",
-                                   "RNN",
-                                   "GRU",
-                                   "ReduceL1",
-                                   "ReduceL2",
-                                   "ReduceLogSum",
-                                   "ReduceLogSumExp",
-                                   "Sum",
-                                   "Mean",
-                                   "SoftmaxCrossEntropyLoss",
-                                   "NegativeLogLikelihoodLoss"};
+constexpr std::array composites = {
+    "GlobalAveragePool",     "GlobalMaxPool",      "GlobalLpPool",      "InstanceNormalization",
+    "GroupNormalization",    "RMSNormalization",   "LpNormalization",   "MeanVarianceNormalization",
+    "Swish",                 "Mish",               "Attention",         "RotaryEmbedding",
+    "RNN",                   "GRU",                "ReduceL1",          "ReduceL2",
+    "ReduceLogSum",          "ReduceLogSumExp",    "Sum",               "Mean",
+    "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"};
 
 bool is_recurrent(const Node& node) { return node.op == "LSTM" || node.op == "superstep.LSTMGradient"; }
 
@@ -94,10 +79,10 @@ std::vector<Var> stand_ins(Rewrite& rewrite, const Node& node) {
 
 void replace(Rewrite& rewrite, const Node& node) {
   const std::vector<Var> inputs = rewrite.now(node.inputs);
-  std::vector<Var> results = node.op == "BatchNormalization"
-                                 ? batch_normalization(node, inputs)
-                                 : op::get(node.op).decompose({rewrite.builder(), node.attributes, inputs,
-                                                               stand_ins(rewrite, node)});
+  std::vector<Var> results =
+      node.op == "BatchNormalization"
+          ? batch_normalization(node, inputs)
+          : op::get(node.op).decompose({rewrite.builder(), node.attributes, inputs, stand_ins(rewrite, node)});
   results.resize(node.outputs.size());
   rewrite.replace(node, results);
 }

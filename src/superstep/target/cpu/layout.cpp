@@ -127,8 +127,7 @@ class Assigner {
       if (input.valid() && shape(input) == value.type.shape) {
         const Strides& strides = layout_.views[input.index()].strides;
         if (!strides.empty() && is_dense(value.type.shape, strides)) return strides;
-        if (!strides.empty() && !without_gaps)
-          without_gaps = dense_strides(value.type.shape, full_order(strides));
+        if (!strides.empty() && !without_gaps) without_gaps = dense_strides(value.type.shape, full_order(strides));
       }
     return without_gaps;
   }
@@ -206,8 +205,7 @@ class Assigner {
     std::vector<View> parts;
     for (std::size_t i = 0; i < cuts->size(); ++i) {
       View part{source.root, source.offset + (*cuts)[i].offset, source.strides};
-      for (std::size_t axis = 0; axis < part.strides.size(); ++axis)
-        part.strides[axis] *= (*cuts)[i].steps[axis];
+      for (std::size_t axis = 0; axis < part.strides.size(); ++axis) part.strides[axis] *= (*cuts)[i].steps[axis];
       const ValueId output = node.outputs[i];
       if (wants_image_[output.index()] && !is_image_with_gaps(shape(output), part.strides)) return false;
       parts.push_back(std::move(part));

@@ -30,8 +30,8 @@ SimpleSteps simple_steps(const Epilogue& epilogue) {
   SimpleSteps found;
   for (const EpilogueStep& step : epilogue.steps) {
     const bool before_slope = found.slope == 1;
-    const bool rectifier = step.op == EpilogueOp::activate &&
-                           (step.activation == Activation::relu || step.activation == Activation::leaky_relu);
+    const bool rectifier = step.op == EpilogueOp::activate && (step.activation == Activation::relu ||
+                                                               step.activation == Activation::leaky_relu);
     if (step.op == EpilogueOp::bias && before_slope && !found.bias)
       found.bias = true;
     else if (rectifier && before_slope && step.alpha >= 0)
@@ -234,10 +234,11 @@ KernelInfo describe(const IntegerConvolution& c, const TapTables& t, const Epilo
                           c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue),
                           c.y.type == ElementType::u8 ? " + bytes" : "");
   info.flops = 2 * multiply_adds(geometry_of(c));
-  info.bytes = static_cast<double>(c.x.element_count()) +
-               static_cast<double>(c.y.element_count()) *
-                   (static_cast<double>(size_in_bytes(c.y.type)) + epilogue.bytes_per_element()) +
-               static_cast<double>(byte_pack_bytes(c));
+  info.bytes =
+      static_cast<double>(c.x.element_count()) +
+      static_cast<double>(c.y.element_count()) *
+          (static_cast<double>(size_in_bytes(c.y.type)) + epilogue.bytes_per_element()) +
+      static_cast<double>(byte_pack_bytes(c));
   info.scratch_bytes = static_cast<std::size_t>(t.max_columns * panel_width) * sizeof(std::int32_t);
   info.inputs = (sums ? 2 : 3) + epilogue.inputs();
   info.outputs = 1 + epilogue.outputs();

@@ -1,6 +1,4 @@
 // Ranges out of known distributions, and calibration of whole models.
-#include "superstep/run/calibrate.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/onnx/writer.h"
+#include "superstep/run/calibrate.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
 
@@ -32,7 +31,7 @@ TEST(RangeHistogram, CountsEveryElement) {
   RangeHistogram histogram(0, 2048);
   histogram.add(std::vector<float>{0, 0.5f, 1, 2047.5f, 2048, 5000, -3});
   EXPECT_EQ(histogram.count(), 7u);
-  EXPECT_EQ(histogram.bins()[0], 3u);     // 0, 0.5 and what lies below
+  EXPECT_EQ(histogram.bins()[0], 3u);  // 0, 0.5 and what lies below
   EXPECT_EQ(histogram.bins()[1], 1u);
   EXPECT_EQ(histogram.bins()[2047], 3u);  // the top, its edge, and what lies above
 }
@@ -174,8 +173,8 @@ TEST(Calibrate, RefusesWrongUse) {
     return graph;
   };
   EXPECT_TRUE(contains(message([&] {
-                         quantize_model(target::find_target("cpu"), no_products, {}, {.samples = 4, .products = {}},
-                                        fill_random);
+                         quantize_model(target::find_target("cpu"), no_products, {},
+                                        {.samples = 4, .products = {}}, fill_random);
                        }),
                        "no product or convolution that gains"));
 }

@@ -53,7 +53,8 @@ double difference(const Tensor& a, const Tensor& b) {
 std::vector<std::string> kernels_of(const GraphAtBatch& model, std::int64_t batch) {
   std::vector<std::string> kernels;
   const auto executable = target::find_target("cpu").compile(model, {.batch = batch});
-  for (const target::PlanStep& step : executable->summary().steps) kernels.push_back(step.op + ": " + step.kernel);
+  for (const target::PlanStep& step : executable->summary().steps)
+    kernels.push_back(step.op + ": " + step.kernel);
   return kernels;
 }
 
@@ -70,7 +71,8 @@ TEST(Integer, AgreesWithTheReference) {
 }
 
 TEST(Integer, IsNotTheFloatingModel) {
-  const auto bytes = run("cpu", quantized(attention), {.batch = 4}), exact = run("cpu", attention, {.batch = 4});
+  const auto bytes = run("cpu", quantized(attention), {.batch = 4}),
+             exact = run("cpu", attention, {.batch = 4});
   EXPECT_GT(difference(bytes[0], exact[0]), 1e-5);
   EXPECT_LT(difference(bytes[0], exact[0]), 0.2);
 }
@@ -117,9 +119,11 @@ graph::Graph sums_and_rows(std::int64_t batch) {
   graph::Graph graph("rows");
   op::Builder b(graph);
   const op::Var x = b.input("x", ElementType::f32, {batch, 5, 16});
-  const op::Var scale = b.constant(Tensor::scalar(0.01f)), zero = b.constant(Tensor::scalar(std::uint8_t{120}));
+  const op::Var scale = b.constant(Tensor::scalar(0.01f)),
+                zero = b.constant(Tensor::scalar(std::uint8_t{120}));
   Tensor weights(ElementType::i8, {16, 12});
-  for (std::int64_t i = 0; i < weights.element_count(); ++i) weights.set(i, static_cast<double>(i * 37 % 255 - 127));
+  for (std::int64_t i = 0; i < weights.element_count(); ++i)
+    weights.set(i, static_cast<double>(i * 37 % 255 - 127));
   const op::Var bytes = op::quantize_linear(x, scale, zero);
   const op::Var sums = b.node1("MatMulInteger", {bytes, b.constant(weights), zero});
   b.output("sums", sums);

@@ -1,10 +1,30 @@
 // Products on bytes: what is taken, what stays, and how far the results are from f32.
-#include "superstep/transform/quantize.h"
+#include <regex>
 
+#include "superstep/transform/quantize.h"
 #include "tests/transform/support.h"
 
 namespace superstep::transform {
 namespace {
+
+// graph_of, where "f32[2,3] = splat(0.1)" stands for six times 0.1.
+graph::Graph splat_graph(std::string body) {
+  static const std::regex pattern(R"((f\d+)\[([\d,]+)\] = splat\(([\d.]+)\))");
+  std::smatch match;
+  while (std::regex_search(body, match, pattern)) {
+    std::int64_t count = 1;
+    const std::string extents = match[2], value = match[3];
+    for (std::size_t at = 0; at < extents.size(); at = extents.find(',', at) + 1) {
+      count *= std::stol(extents.substr(at));
+      if (extents.find(',', at) == std::string::npos) break;
+    }
+    std::string elements = value;
+    for (std::int64_t i = 1; i < count; ++i) elements += ", " + value;
+    body = match.prefix().str() + match[1].str() + "[" + extents + "] = [" + elements + "]" +
+           match.suffix().str();
+  }
+  return graph_of(body);
+}
 
 const std::string convolution =
     "input %x : f32[2,16,5,5]\n"
@@ -27,7 +47,8 @@ Tensor evaluated(const graph::Graph& graph, const Tensor& x) {
 
 double largest_difference(const Tensor& a, const Tensor& b) {
   double largest = 0;
-  for (std::int64_t i = 0; i < a.element_count(); ++i) largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
+  for (std::int64_t i = 0; i < a.element_count(); ++i)
+    largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
   return largest;
 }
 
@@ -55,14 +76,14 @@ TEST(ByteScale, OfNothingIsOne) {
 }
 
 TEST(Quantize, TakesAConvolution) {
-  const graph::Graph quantized = verified(quantize(graph_of(convolution), {{"x", {-1, 1}}}));
+  const graph::Graph quantized = verified(quantize(splat_graph(convolution), {{"x", {-1, 1}}}));
   EXPECT_EQ(operators_of(quantized),
             (std::vector<std::string>{"QuantizeLinear", "ConvInteger", "DequantizeLinear", "Reshape", "Add",
                                       "Relu"}));
 }
 
 TEST(Quantize, StaysNearF32) {
-  const graph::Graph model = with_random_states(graph_of(convolution), 7);
+  const graph::Graph model = with_random_states(splat_graph(convolution), 7);
   const Tensor x = random_tensor(ElementType::f32, {2, 16, 5, 5}, 3);
   const Tensor exact = evaluated(model, x), bytes = evaluated(quantize(model, {{"x", {-1, 1}}}), x);
   EXPECT_LT(largest_difference(exact, bytes), 0.02 * largest_of(exact));
@@ -73,16 +94,16 @@ TEST(Quantize, StaysNearF32) {
 }
 
 TEST(Quantize, TakesGemmAndMatMul) {
-  const graph::Graph gemm = with_random_states(graph_of("input %x : f32[3,16]\n"
-                                                        "state %w : f32[8,16] = splat(0.1)\n"
-                                                        "state %b : f32[8] = splat(0.1)\n"
-                                                        "%y : f32[3,8] = Gemm(%x, %w, %b) {transB = 1}\n"
-                                                        "output \"y\" = %y"),
+  const graph::Graph gemm = with_random_states(splat_graph("input %x : f32[3,16]\n"
+                                                           "state %w : f32[8,16] = splat(0.1)\n"
+                                                           "state %b : f32[8] = splat(0.1)\n"
+                                                           "%y : f32[3,8] = Gemm(%x, %w, %b) {transB = 1}\n"
+                                                           "output \"y\" = %y"),
                                                5);
-  const graph::Graph matmul = with_random_states(graph_of("input %x : f32[2,3,16]\n"
-                                                          "state %w : f32[16,8] = splat(0.1)\n"
-                                                          "%y : f32[2,3,8] = MatMul(%x, %w)\n"
-                                                          "output \"y\" = %y"),
+  const graph::Graph matmul = with_random_states(splat_graph("input %x : f32[2,3,16]\n"
+                                                             "state %w : f32[16,8] = splat(0.1)\n"
+                                                             "%y : f32[2,3,8] = MatMul(%x, %w)\n"
+                                                             "output \"y\" = %y"),
                                                  6);
   for (const graph::Graph& model : {gemm, matmul}) {
     const graph::Graph quantized = verified(quantize(model, {{"x", {-1, 1}}}));
@@ -94,7 +115,7 @@ TEST(Quantize, TakesGemmAndMatMul) {
 }
 
 TEST(Quantize, QuantizesAnActivationOnce) {
-  const graph::Graph model = graph_of(
+  const graph::Graph model = splat_graph(
       "input %x : f32[3,16]\n"
       "state %v : f32[16,8] = splat(0.1)\n"
       "state %w : f32[16,8] = splat(0.2)\n"
@@ -124,7 +145,7 @@ TEST(Quantize, LeavesWhatDoesNotGain) {
       "input %x : f32[3,16]\nstate %w : f32[16,8] = splat(0.1)\n%y : f32[3,8] = Gemm(%x, %w) {alpha = 0.5}\n",
   };
   for (const std::string& body : cases) {
-    const graph::Graph model = graph_of(body + "output \"y\" = %y");
+    const graph::Graph model = splat_graph(body + "output \"y\" = %y");
     EXPECT_TRUE(values_to_calibrate(model).empty()) << body;
     const graph::Graph same = quantize(model, {{"x", {-1, 1}}});
     EXPECT_EQ(operators_of(same), operators_of(model)) << body;
@@ -132,14 +153,14 @@ TEST(Quantize, LeavesWhatDoesNotGain) {
 }
 
 TEST(Quantize, LeavesWhatHasNoRange) {
-  EXPECT_EQ(count_of(quantize(graph_of(convolution), {}), "ConvInteger"), 0);
-  EXPECT_EQ(count_of(quantize(graph_of(convolution), {{"y", {-1, 1}}}), "ConvInteger"), 0);
+  EXPECT_EQ(count_of(quantize(splat_graph(convolution), {}), "ConvInteger"), 0);
+  EXPECT_EQ(count_of(quantize(splat_graph(convolution), {{"y", {-1, 1}}}), "ConvInteger"), 0);
 }
 
 TEST(Quantize, RefusesRangesThatAreNone) {
   for (const ValueRange& range : {ValueRange{1, -1}, {0, INFINITY}, {NAN, 1}}) {
     try {
-      quantize(graph_of(convolution), {{"x", range}});
+      quantize(splat_graph(convolution), {{"x", range}});
       FAIL() << "took " << range.low << " to " << range.high;
     } catch (const Error& error) {
       EXPECT_TRUE(contains(error.what(), "cannot be quantised"));
@@ -149,7 +170,7 @@ TEST(Quantize, RefusesRangesThatAreNone) {
 }
 
 TEST(Quantize, SurvivesChannelsOfZeros) {
-  graph::Graph model = graph_of(convolution);  // every weight the same: then none at all
+  graph::Graph model = splat_graph(convolution);  // every weight the same: then none at all
   model.set_data(model.states()[0], Tensor(ElementType::f32, {8, 16, 3, 3}));
   const Tensor x = random_tensor(ElementType::f32, {2, 16, 5, 5}, 3);
   EXPECT_EQ(largest_difference(evaluated(model, x), evaluated(quantize(model, {{"x", {-1, 1}}}), x)), 0);

@@ -1,5 +1,5 @@
-// The derivative of every model's loss by all of its parameters, in f64: forward mode, reverse mode and central
-// differences along one direction must agree.
+// The derivative of every model's loss by all of its parameters, in f64: forward mode, reverse mode and
+// central differences along one direction must agree.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -46,7 +46,8 @@ Tensor random_input(const graph::Value& value, std::uint64_t seed) {
   Tensor tensor(value.type.element, value.type.shape);
   RandomStream random(seed);
   for (std::int64_t i = 0; i < tensor.element_count(); ++i)
-    tensor.set(i, is_integer(value.type.element) ? static_cast<double>(random.below(10)) : random.uniform(0, 1));
+    tensor.set(i,
+               is_integer(value.type.element) ? static_cast<double>(random.below(10)) : random.uniform(0, 1));
   return wide(tensor);
 }
 
@@ -63,7 +64,8 @@ class WideForward {
       const graph::Value& value = step_.values()[i];
       const ValueId id(i);
       if (now.contains(id) || value.kind == graph::ValueKind::computed) continue;
-      now[id] = b.constant(value.kind == graph::ValueKind::input ? random_input(value, i + 1) : wide(value.data));
+      now[id] =
+          b.constant(value.kind == graph::ValueKind::input ? random_input(value, i + 1) : wide(value.data));
     }
     for (const Node& node : step_.nodes())
       if (node.phase == graph::Phase::forward) copy(b, node, now);
@@ -96,15 +98,18 @@ TEST_P(WholeModel, HasTheDerivativesThatDifferencesHave) {
   const Model& given = GetParam();
   const Workload& workload = find_workload(given.workload);
   const Graph model = build_model(workload, given.batch, given.options);
-  const Graph step = transform::make_training_step(model, workload.training.loss,
-                                                   {.kind = transform::OptimizerKind::sgd});
+  const Graph step =
+      transform::make_training_step(model, workload.training.loss, {.kind = transform::OptimizerKind::sgd});
   std::vector<ValueId> parameters;
   std::vector<Tensor> values;
   for (ValueId id : transform::trainable_states(model)) {
+    // What is added to all keys changes no softmax: a derivative of zero has no relative error.
+    if (model.value(id).name.ends_with("attention.key.bias")) continue;
     parameters.push_back(step.find_value(model.value(id).name));
     values.push_back(without_zeros(wide(step.value(parameters.back()).data), values.size()));
   }
-  // Kinks within a step of the difference cost more than its rounding: small steps, and a tolerance for a few.
+  // Kinks within a step of the difference cost more than its rounding: small steps, and a tolerance for a
+  // few.
   const op::GradientCheckOptions options{.step = 1e-7, .tolerance = 1e-5, .directions = 1};
   const Status status = op::check_gradients(WideForward(step, parameters), values, options);
   EXPECT_TRUE(status) << (status ? "" : status.error().what());
@@ -114,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
     Models, WholeModel,
     ::testing::Values(Model{"ptychonn-64", {"window=16"}, 1}, Model{"uno", {"width=6"}, 2},
                       Model{"unet-64", {"size=8", "width=2"}, 2},
-                      Model{"mobilenet-v3-small", {"size=32", "classes=10"}, 2},
+                      Model{"mobilenet-v3-small", {"size=64", "classes=10"}, 3},
                       Model{"bert-small", {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"}, 2},
                       Model{"lstm", {"steps=4", "inputs=3", "units=5"}, 2}));
 

@@ -80,8 +80,8 @@ TEST_P(EveryWorkload, HasATrainingStepThatCanBeSplit) {
   const Graph step = training_step(GetParam(), 4);
   ASSERT_TRUE(graph::verify(step, op::infer_types).has_value());
   const Status status = transform::splittable(step);
-  const bool normalises_over_the_batch =
-      std::ranges::any_of(step.nodes(), [](const graph::Node& node) { return node.op == "BatchNormalization"; });
+  const bool normalises_over_the_batch = std::ranges::any_of(
+      step.nodes(), [](const graph::Node& node) { return node.op == "BatchNormalization"; });
   if (normalises_over_the_batch) {
     ASSERT_FALSE(status);
     EXPECT_TRUE(contains(status.error().what(), "by the mean and variance of the whole batch"));
@@ -314,7 +314,8 @@ TEST(Bert, HasThePublishedSizes) {
 
 // With all queries zero every token gets the mean of the values; padding changes nothing (to 1e-6).
 TEST(Bert, PaddingDoesNotChangeTheOthers) {
-  const Graph graph = built("bert-small", 1, {"layers=2", "width=16", "heads=2", "length=8", "vocabulary=64"});
+  const Graph graph =
+      built("bert-small", 1, {"layers=2", "width=16", "heads=2", "length=8", "vocabulary=64"});
   const auto logits = [&](std::int64_t padding) {
     Tensor ids(ElementType::i64, {1, 8}), mask(ElementType::i64, {1, 8});
     for (std::int64_t i = 0; i < 8; ++i) {

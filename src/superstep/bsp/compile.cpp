@@ -162,7 +162,8 @@ class Compiler {
     for (LoweredStep& step : steps_) profile.steps.push_back(std::move(step.profile));
     for (const auto& [name, use] : vertices_.classes) {
       profile.vertices += use.instances;
-      profile.vertex_kinds.push_back({name, use.instances, use.state_bytes, use.code_bytes, use.default_estimate});
+      profile.vertex_kinds.push_back(
+          {name, use.instances, use.state_bytes, use.code_bytes, use.default_estimate});
     }
   }
 

@@ -99,8 +99,8 @@ struct VertexClass {
   void (*destroy)(void* memory) = nullptr;
   void (*compute)(void* object, unsigned worker) = nullptr;
   std::shared_ptr<const void> context;  // handed to construct: data that all vertices of the class share
-  PerfEstimateFunction cycles;   // empty: default_estimate, and the profile says so
-  std::uint64_t code_bytes = 0;  // 0: the target's open constant
+  PerfEstimateFunction cycles;          // empty: default_estimate, and the profile says so
+  std::uint64_t code_bytes = 0;         // 0: the target's open constant
 
   int field_index(std::string_view field) const;  // -1 when there is none
   std::string reported_name() const { return name.substr(0, name.find('#')); }

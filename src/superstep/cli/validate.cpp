@@ -19,21 +19,29 @@ struct Arguments {
 };
 
 constexpr const char* footer =
-    "Files: cycles of single operators (columns kind, tiles, cycles). Nothing is fitted to a row: constants come "
-    "from the machine file,\nand `superstep list machines --constants` shows which of them are open.\n"
+    "Files: cycles of single operators (columns kind, tiles, cycles), or results of applications and primitives "
+    "(workload, machine, metric, value).\nNothing is fitted to a row: constants come from the machine file, and "
+    "`superstep list machines --constants` shows which of them are open.\n"
     "Example:\n  superstep validate ops.csv --verbose";
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 void print_rows(const lab::Validation& validation) {
-  TextTable table({"row", "family", "published", "predicted", "error", "tile published", "tile predicted", "why"});
+  const bool operators = validation.with_interval == 0;
+  TextTable table({"row", "family", "published", "predicted", "unit", "error", operators ? "tile published" : "interval",
+                   operators ? "tile predicted" : "inside", "why"});
   for (const lab::RowResult& row : validation.rows) {
-    const bool tile = row.tile_published > 0 && row.predicted;
+    std::string first = "-", second = "-";
+    if (row.predicted && operators && row.tile_published > 0) {
+      first = fmt::format("{:.0f}", row.tile_published);
+      second = fmt::format("{:.0f}", row.tile_predicted);
+    } else if (row.predicted && row.high > 0) {
+      first = fmt::format("{:.4g} to {:.4g}", row.low, row.high);
+      second = row.inside() ? "yes" : "no";
+    }
     table.add_row({row.name, row.family, fmt::format("{:.6g}", row.published),
-                   row.predicted ? fmt::format("{:.6g}", *row.predicted) : "-",
-                   row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-",
-                   tile ? fmt::format("{:.0f}", row.tile_published) : "-",
-                   tile ? fmt::format("{:.0f}", row.tile_predicted) : "-", row.reason});
+                   row.predicted ? fmt::format("{:.6g}", *row.predicted) : "-", row.unit,
+                   row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-", first, second, row.reason});
   }
   fmt::print("{}\n", table.to_string());
 }
@@ -73,7 +81,10 @@ void validate(const Arguments& arguments) {
     if (arguments.verbose) print_rows(validation);
     fmt::print("predicted with the constants of {}\n\n", validation.machine);
     print_summary("error", validation.families);
-    print_summary("fullest tile", validation.memory);
+    if (validation.memory.back().covered > 0) print_summary("fullest tile", validation.memory);
+    if (validation.total.back().covered > 0) print_summary("all tiles", validation.total);
+    if (validation.with_interval > 0)
+      fmt::print("inside their interval (meant to hold 80 %): {} of {}\n\n", validation.inside, validation.with_interval);
     print_missed(validation);
   }
   write_result({.command = "validate",

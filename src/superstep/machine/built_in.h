@@ -7,7 +7,7 @@
 namespace superstep::machine {
 
 struct BuiltIn {
-  std::string_view id;    // the file's name without ".toml"
+  std::string_view id;  // the file's name without ".toml"
   std::string_view text;
 };
 

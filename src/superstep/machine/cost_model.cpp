@@ -27,16 +27,17 @@ Parts& Parts::operator+=(const Parts& other) {
 }
 
 Parts operator*(double factor, Parts parts) {
-  for (double* part : {&parts.compute, &parts.memory, &parts.exchange, &parts.sync, &parts.host, &parts.launch,
-                       &parts.collective, &parts.fill, &parts.idle})
+  for (double* part : {&parts.compute, &parts.memory, &parts.exchange, &parts.sync, &parts.host,
+                       &parts.launch, &parts.collective, &parts.fill, &parts.idle})
     *part *= factor;
   return parts;
 }
 
 const char* Parts::largest() const {
   const std::pair<double, const char*> parts[] = {
-      {compute, "compute"}, {memory, "local memory"}, {exchange, "exchange"}, {sync, "sync"}, {host, "host"},
-      {launch, "launch"},   {collective, "collective"}, {fill, "pipeline fill"}, {idle, "idle"}};
+      {compute, "compute"}, {memory, "local memory"}, {exchange, "exchange"},     {sync, "sync"},
+      {host, "host"},       {launch, "launch"},       {collective, "collective"}, {fill, "pipeline fill"},
+      {idle, "idle"}};
   return std::max_element(std::begin(parts), std::end(parts),
                           [](const auto& a, const auto& b) { return a.first < b.first; })
       ->second;
@@ -48,7 +49,9 @@ Parts CostModel::together(std::span<const OperatorCost> costs) const {
   return sum;
 }
 
-double CostModel::host_seconds(double bytes) const { return value("host_latency") + bytes / value("host_rate"); }
+double CostModel::host_seconds(double bytes) const {
+  return value("host_latency") + bytes / value("host_rate");
+}
 
 double ring_all_reduce(double bytes, int units, double rate, double latency) {
   if (units < 2) return 0;

@@ -1,4 +1,5 @@
-// What a style of machine answers about a graph: seconds of every kernel by part, and memory. One file a style.
+// What a style of machine answers about a graph: seconds of every kernel by part, and memory. One file a
+// style.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,8 @@ namespace superstep::machine {
 
 // Seconds, by what they are spent on.
 struct Parts {
-  double compute = 0, memory = 0, exchange = 0, sync = 0, host = 0, launch = 0, collective = 0, fill = 0, idle = 0;
+  double compute = 0, memory = 0, exchange = 0, sync = 0, host = 0, launch = 0, collective = 0, fill = 0,
+         idle = 0;
 
   double total() const;
   Parts& operator+=(const Parts& other);
@@ -56,8 +58,8 @@ struct MemoryOptions {
 
 // What is reached at best: peak arithmetic, and arithmetic and memory at their peaks.
 struct Bounds {
-  double peak_flops = 0;    // FLOP/s in this precision
-  double memory_rate = 0;   // B/s of the memory that a kernel streams from
+  double peak_flops = 0;   // FLOP/s in this precision
+  double memory_rate = 0;  // B/s of the memory that a kernel streams from
 };
 
 class CostModel {
@@ -72,13 +74,15 @@ class CostModel {
                                               const Precision& precision) const = 0;
   // Kernels one after the other, or, where a style overlaps them, the time they take together.
   virtual Parts together(std::span<const OperatorCost> costs) const;
-  virtual Memory memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
-                        const MemoryOptions& options) const = 0;
+  virtual Memory memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                        const Precision& precision, const MemoryOptions& options) const = 0;
   virtual double all_reduce_seconds(double bytes, int units) const = 0;
   virtual double link_seconds(double bytes) const = 0;  // from one unit to the next
   virtual double host_seconds(double bytes) const;      // from or to the host
+  virtual double capacity() const = 0;  // bytes of one unit
   virtual Bounds bounds(const Precision& precision) const = 0;
-  // The relative uncertainty (of a logarithm, 80 %) of a step beside that of the constants, and what it rests on.
+  // The relative uncertainty (of a logarithm, 80 %) of a step beside that of the constants, and what it rests
+  // on.
   virtual double model_uncertainty() const = 0;
   virtual const char* calibration() const = 0;
 

@@ -16,8 +16,8 @@ struct LiveMoment {
 
 // The fullest moment. A value lives from its kernel to its last reader; views share their source's bytes. In a
 // pipeline of S stages stage s (from 0) keeps what passes from forward to backward for 2 (S - 1 - s) + 1
-// micro-batches. With recomputation only the ends of about sqrt(n) segments are kept, and one segment at a time
-// is alive in full.
+// micro-batches. With recomputation only the ends of segments are kept, and one segment at a time is alive in
+// full; the segments are those that need least.
 LiveMoment fullest_moment(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
                           const MemoryOptions& options);
 

@@ -41,8 +41,8 @@ bool kind_from_code(std::string_view code, Kind& to) {
 const Constant& Machine::constant(std::string_view name) const {
   for (const Constant& constant : constants_)
     if (constant.name == name) return constant;
-  throw Error(ErrorCode::internal, fmt::format("machines of style {} have no constant '{}'", name_of(style_), name),
-              id_);
+  throw Error(ErrorCode::internal,
+              fmt::format("machines of style {} have no constant '{}'", name_of(style_), name), id_);
 }
 
 Machine Machine::with(std::string_view name, double value) const {

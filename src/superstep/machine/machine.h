@@ -5,10 +5,8 @@
 //     id = "bow"
 //     name = "Graphcore Bow IPU"
 //     style = "bulk-synchronous"
-//     based_on = "gc200"             optional: constants and sources that this file does not have come from there
-//     [sources]                      tags and what they stand for
-//     L24 = "Le 2024, ..."
-//     [constants]
+//     based_on = "gc200"             optional: constants and sources that this file does not have come from
+//     there [sources]                      tags and what they stand for L24 = "Le 2024, ..." [constants]
 //     clock = { value = 1.85e9, unit = "Hz", kind = "DS", source = "L24", range = [1.8e9, 1.9e9] }
 //
 // kind is ME (measured), VC (vendor code), DS (data sheet), DE (derived) or GU (guess); `range`, `note` and
@@ -42,8 +40,8 @@ class Machine {
   // The same machine with one number changed; `file()` stays what it was.
   Machine with(std::string_view name, double value) const;
 
-  const std::string& file() const { return file_; }      // where it came from
-  std::string digest() const;                             // of every name and value, in 16 hexadecimal digits
+  const std::string& file() const { return file_; }  // where it came from
+  std::string digest() const;                        // of every name and value, in 16 hexadecimal digits
   void set_file(std::string file) { file_ = std::move(file); }
 
  private:

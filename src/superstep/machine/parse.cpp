@@ -1,11 +1,11 @@
 // Machine files: TOML, every key checked.
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
-#include <toml++/toml.h>
 
 #include "superstep/base/text.h"
 #include "superstep/machine/built_in.h"
@@ -37,7 +37,8 @@ class Reader {
     throw Error(ErrorCode::bad_file, what, key.empty() ? where_ : where_ + ": " + key, std::move(hint));
   }
   toml::table parse(std::string_view text) const;
-  void check_keys(const toml::table& table, const std::string& prefix, std::span<const std::string> known) const;
+  void check_keys(const toml::table& table, const std::string& prefix,
+                  std::span<const std::string> known) const;
   std::string text_of(const toml::table& table, const std::string& prefix, std::string_view key,
                       bool required) const;
   double number_of(const toml::node_view<const toml::node>& node, const std::string& key) const;
@@ -88,7 +89,8 @@ double Reader::number_of(const toml::node_view<const toml::node>& node, const st
   return *number;
 }
 
-std::string Reader::full_source(const std::string& tags, const std::string& key, const Sources& sources) const {
+std::string Reader::full_source(const std::string& tags, const std::string& key,
+                                const Sources& sources) const {
   std::vector<std::string> full;
   for (std::string tag : split(tags, ',')) {
     tag.erase(0, tag.find_first_not_of(' '));
@@ -121,7 +123,8 @@ void Reader::read_range(const toml::table& table, const std::string& key, Consta
   constant.low = number_of(table["range"][0], key + ".range");
   constant.high = number_of(table["range"][1], key + ".range");
   if (constant.low > constant.value || constant.value > constant.high)
-    refuse(key + ".range", fmt::format("{} to {} does not hold the value {}", constant.low, constant.high, constant.value));
+    refuse(key + ".range",
+           fmt::format("{} to {} does not hold the value {}", constant.low, constant.high, constant.value));
 }
 
 Constant Reader::read_constant(const toml::table& table, const ConstantSpec& spec,
@@ -176,7 +179,8 @@ void Reader::read_constants(const toml::table& table, Draft& draft) const {
   for (const ConstantSpec& spec : specs) {
     if (!constants->contains(spec.name)) continue;
     const toml::table* entry = (*constants)[spec.name].as_table();
-    if (!entry) refuse(fmt::format("constants.{}", spec.name), "must be a table: { value = ..., unit = ... }");
+    if (!entry)
+      refuse(fmt::format("constants.{}", spec.name), "must be a table: { value = ..., unit = ... }");
     replace(draft.constants, read_constant(*entry, spec, draft.sources));
   }
 }

@@ -1,5 +1,5 @@
-// What a model's numbers are kept in on a machine. Three types matter: that of the data, that of partial sums, and
-// that of stored weights; the partial sums alone change an IPU's peak by two.
+// What a model's numbers are kept in on a machine. Three types matter: that of the data, that of partial
+// sums, and that of stored weights; the partial sums alone change an IPU's peak by two.
 #pragma once
 
 #include <string>

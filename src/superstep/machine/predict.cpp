@@ -15,9 +15,7 @@ using graph::Graph;
 using graph::Phase;
 
 void check(const PredictSettings& settings) {
-  const auto refuse = [](const char* what) {
-    throw Error(ErrorCode::invalid_argument, what, "prediction");
-  };
+  const auto refuse = [](const char* what) { throw Error(ErrorCode::invalid_argument, what, "prediction"); };
   if (settings.micro_batch < 1) refuse("the micro-batch must be one or more");
   if (settings.accumulate < 1) refuse("accumulation takes one micro-batch or more");
   if (settings.replicas < 1) refuse("there must be one replica or more");
@@ -25,7 +23,8 @@ void check(const PredictSettings& settings) {
     if (share < 1) refuse("every pipeline stage needs one layer or more");
 }
 
-std::vector<OperatorCost> costs_of_stage(const std::vector<OperatorCost>& costs, std::size_t stage, bool update) {
+std::vector<OperatorCost> costs_of_stage(const std::vector<OperatorCost>& costs, std::size_t stage,
+                                         bool update) {
   std::vector<OperatorCost> chosen;
   for (const OperatorCost& cost : costs)
     if (cost.work.stage == stage && (cost.work.phase == Phase::update) == update) chosen.push_back(cost);
@@ -54,18 +53,20 @@ double input_bytes(const Graph& graph, const Precision& precision) {
   return bytes;
 }
 
-std::vector<Stage> stages_of(const CostModel& model, const Graph& graph, const std::vector<OperatorCost>& costs,
-                             const PredictSettings& settings, std::size_t count) {
+std::vector<Stage> stages_of(const CostModel& model, const Graph& graph,
+                             const std::vector<OperatorCost>& costs, const PredictSettings& settings,
+                             std::size_t count) {
   std::vector<Stage> stages;
   for (std::size_t s = 0; s < count; ++s) {
     Stage stage;
     stage.forward_backward = model.together(costs_of_stage(costs, s, false));
     stage.update = model.together(costs_of_stage(costs, s, true));
     stage.memory = model.memory(graph, costs, settings.precision,
-                                {.stage = s, .stages = count, .recompute = settings.recompute,
+                                {.stage = s,
+                                 .stages = count,
+                                 .recompute = settings.recompute,
                                  .accumulate = settings.accumulate > 1 || count > 1});
-    if (settings.recompute)
-      stage.forward_backward += forward_share(costs, s) * stage.forward_backward;
+    if (settings.recompute) stage.forward_backward += forward_share(costs, s) * stage.forward_backward;
     stages.push_back(stage);
   }
   return stages;
@@ -92,8 +93,8 @@ Parts step_of(const CostModel& model, const std::vector<Stage>& stages, const Pr
   return step;
 }
 
-// Uncertainties of the constants behind each part, as they enter the logarithm of the sum. Ranges are taken to hold
-// 80 %.
+// Uncertainties of the constants behind each part, as they enter the logarithm of the sum. Ranges are taken
+// to hold 80 %.
 double uncertainty_of(const CostModel& model, const Parts& step) {
   const auto relative = [&](const char* name) {
     for (const Constant& constant : model.machine().constants())
@@ -116,7 +117,8 @@ double uncertainty_of(const CostModel& model, const Parts& step) {
   return std::sqrt(sum);
 }
 
-void add_bounds(const CostModel& model, const PredictSettings& settings, std::size_t stages, Prediction& prediction) {
+void add_bounds(const CostModel& model, const PredictSettings& settings, std::size_t stages,
+                Prediction& prediction) {
   const Bounds bounds = model.bounds(settings.precision);
   const double share = settings.accumulate / static_cast<double>(stages);
   for (const OperatorCost& cost : prediction.operators) {
@@ -143,8 +145,9 @@ void add_warnings(const PredictSettings& settings, Prediction& prediction) {
 
 std::string Prediction::bound_by() const { return step.largest(); }
 
-Prediction predict(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
-  check(settings);
+namespace {
+
+Prediction predict_as_is(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
   const std::unique_ptr<CostModel> model = cost_model(machine);
   std::vector<Work> works = works_of(graph, settings.precision, model->work_options());
   Prediction prediction{.machine = machine.id()};
@@ -155,13 +158,16 @@ Prediction predict(const Machine& machine, const Graph& graph, const PredictSett
   prediction.stages = stages_of(*model, graph, prediction.operators, settings, stages);
   prediction.fits = std::all_of(prediction.stages.begin(), prediction.stages.end(),
                                 [](const Stage& stage) { return stage.memory.fits(); });
-  const bool training = std::any_of(works.begin(), works.end(), [](const Work& w) { return w.phase == Phase::update; });
+  const bool training =
+      std::any_of(works.begin(), works.end(), [](const Work& w) { return w.phase == Phase::update; });
   // What passes a border is of the order of a layer's output: the mean of the products' results.
   double border = 0, products = 0;
   for (const Work& work : works)
-    if (work.kind == WorkKind::product && work.phase == Phase::forward) border += work.write_bytes, ++products;
+    if (work.kind == WorkKind::product && work.phase == Phase::forward)
+      border += work.write_bytes, ++products;
   prediction.units = static_cast<int>(stages) * settings.replicas;
-  prediction.step = step_of(*model, prediction.stages, settings, products > 0 ? border / products : 0, training);
+  prediction.step =
+      step_of(*model, prediction.stages, settings, products > 0 ? border / products : 0, training);
   prediction.step_seconds = prediction.step.total();
   prediction.samples = static_cast<double>(settings.micro_batch) * settings.accumulate * settings.replicas;
   prediction.host_seconds =
@@ -173,6 +179,22 @@ Prediction predict(const Machine& machine, const Graph& graph, const PredictSett
   prediction.uncertainty = uncertainty_of(*model, prediction.step);
   add_bounds(*model, settings, stages, prediction);
   add_warnings(settings, prediction);
+  return prediction;
+}
+
+}  // namespace
+
+// Where it does not fit, plans are given less room for their temporaries: they become slower and smaller.
+Prediction predict(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
+  check(settings);
+  Prediction prediction = predict_as_is(machine, graph, settings);
+  if (machine.style() != Style::bulk_synchronous) return prediction;
+  for (double share : {0.3, 0.15, 0.075}) {
+    if (prediction.fits || share >= machine.value("memory_proportion")) break;
+    Prediction smaller = predict_as_is(machine.with("memory_proportion", share), graph, settings);
+    smaller.warnings.push_back(fmt::format("plans were kept to {:.3g} of a tile for temporaries", share));
+    if (smaller.fits) prediction = std::move(smaller);
+  }
   return prediction;
 }
 
@@ -203,12 +225,14 @@ std::vector<Metric> Prediction::metrics() const {
 
 namespace {
 
-double score(const Machine& machine, const Graph& graph, PredictSettings settings, const std::vector<int>& shares) {
+double score(const Machine& machine, const Graph& graph, PredictSettings settings,
+             const std::vector<int>& shares) {
   settings.pipeline = shares;
   const Prediction prediction = predict(machine, graph, settings);
   double overflow = 0;
   for (const Stage& stage : prediction.stages)
-    overflow += std::max(0.0, stage.memory.fullest_tile - stage.memory.tile_limit) / std::max(1.0, stage.memory.tile_limit);
+    overflow += std::max(0.0, stage.memory.fullest_tile - stage.memory.tile_limit) /
+                std::max(1.0, stage.memory.tile_limit);
   return prediction.step_seconds * (1 + 10 * overflow);
 }
 
@@ -223,8 +247,8 @@ int count_layers(const Machine& machine, const Graph& graph, const PredictSettin
 
 }  // namespace
 
-std::vector<int> balanced_pipeline(const Machine& machine, const Graph& graph, const PredictSettings& settings,
-                                   int stages) {
+std::vector<int> balanced_pipeline(const Machine& machine, const Graph& graph,
+                                   const PredictSettings& settings, int stages) {
   const int layers = count_layers(machine, graph, settings);
   if (stages < 1 || stages > std::max(1, layers))
     throw Error(ErrorCode::invalid_argument,
@@ -250,9 +274,8 @@ std::vector<int> balanced_pipeline(const Machine& machine, const Graph& graph, c
   return shares;
 }
 
-std::int64_t largest_micro_batch(const Machine& machine,
-                                 const std::function<Graph(std::int64_t)>& graph_at, PredictSettings settings,
-                                 std::int64_t most) {
+std::int64_t largest_micro_batch(const Machine& machine, const std::function<Graph(std::int64_t)>& graph_at,
+                                 PredictSettings settings, std::int64_t most) {
   const auto fits = [&](std::int64_t batch) {
     settings.micro_batch = batch;
     return predict(machine, graph_at(batch), settings).fits;

@@ -15,9 +15,9 @@ struct PredictSettings {
   Precision precision;
   std::int64_t micro_batch = 1;
   int accumulate = 1, replicas = 1;
-  std::vector<int> pipeline;     // relative layers a stage; empty: one stage
-  bool recompute = false;        // keep checkpoints only
-  double samples_per_item = 1;   // of the batch axis: 1
+  std::vector<int> pipeline;       // relative layers a stage; empty: one stage
+  bool recompute = false;          // keep checkpoints only
+  double samples_per_item = 1;     // of the batch axis: 1
   double host_sample_seconds = 0;  // work of the host on one sample, all its processes together; 0: none
 };
 
@@ -32,11 +32,11 @@ struct Prediction {
   bool fits = false;
   std::vector<Stage> stages;
   std::vector<OperatorCost> operators;
-  Parts step;                       // of a whole step, without the host's data path; of no use when it does not fit
+  Parts step;  // of a whole step, without the host's data path; of no use when it does not fit
   double step_seconds = 0, step_seconds_with_data = 0, samples = 0;  // samples of a step
-  double host_seconds = 0;          // the data path's own time for a step
-  double flops = 0;                 // of a step
-  double uncertainty = 0;           // of the logarithm of step_seconds, 80 %
+  double host_seconds = 0;                                           // the data path's own time for a step
+  double flops = 0;                                                  // of a step
+  double uncertainty = 0;                                            // of the logarithm of step_seconds, 80 %
   double peak_seconds = 0, roofline_seconds = 0;
   std::vector<std::string> unsupported, warnings;
 
@@ -46,18 +46,18 @@ struct Prediction {
   std::vector<Metric> metrics() const;
 };
 
-// `graph` of one micro-batch: an inference graph or a training step. Throws Error (invalid_argument) on impossible
-// settings; operators without a cost are named in the prediction.
+// `graph` of one micro-batch: an inference graph or a training step. Throws Error (invalid_argument) on
+// impossible settings; operators without a cost are named in the prediction.
 Prediction predict(const Machine& machine, const graph::Graph& graph, const PredictSettings& settings);
 
-// The shares of `stages` stages that even out time, as long as each fits: layers are moved from the slowest stage to
-// its neighbours until nothing gets better.
-std::vector<int> balanced_pipeline(const Machine& machine, const graph::Graph& graph, const PredictSettings& settings,
-                                   int stages);
+// The shares of `stages` stages that even out time, as long as each fits: layers are moved from the slowest
+// stage to its neighbours until nothing gets better.
+std::vector<int> balanced_pipeline(const Machine& machine, const graph::Graph& graph,
+                                   const PredictSettings& settings, int stages);
 
 // The largest micro-batch that fits, at most `most`; 0 when none does.
 std::int64_t largest_micro_batch(const Machine& machine,
-                                 const std::function<graph::Graph(std::int64_t)>& graph_at, PredictSettings settings,
-                                 std::int64_t most);
+                                 const std::function<graph::Graph(std::int64_t)>& graph_at,
+                                 PredictSettings settings, std::int64_t most);
 
 }  // namespace superstep::machine

@@ -12,8 +12,6 @@
 namespace superstep::run {
 namespace {
 
-constexpr std::int64_t largest_batch = 64;
-
 // The model with one output more for every value to look at.
 graph::Graph observed(const target::GraphAtBatch& model, std::int64_t batch,
                       const transform::QuantizeOptions& products) {
@@ -27,7 +25,7 @@ class Calibration {
  public:
   Calibration(const target::Target& target, const target::GraphAtBatch& model,
               const CalibrateSettings& settings, FillSamples fill)
-      : settings_(settings), fill_(fill), batch_(std::min(settings.samples, largest_batch)) {
+      : settings_(settings), fill_(fill), batch_(std::min(settings.samples, settings.batch)) {
     if (settings.samples < 1)
       throw Error(ErrorCode::invalid_argument, "calibration needs at least one sample", "--calibrate");
     const graph::Graph graph = model(batch_);
@@ -35,16 +33,15 @@ class Calibration {
     for (graph::ValueId id : transform::values_to_calibrate(graph, settings.products))
       names_.push_back(graph.value(id).name);
     // The whole batch at once: observed values need not have a row a sample.
-    executable_ = target.compile(
-        [&](std::int64_t rows) { return observed(model, rows, settings.products); },
-        {.batch = batch_, .micro_batch = batch_, .threads = settings.threads});
+    executable_ = target.compile([&](std::int64_t rows) { return observed(model, rows, settings.products); },
+                                 {.batch = batch_, .micro_batch = batch_, .threads = settings.threads});
     for (const auto& port : executable_->inputs()) inputs_.emplace_back(port.type.element, port.type.shape);
     for (const auto& port : executable_->outputs()) outputs_.emplace_back(port.type.element, port.type.shape);
   }
 
   transform::RangeTable run() {
-    std::vector<transform::ValueRange> spans(names_.size(), {std::numeric_limits<double>::infinity(),
-                                                             -std::numeric_limits<double>::infinity()});
+    std::vector<transform::ValueRange> spans(
+        names_.size(), {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()});
     for_each_batch([&](std::size_t i, std::span<const float> values) { widen(spans[i], names_[i], values); });
     std::vector<RangeHistogram> histograms;
     for (const transform::ValueRange& span : spans) histograms.emplace_back(span.low, span.high);
@@ -95,8 +92,8 @@ target::GraphAtBatch with_weights(const target::GraphAtBatch& model,
   };
 }
 
-void count_products(QuantizedModel& model) {
-  const graph::Graph graph = model.graph(1);
+void count_products(QuantizedModel& model, std::int64_t batch) {
+  const graph::Graph graph = model.graph(batch);
   for (const graph::Node& node : graph.nodes()) {
     model.products += node.op == "ConvInteger" || node.op == "MatMulInteger";
     model.kept += node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm" || node.op == "MatMul";
@@ -111,15 +108,15 @@ transform::RangeTable calibrate(const target::Target& target, const target::Grap
 }
 
 QuantizedModel quantize_model(const target::Target& target, const target::GraphAtBatch& model,
-                              const std::map<std::string, Tensor>& weights,
-                              const CalibrateSettings& settings, FillSamples fill) {
+                              const std::map<std::string, Tensor>& weights, const CalibrateSettings& settings,
+                              FillSamples fill) {
   const target::GraphAtBatch trained = with_weights(model, weights);
   QuantizedModel result;
   result.ranges = calibrate(target, trained, settings, fill);
   result.graph = [trained, ranges = result.ranges, products = settings.products](std::int64_t batch) {
     return transform::quantize(trained(batch), ranges, products);
   };
-  count_products(result);
+  count_products(result, std::min(settings.samples, settings.batch));
   if (result.products == 0)
     throw Error(ErrorCode::unsupported, "has no product or convolution that gains from int8",
                 "--precision int8", "those of fewer than 16 channels stay in f32: serve it in f32 or bf16");

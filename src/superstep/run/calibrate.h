@@ -17,6 +17,7 @@ struct CalibrateSettings {
   RangeMethod method = RangeMethod::percentile;
   double share = 0.9999;  // of the elements inside, for RangeMethod::percentile
   int threads = 1;
+  std::int64_t batch = 64;  // samples a run of the model, at most
   transform::QuantizeOptions products;
 };
 
@@ -40,7 +41,7 @@ struct QuantizedModel {
 // Calibrates `model`, whose states get the data of `weights` (by name; states without stay as they are), and
 // quantises it.
 QuantizedModel quantize_model(const target::Target& target, const target::GraphAtBatch& model,
-                              const std::map<std::string, Tensor>& weights,
-                              const CalibrateSettings& settings, FillSamples fill);
+                              const std::map<std::string, Tensor>& weights, const CalibrateSettings& settings,
+                              FillSamples fill);
 
 }  // namespace superstep::run

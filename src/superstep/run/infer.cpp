@@ -70,7 +70,52 @@ struct Served {
   target::PlanSummary plan;
 };
 
-Served serve(Evaluator& evaluator, const Task& task, bool trained, ThreadPool& pool) {
+// The seconds of `calls` calls of each executable, in turn, so that a busy neighbour slows all alike.
+std::vector<std::vector<double>> time_calls(std::span<target::Executable* const> executables,
+                                            std::span<const Tensor> inputs, std::int64_t calls) {
+  std::vector<std::vector<Tensor>> outputs(executables.size());
+  for (std::size_t i = 0; i < executables.size(); ++i) {
+    for (const auto& port : executables[i]->outputs())
+      outputs[i].emplace_back(port.type.element, port.type.shape);
+    for (int warm = 0; warm < warm_up_calls; ++warm) executables[i]->run(inputs, outputs[i]);
+  }
+  std::vector<std::vector<double>> seconds(executables.size());
+  for (std::int64_t call = 0; call < calls; ++call)
+    for (std::size_t i = 0; i < executables.size(); ++i) {
+      const auto begun = Clock::now();
+      executables[i]->run(inputs, outputs[i]);
+      seconds[i].push_back(std::chrono::duration<double>(Clock::now() - begun).count());
+    }
+  return seconds;
+}
+
+std::vector<Metric> serving_metrics(std::vector<double> seconds, std::int64_t batch) {
+  std::ranges::sort(seconds);
+  const double mean =
+      std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+  std::vector<Metric> metrics{
+      metric("throughput", static_cast<double>(batch) / percentile(seconds, 0.5), "samples/s"),
+      metric("latency_mean", mean, "s"), metric("latency_p50", percentile(seconds, 0.5), "s")};
+  if (seconds.size() >= 100) metrics.push_back(metric("latency_p90", percentile(seconds, 0.9), "s"));
+  if (seconds.size() >= 1000) metrics.push_back(metric("latency_p99", percentile(seconds, 0.99), "s"));
+  return metrics;
+}
+
+// One batch of the task's inputs.
+std::vector<Tensor> one_batch(target::Executable& executable, const Task& task, std::int64_t batch,
+                              ThreadPool& pool) {
+  std::vector<Tensor> inputs;
+  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(batch));
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    indices[i] = std::min(static_cast<std::int64_t>(i), task.size() - 1);
+  task.fill_inputs(indices, inputs, pool);
+  return inputs;
+}
+
+// `timing`: what measure_serving or its like found of this evaluator.
+Served serve(Evaluator& evaluator, const Task& task, bool trained, std::vector<Metric> timing,
+             ThreadPool& pool) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
   std::iota(indices.begin(), indices.end(), std::int64_t{0});
   Served served;
@@ -79,12 +124,7 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, ThreadPool& p
   const double elapsed = std::chrono::duration<double>(Clock::now() - begun).count();
   target::Executable& executable = evaluator.executable();
   served.ports.assign(executable.outputs().begin(), executable.outputs().end());
-  std::vector<Tensor> inputs;
-  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
-  std::vector<std::int64_t> one_batch = indices;
-  one_batch.resize(static_cast<std::size_t>(evaluator.batch()), indices.back());
-  task.fill_inputs(one_batch, inputs, pool);
-  served.metrics = measure_serving(executable, evaluator.batch(), inputs, calls_for_latency);
+  served.metrics = std::move(timing);
   served.metrics.push_back(
       metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
   served.plan = executable.summary();
@@ -93,7 +133,7 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, ThreadPool& p
   return served;
 }
 
-CalibrateSettings calibration_of(const InferSettings& settings, const Task& task) {
+CalibrateSettings calibration_of(const InferSettings& settings, const Task& task, std::int64_t fixed_batch) {
   CalibrateSettings calibration{
       .method = range_method_from_name(settings.ranges.empty() ? name_of(RangeMethod::percentile)
                                                                : settings.ranges),
@@ -104,13 +144,14 @@ CalibrateSettings calibration_of(const InferSettings& settings, const Task& task
     throw Error(ErrorCode::invalid_argument, fmt::format("there are {} samples to calibrate on", task.size()),
                 "--calibrate");
   calibration.samples = std::min(calibration.samples, task.size());
+  if (fixed_batch > 0) calibration.batch = fixed_batch;
   return calibration;
 }
 
 QuantizedModel quantized(const InferSettings& settings, const Model& model,
                          const std::optional<Weights>& weights, const Task& task, ThreadPool& pool,
                          InferReport& report) {
-  const CalibrateSettings calibration = calibration_of(settings, task);
+  const CalibrateSettings calibration = calibration_of(settings, task, model.fixed_batch());
   const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
     std::vector<std::int64_t> indices(static_cast<std::size_t>(inputs[0].shape()[0]));
     std::iota(indices.begin(), indices.end(), first);
@@ -158,24 +199,8 @@ Weights load_weights(const std::filesystem::path& folder) {
 
 std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t batch,
                                     std::span<const Tensor> inputs, std::int64_t calls) {
-  std::vector<Tensor> outputs;
-  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
-  for (int i = 0; i < warm_up_calls; ++i) executable.run(inputs, outputs);
-  std::vector<double> seconds;
-  for (std::int64_t i = 0; i < calls; ++i) {
-    const auto begun = Clock::now();
-    executable.run(inputs, outputs);
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
-  }
-  std::ranges::sort(seconds);
-  const double mean =
-      std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
-  std::vector<Metric> metrics{
-      metric("throughput", static_cast<double>(batch) / percentile(seconds, 0.5), "samples/s"),
-      metric("latency_mean", mean, "s"), metric("latency_p50", percentile(seconds, 0.5), "s")};
-  if (calls >= 100) metrics.push_back(metric("latency_p90", percentile(seconds, 0.9), "s"));
-  if (calls >= 1000) metrics.push_back(metric("latency_p99", percentile(seconds, 0.99), "s"));
-  return metrics;
+  target::Executable* const only[] = {&executable};
+  return serving_metrics(time_calls(only, inputs, calls)[0], batch);
 }
 
 InferReport infer(const InferSettings& given) {
@@ -208,21 +233,31 @@ InferReport infer(const InferSettings& given) {
                                      .pool = &pool});
   const std::int64_t batch = fixed > 0 ? fixed : std::min(wanted, task->size());
   InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
-  const auto run = [&](const target::GraphAtBatch& graph) {
-    Evaluator evaluator(target::find_target(settings.backend), graph,
-                        {.batch = batch, .micro_batch = fixed, .threads = settings.threads}, fixed > 0);
-    if (!settings.output.empty()) check_array_file(settings.output, evaluator.executable().outputs().size());
-    if (weights) evaluator.set_parameters(weights->states, weights->where);
-    return serve(evaluator, *task, weights.has_value(), pool);
+  const auto open = [&](const target::GraphAtBatch& graph) {
+    auto evaluator =
+        std::make_unique<Evaluator>(target::find_target(settings.backend), graph,
+                                    target::CompileOptions{.batch = batch,
+                                                           .micro_batch = fixed,
+                                                           .threads = settings.threads,
+                                                           .measure_steps = settings.measure_steps},
+                                    fixed > 0);
+    if (!settings.output.empty()) check_array_file(settings.output, evaluator->executable().outputs().size());
+    if (weights) evaluator->set_parameters(weights->states, weights->where);
+    return evaluator;
   };
-  Served served;
-  if (int8) {
-    const QuantizedModel bytes = quantized(settings, model, weights, *task, pool, report);
-    report.f32_metrics = run(model.inference()).metrics;
-    served = run(bytes.graph);
-  } else {
-    served = run(model.inference());
-  }
+  // The model as it is served; for int8 the f32 one beside it.
+  std::vector<std::unique_ptr<Evaluator>> evaluators;
+  if (int8) evaluators.push_back(open(quantized(settings, model, weights, *task, pool, report).graph));
+  evaluators.push_back(open(model.inference()));
+  std::vector<target::Executable*> executables;
+  for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
+  const auto seconds =
+      time_calls(executables, one_batch(*executables[0], *task, batch, pool), calls_for_latency);
+  const auto served_by = [&](std::size_t i) {
+    return serve(*evaluators[i], *task, weights.has_value(), serving_metrics(seconds[i], batch), pool);
+  };
+  Served served = served_by(0);
+  if (int8) report.f32_metrics = served_by(1).metrics;
   if (!settings.output.empty()) write_outputs(settings.output, served.ports, served.outputs, settings);
   report.metrics = std::move(served.metrics);
   report.plan = std::move(served.plan);

@@ -39,8 +39,8 @@ std::vector<double> requantized(std::span<const double> reference, std::size_t l
   return result;
 }
 
-// Kullback-Leibler divergence of two counts, each over its own total. Where q has nothing but p has, q takes a
-// ten-thousandth of an element: dropping such bins would reward leaving things out.
+// Kullback-Leibler divergence of two counts, each over its own total. Where q has nothing but p has, q takes
+// a ten-thousandth of an element: dropping such bins would reward leaving things out.
 double divergence(std::span<const double> p, std::span<const double> q) {
   constexpr double trace = 1e-4;
   double total_p = 0, total_q = 0;
@@ -68,8 +68,8 @@ RangeMethod range_method_from_name(std::string_view name) {
     if (name == entry.name) return entry.method;
     names.emplace_back(entry.name);
   }
-  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a way to choose ranges", name), "--ranges",
-              unknown_name_hint(name, names));
+  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a way to choose ranges", name),
+              "--ranges", unknown_name_hint(name, names));
 }
 
 RangeHistogram::RangeHistogram(double low, double high)

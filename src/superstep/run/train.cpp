@@ -23,6 +23,7 @@
 #include "superstep/run/records.h"
 #include "superstep/run/run_directory.h"
 #include "superstep/run/task.h"
+#include "superstep/run/tune.h"
 
 namespace superstep::run {
 namespace {
@@ -117,11 +118,14 @@ class Training {
 
   void compile() {
     const target::Target& target = target::find_target(settings_.backend);
-    executable_ = target.compile(model_.training_step(), {.batch = settings_.batch / world_.size(),
-                                                          .micro_batch = micro_batch(),
-                                                          .threads = settings_.replicas,
-                                                          .measure_steps = options_.measure_steps,
-                                                          .parts = exchange_.parts()});
+    target::CompileOptions plan{.batch = settings_.batch / world_.size(),
+                                .micro_batch = micro_batch(),
+                                .threads = settings_.replicas,
+                                .memory_limit = static_cast<std::size_t>(settings_.memory_limit),
+                                .parts = exchange_.parts()};
+    if (options_.tune && plan.micro_batch == 0) tune_plan(target, plan);
+    plan.measure_steps = options_.measure_steps;
+    executable_ = target.compile(model_.training_step(), plan);
     const std::int64_t validation = std::max<std::int64_t>(1, task_->size() - task_->training_count());
     const std::int64_t fixed = model_.fixed_batch();
     evaluator_.emplace(
@@ -134,6 +138,20 @@ class Training {
     for (std::size_t i = 0; i + 1 < ports.size(); ++i)
       prototypes_.emplace_back(ports[i].type.element, ports[i].type.shape);
     outputs_.emplace_back(executable_->outputs()[0].type.element, executable_->outputs()[0].type.shape);
+  }
+
+  // The choice goes into the run's configuration, so that a resumed run has the same bits.
+  void tune_plan(const target::Target& target, target::CompileOptions& plan) {
+    const auto fill = [&](std::span<Tensor> inputs) {
+      std::vector<std::int64_t> indices = range(0, settings_.batch);
+      task_->fill(indices, 0, false, inputs.first(inputs.size() - 1));
+      inputs.back() = Tensor::scalar(static_cast<float>(model_.schedule().peak));
+    };
+    TuningCache cache;
+    const Tuning tuning = tune(target, model_.training_step(), plan, fill, cache);
+    plan.micro_batch = settings_.micro_batch = tuning.chosen.micro_batch;
+    plan.threads = settings_.replicas = tuning.chosen.threads;
+    tuning_ = to_string(tuning);
   }
 
   // A model file that fixes its batch has one micro-batch, which is that batch.
@@ -308,6 +326,7 @@ class Training {
                        .reached = reached_,
                        .plan = executable_->summary(),
                        .task = task_->describe()};
+    if (!tuning_.empty()) report.plan.choice = tuning_;
     quality_ = validate(task_->size());
     add_speed(report, first_step, waited);
     report.metrics.push_back(
@@ -360,6 +379,7 @@ class Training {
   std::optional<Evaluator> evaluator_;
   std::vector<Tensor> prototypes_, outputs_;
   std::optional<RunDirectory> directory_;
+  std::string tuning_;  // what the search found, for people
 
   std::int64_t step_ = 0, epoch_steps_ = 0, epoch_timed_steps_ = 0;
   double loss_ = 0, epoch_loss_ = 0, epoch_seconds_ = 0, seconds_before_ = 0;
@@ -396,6 +416,7 @@ json to_json(const TrainSettings& s) {
               {"samples", s.samples},
               {"batch", s.batch},
               {"micro_batch", s.micro_batch},
+              {"memory_limit", s.memory_limit},
               {"replicas", s.replicas},
               {"epochs", s.epochs},
               {"steps", s.steps},
@@ -420,6 +441,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.samples = object.at("samples");
     s.batch = object.at("batch");
     s.micro_batch = object.at("micro_batch");
+    s.memory_limit = object.value("memory_limit", std::int64_t{0});  // absent from older files
     s.replicas = object.at("replicas");
     s.epochs = object.at("epochs");
     s.steps = object.at("steps");

@@ -32,8 +32,9 @@ struct CompileOptions {
   std::int64_t batch = 1;        // samples a run() takes
   std::int64_t micro_batch = 0;  // samples that go through the graph at a time; 0: the target chooses
   int threads = 1;
-  bool measure_steps = false;  // time every step of the plan (slower; for explain and profiles)
-  Parts parts = {};            // a target that cannot take part refuses (unsupported)
+  std::size_t memory_limit = 0;  // bytes that the plan may take in all; 0: no limit
+  bool measure_steps = false;    // time every step of the plan (slower; for explain and profiles)
+  Parts parts = {};              // a target that cannot take part refuses (unsupported)
 };
 
 // When a step runs: once after a state has changed, for every micro-batch, or once a run at its end.
@@ -53,8 +54,9 @@ struct PlanStep {
 
 // One execution of a step.
 struct StepEvent {
-  std::size_t step = 0;  // of Timeline::steps
-  int thread = 0;
+  std::size_t step = 0;           // of Timeline::steps
+  int thread = 0;                 // the one that waited for it
+  int threads = 1;                // how many shared it
   std::int64_t micro_batch = -1;  // -1: outside of them
   double begin = 0, seconds = 0;  // since the run began
 };
@@ -73,6 +75,8 @@ struct PlanSummary {
   std::size_t activation_bytes = 0;  // arena of one thread
   std::size_t state_bytes = 0, constant_bytes = 0, gradient_bytes = 0;
   double compile_seconds = 0;
+  std::size_t plan_bytes = 0;  // all that the plan takes, every thread's share included; 0: not known
+  std::string choice;          // how the micro-batch came about, for people; may be empty
   std::vector<PlanStep> steps;
 };
 

@@ -72,11 +72,12 @@ std::optional<Candidate> candidate(const Graph& graph, const Node& node, const Q
 void check_range(const std::string& name, const ValueRange& range) {
   if (!std::isfinite(range.low) || !std::isfinite(range.high) || range.low > range.high)
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("the range {} to {} cannot be quantised", range.low, range.high), "value %" + name,
-                "calibrate on data that give finite values");
+                fmt::format("the range {} to {} cannot be quantised", range.low, range.high),
+                "value %" + name, "calibrate on data that give finite values");
 }
 
-// Weights as bytes, [out][...] or [in][out] as the integer operators store them, and a scale an output channel.
+// Weights as bytes, [out][...] or [in][out] as the integer operators store them, and a scale an output
+// channel.
 struct ByteWeights {
   Tensor bytes;
   std::vector<float> scales;
@@ -153,7 +154,8 @@ class Quantizer {
     const ByteScale scale = byte_scale(range);
     op::Builder& b = rewrite_.builder();
     const Var zero_point = b.constant(Tensor::scalar(static_cast<std::uint8_t>(scale.zero_point)));
-    const Var value = op::quantize_linear(rewrite_.now(id), b.constant(Tensor::scalar(scale.scale)), zero_point);
+    const Var value =
+        op::quantize_linear(rewrite_.now(id), b.constant(Tensor::scalar(scale.scale)), zero_point);
     return bytes_.emplace(id, Bytes{value, zero_point, scale.scale}).first->second;
   }
 

@@ -2,9 +2,9 @@
 //
 // Following B. Jacob et al., "Quantization and training of neural networks for efficient
 // integer-arithmetic-only inference", arXiv:1712.05877, and H. Wu et al., "Integer quantization for deep
-// learning inference: principles and empirical evaluation", arXiv:2004.09602: weights symmetric in i8, a scale
-// an output channel; activations in u8, one scale and zero point a tensor; sums in i32; biases and everything
-// else in f32.
+// learning inference: principles and empirical evaluation", arXiv:2004.09602: weights symmetric in i8, a
+// scale an output channel; activations in u8, one scale and zero point a tensor; sums in i32; biases and
+// everything else in f32.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +41,12 @@ ByteScale byte_scale(const ValueRange& range);
 std::vector<graph::ValueId> values_to_calibrate(const graph::Graph& model,
                                                 const QuantizeOptions& options = {});
 
-// The model with those products on bytes. Weights are taken from the data of states and constants: set trained
-// ones before. In ONNX's operators,
+// The model with those products on bytes. Weights are taken from the data of states and constants: set
+// trained ones before. In ONNX's operators,
 //   Conv         QuantizeLinear, ConvInteger, DequantizeLinear, Add of the bias
 //   Gemm, MatMul QuantizeLinear, MatMulInteger, DequantizeLinear, Add of the bias
-// Values without a range in the table stay in f32. Inputs, outputs and states stay what they are. Throws Error
-// (invalid_argument) naming a range that is not finite or upside down.
+// Values without a range in the table stay in f32. Inputs, outputs and states stay what they are. Throws
+// Error (invalid_argument) naming a range that is not finite or upside down.
 graph::Graph quantize(const graph::Graph& model, const RangeTable& ranges,
                       const QuantizeOptions& options = {});
 

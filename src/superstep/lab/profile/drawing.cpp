@@ -28,8 +28,8 @@ std::string svg(double height, const std::string& label, const std::string& cont
 
 std::string text(double x, double y, std::string_view content, const char* anchor = "start",
                  const char* kind = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" class=\"{}\">{}</text>", x, y, anchor,
-                     kind, page::escape(content));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" class=\"{}\">{}</text>", x, y,
+                     anchor, kind, page::escape(content));
 }
 
 std::string box(double x, double y, double w, double h, int color, double opacity, std::string_view title) {
@@ -57,6 +57,8 @@ class TimelineDrawing {
   std::string run(std::span<const target::StepEvent> events) {
     std::map<int, std::vector<target::StepEvent>> lanes;
     for (const target::StepEvent& event : events) lanes[event.thread].push_back(event);
+    const bool shared = std::ranges::any_of(events, [](const auto& event) { return event.threads > 1; });
+    several_ = shared && lanes.size() == 1;
     for (auto& [thread, lane] : lanes) {
       std::ranges::sort(lane, {}, &target::StepEvent::begin);
       draw_lane(thread, lane);
@@ -69,7 +71,8 @@ class TimelineDrawing {
   double across(double seconds) const { return lane_label_width + (seconds - begin_) * scale_; }
 
   void draw_lane(int thread, const std::vector<target::StepEvent>& lane) {
-    content_ += text(0, top_ + lane_height * 0.62, fmt::format("thread {}", thread));
+    content_ +=
+        text(0, top_ + lane_height * 0.62, several_ ? "all threads" : fmt::format("thread {}", thread));
     for (std::size_t i = 0; i < lane.size();) i = draw_from(lane, i);
     top_ += lane_height;
   }
@@ -103,8 +106,8 @@ class TimelineDrawing {
     const double range = (width - lane_label_width) / scale_, step = tick_step(range);
     for (double tick = std::ceil(begin_ / step) * step; tick <= begin_ + range * 1.0001; tick += step) {
       const double x = across(tick);
-      content_ += fmt::format(
-          "<path class=\"axis\" d=\"M{:.1f} {:.1f}v6\" style=\"stroke:var(--soft)\"/>", x, top_);
+      content_ +=
+          fmt::format("<path class=\"axis\" d=\"M{:.1f} {:.1f}v6\" style=\"stroke:var(--soft)\"/>", x, top_);
       const bool near_end = x > width - 40;
       content_ += text(x, top_ + 19, format_seconds(tick), near_end ? "end" : "middle", "note");
     }
@@ -112,6 +115,7 @@ class TimelineDrawing {
 
   const Profile& profile_;
   double begin_, scale_, top_ = 0;
+  bool several_ = false;  // one lane for threads that share every step
   std::string content_;
 };
 
@@ -134,9 +138,9 @@ std::string draw_operators(const Profile& profile) {
     content += text(label_width - 10, top + 17, entry.op, "end");
     content += box(label_width, top + 4, length, row_height - 8, color, 0.4, "time");
     content += box(label_width, top + 4, least, row_height - 8, color, 1, "the least it could take");
-    content += text(label_width + length + 8, top + 17,
-                    fmt::format("{}, {}", format_seconds(entry.seconds),
-                                percent(entry.seconds / profile.busy_seconds)));
+    content += text(
+        label_width + length + 8, top + 17,
+        fmt::format("{}, {}", format_seconds(entry.seconds), percent(entry.seconds / profile.busy_seconds)));
     top += row_height;
   }
   return svg(top, "time by operator", content);

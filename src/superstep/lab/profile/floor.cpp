@@ -15,8 +15,8 @@ constexpr int trials = 6;
 double best_bandwidth(int threads, std::size_t bytes) {
   double fastest = 0;
   for (Access access : {Access::read, Access::copy, Access::triad})
-    fastest = std::max(
-        fastest, best(measure_rates(threads, [&] { return memory_work(bytes, access); }, trials)));
+    fastest = std::max(fastest, best(measure_rates(
+                                    threads, [&] { return memory_work(bytes, access); }, trials)));
   return fastest / threads;
 }
 
@@ -31,9 +31,9 @@ std::size_t capacity_of(const std::string& level, int threads) {
 }  // namespace
 
 double MachineFloor::peak(ElementType arithmetic) const {
-  const double rate = arithmetic == ElementType::bf16                                   ? bf16_flops
+  const double rate = arithmetic == ElementType::bf16                                  ? bf16_flops
                       : arithmetic == ElementType::i8 || arithmetic == ElementType::u8 ? i8_flops
-                                                                                        : f32_flops;
+                                                                                       : f32_flops;
   return rate > 0 ? rate : f32_flops;
 }
 

@@ -11,8 +11,8 @@ namespace superstep::lab {
 
 // The bandwidth of one thread while `threads` of them stream buffers that lie in a level of the memory.
 struct LevelBandwidth {
-  std::string name;        // "L1", "L2", "L3", "memory"
-  std::size_t capacity;    // bytes that the level holds for one thread; the last one holds everything
+  std::string name;      // "L1", "L2", "L3", "memory"
+  std::size_t capacity;  // bytes that the level holds for one thread; the last one holds everything
   double bytes_per_second;
 };
 
@@ -22,8 +22,8 @@ struct MachineFloor {
   double f32_flops = 0, bf16_flops = 0, i8_flops = 0;  // FLOP/s; 0: no such instruction
   std::vector<LevelBandwidth> levels;                  // nearest first; never empty
 
-  double peak(ElementType arithmetic) const;         // of products on this type; that of f32 where there is none
-  double bandwidth(double bytes) const;              // of the nearest level that holds so many bytes
+  double peak(ElementType arithmetic) const;  // of products on this type; that of f32 where there is none
+  double bandwidth(double bytes) const;       // of the nearest level that holds so many bytes
   const LevelBandwidth& level(double bytes) const;
 };
 

@@ -21,8 +21,8 @@ std::string floor_text(const StepProfile& step) {
   return step.floor.seconds() > 0 ? percent(step.share_of_floor()) : "";
 }
 
-const Row step_header{"step", "operators", "node", "kernel",  "runs", "kFLOP",
-                      "kB",   "us",        "floor us", "bound", "of floor", "of time"};
+const Row step_header{"step", "operators", "node",     "kernel", "runs",     "threads", "kFLOP",
+                      "kB",   "us",        "floor us", "bound",  "of floor", "of time"};
 
 Row step_row(const Profile& profile, std::size_t i) {
   const StepProfile& step = profile.steps[i];
@@ -31,10 +31,11 @@ Row step_row(const Profile& profile, std::size_t i) {
           step.step.node,
           step.step.kernel,
           std::to_string(step.executions),
+          std::to_string(step.threads),
           fmt::format("{:.1f}", step.step.flops * 1e-3),
           fmt::format("{:.1f}", step.step.bytes * 1e-3),
           micro(step.seconds),
-          micro(step.floor.seconds()),
+          micro(step.floor.seconds() / step.threads),
           step.floor.seconds() > 0 ? step.floor.bound() : "",
           floor_text(step),
           percent(step.total() / profile.busy_seconds)};
@@ -48,8 +49,8 @@ Rows summary_rows(const Profile& profile) {
   const target::PlanSummary& plan = profile.plan;
   return {
       {"what", fmt::format("{}, {}, {}", profile.name, profile.mode, profile.precision)},
-      {"batch", fmt::format("{} in micro-batches of {}, {} threads", plan.batch, plan.micro_batch,
-                            plan.threads)},
+      {"batch",
+       fmt::format("{} in micro-batches of {}, {} threads", plan.batch, plan.micro_batch, plan.threads)},
       {"time of a run (median, no clocks around steps)", format_seconds(profile.seconds)},
       {"time with a clock around every step", format_seconds(profile.measured_seconds)},
       {"samples a second", format_count(profile.throughput())},
@@ -73,9 +74,9 @@ Rows machine_rows(const MachineFloor& machine) {
   add_peak("int8 products", machine.i8_flops);
   for (const LevelBandwidth& level : machine.levels) {
     const bool last = &level == &machine.levels.back();
-    rows.push_back({level.name, format_si(level.bytes_per_second, "B/s"),
-                    last ? "everything larger"
-                         : "steps of up to " + format_bytes(static_cast<double>(level.capacity))});
+    rows.push_back(
+        {level.name, format_si(level.bytes_per_second, "B/s"),
+         last ? "everything larger" : "steps of up to " + format_bytes(static_cast<double>(level.capacity))});
   }
   return rows;
 }
@@ -92,7 +93,8 @@ constexpr const char* floor_note =
     "The floor of a step is the larger of two times: its operations at the peak, and the bytes that it must "
     "read and write once at the bandwidth of the nearest memory that could hold them all. Both were measured "
     "on this machine just before, for one thread while all threads were busy; the best of several short "
-    "trials, so that a share of a few percent above 100 is noise. A multiply-add counts two operations. Bytes are those of the operands, not counted by the "
+    "trials, so that a share of a few percent above 100 is noise. A multiply-add counts two operations. "
+    "Bytes are those of the operands, not counted by the "
     "processor.";
 
 // Refusals of the same reason are said once.
@@ -144,7 +146,8 @@ void write_profile_page(const Profile& profile, const std::filesystem::path& pat
   add_timelines(page, profile);
   page.heading("Steps");
   page.paragraph(
-      "Times are of one execution, the median over all measured runs; 'runs' counts executions in one run.");
+      "Times are of one execution, the median over all measured runs; 'runs' counts executions in one run, "
+      "'threads' those that share one.");
   Rows rows;
   for (std::size_t i = 0; i < profile.steps.size(); ++i) rows.push_back(step_row(profile, i));
   page.table(step_header, rows);
@@ -170,10 +173,11 @@ std::string profile_text(const Profile& profile, std::size_t most_steps) {
   std::vector<std::size_t> order(profile.steps.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return profile.steps[i].total(); });
-  TextTable table({"step", "operators", "node", "runs", "us", "floor us", "bound", "of floor", "of time"});
+  TextTable table(
+      {"step", "operators", "node", "runs", "threads", "us", "floor us", "bound", "of floor", "of time"});
   for (std::size_t i = 0; i < std::min(most_steps, order.size()); ++i) {
     const Row row = step_row(profile, order[i]);
-    table.add_row({row[0], row[1], row[2], row[4], row[7], row[8], row[9], row[10], row[11]});
+    table.add_row({row[0], row[1], row[2], row[4], row[5], row[8], row[9], row[10], row[11], row[12]});
   }
   text += table.to_string();
   if (order.size() > most_steps) text += fmt::format("and {} shorter steps\n", order.size() - most_steps);

@@ -25,11 +25,10 @@ const char* category_of(target::PlanPart part) {
 }
 
 Json event_of(const target::StepEvent& event, const target::PlanStep& step, const MachineFloor& machine) {
-  Json arguments{{"node", step.node},
-                 {"kernel", step.kernel},
-                 {"flop", step.flops},
-                 {"bytes", step.bytes},
-                 {"floor_us", 1e6 * floor_of(step, machine).seconds()}};
+  Json arguments{
+      {"node", step.node},        {"kernel", step.kernel},
+      {"flop", step.flops},       {"bytes", step.bytes},
+      {"threads", event.threads}, {"floor_us", 1e6 * floor_of(step, machine).seconds() / event.threads}};
   if (event.micro_batch >= 0) arguments["micro_batch"] = event.micro_batch;
   return {{"ph", "X"},
           {"pid", process},
@@ -46,8 +45,8 @@ Json event_of(const target::StepEvent& event, const target::PlanStep& step, cons
 std::string profile_trace(const Profile& profile) {
   Json events = Json::array();
   events.push_back(
-      named("process_name", 0, fmt::format("{} {}, batch {} (measured)", profile.name, profile.mode,
-                                           profile.plan.batch)));
+      named("process_name", 0,
+            fmt::format("{} {}, batch {} (measured)", profile.name, profile.mode, profile.plan.batch)));
   for (int thread = 0; thread < profile.plan.threads; ++thread)
     events.push_back(named("thread_name", thread, fmt::format("thread {}", thread)));
   for (const target::StepEvent& event : profile.timeline.events)

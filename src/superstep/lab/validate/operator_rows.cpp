@@ -59,8 +59,10 @@ Convolution convolution_of(const Row& row) {
 Plan passes_of(const Row& row, const Convolution& convolution) {
   Plan plan = plan_convolution(row.hardware, convolution, Pass::forward);
   if (row.does("bwd"))
-    plan = in_sequence(plan, plan_convolution(row.hardware, convolution, Pass::data_gradient, {.weights = true}));
-  if (row.does("wu")) plan = in_sequence(plan, plan_convolution(row.hardware, convolution, Pass::weight_gradient));
+    plan = in_sequence(plan,
+                       plan_convolution(row.hardware, convolution, Pass::data_gradient, {.weights = true}));
+  if (row.does("wu"))
+    plan = in_sequence(plan, plan_convolution(row.hardware, convolution, Pass::weight_gradient));
   return plan;
 }
 
@@ -79,14 +81,14 @@ Plan convolution_row(const Row& row) {
 }
 
 Plan connected_row(const Row& row) {
-  const Convolution product = matrix_product(row.count("groups"), row.count("m"), row.count("k"), row.count("n"),
-                                             row.element(), row.partials());
+  const Convolution product = matrix_product(row.count("groups"), row.count("m"), row.count("k"),
+                                             row.count("n"), row.element(), row.partials());
   return with_gradients(row, product, passes_of(row, product));
 }
 
 Plan product_row(const Row& row) {
-  const Convolution product = matrix_product(row.count("groups"), row.count("m"), row.count("k"), row.count("n"),
-                                             row.element(), row.partials());
+  const Convolution product = matrix_product(row.count("groups"), row.count("m"), row.count("k"),
+                                             row.count("n"), row.element(), row.partials());
   Plan plan = plan_convolution(row.hardware, product, Pass::forward);
   if (row.text("accumulate") == "yes")
     plan.cycles += plan_elementwise(row.hardware, {.elements = product.output_elements(),
@@ -98,8 +100,8 @@ Plan product_row(const Row& row) {
   return plan;
 }
 
-// Octave convolutions: four between two resolutions, planned together as one of all multiply-accumulates at the
-// high resolution's shape, with the changes of resolution beside it.
+// Octave convolutions: four between two resolutions, planned together as one of all multiply-accumulates at
+// the high resolution's shape, with the changes of resolution beside it.
 Plan octave_row(const Row& row) {
   const double in_share = row.table.number(row.index, "alpha_in", 0);
   const double out_share = row.table.number(row.index, "alpha_out", 0);
@@ -107,16 +109,21 @@ Plan octave_row(const Row& row) {
   Convolution high = full;
   high.in_channels = std::llround((1 - in_share) * static_cast<double>(full.in_channels));
   high.out_channels = std::llround((1 - out_share) * static_cast<double>(full.out_channels));
-  const double share = 1 - in_share * out_share * 0.75 -
-                       0.75 * (in_share * (1 - out_share) + out_share * (1 - in_share));
+  const double share =
+      1 - in_share * out_share * 0.75 - 0.75 * (in_share * (1 - out_share) + out_share * (1 - in_share));
   Hardware part = row.hardware;
   const double high_share = (1 - in_share) * (1 - out_share) / share;
   part.tiles = static_cast<std::int64_t>(high_share * static_cast<double>(part.tiles));
   const Row inner{part, row.table, row.index};
   Plan plan = passes_of(inner, high);
+  // Each pass pools what goes down, spreads what comes up, and adds the two results of each resolution.
   const double resized = in_share * full.input_elements() + out_share * full.output_elements();
-  for (int pass = 0; pass < 3; ++pass)
-    plan.cycles += plan_elementwise(row.hardware, {resized, 2, row.element(), 4}).cycles;
+  const double bytes = static_cast<double>(machine::ipu::bytes_of(row.element()));
+  for (int pass = 0; pass < 3; ++pass) {
+    plan.cycles += plan_rearrangement(row.hardware, resized * bytes, 8).cycles;
+    plan.cycles += plan_elementwise(row.hardware, {full.input_elements() / 4, 4, row.element(), 4}).cycles;
+    plan.cycles += plan_elementwise(row.hardware, {full.output_elements(), 2, row.element(), 2}).cycles;
+  }
   return with_gradients(row, full, plan);
 }
 
@@ -162,7 +169,8 @@ Plan recurrent_row(const Row& row) {
 
 machine::ipu::Blocked blocked_of(const Row& row) {
   const std::string& block = row.text("block");
-  machine::ipu::Blocked work{.batch = row.count("batch"), .size = row.count("rank"), .element = row.element()};
+  machine::ipu::Blocked work{
+      .batch = row.count("batch"), .size = row.count("rank"), .element = row.element()};
   if (!block.empty() && block != "default") work.block = row.count("block");
   work.columns = row.count("rhs");
   work.upper = row.text("lower") == "false";
@@ -178,10 +186,17 @@ struct Family {
 };
 
 constexpr Family families[] = {
-    {"conv", convolution_row}, {"fc", connected_row},        {"gemm", product_row},
-    {"oct_conv", octave_row},  {"pooling", pooling_row},     {"reduce", reduction_row},
-    {"lstm", recurrent_row},   {"gru", recurrent_row},       {"embedding", embedding_row},
-    {"cholesky", cholesky_row}, {"triangular_solve", triangular_row},
+    {"conv", convolution_row},
+    {"fc", connected_row},
+    {"gemm", product_row},
+    {"oct_conv", octave_row},
+    {"pooling", pooling_row},
+    {"reduce", reduction_row},
+    {"lstm", recurrent_row},
+    {"gru", recurrent_row},
+    {"embedding", embedding_row},
+    {"cholesky", cholesky_row},
+    {"triangular_solve", triangular_row},
 };
 
 }  // namespace
@@ -190,7 +205,8 @@ bool has_operator_rows(const PublishedTable& table) {
   return table.has("kind") && table.has("cycles") && table.has("tiles");
 }
 
-std::optional<Plan> plan_operator_row(const Hardware& hardware, const PublishedTable& table, std::size_t row) {
+std::optional<Plan> plan_operator_row(const Hardware& hardware, const PublishedTable& table,
+                                      std::size_t row) {
   const std::string& kind = table.text(row, "kind");
   for (const Family& family : families)
     if (family.kind == kind) return family.plan({hardware, table, row});

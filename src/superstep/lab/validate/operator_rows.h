@@ -5,8 +5,8 @@
 #include <string>
 
 #include "superstep/lab/validate/table.h"
-#include "superstep/machine/ipu/plan.h"
 #include "superstep/machine/ipu/hardware.h"
+#include "superstep/machine/ipu/plan.h"
 
 namespace superstep::lab {
 
@@ -17,8 +17,8 @@ bool has_operator_rows(const PublishedTable& table);
 std::optional<machine::ipu::Plan> plan_operator_row(const machine::ipu::Hardware& hardware,
                                                     const PublishedTable& table, std::size_t row);
 
-// Bytes of the fullest tile, gaps included, as the rows count them: what must lie in interleaved memory begins
-// where that begins.
+// Bytes of the fullest tile, gaps included, as the rows count them: what must lie in interleaved memory
+// begins where that begins.
 double largest_tile(const machine::ipu::Hardware& hardware, const machine::ipu::Plan& plan);
 
 }  // namespace superstep::lab

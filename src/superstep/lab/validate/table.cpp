@@ -18,9 +18,12 @@ std::vector<std::string> read_record(std::string_view text, std::size_t& at) {
   for (; at < text.size(); ++at) {
     const char letter = text[at];
     if (quoted) {
-      if (letter != '"') cells.back() += letter;
-      else if (at + 1 < text.size() && text[at + 1] == '"') cells.back() += text[++at];
-      else quoted = false;
+      if (letter != '"')
+        cells.back() += letter;
+      else if (at + 1 < text.size() && text[at + 1] == '"')
+        cells.back() += text[++at];
+      else
+        quoted = false;
     } else if (letter == '"') {
       quoted = true;
     } else if (letter == ',') {
@@ -41,7 +44,9 @@ PublishedTable::PublishedTable(const std::filesystem::path& path) : where_(path.
   parse(read_text_file(path));
 }
 
-PublishedTable::PublishedTable(std::string_view text, std::string where) : where_(std::move(where)) { parse(text); }
+PublishedTable::PublishedTable(std::string_view text, std::string where) : where_(std::move(where)) {
+  parse(text);
+}
 
 void PublishedTable::parse(std::string_view text) {
   std::size_t line = 1;

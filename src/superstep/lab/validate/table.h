@@ -17,7 +17,8 @@ class PublishedTable {
 
   std::size_t rows() const { return rows_.size(); }
   bool has(std::string_view column) const;
-  const std::string& text(std::size_t row, std::string_view column) const;  // "" where there is no such column
+  const std::string& text(std::size_t row,
+                          std::string_view column) const;  // "" where there is no such column
   // Empty: `otherwise`. Throws Error (bad_file) with line and column when it is no number.
   double number(std::size_t row, std::string_view column, double otherwise) const;
   std::int64_t integer(std::size_t row, std::string_view column, std::int64_t otherwise) const;

@@ -1,6 +1,10 @@
 #include "superstep/machine/ipu/convolution.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
 
 #include "superstep/machine/ipu/product_search.h"
 
@@ -39,9 +43,14 @@ double Convolution::output_elements() const {
   return static_cast<double>(groups * out_channels) * static_cast<double>(positions());
 }
 
-Convolution matrix_product(std::int64_t groups, std::int64_t m, std::int64_t k, std::int64_t n, ElementType element,
-                           ElementType partials) {
-  return {.groups = groups, .batch = m, .in_channels = k, .out_channels = n, .axes = {}, .element = element,
+Convolution matrix_product(std::int64_t groups, std::int64_t m, std::int64_t k, std::int64_t n,
+                           ElementType element, ElementType partials) {
+  return {.groups = groups,
+          .batch = m,
+          .in_channels = k,
+          .out_channels = n,
+          .axes = {},
+          .element = element,
           .partials = partials};
 }
 
@@ -75,11 +84,13 @@ Product windowed(const Convolution& convolution) {
   return product;
 }
 
-// How many of positions x kernel positions x channels are distinct inputs; the edges of a tile's part overlap.
+// How many of positions x kernel positions x channels are distinct inputs; the edges of a tile's part
+// overlap.
 double distinct_share(const Convolution& convolution) {
   constexpr double edges = 1.25;
-  const double all = static_cast<double>(convolution.positions()) *
-                     static_cast<double>(convolution.kernel_positions() * convolution.in_channels * convolution.groups);
+  const double all =
+      static_cast<double>(convolution.positions()) *
+      static_cast<double>(convolution.kernel_positions() * convolution.in_channels * convolution.groups);
   return std::min(1.0, edges * convolution.input_elements() / all);
 }
 
@@ -88,7 +99,8 @@ Product folded(const Convolution& convolution) {
   Product product = collapsed(convolution);
   product.inputs *= convolution.kernel_positions();
   product.gather_share = distinct_share(convolution);
-  product.left = {.needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
+  product.left = {
+      .needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
   product.can_swap = false;
   return product;
 }
@@ -105,13 +117,14 @@ Product folded_last(const Convolution& convolution) {
   }
   product.gather_share =
       std::min(1.0, 1.25 * static_cast<double>(last.input) / static_cast<double>(last.output * last.kernel));
-  product.left = {.needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
+  product.left = {
+      .needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
   product.can_swap = false;
   return product;
 }
 
-// The gradient with respect to the weights: rows are input channels x kernel positions, terms the positions of
-// the output. Both operands lie with their channels innermost, where this product wants positions.
+// The gradient with respect to the weights: rows are input channels x kernel positions, terms the positions
+// of the output. Both operands lie with their channels innermost, where this product wants positions.
 Product weight_gradient(const Convolution& convolution) {
   Product product = base_of(convolution);
   product.rows = {convolution.in_channels * convolution.kernel_positions()};
@@ -124,8 +137,8 @@ Product weight_gradient(const Convolution& convolution) {
   return product;
 }
 
-// The same with the window kept along the first axes: output positions are kernel positions there, and the last
-// axis is folded. What the left operand repeats is the last kernel axis alone.
+// The same with the window kept along the first axes: output positions are kernel positions there, and the
+// last axis is folded. What the left operand repeats is the last kernel axis alone.
 Product weight_gradient_windowed(const Convolution& convolution) {
   Product product = base_of(convolution);
   const Axis& last = convolution.axes.back();
@@ -134,8 +147,11 @@ Product weight_gradient_windowed(const Convolution& convolution) {
   for (std::size_t i = 0; i + 1 < convolution.axes.size(); ++i) {
     const Axis& axis = convolution.axes[i];
     product.rows.push_back(axis.kernel);
-    product.window.push_back({.input = axis.input, .output = axis.kernel, .kernel = axis.output,
-                              .stride = axis.kernel_step, .kernel_step = axis.stride});
+    product.window.push_back({.input = axis.input,
+                              .output = axis.kernel,
+                              .kernel = axis.output,
+                              .stride = axis.kernel_step,
+                              .kernel_step = axis.stride});
   }
   product.gather_share =
       std::min(1.0, 1.25 * static_cast<double>(last.input) / static_cast<double>(last.output * last.kernel));
@@ -145,8 +161,8 @@ Product weight_gradient_windowed(const Convolution& convolution) {
   return product;
 }
 
-// Where the forward pass gave one position along an axis, each position of the gradient meets one kernel position
-// alone: that axis belongs to the channels.
+// Where the forward pass gave one position along an axis, each position of the gradient meets one kernel
+// position alone: that axis belongs to the channels.
 Convolution data_gradient(const Convolution& forward) {
   Convolution back = forward;
   std::swap(back.in_channels, back.out_channels);
@@ -194,7 +210,8 @@ void add_combined(std::vector<Product>& forms) {
   const std::size_t count = forms.size();
   for (std::size_t i = 0; i < count; ++i)
     for (std::int64_t factor : {4, 8, 16})
-      if (forms[i].groups >= factor && forms[i].outputs * factor <= 16) forms.push_back(combined(forms[i], factor));
+      if (forms[i].groups >= factor && forms[i].outputs * factor <= 16)
+        forms.push_back(combined(forms[i], factor));
 }
 
 Plan best_of(const Hardware& hardware, const std::vector<Product>& forms) {
@@ -212,8 +229,9 @@ Plan best_of(const Hardware& hardware, const std::vector<Product>& forms) {
 
 }  // namespace
 
-Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
-                      const Arrangement& arrangement) {
+namespace {
+
+Plan find_plan(const Hardware& hardware, const Convolution& forward, Pass pass, const Arrangement& arrangement) {
   std::vector<Product> forms = pass == Pass::weight_gradient ? weight_gradient_variants(forward)
                                : pass == Pass::data_gradient ? variants(data_gradient(forward))
                                                              : variants(forward);
@@ -228,6 +246,61 @@ Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass
   const double elements = forward.input_elements() + forward.weight_elements() + forward.output_elements();
   plan.bytes.operands =
       elements * static_cast<double>(bytes_of(forward.element)) / static_cast<double>(hardware.tiles);
+  return plan;
+}
+
+// Everything a plan depends on.
+using Key = std::vector<double>;
+
+Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement) {
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  Key key{number(h.tiles),           number(h.workers),         number(h.tile_bytes),     number(h.exchange_rate),
+          number(h.memcpy_rate),     number(h.coefficient_load_rate), number(h.conv_units_f16),
+          number(h.conv_units_f16_f32), number(h.conv_units_f32), number(h.vector_f32),   number(h.vector_f16),
+          h.mac_f16,                 h.mac_f16_f32,             h.mac_f32,                h.memory_proportion,
+          h.sync_cycles,             h.exchange_setup,          h.exchange_share,         h.program_cycles,
+          h.rearrange_base,          h.rearrange_rate,          h.step_cycles,            h.product_bytes,
+          number(pass),              number(arrangement.input), number(arrangement.weights), number(c.groups),
+          number(c.batch),           number(c.in_channels),     number(c.out_channels),   number(c.element),
+          number(c.partials)};
+  for (const Axis& axis : c.axes)
+    for (std::int64_t value : {axis.input, axis.output, axis.kernel, axis.stride, axis.kernel_step, axis.dilation})
+      key.push_back(number(value));
+  return key;
+}
+
+// Models repeat their layers, and predictions their models.
+class PlanCache {
+ public:
+  bool find(const Key& key, Plan& plan) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = plans_.find(key);
+    if (found == plans_.end()) return false;
+    plan = found->second;
+    return true;
+  }
+  void keep(Key key, const Plan& plan) {
+    const std::unique_lock lock(mutex_);
+    if (plans_.size() >= most_plans) plans_.clear();
+    plans_.emplace(std::move(key), plan);
+  }
+
+ private:
+  static constexpr std::size_t most_plans = 100000;
+  mutable std::shared_mutex mutex_;
+  std::map<Key, Plan> plans_;
+};
+
+}  // namespace
+
+Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
+                      const Arrangement& arrangement) {
+  static PlanCache cache;
+  Key key = key_of(hardware, forward, pass, arrangement);
+  Plan plan;
+  if (cache.find(key, plan)) return plan;
+  plan = find_plan(hardware, forward, pass, arrangement);
+  cache.keep(std::move(key), plan);
   return plan;
 }
 

@@ -9,12 +9,12 @@
 
 namespace superstep::machine::ipu {
 
-// One spatial axis: output o reads the inputs o * stride - pad + k * kernel_step for k in [0, kernel), those outside
-// [0, input) being padding.
+// One spatial axis: output o reads the inputs o * stride - pad + k * kernel_step for k in [0, kernel), those
+// outside [0, input) being padding.
 struct Axis {
   std::int64_t input = 1, output = 1, kernel = 1, stride = 1, kernel_step = 1;
-  // A gradient with respect to the data of a strided convolution: inputs lie `dilation` outputs apart, so that
-  // only one output in `dilation` meets a given kernel position.
+  // A gradient with respect to the data of a strided convolution: inputs lie `dilation` outputs apart, so
+  // that only one output in `dilation` meets a given kernel position.
   std::int64_t dilation = 1;
 };
 
@@ -32,8 +32,8 @@ struct Convolution {
 };
 
 // m x k by k x n, `groups` times.
-Convolution matrix_product(std::int64_t groups, std::int64_t m, std::int64_t k, std::int64_t n, ElementType element,
-                           ElementType partials = ElementType::f32);
+Convolution matrix_product(std::int64_t groups, std::int64_t m, std::int64_t k, std::int64_t n,
+                           ElementType element, ElementType partials = ElementType::f32);
 
 enum class Pass : std::uint8_t { forward, data_gradient, weight_gradient };
 
@@ -42,10 +42,10 @@ struct Arrangement {
   bool input = false, weights = false;
 };
 
-// The fastest plan whose temporaries keep within the share of a tile's memory that the hardware allows; when none
-// does, the bound is doubled until one fits. The gradient with respect to the data is
-// planned as a convolution of the results' gradient, that with respect to the weights as a product that sums over
-// the output positions.
+// The fastest plan whose temporaries keep within the share of a tile's memory that the hardware allows; when
+// none does, the bound is doubled until one fits. The gradient with respect to the data is planned as a
+// convolution of the results' gradient, that with respect to the weights as a product that sums over the
+// output positions.
 Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
                       const Arrangement& arrangement = {});
 

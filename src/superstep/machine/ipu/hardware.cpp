@@ -50,7 +50,7 @@ Hardware hardware_of(const Machine& machine) {
   h.rearrange_base = machine.value("rearrange_base");
   h.rearrange_rate = machine.value("rearrange_rate");
   h.step_cycles = machine.value("step_cycles");
-  h.scalar_scale = machine.value("scalar_scale");
+  h.product_bytes = machine.value("product_bytes");
   for (const std::int64_t positive : {h.tiles, h.workers, h.tile_bytes, h.exchange_rate, h.memcpy_rate,
                                       h.coefficient_load_rate, h.conv_units_f16, h.conv_units_f16_f32,
                                       h.conv_units_f32, h.vector_f32, h.vector_f16})

@@ -18,8 +18,12 @@ Parts parts_of(const Cycles& cycles, double clock) {
   return parts;
 }
 
-// How much fuller the fullest tile is than the mean: parts are whole grains, and small tensors lie on few tiles.
+// How much fuller the fullest tile is than the mean: parts are whole grains, and small tensors lie on few
+// tiles.
 constexpr double fullest_tile_share = 1.1;
+
+// Codelets and run-time library on every tile, whatever the model has (a guess: 20 to 60 kB).
+constexpr double library_bytes = 32768;
 
 }  // namespace
 
@@ -39,14 +43,15 @@ std::vector<OperatorCost> IpuModel::operators(const graph::Graph& graph, const s
   return costs;
 }
 
-Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
-                        const MemoryOptions& options) const {
+Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                        const Precision& precision, const MemoryOptions& options) const {
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
   const double tiles = static_cast<double>(hardware_.tiles);
-  Memory memory{.limit = tiles * static_cast<double>(hardware_.tile_bytes),
+  Memory memory{.limit = capacity(),
                 .parameters = state.parameters,
                 .optimizer = state.optimizer};
+  memory.code = library_bytes * tiles;
   for (const OperatorCost& cost : costs)
     if (cost.work.stage == options.stage) memory.code += cost.code_bytes;
   memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);
@@ -54,9 +59,9 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   memory.largest = moment.values;
   if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
   memory.tile_limit = static_cast<double>(hardware_.tile_bytes);
-  memory.fullest_tile =
-      (memory.code + memory.temporary + fullest_tile_share * (memory.parameters + memory.optimizer + memory.activations)) /
-      tiles;
+  memory.fullest_tile = (memory.code + memory.temporary +
+                         fullest_tile_share * (memory.parameters + memory.optimizer + memory.activations)) /
+                        tiles;
   return memory;
 }
 

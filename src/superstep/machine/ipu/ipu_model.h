@@ -1,5 +1,5 @@
-// Bulk-synchronous machines of tiles with their own memory: every kernel is a chain of supersteps, planned for the
-// whole chip; a step is their sum.
+// Bulk-synchronous machines of tiles with their own memory: every kernel is a chain of supersteps, planned
+// for the whole chip; a step is their sum.
 #pragma once
 
 #include "superstep/machine/cost_model.h"
@@ -16,10 +16,12 @@ class IpuModel : public CostModel {
                 const MemoryOptions& options) const override;
   double all_reduce_seconds(double bytes, int units) const override;
   double link_seconds(double bytes) const override;
+  double capacity() const override { return static_cast<double>(hardware_.tiles * hardware_.tile_bytes); }
   Bounds bounds(const Precision& precision) const override;
-  double model_uncertainty() const override { return 0.35; }
+  double model_uncertainty() const override { return 0.6; }
   const char* calibration() const override {
-    return "open constants fitted over the operator rows of a vendor's simulator; nothing is fitted to applications";
+    return "open constants fitted over the operator rows of a vendor's simulator; nothing is fitted to "
+           "applications";
   }
 
  private:

@@ -31,10 +31,12 @@ Convolution from_geometry(const op::ConvGeometry& geometry, const Precision& pre
 }
 
 std::string key_of(const Convolution& c, Pass pass, const Arrangement& arrangement) {
-  std::string key = fmt::format("{} {} {} {} {} {} {}{}", static_cast<int>(pass), c.groups, c.batch, c.in_channels,
-                                c.out_channels, static_cast<int>(c.partials), arrangement.input, arrangement.weights);
+  std::string key =
+      fmt::format("{} {} {} {} {} {} {}{}", static_cast<int>(pass), c.groups, c.batch, c.in_channels,
+                  c.out_channels, static_cast<int>(c.partials), arrangement.input, arrangement.weights);
   for (const Axis& axis : c.axes)
-    key += fmt::format(" {},{},{},{},{}", axis.input, axis.output, axis.kernel, axis.stride, axis.kernel_step);
+    key +=
+        fmt::format(" {},{},{},{},{}", axis.input, axis.output, axis.kernel, axis.stride, axis.kernel_step);
   return key;
 }
 
@@ -71,11 +73,11 @@ Plan Lowering::product(const Work& work, const Node& node) {
   if (node.op == "Einsum") return einsum(work);
   const Pass pass = pass_of(node);
   const ValueId output = node.outputs[0];
-  const auto geometry = pass == Pass::weight_gradient
-                            ? op::conv_geometry(node.attributes, shape(node.inputs[0]), shape(output))
-                        : pass == Pass::data_gradient
-                            ? op::conv_transpose_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]))
-                            : op::conv_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]));
+  const auto geometry =
+      pass == Pass::weight_gradient ? op::conv_geometry(node.attributes, shape(node.inputs[0]), shape(output))
+      : pass == Pass::data_gradient
+          ? op::conv_transpose_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]))
+          : op::conv_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]));
   const Convolution convolution = from_geometry(geometry, precision_);
   const Arrangement arrangement{.weights = pass == Pass::data_gradient && work.phase == Phase::backward};
   const std::string key = key_of(convolution, pass, arrangement);
@@ -92,8 +94,8 @@ Plan Lowering::product(const Work& work, const Node& node) {
   return products_[key] = plan;
 }
 
-// Leading axes of the left operand are rows where the right one has none, else groups. A transposed left operand
-// sums over rows of a batch: both operands then lie across.
+// Leading axes of the left operand are rows where the right one has none, else groups. A transposed left
+// operand sums over rows of a batch: both operands then lie across.
 Plan Lowering::matrix(const Node& node, Phase phase) {
   const Shape &a = shape(node.inputs[0]), &b = shape(node.inputs[1]), &y = shape(node.outputs[0]);
   const bool gemm = node.op == "Gemm";
@@ -121,9 +123,8 @@ Plan Lowering::einsum(const Work& work) {
   const auto terms = std::max<std::int64_t>(1, std::llround(work.flops / 2 / outputs));
   const Shape& y = shape(node.outputs[0]);
   const std::int64_t n = y.rank() ? std::max<std::int64_t>(1, y[y.rank() - 1]) : 1;
-  const Convolution problem =
-      matrix_product(1, std::max<std::int64_t>(1, y.element_count() / n), terms, n, vector_element(precision_),
-                     precision_.partials);
+  const Convolution problem = matrix_product(1, std::max<std::int64_t>(1, y.element_count() / n), terms, n,
+                                             vector_element(precision_), precision_.partials);
   return plan_convolution(hardware_, problem, Pass::forward, {.input = true, .weights = true});
 }
 
@@ -131,7 +132,11 @@ Plan Lowering::recurrent(const Node& node) {
   const Shape &x = shape(node.inputs[0]), &r = shape(node.inputs[2]);
   const bool gradient = node.op == "superstep.LSTMGradient";
   const std::int64_t hidden = std::max<std::int64_t>(1, r[2]);
-  Recurrent work{.steps = x[0], .batch = x[1], .inputs = x[2], .hidden = hidden, .gates = r[1] / hidden,
+  Recurrent work{.steps = x[0],
+                 .batch = x[1],
+                 .inputs = x[2],
+                 .hidden = hidden,
+                 .gates = r[1] / hidden,
                  .element = vector_element(precision_)};
   if (node.attributes.integer("layout", 0) == 1) std::swap(work.steps, work.batch);
   const std::string key = fmt::format("r{} {} {} {} {} {}", work.steps, work.batch, work.inputs, work.hidden,
@@ -150,17 +155,20 @@ Plan Lowering::recurrent(const Node& node) {
 
 Plan Lowering::attention(const Node& node) {
   const Shape &q = shape(node.inputs[0]), &k = shape(node.inputs[1]);
-  const std::int64_t heads = q.rank() == 4 ? q[1] : std::max<std::int64_t>(1, node.attributes.integer("q_num_heads", 1));
+  const std::int64_t heads =
+      q.rank() == 4 ? q[1] : std::max<std::int64_t>(1, node.attributes.integer("q_num_heads", 1));
   const std::int64_t length = q.rank() == 4 ? q[2] : q[1], keys = k.rank() == 4 ? k[2] : k[1];
   const std::int64_t size = q.rank() == 4 ? q[3] : q[2] / heads;
   const ElementType element = vector_element(precision_);
   const auto product = [&](std::int64_t inner, std::int64_t outputs) {
-    return plan_convolution(hardware_, matrix_product(q[0] * heads, length, inner, outputs, element, precision_.partials),
-                            Pass::forward);
+    return plan_convolution(
+        hardware_, matrix_product(q[0] * heads, length, inner, outputs, element, precision_.partials),
+        Pass::forward);
   };
   Plan plan = in_sequence(product(size, keys), product(keys, size));
   const double scores = static_cast<double>(q[0] * heads) * static_cast<double>(length * keys);
-  plan = in_sequence(plan, plan_reduction(hardware_, {scores / static_cast<double>(keys), static_cast<double>(keys), element}));
+  plan = in_sequence(plan, plan_reduction(hardware_, {scores / static_cast<double>(keys),
+                                                      static_cast<double>(keys), element}));
   return in_sequence(plan, plan_elementwise(hardware_, {scores, 2, element, 6}));
 }
 
@@ -170,23 +178,25 @@ Plan Lowering::elementwise(const Work& work) {
   const auto operators = static_cast<double>(work.nodes.size());
   // Operations of a vector instruction, of which an element has work.flops / elements.
   const double per_vector = std::max(operators, work.flops / std::max(1.0, work.elements));
-  const int inputs = std::max(1, static_cast<int>(std::lround(
-                                     work.read_bytes / std::max(1.0, work.elements * static_cast<double>(bytes_of(element))))));
+  const int inputs = std::max(
+      1, static_cast<int>(std::lround(
+             work.read_bytes / std::max(1.0, work.elements * static_cast<double>(bytes_of(element))))));
   const std::int64_t slow = work.kind == WorkKind::optimizer ? 4 : 1;
-  return plan_elementwise(hardware_, {.elements = work.elements,
-                                      .inputs = std::min(inputs, 6),
-                                      .element = work.kind == WorkKind::optimizer ? precision_.optimizer : element,
-                                      .cycles_per_vector = std::llround(per_vector) + slow});
+  return plan_elementwise(hardware_,
+                          {.elements = work.elements,
+                           .inputs = std::min(inputs, 6),
+                           .element = work.kind == WorkKind::optimizer ? precision_.optimizer : element,
+                           .cycles_per_vector = std::llround(per_vector) + slow});
 }
 
-// Statistics (two reductions, three for a gradient), then as many passes over the data.
+// Statistics (two reductions, three for a gradient), then one pass over the data, or two where the scale is an
+// element's own (softmax, layer normalisation).
 Plan Lowering::normalization(const Work& work) {
   const Node& node = graph_.node(work.nodes[0]);
   const double total = elements(node.inputs[0]);
   const bool gradient = work.op.find("Gradient") != std::string::npos;
   const Shape& x = shape(node.inputs[0]);
-  const bool by_channel = work.op.starts_with("Batch") || work.op == "superstep.BatchNormalizationGradient" ||
-                          work.op == "superstep.ChannelStatistics";
+  const bool by_channel = work.op.starts_with("Batch") || work.op == "superstep.BatchNormalizationGradient";
   const double outputs = by_channel && x.rank() > 1 ? static_cast<double>(x[1])
                          : x.rank() > 0 ? total / std::max(1.0, static_cast<double>(x[x.rank() - 1]))
                                         : 1.0;
@@ -195,14 +205,16 @@ Plan Lowering::normalization(const Work& work) {
   const Plan scale = plan_elementwise(hardware_, {total, 2, element, 2});
   if (inference) return scale;
   const Plan statistics = plan_reduction(hardware_, {outputs, total / outputs, element});
-  Plan plan = scale;
-  for (int i = 0; i < (gradient ? 3 : 2); ++i) plan = in_sequence(in_sequence(plan, statistics), scale);
+  Plan plan = by_channel ? scale : in_sequence(scale, scale);
+  for (int i = 0; i < (gradient ? 3 : 2); ++i) plan = in_sequence(plan, statistics);
   return plan;
 }
 
 Plan Lowering::reduction(const Work& work, const Node& node) {
   const double total = elements(node.inputs[0]), outputs = std::max(1.0, work.elements);
-  return plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  const Plan plan = plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  // Moments and centred sums go over the data twice.
+  return work.op.starts_with("superstep.Channel") ? in_sequence(plan, plan) : plan;
 }
 
 Plan Lowering::pooling(const Work& work, const Node& node) {
@@ -212,7 +224,8 @@ Plan Lowering::pooling(const Work& work, const Node& node) {
   double window = std::max(1.0, large / std::max(1.0, small));
   if (node.attributes.has("kernel_shape")) {
     window = 1;
-    for (std::int64_t extent : node.attributes.integers("kernel_shape")) window *= static_cast<double>(extent);
+    for (std::int64_t extent : node.attributes.integers("kernel_shape"))
+      window *= static_cast<double>(extent);
   }
   const bool maximum = work.op.find("Max") != std::string::npos;
   return plan_pooling(hardware_, {small, large, window, vector_element(precision_), maximum}, backward);
@@ -227,7 +240,8 @@ Plan Lowering::gather(const Node& node) {
   const auto rows = std::max<std::int64_t>(1, table.element_count() / row);
   // Rows that all lie apart, one an element: each tile picks among its own.
   if (row == 1 && indices > hardware_.tiles)
-    return plan_elementwise(hardware_, {results, 2, ElementType::f32, 8, 4.0 * results / static_cast<double>(hardware_.tiles)});
+    return plan_elementwise(
+        hardware_, {results, 2, ElementType::f32, 8, 4.0 * results / static_cast<double>(hardware_.tiles)});
   return plan_gather(hardware_, {rows, row, indices, vector_element(precision_)});
 }
 
@@ -236,10 +250,12 @@ Plan Lowering::scatter(const Node& node) {
   const Shape& indices = shape(node.inputs[1]);
   const bool by_row = node.op == "ScatterND";
   const auto count = std::max<std::int64_t>(
-      1, by_row && indices.rank() ? indices.element_count() / std::max<std::int64_t>(1, indices[indices.rank() - 1])
-                                  : indices.element_count());
+      1, by_row && indices.rank()
+             ? indices.element_count() / std::max<std::int64_t>(1, indices[indices.rank() - 1])
+             : indices.element_count());
   const auto row = std::max<std::int64_t>(1, std::llround(updates / static_cast<double>(count)));
-  const auto rows = std::max<std::int64_t>(1, std::llround(elements(node.outputs[0]) / static_cast<double>(row)));
+  const auto rows =
+      std::max<std::int64_t>(1, std::llround(elements(node.outputs[0]) / static_cast<double>(row)));
   if (row == 1)
     return plan_elementwise(hardware_, {elements(node.outputs[0]), 3, ElementType::f32, 8,
                                         8.0 * updates / static_cast<double>(hardware_.tiles)});

@@ -21,7 +21,7 @@ Plan plan_of(const Hardware& hardware, const char* vertex, double elements) {
   plan.tiles = std::min(hardware.tiles, std::max<std::int64_t>(1, whole(elements)));
   plan.partition = "elements over all tiles";
   plan.cycles = program_cycles(hardware);
-  plan.bytes.code = 400;
+  plan.bytes.code = 80;
   return plan;
 }
 
@@ -78,7 +78,7 @@ Plan plan_pooling(const Hardware& hardware, const Pooling& work, bool backward) 
   const double worker = 50 + vectors * (12 + window * (4 + instructions));
   const double bytes = static_cast<double>(bytes_of(work.element));
   const double halo = backward ? 3 * std::min(window, 4.0) : 1.5 * work.inputs / work.outputs;
-  plan.cycles += superstep_cycles(hardware, hardware.scalar_scale * static_cast<double>(hardware.workers) * worker,
+  plan.cycles += superstep_cycles(hardware, static_cast<double>(hardware.workers) * worker,
                                   share * halo * bytes);
   for (int copy = 0; copy < (backward ? 3 : 1); ++copy)
     plan.cycles += rearrange_cycles(hardware, share * bytes, 8);

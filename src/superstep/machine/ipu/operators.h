@@ -7,7 +7,8 @@
 
 namespace superstep::machine::ipu {
 
-// `inputs` tensors of `elements` in, one out; all spread evenly over the tiles. `cycles_per_vector` of arithmetic.
+// `inputs` tensors of `elements` in, one out; all spread evenly over the tiles. `cycles_per_vector` of
+// arithmetic.
 struct Elementwise {
   double elements = 0;
   int inputs = 1;

@@ -33,8 +33,8 @@ struct TileBytes {
 };
 
 struct Plan {
-  std::string vertex;     // "AMP 1x1", "reduce", ...
-  std::string partition;  // "positions 92 x outputs 4 x inputs 4", for people
+  std::string vertex;      // "AMP 1x1", "reduce", ...
+  std::string partition;   // "positions 92 x outputs 4 x inputs 4", for people
   std::int64_t tiles = 0;  // that have work
   double macs = 0;         // useful multiply-accumulates
   Cycles cycles;

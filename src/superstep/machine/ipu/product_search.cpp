@@ -133,8 +133,7 @@ std::vector<Grain> grains(const Hardware& hardware, const Product& product) {
       if (height == 1 || product.window.front().kernel >= height)
         for (std::int64_t outputs = units; outputs <= 16; outputs *= 2)
           result.push_back({Vertex::amp_nx1, weights / height, outputs, height, units});
-    if (product.inputs == 1 && product.outputs == 1)
-      result.push_back({Vertex::vertical_mac, 1, 1, 1, 1});
+    if (product.inputs == 1 && product.outputs == 1) result.push_back({Vertex::vertical_mac, 1, 1, 1, 1});
   }
   if (product.inputs * product.outputs <= 4096) result.push_back({Vertex::horizontal_mac, 1, 1, 1, 1});
   return result;

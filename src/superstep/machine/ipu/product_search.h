@@ -1,9 +1,9 @@
 // The search for a partition of a product: which share of groups, rows, outputs and inputs every tile gets.
 //
-// A product is groups x (rows x outputs), each the sum over `inputs` terms and over the kernel's positions. Rows
-// are one or several axes, split one by one. Inputs (and kernel rows) may be split too: then the tiles make
-// partial sums, which are exchanged and reduced. Outputs and inputs may also be taken one part after the other
-// (serial splits), which saves memory and costs turns.
+// A product is groups x (rows x outputs), each the sum over `inputs` terms and over the kernel's positions.
+// Rows are one or several axes, split one by one. Inputs (and kernel rows) may be split too: then the tiles
+// make partial sums, which are exchanged and reduced. Outputs and inputs may also be taken one part after the
+// other (serial splits), which saves memory and costs turns.
 #pragma once
 
 #include <string>

@@ -74,7 +74,7 @@ Plan gather_with(const Hardware& hardware, const Gather& work, const GatherShare
                                     static_cast<double>(reduce_cycles(hardware, whole(results / share.row_splits),
                                                                       whole(share.row_splits), work.element)),
                                     results * bytes);
-  plan.bytes = {.operands = table + 4 * share.indices, .temporary = copied + 2 * results * bytes, .code = 1500};
+  plan.bytes = {.operands = table + 4 * share.indices, .temporary = copied + 2 * results * bytes, .code = 400};
   return plan;
 }
 
@@ -92,7 +92,7 @@ Plan scatter_with(const Hardware& hardware, const Gather& work, const GatherShar
                                     static_cast<double>(reduce_cycles(hardware, whole(table / share.index_splits),
                                                                       whole(share.index_splits), work.element)),
                                     table * bytes);
-  plan.bytes = {.operands = table * bytes, .temporary = received + table * bytes, .code = 1500};
+  plan.bytes = {.operands = table * bytes, .temporary = received + table * bytes, .code = 400};
   return plan;
 }
 

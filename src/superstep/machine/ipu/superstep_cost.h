@@ -15,7 +15,8 @@ Cycles superstep_cycles(const Hardware& hardware, double compute, double bytes);
 // An exchange phase alone.
 Cycles exchange_phase(const Hardware& hardware, double bytes);
 
-// A copy that reorders `bytes` of the fullest tile, which are of atoms of `atom` bytes: the finer, the slower.
+// A copy that reorders `bytes` of the fullest tile, which are of atoms of `atom` bytes: the finer, the
+// slower.
 Cycles rearrange_cycles(const Hardware& hardware, double bytes, std::int64_t atom);
 
 // The code around an operator.

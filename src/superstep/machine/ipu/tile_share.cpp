@@ -48,7 +48,8 @@ std::int64_t part(std::int64_t extent, std::int64_t grain, std::int64_t parallel
 
 // Inputs that `outputs` of an axis read through `kernel` positions.
 std::int64_t reads(const Axis& axis, std::int64_t outputs, std::int64_t kernel) {
-  return std::min(axis.input, (outputs - 1) * axis.stride / axis.dilation + ceil_div((kernel - 1) * axis.kernel_step + 1, axis.dilation));
+  return std::min(axis.input, (outputs - 1) * axis.stride / axis.dilation +
+                                  ceil_div((kernel - 1) * axis.kernel_step + 1, axis.dilation));
 }
 
 }  // namespace
@@ -114,18 +115,21 @@ double vertex_cycles(const Hardware& hardware, const Product& product, const Gra
   switch (grain.vertex) {
     case Vertex::amp_1x1: return static_cast<double>(amp_1x1_cycles(hardware, form, work, share.positions));
     case Vertex::amp_nx1:
-      return static_cast<double>(amp_nx1_cycles(
-          hardware, form, work, {share.kernel_rows, share.kernel_columns, grain.kernel_height, rows, columns}));
+      return static_cast<double>(
+          amp_nx1_cycles(hardware, form, work,
+                         {share.kernel_rows, share.kernel_columns, grain.kernel_height, rows, columns}));
     case Vertex::horizontal_mac:
-      return static_cast<double>(horizontal_mac_cycles(
-          hardware, product.element, product.partials,
-          {share.groups, 1, 1, share.outputs, share.inputs, share.kernel_rows * share.kernel_columns, rows, columns}));
+      return static_cast<double>(
+          horizontal_mac_cycles(hardware, product.element, product.partials,
+                                {share.groups, 1, 1, share.outputs, share.inputs,
+                                 share.kernel_rows * share.kernel_columns, rows, columns}));
     case Vertex::vertical_mac:
-      return static_cast<double>(vertical_mac_cycles(hardware, ceil_div(share.groups, 4), share.inputs, rows * columns,
-                                                     share.kernel_rows, share.kernel_columns));
+      return static_cast<double>(vertical_mac_cycles(hardware, ceil_div(share.groups, 4), share.inputs,
+                                                     rows * columns, share.kernel_rows,
+                                                     share.kernel_columns));
     case Vertex::outer_product:
-      return static_cast<double>(share.groups *
-                                 outer_product_cycles(hardware, share.positions, share.outputs, product.element));
+      return static_cast<double>(
+          share.groups * outer_product_cycles(hardware, share.positions, share.outputs, product.element));
   }
   return 0;
 }
@@ -169,13 +173,15 @@ Cycles gather_cycles(const Hardware& hardware, const Product& product, const Par
   return exchange_phase(hardware, left + received(hardware, share.right, all_right(product), bytes));
 }
 
-Cycles reduce_partials(const Hardware& hardware, const Product& product, double partials, std::int64_t depth) {
+Cycles reduce_partials(const Hardware& hardware, const Product& product, double partials,
+                       std::int64_t depth) {
   if (depth == 1) return {};
   const double bytes = partials * static_cast<double>(bytes_of(product.partials)) *
                        static_cast<double>(depth - 1) / static_cast<double>(depth);
   const auto outputs = static_cast<std::int64_t>(partials / static_cast<double>(depth)) + 1;
-  return superstep_cycles(hardware, static_cast<double>(reduce_strided_cycles(hardware, outputs, depth, product.partials)),
-                          bytes);
+  return superstep_cycles(
+      hardware, static_cast<double>(reduce_strided_cycles(hardware, outputs, depth, product.partials)),
+      bytes);
 }
 
 Cycles turn_cycles(const Hardware& hardware, const Product& product, const Partition& partition,
@@ -187,8 +193,8 @@ Cycles turn_cycles(const Hardware& hardware, const Product& product, const Parti
                         share.right * static_cast<double>(bytes_of(product.element)) / 4;
   cycles.rearrange = copied / static_cast<double>(hardware.memcpy_rate);
   if (partition.serial_inputs > 1)
-    cycles.compute = static_cast<double>(elementwise_cycles(hardware, static_cast<std::int64_t>(own),
-                                                            hardware.vector_width(product.partials), 2, 30, 1));
+    cycles.compute = static_cast<double>(elementwise_cycles(
+        hardware, static_cast<std::int64_t>(own), hardware.vector_width(product.partials), 2, 30, 1));
   return cycles;
 }
 
@@ -227,17 +233,19 @@ Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grai
   plan.cycles = program_cycles(hardware) + turns * turn;
   if (depth == 1 && product.element != product.partials) {
     const double elements = share.partials * static_cast<double>(partition.serial_outputs);
-    plan.cycles += superstep_cycles(
-        hardware,
-        static_cast<double>(cast_cycles(hardware, static_cast<std::int64_t>(elements), product.partials, product.element)),
-        0);
+    plan.cycles +=
+        superstep_cycles(hardware,
+                         static_cast<double>(cast_cycles(hardware, static_cast<std::int64_t>(elements),
+                                                         product.partials, product.element)),
+                         0);
   }
   plan.vertex = name_of(grain.vertex);
   plan.tiles = partition.tiles();
   plan.bytes.temporary = (share.left + share.right) * bytes;
-  if (product.left.expands) plan.bytes.temporary += static_cast<double>(share.positions * share.inputs) * bytes;
+  if (product.left.expands)
+    plan.bytes.temporary += static_cast<double>(share.positions * share.inputs) * bytes;
   plan.bytes.interleaved = share.partials * static_cast<double>(bytes_of(product.partials));
-  plan.bytes.code = 600;
+  plan.bytes.code = hardware.product_bytes;
   return plan;
 }
 

@@ -32,7 +32,7 @@ struct Partition {
 struct TileShare {
   std::int64_t groups = 1, outputs = 1, inputs = 1, kernel_rows = 1, kernel_columns = 1;
   std::vector<std::int64_t> rows;
-  std::int64_t positions = 1;  // of the rows
+  std::int64_t positions = 1;                // of the rows
   double left = 0, right = 0, partials = 0;  // elements
 
   double macs() const;

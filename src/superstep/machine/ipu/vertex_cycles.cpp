@@ -17,7 +17,8 @@ std::int64_t fill_cycles(const Hardware& hardware, std::int64_t n, ElementType e
 
 std::int64_t cast_cycles(const Hardware& hardware, std::int64_t n, ElementType from, ElementType to) {
   const std::int64_t vector = 4;
-  const std::int64_t loads = ceil_div(vector * bytes_of(from), 8), stores = ceil_div(vector * bytes_of(to), 8);
+  const std::int64_t loads = ceil_div(vector * bytes_of(from), 8),
+                     stores = ceil_div(vector * bytes_of(to), 8);
   const std::int64_t vectors = ceil_div(ceil_div(n, hardware.workers), vector);
   return 11 + hardware.workers * (22 + vectors * std::max(loads, stores));
 }
@@ -115,7 +116,8 @@ std::int64_t nx1_worker(const AmpForm& form, const AmpWindow& window, std::int64
   const bool half = form.element == ElementType::f16;
   std::int64_t cycles = 17 + (form.partials == ElementType::f16 ? 1 : 0) - 6;
   std::int64_t left = positions;
-  for (; left > window.row_positions; left -= window.row_positions) cycles += row_cycles(half, window.row_positions);
+  for (; left > window.row_positions; left -= window.row_positions)
+    cycles += row_cycles(half, window.row_positions);
   return cycles + row_cycles(half, left);
 }
 
@@ -124,8 +126,9 @@ std::int64_t nx1_worker(const AmpForm& form, const AmpWindow& window, std::int64
 std::int64_t amp_nx1_cycles(const Hardware& hardware, const AmpForm& form, const AmpWork& work,
                             const AmpWindow& window) {
   const std::int64_t W = hardware.workers;
-  const std::int64_t rate = window.kernel_height == 4 ? std::min<std::int64_t>(8, hardware.coefficient_load_rate)
-                                                       : hardware.coefficient_load_rate;
+  const std::int64_t rate = window.kernel_height == 4
+                                ? std::min<std::int64_t>(8, hardware.coefficient_load_rate)
+                                : hardware.coefficient_load_rate;
   const std::int64_t weight_bytes =
       work.in_channels_per_group * window.kernel_height * bytes_of(form.element);
   const std::int64_t load = ceil_div(form.units * weight_bytes, rate);
@@ -140,8 +143,7 @@ std::int64_t amp_nx1_cycles(const Hardware& hardware, const AmpForm& form, const
   const std::int64_t inner = outer * (14 + window.kernel_inner * (12 + one));
   const bool half_partials = form.partials == ElementType::f16;
   const std::int64_t vector = half_partials ? hardware.vector_f16 : hardware.vector_f32;
-  const std::int64_t outputs =
-      ceil_div(window.rows * window.row_positions * work.out_channels_per_group, W);
+  const std::int64_t outputs = ceil_div(window.rows * window.row_positions * work.out_channels_per_group, W);
   const std::int64_t zeroing =
       W * (ceil_div(outputs, vector) + 14 - (half_partials ? 10 : 9)) * work.out_groups * work.conv_groups;
   const std::int64_t Gc = work.conv_groups, Go = work.out_groups, Gi = work.in_groups;
@@ -159,7 +161,8 @@ std::int64_t horizontal_mac_cycles(const Hardware& hardware, ElementType element
                                    const MacWork& work) {
   const std::int64_t W = hardware.workers;
   const std::int64_t n = ceil_div(work.rows * work.row_positions, W);
-  const std::int64_t parts = std::max<std::int64_t>(1, ceil_div(n, std::max<std::int64_t>(1, work.row_positions)));
+  const std::int64_t parts =
+      std::max<std::int64_t>(1, ceil_div(n, std::max<std::int64_t>(1, work.row_positions)));
   const bool half_partials = partials == ElementType::f16;
   const std::int64_t channels = half_partials ? ceil_div(work.out_channels, 2) : work.out_channels;
   const std::int64_t dot = horizontal_dot_cycles(element, partials, work.in_channels);

@@ -1,6 +1,6 @@
 // Cycles of single vertices: closed forms of the vendor's published estimators (PopLibs, branch
-// sdk-release-2.0, MIT), as design notes restate them. All are tile cycles of one vertex unless said otherwise;
-// a worker issues every `workers` cycles.
+// sdk-release-2.0, MIT), as design notes restate them. All are tile cycles of one vertex unless said
+// otherwise; a worker issues every `workers` cycles.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ std::int64_t cast_cycles(const Hardware& hardware, std::int64_t n, ElementType f
 std::int64_t reduce_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
                            ElementType partials);
 
-// The same where the partials of an output lie at one stride, as those of a product do: 24 + 6 a vector of outputs
+// The same where the partials of an output lie at one stride, as those of a product do: 24 + 6 a vector of
+// outputs
 // + one load a vector of partials, a vector being 128 bits.
 std::int64_t reduce_strided_cycles(const Hardware& hardware, std::int64_t outputs, std::int64_t depth,
                                    ElementType partials);

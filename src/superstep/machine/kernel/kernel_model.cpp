@@ -8,14 +8,16 @@ namespace superstep::machine {
 namespace {
 
 bool uses_matrix_units(const Work& work) {
-  return work.kind == WorkKind::product || work.kind == WorkKind::recurrent || work.kind == WorkKind::attention;
+  return work.kind == WorkKind::product || work.kind == WorkKind::recurrent ||
+         work.kind == WorkKind::attention;
 }
 
 }  // namespace
 
 Bounds KernelModel::bounds(const Precision& precision) const {
   const bool narrow = precision.data != ElementType::f32;
-  const double wide = precision.name == "tf32" && value("peak_tf32") > 0 ? value("peak_tf32") : value("peak_f32");
+  const double wide =
+      precision.name == "tf32" && value("peak_tf32") > 0 ? value("peak_tf32") : value("peak_f32");
   return {narrow ? value("peak_f16") : wide, value("memory_rate")};
 }
 
@@ -26,7 +28,8 @@ Parts KernelModel::parts_of(const Work& work, const Precision& precision) const 
     rate = bounds(precision).peak_flops * value("matrix_efficiency") * work.flops /
            (work.flops + value("matrix_half_flops") * bounds(precision).peak_flops / value("peak_f16"));
   const double arithmetic = work.flops > 0 ? work.flops / rate : 0;
-  const double bytes = (work.read_bytes + work.write_bytes) / (value("memory_rate") * value("memory_efficiency"));
+  const double bytes =
+      (work.read_bytes + work.write_bytes) / (value("memory_rate") * value("memory_efficiency"));
   (arithmetic >= bytes ? parts.compute : parts.memory) = std::max(arithmetic, bytes);
   parts.launch = std::max(0.0, value("launch_overhead") - parts.total());
   return parts;
@@ -49,11 +52,11 @@ Parts KernelModel::together(std::span<const OperatorCost> costs) const {
   return matrix.total() >= vector.total() ? matrix : vector;
 }
 
-Memory KernelModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
-                           const MemoryOptions& options) const {
+Memory KernelModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                           const Precision& precision, const MemoryOptions& options) const {
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = value("memory"), .parameters = state.parameters, .optimizer = state.optimizer};
+  Memory memory{.limit = capacity(), .parameters = state.parameters, .optimizer = state.optimizer};
   memory.code = 1e9;  // context and libraries, as commonly seen
   memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);
   memory.largest = moment.values;

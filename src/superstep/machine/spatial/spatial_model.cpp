@@ -9,7 +9,8 @@ namespace superstep::machine {
 
 Bounds SpatialModel::bounds(const Precision& precision) const {
   const double usable = value("usable_units") > 0 ? value("usable_units") / value("compute_units") : 1.0;
-  return {usable * value(precision.data == ElementType::f32 ? "peak_f32" : "peak_f16"), value("chip_memory_rate")};
+  return {usable * value(precision.data == ElementType::f32 ? "peak_f32" : "peak_f16"),
+          value("chip_memory_rate")};
 }
 
 std::vector<OperatorCost> SpatialModel::operators(const graph::Graph&, const std::vector<Work>& works,
@@ -35,7 +36,8 @@ Parts SpatialModel::together(std::span<const OperatorCost> costs) const {
     weights += cost.work.weight_bytes;
   }
   const double capacity = value("chip_memory"), stages = static_cast<double>(costs.size());
-  const double sections = std::max({1.0, std::ceil((written + weights) / capacity), std::ceil(stages / value("stage_limit"))});
+  const double sections =
+      std::max({1.0, std::ceil((written + weights) / capacity), std::ceil(stages / value("stage_limit"))});
   if (sections > 1) {
     sum.fill += sections * value("section_switch");
     const double borders = 2 * written / std::max(1.0, stages) * sections;
@@ -46,11 +48,11 @@ Parts SpatialModel::together(std::span<const OperatorCost> costs) const {
   return sum;
 }
 
-Memory SpatialModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
-                            const MemoryOptions& options) const {
+Memory SpatialModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                            const Precision& precision, const MemoryOptions& options) const {
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = value("chip_memory") + value("memory"),
+  Memory memory{.limit = capacity(),
                 .parameters = state.parameters,
                 .optimizer = state.optimizer,
                 .activations = moment.activations};
@@ -63,6 +65,8 @@ double SpatialModel::all_reduce_seconds(double bytes, int units) const {
   return ring_all_reduce(bytes, units, value("link_rate"), value("link_latency"));
 }
 
-double SpatialModel::link_seconds(double bytes) const { return value("link_latency") + bytes / value("link_rate"); }
+double SpatialModel::link_seconds(double bytes) const {
+  return value("link_latency") + bytes / value("link_rate");
+}
 
 }  // namespace superstep::machine

@@ -20,8 +20,9 @@ class SpatialModel : public CostModel {
                 const MemoryOptions& options) const override;
   double all_reduce_seconds(double bytes, int units) const override;
   double link_seconds(double bytes) const override;
+  double capacity() const override { return value("chip_memory") + value("memory"); }
   Bounds bounds(const Precision& precision) const override;
-  double model_uncertainty() const override { return 1.1; }
+  double model_uncertainty() const override { return 2.0; }
   const char* calibration() const override { return "none: several constants are guesses; orders of magnitude"; }
 };
 

@@ -21,7 +21,8 @@ std::vector<OperatorCost> StreamModel::operators(const graph::Graph&, const std:
     double cycles = 0;
     if (product) {
       // Planes full of weights, and the rows that pass each: arithmetic over the plane, at least one row.
-      const double weights = std::max(1.0, (work.weight_bytes > 0 ? work.weight_bytes : work.read_bytes / 2) / element);
+      const double weights =
+          std::max(1.0, (work.weight_bytes > 0 ? work.weight_bytes : work.read_bytes / 2) / element);
       const double planes = std::ceil(weights / (width * width));
       const double rows = std::max(1.0, work.flops / 2 / weights);
       cycles = planes * (rows + value("weight_load_cycles"));
@@ -38,11 +39,11 @@ std::vector<OperatorCost> StreamModel::operators(const graph::Graph&, const std:
   return costs;
 }
 
-Memory StreamModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
-                           const MemoryOptions& options) const {
+Memory StreamModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                           const Precision& precision, const MemoryOptions& options) const {
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = value("chip_memory"),
+  Memory memory{.limit = capacity(),
                 .parameters = state.parameters,
                 .optimizer = state.optimizer,
                 .activations = moment.activations};

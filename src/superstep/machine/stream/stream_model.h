@@ -1,8 +1,8 @@
 // A single core whose every cycle is scheduled when the program is compiled: GroqChip.
 //
-// A product of rows x inputs by inputs x outputs installs its weights plane by plane and streams its rows past them,
-// one row a cycle and plane; f16 takes all planes for one. Other operators stream through the vector units. The
-// result is exact for the chip; what is uncertain is the host's link.
+// A product of rows x inputs by inputs x outputs installs its weights plane by plane and streams its rows
+// past them, one row a cycle and plane; f16 takes all planes for one. Other operators stream through the
+// vector units. The result is exact for the chip; what is uncertain is the host's link.
 #pragma once
 
 #include "superstep/machine/cost_model.h"
@@ -19,8 +19,9 @@ class StreamModel : public CostModel {
   double all_reduce_seconds(double bytes, int units) const override;
   double link_seconds(double bytes) const override;
   double host_seconds(double bytes) const override;
+  double capacity() const override { return value("chip_memory"); }
   Bounds bounds(const Precision& precision) const override;
-  double model_uncertainty() const override { return 0.7; }
+  double model_uncertainty() const override { return 1.3; }
   const char* calibration() const override { return "none: the compiler's schedule is approximated"; }
 };
 

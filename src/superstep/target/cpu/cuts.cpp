@@ -44,7 +44,8 @@ std::optional<std::vector<Cut>> slice_cut(const Graph& graph, const Node& node, 
 }
 
 std::optional<std::vector<Cut>> split_cuts(const Graph& graph, const Node& node, const Strides& strides) {
-  const int axis = normalize_axis(node.attributes.integer("axis", 0), graph.type(node.inputs[0]).shape.rank());
+  const int axis =
+      normalize_axis(node.attributes.integer("axis", 0), graph.type(node.inputs[0]).shape.rank());
   std::vector<Cut> cuts;
   std::int64_t begin = 0;
   for (graph::ValueId output : node.outputs) {

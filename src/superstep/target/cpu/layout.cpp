@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "superstep/target/cpu/lower_product.h"
+
 namespace superstep::target::cpu {
 namespace {
 
@@ -78,10 +80,20 @@ class Assigner {
       for (const ImageOperands& entry : image_operators) {
         if (entry.op != node.op) continue;
         for (std::size_t k = 0; k < node.inputs.size(); ++k)
-          if ((entry.inputs >> k & 1u) && node.inputs[k].valid()) want_image(node.inputs[k]);
+          if ((entry.inputs >> k & 1u) && node.inputs[k].valid() && !reads_columns(node, k))
+            want_image(node.inputs[k]);
         for (std::size_t k = 0; k < node.outputs.size(); ++k)
           if ((entry.outputs >> k & 1u) && node.outputs[k].valid()) want_image(node.outputs[k]);
       }
+  }
+
+  // The user's pictures of few channels are read by window columns, in any layout (lower_product.h).
+  bool reads_columns(const Node& node, std::size_t input) const {
+    const bool forward = node.op == "Conv", backward = node.op == "superstep.ConvWeightGradient";
+    if (input != 0 || (!forward && !backward) || graph_.value(node.inputs[0]).kind != graph::ValueKind::input)
+      return false;
+    const Shape& weights = shape(forward ? node.inputs[1] : node.outputs[0]);
+    return has_few_channels(node, graph_.type(node.inputs[0]), weights);
   }
 
   void want_image(ValueId id) {
@@ -127,7 +139,8 @@ class Assigner {
       if (input.valid() && shape(input) == value.type.shape) {
         const Strides& strides = layout_.views[input.index()].strides;
         if (!strides.empty() && is_dense(value.type.shape, strides)) return strides;
-        if (!strides.empty() && !without_gaps) without_gaps = dense_strides(value.type.shape, full_order(strides));
+        if (!strides.empty() && !without_gaps)
+          without_gaps = dense_strides(value.type.shape, full_order(strides));
       }
     return without_gaps;
   }
@@ -205,7 +218,8 @@ class Assigner {
     std::vector<View> parts;
     for (std::size_t i = 0; i < cuts->size(); ++i) {
       View part{source.root, source.offset + (*cuts)[i].offset, source.strides};
-      for (std::size_t axis = 0; axis < part.strides.size(); ++axis) part.strides[axis] *= (*cuts)[i].steps[axis];
+      for (std::size_t axis = 0; axis < part.strides.size(); ++axis)
+        part.strides[axis] *= (*cuts)[i].steps[axis];
       const ValueId output = node.outputs[i];
       if (wants_image_[output.index()] && !is_image_with_gaps(shape(output), part.strides)) return false;
       parts.push_back(std::move(part));

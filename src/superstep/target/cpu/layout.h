@@ -38,7 +38,8 @@ struct Cut {
   std::int64_t offset = 0;
   Strides steps;
 };
-std::optional<std::vector<Cut>> cuts_of(const graph::Graph& graph, const graph::Node& node, const Strides& strides);
+std::optional<std::vector<Cut>> cuts_of(const graph::Graph& graph, const graph::Node& node,
+                                        const Strides& strides);
 
 // The order of dimensions, outermost first, of an image of this rank: spatial dimensions, batch, channels.
 std::vector<int> image_order(int rank);

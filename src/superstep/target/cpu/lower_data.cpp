@@ -87,8 +87,9 @@ Lowered lower_concat(Lowering& lowering, NodeId id) {
 }
 
 DraftOperand shifted(DraftOperand operand, std::int64_t elements, ElementType element) {
-  std::visit([&](auto& place) { place.offset += static_cast<std::size_t>(elements) * size_in_bytes(element); },
-             operand);
+  std::visit(
+      [&](auto& place) { place.offset += static_cast<std::size_t>(elements) * size_in_bytes(element); },
+      operand);
   return operand;
 }
 
@@ -104,8 +105,9 @@ Lowered lower_cuts(Lowering& lowering, NodeId id) {
     Strides from = strides;
     for (std::size_t axis = 0; axis < from.size(); ++axis) from[axis] *= (*cuts)[i].steps[axis];
     const ElementType element = lowering.element_in_memory(x);
-    if (Lowered done = copy(lowering, node, lowering.shape(y), from, lowering.view(y).strides,
-                            shifted(lowering.read(x), (*cuts)[i].offset, element), lowering.write(y), element);
+    if (Lowered done =
+            copy(lowering, node, lowering.shape(y), from, lowering.view(y).strides,
+                 shifted(lowering.read(x), (*cuts)[i].offset, element), lowering.write(y), element);
         !done)
       return done;
   }
@@ -117,7 +119,8 @@ Lowered lower_pad(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const ValueId x = node.inputs[0], y = node.outputs[0];
   const int rank = lowering.shape(x).rank();
-  if (node.attributes.text("mode", "constant") != "constant") return refuse("copy", "the padding is not constant");
+  if (node.attributes.text("mode", "constant") != "constant")
+    return refuse("copy", "the padding is not constant");
   if (node.inputs.size() < 2 || lowering.graph().value(node.inputs[1]).kind != graph::ValueKind::constant ||
       (node.inputs.size() > 3 && node.inputs[3].valid()))
     return refuse("copy", "the pads are not constant, or of some axes only");
@@ -132,7 +135,8 @@ Lowered lower_pad(Lowering& lowering, NodeId id) {
   const ElementType element = lowering.element_in_memory(x);
   std::int64_t offset = 0;
   for (int axis = 0; axis < rank; ++axis) {
-    const auto before = static_cast<std::int64_t>(pads.at(axis)), after = static_cast<std::int64_t>(pads.at(axis + rank));
+    const auto before = static_cast<std::int64_t>(pads.at(axis)),
+               after = static_cast<std::int64_t>(pads.at(axis + rank));
     if (before < 0 || after < 0) return refuse("copy", "negative pads");
     offset += before * strides[static_cast<std::size_t>(axis)];
   }
@@ -147,11 +151,16 @@ Lowered lower_pad(Lowering& lowering, NodeId id) {
 }
 
 constexpr Lowerer lowerers[] = {
-    {"Transpose", "copy", lower_transpose}, {"Reshape", "copy", lower_reshape},
-    {"Flatten", "copy", lower_reshape},     {"Squeeze", "copy", lower_reshape},
-    {"Unsqueeze", "copy", lower_reshape},   {"Identity", "copy", lower_reshape},
-    {"Expand", "copy", lower_expand},       {"Concat", "copy", lower_concat},
-    {"Slice", "copy", lower_cuts},          {"Split", "copy", lower_cuts},
+    {"Transpose", "copy", lower_transpose},
+    {"Reshape", "copy", lower_reshape},
+    {"Flatten", "copy", lower_reshape},
+    {"Squeeze", "copy", lower_reshape},
+    {"Unsqueeze", "copy", lower_reshape},
+    {"Identity", "copy", lower_reshape},
+    {"Expand", "copy", lower_expand},
+    {"Concat", "copy", lower_concat},
+    {"Slice", "copy", lower_cuts},
+    {"Split", "copy", lower_cuts},
     {"Pad", "copy", lower_pad},
 };
 

@@ -41,7 +41,8 @@ bool left_out_or_zero(const Graph& graph, const Node& node, std::size_t input) {
 std::expected<Image, Refusal> as_rows(const Lowering& lowering, ValueId id) {
   const Shape& shape = lowering.shape(id);
   if (shape.rank() == 2) return as_image(lowering, id);
-  if (!lowering.is_row_major(id)) return refuse("integer product", "rows are not one after another in memory");
+  if (!lowering.is_row_major(id))
+    return refuse("integer product", "rows are not one after another in memory");
   const std::int64_t channels = shape[shape.rank() - 1];
   return kernels::dense_image(1, 1, shape.element_count() / std::max<std::int64_t>(1, channels), channels,
                               lowering.element_in_memory(id));
@@ -82,7 +83,8 @@ std::expected<IntegerConvolution, Refusal> describe(const Lowering& lowering, co
       .x = *x, .y = *y, .zero_point = static_cast<std::int32_t>(*zero_point), .epilogue = {}};
   if (product.op == "MatMulInteger") return convolution;
   const Shape& weights = lowering.shape(product.inputs[1]);
-  const auto window = window_of(product, lowering.shape(product.inputs[0]), {weights.begin() + 2, weights.end()});
+  const auto window =
+      window_of(product, lowering.shape(product.inputs[0]), {weights.begin() + 2, weights.end()});
   if (!window) return std::unexpected(window.error());
   convolution.window = *window;
   convolution.groups = product.attributes.integer("group", 1);
@@ -90,8 +92,8 @@ std::expected<IntegerConvolution, Refusal> describe(const Lowering& lowering, co
 }
 
 DraftOperand packed_weights(Lowering& lowering, const Node& product, const IntegerConvolution& convolution) {
-  const auto order = product.op == "ConvInteger" ? kernels::WeightOrder::out_in_taps
-                                                 : kernels::WeightOrder::in_out_taps;
+  const auto order =
+      product.op == "ConvInteger" ? kernels::WeightOrder::out_in_taps : kernels::WeightOrder::in_out_taps;
   auto pack = kernels::prepare_byte_pack(convolution, order);
   if (!pack) throw Error(ErrorCode::internal, to_string(pack.error()), "packing of weights");
   return lowering.packed(product.inputs[1], fmt::format("quads:{}", static_cast<int>(order)),
@@ -107,7 +109,8 @@ int channel_axis(const Lowering& lowering, const Node& product) {
 Lowered check_scales(const Lowering& lowering, const Node& dequantize, const Node& product) {
   const Shape& shape = lowering.shape(dequantize.outputs[0]);
   const ValueId scale = dequantize.inputs[1];
-  if (dequantize.attributes.integer("block_size", 0) != 0) return refuse("integer product", "scales of blocks");
+  if (dequantize.attributes.integer("block_size", 0) != 0)
+    return refuse("integer product", "scales of blocks");
   if (lowering.type(scale).element != ElementType::f32)
     return refuse("integer product", "the scale is not f32");
   if (lowering.graph().value(scale).kind == graph::ValueKind::computed)
@@ -140,7 +143,8 @@ std::optional<NodeId> only_quantization(const Lowering& lowering, ValueId value)
   const Node& node = lowering.graph().node(readers[0]);
   if (node.op != "QuantizeLinear" || lowering.type(node.outputs[0]).element != ElementType::u8)
     return std::nullopt;
-  const bool constants = single_constant(lowering.graph(), node, 1, 1) && single_constant(lowering.graph(), node, 2, 0);
+  const bool constants =
+      single_constant(lowering.graph(), node, 1, 1) && single_constant(lowering.graph(), node, 2, 0);
   return constants ? std::optional(readers[0]) : std::nullopt;
 }
 
@@ -266,16 +270,16 @@ Lowered lower_quantize(Lowering& lowering, NodeId id) {
   const auto scale = single_constant(lowering.graph(), node, 1, 1);
   const auto zero_point = single_constant(lowering.graph(), node, 2, 0);
   if (!scale || !zero_point) return refuse("vector program", "more than one scale, or one that is computed");
-  if (!is_byte(lowering.type(node.outputs[0]).element) || lowering.type(node.inputs[0]).element != ElementType::f32)
+  if (!is_byte(lowering.type(node.outputs[0]).element) ||
+      lowering.type(node.inputs[0]).element != ElementType::f32)
     return refuse("vector program", "quantises f32 to bytes alone");
   using kernels::VectorOp;
   QuantizationProgram p(lowering, node.outputs[0]);
   const auto x = p.input(node.inputs[0], lowering.view(node.inputs[0]).strides);
-  const auto divided =
-      p.program.binary(VectorOp::div, x, p.program.constant(static_cast<float>(*scale)));
+  const auto divided = p.program.binary(VectorOp::div, x, p.program.constant(static_cast<float>(*scale)));
   const auto rounded = p.program.unary(VectorOp::round, divided);
-  auto kernel = p.finish(
-      p.program.binary(VectorOp::add, rounded, p.program.constant(static_cast<float>(*zero_point))));
+  auto kernel =
+      p.finish(p.program.binary(VectorOp::add, rounded, p.program.constant(static_cast<float>(*zero_point))));
   if (!kernel) return std::unexpected(kernel.error());
   lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(node.inputs[0])},
                 {lowering.write(node.outputs[0])});
@@ -299,7 +303,8 @@ Lowered lower_dequantize(Lowering& lowering, NodeId id) {
   const auto zero_point = single_constant(lowering.graph(), node, 2, 0);
   if (!zero_point) return refuse("vector program", "more than one zero point");
   if (node.attributes.integer("block_size", 0) != 0) return refuse("vector program", "scales of blocks");
-  if (lowering.type(node.outputs[0]).element != ElementType::f32 || !is_byte(lowering.type(node.inputs[0]).element))
+  if (lowering.type(node.outputs[0]).element != ElementType::f32 ||
+      !is_byte(lowering.type(node.inputs[0]).element))
     return refuse("vector program", "dequantises bytes to f32 alone");
   using kernels::VectorOp;
   QuantizationProgram p(lowering, node.outputs[0]);

@@ -1,11 +1,12 @@
 // Rows and elements by index, and sums of what goes back to them.
+#include "superstep/target/cpu/lower_lookup.h"
+
 #include <algorithm>
 
 #include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/element_lookup.h"
 #include "superstep/target/cpu/kernels/vector_program.h"
 #include "superstep/target/cpu/lower_elementwise.h"
-#include "superstep/target/cpu/lower_lookup.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -24,12 +25,12 @@ Lowered lower_gather(Lowering& lowering, NodeId id) {
     return refuse("rows by index", "the axis is not the first");
   if (!all_row_major(lowering, node)) return refuse("rows by index", "a tensor is not row-major");
   if (table[0] < 1) return refuse("rows by index", "the table is empty");
-  auto kernel = kernels::prepare_gather(
-      kernels::GatherRows{.table_rows = table[0],
-                          .rows = indices.element_count(),
-                          .length = table.element_count() / table[0],
-                          .type = lowering.element_in_memory(node.inputs[0]),
-                          .index_type = lowering.element_in_memory(node.inputs[1])});
+  auto kernel =
+      kernels::prepare_gather(kernels::GatherRows{.table_rows = table[0],
+                                                  .rows = indices.element_count(),
+                                                  .length = table.element_count() / table[0],
+                                                  .type = lowering.element_in_memory(node.inputs[0]),
+                                                  .index_type = lowering.element_in_memory(node.inputs[1])});
   if (!kernel) return std::unexpected(kernel.error());
   lowering.emit(node.op, node.name, std::move(*kernel),
                 {lowering.read(node.inputs[0]), lowering.read(node.inputs[1])},
@@ -46,7 +47,8 @@ kernels::KernelPointer clearing(std::int64_t elements) {
 // The gradient of a table: rows added up in the accumulator itself where that can be.
 Lowered lower_scatter_rows(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
-  if (!adds_rows_to_zeros(lowering.graph(), node)) return refuse("rows by index", "rows are not added to zeros");
+  if (!adds_rows_to_zeros(lowering.graph(), node))
+    return refuse("rows by index", "rows are not added to zeros");
   const ValueId result = node.outputs[0];
   const Shape& table = lowering.shape(result);
   if (!lowering.is_row_major(node.inputs[1]) || !lowering.is_row_major(node.inputs[2]) ||
@@ -78,9 +80,11 @@ std::expected<kernels::ElementLookup, Refusal> lines_of(const Lowering& lowering
   if (last < 0 || normalize_axis(node.attributes.integer("axis", 0), shape.rank()) != last)
     return refuse("elements by index", "the axis is not the last");
   for (int axis = 0; axis < last; ++axis)
-    if (shape[axis] != chosen[axis]) return refuse("elements by index", "only a part of the lines is looked at");
+    if (shape[axis] != chosen[axis])
+      return refuse("elements by index", "only a part of the lines is looked at");
   if (!all_row_major(lowering, node)) return refuse("elements by index", "a tensor is not row-major");
-  if (lowering.element_in_memory(data) != ElementType::f32) return refuse("elements by index", "the data are not f32");
+  if (lowering.element_in_memory(data) != ElementType::f32)
+    return refuse("elements by index", "the data are not f32");
   return kernels::ElementLookup{.lines = shape.element_count() / std::max<std::int64_t>(1, shape[last]),
                                 .length = shape[last],
                                 .chosen = chosen[last],

@@ -35,9 +35,8 @@ std::expected<kernels::LayerNormalization, Refusal> lines_of(const Lowering& low
 }
 
 bool all_f32(const Lowering& lowering, std::span<const ValueId> values) {
-  return std::ranges::all_of(values, [&](ValueId id) {
-    return !id.valid() || lowering.element_in_memory(id) == ElementType::f32;
-  });
+  return std::ranges::all_of(
+      values, [&](ValueId id) { return !id.valid() || lowering.element_in_memory(id) == ElementType::f32; });
 }
 
 Lowered lower_layer_normalization(Lowering& lowering, NodeId id) {
@@ -73,9 +72,11 @@ Lowered lower_layer_gradient(Lowering& lowering, NodeId id) {
   auto lines = lines_of(lowering, node, node.inputs[1], others);
   if (!lines) return std::unexpected(lines.error());
   if (!all_f32(lowering, node.inputs)) return refuse("layer normalisation", "not all tensors are f32");
-  if (!lowering.is_row_major(node.inputs[2])) return refuse("layer normalisation", "the scale is not row-major");
+  if (!lowering.is_row_major(node.inputs[2]))
+    return refuse("layer normalisation", "the scale is not row-major");
   for (std::size_t i : {1u, 2u})
-    if (!lowering.is_row_major(node.outputs[i])) return refuse("layer normalisation", "a sum is not row-major");
+    if (!lowering.is_row_major(node.outputs[i]))
+      return refuse("layer normalisation", "a sum is not row-major");
   auto kernel = kernels::prepare_layer_normalization_gradient(*lines);
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> inputs, outputs;
@@ -104,10 +105,11 @@ Lowered lower_channel_statistics(Lowering& lowering, NodeId id) {
   if (!a) return std::unexpected(a.error());
   const auto b = moments ? a : distance_of_rows(lowering, node.inputs[1]);
   if (!b) return std::unexpected(b.error());
-  const kernels::ChannelStatistics statistics{.rows = shape.element_count() / std::max<std::int64_t>(1, shape[1]),
-                                              .channels = shape[1],
-                                              .a_stride = *a,
-                                              .b_stride = *b};
+  const kernels::ChannelStatistics statistics{
+      .rows = shape.element_count() / std::max<std::int64_t>(1, shape[1]),
+      .channels = shape[1],
+      .a_stride = *a,
+      .b_stride = *b};
   auto kernel =
       moments ? kernels::prepare_channel_moments(statistics) : kernels::prepare_channel_sums(statistics);
   if (!kernel) return std::unexpected(kernel.error());

@@ -19,13 +19,16 @@ using kernels::Lstm;
 enum Input : std::size_t { x_input, w_input, r_input, b_input, lengths_input, h_input, c_input, p_input };
 enum Back : std::size_t { back_x, back_w, back_r, back_b, back_h, back_c, back_y, back_dy, back_dh, back_dc };
 
-ValueId input_of(const Node& node, std::size_t i) { return i < node.inputs.size() ? node.inputs[i] : ValueId(); }
+ValueId input_of(const Node& node, std::size_t i) {
+  return i < node.inputs.size() ? node.inputs[i] : ValueId();
+}
 
 bool has(const Node& node, std::size_t i) { return input_of(node, i).valid(); }
 
 // Byte offset into an operand, in f32 elements.
 DraftOperand shifted(DraftOperand operand, std::int64_t elements) {
-  std::visit([&](auto& place) { place.offset += static_cast<std::size_t>(elements) * sizeof(float); }, operand);
+  std::visit([&](auto& place) { place.offset += static_cast<std::size_t>(elements) * sizeof(float); },
+             operand);
   return operand;
 }
 
@@ -47,13 +50,15 @@ class LstmLowering {
     directions_ = r[0];
     const std::string direction = node.attributes.text("direction", "forward");
     reverse_ = direction == "reverse";
-    const std::size_t h = back ? static_cast<std::size_t>(back_h) : h_input, c = back ? static_cast<std::size_t>(back_c) : c_input;
+    const std::size_t h = back ? static_cast<std::size_t>(back_h) : h_input,
+                      c = back ? static_cast<std::size_t>(back_c) : c_input;
     l_.zero_state = (!has(node, h) || is_zero(lowering.graph(), input_of(node, h))) &&
                     (!has(node, c) || is_zero(lowering.graph(), input_of(node, c)));
   }
 
   Lowered forward(NodeId id) {
-    if (Lowered checked = check({x_input, w_input, r_input, b_input, h_input, c_input}); !checked) return checked;
+    if (Lowered checked = check({x_input, w_input, r_input, b_input, h_input, c_input}); !checked)
+      return checked;
     const NodeId gradient = gradient_of(id);
     l_.keep = gradient.valid();
     std::vector<kernels::KernelPointer> prepared;
@@ -63,7 +68,8 @@ class LstmLowering {
       prepared.push_back(std::move(*kernel));
     }
     const Sequence x = equally_spaced(node_.inputs[x_input]);
-    const DraftOperand bias = has(node_, b_input) ? lowering_.read(node_.inputs[b_input]) : zeros(8 * l_.hidden);
+    const DraftOperand bias =
+        has(node_, b_input) ? lowering_.read(node_.inputs[b_input]) : zeros(8 * l_.hidden);
     std::vector<DraftOperand> kept;
     for (std::int64_t d = 0; d < directions_; ++d)
       emit_forward(std::move(prepared[static_cast<std::size_t>(d)]), d, x, bias, kept);
@@ -72,7 +78,9 @@ class LstmLowering {
   }
 
   Lowered backward(NodeId id) {
-    if (Lowered checked = check({back_x, back_w, back_r, back_b, back_h, back_c, back_y, back_dy, back_dh, back_dc}); !checked)
+    if (Lowered checked =
+            check({back_x, back_w, back_r, back_b, back_h, back_c, back_y, back_dy, back_dh, back_dc});
+        !checked)
       return checked;
     const std::vector<DraftOperand> kept = lowering_.kept_for(id);
     if (kept.empty()) return refuse("lstm gradient", "the forward pass kept no gates");
@@ -88,7 +96,8 @@ class LstmLowering {
     for (std::size_t i : {1u, 2u, 3u}) sums.push_back(summed(node_.outputs[i]));
     for (std::int64_t d = 0; d < directions_; ++d) {
       if (wants_dx)
-        parts.push_back(lowering_.temporary(static_cast<std::size_t>(l_.steps * l_.batch * l_.inputs) * sizeof(float)));
+        parts.push_back(
+            lowering_.temporary(static_cast<std::size_t>(l_.steps * l_.batch * l_.inputs) * sizeof(float)));
       emit_backward(std::move(prepared[static_cast<std::size_t>(d)]), d, x, kept, sums,
                     wants_dx ? &parts.back() : nullptr);
     }
@@ -130,8 +139,8 @@ class LstmLowering {
     return spec;
   }
 
-  void emit_forward(kernels::KernelPointer kernel, std::int64_t d, const Sequence& x, const DraftOperand& bias,
-                    std::vector<DraftOperand>& kept) {
+  void emit_forward(kernels::KernelPointer kernel, std::int64_t d, const Sequence& x,
+                    const DraftOperand& bias, std::vector<DraftOperand>& kept) {
     const std::int64_t hidden = l_.hidden, w_size = 4 * hidden * l_.inputs, r_size = 4 * hidden * hidden;
     const DraftOperand w =
         packed(node_.inputs[w_input], "lstm w", kernels::pack_lstm_forward(directions_, hidden, l_.inputs));
@@ -144,7 +153,8 @@ class LstmLowering {
                                      shifted(bias, has(node_, b_input) ? d * 8 * hidden : 0),
                                      initial(h_input, d),
                                      initial(c_input, d)};
-    std::vector<DraftOperand> outputs{shifted(lowering_.write(y), d * y_strides(y).direction), last(1, d), last(2, d)};
+    std::vector<DraftOperand> outputs{shifted(lowering_.write(y), d * y_strides(y).direction), last(1, d),
+                                      last(2, d)};
     if (l_.keep) {
       kept.push_back(lowering_.temporary(static_cast<std::size_t>(4 * elements_of_states()) * sizeof(float)));
       kept.push_back(lowering_.temporary(static_cast<std::size_t>(elements_of_states()) * sizeof(float)));
@@ -206,7 +216,8 @@ class LstmLowering {
     planned.place = lowering_.read(id);
     const std::int64_t step = s[batch_first_ ? 1 : 0], sample = s[batch_first_ ? 0 : 1];
     if (planned.step == step && planned.sample == sample && (s[2] == 1 || l_.inputs == 1)) return planned;
-    const DraftOperand copy = lowering_.temporary(static_cast<std::size_t>(l_.steps * l_.batch * l_.inputs) * sizeof(float));
+    const DraftOperand copy =
+        lowering_.temporary(static_cast<std::size_t>(l_.steps * l_.batch * l_.inputs) * sizeof(float));
     auto kernel = kernels::prepare(kernels::StridedCopy{.extents = {l_.steps, l_.batch, l_.inputs},
                                                         .x_strides = {step, sample, s[2]},
                                                         .y_strides = {planned.step, planned.sample, 1}});
@@ -219,8 +230,9 @@ class LstmLowering {
   DraftOperand packed(ValueId weights, const char* tag, const kernels::StridedCopy& copy) {
     auto kernel = kernels::prepare(copy);
     if (!kernel) throw Error(ErrorCode::internal, to_string(kernel.error()), "packing of weights");
-    return lowering_.packed(weights, tag, std::move(*kernel),
-                            static_cast<std::size_t>(lowering_.shape(weights).element_count()) * sizeof(float));
+    return lowering_.packed(
+        weights, tag, std::move(*kernel),
+        static_cast<std::size_t>(lowering_.shape(weights).element_count()) * sizeof(float));
   }
 
   DraftOperand zeros(std::int64_t elements) {
@@ -257,11 +269,17 @@ class LstmLowering {
                      const std::vector<DraftOperand>& kept, const std::vector<DraftOperand>& sums,
                      const DraftOperand* dx) {
     const std::int64_t hidden = l_.hidden, states = l_.batch * hidden;
-    const auto read = [&](std::size_t input, std::int64_t offset) { return shifted(lowering_.read(node_.inputs[input]), offset); };
+    const auto read = [&](std::size_t input, std::int64_t offset) {
+      return shifted(lowering_.read(node_.inputs[input]), offset);
+    };
     std::vector<DraftOperand> inputs{
         x.place,
-        shifted(packed(node_.inputs[back_w], "lstm back w", kernels::pack_lstm_gradient_w(directions_, hidden, l_.inputs)), d * 4 * hidden * l_.inputs),
-        shifted(packed(node_.inputs[back_r], "lstm back r", kernels::pack_lstm_gradient_r(directions_, hidden)), d * 4 * hidden * hidden),
+        shifted(packed(node_.inputs[back_w], "lstm back w",
+                       kernels::pack_lstm_gradient_w(directions_, hidden, l_.inputs)),
+                d * 4 * hidden * l_.inputs),
+        shifted(
+            packed(node_.inputs[back_r], "lstm back r", kernels::pack_lstm_gradient_r(directions_, hidden)),
+            d * 4 * hidden * hidden),
         read(back_h, d * states),
         read(back_c, d * states),
         read(back_y, d * y_strides(node_.inputs[back_y]).direction),
@@ -270,9 +288,10 @@ class LstmLowering {
     if (has(node_, back_dy)) inputs.push_back(read(back_dy, d * y_strides(node_.inputs[back_dy]).direction));
     for (std::size_t i : {back_dh, back_dc})
       if (has(node_, i)) inputs.push_back(read(i, d * states));
-    std::vector<DraftOperand> outputs{shifted(sums[0], d * 4 * hidden * l_.inputs), shifted(sums[1], d * 4 * hidden * hidden),
-                                      shifted(sums[2], d * 8 * hidden), shifted(lowering_.write(node_.outputs[4]), d * states),
-                                      shifted(lowering_.write(node_.outputs[5]), d * states)};
+    std::vector<DraftOperand> outputs{
+        shifted(sums[0], d * 4 * hidden * l_.inputs), shifted(sums[1], d * 4 * hidden * hidden),
+        shifted(sums[2], d * 8 * hidden), shifted(lowering_.write(node_.outputs[4]), d * states),
+        shifted(lowering_.write(node_.outputs[5]), d * states)};
     if (dx) outputs.push_back(*dx);
     lowering_.emit(node_.op, node_.name, std::move(kernel), std::move(inputs), std::move(outputs));
   }
@@ -284,7 +303,8 @@ class LstmLowering {
     kernels::VectorProgram program({l_.steps, l_.batch, l_.inputs});
     auto sum = program.input(ElementType::f32, {l_.batch * l_.inputs, l_.inputs, 1});
     for (std::size_t i = 1; i < parts.size(); ++i)
-      sum = program.binary(kernels::VectorOp::add, sum, program.input(ElementType::f32, {l_.batch * l_.inputs, l_.inputs, 1}));
+      sum = program.binary(kernels::VectorOp::add, sum,
+                           program.input(ElementType::f32, {l_.batch * l_.inputs, l_.inputs, 1}));
     program.store(sum, ElementType::f32, {s[batch_first_ ? 1 : 0], s[batch_first_ ? 0 : 1], s[2]});
     auto kernel = kernels::prepare(program);
     if (!kernel) return std::unexpected(kernel.error());

@@ -142,7 +142,8 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
     return refuse("reduction", "the axes are not constant");
   const std::set<int> reduced = reduced_axes(lowering, node);
   auto reduce = as_reduce(runs_of(lowering.shape(x), lowering.view(x).strides, reduced));
-  if (!reduce || !output_in_order(lowering, node, y, reduced)) return reduce_a_copy(lowering, node, y, reduced);
+  if (!reduce || !output_in_order(lowering, node, y, reduced))
+    return reduce_a_copy(lowering, node, y, reduced);
   reduce->reduction = reduction_of(node);
   reduce->type = element;
   reduce->accumulate = node.op == "ReduceSum" && lowering.can_accumulate(y) && lowering.is_row_major(y);

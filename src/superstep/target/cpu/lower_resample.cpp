@@ -9,7 +9,8 @@ namespace superstep::target::cpu {
 namespace {
 
 // The element of a constant input; null when it is left out.
-std::expected<const Tensor*, Refusal> constant_input(const Lowering& lowering, const Node& node, std::size_t i) {
+std::expected<const Tensor*, Refusal> constant_input(const Lowering& lowering, const Node& node,
+                                                     std::size_t i) {
   if (node.inputs.size() <= i || !node.inputs[i].valid()) return nullptr;
   const graph::Value& value = lowering.graph().value(node.inputs[i]);
   if (value.kind != graph::ValueKind::constant) return refuse("resampling", "the sizes are not constant");
@@ -86,7 +87,8 @@ Lowered lower_resample(Lowering& lowering, const Node& node, const Shape& resize
     auto taps = forward_taps(op::resize_rows(node.attributes, plan));
     if (!taps) return std::unexpected(taps.error());
     if (keeps_lines(*taps, plan.input)) continue;
-    resample.passes.push_back({static_cast<int>(place), back ? transposed(*taps, plan.input) : std::move(*taps)});
+    resample.passes.push_back(
+        {static_cast<int>(place), back ? transposed(*taps, plan.input) : std::move(*taps)});
   }
   // Outer axes last where tensors grow: what lies between two passes is as small, and the lines are long.
   if (!back) std::ranges::reverse(resample.passes);

@@ -177,7 +177,8 @@ void Lowering::skip_zeros() {
     if (node.op != "ConstantOfShape" || !is_zero(graph_, node.outputs[0])) continue;
     const auto readers = consumers(node.outputs[0]);
     bool left_out = !readers.empty();
-    for (const graph::Output& output : graph_.outputs()) left_out = left_out && output.value != node.outputs[0];
+    for (const graph::Output& output : graph_.outputs())
+      left_out = left_out && output.value != node.outputs[0];
     if (left_out && std::ranges::all_of(readers, adds_to_zeros)) mark_done(NodeId(i));
   }
 }

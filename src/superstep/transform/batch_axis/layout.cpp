@@ -110,7 +110,8 @@ BatchAxis gather(const BatchSite& site) {
   if (is_reduced(site)) return reduced_over_batch();
   if (site.inputs[0].axis == axis) return mixes("picks or moves samples within the batch");
   const int gained = site.shape(1).rank() - 1;
-  return along(site.inputs[0].axis < axis ? site.inputs[0].axis : site.inputs[0].axis + gained, site.inputs[0].rows);
+  return along(site.inputs[0].axis < axis ? site.inputs[0].axis : site.inputs[0].axis + gained,
+               site.inputs[0].rows);
 }
 
 // Rows of samples added to the rows of a table that their indices name: a sum over samples.

@@ -10,8 +10,8 @@ constexpr const char* samples_as_weights = "uses samples as the weights of other
 struct Role {
   bool batched = false;  // carries samples at all
   std::int64_t rows = 1;
-  bool inner = false;    // along the axis that is summed over
-  int output_axis = 0;   // otherwise: where this axis is in the result
+  bool inner = false;   // along the axis that is summed over
+  int output_axis = 0;  // otherwise: where this axis is in the result
 };
 
 BatchAxis combine(const Role& a, const Role& b) {

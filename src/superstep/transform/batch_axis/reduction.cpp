@@ -21,7 +21,8 @@ std::vector<int> reduced_axes(const BatchSite& site) {
 BatchAxis after_removing(const BatchSite& site, const std::vector<int>& axes) {
   const int axis = site.inputs[0].axis;
   if (site.node.attributes.integer("keepdims", 1) != 0) return along(axis, site.inputs[0].rows);
-  return along(axis - static_cast<int>(std::ranges::lower_bound(axes, axis) - axes.begin()), site.inputs[0].rows);
+  return along(axis - static_cast<int>(std::ranges::lower_bound(axes, axis) - axes.begin()),
+               site.inputs[0].rows);
 }
 
 BatchAxis linear_reduction(const BatchSite& site) {

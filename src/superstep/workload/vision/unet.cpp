@@ -36,7 +36,8 @@ Sizes sizes_of(const Options& options) {
 Var decoded(Layers& layers, Var x, const std::vector<Var>& skips, std::int64_t width) {
   for (std::size_t level = skips.size(); level-- > 0;) {
     const std::int64_t channels = width << level;
-    const Var up = layers.conv_transpose(x, fmt::format("up{}", level + 1), channels, 2, {{.strides = {2, 2}}});
+    const Var up =
+        layers.conv_transpose(x, fmt::format("up{}", level + 1), channels, 2, {{.strides = {2, 2}}});
     const Var both[] = {up, skips[level]};
     x = block(layers, op::concat(both, 1), fmt::format("decoder{}", level + 1), channels);
   }

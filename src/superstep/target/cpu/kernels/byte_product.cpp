@@ -31,6 +31,9 @@ std::string generated_bytes_refusal(const ProductShape& shape) {
   if (!has_byte_dot_products()) return "products of bytes need AVX-512 VNNI";
   if (shape.k % 4 != 0) return "products of bytes need an inner dimension that is a multiple of 4";
   if (shape.b_k_stride != 1) return "products of bytes need the inner dimension contiguous";
+  // The generator counts the distance in quads.
+  if (shape.b_n_stride % 4 != 0 && shape.n > 1)
+    return "products of bytes need columns whose distance is a multiple of 4";
   return {};
 }
 

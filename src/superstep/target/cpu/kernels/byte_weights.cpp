@@ -1,8 +1,8 @@
 // Packing of i8 weights, with the sums that a zero point of x needs.
+#include "superstep/target/cpu/kernels/byte_weights.h"
+
 #include <algorithm>
 #include <cstring>
-
-#include "superstep/target/cpu/kernels/byte_weights.h"
 
 namespace superstep::kernels {
 namespace {

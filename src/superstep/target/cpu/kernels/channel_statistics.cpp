@@ -93,8 +93,8 @@ class StatisticsKernel final : public Kernel {
     std::fill_n(product, s_.channels, 0.0f);
     const std::int64_t block = std::clamp(block_elements / s_.channels, least_rows, most_rows);
     for (std::int64_t row = 0; row < s_.rows; row += block)
-      loop_({a + row * s_.a_stride, b + row * s_.b_stride, centre, sum, product, std::min(block, s_.rows - row),
-             s_.channels, s_.a_stride, s_.b_stride});
+      loop_({a + row * s_.a_stride, b + row * s_.b_stride, centre, sum, product,
+             std::min(block, s_.rows - row), s_.channels, s_.a_stride, s_.b_stride});
     if (moments_) finish(centre, sum, product);
   }
 

@@ -1,5 +1,5 @@
-// Sums over all rows of a [rows][channels] tensor, channel by channel: mean and variance, and the two sums that
-// the gradient of batch normalisation needs.
+// Sums over all rows of a [rows][channels] tensor, channel by channel: mean and variance, and the two sums
+// that the gradient of batch normalisation needs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@ namespace superstep::kernels {
 
 // f32; channels are contiguous, row r of a tensor starts at r * its stride (0: channels).
 //
-// moments: mean and variance (without Bessel's correction) of x. The sums are taken of x less its first row, so
+// moments: mean and variance (without Bessel's correction) of x. The sums are taken of x less its first row,
+// so
 //          that a mean far from zero costs no digits. Slots: inputs x; outputs mean, variance.
 // sums:    the sum of a and the sum of a * (b - centre). Slots: inputs a, b, centre; outputs both sums.
 struct ChannelStatistics {

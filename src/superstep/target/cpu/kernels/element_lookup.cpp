@@ -16,10 +16,11 @@ class Indices {
       : memory_(memory), wide_(type == ElementType::i64), extent_(extent) {}
 
   std::int64_t operator[](std::int64_t i) const {
-    std::int64_t index = wide_ ? static_cast<const std::int64_t*>(memory_)[i]
-                               : static_cast<const std::int32_t*>(memory_)[i];
+    std::int64_t index =
+        wide_ ? static_cast<const std::int64_t*>(memory_)[i] : static_cast<const std::int32_t*>(memory_)[i];
     if (index < -extent_ || index >= extent_)
-      throw Error(ErrorCode::invalid_argument, fmt::format("index {} is outside [{}, {})", index, -extent_, extent_),
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("index {} is outside [{}, {})", index, -extent_, extent_),
                   "an index of a gather or scatter");
     return index < 0 ? index + extent_ : index;
   }

@@ -1,5 +1,5 @@
-// Elements chosen by index, and written back (rows: copy.h). Indices are i32 or i64; negative ones count from the end;
-// a run throws Error (invalid_argument) on one that lies outside.
+// Elements chosen by index, and written back (rows: copy.h). Indices are i32 or i64; negative ones count from
+// the end; a run throws Error (invalid_argument) on one that lies outside.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@ SimpleSteps simple_steps(const Epilogue& epilogue) {
   SimpleSteps found;
   for (const EpilogueStep& step : epilogue.steps) {
     const bool before_slope = found.slope == 1;
-    const bool rectifier = step.op == EpilogueOp::activate && (step.activation == Activation::relu ||
-                                                               step.activation == Activation::leaky_relu);
+    const bool rectifier = step.op == EpilogueOp::activate &&
+                           (step.activation == Activation::relu || step.activation == Activation::leaky_relu);
     if (step.op == EpilogueOp::bias && before_slope && !found.bias)
       found.bias = true;
     else if (rectifier && before_slope && step.alpha >= 0)
@@ -57,9 +57,16 @@ class TapIntegerConvolution final : public Kernel {
                                              : Finish::epilogue),
         as_f32_(finish_as_f32()),
         as_bytes_(finish_as_bytes()),
-        quantize_(quantize_block()) {}
+        quantize_(quantize_block()) {
+    for (const RowEntry& row : t_.rows)
+      tiles_ += static_cast<std::int64_t>(t_.tile_lists[row.tile_list].size());
+    const std::int64_t panels = c_.groups * t_.panels;
+    stretches_ = std::clamp<std::int64_t>(most_parts / panels, 1, std::max<std::int64_t>(1, tiles_));
+    info_.parts = panels * stretches_;
+  }
 
   void run(const Arguments& arguments) const override;
+  void run_part(const Arguments& arguments, std::int64_t number) const override;
 
  private:
   struct Pointers {
@@ -77,6 +84,7 @@ class TapIntegerConvolution final : public Kernel {
     std::int64_t group, panel, first_channel, channels;
   };
 
+  Pointers pointers(const Arguments& arguments) const;
   Part part(std::int64_t group, std::int64_t panel) const;
   void run_group(const Pointers& p, std::int64_t group) const;
   void run_tile(const Pointers& p, const Part& part, const RowEntry& row, const Tile& tile) const;
@@ -96,6 +104,7 @@ class TapIntegerConvolution final : public Kernel {
   Finish finish_;
   IntegerFinish *as_f32_, *as_bytes_;
   QuantizeFunction* quantize_;
+  std::int64_t tiles_ = 0, stretches_ = 1;  // of all rows; parts that the tiles of a panel are divided into
 };
 
 TapIntegerConvolution::Part TapIntegerConvolution::part(std::int64_t group, std::int64_t panel) const {
@@ -204,17 +213,35 @@ void TapIntegerConvolution::run_group(const Pointers& p, std::int64_t group) con
     for (const RowEntry& row : t_.rows) run_row(row, part(group, panel));
 }
 
-void TapIntegerConvolution::run(const Arguments& arguments) const {
+TapIntegerConvolution::Pointers TapIntegerConvolution::pointers(const Arguments& arguments) const {
   const bool scaled = finish_ != Finish::sums;
   const auto* weights = static_cast<const std::byte*>(arguments.inputs[1]);
-  const Pointers p{static_cast<const std::uint8_t*>(arguments.inputs[0]),
-                   weights,
-                   reinterpret_cast<const std::int32_t*>(weights + weights_.sums_offset()),
-                   scaled ? static_cast<const float*>(arguments.inputs[2]) : nullptr,
-                   static_cast<std::byte*>(arguments.outputs[0]),
-                   arguments.inputs.data() + (scaled ? 3 : 2),
-                   arguments.outputs.data() + 1,
-                   static_cast<std::int32_t*>(arguments.scratch)};
+  return {static_cast<const std::uint8_t*>(arguments.inputs[0]),
+          weights,
+          reinterpret_cast<const std::int32_t*>(weights + weights_.sums_offset()),
+          scaled ? static_cast<const float*>(arguments.inputs[2]) : nullptr,
+          static_cast<std::byte*>(arguments.outputs[0]),
+          arguments.inputs.data() + (scaled ? 3 : 2),
+          arguments.outputs.data() + 1,
+          static_cast<std::int32_t*>(arguments.scratch)};
+}
+
+// A stretch of the tiles of one panel.
+void TapIntegerConvolution::run_part(const Arguments& arguments, std::int64_t number) const {
+  const Pointers p = pointers(arguments);
+  const std::int64_t panel = number / stretches_;
+  const PartRange wanted = part_range(tiles_, number % stretches_, stretches_);
+  const Part work = part(panel / t_.panels, panel % t_.panels);
+  std::int64_t at = 0;
+  for (const RowEntry& row : t_.rows)
+    for (const Tile& tile : t_.tile_lists[row.tile_list]) {
+      if (at >= wanted.begin && at < wanted.end) run_tile(p, work, row, tile);
+      ++at;
+    }
+}
+
+void TapIntegerConvolution::run(const Arguments& arguments) const {
+  const Pointers p = pointers(arguments);
   for (std::int64_t group = 0; group < c_.groups; ++group) run_group(p, group);
 }
 
@@ -234,11 +261,10 @@ KernelInfo describe(const IntegerConvolution& c, const TapTables& t, const Epilo
                           c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue),
                           c.y.type == ElementType::u8 ? " + bytes" : "");
   info.flops = 2 * multiply_adds(geometry_of(c));
-  info.bytes =
-      static_cast<double>(c.x.element_count()) +
-      static_cast<double>(c.y.element_count()) *
-          (static_cast<double>(size_in_bytes(c.y.type)) + epilogue.bytes_per_element()) +
-      static_cast<double>(byte_pack_bytes(c));
+  info.bytes = static_cast<double>(c.x.element_count()) +
+               static_cast<double>(c.y.element_count()) *
+                   (static_cast<double>(size_in_bytes(c.y.type)) + epilogue.bytes_per_element()) +
+               static_cast<double>(byte_pack_bytes(c));
   info.scratch_bytes = static_cast<std::size_t>(t.max_columns * panel_width) * sizeof(std::int32_t);
   info.inputs = (sums ? 2 : 3) + epilogue.inputs();
   info.outputs = 1 + epilogue.outputs();

@@ -9,13 +9,13 @@ namespace superstep::kernels {
 // v = (sum - shift) * scale + bias; v < 0 ? slope * v : v. Vectors along channels are given from the block's
 // first channel on.
 struct IntegerBlock {
-  const std::int32_t* sums;   // [columns][channels]
-  const std::int32_t* shift;  // [channels]
-  const float* scale;         // [channels]
-  const float* bias;          // [channels], or null
-  float slope;                // 1 leaves v as it is, 0 is relu
-  void* result;               // f32 or u8; as f32 it may be `sums`
-  std::int64_t result_stride; // elements between columns
+  const std::int32_t* sums;    // [columns][channels]
+  const std::int32_t* shift;   // [channels]
+  const float* scale;          // [channels]
+  const float* bias;           // [channels], or null
+  float slope;                 // 1 leaves v as it is, 0 is relu
+  void* result;                // f32 or u8; as f32 it may be `sums`
+  std::int64_t result_stride;  // elements between columns
   std::int64_t columns, channels;
   float inverse_scale, zero_point;  // of bytes: round(v * inverse_scale) + zero_point, halves to even
 };

@@ -49,7 +49,8 @@ struct Moments {
 
 HWY_INLINE Moments moments_of(const float* x, std::int64_t length, float epsilon) {
   const auto count = static_cast<float>(length);
-  const float mean = sum_of(length, [&](std::int64_t i, std::size_t n) HWY_ATTR { return load_first(x + i, n); }) / count;
+  const float mean =
+      sum_of(length, [&](std::int64_t i, std::size_t n) HWY_ATTR { return load_first(x + i, n); }) / count;
   const V shift = constant(mean);
   const float squares = sum_of(length, [&](std::int64_t i, std::size_t n) HWY_ATTR {
     const V difference = hn::Sub(load_first(x + i, n), shift);
@@ -157,7 +158,8 @@ LayerNormalization with_strides(LayerNormalization n) {
 KernelInfo describe(const LayerNormalization& n, bool gradient) {
   const auto elements = static_cast<double>(n.rows * n.length);
   KernelInfo info;
-  info.name = fmt::format("layer normalisation{}, {} rows of {}", gradient ? " gradient" : "", n.rows, n.length);
+  info.name =
+      fmt::format("layer normalisation{}, {} rows of {}", gradient ? " gradient" : "", n.rows, n.length);
   info.flops = elements * (gradient ? 17 : 8);
   info.bytes = elements * (gradient ? 12 : 8);
   info.inputs = gradient || n.bias ? 3 : 2;

@@ -85,8 +85,7 @@ void LstmKernel::run_step(const Pointers& p, std::int64_t order, float* gates) c
   for (std::int64_t panel = 0; panel < hidden / lstm_panel; ++panel) {
     const std::int64_t unit = panel * lstm_panel;
     float* part = gates + panel * width;
-    if (!first || !l().zero_state)
-      (first ? p_.from_state : p_.from_y)(p.r + panel * width * hidden, h, part);
+    if (!first || !l().zero_state) (first ? p_.from_state : p_.from_y)(p.r + panel * width * hidden, h, part);
     loops_.cell({l().batch, part, rows_of_gates(), p.bias + panel * width, c_before + unit, c + unit,
                  p.y + step * l().y_step + unit, hidden, hidden, l().y_sample});
   }
@@ -179,7 +178,8 @@ Prepared prepare_lstm(const Lstm& l) {
                     (l.keep ? rows * static_cast<double>(5 * l.hidden) : 0));
   const std::int64_t step = l.batch * 5 * l.hidden;
   info.scratch_bytes =
-      static_cast<std::size_t>(4 * l.hidden + (l.keep ? 0 : plan->chunk * step + l.batch * l.hidden)) * sizeof(float);
+      static_cast<std::size_t>(4 * l.hidden + (l.keep ? 0 : plan->chunk * step + l.batch * l.hidden)) *
+      sizeof(float);
   info.inputs = 6;
   info.outputs = l.keep ? 5 : 3;
   return std::make_unique<LstmKernel>(std::move(info), *plan);

@@ -24,7 +24,8 @@ inline constexpr std::int64_t lstm_panel = 16;  // units
 // forward:  Slots: inputs x, w (packed), r (packed), bias [8 hidden] (of w, then of r), h0, c0;
 //           outputs y, last h, last c, then, where `keep` is set, gates [steps][batch][4 hidden] and cells
 //           [steps][batch][hidden]: what the gradient reads.
-// gradient: Slots: inputs x, w (packed), r (packed), h0, c0, y, gates, cells, then dy, dh_last, dc_last as far
+// gradient: Slots: inputs x, w (packed), r (packed), h0, c0, y, gates, cells, then dy, dh_last, dc_last as
+// far
 //           as `has_...` says; outputs dw, dr, dbias (added to; in ONNX's order), dh0, dc0, then dx where
 //           `wants_dx`. Overwrites gates.
 struct Lstm {

@@ -1,5 +1,5 @@
-// Back through time. The recurrent part goes step by step; the gradients by x, by the weights and by the biases
-// are products over all steps at once.
+// Back through time. The recurrent part goes step by step; the gradients by x, by the weights and by the
+// biases are products over all steps at once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,16 +21,19 @@ class LstmGradientKernel final : public Kernel {
  public:
   struct Plan {
     Lstm lstm;
-    std::int64_t panel;            // columns of R in a product
-    std::int64_t depths;           // products that are summed up
-    std::int64_t recurrences;      // products that the gradient by R is made of: 1, or one a step
-    BatchReduceProduct to_state;   // dgates times R: what the hidden state before gets
+    std::int64_t panel;           // columns of R in a product
+    std::int64_t depths;          // products that are summed up
+    std::int64_t recurrences;     // products that the gradient by R is made of: 1, or one a step
+    BatchReduceProduct to_state;  // dgates times R: what the hidden state before gets
     KernelPointer dx, dw, dr, dr_first;
     std::size_t scratch_of_products;
   };
 
   LstmGradientKernel(KernelInfo info, Plan plan)
-      : Kernel(std::move(info)), p_(std::move(plan)), loops_(lstm_loops()), column_sum_(column_sum(ElementType::f32)) {
+      : Kernel(std::move(info)),
+        p_(std::move(plan)),
+        loops_(lstm_loops()),
+        column_sum_(column_sum(ElementType::f32)) {
     for (std::int64_t i = 0; i < p_.depths; ++i) {
       r_offsets_.push_back(static_cast<std::uint64_t>(i * depth() * l().hidden) * sizeof(float));
       gate_offsets_.push_back(static_cast<std::uint64_t>(i * depth()) * sizeof(float));
@@ -76,8 +79,8 @@ void LstmGradientKernel::run_step(const Pointers& p, std::int64_t order) const {
   float* gates = p.gates + step * 4 * states;
   for (std::int64_t unit = 0; unit < hidden; unit += lstm_panel)
     loops_.gradient({batch, gates + 4 * unit, 4 * hidden, c_before + unit, p.cells + step * states + unit,
-                     p.dy ? p.dy + step * l().dy_step + unit : nullptr, p.dh + unit, p.dc + unit, hidden, hidden,
-                     l().dy_sample, hidden, hidden});
+                     p.dy ? p.dy + step * l().dy_step + unit : nullptr, p.dh + unit, p.dc + unit, hidden,
+                     hidden, l().dy_sample, hidden, hidden});
   for (std::int64_t first = 0; first < hidden; first += p_.panel)
     p_.to_state(p.r + first, gates, p.dh + first, static_cast<std::uint64_t>(p_.depths), r_offsets_.data(),
                 gate_offsets_.data());
@@ -110,7 +113,8 @@ void LstmGradientKernel::run(const Arguments& arguments) const {
   std::size_t next = 8;
   const auto optional = [&](bool given) { return given ? in(next++) : nullptr; };
   const float *dy = optional(l().has_dy), *dh_last = optional(l().has_dh), *dc_last = optional(l().has_dc);
-  auto* gates = static_cast<float*>(const_cast<void*>(arguments.inputs[6]));  // ours to overwrite: see the header
+  auto* gates =
+      static_cast<float*>(const_cast<void*>(arguments.inputs[6]));  // ours to overwrite: see the header
   const std::int64_t states = l().batch * l().hidden;
   const Pointers p{in(0), in(1), in(2), in(3), in(4), in(5), in(7), dy, gates, out(3), out(4)};
   start(p, dh_last, dc_last);
@@ -126,8 +130,8 @@ void LstmGradientKernel::run(const Arguments& arguments) const {
   add_bias_gradient(gates, out(2), static_cast<float*>(arguments.scratch));
 }
 
-// Rows (t, n) as one or two batch dimensions of a product is what Matmul cannot sum over: they must be equally
-// spaced.
+// Rows (t, n) as one or two batch dimensions of a product is what Matmul cannot sum over: they must be
+// equally spaced.
 std::int64_t distance_of_rows(const Lstm& l, std::int64_t step, std::int64_t sample) {
   if (l.batch == 1) return step;
   return step == l.batch * sample || l.steps == 1 ? sample : 0;
@@ -172,9 +176,11 @@ class GradientPlanner {
   explicit GradientPlanner(const Lstm& lstm) : l_(lstm) { plan_.lstm = lstm; }
 
   std::expected<LstmGradientKernel::Plan, std::string> run() {
-    const std::int64_t x = distance_of_rows(l_, l_.x_step, l_.x_sample), y = distance_of_rows(l_, l_.y_step, l_.y_sample),
+    const std::int64_t x = distance_of_rows(l_, l_.x_step, l_.x_sample),
+                       y = distance_of_rows(l_, l_.y_step, l_.y_sample),
                        dx = distance_of_rows(l_, l_.dx_step, l_.dx_sample);
-    if (x == 0 || (l_.wants_dx && dx == 0)) return std::unexpected("rows of a sequence are not equally spaced");
+    if (x == 0 || (l_.wants_dx && dx == 0))
+      return std::unexpected("rows of a sequence are not equally spaced");
     const std::int64_t rows = l_.steps * l_.batch;
     if (l_.wants_dx) add(plan_.dx, input_gradient(l_, dx));
     add(plan_.dw, weight_gradient(l_, rows, l_.inputs, x));
@@ -238,11 +244,14 @@ Prepared prepare_lstm_gradient(const Lstm& l) {
   const auto rows = static_cast<double>(l.steps * l.batch), gates = static_cast<double>(4 * l.hidden);
   const auto inputs = static_cast<double>(l.inputs), hidden = static_cast<double>(l.hidden);
   KernelInfo info;
-  info.name = fmt::format("lstm gradient, {} steps of {} x ({} + {}), weights packed", l.steps, l.batch, l.inputs, l.hidden);
+  info.name = fmt::format("lstm gradient, {} steps of {} x ({} + {}), weights packed", l.steps, l.batch,
+                          l.inputs, l.hidden);
   info.flops = 2 * rows * gates * (2 * hidden + (l.wants_dx ? 2 : 1) * inputs);
   info.bytes = 4 * (rows * (2 * gates + 3 * hidden + 2 * inputs) + 2 * gates * (inputs + hidden));
-  info.scratch_bytes = std::max(plan->scratch_of_products, static_cast<std::size_t>(4 * l.hidden) * sizeof(float));
-  info.inputs = 8 + static_cast<std::size_t>(l.has_dy) + static_cast<std::size_t>(l.has_dh) + static_cast<std::size_t>(l.has_dc);
+  info.scratch_bytes =
+      std::max(plan->scratch_of_products, static_cast<std::size_t>(4 * l.hidden) * sizeof(float));
+  info.inputs = 8 + static_cast<std::size_t>(l.has_dy) + static_cast<std::size_t>(l.has_dh) +
+                static_cast<std::size_t>(l.has_dc);
   info.outputs = l.wants_dx ? 6 : 5;
   return std::make_unique<LstmGradientKernel>(std::move(info), std::move(*plan));
 }

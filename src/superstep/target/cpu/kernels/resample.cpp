@@ -82,7 +82,8 @@ class ResampleKernel final : public Kernel {
     auto* scratch = static_cast<float*>(arguments.scratch);
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       const bool last = i + 1 == passes_.size();
-      float* to = last ? static_cast<float*>(arguments.outputs[0]) : scratch + static_cast<std::int64_t>(i % 2) * stage_;
+      float* to = last ? static_cast<float*>(arguments.outputs[0])
+                       : scratch + static_cast<std::int64_t>(i % 2) * stage_;
       run_pass(passes_[i], from, to);
       from = to;
     }
@@ -114,7 +115,8 @@ class ResampleKernel final : public Kernel {
 std::string fault_of(const ResamplePass& pass, const std::vector<std::int64_t>& extents) {
   if (pass.axis < 0 || pass.axis >= static_cast<int>(extents.size())) return "there is no such axis";
   for (const auto& taps : pass.taps) {
-    if (static_cast<std::int64_t>(taps.size()) > most_taps) return "more than 64 elements are joined into one";
+    if (static_cast<std::int64_t>(taps.size()) > most_taps)
+      return "more than 64 elements are joined into one";
     for (const ResampleTap& tap : taps)
       if (tap.position < 0 || tap.position >= extents[static_cast<std::size_t>(pass.axis)])
         return "a position lies outside";
@@ -140,7 +142,8 @@ Prepared prepare(const Resample& resample) {
     const auto outputs = static_cast<std::int64_t>(pass.taps.size());
     passes.push_back({outer, extents[axis], outputs, inner, pass.taps});
     info.bytes += 4 * static_cast<double>(outer * inner * (extents[axis] + outputs));
-    for (const auto& taps : pass.taps) info.flops += 2 * static_cast<double>(taps.size() * static_cast<std::size_t>(outer * inner));
+    for (const auto& taps : pass.taps)
+      info.flops += 2 * static_cast<double>(taps.size() * static_cast<std::size_t>(outer * inner));
     extents[axis] = outputs;
     if (passes.size() < resample.passes.size()) stage = std::max(stage, passes.back().elements());
   }

@@ -1,5 +1,5 @@
-// Resampling along some axes of a dense tensor: every output line is a weighted sum of input lines, as a sparse
-// matrix says. Resizing and its transpose are made of this.
+// Resampling along some axes of a dense tensor: every output line is a weighted sum of input lines, as a
+// sparse matrix says. Resizing and its transpose are made of this.
 #pragma once
 
 #include <cstdint>

@@ -50,6 +50,7 @@ void declare_machine(CLI::App& command) {
   CLI::App* const measuring = command.add_subcommand("measure", "measure this machine: peaks, bandwidths, latencies, file speed");
   measuring->add_option("--out", a->out, "the machine file; its name is the machine's id")->type_name("FILE.toml")->capture_default_str();
   measuring->add_option("--folder", a->folder, "where file speed is measured (default: that of temporary files)")->type_name("DIR");
+  measuring->fallthrough();  // --json and --quiet may stand at the end
   measuring->callback([a] { measure(*a); });
   command.footer("Example:\n  superstep machine measure --out mybox.toml");
 }

@@ -100,9 +100,11 @@ void declare_records(CLI::App& command) {
   command.require_subcommand(1);
   CLI::App* const listing = command.add_subcommand("list", "the newest records, a line each");
   add_filter(*listing, *a);
+  listing->fallthrough();
   listing->callback([a] { list(*a); });
   CLI::App* const showing = command.add_subcommand("show", "every metric of a record");
   showing->add_option("records", a->names, "numbers, files, or last")->required();
+  showing->fallthrough();
   showing->callback([a] { show(*a); });
   CLI::App* const exporting =
       command.add_subcommand("export", "records as a file that import and compare read");
@@ -112,9 +114,11 @@ void declare_records(CLI::App& command) {
       ->type_name("FORMAT")
       ->capture_default_str();
   add_filter(*exporting, *a);
+  exporting->fallthrough();
   exporting->callback([a] { export_records(*a); });
   CLI::App* const importing = command.add_subcommand("import", "add the results of files to the records");
   importing->add_option("files", a->names, "files that --json or export wrote")->required();
+  importing->fallthrough();
   importing->callback([a] { import_records(*a); });
   command.footer(
       "Examples:\n"

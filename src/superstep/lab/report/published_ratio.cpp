@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "superstep/lab/bench/configurations.h"
 #include "superstep/lab/report/bench_report.h"
 #include "superstep/lab/validate/table.h"
 
@@ -16,13 +17,26 @@ std::int64_t parameter(const Result& result, const char* name) {
 // DeepBench's sheets list products by their shape; its times are of one forward product, in every sheet.
 bool is_same_product(const Result& result, const std::string& published) {
   return result.mode == "infer" && parameter(result, "k") > 0 &&
-         published == fmt::format("gemm_{}x{}x{}_nn", parameter(result, "m"), parameter(result, "n"), parameter(result, "k"));
+         published == fmt::format("gemm_{}x{}x{}_nn", parameter(result, "m"), parameter(result, "n"),
+                                  parameter(result, "k"));
+}
+
+// A primitive at another batch than the published one, asked for or for want of memory, is another primitive.
+bool has_published_batch(const Result& result) {
+  if (!result.parameters.contains("kind")) return true;
+  const std::int64_t batch = result.config.value("batch", std::int64_t{0});
+  for (const PrimitiveKind kind :
+       {PrimitiveKind::gemm, PrimitiveKind::conv, PrimitiveKind::relu, PrimitiveKind::lstm})
+    for (const Primitive& primitive : published_primitives(kind))
+      if (primitive.name == result.workload)
+        return batch == batch_at(primitive, sizeof(float)) || batch == batch_at(primitive, 2);
+  return true;
 }
 
 bool is_partner(const Result& result, const PublishedTable& table, std::size_t row) {
   const std::string& workload = table.text(row, "workload");
   if (is_same_product(result, workload)) return true;
-  return result.workload == workload && result.mode == table.text(row, "mode");
+  return result.workload == workload && result.mode == table.text(row, "mode") && has_published_batch(result);
 }
 
 // Our figure in the unit of the published one.
@@ -30,7 +44,8 @@ std::optional<double> ours_as(const Result& result, const std::string& metric, c
   const Quantity *time = result.find("step_time"), *direct = result.find(metric);
   const double batch = result.config.value("batch", 1.0);
   if (metric == "time" && time) return time->value * (unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1);
-  if (metric == "latency_per_sample" && time) return time->value / batch * (unit == "us" ? 1e6 : unit == "ms" ? 1e3 : 1);
+  if (metric == "latency_per_sample" && time)
+    return time->value / batch * (unit == "us" ? 1e6 : unit == "ms" ? 1e3 : 1);
   if (metric == "step_time" && time) return time->value * (unit == "ms" ? 1e3 : 1);
   if (!direct) return std::nullopt;
   return direct->value * (unit == "%" ? 100 : 1);
@@ -38,7 +53,8 @@ std::optional<double> ours_as(const Result& result, const std::string& metric, c
 
 }  // namespace
 
-std::vector<PublishedRatio> compare_with_published(const std::vector<Result>& results, const std::filesystem::path& published) {
+std::vector<PublishedRatio> compare_with_published(const std::vector<Result>& results,
+                                                   const std::filesystem::path& published) {
   const PublishedTable table(published);
   std::vector<PublishedRatio> ratios;
   for (std::size_t row = 0; row < table.rows(); ++row)

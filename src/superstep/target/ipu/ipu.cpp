@@ -139,6 +139,7 @@ class IpuTarget : public Target {
   std::string_view summary() const override { return summary_; }
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
+    refuse_parts(options, name());
     BatchedPorts ports = batched_ports(model, options.batch);
     const graph::Graph graph = prepare_graph(model(options.batch));
     return std::make_unique<IpuExecutable>(graph, std::move(ports), options, machine_);

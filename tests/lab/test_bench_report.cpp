@@ -1,0 +1,83 @@
+// The page of benchmark results, and published rows beside ours.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/lab/report/bench_report.h"
+#include "tests/contains.h"
+
+namespace superstep::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result product(const std::string& mode, std::int64_t batch, double seconds) {
+  Measurement measurement;
+  for (int i = 0; i < 30; ++i) measurement.samples.push_back(seconds * (1 + 0.01 * (i % 5)));
+  Result result{.command = "bench", .id = "gemm_k4-" + mode + "-f32", .created = "2026-01-31T12:00:00+00:00"};
+  result.workload = "gemm_k4";
+  result.mode = mode;
+  result.parameters = {{"kind", "gemm"}, {"m", 2560}, {"n", 2560}, {"k", 2560}};
+  result.config = {{"precision", "f32"}, {"batch", batch}};
+  result.environment = {{"host", {{"load", {{"busy", true}}}}}};
+  result.quantities = {time_quantity("step_time", measurement), rate_quantity("throughput", 2560, "samples/s", measurement),
+                       rate_quantity("flops_rate", 3.3e10, "FLOP/s", measurement),
+                       rate_quantity("bandwidth", 1e8, "B/s", measurement),
+                       rate_quantity("memory_utilization", 1e-3, "", measurement)};
+  result.add("compute_utilization", 0.5, "");
+  result.add("peak_flops", 6.4e11, "FLOP/s");
+  return result;
+}
+
+class BenchReports : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("superstep_bench_report_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    std::ofstream(folder_ / "published.csv")
+        << "id,source,place,workload,mode,machine,units,framework,precision,micro_batch,global_batch,replicas,"
+           "pipeline_stages,grad_accum,metric,value,unit,note\n"
+           "util,Paper,T1,gemm_k4,train,gc200,1,tf,fp16,,,,,,compute_utilization,80,%,\n"
+           "sheet,Sheet,T2,gemm_2560x2560x2560_nn,train,v100,1,cublas,fp32,,,,,,time,25,ms,\n"
+           "other,Paper,T1,gemm_k1,train,gc200,1,tf,fp16,,,,,,compute_utilization,80,%,\n";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path folder_;
+};
+
+TEST_F(BenchReports, SetPublishedNumbersBesideOurs) {
+  const auto ratios = compare_with_published({product("train", 2560, 0.2), product("infer", 2560, 0.05)}, folder_ / "published.csv");
+  ASSERT_EQ(ratios.size(), 2U);
+  EXPECT_EQ(ratios[0].id, "util");
+  EXPECT_NEAR(ratios[0].ratio, 50.0 / 80, 1e-12);
+  EXPECT_EQ(ratios[1].id, "sheet");  // a forward product, whatever the sheet calls it
+  EXPECT_NEAR(ratios[1].ours, 51, 1e-9);
+}
+
+TEST_F(BenchReports, DoNotCompareAnotherBatch) {
+  EXPECT_TRUE(compare_with_published({product("train", 64, 0.2)}, folder_ / "published.csv").empty());
+}
+
+TEST_F(BenchReports, AreOnePageWithoutScripts) {
+  Result other = product("train", 1280, 0.1);
+  const BenchReport report = make_bench_report({{product("train", 2560, 0.2), other}, folder_ / "published.csv", folder_ / "out"});
+  const std::string page = read_text_file(report.page);
+  for (const char* part : {"Roofline", "Batch sweeps", "Distribution of samples", "Beside published numbers", "0.625",
+                           "The machine had other work to do"})
+    EXPECT_TRUE(contains(page, part));
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org"));  // nothing is fetched
+  EXPECT_TRUE(contains(report.text, "util"));
+}
+
+TEST_F(BenchReports, RefuseToBeEmpty) {
+  EXPECT_THROW(make_bench_report({{}, {}, folder_}), Error);
+  EXPECT_THROW(compare_with_published({product("train", 1, 1)}, folder_ / "none.csv"), Error);
+}
+
+}  // namespace
+}  // namespace superstep::lab

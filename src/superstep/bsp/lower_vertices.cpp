@@ -1,6 +1,7 @@
 // Compute sets: what the engine runs, and what a superstep costs.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "superstep/bsp/lower.h"
 
@@ -87,6 +88,7 @@ class Superstep {
   void tile(std::uint32_t tile, std::span<const VertexId> vertices) {
     TileSchedule schedule(graph_.target.workers);
     StepTile use{tile};
+    gathered_.clear();
     for (const VertexId id : vertices) vertex(graph_.vertices[id.index()], schedule, use);
     StepProfile& profile = step_.profile;
     profile.cost.compute = std::max(profile.cost.compute, schedule.cycles());
@@ -134,7 +136,7 @@ class Superstep {
     if (direct) return;
     const std::uint64_t copying =
         local_copy_cycles(graph_.target, part.bytes, part.runs, size_in_bytes(tensor.element_type()));
-    if (direction != FieldDirection::output) {
+    if (direction != FieldDirection::output && first_gather(direction, tensor)) {
       tensor.view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {
         inputs_.request(variable, begin, end, use.tile);
       });
@@ -148,6 +150,19 @@ class Superstep {
       schedule.copy(copying);
       use.temporary_bytes += part.all_bytes;
     }
+  }
+
+  // Vertices of a tile that read the same elements share what is received and put in order for them.
+  bool first_gather(FieldDirection direction, const Tensor& tensor) {
+    if (direction != FieldDirection::input) return true;
+    std::vector<std::int64_t> signature;
+    for (const Region& region : tensor.view().regions()) {
+      signature.insert(signature.end(), {static_cast<std::int64_t>(region.variable.index()), region.view_offset,
+                                         region.element_offset, static_cast<std::int64_t>(region.loops.size())});
+      for (const Loop& loop : region.loops)
+        signature.insert(signature.end(), {loop.extent, loop.view_stride, loop.element_stride});
+    }
+    return gathered_.insert(std::move(signature)).second;
   }
 
   void remember(const VertexData& vertex, std::uint32_t tile) {
@@ -192,6 +207,7 @@ class Superstep {
   ExchangeCounter inputs_, outputs_;
   std::uint32_t first_ipu_ = 0xffffffffu, last_ipu_ = 0;
   std::unordered_map<std::uint32_t, std::size_t> position_;
+  std::set<std::vector<std::int64_t>> gathered_;  // on the tile at hand
 };
 
 // Data side: fields bound to pieces.

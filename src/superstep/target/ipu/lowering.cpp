@@ -128,14 +128,18 @@ class GraphLowering {
           .op = node.op,
           .kernel = count == 1 ? std::string("one vertex")
                                : fmt::format("{} vertices", format_count(static_cast<double>(count))),
-          .refusals = refusals(partition, count),
+          .refusals = refusals(operation, partition, count),
           .flops = cost.flops,
           .bytes = cost.bytes},
          name});
   }
 
-  static std::vector<std::string> refusals(const Partition& partition, std::int64_t count) {
-    if (count > 1) return {};
+  static std::vector<std::string> refusals(const Operation& operation, const Partition& partition,
+                                           std::int64_t count) {
+    std::int64_t elements = 0;
+    for (const graph::ValueType* type : operation.outputs)
+      elements = std::max(elements, type ? type->shape.element_count() : 0);
+    if (count > 1 || elements <= 1) return {};
     if (partition.cuts.axes.empty()) return {"parts on many tiles: there is no rule that cuts this operator"};
     return {"parts on many tiles: one is not slower"};
   }
@@ -145,7 +149,7 @@ class GraphLowering {
     const graph::Node& node = *operation.node;
     const PartRange range = part_range(partition, number);
     const PartShape shape = part_shape(operation, partition, range);
-    const std::string& vertex_class = class_of(operation, definition, shape);
+    const std::string& vertex_class = class_of(operation, definition, shape, origin_of(operation, partition, range, shape));
     std::vector<bsp::Connection> connections;
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (operation.inputs[i] && !is_known(operation, definition, i))
@@ -177,6 +181,7 @@ class GraphLowering {
     auto part = std::make_shared<OperatorPart>();
     part->definition = &definition;
     part->attributes = shape.attributes;
+    part->places = origin;
     for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
       Operand operand;
       if (operation.inputs[i])

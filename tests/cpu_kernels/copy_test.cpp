@@ -107,6 +107,12 @@ TEST(Copy, refuses_what_it_cannot_do) {
             prepare(StridedCopy{{4}, {1}, {1}, ElementType::i32}).error().reason);
 }
 
+TEST(Copy, copies_nothing_of_an_empty_tensor_whatever_its_strides) {
+  float x = 1, y = 2;
+  run_kernel(*require_kernel(prepare(StridedCopy{{2, 0, 3}, {0, 3, 1}, {0, 3, 1}})), {&x}, {&y});
+  EXPECT_EQ(2, y);
+}
+
 TEST(Gather, takes_rows_and_zeros_for_what_lies_outside) {
   GatherRows g{.table_rows = 4, .rows = 5, .length = 3, .table_stride = 5, .y_stride = 4};
   std::vector<float> table(20), y(20, -1);

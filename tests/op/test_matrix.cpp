@@ -159,7 +159,6 @@ TEST(Coverage, EveryOperatorIsEvaluatedAndOursDecompose) {
       EXPECT_TRUE(row.decomposition) << row.name;
     }
   }
-  EXPECT_NE(coverage_table().to_string().find("superstep.Adam"), std::string::npos);
 }
 
 TEST(Coverage, NamesAreUniqueAndTheNearestIsOffered) {

@@ -23,6 +23,7 @@ struct Model {
   std::vector<std::string> options;
   std::int64_t batch;
   double tolerance = 2e-4;  // of gradients, relative to the largest
+  float rate = 2e-3f;       // at which one batch is learnt
 };
 
 void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
@@ -30,9 +31,9 @@ void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
 std::vector<Model> models() {
   return {{"ptychonn-64", {"window=16"}, 2},
           {"ptychonn-128", {"window=16"}, 2},
-          {"uno", {"width=24"}, 4},
+          {"uno", {"width=24"}, 4, 2e-4, 2e-4f},
           {"unet-64", {"size=16", "width=4"}, 3},
-          {"resnet50", {"size=32", "classes=10", "zero-last=no"}, 4, 3e-3},
+          {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 3e-2},
           {"mobilenet-v3-small", {"size=32", "classes=10"}, 4, 3e-3},
           {"efficientnet-b0", {"size=32", "classes=10"}, 4, 3e-3},
           {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},
@@ -139,7 +140,7 @@ TEST_P(Zoo, TrainsAsTheReferenceDoes) {
     EXPECT_LE(error, model.tolerance * change + rounding) << names[i] << ", change " << change;
     changed += change > 100 * rounding;
   }
-  EXPECT_GT(changed, static_cast<std::int64_t>(names.size()) / 3);
+  EXPECT_GT(changed, static_cast<std::int64_t>(names.size()) / 4);
 }
 
 // No step of a plan is left to the reference evaluation but some on a few integers.
@@ -176,7 +177,7 @@ TEST_P(Zoo, LearnsOneBatch) {
     const double last = (losses[21] + losses[22] + losses[23]) / 3;
     return last / losses[0];
   };
-  EXPECT_LT(learn(2e-3f), 0.97);
+  EXPECT_LT(learn(model.rate), 0.97);
   EXPECT_GT(learn(0), 0.9);  // the control: without a learning rate nothing is learnt
 }
 

@@ -14,6 +14,9 @@ std::string explain(const target::PlanSummary& plan) {
       format_bytes(static_cast<double>(plan.activation_bytes)),
       format_bytes(static_cast<double>(plan.gradient_bytes)),
       format_bytes(static_cast<double>(plan.state_bytes)), format_seconds(plan.compile_seconds));
+  if (!plan.choice.empty()) text += fmt::format("micro-batch: {}\n", plan.choice);
+  if (plan.plan_bytes > 0)
+    text += fmt::format("memory of the plan: {}\n", format_bytes(static_cast<double>(plan.plan_bytes)));
   TextTable table({"step", "operators", "node", "kernel", "MFLOP", "kB", "us", "GFLOP/s"});
   int number = 0;
   for (const target::PlanStep& step : plan.steps) {

@@ -19,7 +19,7 @@ namespace {
 
 struct Arguments {
   run::InferSettings settings;
-  std::string weights, input, output;
+  std::string weights, input, output, onnx;
   bool explain = false;
 };
 
@@ -29,35 +29,67 @@ constexpr const char* examples =
     "  superstep infer braggnn --weights run/ --batch 1 --threads 1      how long one patch takes\n"
     "  superstep infer model.onnx --input x.npy --batch 4 --output y.npz    a model of your own\n"
     "  superstep infer model.onnx --shape image=-1,3,224,224               its speed, on random data\n"
+    "  superstep infer braggnn --weights run/ --precision int8 --calibrate 1024    beside f32\n"
     "Without --input the workload's data are generated; without --weights the model has its initial\n"
     "weights, which is enough to measure speed.";
+
+// The same samples in f32 and on bytes, a metric a line.
+std::string comparison(const run::InferReport& report) {
+  TextTable table({"metric", "f32", "int8", "int8 / f32", "unit"});
+  for (const Metric& bytes : report.metrics)
+    for (const Metric& f32 : report.f32_metrics)
+      if (f32.name == bytes.name)
+        table.add_row({bytes.name, fmt::format("{:.5g}", f32.value), fmt::format("{:.5g}", bytes.value),
+                       f32.value != 0 ? fmt::format("{:.3f}", bytes.value / f32.value) : "", bytes.unit});
+  return fmt::format("{} of {} products on bytes, ranges by {} of {} samples\n{}", report.int8_products,
+                     report.int8_products + report.f32_products, report.ranges, report.calibration_samples,
+                     table.to_string());
+}
+
+// What was measured of the f32 model, under names of its own.
+std::vector<Metric> with_f32(const run::InferReport& report) {
+  std::vector<Metric> metrics = report.metrics;
+  for (Metric metric : report.f32_metrics) {
+    metric.name = "f32_" + metric.name;
+    metrics.push_back(std::move(metric));
+  }
+  return metrics;
+}
 
 void infer(Arguments arguments) {
   run::InferSettings& settings = arguments.settings;
   settings.weights = arguments.weights;
   settings.input = arguments.input;
   settings.output = arguments.output;
+  settings.onnx = arguments.onnx;
   settings.threads = thread_count();
+  settings.measure_steps = arguments.explain;
   const run::InferReport report = run::infer(settings);
   if (!common().quiet) {
     fmt::print("{}: {} samples in batches of {} (micro-batches of {}), {} threads\n", settings.workload,
                format_count(static_cast<double>(report.samples)), report.plan.batch, report.plan.micro_batch,
                report.plan.threads);
-    fmt::print("{}", metrics_table(report.metrics));
+    fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
   }
   if (arguments.explain) fmt::print("{}", explain(report.plan));
-  const nlohmann::json config{{"weights", arguments.weights},   {"input", arguments.input},
-                              {"backend", settings.backend},    {"precision", settings.precision},
-                              {"batch", report.plan.batch},     {"micro_batch", report.plan.micro_batch},
-                              {"threads", report.plan.threads}, {"samples", report.samples}};
+  nlohmann::json config{{"weights", arguments.weights},   {"input", arguments.input},
+                        {"backend", settings.backend},    {"precision", settings.precision},
+                        {"batch", report.plan.batch},     {"micro_batch", report.plan.micro_batch},
+                        {"threads", report.plan.threads}, {"samples", report.samples}};
+  if (report.calibration_samples > 0)
+    config["calibration"] = {{"samples", report.calibration_samples},
+                             {"ranges", report.ranges},
+                             {"int8_products", report.int8_products},
+                             {"f32_products", report.f32_products}};
+  const std::vector<Metric> metrics = with_f32(report);
   run::keep_record({.command = "infer",
                     .workload = settings.workload,
                     .machine = settings.backend,
                     .config = config,
                     .environment = run::environment_record(thread_count()),
-                    .metrics = report.metrics});
-  write_result({"infer", settings.workload, config, report.metrics});
+                    .metrics = metrics});
+  write_result({"infer", settings.workload, config, metrics});
 }
 
 }  // namespace
@@ -90,8 +122,20 @@ void declare_infer(CLI::App& command) {
   command.add_option("--on", settings.backend, "where to run: superstep list backends")
       ->type_name("BACKEND")
       ->capture_default_str();
-  command.add_option("--precision", settings.precision, "f32 or bf16 (default: that of the training)")
+  command
+      .add_option("--precision", settings.precision,
+                  "f32, bf16 or int8, which is calibrated first (default: that of the training)")
       ->type_name("TYPE");
+  command
+      .add_option("--calibrate", settings.calibrate,
+                  "int8: samples that ranges are taken from (default: 512)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--ranges", settings.ranges,
+                  "int8: percentile, entropy or minmax: how much of the tails bytes leave out")
+      ->type_name("METHOD");
+  command.add_option("--onnx", arguments->onnx, "int8: write the quantised model as ONNX")->type_name("FILE");
   command.add_flag("--explain", arguments->explain,
                    "print the plan: each step, its kernel and why faster ones refused");
   command.footer(examples);

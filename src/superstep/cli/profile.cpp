@@ -21,7 +21,7 @@ namespace {
 struct Arguments {
   lab::ProfileRequest request;
   lab::ProfileSettings settings;
-  std::string machine = "cpu", out;
+  std::string machine = "cpu", out, data;
 };
 
 constexpr const char* examples =
@@ -59,6 +59,7 @@ void keep(const Arguments& arguments, const lab::Profile& profile) {
 
 // Measured on this machine, by the target of that name.
 void profile_measured(Arguments arguments) {
+  arguments.request.data = arguments.data;
   const lab::ProfiledModel model = lab::open_profiled_model(arguments.request);
   arguments.settings.batch = arguments.request.batch;
   arguments.settings.threads = thread_count();
@@ -91,7 +92,10 @@ void profile(const Arguments& arguments) {
 void declare_profile(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   lab::ProfileRequest& request = arguments->request;
-  command.add_option("workload", request.model, "what to profile: superstep list workloads")->required();
+  command
+      .add_option("workload", request.model,
+                  "what to profile: superstep list workloads, or a model file (.onnx)")
+      ->required();
   command.add_option("--on", arguments->machine, "the machine: cpu")
       ->type_name("MACHINE")
       ->capture_default_str();
@@ -104,7 +108,7 @@ void declare_profile(CLI::App& command) {
                   "samples through the model at a time (default: chosen to stay in cache)")
       ->type_name("N")
       ->check(CLI::PositiveNumber);
-  command.add_option("--precision", request.precision, "f32 or bf16")
+  command.add_option("--precision", request.precision, "f32 or bf16; with --mode infer also int8")
       ->type_name("TYPE")
       ->capture_default_str();
   command.add_option("--runs", arguments->settings.runs, "measured runs")
@@ -113,6 +117,12 @@ void declare_profile(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--set", request.model_options, "name=value of an option of the model; may be repeated")
       ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--data", arguments->data, "the data; without them they are generated")
+      ->type_name("FILE");
+  command
+      .add_option("--shape", request.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
+      ->type_name("NAME=N,...")
       ->allow_extra_args(false);
   command.add_option("--out", arguments->out, "folder for profile.html and trace.json")->type_name("DIR");
   command.footer(examples);

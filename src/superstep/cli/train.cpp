@@ -23,7 +23,8 @@ struct Arguments {
   run::TrainSettings settings;
   std::string data, out, resume, until;
   double checkpoint_seconds = 30;
-  bool no_augment = false, explain = false;
+  std::uint64_t memory_limit = 0;
+  bool no_augment = false, explain = false, tune = false;
 };
 
 constexpr const char* examples =
@@ -48,6 +49,7 @@ run::Until parse_until(const std::string& text) {
 }
 
 void complete(Arguments& arguments) {
+  arguments.settings.memory_limit = static_cast<std::int64_t>(arguments.memory_limit);
   arguments.settings.data = arguments.data;
   arguments.settings.augment = !arguments.no_augment;
   if (arguments.settings.replicas == 0) arguments.settings.replicas = thread_count();
@@ -84,7 +86,8 @@ void train(Arguments arguments) {
       run::train(arguments.settings, {.out = arguments.out,
                                       .resume = !arguments.resume.empty(),
                                       .checkpoint_seconds = arguments.checkpoint_seconds,
-                                      .measure_steps = arguments.explain});
+                                      .measure_steps = arguments.explain,
+                                      .tune = arguments.tune});
   if (!common().quiet) print_report(arguments, report);
   if (arguments.explain) fmt::print("{}", explain(report.plan));
   nlohmann::json config = run::to_json(arguments.settings);
@@ -137,6 +140,13 @@ void declare_train(CLI::App& command) {
                   "copies of the model that share the work, a thread each (default: --threads)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
+  command.add_flag("--tune", arguments->tune,
+                   "choose micro-batch and threads by a short timed search, remembered for the next time");
+  command
+      .add_option("--memory-limit", arguments->memory_limit,
+                  "bytes the plan may take: 200M, 2G; smaller micro-batches, then recomputation")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(true));
   command.add_option("--on", settings.backend, "where to train: superstep list backends")
       ->type_name("BACKEND")
       ->capture_default_str();

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "superstep/base/printable.h"
 #include "superstep/base/text.h"
 #include "superstep/onnx/adapters.h"
+#include "superstep/onnx/attribute_names.h"
 #include "superstep/onnx/attribute_values.h"
 #include "superstep/onnx/census.h"
 #include "superstep/onnx/element.h"
@@ -75,7 +77,7 @@ class Importer {
       return true;
     } catch (const AlreadyReported&) {
     } catch (const Error& error) {
-      report({where, op, opset, reason_of(error)});
+      report({where, op, opset, reason_of(error, op)});
     } catch (const std::bad_alloc&) {
       report({where, op, opset, "needs more memory than there is"});
     } catch (const std::length_error&) {
@@ -84,10 +86,15 @@ class Importer {
     return false;
   }
 
-  static std::string reason_of(const Error& error) { return error.what(); }
+  // Without the operator and the node's name in front: the finding has both.
+  static std::string reason_of(const Error& error, const std::string& op) {
+    const bool says_node = !op.empty() && (error.where() == op || error.where().starts_with(op + " '"));
+    return says_node ? Error(error.code(), error.message(), {}, error.hint()).what() : error.what();
+  }
 
   void report(Finding finding) {
     if (findings_.unsupported.size() == most_findings) return;
+    for (std::string* text : {&finding.where, &finding.op, &finding.reason}) *text = printable(*text);
     const auto same = [&](const Finding& other) {
       return other.where == finding.where && other.reason == finding.reason;
     };
@@ -203,8 +210,11 @@ class Importer {
 
   void add_outputs(Scope& scope) {
     for (const NamedBytes& output : file_.graph.outputs)
-      guard(fmt::format("output '{}'", output.name),
-            [&] { emitter_.builder().output(std::string(output.name), read(output.name, scope)); });
+      guard(fmt::format("output '{}'", output.name), [&] {
+        const Var value = read(output.name, scope);
+        require_tensors({value});
+        emitter_.builder().output(std::string(output.name), value);
+      });
     if (file_.graph.outputs.empty()) report({"model", "", 0, "has no outputs"});
   }
 
@@ -240,6 +250,7 @@ class Importer {
 
   void import_node(const NodeProto& node, Scope& scope) {
     count_step();
+    if (std::ranges::all_of(node.outputs, &std::string_view::empty)) return;  // nobody can read what it gives
     for (std::string_view output : node.outputs)
       if (!output.empty()) scope.set(output, Entry::failure());
     const std::int64_t opset = opset_of(node, scope);
@@ -268,6 +279,7 @@ class Importer {
     CallAttributes attributes;
     for (Bytes bytes : node.attributes)
       add_attribute(parse_attribute(bytes), scope.call(), *file_.external, attributes);
+    if (!is_function && node.domain.empty()) check_attributes(node.op_type, attributes);
     attributes.values.erase("consumed_inputs");  // a hint about memory, gone since operator set 6
     std::vector<Var> inputs;
     for (std::string_view name : node.inputs) inputs.push_back(name.empty() ? Var() : read(name, scope));
@@ -278,114 +290,129 @@ class Importer {
     name_outputs(node, outputs, first_fresh, scope);
   }
 
+  static void check_attributes(std::string_view op, const CallAttributes& attributes) {
+    auto known = attribute_names(op);
+    if (!known) return;
+    known->push_back("consumed_inputs");
+    const auto check = [&](const std::string& name) {
+      if (std::ranges::find(*known, name) == known->end())
+        refuse_node(fmt::format("has an attribute '{}', which {} has in no operator set", name, op),
+                    unknown_name_hint(name, *known));
+    };
+    for (const auto& [name, value] : attributes.values) check(name);
+    for (const auto& [name, bytes] : attributes.graphs) check(name);
+  }
+
   std::vector<Var> adapt_node(const NodeProto& node, std::int64_t opset, Adapt adapt, std::vector<Var> inputs,
                               CallAttributes attributes, Scope& scope) {
-    NodeImport import{.emitter = emitter_,
-                      .op = node.op_type,
-                      .opset = opset,
-                      .inputs = std::move(inputs),
-                      .wanted = {},
-                      .attributes = std::move(attributes.values),
-                      .subgraphs = std::move(attributes.graphs),
-                      .run_subgraph = {}};
-    for (std::string_view output : node.outputs) import.wanted.push_back(!output.empty());
-    while (import.wanted.size() > 1 && !import.wanted.back()) import.wanted.pop_back();
-    import.run_subgraph = [&](Bytes graph, const std::vector<Var>& arguments, const std::string& label) {
+    NodeImport imported{.emitter = emitter_,
+                        .op = node.op_type,
+                        .opset = opset,
+                        .inputs = std::move(inputs),
+                        .wanted = {},
+                        .attributes = std::move(attributes.values),
+                        .subgraphs = std::move(attributes.graphs),
+                        .run_subgraph = {}};
+    for (std::string_view output : node.outputs) imported.wanted.push_back(!output.empty());
+    while (imported.wanted.size() > 1 && !imported.wanted.back()) imported.wanted.pop_back();
+    imported.run_subgraph = [&](Bytes graph, const std::vector<Var>& arguments, const std::string& label) {
       return run_subgraph(graph, arguments, fmt::format("{}{}/", scope.prefix(), label), scope);
-  };
-  emitter_.builder().set_name(node.name.empty() ? std::string() : scope.prefix() + std::string(node.name));
-  return adapt(import);
-}
+    };
+    emitter_.builder().set_name(node.name.empty() ? std::string() : scope.prefix() + std::string(node.name));
+    if (!takes_sequences(node.domain, node.op_type)) require_tensors(imported.inputs);
+    return adapt(imported);
+  }
 
   void require_tensors(const std::vector<Var>& inputs) const {
-  for (const Var& input : inputs)
-    if (emitter_.sequence(input)) refuse_node("reads a sequence, and works on tensors alone");
-}
-
-void name_outputs(const NodeProto& node, const std::vector<Var>& outputs, std::size_t first_fresh,
-                  Scope& scope) {
-  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i].empty()) continue;
-    if (i >= outputs.size() || !outputs[i].valid())
-      refuse_node(fmt::format("output {} ('{}') is not given", i, node.outputs[i]));
-    if (outputs[i].id().index() >= first_fresh && mode_ == ImportMode::whole)
-      graph_.rename(outputs[i].id(), scope.prefix() + std::string(node.outputs[i]));
-    scope.set(node.outputs[i], Entry::of(outputs[i]));
+    for (const Var& input : inputs)
+      if (emitter_.sequence(input)) refuse_node("reads a sequence, and works on tensors alone");
   }
-}
 
-// --- graphs inside: subgraphs and functions
-
-const SubgraphProto& parsed(Bytes bytes) {
-  auto& entry = subgraphs_[bytes.data()];
-  if (!entry) {
-    auto subgraph = std::make_unique<SubgraphProto>();
-    subgraph->graph = parse_graph(bytes);
-    subgraph->nodes = ordered_nodes(subgraph->graph.nodes);
-    entry = std::move(subgraph);
+  void name_outputs(const NodeProto& node, const std::vector<Var>& outputs, std::size_t first_fresh,
+                    Scope& scope) {
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i].empty()) continue;
+      if (i >= outputs.size() || !outputs[i].valid())
+        refuse_node(fmt::format("output {} ('{}') is not given", i, node.outputs[i]));
+      if (outputs[i].id().index() >= first_fresh)
+        graph_.rename(outputs[i].id(), scope.prefix() + std::string(node.outputs[i]));
+      scope.set(node.outputs[i], Entry::of(outputs[i]));
+    }
   }
-  return *entry;
-}
 
-static void check_depth(const Scope& scope) {
-  if (scope.depth() >= deepest_scope)
-    refuse_node(fmt::format("graphs or functions are nested deeper than {}", deepest_scope));
-}
+  // --- graphs inside: subgraphs and functions
 
-std::vector<Var> run_subgraph(Bytes bytes, const std::vector<Var>& arguments, std::string prefix,
-                              const Scope& outer) {
-  check_depth(outer);
-  const SubgraphProto& subgraph = parsed(bytes);
-  if (arguments.size() > subgraph.graph.inputs.size())
-    refuse_node(fmt::format("its graph takes {} inputs, and is given {}", subgraph.graph.inputs.size(),
-                            arguments.size()));
-  Scope scope(&outer, outer.opsets(), std::move(prefix));
-  add_initializers(subgraph.graph, scope);
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    scope.set(subgraph.graph.inputs[i].name, Entry::of(arguments[i]));
-  for (const NodeProto& node : subgraph.nodes) import_node(node, scope);
-  std::vector<Var> outputs;
-  for (const NamedBytes& output : subgraph.graph.outputs) outputs.push_back(read(output.name, scope));
-  return outputs;
-}
-
-std::vector<Var> call(const FunctionProto& function, const NodeProto& node, const std::vector<Var>& inputs,
-                      CallAttributes attributes, const Scope& caller) {
-  check_depth(caller);
-  if (inputs.size() > function.inputs.size())
-    refuse_node(
-        fmt::format("the function takes {} inputs, and is given {}", function.inputs.size(), inputs.size()));
-  for (Bytes bytes : function.attribute_defaults) {
-    const AttributeProto proto = parse_attribute(bytes);
-    if (!attributes.values.has(proto.name) && !attributes.graphs.contains(proto.name))
-      add_attribute(proto, nullptr, *file_.external, attributes);
+  const SubgraphProto& parsed(Bytes bytes) {
+    auto& entry = subgraphs_[bytes.data()];
+    if (!entry) {
+      auto subgraph = std::make_unique<SubgraphProto>();
+      subgraph->graph = parse_graph(bytes);
+      subgraph->nodes = ordered_nodes(subgraph->graph.nodes);
+      entry = std::move(subgraph);
+    }
+    return *entry;
   }
-  Opsets opsets;
-  for (const OpsetImport& opset : function.opsets) opsets[std::string(opset.domain)] = opset.version;
-  const std::string label(node.name.empty() ? node.op_type : node.name);
-  Scope scope = Scope::of_function(caller, opsets, attributes, fmt::format("{}{}/", caller.prefix(), label));
-  for (std::size_t i = 0; i < function.inputs.size(); ++i)
-    scope.set(function.inputs[i], Entry::of(i < inputs.size() ? inputs[i] : Var()));
-  for (const NodeProto& inner : ordered_nodes(function.nodes)) import_node(inner, scope);
-  std::vector<Var> outputs;
-  for (std::size_t i = 0; i < std::min(function.outputs.size(), node.outputs.size()); ++i)
-    outputs.push_back(node.outputs[i].empty() ? Var() : read(function.outputs[i], scope));
-  return outputs;
-}
 
-const File& file_;
-const ImportOptions& options_;
-ImportMode mode_;
-graph::Graph graph_;
-Emitter emitter_;
-Opsets opsets_;
-Findings findings_;
-std::int64_t steps_ = 0;
-std::set<graph::ValueId> parameters_;
-std::map<const std::byte*, std::unique_ptr<SubgraphProto>> subgraphs_;
+  static void check_depth(const Scope& scope) {
+    if (scope.depth() >= deepest_scope)
+      refuse_node(fmt::format("graphs or functions are nested deeper than {}", deepest_scope));
+  }
+
+  std::vector<Var> run_subgraph(Bytes bytes, const std::vector<Var>& arguments, std::string prefix,
+                                const Scope& outer) {
+    check_depth(outer);
+    const SubgraphProto& subgraph = parsed(bytes);
+    if (arguments.size() > subgraph.graph.inputs.size())
+      refuse_node(fmt::format("its graph takes {} inputs, and is given {}", subgraph.graph.inputs.size(),
+                              arguments.size()));
+    Scope scope(&outer, outer.opsets(), std::move(prefix));
+    add_initializers(subgraph.graph, scope);
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      scope.set(subgraph.graph.inputs[i].name, Entry::of(arguments[i]));
+    for (const NodeProto& node : subgraph.nodes) import_node(node, scope);
+    std::vector<Var> outputs;
+    for (const NamedBytes& output : subgraph.graph.outputs) outputs.push_back(read(output.name, scope));
+    return outputs;
+  }
+
+  std::vector<Var> call(const FunctionProto& function, const NodeProto& node, const std::vector<Var>& inputs,
+                        CallAttributes attributes, const Scope& caller) {
+    check_depth(caller);
+    if (inputs.size() > function.inputs.size())
+      refuse_node(fmt::format("the function takes {} inputs, and is given {}", function.inputs.size(),
+                              inputs.size()));
+    for (Bytes bytes : function.attribute_defaults) {
+      const AttributeProto proto = parse_attribute(bytes);
+      if (!attributes.values.has(proto.name) && !attributes.graphs.contains(proto.name))
+        add_attribute(proto, nullptr, *file_.external, attributes);
+    }
+    Opsets opsets;
+    for (const OpsetImport& opset : function.opsets) opsets[std::string(opset.domain)] = opset.version;
+    const std::string label(node.name.empty() ? node.op_type : node.name);
+    Scope scope =
+        Scope::of_function(caller, opsets, attributes, fmt::format("{}{}/", caller.prefix(), label));
+    for (std::size_t i = 0; i < function.inputs.size(); ++i)
+      scope.set(function.inputs[i], Entry::of(i < inputs.size() ? inputs[i] : Var()));
+    for (const NodeProto& inner : ordered_nodes(function.nodes)) import_node(inner, scope);
+    std::vector<Var> outputs;
+    for (std::size_t i = 0; i < std::min(function.outputs.size(), node.outputs.size()); ++i)
+      outputs.push_back(node.outputs[i].empty() ? Var() : read(function.outputs[i], scope));
+    return outputs;
+  }
+
+  const File& file_;
+  const ImportOptions& options_;
+  ImportMode mode_;
+  graph::Graph graph_;
+  Emitter emitter_;
+  Opsets opsets_;
+  Findings findings_;
+  std::int64_t steps_ = 0;
+  std::set<graph::ValueId> parameters_;
+  std::map<const std::byte*, std::unique_ptr<SubgraphProto>> subgraphs_;
 };  // namespace
 
-}  // namespace superstep::onnx
+}  // namespace
 
 Imported import_file(const File& file, const ImportOptions& options, ImportMode mode) {
   return Importer(file, options, mode).run();

@@ -12,13 +12,4 @@ std::vector<Coverage> coverage() {
   return rows;
 }
 
-TextTable coverage_table() {
-  TextTable table({"operator", "opset", "evaluation", "vjp", "jvp", "decomposition"});
-  const auto word = [](bool has) { return std::string(has ? "yes" : "-"); };
-  for (const Coverage& row : coverage())
-    table.add_row({row.name, row.since_opset ? std::to_string(row.since_opset) : "ours", word(row.evaluation),
-                   word(row.vjp), word(row.jvp), word(row.decomposition)});
-  return table;
-}
-
 }  // namespace superstep::op

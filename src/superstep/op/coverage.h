@@ -1,10 +1,8 @@
-// What every operator has: the rows of `superstep list ops`.
+// Which rules every operator has.
 #pragma once
 
 #include <string>
 #include <vector>
-
-#include "superstep/base/text.h"
 
 namespace superstep::op {
 
@@ -15,6 +13,5 @@ struct Coverage {
 };
 
 std::vector<Coverage> coverage();  // in the order of op::all()
-TextTable coverage_table();        // operator, opset, evaluation, vjp, jvp, decomposition
 
 }  // namespace superstep::op

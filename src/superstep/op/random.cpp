@@ -29,7 +29,8 @@ std::uint32_t stream_of(const Attributes& attributes) {
 
 std::vector<ValueType> infer_random_mask(const InferContext& context) {
   require_scalar(context, 0, "counter");
-  require_integer(context, 0, "counter");
+  require(context.input(0).element == ElementType::i64,
+          "input counter is " + to_string(context.input(0)) + ", expected i64");
   keep_of(context.attributes);
   stream_of(context.attributes);
   const ElementType element = element_attribute(context.attributes, "dtype", ElementType::f32);

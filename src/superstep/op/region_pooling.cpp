@@ -237,7 +237,8 @@ Var members(Var rois, std::int64_t column, double scale, std::int64_t bins, std:
 
 // One axis after the other: rows of a bin by columns of a bin.
 std::vector<Var> decompose_max_roi_pool(const DerivativeContext& context) {
-  const Var x = context.inputs[0], rois = context.inputs[1];
+  // Ends of bins in f64: in a narrow type a bin could take another element.
+  const Var x = context.inputs[0], rois = cast(context.inputs[1], ElementType::f64);
   const Extents pooled_shape = pooled_extents(context.attributes);
   const double scale = context.attributes.number("spatial_scale", 1);
   const Shape& s = x.shape();

@@ -9,6 +9,8 @@
 
 #include "superstep/base/thread_pool.h"
 #include "superstep/data/hdf5.h"
+#include "superstep/onnx/writer.h"
+#include "superstep/run/calibrate.h"
 #include "superstep/run/checkpoint.h"
 #include "superstep/run/evaluate.h"
 #include "superstep/run/model.h"
@@ -60,6 +62,122 @@ std::int64_t sample_count(const InferSettings& settings, std::int64_t batch) {
   return is_model_file(settings.workload) ? batch : 0;
 }
 
+// Everything of one model on the samples: outputs, quality, speed.
+struct Served {
+  std::vector<Tensor> outputs;
+  std::vector<Metric> metrics;
+  std::vector<target::Executable::Port> ports;
+  target::PlanSummary plan;
+};
+
+// The seconds of `calls` calls of each executable, in turn, so that a busy neighbour slows all alike.
+std::vector<std::vector<double>> time_calls(std::span<target::Executable* const> executables,
+                                            std::span<const Tensor> inputs, std::int64_t calls) {
+  std::vector<std::vector<Tensor>> outputs(executables.size());
+  for (std::size_t i = 0; i < executables.size(); ++i) {
+    for (const auto& port : executables[i]->outputs())
+      outputs[i].emplace_back(port.type.element, port.type.shape);
+    for (int warm = 0; warm < warm_up_calls; ++warm) executables[i]->run(inputs, outputs[i]);
+  }
+  std::vector<std::vector<double>> seconds(executables.size());
+  for (std::int64_t call = 0; call < calls; ++call)
+    for (std::size_t i = 0; i < executables.size(); ++i) {
+      const auto begun = Clock::now();
+      executables[i]->run(inputs, outputs[i]);
+      seconds[i].push_back(std::chrono::duration<double>(Clock::now() - begun).count());
+    }
+  return seconds;
+}
+
+std::vector<Metric> serving_metrics(std::vector<double> seconds, std::int64_t batch) {
+  std::ranges::sort(seconds);
+  const double mean =
+      std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+  std::vector<Metric> metrics{
+      metric("throughput", static_cast<double>(batch) / percentile(seconds, 0.5), "samples/s"),
+      metric("latency_mean", mean, "s"), metric("latency_p50", percentile(seconds, 0.5), "s")};
+  if (seconds.size() >= 100) metrics.push_back(metric("latency_p90", percentile(seconds, 0.9), "s"));
+  if (seconds.size() >= 1000) metrics.push_back(metric("latency_p99", percentile(seconds, 0.99), "s"));
+  return metrics;
+}
+
+// One batch of the task's inputs.
+std::vector<Tensor> one_batch(target::Executable& executable, const Task& task, std::int64_t batch,
+                              ThreadPool& pool) {
+  std::vector<Tensor> inputs;
+  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(batch));
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    indices[i] = std::min(static_cast<std::int64_t>(i), task.size() - 1);
+  task.fill_inputs(indices, inputs, pool);
+  return inputs;
+}
+
+// `timing`: what measure_serving or its like found of this evaluator.
+Served serve(Evaluator& evaluator, const Task& task, bool trained, std::vector<Metric> timing,
+             ThreadPool& pool) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
+  std::iota(indices.begin(), indices.end(), std::int64_t{0});
+  Served served;
+  const auto begun = Clock::now();
+  served.outputs = evaluator.predict(task, indices, pool);
+  const double elapsed = std::chrono::duration<double>(Clock::now() - begun).count();
+  target::Executable& executable = evaluator.executable();
+  served.ports.assign(executable.outputs().begin(), executable.outputs().end());
+  served.metrics = std::move(timing);
+  served.metrics.push_back(
+      metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
+  served.plan = executable.summary();
+  if (trained && task.has_labels())
+    for (const Metric& quality : task.quality(indices, served.outputs)) served.metrics.push_back(quality);
+  return served;
+}
+
+CalibrateSettings calibration_of(const InferSettings& settings, const Task& task, std::int64_t fixed_batch) {
+  CalibrateSettings calibration{
+      .method = range_method_from_name(settings.ranges.empty() ? name_of(RangeMethod::percentile)
+                                                               : settings.ranges),
+      .threads = settings.threads,
+      .products = {}};
+  if (settings.calibrate > 0) calibration.samples = settings.calibrate;
+  if (settings.calibrate > task.size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("there are {} samples to calibrate on", task.size()),
+                "--calibrate");
+  calibration.samples = std::min(calibration.samples, task.size());
+  if (fixed_batch > 0) calibration.batch = fixed_batch;
+  return calibration;
+}
+
+QuantizedModel quantized(const InferSettings& settings, const Model& model,
+                         const std::optional<Weights>& weights, const Task& task, ThreadPool& pool,
+                         InferReport& report) {
+  const CalibrateSettings calibration = calibration_of(settings, task, model.fixed_batch());
+  const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(inputs[0].shape()[0]));
+    std::iota(indices.begin(), indices.end(), first);
+    task.fill_inputs(indices, inputs, pool);
+  };
+  QuantizedModel result =
+      quantize_model(target::find_target(settings.backend), model.inference(),
+                     weights ? weights->states : std::map<std::string, Tensor>(), calibration, fill);
+  report.int8_products = result.products;
+  report.f32_products = result.kept;
+  report.calibration_samples = calibration.samples;
+  report.ranges = name_of(calibration.method);
+  if (!settings.onnx.empty()) onnx::write_onnx(settings.onnx, result.graph, {.opset = 21});
+  return result;
+}
+
+void check_int8_options(const InferSettings& settings) {
+  if (settings.precision == "int8") return;
+  for (const auto& [given, option] :
+       {std::pair(settings.calibrate > 0, "--calibrate"), std::pair(!settings.ranges.empty(), "--ranges"),
+        std::pair(!settings.onnx.empty(), "--onnx")})
+    if (given)
+      throw Error(ErrorCode::invalid_argument, "belongs to --precision int8", option,
+                  "other precisions need no calibration");
+}
+
 }  // namespace
 
 Weights load_weights(const std::filesystem::path& folder) {
@@ -81,28 +199,13 @@ Weights load_weights(const std::filesystem::path& folder) {
 
 std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t batch,
                                     std::span<const Tensor> inputs, std::int64_t calls) {
-  std::vector<Tensor> outputs;
-  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
-  for (int i = 0; i < warm_up_calls; ++i) executable.run(inputs, outputs);
-  std::vector<double> seconds;
-  for (std::int64_t i = 0; i < calls; ++i) {
-    const auto begun = Clock::now();
-    executable.run(inputs, outputs);
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
-  }
-  std::ranges::sort(seconds);
-  const double mean =
-      std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
-  std::vector<Metric> metrics{
-      metric("throughput", static_cast<double>(batch) / percentile(seconds, 0.5), "samples/s"),
-      metric("latency_mean", mean, "s"), metric("latency_p50", percentile(seconds, 0.5), "s")};
-  if (calls >= 100) metrics.push_back(metric("latency_p90", percentile(seconds, 0.9), "s"));
-  if (calls >= 1000) metrics.push_back(metric("latency_p99", percentile(seconds, 0.99), "s"));
-  return metrics;
+  target::Executable* const only[] = {&executable};
+  return serving_metrics(time_calls(only, inputs, calls)[0], batch);
 }
 
 InferReport infer(const InferSettings& given) {
   InferSettings settings = given;
+  check_int8_options(settings);
   TrainSettings model_settings{.workload = settings.workload, .shapes = settings.shapes};
   std::optional<Weights> weights;
   if (!settings.weights.empty()) {
@@ -113,46 +216,51 @@ InferReport infer(const InferSettings& given) {
                   settings.weights.string());
     model_settings = weights->settings;
   }
-  if (!settings.precision.empty()) model_settings.precision = settings.precision;
+  const bool int8 = settings.precision == "int8";
+  if (int8)
+    model_settings.precision = "f32";
+  else if (!settings.precision.empty())
+    model_settings.precision = settings.precision;
   model_settings.data = settings.input;
   const Model model(model_settings);
   ThreadPool pool(settings.threads);
-  const std::int64_t wanted = wanted_batch(settings, model);
+  const std::int64_t wanted = wanted_batch(settings, model), fixed = model.fixed_batch();
   const auto task = model.open_task({.data = settings.input,
                                      .samples = sample_count(settings, wanted),
                                      .seed = model_settings.seed,
                                      .model_options = model_settings.model_options,
                                      .labels_required = false,
                                      .pool = &pool});
-  const std::int64_t fixed = model.fixed_batch();
   const std::int64_t batch = fixed > 0 ? fixed : std::min(wanted, task->size());
-  Evaluator evaluator(target::find_target(settings.backend), model.inference(),
-                      {.batch = batch, .micro_batch = fixed, .threads = settings.threads}, fixed > 0);
-  if (!settings.output.empty() && is_model_file(settings.workload))
-    check_array_file(settings.output, evaluator.executable().outputs().size());
-  if (weights) evaluator.set_parameters(weights->states, weights->where);
-
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(task->size()));
-  std::iota(indices.begin(), indices.end(), std::int64_t{0});
-  const auto begun = Clock::now();
-  const std::vector<Tensor> outputs = evaluator.predict(*task, indices, pool);
-  const double elapsed = std::chrono::duration<double>(Clock::now() - begun).count();
-  if (!settings.output.empty())
-    write_outputs(settings.output, evaluator.executable().outputs(), outputs, settings);
-
-  std::vector<Tensor> inputs;
-  for (const auto& port : evaluator.executable().inputs())
-    inputs.emplace_back(port.type.element, port.type.shape);
-  std::vector<std::int64_t> served = indices;
-  served.resize(static_cast<std::size_t>(batch), indices.back());
-  task->fill_inputs(served, inputs, pool);
-  InferReport report{.metrics = measure_serving(evaluator.executable(), batch, inputs, calls_for_latency),
-                     .samples = task->size(),
-                     .plan = evaluator.executable().summary()};
-  report.metrics.push_back(
-      metric("throughput_with_data", static_cast<double>(task->size()) / elapsed, "samples/s"));
-  if (weights && task->has_labels())
-    for (Metric& quality : task->quality(indices, outputs)) report.metrics.push_back(std::move(quality));
+  InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
+  const auto open = [&](const target::GraphAtBatch& graph) {
+    auto evaluator =
+        std::make_unique<Evaluator>(target::find_target(settings.backend), graph,
+                                    target::CompileOptions{.batch = batch,
+                                                           .micro_batch = fixed,
+                                                           .threads = settings.threads,
+                                                           .measure_steps = settings.measure_steps},
+                                    fixed > 0);
+    if (!settings.output.empty()) check_array_file(settings.output, evaluator->executable().outputs().size());
+    if (weights) evaluator->set_parameters(weights->states, weights->where);
+    return evaluator;
+  };
+  // The model as it is served; for int8 the f32 one beside it.
+  std::vector<std::unique_ptr<Evaluator>> evaluators;
+  if (int8) evaluators.push_back(open(quantized(settings, model, weights, *task, pool, report).graph));
+  evaluators.push_back(open(model.inference()));
+  std::vector<target::Executable*> executables;
+  for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
+  const auto seconds =
+      time_calls(executables, one_batch(*executables[0], *task, batch, pool), calls_for_latency);
+  const auto served_by = [&](std::size_t i) {
+    return serve(*evaluators[i], *task, weights.has_value(), serving_metrics(seconds[i], batch), pool);
+  };
+  Served served = served_by(0);
+  if (int8) report.f32_metrics = served_by(1).metrics;
+  if (!settings.output.empty()) write_outputs(settings.output, served.ports, served.outputs, settings);
+  report.metrics = std::move(served.metrics);
+  report.plan = std::move(served.plan);
   return report;
 }
 

@@ -31,16 +31,26 @@ struct InferSettings {
   std::filesystem::path input;      // empty: generated data
   std::filesystem::path output;     // .h5, .npz, .npy (one output), .safetensors; empty: nothing is written
   std::string backend = "cpu";
-  std::string precision;     // empty: that of the run, or f32
-  std::int64_t batch = 0;    // 0: 512; of a model file without data: 1, or what it fixes
-  std::int64_t samples = 0;  // 0: all
+  std::string precision;       // empty: that of the run, or f32; "int8": quantised after calibration
+  std::int64_t calibrate = 0;  // int8: samples that ranges are taken from; 0: 512
+  std::string ranges;          // int8: percentile (when empty), entropy, minmax
+  std::filesystem::path onnx;  // int8: the quantised model is written there; empty: not
+  std::int64_t batch = 0;      // 0: 512; of a model file without data: 1, or what it fixes
+  std::int64_t samples = 0;    // 0: all
   int threads = 1;
+  bool measure_steps = false;  // time every step of the plan (slower)
 };
 
 struct InferReport {
   std::vector<Metric> metrics;  // throughput, latency_*, and the quality where the truth is known
   std::int64_t samples = 0;
   target::PlanSummary plan;
+
+  // int8 alone: the same in f32, on the same samples, and how many products run on bytes.
+  std::vector<Metric> f32_metrics;
+  std::size_t int8_products = 0, f32_products = 0;
+  std::int64_t calibration_samples = 0;
+  std::string ranges;
 };
 
 // Throws Error naming the file and data set.

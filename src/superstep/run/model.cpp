@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/text.h"
 #include "superstep/onnx/writer.h"
+#include "superstep/op/definition.h"
 #include "superstep/transform/precision.h"
 #include "superstep/transform/training_step.h"
 
@@ -41,6 +44,7 @@ Model::Model(TrainSettings settings)
   const workload::TrainingDefaults& defaults = workload_->training;
   precision_of(settings_.precision);
   if (settings_.batch == 0) settings_.batch = defaults.batch;
+  if (user_) user_->require_batch(settings_.batch);
   if (settings_.epochs == 0) settings_.epochs = defaults.epochs;
   if (settings_.learning_rate == 0) settings_.learning_rate = defaults.learning_rate;
   if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(defaults.optimizer.kind);

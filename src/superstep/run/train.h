@@ -29,9 +29,10 @@ struct TrainSettings {
   std::string loss;                        // of a model file; empty: mean squared error
   std::filesystem::path data;
   std::int64_t samples = 0;
-  std::int64_t batch = 0;        // 0: the workload's own
-  std::int64_t micro_batch = 0;  // 0: the target chooses
-  int replicas = 1;              // threads, each with a replica
+  std::int64_t batch = 0;         // 0: the workload's own
+  std::int64_t micro_batch = 0;   // 0: the target chooses
+  int replicas = 1;               // threads, each with a replica
+  std::int64_t memory_limit = 0;  // bytes of the plan; 0: none
   double epochs = 0;       // 0: the workload's own; of the schedule, even if `steps` or `until` stop earlier
   std::int64_t steps = 0;  // stop after so many; 0: after the epochs
   std::optional<Until> until;
@@ -48,6 +49,7 @@ struct TrainOptions {
   bool resume = false;             // `out` holds a run: go on with it
   double checkpoint_seconds = 30;  // between checkpoints within an epoch
   bool measure_steps = false;      // time every step of the plan (slower)
+  bool tune = false;               // micro-batch and threads by a timed search (run/tune.h)
 };
 
 struct TrainReport {

@@ -137,12 +137,16 @@ void UserModel::bind_to_data() {
   }
 }
 
-graph::Graph UserModel::build(std::int64_t batch) const {
+void UserModel::require_batch(std::int64_t batch) const {
   if (fixed_batch_ > 0 && batch != fixed_batch_)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the file fixes the batch at {}, it cannot be {}", fixed_batch_, batch),
                 settings_.file.string(),
                 fmt::format("use --batch {}, or export the model with an open first extent", fixed_batch_));
+}
+
+graph::Graph UserModel::build(std::int64_t batch) const {
+  require_batch(batch);
   onnx::ImportOptions options{.shapes = shapes_, .symbols = symbols_, .parameters_as_state = true};
   for (std::size_t i = 0; i < batched_.size(); ++i)
     if (batched_[i]) options.shapes[model_.inputs()[i].name][0] = batch;

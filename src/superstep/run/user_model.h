@@ -37,8 +37,9 @@ class UserModel {
   // With a build function, a loss and names like those of the zoo; floating initialisers are its parameters.
   const workload::Workload& workload() const { return workload_; }
   std::int64_t fixed_batch() const { return fixed_batch_; }  // 0: any
-  // The graph at a batch, its floating initialisers as state. Throws Error (invalid_argument) on a batch that
-  // the file does not allow.
+  // Throws Error (invalid_argument) on a batch that the file does not allow.
+  void require_batch(std::int64_t batch) const;
+  // The graph at a batch, its floating initialisers as state. Throws what require_batch() throws.
   graph::Graph build(std::int64_t batch) const;
 
   // The data; without any, random inputs (uniform in [0, 1), whole numbers 0 or 1) and no labels.

@@ -30,29 +30,36 @@ void check_ports(std::string_view kind, std::span<const Executable::Port> ports,
   }
 }
 
-BatchedPorts batched_ports(const GraphAtBatch& model, std::int64_t batch) {
-  const std::int64_t other = batch == 1 ? 2 : batch % 2 == 0 ? batch / 2 : 1;
-  const graph::Graph full = model(batch), part = model(other);
+BatchedPorts batched_ports(const GraphAtBatch& model, std::int64_t batch, std::int64_t micro_batch) {
+  const bool whole = micro_batch == batch;
+  const std::int64_t other = whole ? batch : batch == 1 ? 2 : batch % 2 == 0 ? batch / 2 : 1;
+  const graph::Graph full = model(batch), part = whole ? full : model(other);
   BatchedPorts ports;
   for (std::size_t i = 0; i < full.inputs().size(); ++i) {
     const graph::Value& value = full.value(full.inputs()[i]);
     ports.inputs.push_back({value.name, value.type});
     ports.input_is_batched.push_back(
-        follows_batch(value.type.shape, part.type(part.inputs()[i]).shape, batch, other));
+        !whole && follows_batch(value.type.shape, part.type(part.inputs()[i]).shape, batch, other));
   }
   for (std::size_t i = 0; i < full.outputs().size(); ++i) {
     const graph::Output& output = full.outputs()[i];
     ports.outputs.push_back({output.name, full.type(output.value)});
     ports.output_is_batched.push_back(
+        !whole &&
         follows_batch(full.type(output.value).shape, part.type(part.outputs()[i].value).shape, batch, other));
   }
-  ports.splits = transform::splittable(full).has_value();
+  ports.splits = !whole && transform::splittable(full).has_value();
   return ports;
 }
 
 graph::Graph prepare_graph(graph::Graph graph) {
   transform::run_pipeline(graph, transform::standard_passes());
   return graph;
+}
+
+void refuse_parts(const CompileOptions& options, std::string_view target) {
+  if (options.parts.count > 1)
+    throw Error(ErrorCode::unsupported, "this backend does not train on several ranks", std::string(target), "use --on cpu");
 }
 
 }  // namespace superstep::target

@@ -20,9 +20,14 @@ struct BatchedPorts {
   std::vector<bool> input_is_batched, output_is_batched;
   bool splits = false;  // the model gives the same results sample by sample, so a batch can be split
 };
-BatchedPorts batched_ports(const GraphAtBatch& model, std::int64_t batch);
+// `micro_batch` is the one asked for: the model is not built at another size when it is the batch itself, and
+// then no port counts as batched. 0: any.
+BatchedPorts batched_ports(const GraphAtBatch& model, std::int64_t batch, std::int64_t micro_batch = 0);
 
 // The verified graph after the passes that every target runs first.
 graph::Graph prepare_graph(graph::Graph graph);
+
+// For targets that cannot average over parts of a batch: throws Error (unsupported) when there are several.
+void refuse_parts(const CompileOptions& options, std::string_view target);
 
 }  // namespace superstep::target

@@ -18,11 +18,23 @@ namespace superstep::target {
 // target asks for the micro-batch it wants to compile.
 using GraphAtBatch = std::function<graph::Graph(std::int64_t batch)>;
 
+// A run that is one of several, each on its own part of a larger batch (run/ranks): what passes from backward
+// to update is averaged over all of them before the update.
+struct Parts {
+  int count = 1, index = 0;  // this part is rows index * batch ... of a batch of count * batch samples
+  // Called once a run, by the thread that runs, with the means over this part's batch: f32 gradients and
+  // averaged outputs (the loss) in an order that is the same in every part. Replaces each by the mean over
+  // parts. Empty: there is one part.
+  std::function<void(std::span<float> means)> average = {};
+};
+
 struct CompileOptions {
   std::int64_t batch = 1;        // samples a run() takes
   std::int64_t micro_batch = 0;  // samples that go through the graph at a time; 0: the target chooses
   int threads = 1;
-  bool measure_steps = false;  // time every step of the plan (slower; for explain and profiles)
+  std::size_t memory_limit = 0;  // bytes that the plan may take in all; 0: no limit
+  bool measure_steps = false;    // time every step of the plan (slower; for explain and profiles)
+  Parts parts = {};              // a target that cannot take part refuses (unsupported)
 };
 
 // When a step runs: once after a state has changed, for every micro-batch, or once a run at its end.
@@ -42,8 +54,9 @@ struct PlanStep {
 
 // One execution of a step.
 struct StepEvent {
-  std::size_t step = 0;  // of Timeline::steps
-  int thread = 0;
+  std::size_t step = 0;           // of Timeline::steps
+  int thread = 0;                 // the one that waited for it
+  int threads = 1;                // how many shared it
   std::int64_t micro_batch = -1;  // -1: outside of them
   double begin = 0, seconds = 0;  // since the run began
 };
@@ -62,6 +75,8 @@ struct PlanSummary {
   std::size_t activation_bytes = 0;  // arena of one thread
   std::size_t state_bytes = 0, constant_bytes = 0, gradient_bytes = 0;
   double compile_seconds = 0;
+  std::size_t plan_bytes = 0;  // all that the plan takes, every thread's share included; 0: not known
+  std::string choice;          // how the micro-batch came about, for people; may be empty
   std::vector<PlanStep> steps;
 };
 

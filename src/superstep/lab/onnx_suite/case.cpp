@@ -141,16 +141,16 @@ class CaseRun {
     const std::vector<Tensor> expected = read_all(numbered(folder, "output"));
     if (inputs.size() > model.inputs().size() || expected.size() > model.outputs().size())
       return finish(CaseOutcome::failed, "the data set does not fit the model");
-    onnx::ImportOptions import;
+    onnx::ImportOptions bound;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       inputs[i] = as_declared(inputs[i], *model.inputs()[i].element);
-      import.values[model.inputs()[i].name] = inputs[i];
+      bound.values[model.inputs()[i].name] = inputs[i];
     }
-    const onnx::Findings findings = model.check(import);
+    const onnx::Findings findings = model.check(bound);
     if (!findings.importable()) return refuse(findings);
-    const graph::Graph graph = model.import(import);
+    const graph::Graph graph = model.import(bound);
     result_.folded_whole = result_.folded_whole || (graph.node_count() == 0 && !inputs.empty());
-    result_.types_only = is_random(graph, findings, import);
+    result_.types_only = is_random(graph, findings, bound);
     compare_all(execute(graph, inputs, options_.target), expected, graph);
   }
 

@@ -57,6 +57,8 @@ class TimelineDrawing {
   std::string run(std::span<const target::StepEvent> events) {
     std::map<int, std::vector<target::StepEvent>> lanes;
     for (const target::StepEvent& event : events) lanes[event.thread].push_back(event);
+    const bool shared = std::ranges::any_of(events, [](const auto& event) { return event.threads > 1; });
+    several_ = shared && lanes.size() == 1;
     for (auto& [thread, lane] : lanes) {
       std::ranges::sort(lane, {}, &target::StepEvent::begin);
       draw_lane(thread, lane);
@@ -69,7 +71,8 @@ class TimelineDrawing {
   double across(double seconds) const { return lane_label_width + (seconds - begin_) * scale_; }
 
   void draw_lane(int thread, const std::vector<target::StepEvent>& lane) {
-    content_ += text(0, top_ + lane_height * 0.62, fmt::format("thread {}", thread));
+    content_ +=
+        text(0, top_ + lane_height * 0.62, several_ ? "all threads" : fmt::format("thread {}", thread));
     for (std::size_t i = 0; i < lane.size();) i = draw_from(lane, i);
     top_ += lane_height;
   }
@@ -77,18 +80,20 @@ class TimelineDrawing {
   // Draws an event, or as many as it takes to be seen; returns the next one.
   std::size_t draw_from(const std::vector<target::StepEvent>& lane, std::size_t first) {
     const double left = across(lane[first].begin);
-    std::size_t next = first + 1;
-    double right = across(lane[first].begin + lane[first].seconds);
-    while (right - left < narrowest && next < lane.size()) {
-      right = across(lane[next].begin + lane[next].seconds);
-      ++next;
+    std::size_t next = first + 1, longest = first;
+    double right = end_of(lane[first]);
+    while (right - left < narrowest && next < lane.size() && end_of(lane[next]) - left < 2 * narrowest) {
+      if (lane[next].seconds > lane[longest].seconds) longest = next;
+      right = end_of(lane[next++]);
     }
-    const target::PlanStep& step = profile_.timeline.steps[lane[first].step];
+    const target::PlanStep& step = profile_.timeline.steps[lane[longest].step];
     const std::string title =
         next - first > 1 ? fmt::format("{} short steps", next - first) : title_of(step, lane[first]);
     content_ += box(left, top_ + 3, right - left, lane_height - 8, color_of(profile_, step.op), 0.85, title);
     return next;
   }
+
+  double end_of(const target::StepEvent& event) const { return across(event.begin + event.seconds); }
 
   static std::string title_of(const target::PlanStep& step, const target::StepEvent& event) {
     const std::string where =
@@ -110,6 +115,7 @@ class TimelineDrawing {
 
   const Profile& profile_;
   double begin_, scale_, top_ = 0;
+  bool several_ = false;  // one lane for threads that share every step
   std::string content_;
 };
 

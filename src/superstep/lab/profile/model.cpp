@@ -8,6 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/run/calibrate.h"
 #include "superstep/run/model.h"
 #include "superstep/run/task.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 // Samples are generated for one batch alone; tasks keep a part of them for validation.
 constexpr std::int64_t samples_a_batch = 2;
+constexpr std::int64_t calibration_samples = 64;  // at most: one batch of run::calibrate
 
 std::vector<std::int64_t> first_indices(std::int64_t count) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
@@ -26,15 +28,34 @@ std::vector<std::int64_t> first_indices(std::int64_t count) {
 // A batch of the workload's own data: with targets and a learning rate for training.
 void fill_from_task(const run::Model& model, std::int64_t batch, bool training, std::vector<Tensor>& inputs) {
   ThreadPool pool(1);
-  const auto task = run::open_task(model.workload(), {.data = {},
-                                                      .samples = samples_a_batch * batch,
-                                                      .seed = model.settings().seed,
-                                                      .labels_required = training,
-                                                      .pool = &pool});
+  const run::TrainSettings& settings = model.settings();
+  const auto task = model.open_task({.data = settings.data,
+                                     .samples = settings.data.empty() ? samples_a_batch * batch : 0,
+                                     .seed = settings.seed,
+                                     .model_options = settings.model_options,
+                                     .labels_required = training,
+                                     .pool = &pool});
+  if (batch > task->size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("the data have {} samples", task->size()),
+                "--batch");
   const auto indices = first_indices(batch);
   if (!training) return task->fill_inputs(indices, inputs, pool);
   task->fill(indices, 0, false, std::span(inputs).first(inputs.size() - 1));
   inputs.back() = Tensor::scalar(static_cast<float>(model.schedule().peak));
+}
+
+// The model on bytes: what a step costs does not depend on the weights, so the initial ones will do.
+target::GraphAtBatch on_bytes(const run::Model& model, std::int64_t batch) {
+  const std::int64_t samples =
+      model.fixed_batch() > 0 ? batch : std::min<std::int64_t>(batch, calibration_samples);
+  const auto fill = [&](std::int64_t, std::span<Tensor> inputs) {
+    std::vector<Tensor> batch_inputs(inputs.begin(), inputs.end());
+    fill_from_task(model, samples, false, batch_inputs);
+    std::ranges::copy(batch_inputs, inputs.begin());
+  };
+  return run::quantize_model(target::find_target("cpu"), model.inference(), {},
+                             {.samples = samples, .batch = samples, .products = {}}, fill)
+      .graph;
 }
 
 }  // namespace
@@ -44,17 +65,24 @@ ProfiledModel open_profiled_model(ProfileRequest& request) {
   if (std::ranges::find(modes, request.mode) == modes.end())
     throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a mode", request.mode), "--mode",
                 unknown_name_hint(request.mode, modes));
+  const bool training = request.mode == "train", bytes = request.precision == "int8";
+  if (bytes && training)
+    throw Error(ErrorCode::invalid_argument, "int8 is for serving", "--precision", "add --mode infer");
   const run::Model model({.workload = request.model,
-                          .precision = request.precision,
+                          .precision = bytes ? "f32" : request.precision,
                           .model_options = request.model_options,
+                          .shapes = request.shapes,
+                          .data = request.data,
                           .batch = request.batch,
                           .seed = request.seed});
-  request.batch = model.settings().batch;
-  const bool training = request.mode == "train";
+  request.batch = model.fixed_batch() > 0 ? model.fixed_batch() : model.settings().batch;
   return {.name = request.model,
           .mode = request.mode,
           .precision = request.precision,
-          .graph = training ? model.training_step() : model.inference(),
+          .fixed_batch = model.fixed_batch() > 0,
+          .graph = training ? model.training_step()
+                   : bytes  ? on_bytes(model, request.batch)
+                            : model.inference(),
           .fill = [model, batch = request.batch, training](std::vector<Tensor>& inputs) {
             fill_from_task(model, batch, training, inputs);
           }};

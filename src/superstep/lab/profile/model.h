@@ -1,6 +1,7 @@
 // What can be profiled, by the name a user types.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,12 @@
 namespace superstep::lab {
 
 struct ProfileRequest {
-  std::string model;                       // a workload
+  std::string model;                       // a workload, or a model file (.onnx)
   std::string mode = "train";              // train, infer
-  std::string precision = "f32";           // f32, bf16
+  std::string precision = "f32";           // f32, bf16; infer: int8 as well
   std::vector<std::string> model_options;  // name=value
+  std::vector<std::string> shapes;         // of a model file: extents that it leaves open
+  std::filesystem::path data;              // empty: generated; of a model file: random, and only to serve
   std::int64_t batch = 0;                  // 0: the workload's own
   std::uint64_t seed = 1;
 };

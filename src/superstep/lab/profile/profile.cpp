@@ -76,10 +76,11 @@ class Measurement {
  private:
   static std::unique_ptr<Executable> compile(const target::Target& target, const ProfiledModel& model,
                                              const ProfileSettings& settings, bool measured) {
-    return target.compile(model.graph, {.batch = settings.batch,
-                                        .micro_batch = settings.micro_batch,
-                                        .threads = settings.threads,
-                                        .measure_steps = measured});
+    return target.compile(model.graph,
+                          {.batch = settings.batch,
+                           .micro_batch = model.fixed_batch ? settings.batch : settings.micro_batch,
+                           .threads = settings.threads,
+                           .measure_steps = measured});
   }
 
   std::unique_ptr<Executable> plain_, clocked_;
@@ -97,7 +98,10 @@ std::vector<StepProfile> profile_steps(const std::vector<target::Timeline>& time
   for (const target::Timeline& timeline : timelines)
     for (const target::StepEvent& event : timeline.events) seconds[event.step].push_back(event.seconds);
   // Steps of the last run only: `prepare` of an inference ran in the warm-up and costs nothing afterwards.
-  for (const target::StepEvent& event : timelines.back().events) ++steps[event.step].executions;
+  for (const target::StepEvent& event : timelines.back().events) {
+    ++steps[event.step].executions;
+    steps[event.step].threads = event.threads;
+  }
   for (std::size_t i = 0; i < steps.size(); ++i) steps[i].seconds = median(std::move(seconds[i]));
   std::erase_if(steps, [](const StepProfile& step) { return step.executions == 0; });
   return steps;

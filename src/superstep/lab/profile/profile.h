@@ -16,6 +16,7 @@ struct ProfiledModel {
   std::string name;  // "braggnn"
   std::string mode;  // "train" or "infer"
   std::string precision;
+  bool fixed_batch = false;  // of a model file: the micro-batch is the batch
   target::GraphAtBatch graph;
   std::function<void(std::vector<Tensor>& inputs)> fill;  // tensors have the ports' types
 };
@@ -30,11 +31,13 @@ struct ProfileSettings {
 struct StepProfile {
   target::PlanStep step;
   std::int64_t executions = 0;  // in one run, by all threads
+  int threads = 1;              // that share one execution
   double seconds = 0;           // of one execution, the median over all measured runs
-  StepFloor floor;              // of one execution
-  double total() const { return seconds * static_cast<double>(executions); }
+  StepFloor floor;              // of one execution by one thread
+  // Of all executions in a run: the time of all threads, and the least of it.
+  double total() const { return seconds * threads * static_cast<double>(executions); }
   double total_floor() const { return floor.seconds() * static_cast<double>(executions); }
-  double share_of_floor() const { return seconds > 0 ? floor.seconds() / seconds : 0; }
+  double share_of_floor() const { return seconds > 0 ? floor.seconds() / (seconds * threads) : 0; }
 };
 
 // Steps of the same operator together.

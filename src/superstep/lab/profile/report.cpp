@@ -21,7 +21,7 @@ std::string floor_text(const StepProfile& step) {
   return step.floor.seconds() > 0 ? percent(step.share_of_floor()) : "";
 }
 
-const Row step_header{"step", "operators", "node",     "kernel", "runs",     "kFLOP",
+const Row step_header{"step", "operators", "node",     "kernel", "runs",     "threads", "kFLOP",
                       "kB",   "us",        "floor us", "bound",  "of floor", "of time"};
 
 Row step_row(const Profile& profile, std::size_t i) {
@@ -31,10 +31,11 @@ Row step_row(const Profile& profile, std::size_t i) {
           step.step.node,
           step.step.kernel,
           std::to_string(step.executions),
+          std::to_string(step.threads),
           fmt::format("{:.1f}", step.step.flops * 1e-3),
           fmt::format("{:.1f}", step.step.bytes * 1e-3),
           micro(step.seconds),
-          micro(step.floor.seconds()),
+          micro(step.floor.seconds() / step.threads),
           step.floor.seconds() > 0 ? step.floor.bound() : "",
           floor_text(step),
           percent(step.total() / profile.busy_seconds)};
@@ -80,11 +81,20 @@ Rows machine_rows(const MachineFloor& machine) {
   return rows;
 }
 
+// A table of names and texts: numbers that begin a sentence stay on the left.
+std::string facts(const Rows& rows) {
+  std::string html = "<div class=\"table\"><table><tbody>\n";
+  for (const Row& row : rows)
+    html += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", page::escape(row[0]), page::escape(row[1]));
+  return html + "</tbody></table></div>\n";
+}
+
 constexpr const char* floor_note =
     "The floor of a step is the larger of two times: its operations at the peak, and the bytes that it must "
     "read and write once at the bandwidth of the nearest memory that could hold them all. Both were measured "
     "on this machine just before, for one thread while all threads were busy; the best of several short "
-    "trials. A multiply-add counts two operations. Bytes are those of the operands, not counted by the "
+    "trials, so that a share of a few percent above 100 is noise. A multiply-add counts two operations. "
+    "Bytes are those of the operands, not counted by the "
     "processor.";
 
 // Refusals of the same reason are said once.
@@ -114,7 +124,7 @@ std::vector<target::StepEvent> first_micro_batch(const Profile& profile) {
 
 void add_timelines(page::Page& page, const Profile& profile) {
   page.heading("Timeline");
-  page.paragraph("The measured run whose time is the median. White is what the threads spend between steps.");
+  page.paragraph("The measured run whose time is the median. What is empty the threads spent between steps.");
   page.raw(draw_timeline(profile, profile.timeline.events, 0, profile.timeline.seconds));
   page.raw(draw_legend(profile));
   const auto events = first_micro_batch(profile);
@@ -127,16 +137,17 @@ void add_timelines(page::Page& page, const Profile& profile) {
 
 void write_profile_page(const Profile& profile, const std::filesystem::path& path) {
   page::Page page(fmt::format("Profile of {}, {}", profile.name, profile.mode));
-  page.table({"", "measured"}, summary_rows(profile));
+  page.raw(facts(summary_rows(profile)));
   page.heading("Time by operator");
   page.paragraph(
-      "All steps of a run, all threads together. The dark part of a bar is the floor: the least time that "
+      "All steps of a run, all threads together. The full part of a bar is the floor: the least time that "
       "the steps could take on this machine.");
   page.raw(draw_operators(profile));
   add_timelines(page, profile);
   page.heading("Steps");
   page.paragraph(
-      "Times are of one execution, the median over all measured runs; 'runs' counts executions in one run.");
+      "Times are of one execution, the median over all measured runs; 'runs' counts executions in one run, "
+      "'threads' those that share one.");
   Rows rows;
   for (std::size_t i = 0; i < profile.steps.size(); ++i) rows.push_back(step_row(profile, i));
   page.table(step_header, rows);
@@ -162,10 +173,11 @@ std::string profile_text(const Profile& profile, std::size_t most_steps) {
   std::vector<std::size_t> order(profile.steps.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return profile.steps[i].total(); });
-  TextTable table({"step", "operators", "node", "runs", "us", "floor us", "bound", "of floor", "of time"});
+  TextTable table(
+      {"step", "operators", "node", "runs", "threads", "us", "floor us", "bound", "of floor", "of time"});
   for (std::size_t i = 0; i < std::min(most_steps, order.size()); ++i) {
     const Row row = step_row(profile, order[i]);
-    table.add_row({row[0], row[1], row[2], row[4], row[7], row[8], row[9], row[10], row[11]});
+    table.add_row({row[0], row[1], row[2], row[4], row[5], row[8], row[9], row[10], row[11], row[12]});
   }
   text += table.to_string();
   if (order.size() > most_steps) text += fmt::format("and {} shorter steps\n", order.size() - most_steps);

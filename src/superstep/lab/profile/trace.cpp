@@ -25,11 +25,10 @@ const char* category_of(target::PlanPart part) {
 }
 
 Json event_of(const target::StepEvent& event, const target::PlanStep& step, const MachineFloor& machine) {
-  Json arguments{{"node", step.node},
-                 {"kernel", step.kernel},
-                 {"flop", step.flops},
-                 {"bytes", step.bytes},
-                 {"floor_us", 1e6 * floor_of(step, machine).seconds()}};
+  Json arguments{
+      {"node", step.node},        {"kernel", step.kernel},
+      {"flop", step.flops},       {"bytes", step.bytes},
+      {"threads", event.threads}, {"floor_us", 1e6 * floor_of(step, machine).seconds() / event.threads}};
   if (event.micro_batch >= 0) arguments["micro_batch"] = event.micro_batch;
   return {{"ph", "X"},
           {"pid", process},

@@ -1,17 +1,21 @@
 // The CPU target: passes, the choice of the micro-batch, and the plan.
 #include "superstep/target/cpu/cpu.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "superstep/base/text.h"
 #include "superstep/graph/verify.h"
 #include "superstep/op/definition.h"
 #include "superstep/target/cpu/decompose.h"
 #include "superstep/target/cpu/executable.h"
 #include "superstep/target/cpu/lowering.h"
+#include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/ports.h"
+#include "superstep/transform/recompute.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -34,9 +38,16 @@ struct Compiled {
   std::vector<PortPlan> inputs, outputs;
 };
 
+// The graph, with values computed again in the backward pass for up to that share of its operations.
+graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, double recompute_share) {
+  graph::Graph graph = prepare_graph(decompose(model(micro_batch)));
+  if (recompute_share <= 0) return graph;
+  return transform::recompute(graph, {.extra_share = recompute_share}).graph;
+}
+
 Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const BatchedPorts& ports,
-                    std::int64_t batch) {
-  const graph::Graph graph = prepare_graph(decompose(model(micro_batch)));
+                    std::int64_t batch, double recompute_share = 0) {
+  const graph::Graph graph = graph_at(model, micro_batch, recompute_share);
   std::vector<bool> batched_output;
   for (std::size_t i = 0; i < ports.outputs.size(); ++i)
     batched_output.push_back(micro_batch == batch || ports.output_is_batched[i]);
@@ -74,8 +85,11 @@ class CpuTarget : public Target {
     const auto begun = std::chrono::steady_clock::now();
     CompileOptions chosen = options;
     check(options);
-    const BatchedPorts ports = batched_ports(model, options.batch);
+    const BatchedPorts ports = batched_ports(model, options.batch, options.micro_batch);
     std::optional<Compiled> compiled;
+    std::string choice = options.micro_batch > 0
+                             ? "as asked for"
+                             : "by the cost model: activations near the second-level cache";
     if (chosen.micro_batch == 0) {
       const std::int64_t tried = largest_divisor(options.batch, first_try);
       compiled = compile_at(model, tried, ports, options.batch);
@@ -86,12 +100,36 @@ class CpuTarget : public Target {
       if (chosen.micro_batch != tried) compiled.reset();
     }
     if (!compiled) compiled = compile_at(model, chosen.micro_batch, ports, options.batch);
+    if (options.memory_limit > 0) choice = stay_below_limit(model, ports, chosen, *compiled);
+    compiled->plan.choice = choice;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     return std::make_unique<CpuExecutable>(std::move(compiled->plan), std::move(compiled->inputs),
                                            std::move(compiled->outputs), chosen, seconds);
   }
 
  private:
+  // Takes another plan where this one is too large; says what was done.
+  static std::string stay_below_limit(const GraphAtBatch& model, const BatchedPorts& ports,
+                                      CompileOptions& options, Compiled& compiled) {
+    const bool may_split = ports.splits && options.batch > 1;
+    const auto bytes_of = [&](std::int64_t micro_batch, double share) {
+      CompileOptions tried = options;
+      tried.micro_batch = micro_batch;
+      if (micro_batch != options.micro_batch || share > 0)
+        compiled = compile_at(model, micro_batch, ports, options.batch, share);
+      return plan_bytes(compiled.plan, tried);
+    };
+    const LimitedChoice choice =
+        choose_below(options.memory_limit, options.batch, options.micro_batch, may_split, bytes_of);
+    options.micro_batch = choice.micro_batch;
+    std::string text = fmt::format("the largest that stays below the limit of {}",
+                                   format_bytes(static_cast<double>(options.memory_limit)));
+    if (choice.recompute_share > 0)
+      text += fmt::format(", values of up to {:.0f} % of the operations computed again in the backward pass",
+                          100 * choice.recompute_share);
+    return text;
+  }
+
   static void check(const CompileOptions& options) {
     if (options.batch < 1 || options.threads < 1)
       throw Error(ErrorCode::invalid_argument, "batch and threads must be at least 1");

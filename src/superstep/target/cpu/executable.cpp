@@ -7,6 +7,7 @@
 #include <new>
 
 #include "superstep/base/text.h"
+#include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/cpu/run_info.h"
 #include "superstep/target/ports.h"
 
@@ -14,11 +15,6 @@ namespace superstep::target::cpu {
 namespace {
 
 constexpr std::align_val_t alignment{64};
-
-// Micro-batches are summed in groups, each group in order and then the groups in order, so that the bits
-// do not depend on the number of threads; more groups share the work more evenly when a core is busy.
-constexpr std::size_t most_groups = 8;
-constexpr std::size_t largest_grouped_bytes = std::size_t{4} << 20;
 
 // A step goes to all threads when it is long enough to pay for calling them (about 2 us), one alone when not:
 // some 10 us of work at 100 GFLOP/s and 25 GB/s a core.
@@ -88,14 +84,7 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
 
 CpuExecutable::~CpuExecutable() = default;
 
-std::size_t CpuExecutable::groups() const {
-  const auto count = static_cast<std::size_t>(micro_batches_);
-  if (plan_.accumulator_bytes == 0) return count;
-  const std::size_t most = plan_.accumulator_bytes <= largest_grouped_bytes
-                               ? most_groups
-                               : static_cast<std::size_t>(options_.threads);
-  return std::min(count, most);
-}
+std::size_t CpuExecutable::groups() const { return gradient_groups(plan_, options_); }
 
 void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   check_ports("input", input_ports_, inputs);
@@ -124,8 +113,10 @@ void CpuExecutable::finish_run(const Run& run) {
   if (plan_.accumulator_bytes > 0) {
     const double begin = StepRecorder::now();
     average_accumulators();
+    average_over_parts();
     write_averages(run);
-    if (options_.measure_steps) workers_[0].recorder.add(sum_step(), -1, begin, StepRecorder::now());
+    if (options_.measure_steps)
+      workers_[0].recorder.add(sum_step(), -1, begin, StepRecorder::now(), pool_.threads());
   }
   if (plan_.update.empty()) return;
   run_steps({plan_.update, sum_step() + 1, false}, run,
@@ -134,7 +125,7 @@ void CpuExecutable::finish_run(const Run& run) {
   for (const SampleCounter& counter : plan_.counters) {
     std::int64_t value = 0;
     std::memcpy(&value, shared_.data() + counter.offset, sizeof value);
-    value += counter.increment * micro_batches_;
+    value += counter.increment * micro_batches_ * options_.parts.count;
     std::memcpy(shared_.data() + counter.offset, &value, sizeof value);
   }
   prepared_ = false;
@@ -154,17 +145,21 @@ void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker,
               worker);
 }
 
-void CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads) {
-  if (!all_threads || pool_.threads() == 1 || !pays_in_parallel(kernel.info()))
-    return kernel.run({worker.inputs, worker.outputs, worker.scratch.data()});
+int CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads) {
+  if (!all_threads || pool_.threads() == 1 || !pays_in_parallel(kernel.info())) {
+    kernel.run({worker.inputs, worker.outputs, worker.scratch.data()});
+    return 1;
+  }
   pool_.parallel_for(kernel.info().parts, [&](std::int64_t part, int thread) {
     kernel.run_part(
         {worker.inputs, worker.outputs, workers_[static_cast<std::size_t>(thread)].scratch.data()}, part);
   });
+  return static_cast<int>(std::min<std::int64_t>(pool_.threads(), kernel.info().parts));
 }
 
 void CpuExecutable::run_steps(const Section& section, const Run& run, const Place& place, Worker& worker) {
-  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch)};
+  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch +
+                                                       options_.parts.index * options_.batch)};
   const auto row = static_cast<std::size_t>(place.micro_batch);
   const auto address = [&](const Operand& operand) -> std::byte* {
     switch (operand.space) {
@@ -190,8 +185,8 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
     for (const Operand& operand : step.inputs) worker.inputs.push_back(address(operand));
     for (const Operand& operand : step.outputs) worker.outputs.push_back(address(operand));
     const double start = measured ? StepRecorder::now() : 0;
-    run_kernel(*step.kernel, worker, place.all_threads);
-    if (measured) worker.recorder.add(section.first_step + i, recorded, start, StepRecorder::now());
+    const int threads = run_kernel(*step.kernel, worker, place.all_threads);
+    if (measured) worker.recorder.add(section.first_step + i, recorded, start, StepRecorder::now(), threads);
   }
 }
 
@@ -209,6 +204,11 @@ void CpuExecutable::average_accumulators() {
     }
     for (std::size_t i = begin; i < end; ++i) total[i] *= scale;
   });
+}
+
+void CpuExecutable::average_over_parts() {
+  if (!options_.parts.average) return;
+  options_.parts.average({reinterpret_cast<float*>(accumulators_[0].data()), plan_.accumulator_bytes / sizeof(float)});
 }
 
 void CpuExecutable::write_averages(const Run& run) const {
@@ -261,6 +261,8 @@ PlanSummary CpuExecutable::summary() const {
                       .constant_bytes = 0,
                       .gradient_bytes = plan_.accumulator_bytes * accumulators_.size(),
                       .compile_seconds = compile_seconds_,
+                      .plan_bytes = plan_bytes(plan_, options_),
+                      .choice = plan_.choice,
                       .steps = {}};
   for (const StateSlot& state : plan_.states)
     summary.state_bytes +=

@@ -60,8 +60,10 @@ class CpuExecutable : public Executable {
   void finish_run(const Run& run);
   void run_group(const Run& run, std::size_t group, Worker& worker, bool all_threads);
   void run_steps(const Section& section, const Run& run, const Place& place, Worker& worker);
-  void run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
+  // Gives the number of threads that shared it.
+  int run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
   void average_accumulators();
+  void average_over_parts();
   std::size_t step_count() const;  // of all parts; the sum of gradients is one
   std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
   PlanStep described_step(std::size_t step) const;

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "superstep/target/cpu/lower_integer.h"
+
 namespace superstep::target::cpu {
 namespace {
 
@@ -45,7 +47,7 @@ class Finder {
       if (excluded_[i]) continue;
       if (is_elementwise(graph_, node))
         join_or_found(NodeId(i));
-      else if (is_fusable_product(node))
+      else if (is_fusable_product(node) || is_dequantized_product(graph_, node))
         attach_product(NodeId(i));
     }
     for (FusionGroup& group : fusion_.groups) std::ranges::sort(group.members);

@@ -2,6 +2,7 @@
 #include <initializer_list>
 
 #include "superstep/target/cpu/lower_elementwise.h"
+#include "superstep/target/cpu/lower_integer.h"
 #include "superstep/target/cpu/lower_product.h"
 #include "superstep/target/cpu/lowering.h"
 
@@ -26,7 +27,7 @@ void lower_single(Lowering& lowering, NodeId id) {
   for (std::span<const Lowerer> family :
        {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(), normalization_lowerers(),
         lookup_lowerers(), resample_lowerers(), recurrent_lowerers(), data_lowerers(), random_lowerers(),
-        optimizer_lowerers()})
+        optimizer_lowerers(), integer_lowerers()})
     for (const Lowerer& lowerer : family)
       if (lowerer.op == node.op && tried(lowering, lowerer.lower(lowering, id))) return;
   lower_by_reference(lowering, id);
@@ -34,7 +35,10 @@ void lower_single(Lowering& lowering, NodeId id) {
 
 void lower_group(Lowering& lowering, const FusionGroup& group) {
   if (group.product) {
-    if (tried(lowering, lower_product(lowering, *group.product, &group))) return;
+    const bool integer = is_dequantized_product(lowering.graph(), lowering.graph().node(*group.product));
+    if (tried(lowering, integer ? lower_dequantized_product(lowering, *group.product, &group)
+                                : lower_product(lowering, *group.product, &group)))
+      return;
     lower_single(lowering, *group.product);
     lowering.clear_refusals();
   }

@@ -38,8 +38,8 @@ kernels::Optimizer settings_of(const Node& node) {
   }
   optimizer.rule =
       node.attributes.integer("decoupled", 0) ? kernels::OptimizerRule::adamw : kernels::OptimizerRule::adam;
-  optimizer.beta1 = number("beta1", 0.9);
-  optimizer.beta2 = number("beta2", 0.999);
+  optimizer.beta1 = node.attributes.number("beta1", 0.9);
+  optimizer.beta2 = node.attributes.number("beta2", 0.999);
   optimizer.epsilon = number("epsilon", 1e-8);
   return optimizer;
 }

@@ -91,11 +91,21 @@ bool is_f32(const Lowering& lowering, ValueId id) { return lowering.type(id).ele
 
 std::vector<std::int64_t> kernel_shape(const Shape& weights) { return {weights.begin() + 2, weights.end()}; }
 
-// Bias as the first step of the epilogue. ONNX's bias has a value a channel.
-void prepend_bias(const Lowering& lowering, ValueId bias, Target& target) {
+// Packing reads f32: the parameters themselves, behind the conversions of precision.
+Lowered require_f32_weights(const Lowering& lowering, ValueId weights) {
+  const ElementType element = lowering.element_in_memory(behind_casts(lowering.graph(), weights));
+  if (element == ElementType::f32) return {};
+  return refuse("product", fmt::format("weights in {}", superstep::name_of(element)));
+}
+
+// Bias as the first step of the epilogue. ONNX's bias has a value a channel; epilogues read f32.
+Lowered prepend_bias(const Lowering& lowering, ValueId bias, Target& target) {
+  if (lowering.type(behind_casts(lowering.graph(), bias)).element != ElementType::f32)
+    return refuse("product", "a bias that is not in f32");
   target.epilogue.steps.insert(target.epilogue.steps.begin(),
                                kernels::EpilogueStep{.op = kernels::EpilogueOp::bias});
   target.operands.insert(target.operands.begin(), behind_casts(lowering.graph(), bias));
+  return {};
 }
 
 std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Node& node, ValueId x, ValueId y,
@@ -125,15 +135,41 @@ Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<C
   return {};
 }
 
+// Over window columns, where the kernel takes the weights in the order in which they are packed anyway.
+Lowered lower_over_columns(Lowering& lowering, const Node& node, Target target) {
+  auto columns =
+      over_window_columns(lowering, node, node.inputs[0], target.result, lowering.shape(node.inputs[1]));
+  if (!columns) return refuse("window columns", "nothing is gained");
+  if (node.inputs.size() > 2 && node.inputs[2].valid()) prepend_bias(lowering, node.inputs[2], target);
+  if (Lowered strides = set_operand_strides(lowering, target); !strides) return strides;
+  columns->convolution.epilogue = target.epilogue;
+  auto kernel = kernels::convolution_forward().prepare(columns->convolution);
+  if (!kernel) return std::unexpected(kernel.error());
+  if ((*kernel)->info().weights != kernels::WeightLayout::taps_in_out)
+    return refuse("window columns", "the kernel wants its weights in another order");
+  const DraftOperand image = lowering.temporary(columns->bytes);
+  lowering.emit("columns", target.name, std::move(columns->columns), {lowering.read(node.inputs[0])}, {image});
+  std::vector<DraftOperand> inputs{
+      image, packed_weights(lowering, columns->original, (*kernel)->info(), node.inputs[1],
+                            kernels::WeightOrder::out_in_taps, ElementType::f32)};
+  append(inputs, lowering, target.operands);
+  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
+                {lowering.write(target.result)});
+  return {};
+}
+
 Lowered lower_convolution(Lowering& lowering, const Node& node, Target target, bool transposed) {
   if (transposed && node.attributes.text("auto_pad", "NOTSET") != "NOTSET")
     return refuse("input gradient", "automatic padding of a transposed convolution");
+  if (!transposed && lower_over_columns(lowering, node, target)) return {};
   // A transposed convolution is the input gradient of the convolution with x and y exchanged.
   const ValueId x = transposed ? target.result : node.inputs[0],
                 y = transposed ? node.inputs[0] : target.result;
   const auto convolution = describe(lowering, node, x, y, kernel_shape(lowering.shape(node.inputs[1])));
   if (!convolution) return std::unexpected(convolution.error());
-  if (node.inputs.size() > 2 && node.inputs[2].valid()) prepend_bias(lowering, node.inputs[2], target);
+  if (Lowered weights = require_f32_weights(lowering, node.inputs[1]); !weights) return weights;
+  if (node.inputs.size() > 2 && node.inputs[2].valid())
+    if (Lowered bias = prepend_bias(lowering, node.inputs[2], target); !bias) return bias;
   if (Lowered strides = set_operand_strides(lowering, target); !strides) return strides;
   const auto& list = transposed ? kernels::convolution_input_gradient() : kernels::convolution_forward();
   return emit_convolution(lowering, list, *convolution, node.inputs[0], node.inputs[1], target);
@@ -164,12 +200,14 @@ std::expected<MatrixProduct, Refusal> product_of(const Lowering& lowering, const
   return product;
 }
 
-void add_product_steps(const Lowering& lowering, const MatrixProduct& product, Target& target) {
-  if (product.bias.valid()) prepend_bias(lowering, product.bias, target);
+Lowered add_product_steps(const Lowering& lowering, const MatrixProduct& product, Target& target) {
+  if (product.bias.valid())
+    if (Lowered bias = prepend_bias(lowering, product.bias, target); !bias) return bias;
   if (product.alpha != 1)
     target.epilogue.steps.insert(
         target.epilogue.steps.begin(),
         kernels::EpilogueStep{.op = kernels::EpilogueOp::scale, .alpha = product.alpha});
+  return {};
 }
 
 bool made_of_parameters(const Lowering& lowering, ValueId id) {
@@ -193,9 +231,11 @@ Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target tar
   const bool rows_contiguous = lowering.is_row_major(product.b);
   const bool columns_contiguous = strides[0] == 1 && strides[1] == b[0];
   if (!rows_contiguous && !columns_contiguous) return refuse("dense layer", "the weights are not dense");
+  if (Lowered weights = require_f32_weights(lowering, product.b); !weights) return weights;
   const bool stored_out_in = rows_contiguous == product.transpose_b;
   Convolution convolution{.x = *x, .y = *y};
-  add_product_steps(lowering, product, target);
+  if (Lowered steps = add_product_steps(lowering, product, target); !steps)
+    return std::unexpected(steps.error());
   if (Lowered set = set_operand_strides(lowering, target); !set) return set;
   convolution.epilogue = target.epilogue;
   auto kernel = kernels::convolution_forward().prepare(convolution);
@@ -298,7 +338,8 @@ Lowered set_matmul_strides(const Lowering& lowering, Target& target, const Matmu
 Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, Target target) {
   auto matmul = describe_matmul(lowering, product, target.result);
   if (!matmul) return std::unexpected(matmul.error());
-  add_product_steps(lowering, product, target);
+  if (Lowered steps = add_product_steps(lowering, product, target); !steps)
+    return std::unexpected(steps.error());
   if (Lowered set = set_matmul_strides(lowering, target, *matmul); !set) return set;
   matmul->epilogue = target.epilogue;
   matmul->accumulate = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&

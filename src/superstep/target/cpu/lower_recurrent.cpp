@@ -61,39 +61,18 @@ class LstmLowering {
       return checked;
     const NodeId gradient = gradient_of(id);
     l_.keep = gradient.valid();
+    std::vector<kernels::KernelPointer> prepared;
+    for (std::int64_t d = 0; d < directions_; ++d) {
+      auto kernel = kernels::prepare_lstm(forward_at(d));
+      if (!kernel) return std::unexpected(kernel.error());
+      prepared.push_back(std::move(*kernel));
+    }
     const Sequence x = equally_spaced(node_.inputs[x_input]);
-    const ValueId y = node_.outputs[0];
     const DraftOperand bias =
         has(node_, b_input) ? lowering_.read(node_.inputs[b_input]) : zeros(8 * l_.hidden);
     std::vector<DraftOperand> kept;
-    for (std::int64_t d = 0; d < directions_; ++d) {
-      Lstm spec = at_direction(d);
-      spec.x_step = x.step, spec.x_sample = x.sample;
-      spec.y_step = y_strides(y).step, spec.y_sample = y_strides(y).sample;
-      auto kernel = kernels::prepare_lstm(spec);
-      if (!kernel) return std::unexpected(kernel.error());
-      const std::int64_t r_size = 4 * l_.hidden * l_.hidden, w_size = 4 * l_.hidden * l_.inputs;
-      std::vector<DraftOperand> inputs{
-          x.place,
-          shifted(packed(node_.inputs[w_input], "lstm w",
-                         kernels::pack_lstm_forward(directions_, l_.hidden, l_.inputs)),
-                  d * w_size),
-          shifted(packed(node_.inputs[r_input], "lstm r",
-                         kernels::pack_lstm_forward(directions_, l_.hidden, l_.hidden)),
-                  d * r_size),
-          shifted(bias, has(node_, b_input) ? d * 8 * l_.hidden : 0),
-          initial(h_input, d),
-          initial(c_input, d)};
-      std::vector<DraftOperand> outputs{shifted(lowering_.write(y), d * y_strides(y).direction), last(1, d),
-                                        last(2, d)};
-      if (l_.keep) {
-        kept.push_back(
-            lowering_.temporary(static_cast<std::size_t>(4 * elements_of_states()) * sizeof(float)));
-        kept.push_back(lowering_.temporary(static_cast<std::size_t>(elements_of_states()) * sizeof(float)));
-        outputs.insert(outputs.end(), kept.end() - 2, kept.end());
-      }
-      lowering_.emit(node_.op, node_.name, std::move(*kernel), std::move(inputs), std::move(outputs));
-    }
+    for (std::int64_t d = 0; d < directions_; ++d)
+      emit_forward(std::move(prepared[static_cast<std::size_t>(d)]), d, x, bias, kept);
     if (l_.keep) lowering_.keep_for(gradient, std::move(kept));
     return {};
   }
@@ -105,30 +84,22 @@ class LstmLowering {
       return checked;
     const std::vector<DraftOperand> kept = lowering_.kept_for(id);
     if (kept.empty()) return refuse("lstm gradient", "the forward pass kept no gates");
-    const Sequence x = equally_spaced(node_.inputs[back_x]);
     const bool wants_dx = is_read(node_.outputs[0]);
-    // Both directions add to dx: each makes its own, row by row without gaps.
-    std::vector<DraftOperand> parts;
-    std::vector<DraftOperand> sums;
+    std::vector<kernels::KernelPointer> prepared;
+    for (std::int64_t d = 0; d < directions_; ++d) {
+      auto kernel = kernels::prepare_lstm_gradient(backward_at(d, wants_dx));
+      if (!kernel) return std::unexpected(kernel.error());
+      prepared.push_back(std::move(*kernel));
+    }
+    const Sequence x = equally_spaced(node_.inputs[back_x]);
+    std::vector<DraftOperand> parts, sums;  // each direction makes a dx of its own, row by row without gaps
     for (std::size_t i : {1u, 2u, 3u}) sums.push_back(summed(node_.outputs[i]));
     for (std::int64_t d = 0; d < directions_; ++d) {
-      Lstm spec = at_direction(d);
-      spec.x_step = x.step, spec.x_sample = x.sample;
-      const Strided y = y_strides(node_.inputs[back_y]);
-      spec.y_step = y.step, spec.y_sample = y.sample;
-      spec.dx_step = l_.batch * l_.inputs, spec.dx_sample = l_.inputs;
-      spec.wants_dx = wants_dx;
-      spec.has_dy = has(node_, back_dy), spec.has_dh = has(node_, back_dh), spec.has_dc = has(node_, back_dc);
-      if (spec.has_dy) {
-        spec.dy_step = y_strides(node_.inputs[back_dy]).step;
-        spec.dy_sample = y_strides(node_.inputs[back_dy]).sample;
-      }
-      auto kernel = kernels::prepare_lstm_gradient(spec);
-      if (!kernel) return std::unexpected(kernel.error());
       if (wants_dx)
         parts.push_back(
             lowering_.temporary(static_cast<std::size_t>(l_.steps * l_.batch * l_.inputs) * sizeof(float)));
-      emit_backward(std::move(*kernel), d, x, kept, sums, wants_dx ? &parts.back() : nullptr);
+      emit_backward(std::move(prepared[static_cast<std::size_t>(d)]), d, x, kept, sums,
+                    wants_dx ? &parts.back() : nullptr);
     }
     return wants_dx ? add_parts(parts) : Lowered();
   }
@@ -159,6 +130,54 @@ class LstmLowering {
     return spec;
   }
 
+  Lstm forward_at(std::int64_t d) const {
+    Lstm spec = at_direction(d);
+    const Sequence x = planned_sequence(node_.inputs[x_input]);
+    const Strided y = y_strides(node_.outputs[0]);
+    spec.x_step = x.step, spec.x_sample = x.sample;
+    spec.y_step = y.step, spec.y_sample = y.sample;
+    return spec;
+  }
+
+  void emit_forward(kernels::KernelPointer kernel, std::int64_t d, const Sequence& x,
+                    const DraftOperand& bias, std::vector<DraftOperand>& kept) {
+    const std::int64_t hidden = l_.hidden, w_size = 4 * hidden * l_.inputs, r_size = 4 * hidden * hidden;
+    const DraftOperand w =
+        packed(node_.inputs[w_input], "lstm w", kernels::pack_lstm_forward(directions_, hidden, l_.inputs));
+    const DraftOperand r =
+        packed(node_.inputs[r_input], "lstm r", kernels::pack_lstm_forward(directions_, hidden, hidden));
+    const ValueId y = node_.outputs[0];
+    std::vector<DraftOperand> inputs{x.place,
+                                     shifted(w, d * w_size),
+                                     shifted(r, d * r_size),
+                                     shifted(bias, has(node_, b_input) ? d * 8 * hidden : 0),
+                                     initial(h_input, d),
+                                     initial(c_input, d)};
+    std::vector<DraftOperand> outputs{shifted(lowering_.write(y), d * y_strides(y).direction), last(1, d),
+                                      last(2, d)};
+    if (l_.keep) {
+      kept.push_back(lowering_.temporary(static_cast<std::size_t>(4 * elements_of_states()) * sizeof(float)));
+      kept.push_back(lowering_.temporary(static_cast<std::size_t>(elements_of_states()) * sizeof(float)));
+      outputs.insert(outputs.end(), kept.end() - 2, kept.end());
+    }
+    lowering_.emit(node_.op, node_.name, std::move(kernel), std::move(inputs), std::move(outputs));
+  }
+
+  Lstm backward_at(std::int64_t d, bool wants_dx) const {
+    Lstm spec = at_direction(d);
+    const Sequence x = planned_sequence(node_.inputs[back_x]);
+    spec.x_step = x.step, spec.x_sample = x.sample;
+    const Strided y = y_strides(node_.inputs[back_y]);
+    spec.y_step = y.step, spec.y_sample = y.sample;
+    spec.dx_step = l_.batch * l_.inputs, spec.dx_sample = l_.inputs;
+    spec.wants_dx = wants_dx;
+    spec.has_dy = has(node_, back_dy), spec.has_dh = has(node_, back_dh), spec.has_dc = has(node_, back_dc);
+    if (!spec.has_dy) return spec;
+    const Strided dy = y_strides(node_.inputs[back_dy]);
+    spec.dy_step = dy.step, spec.dy_sample = dy.sample;
+    return spec;
+  }
+
   std::int64_t elements_of_states() const { return l_.steps * l_.batch * l_.hidden; }
 
   // [steps, D, batch, H], or [batch, steps, D, H].
@@ -182,20 +201,30 @@ class LstmLowering {
     return {};
   }
 
-  // x as it lies where its rows are equally spaced, else a copy.
-  Sequence equally_spaced(ValueId id) {
+  // How x will lie for the kernel: as it is where its rows are equally spaced, else as a copy without gaps.
+  Sequence planned_sequence(ValueId id) const {
     const Strides& s = lowering_.view(id).strides;
-    Sequence sequence{lowering_.read(id), s[batch_first_ ? 1 : 0], s[batch_first_ ? 0 : 1]};
+    const Sequence sequence{{}, s[batch_first_ ? 1 : 0], s[batch_first_ ? 0 : 1]};
     const bool contiguous = s[2] == 1 || l_.inputs == 1;
     const bool even = l_.batch == 1 || l_.steps == 1 || sequence.step == l_.batch * sequence.sample;
-    if (contiguous && even) return sequence;
+    return contiguous && even ? sequence : Sequence{{}, l_.batch * l_.inputs, l_.inputs};
+  }
+
+  Sequence equally_spaced(ValueId id) {
+    const Strides& s = lowering_.view(id).strides;
+    Sequence planned = planned_sequence(id);
+    planned.place = lowering_.read(id);
+    const std::int64_t step = s[batch_first_ ? 1 : 0], sample = s[batch_first_ ? 0 : 1];
+    if (planned.step == step && planned.sample == sample && (s[2] == 1 || l_.inputs == 1)) return planned;
     const DraftOperand copy =
         lowering_.temporary(static_cast<std::size_t>(l_.steps * l_.batch * l_.inputs) * sizeof(float));
     auto kernel = kernels::prepare(kernels::StridedCopy{.extents = {l_.steps, l_.batch, l_.inputs},
-                                                        .x_strides = {sequence.step, sequence.sample, s[2]},
-                                                        .y_strides = {l_.batch * l_.inputs, l_.inputs, 1}});
-    lowering_.emit("copy", node_.name, std::move(*kernel), {sequence.place}, {copy});
-    return {copy, l_.batch * l_.inputs, l_.inputs};
+                                                        .x_strides = {step, sample, s[2]},
+                                                        .y_strides = {planned.step, planned.sample, 1}});
+    if (!kernel) throw Error(ErrorCode::internal, to_string(kernel.error()), "copy of a sequence");
+    lowering_.emit("copy", node_.name, std::move(*kernel), {planned.place}, {copy});
+    planned.place = copy;
+    return planned;
   }
 
   DraftOperand packed(ValueId weights, const char* tag, const kernels::StridedCopy& copy) {

@@ -253,6 +253,8 @@ bool softmax_gradient_fits(const Lowering& lowering, const SoftmaxGradient& grad
   if (lowering.view(gradient.dy).strides != strides || lowering.view(dx).strides != strides) return false;
   for (NodeId inner : gradient.inner)
     if (lowering.leaves_section(lowering.graph().node(inner).outputs[0])) return false;
+  const ElementType element = lowering.type(gradient.y).element;
+  if (element != ElementType::f32 && element != ElementType::bf16) return false;
   return rows_of(lowering, gradient.y, gradient.axis).has_value();
 }
 

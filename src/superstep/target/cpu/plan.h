@@ -71,6 +71,7 @@ struct Plan {
   std::vector<AveragedOutput> averaged;
   std::vector<SampleCounter> counters;
   bool trains = false;  // has an update
+  std::string choice;   // how the micro-batch came about
 };
 
 }  // namespace superstep::target::cpu

@@ -13,10 +13,11 @@ void StepRecorder::begin_run(double origin) {
   origin_ = origin;
 }
 
-void StepRecorder::add(std::size_t step, std::int64_t micro_batch, double begin, double end) {
+void StepRecorder::add(std::size_t step, std::int64_t micro_batch, double begin, double end, int threads) {
   totals_[step] += end - begin;
   events_.push_back({.step = step,
                      .thread = thread_,
+                     .threads = threads,
                      .micro_batch = micro_batch,
                      .begin = begin - origin_,
                      .seconds = end - begin});

@@ -18,7 +18,8 @@ class StepRecorder {
 
   // Forgets the events of the last run and counts from `origin`. Allocates nothing after the first run.
   void begin_run(double origin);
-  void add(std::size_t step, std::int64_t micro_batch, double begin, double end);
+  // `threads`: how many shared the step.
+  void add(std::size_t step, std::int64_t micro_batch, double begin, double end, int threads = 1);
 
   double total(std::size_t step) const { return totals_[step]; }  // of all runs, seconds
   const std::vector<StepEvent>& events() const { return events_; }

@@ -70,8 +70,9 @@ class ReferenceTarget : public Target {
   }
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
+    refuse_parts(options, name());
     const auto begun = std::chrono::steady_clock::now();
-    BatchedPorts ports = batched_ports(model, options.batch);
+    BatchedPorts ports = batched_ports(model, options.batch, options.micro_batch);
     graph::Graph graph = prepare_graph(model(options.batch));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     return std::make_unique<ReferenceExecutable>(std::move(graph), std::move(ports), options, seconds);

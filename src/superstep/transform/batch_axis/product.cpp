@@ -92,6 +92,18 @@ BatchAxis windowed(const BatchSite& site) {
   return site.inputs[0].axis == 0 ? site.inputs[0] : mixes("takes samples for channels or pixels");
 }
 
+// Rounding to an integer scale and back, element by element, with constant scales.
+BatchAxis quantization(const BatchSite& site) {
+  if (site.inputs[0].kind == BatchKind::reduced) return mixes("rounds a sum over the batch");
+  if (!site.others_constant({0})) return mixes("takes samples for scales");
+  const int rank = site.shape(0).rank();
+  const auto scaled = static_cast<int>(site.node.attributes.integer("axis", 1));
+  const bool by_sample = (scaled < 0 ? scaled + rank : scaled) == site.inputs[0].axis;
+  if (by_sample && site.shape(1).element_count() > 1)
+    return mixes("treats samples by their place in the batch");
+  return along(site.inputs[0].axis);
+}
+
 // Both inputs carry the batch along axis 0; the result sums over it.
 BatchAxis weight_gradient(const BatchSite& site) {
   const bool both = site.inputs[0] == along(0) && site.inputs[1] == along(0);
@@ -109,6 +121,10 @@ BatchAxis sample_by_sample(const BatchSite& site) {
 constexpr BatchRule rules[] = {
     {"Gemm", gemm},
     {"MatMul", matmul},
+    {"MatMulInteger", matmul},
+    {"QuantizeLinear", quantization},
+    {"DequantizeLinear", quantization},
+    {"ConvInteger", windowed},
     {"Conv", windowed},
     {"ConvTranspose", windowed},
     {"MaxPool", windowed},

@@ -47,13 +47,14 @@ graph::Graph build(std::int64_t batch, const Options& options, std::uint64_t see
   Layers layers(b, seed);
   Bottlenecks bottlenecks(layers, options.flag("zero-last") ? 0 : 1);
   Var x = image_input(b, batch, sizes.size);
-  x = layers.plain_conv(x, "stem", 64, 7, {.strides = {2, 2}, .pads = {3, 3, 3, 3}});
+  const std::int64_t width = options.integer("width", 4, 1024);
+  x = layers.plain_conv(x, "stem", width, 7, {.strides = {2, 2}, .pads = {3, 3, 3, 3}});
   x = layers.relu(layers.batch_norm(x, "stem.norm"));
   x = op::max_pool(x, {.kernel_shape = {3, 3}, .strides = {2, 2}, .pads = {1, 1, 1, 1}}).values;
   constexpr std::int64_t depths[] = {3, 4, 6, 3};
   for (std::int64_t stage = 0; stage < 4; ++stage)
     for (std::int64_t i = 0; i < depths[stage]; ++i)
-      x = bottlenecks.block(x, fmt::format("stage{}.{}", stage + 1, i), std::int64_t{64} << stage,
+      x = bottlenecks.block(x, fmt::format("stage{}.{}", stage + 1, i), width << stage,
                             i == 0 && stage > 0 ? 2 : 1);
   b.output("logits", layers.dense(pooled(b, x), "fc", sizes.classes));
   return graph;
@@ -65,6 +66,7 @@ Workload resnet50() {
   Workload workload = classifier(224);
   workload.name = "resnet50";
   workload.summary = "classes of pictures, by fifty layers with residual connections";
+  workload.options.push_back({"width", "64", "channels of the first stage"});
   workload.options.push_back({"zero-last", "yes", "blocks begin as identities: their last scale is zero"});
   workload.build = build;
   workload.parameters = 25557032;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <mutex>
 
+#include "superstep/target/cpu/kernels/byte_product.h"
 #include "superstep/target/cpu/kernels/dot_product.h"
 #include "superstep/target/cpu/kernels/instruction_set.h"
 #include "superstep/target/cpu/kernels/portable_product.h"
@@ -34,6 +35,7 @@ std::string libxsmm_refusal(const ProductShape& s) {
     if (!fits_int(value)) return "an extent or stride is too large";
   if (s.b_k_stride == 1 && s.b_n_stride < s.k && s.n > 1) return "columns of the second operand overlap";
   if (s.type == ElementType::f32) return {};
+  if (s.type == ElementType::u8) return generated_bytes_refusal(s);
   if (s.type != ElementType::bf16) return std::string("no products of ") + name_of(s.type);
   if (set != InstructionSet::avx512_bf16) return "bf16 products need AVX-512 BF16";
   if (!s.pairs) return "bf16 products need the first operand in pairs";
@@ -44,23 +46,31 @@ std::string libxsmm_refusal(const ProductShape& s) {
   return {};
 }
 
+std::mutex& generator_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 // libxsmm keeps one target architecture and one table of generated code for the whole process; the hint
 // is part of the table's key and unused by kernels addressed by offsets, so it keeps the sets apart.
-template <class Function>
+// `Factor` is the type of alpha and beta: float, or int where sums are integers.
+template <class Function, class Factor>
 Function generate(const ProductShape& s,
-                  Function (*dispatch)(int, int, int, int, const int*, const int*, const int*, const float*,
-                                       const float*, const int*, const int*)) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
+                  Function (*dispatch)(int, int, int, int, const int*, const int*, const int*, const Factor*,
+                                       const Factor*, const int*, const int*)) {
+  const std::lock_guard lock(generator_mutex());
   const InstructionSet set = instruction_set();
   libxsmm_init();
-  libxsmm_set_target_archid(libxsmm_architecture(set));
+  const bool bytes = s.type == ElementType::u8;
+  libxsmm_set_target_archid(bytes && set == InstructionSet::avx512 ? LIBXSMM_X86_AVX512_CLX
+                                                                   : libxsmm_architecture(set));
   const bool transposed = s.b_k_stride != 1;
   const auto narrow = [](std::int64_t value) { return static_cast<int>(value); };
   const int lda = narrow(s.a_stride), ldc = narrow(std::max(s.c_stride, s.m));
   const int ldb = narrow(transposed ? std::max(s.b_k_stride, s.n) : std::max(s.b_n_stride, s.k));
-  const float alpha = 1, beta = s.accumulate ? 1 : 0;
-  const int flags = (transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0) | (s.pairs ? LIBXSMM_GEMM_FLAG_VNNI_A : 0);
+  const Factor alpha = 1, beta = s.accumulate ? 1 : 0;
+  const int flags =
+      (transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0) | (s.pairs || bytes ? LIBXSMM_GEMM_FLAG_VNNI_A : 0);
   const int prefetch = LIBXSMM_PREFETCH_NONE;
   return dispatch(narrow(s.m), narrow(s.n), narrow(s.k), static_cast<int>(set) + 1, &lda, &ldb, &ldc, &alpha,
                   &beta, &flags, &prefetch);
@@ -89,7 +99,7 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
   BatchReduceProduct product;
   product.shape_ = shape;
   if (maker == ProductMaker::portable) {
-    product.portable_ = portable_product();
+    product.portable_ = shape.type == ElementType::u8 ? portable_byte_product : portable_product();
     return product;
   }
   if (maker == ProductMaker::dot) {
@@ -101,6 +111,8 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
   product.generated_ =
       shape.type == ElementType::f32
           ? reinterpret_cast<Generated>(generate(shape, libxsmm_smmdispatch_reducebatch_offs_unroll))
+      : shape.type == ElementType::u8
+          ? reinterpret_cast<Generated>(generate(shape, libxsmm_subimmdispatch_reducebatch_offs_unroll))
           : reinterpret_cast<Generated>(generate(shape, libxsmm_bsmmdispatch_reducebatch_offs_unroll));
   if (!product.generated_) return std::unexpected("libxsmm made no code for this shape");
   return product;

@@ -21,6 +21,8 @@ struct ProductShape {
   bool accumulate = false;                      // C += ...
   // bf16 A is stored in pairs, [k/2][m][2] with a_stride pairs a row of [m][2], when `pairs` is set; B then
   // has k contiguous. C is f32.
+  // u8: the type of B; A is i8 in quads, [k/4][m][4] with a_stride quads a row of [m][4]; k is a multiple of
+  // 4 and contiguous in B; C is i32, behind the float pointers of a call.
   ElementType type = ElementType::f32;
   bool pairs = false;
 };

@@ -249,9 +249,11 @@ std::string fault_of(const StridedCopy& copy) {
   if (copy.extents.size() != copy.x_strides.size() || copy.extents.size() != copy.y_strides.size())
     return "extents and strides differ in length";
   if (copy.extents.size() > max_outer_axes) return "more than 8 axes";
+  const bool empty = std::ranges::count(copy.extents, 0) > 0;
   for (std::size_t i = 0; i < copy.extents.size(); ++i) {
     if (copy.extents[i] < 0) return "an extent is negative";
-    if (copy.extents[i] > 1 && copy.y_strides[i] == 0) return "the destination names an element twice";
+    if (!empty && copy.extents[i] > 1 && copy.y_strides[i] == 0)
+      return "the destination names an element twice";
   }
   return {};
 }

@@ -23,6 +23,7 @@ class LstmGradientKernel final : public Kernel {
     Lstm lstm;
     std::int64_t panel;           // columns of R in a product
     std::int64_t depths;          // products that are summed up
+    std::int64_t recurrences;     // products that the gradient by R is made of: 1, or one a step
     BatchReduceProduct to_state;  // dgates times R: what the hidden state before gets
     KernelPointer dx, dw, dr, dr_first;
     std::size_t scratch_of_products;
@@ -122,7 +123,8 @@ void LstmGradientKernel::run(const Arguments& arguments) const {
   call(*p_.dw, gates, p.x, out(0), arguments.scratch);
   if (p_.dr) {
     const std::int64_t later = l().reverse ? 0 : 4 * states, before = l().reverse ? l().y_step : 0;
-    call(*p_.dr, gates + later, p.y + before, out(1), arguments.scratch);
+    for (std::int64_t i = 0; i < p_.recurrences; ++i)
+      call(*p_.dr, gates + later + i * 4 * states, p.y + before + i * l().y_step, out(1), arguments.scratch);
   }
   if (p_.dr_first) call(*p_.dr_first, gates + step_at(0) * 4 * states, p.h0, out(1), arguments.scratch);
   add_bias_gradient(gates, out(2), static_cast<float*>(arguments.scratch));
@@ -177,12 +179,16 @@ class GradientPlanner {
     const std::int64_t x = distance_of_rows(l_, l_.x_step, l_.x_sample),
                        y = distance_of_rows(l_, l_.y_step, l_.y_sample),
                        dx = distance_of_rows(l_, l_.dx_step, l_.dx_sample);
-    if (x == 0 || y == 0 || (l_.wants_dx && dx == 0))
+    if (x == 0 || (l_.wants_dx && dx == 0))
       return std::unexpected("rows of a sequence are not equally spaced");
     const std::int64_t rows = l_.steps * l_.batch;
     if (l_.wants_dx) add(plan_.dx, input_gradient(l_, dx));
     add(plan_.dw, weight_gradient(l_, rows, l_.inputs, x));
-    if (l_.steps > 1) add(plan_.dr, weight_gradient(l_, rows - l_.batch, l_.hidden, y));
+    // Where the rows of y are not equally spaced, the gradient by R is made step by step.
+    plan_.recurrences = y != 0 ? 1 : l_.steps - 1;
+    if (l_.steps > 1)
+      add(plan_.dr, y != 0 ? weight_gradient(l_, rows - l_.batch, l_.hidden, y)
+                           : weight_gradient(l_, l_.batch, l_.hidden, l_.y_sample));
     if (!l_.zero_state) add(plan_.dr_first, weight_gradient(l_, l_.batch, l_.hidden, l_.hidden));
     make_recurrent_product();
     if (!fault_.empty()) return std::unexpected(fault_);

@@ -24,8 +24,8 @@ bool has_first(const Optimizer& o) {
 
 bool has_second(const Optimizer& o) { return o.rule != OptimizerRule::sgd; }
 
-float correction(float beta, std::int64_t step) {
-  return static_cast<float>(1 / (1 - std::pow(static_cast<double>(beta), static_cast<double>(step))));
+float correction(double beta, std::int64_t step) {
+  return static_cast<float>(1 / (1 - std::pow(beta, static_cast<double>(step))));
 }
 
 class OptimizerKernel final : public Kernel {

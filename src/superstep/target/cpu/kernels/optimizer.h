@@ -37,7 +37,8 @@ struct Optimizer {
   float momentum = 0;  // sgd; 0 has no state
   float dampening = 0;
   bool nesterov = false;
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+  double beta1 = 0.9, beta2 = 0.999;  // 1 - beta is taken before rounding: in f32 it would be off by 1e-5
+  float epsilon = 1e-8f;
   float weight_decay = 0;
   bool bf16_copy = false;
 };

@@ -39,15 +39,17 @@ struct MomentumRule {
   }
 };
 
+HWY_INLINE V rounded(double value) { return constant(static_cast<float>(value)); }
+
 // The first moment, shared by the Adam family.
 HWY_INLINE void update_moment(const OptimizerRun& r, State& s) {
-  const float beta = r.rule->beta1;
-  s.first = hn::MulAdd(constant(beta), s.first, hn::Mul(constant(1 - beta), s.g));
+  const double beta = r.rule->beta1;
+  s.first = hn::MulAdd(rounded(beta), s.first, hn::Mul(rounded(1 - beta), s.g));
 }
 
 HWY_INLINE void update_square(const OptimizerRun& r, State& s) {
-  const float beta = r.rule->beta2;
-  s.second = hn::MulAdd(constant(beta), s.second, hn::Mul(constant(1 - beta), hn::Mul(s.g, s.g)));
+  const double beta = r.rule->beta2;
+  s.second = hn::MulAdd(rounded(beta), s.second, hn::Mul(rounded(1 - beta), hn::Mul(s.g, s.g)));
 }
 
 struct AdamRule {
@@ -75,7 +77,7 @@ struct AdamaxRule {
   static HWY_INLINE void step(const OptimizerRun& r, State& s) {
     update_moment(r, s);
     const V size = hn::Add(hn::Abs(s.g), constant(r.rule->epsilon));
-    s.second = hn::Max(hn::Mul(constant(r.rule->beta2), s.second), size);
+    s.second = hn::Max(hn::Mul(rounded(r.rule->beta2), s.second), size);
     const V rate = constant(r.scalars.learning_rate * r.correction1);
     s.p = hn::NegMulAdd(rate, hn::Div(s.first, s.second), s.p);
   }

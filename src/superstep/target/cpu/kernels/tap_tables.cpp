@@ -19,7 +19,7 @@ class TapTableBuilder {
   std::expected<TapTables, std::string> build();
 
  private:
-  std::int64_t element_size() const { return bf16_ ? 2 : 4; }
+  std::int64_t element_size() const { return static_cast<std::int64_t>(size_in_bytes(side_.source.type)); }
   std::int64_t panel_channels(std::int64_t kind) const {
     return kind == 0 ? std::min(panel_width, side_.result_channels) : side_.result_channels % panel_width;
   }

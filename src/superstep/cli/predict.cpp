@@ -1,0 +1,240 @@
+// superstep predict WORKLOAD --on MACHINE: does it fit, how fast, and how sure is that.
+#include "superstep/machine/predict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/result.h"
+#include "superstep/op/definition.h"
+#include "superstep/run/model.h"
+
+namespace superstep::cli {
+namespace {
+
+struct Arguments {
+  std::string workload, machine = "gc200", mode = "train", precision = "f16", pipeline;
+  std::int64_t micro_batch = 0;
+  int accumulate = 1, replicas = 1, units = 0;
+  bool explain = false, recompute = false, largest = false, approximate = false;
+  std::vector<std::string> settings;
+};
+
+constexpr const char* footer =
+    "Every figure is a prediction, with the interval that holds 80 % of what it is unsure of.\n"
+    "Precision: f32, tf32, f16 (f32 sums), bf16, mixed (f32 weights), 16.16 (f16 sums too).\n"
+    "Examples:\n"
+    "  superstep predict braggnn --on gc200 --micro-batch 512 --explain\n"
+    "  superstep predict resnet50 --on bow --micro-batch 16 --precision 16.16 --replicas 16 --accumulate 8\n"
+    "  superstep predict unet-256 --on gc200 --pipeline auto --units 4 --accumulate 16";
+
+run::Model model_of(const Arguments& arguments) {
+  return run::Model({.workload = arguments.workload, .model_options = arguments.settings});
+}
+
+std::vector<int> pipeline_of(const Arguments& arguments, const machine::Machine& machine,
+                             const graph::Graph& graph, const machine::PredictSettings& settings) {
+  if (arguments.pipeline.empty()) return {};
+  if (arguments.pipeline == "auto") {
+    const int stages = std::max(1, arguments.units / std::max(1, arguments.replicas));
+    return stages > 1 ? machine::balanced_pipeline(machine, graph, settings, stages) : std::vector<int>{};
+  }
+  std::vector<int> shares;
+  for (const std::string& part : split(arguments.pipeline, ',')) {
+    char* end = nullptr;
+    const long share = std::strtol(part.c_str(), &end, 10);
+    if (part.empty() || *end != 0 || share < 1 || share > 10000)
+      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a number of layers", part),
+                  "--pipeline", "as in --pipeline 6,4, or --pipeline auto with --units");
+    shares.push_back(static_cast<int>(share));
+  }
+  return shares;
+}
+
+std::string seconds_with_share(double seconds, double total) {
+  return fmt::format("{} ({:.0f} %)", format_seconds(seconds), 100 * seconds / total);
+}
+
+void print_operators(const machine::Prediction& prediction) {
+  TextTable table({"kernel", "operator", "phase", "stage", "time", "bound by", "how"});
+  for (const machine::OperatorCost& cost : prediction.operators)
+    table.add_row(
+        {cost.work.name,
+         cost.work.op + (cost.work.nodes.size() > 1 ? fmt::format(" +{}", cost.work.nodes.size() - 1) : ""),
+         name_of(cost.work.phase), fmt::format("{}", cost.work.stage + 1), format_seconds(cost.parts.total()),
+         cost.parts.largest(), cost.how});
+  fmt::print("{}\n", table.to_string());
+}
+
+void print_memory(const machine::Prediction& prediction) {
+  TextTable table(
+      {"stage", "parameters", "optimiser", "code", "activations", "temporary", "in all", "has", "fits"});
+  for (std::size_t s = 0; s < prediction.stages.size(); ++s) {
+    const machine::Memory& memory = prediction.stages[s].memory;
+    table.add_row({fmt::format("{}", s + 1), format_bytes(memory.parameters), format_bytes(memory.optimizer),
+                   format_bytes(memory.code), format_bytes(memory.activations),
+                   format_bytes(memory.temporary), format_bytes(memory.total()), format_bytes(memory.limit),
+                   memory.fits() ? "yes" : "no"});
+  }
+  fmt::print("memory of a unit, at its fullest moment\n{}", table.to_string());
+  for (const machine::Stage& stage : prediction.stages)
+    if (stage.memory.tile_limit > 0)
+      fmt::print("fullest tile: {} of {}, at '{}'\n", format_bytes(stage.memory.fullest_tile),
+                 format_bytes(stage.memory.tile_limit), stage.memory.fullest);
+}
+
+void print_largest_values(const machine::Prediction& prediction) {
+  for (const machine::Stage& stage : prediction.stages) {
+    if (stage.memory.fits()) continue;
+    fmt::print("largest values alive then:\n");
+    for (const machine::NamedBytes& value : stage.memory.largest)
+      fmt::print("  {}  {}\n", value.name, format_bytes(value.bytes));
+  }
+}
+
+void print_parts(const machine::Prediction& prediction) {
+  const machine::Parts& p = prediction.step;
+  const std::pair<const char*, double> parts[] = {
+      {"compute", p.compute}, {"local memory", p.memory},   {"exchange", p.exchange}, {"sync", p.sync},
+      {"launch", p.launch},   {"collective", p.collective}, {"fill", p.fill},         {"host", p.host}};
+  std::vector<std::string> words;
+  for (const auto& [name, seconds] : parts)
+    if (seconds > 0) words.push_back(fmt::format("{} {}", name, seconds_with_share(seconds, p.total())));
+  fmt::print("  of which: {}\n  bound by {}\n", join(words, ", "), prediction.bound_by());
+}
+
+void print_prediction(const Arguments& arguments, const machine::Machine& machine,
+                      const machine::PredictSettings& settings, const machine::Prediction& prediction) {
+  const auto model = machine::cost_model(machine);
+  fmt::print("predicted: {} ({}) on {} x {}, {}, micro-batch {} x {} accumulated x {} replicas{}\n",
+             arguments.workload, arguments.mode, prediction.units, machine.name(), settings.precision.name,
+             settings.micro_batch, settings.accumulate, settings.replicas,
+             settings.recompute ? ", recomputed" : "");
+  if (!settings.pipeline.empty()) {
+    std::vector<std::string> shares;
+    for (int share : settings.pipeline) shares.push_back(fmt::format("{}", share));
+    fmt::print("pipeline of {} stages, layers {}\n", shares.size(), join(shares, ","));
+  }
+  if (arguments.explain) print_operators(prediction);
+  print_memory(prediction);
+  if (!prediction.fits) {
+    print_largest_values(prediction);
+    fmt::print(
+        "it does not fit: no time is given. Try a smaller --micro-batch, --recompute or --pipeline auto "
+        "--units N\n");
+    return;
+  }
+  const double up = std::exp(prediction.uncertainty);
+  const auto interval = [&](double value, const char* unit) {
+    return fmt::format("{} ({} to {}, 80 %)", format_si(value, unit), format_si(value / up, unit),
+                       format_si(value * up, unit));
+  };
+  fmt::print("throughput           {}\n", interval(prediction.throughput(), "samples/s"));
+  fmt::print("  with host data     {}\n", interval(prediction.throughput_with_data(), "samples/s"));
+  fmt::print("step                 {} for {:.0f} samples\n", interval(prediction.step_seconds, "s"),
+             prediction.samples);
+  print_parts(prediction);
+  fmt::print("ladder: at peak {}, roofline {}, full model {}\n", format_seconds(prediction.peak_seconds),
+             format_seconds(prediction.roofline_seconds), format_seconds(prediction.step_seconds));
+  fmt::print("constants: {} (digest {}); {}\n", machine.file(), machine.digest(), model->calibration());
+  for (const std::string& warning : prediction.warnings) fmt::print("warning: {}\n", warning);
+}
+
+nlohmann::json config_of(const Arguments& arguments, const machine::Machine& machine,
+                         const machine::PredictSettings& settings) {
+  return {{"machine", machine.id()},
+          {"machine_digest", machine.digest()},
+          {"mode", arguments.mode},
+          {"precision", settings.precision.name},
+          {"micro_batch", settings.micro_batch},
+          {"accumulate", settings.accumulate},
+          {"replicas", settings.replicas},
+          {"pipeline", settings.pipeline},
+          {"recompute", settings.recompute}};
+}
+
+void refuse_unsupported(const Arguments& arguments, const machine::Prediction& prediction) {
+  if (prediction.unsupported.empty() || arguments.approximate) return;
+  throw Error(ErrorCode::unsupported, fmt::format("no cost model for {}", join(prediction.unsupported, ", ")),
+              arguments.workload, "--approximate counts them as element-wise work");
+}
+
+void predict(const Arguments& arguments) {
+  const machine::Machine machine = machine::find_machine(arguments.machine);
+  const run::Model model = model_of(arguments);
+  const bool training = arguments.mode == "train";
+  const auto graph_at = [&](std::int64_t batch) {
+    return training ? model.training_step()(batch) : model.inference()(batch);
+  };
+  machine::PredictSettings settings;
+  settings.precision = machine::precision_from_name(arguments.precision);
+  settings.micro_batch = arguments.micro_batch > 0 ? arguments.micro_batch
+                         : model.fixed_batch() > 0 ? model.fixed_batch()
+                         : training                ? model.settings().batch
+                                                   : 1;
+  settings.accumulate = arguments.accumulate;
+  settings.replicas = arguments.replicas;
+  settings.recompute = arguments.recompute;
+  const graph::Graph graph = graph_at(settings.micro_batch);
+  if (arguments.pipeline.empty() && arguments.units > 1 && arguments.replicas == 1)
+    settings.replicas = arguments.units;
+  settings.pipeline = pipeline_of(arguments, machine, graph, settings);
+  const machine::Prediction prediction = machine::predict(machine, graph, settings);
+  refuse_unsupported(arguments, prediction);
+  std::vector<Metric> metrics = prediction.metrics();
+  if (!common().quiet) print_prediction(arguments, machine, settings, prediction);
+  if (arguments.largest) {
+    const auto most = machine::largest_micro_batch(machine, graph_at, settings, 65536);
+    metrics.push_back(
+        {.name = "max_micro_batch", .value = static_cast<double>(most), .unit = "", .how = How::predicted});
+    if (!common().quiet) fmt::print("largest micro-batch that fits: {} (predicted)\n", most);
+  }
+  write_result({.command = "predict",
+                .workload = arguments.workload,
+                .config = config_of(arguments, machine, settings),
+                .metrics = metrics});
+}
+
+}  // namespace
+
+void declare_predict(CLI::App& command) {
+  const auto a = std::make_shared<Arguments>();
+  const auto count = CLI::Range(1, 1 << 20);
+  command.add_option("workload", a->workload, "a workload (superstep list workloads) or a model file")
+      ->required();
+  command.add_option("--on", a->machine, "a machine (superstep list machines) or a machine file")
+      ->type_name("MACHINE")
+      ->capture_default_str();
+  command.add_option("--mode", a->mode, "train or infer")
+      ->check(CLI::IsMember({"train", "infer"}))
+      ->capture_default_str();
+  command.add_option("--micro-batch", a->micro_batch, "samples a unit takes at a time")
+      ->check(count)
+      ->type_name("N");
+  command.add_option("--precision", a->precision, "of data, sums and weights")->capture_default_str();
+  command.add_option("--accumulate", a->accumulate, "micro-batches a step")
+      ->check(count)
+      ->capture_default_str();
+  command.add_option("--replicas", a->replicas, "copies of the model")->check(count)->capture_default_str();
+  command.add_option("--pipeline", a->pipeline, "layers of each stage (6,4), or auto")->type_name("A,B,...");
+  command.add_option("--units", a->units, "chips: stages of an automatic pipeline x replicas")
+      ->check(count)
+      ->type_name("N");
+  command.add_flag("--recompute", a->recompute, "keep checkpoints, run the forward pass again");
+  command.add_flag("--largest", a->largest, "find the largest micro-batch that fits");
+  command.add_flag("--explain", a->explain, "every kernel, with the plan found for it");
+  command.add_flag("--approximate", a->approximate,
+                   "count operators without a cost model as element-wise work");
+  command.add_option("--set", a->settings, "name=value of an option of the model; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.footer(footer);
+  command.callback([a] { predict(*a); });
+}
+
+}  // namespace superstep::cli

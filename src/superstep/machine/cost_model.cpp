@@ -1,0 +1,72 @@
+#include "superstep/machine/cost_model.h"
+
+#include <algorithm>
+
+#include "superstep/machine/ipu/ipu_model.h"
+#include "superstep/machine/kernel/kernel_model.h"
+#include "superstep/machine/spatial/spatial_model.h"
+#include "superstep/machine/stream/stream_model.h"
+
+namespace superstep::machine {
+
+double Parts::total() const {
+  return compute + memory + exchange + sync + host + launch + collective + fill + idle;
+}
+
+Parts& Parts::operator+=(const Parts& other) {
+  compute += other.compute;
+  memory += other.memory;
+  exchange += other.exchange;
+  sync += other.sync;
+  host += other.host;
+  launch += other.launch;
+  collective += other.collective;
+  fill += other.fill;
+  idle += other.idle;
+  return *this;
+}
+
+Parts operator*(double factor, Parts parts) {
+  for (double* part : {&parts.compute, &parts.memory, &parts.exchange, &parts.sync, &parts.host,
+                       &parts.launch, &parts.collective, &parts.fill, &parts.idle})
+    *part *= factor;
+  return parts;
+}
+
+const char* Parts::largest() const {
+  const std::pair<double, const char*> parts[] = {
+      {compute, "compute"}, {memory, "local memory"}, {exchange, "exchange"},     {sync, "sync"},
+      {host, "host"},       {launch, "launch"},       {collective, "collective"}, {fill, "pipeline fill"},
+      {idle, "idle"}};
+  return std::max_element(std::begin(parts), std::end(parts),
+                          [](const auto& a, const auto& b) { return a.first < b.first; })
+      ->second;
+}
+
+Parts CostModel::together(std::span<const OperatorCost> costs) const {
+  Parts sum;
+  for (const OperatorCost& cost : costs) sum += cost.parts;
+  return sum;
+}
+
+double CostModel::host_seconds(double bytes) const {
+  return value("host_latency") + bytes / value("host_rate");
+}
+
+double ring_all_reduce(double bytes, int units, double rate, double latency) {
+  if (units < 2) return 0;
+  const double n = units;
+  return 2 * (n - 1) / n * bytes / rate + 2 * (n - 1) * latency;
+}
+
+std::unique_ptr<CostModel> cost_model(const Machine& machine) {
+  switch (machine.style()) {
+    case Style::bulk_synchronous: return std::make_unique<ipu::IpuModel>(machine);
+    case Style::kernel_by_kernel: return std::make_unique<KernelModel>(machine);
+    case Style::spatial_pipeline: return std::make_unique<SpatialModel>(machine);
+    case Style::static_stream: return std::make_unique<StreamModel>(machine);
+  }
+  throw Error(ErrorCode::internal, "style out of range", machine.id());
+}
+
+}  // namespace superstep::machine

@@ -1,0 +1,102 @@
+// What a style of machine answers about a graph: seconds of every kernel by part, and memory. One file a
+// style.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "superstep/machine/machine.h"
+#include "superstep/machine/work.h"
+
+namespace superstep::machine {
+
+// Seconds, by what they are spent on.
+struct Parts {
+  double compute = 0, memory = 0, exchange = 0, sync = 0, host = 0, launch = 0, collective = 0, fill = 0,
+         idle = 0;
+
+  double total() const;
+  Parts& operator+=(const Parts& other);
+  friend Parts operator+(Parts a, const Parts& b) { return a += b; }
+  friend Parts operator*(double factor, Parts parts);
+  const char* largest() const;
+};
+
+struct OperatorCost {
+  Work work;
+  Parts parts;
+  std::string how;             // "AMP 1x1: rows 46, outputs 32", "matrix units"
+  double temporary_bytes = 0;  // while it runs, beside the values of the graph
+  double code_bytes = 0;       // always there
+};
+
+struct NamedBytes {
+  std::string name;
+  double bytes = 0;
+};
+
+// Bytes of one unit (a chip); `limit` is what it has.
+struct Memory {
+  double limit = 0;
+  double parameters = 0, optimizer = 0, code = 0;  // always live
+  double activations = 0, temporary = 0;           // at the fullest moment
+  std::string fullest;                             // the kernel at that moment
+  std::vector<NamedBytes> largest;                 // values alive then, largest first
+  double fullest_tile = 0, tile_limit = 0;         // machines of tiles; else 0
+
+  double total() const { return parameters + optimizer + code + activations + temporary; }
+  bool fits() const { return total() <= limit && (tile_limit == 0 || fullest_tile <= tile_limit); }
+};
+
+struct MemoryOptions {
+  std::size_t stage = 0, stages = 1;  // of a pipeline
+  bool recompute = false;             // keep checkpoints alone, and run the forward pass of a segment again
+  bool accumulate = false;            // a buffer of gradients
+};
+
+// What is reached at best: peak arithmetic, and arithmetic and memory at their peaks.
+struct Bounds {
+  double peak_flops = 0;   // FLOP/s in this precision
+  double memory_rate = 0;  // B/s of the memory that a kernel streams from
+};
+
+class CostModel {
+ public:
+  explicit CostModel(Machine machine) : machine_(std::move(machine)) {}
+  virtual ~CostModel() = default;
+  const Machine& machine() const { return machine_; }
+
+  virtual WorkOptions work_options() const { return {}; }
+  // A micro-batch's kernels on one unit.
+  virtual std::vector<OperatorCost> operators(const graph::Graph& graph, const std::vector<Work>& works,
+                                              const Precision& precision) const = 0;
+  // Kernels one after the other, or, where a style overlaps them, the time they take together.
+  virtual Parts together(std::span<const OperatorCost> costs) const;
+  virtual Memory memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                        const Precision& precision, const MemoryOptions& options) const = 0;
+  virtual double all_reduce_seconds(double bytes, int units) const = 0;
+  virtual double link_seconds(double bytes) const = 0;  // from one unit to the next
+  virtual double host_seconds(double bytes) const;      // from or to the host
+  virtual double capacity() const = 0;  // bytes of one unit
+  virtual Bounds bounds(const Precision& precision) const = 0;
+  // The relative uncertainty (of a logarithm, 80 %) of a step beside that of the constants, and what it rests
+  // on.
+  virtual double model_uncertainty() const = 0;
+  virtual const char* calibration() const = 0;
+
+ protected:
+  double value(const char* name) const { return machine_.value(name); }
+
+ private:
+  Machine machine_;
+};
+
+// The model of the machine's style.
+std::unique_ptr<CostModel> cost_model(const Machine& machine);
+
+// Seconds of a ring all-reduce.
+double ring_all_reduce(double bytes, int units, double rate, double latency);
+
+}  // namespace superstep::machine

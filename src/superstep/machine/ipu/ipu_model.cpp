@@ -1,0 +1,83 @@
+#include "superstep/machine/ipu/ipu_model.h"
+
+#include <algorithm>
+
+#include "superstep/machine/ipu/lower.h"
+#include "superstep/machine/liveness.h"
+
+namespace superstep::machine::ipu {
+namespace {
+
+Parts parts_of(const Cycles& cycles, double clock) {
+  Parts parts;
+  parts.compute = cycles.compute / clock;
+  parts.memory = cycles.rearrange / clock;
+  parts.exchange = cycles.exchange / clock;
+  parts.sync = cycles.sync / clock;
+  parts.launch = cycles.control / clock;
+  return parts;
+}
+
+// How much fuller the fullest tile is than the mean: parts are whole grains, and small tensors lie on few
+// tiles.
+constexpr double fullest_tile_share = 1.1;
+
+// Codelets and run-time library on every tile, whatever the model has (a guess: 20 to 60 kB).
+constexpr double library_bytes = 32768;
+
+}  // namespace
+
+std::vector<OperatorCost> IpuModel::operators(const graph::Graph& graph, const std::vector<Work>& works,
+                                              const Precision& precision) const {
+  Lowering lowering(hardware_, graph, precision);
+  const double tiles = static_cast<double>(hardware_.tiles);
+  std::vector<OperatorCost> costs;
+  for (const Work& work : works) {
+    const Plan plan = lowering.plan(work);
+    costs.push_back({.work = work,
+                     .parts = parts_of(plan.cycles, hardware_.clock),
+                     .how = plan.vertex + ": " + plan.partition,
+                     .temporary_bytes = (plan.bytes.temporary + plan.bytes.interleaved) * tiles,
+                     .code_bytes = plan.bytes.code * tiles});
+  }
+  return costs;
+}
+
+Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                        const Precision& precision, const MemoryOptions& options) const {
+  const LiveMoment moment = fullest_moment(graph, costs, precision, options);
+  const StateBytes state = state_bytes(graph, costs, precision, options.stage);
+  const double tiles = static_cast<double>(hardware_.tiles);
+  Memory memory{.limit = capacity(),
+                .parameters = state.parameters,
+                .optimizer = state.optimizer};
+  memory.code = library_bytes * tiles;
+  for (const OperatorCost& cost : costs)
+    if (cost.work.stage == options.stage) memory.code += cost.code_bytes;
+  memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);
+  memory.temporary = moment.temporary;
+  memory.largest = moment.values;
+  if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
+  memory.tile_limit = static_cast<double>(hardware_.tile_bytes);
+  memory.fullest_tile = (memory.code + memory.temporary +
+                         fullest_tile_share * (memory.parameters + memory.optimizer + memory.activations)) /
+                        tiles;
+  return memory;
+}
+
+double IpuModel::all_reduce_seconds(double bytes, int units) const {
+  return ring_all_reduce(bytes, units, value("link_rate") * value("allreduce_links"), value("link_latency"));
+}
+
+double IpuModel::link_seconds(double bytes) const {
+  return value("link_latency") + bytes / (value("link_rate") * value("allreduce_links"));
+}
+
+Bounds IpuModel::bounds(const Precision& precision) const {
+  const double chip = static_cast<double>(hardware_.tiles) * hardware_.clock;
+  const ElementType element = precision.data == ElementType::f32 ? ElementType::f32 : ElementType::f16;
+  return {2 * chip * hardware_.peak_macs(element, precision.partials),
+          chip * static_cast<double>(hardware_.load_rate + 8)};
+}
+
+}  // namespace superstep::machine::ipu

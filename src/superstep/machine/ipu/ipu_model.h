@@ -1,0 +1,31 @@
+// Bulk-synchronous machines of tiles with their own memory: every kernel is a chain of supersteps, planned
+// for the whole chip; a step is their sum.
+#pragma once
+
+#include "superstep/machine/cost_model.h"
+#include "superstep/machine/ipu/hardware.h"
+
+namespace superstep::machine::ipu {
+
+class IpuModel : public CostModel {
+ public:
+  explicit IpuModel(const Machine& machine) : CostModel(machine), hardware_(hardware_of(machine)) {}
+  std::vector<OperatorCost> operators(const graph::Graph& graph, const std::vector<Work>& works,
+                                      const Precision& precision) const override;
+  Memory memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
+                const MemoryOptions& options) const override;
+  double all_reduce_seconds(double bytes, int units) const override;
+  double link_seconds(double bytes) const override;
+  double capacity() const override { return static_cast<double>(hardware_.tiles * hardware_.tile_bytes); }
+  Bounds bounds(const Precision& precision) const override;
+  double model_uncertainty() const override { return 0.6; }
+  const char* calibration() const override {
+    return "open constants fitted over the operator rows of a vendor's simulator; nothing is fitted to "
+           "applications";
+  }
+
+ private:
+  Hardware hardware_;
+};
+
+}  // namespace superstep::machine::ipu

@@ -1,0 +1,294 @@
+#include "superstep/machine/predict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "superstep/op/definition.h"
+
+namespace superstep::machine {
+namespace {
+
+using graph::Graph;
+using graph::Phase;
+
+void check(const PredictSettings& settings) {
+  const auto refuse = [](const char* what) { throw Error(ErrorCode::invalid_argument, what, "prediction"); };
+  if (settings.micro_batch < 1) refuse("the micro-batch must be one or more");
+  if (settings.accumulate < 1) refuse("accumulation takes one micro-batch or more");
+  if (settings.replicas < 1) refuse("there must be one replica or more");
+  for (int share : settings.pipeline)
+    if (share < 1) refuse("every pipeline stage needs one layer or more");
+}
+
+std::vector<OperatorCost> costs_of_stage(const std::vector<OperatorCost>& costs, std::size_t stage,
+                                         bool update) {
+  std::vector<OperatorCost> chosen;
+  for (const OperatorCost& cost : costs)
+    if (cost.work.stage == stage && (cost.work.phase == Phase::update) == update) chosen.push_back(cost);
+  return chosen;
+}
+
+double gradient_bytes(const std::vector<Stage>& stages) {
+  double bytes = 0;
+  for (const Stage& stage : stages) bytes = std::max(bytes, stage.memory.parameters);
+  return bytes;
+}
+
+double forward_share(const std::vector<OperatorCost>& costs, std::size_t stage) {
+  double forward = 0, all = 0;
+  for (const OperatorCost& cost : costs) {
+    if (cost.work.stage != stage || cost.work.phase == Phase::update) continue;
+    all += cost.parts.total();
+    if (cost.work.phase == Phase::forward) forward += cost.parts.total();
+  }
+  return all > 0 ? forward / all : 0;
+}
+
+double input_bytes(const Graph& graph, const Precision& precision) {
+  double bytes = 0;
+  for (graph::ValueId id : graph.inputs()) bytes += precision.bytes(graph.value(id));
+  return bytes;
+}
+
+std::vector<Stage> stages_of(const CostModel& model, const Graph& graph,
+                             const std::vector<OperatorCost>& costs, const PredictSettings& settings,
+                             std::size_t count) {
+  std::vector<Stage> stages;
+  for (std::size_t s = 0; s < count; ++s) {
+    Stage stage;
+    stage.forward_backward = model.together(costs_of_stage(costs, s, false));
+    stage.update = model.together(costs_of_stage(costs, s, true));
+    stage.memory = model.memory(graph, costs, settings.precision,
+                                {.stage = s,
+                                 .stages = count,
+                                 .recompute = settings.recompute,
+                                 .accumulate = settings.accumulate > 1 || count > 1});
+    if (settings.recompute) stage.forward_backward += forward_share(costs, s) * stage.forward_backward;
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+std::size_t slowest_of(const std::vector<Stage>& stages) {
+  std::size_t slowest = 0;
+  for (std::size_t s = 1; s < stages.size(); ++s)
+    if (stages[s].forward_backward.total() > stages[slowest].forward_backward.total()) slowest = s;
+  return slowest;
+}
+
+// Micro-batches pass the slowest stage one after the other; the pipeline fills and drains once a step.
+Parts step_of(const CostModel& model, const std::vector<Stage>& stages, const PredictSettings& settings,
+              double border_bytes, bool training) {
+  const std::size_t slowest = slowest_of(stages);
+  const double count = static_cast<double>(stages.size());
+  Parts one = stages[slowest].forward_backward;
+  if (stages.size() > 1) one.collective += model.link_seconds(border_bytes) * (training ? 2 : 1);
+  Parts step = static_cast<double>(settings.accumulate) * one;
+  step.fill += (count - 1) * one.total();
+  step += stages[slowest].update;
+  if (training) step.collective += model.all_reduce_seconds(gradient_bytes(stages), settings.replicas);
+  return step;
+}
+
+// Uncertainties of the constants behind each part, as they enter the logarithm of the sum. Ranges are taken
+// to hold 80 %.
+double uncertainty_of(const CostModel& model, const Parts& step) {
+  const auto relative = [&](const char* name) {
+    for (const Constant& constant : model.machine().constants())
+      if (constant.name == name && constant.low > 0) return std::log(constant.high / constant.low) / 2;
+    return 0.0;
+  };
+  const double total = step.total();
+  if (total <= 0) return 0;
+  const std::pair<double, double> terms[] = {
+      {1.0, model.model_uncertainty()},
+      {(step.compute + step.sync + step.memory) / total, relative("clock")},
+      {step.compute / total, relative("matrix_efficiency") + relative("compute_efficiency")},
+      {step.exchange / total, relative("exchange_share")},
+      {step.memory / total, relative("rearrange_rate") / 2 + relative("memory_rate")},
+      {step.launch / total, relative("launch_overhead") / 2},
+      {step.collective / total, relative("link_rate") + relative("link_efficiency")},
+      {step.fill / total, relative("section_switch") / 2}};
+  double sum = 0;
+  for (const auto& [share, uncertainty] : terms) sum += share * uncertainty * share * uncertainty;
+  return std::sqrt(sum);
+}
+
+void add_bounds(const CostModel& model, const PredictSettings& settings, std::size_t stages,
+                Prediction& prediction) {
+  const Bounds bounds = model.bounds(settings.precision);
+  const double share = settings.accumulate / static_cast<double>(stages);
+  for (const OperatorCost& cost : prediction.operators) {
+    const double times = cost.work.phase == Phase::update ? 1.0 / static_cast<double>(stages) : share;
+    const double peak = cost.work.flops / bounds.peak_flops;
+    const double bytes = (cost.work.read_bytes + cost.work.write_bytes) / bounds.memory_rate;
+    prediction.flops += cost.work.flops * (cost.work.phase == Phase::update ? 1 : settings.accumulate);
+    prediction.peak_seconds += times * peak;
+    prediction.roofline_seconds += times * std::max(peak, bytes);
+  }
+  prediction.flops *= settings.replicas;
+}
+
+void add_warnings(const PredictSettings& settings, Prediction& prediction) {
+  for (const Stage& stage : prediction.stages)
+    if (!stage.memory.fits())
+      prediction.warnings.push_back(
+          fmt::format("a stage does not fit; its fullest moment is at '{}'", stage.memory.fullest));
+  if (settings.accumulate < static_cast<int>(prediction.stages.size()) && prediction.stages.size() > 1)
+    prediction.warnings.push_back("fewer micro-batches than pipeline stages: the pipeline is never full");
+}
+
+}  // namespace
+
+std::string Prediction::bound_by() const { return step.largest(); }
+
+namespace {
+
+Prediction predict_as_is(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
+  const std::unique_ptr<CostModel> model = cost_model(machine);
+  std::vector<Work> works = works_of(graph, settings.precision, model->work_options());
+  Prediction prediction{.machine = machine.id()};
+  prediction.unsupported = unsupported_operators(works);
+  const std::size_t stages = std::max<std::size_t>(1, settings.pipeline.size());
+  if (stages > 1) assign_stages(graph, works, settings.pipeline);
+  prediction.operators = model->operators(graph, works, settings.precision);
+  prediction.stages = stages_of(*model, graph, prediction.operators, settings, stages);
+  prediction.fits = std::all_of(prediction.stages.begin(), prediction.stages.end(),
+                                [](const Stage& stage) { return stage.memory.fits(); });
+  const bool training =
+      std::any_of(works.begin(), works.end(), [](const Work& w) { return w.phase == Phase::update; });
+  // What passes a border is of the order of a layer's output: the mean of the products' results.
+  double border = 0, products = 0;
+  for (const Work& work : works)
+    if (work.kind == WorkKind::product && work.phase == Phase::forward)
+      border += work.write_bytes, ++products;
+  prediction.units = static_cast<int>(stages) * settings.replicas;
+  prediction.step =
+      step_of(*model, prediction.stages, settings, products > 0 ? border / products : 0, training);
+  prediction.step_seconds = prediction.step.total();
+  prediction.samples = static_cast<double>(settings.micro_batch) * settings.accumulate * settings.replicas;
+  prediction.host_seconds =
+      model->host_seconds(input_bytes(graph, settings.precision) * settings.accumulate) +
+      settings.host_sample_seconds * static_cast<double>(settings.micro_batch) * settings.accumulate;
+  prediction.step_seconds_with_data = std::max(prediction.step_seconds, prediction.host_seconds);
+  // One that runs a model for an answer waits for its data.
+  if (!training) prediction.step_seconds_with_data = prediction.step_seconds + prediction.host_seconds;
+  prediction.uncertainty = uncertainty_of(*model, prediction.step);
+  add_bounds(*model, settings, stages, prediction);
+  add_warnings(settings, prediction);
+  return prediction;
+}
+
+}  // namespace
+
+// Where it does not fit, plans are given less room for their temporaries: they become slower and smaller.
+Prediction predict(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
+  check(settings);
+  Prediction prediction = predict_as_is(machine, graph, settings);
+  if (machine.style() != Style::bulk_synchronous) return prediction;
+  for (double share : {0.3, 0.15, 0.075}) {
+    if (prediction.fits || share >= machine.value("memory_proportion")) break;
+    Prediction smaller = predict_as_is(machine.with("memory_proportion", share), graph, settings);
+    smaller.warnings.push_back(fmt::format("plans were kept to {:.3g} of a tile for temporaries", share));
+    if (smaller.fits) prediction = std::move(smaller);
+  }
+  return prediction;
+}
+
+std::vector<Metric> Prediction::metrics() const {
+  std::vector<Metric> metrics;
+  const double up = std::exp(uncertainty);
+  const auto add = [&](const char* name, double value, const char* unit, bool interval) {
+    Metric metric{.name = name, .value = value, .unit = unit, .how = How::predicted};
+    if (interval) metric.low = value / up, metric.high = value * up;
+    metrics.push_back(metric);
+  };
+  add("fits", fits ? 1 : 0, "", false);
+  double memory = 0, peak = 0;
+  for (const Stage& stage : stages) {
+    memory = std::max(memory, stage.memory.limit);
+    peak = std::max(peak, stage.memory.total());
+  }
+  add("memory_per_unit", memory, "B", false);
+  add("peak_memory", peak, "B", false);
+  if (!fits) return metrics;
+  add("throughput", throughput(), "samples/s", true);
+  add("throughput_with_data", throughput_with_data(), "samples/s", true);
+  add("step_time", step_seconds, "s", true);
+  add("flops_rate", flops / step_seconds, "FLOP/s", true);
+  add("compute_utilization", peak_seconds / step_seconds, "", true);
+  return metrics;
+}
+
+namespace {
+
+double score(const Machine& machine, const Graph& graph, PredictSettings settings,
+             const std::vector<int>& shares) {
+  settings.pipeline = shares;
+  const Prediction prediction = predict(machine, graph, settings);
+  double overflow = 0;
+  for (const Stage& stage : prediction.stages)
+    overflow += std::max(0.0, stage.memory.fullest_tile - stage.memory.tile_limit) /
+                std::max(1.0, stage.memory.tile_limit);
+  return prediction.step_seconds * (1 + 10 * overflow);
+}
+
+int count_layers(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
+  const auto works = works_of(graph, settings.precision, cost_model(machine)->work_options());
+  int layers = 0;
+  for (const Work& work : works)
+    layers += work.phase == Phase::forward && work.weight_bytes > 0 &&
+              (work.kind == WorkKind::product || work.kind == WorkKind::recurrent);
+  return layers;
+}
+
+}  // namespace
+
+std::vector<int> balanced_pipeline(const Machine& machine, const Graph& graph,
+                                   const PredictSettings& settings, int stages) {
+  const int layers = count_layers(machine, graph, settings);
+  if (stages < 1 || stages > std::max(1, layers))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} pipeline stages cannot be made of {} layers", stages, layers), "prediction");
+  std::vector<int> shares(static_cast<std::size_t>(stages), layers / stages);
+  for (int i = 0; i < layers % stages; ++i) ++shares[static_cast<std::size_t>(i)];
+  double best = score(machine, graph, settings, shares);
+  for (bool better = true; better;) {
+    better = false;
+    for (std::size_t border = 0; border + 1 < shares.size(); ++border)
+      for (int direction : {-1, 1}) {
+        std::vector<int> moved = shares;
+        moved[border] += direction;
+        moved[border + 1] -= direction;
+        if (moved[border] < 1 || moved[border + 1] < 1) continue;
+        const double found = score(machine, graph, settings, moved);
+        if (found >= best) continue;
+        best = found;
+        shares = moved;
+        better = true;
+      }
+  }
+  return shares;
+}
+
+std::int64_t largest_micro_batch(const Machine& machine, const std::function<Graph(std::int64_t)>& graph_at,
+                                 PredictSettings settings, std::int64_t most) {
+  const auto fits = [&](std::int64_t batch) {
+    settings.micro_batch = batch;
+    return predict(machine, graph_at(batch), settings).fits;
+  };
+  if (!fits(1)) return 0;
+  std::int64_t low = 1, high = 2;
+  while (high <= most && fits(high)) low = high, high *= 2;
+  if (high > most) return low;
+  while (high - low > std::max<std::int64_t>(1, low / 16)) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace superstep::machine

@@ -1,0 +1,63 @@
+// The prediction of a run: one unit's step, then accumulation, pipeline, replicas and the host around it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "superstep/base/metric.h"
+#include "superstep/machine/cost_model.h"
+
+namespace superstep::machine {
+
+struct PredictSettings {
+  Precision precision;
+  std::int64_t micro_batch = 1;
+  int accumulate = 1, replicas = 1;
+  std::vector<int> pipeline;       // relative layers a stage; empty: one stage
+  bool recompute = false;          // keep checkpoints only
+  double samples_per_item = 1;     // of the batch axis: 1
+  double host_sample_seconds = 0;  // work of the host on one sample, all its processes together; 0: none
+};
+
+struct Stage {
+  Parts forward_backward, update;  // of one micro-batch, of one step
+  Memory memory;
+};
+
+struct Prediction {
+  std::string machine;
+  int units = 1;  // stages x replicas
+  bool fits = false;
+  std::vector<Stage> stages;
+  std::vector<OperatorCost> operators;
+  Parts step;  // of a whole step, without the host's data path; of no use when it does not fit
+  double step_seconds = 0, step_seconds_with_data = 0, samples = 0;  // samples of a step
+  double host_seconds = 0;                                           // the data path's own time for a step
+  double flops = 0;                                                  // of a step
+  double uncertainty = 0;                                            // of the logarithm of step_seconds, 80 %
+  double peak_seconds = 0, roofline_seconds = 0;
+  std::vector<std::string> unsupported, warnings;
+
+  double throughput() const { return samples / step_seconds; }
+  double throughput_with_data() const { return samples / step_seconds_with_data; }
+  std::string bound_by() const;
+  std::vector<Metric> metrics() const;
+};
+
+// `graph` of one micro-batch: an inference graph or a training step. Throws Error (invalid_argument) on
+// impossible settings; operators without a cost are named in the prediction.
+Prediction predict(const Machine& machine, const graph::Graph& graph, const PredictSettings& settings);
+
+// The shares of `stages` stages that even out time, as long as each fits: layers are moved from the slowest
+// stage to its neighbours until nothing gets better.
+std::vector<int> balanced_pipeline(const Machine& machine, const graph::Graph& graph,
+                                   const PredictSettings& settings, int stages);
+
+// The largest micro-batch that fits, at most `most`; 0 when none does.
+std::int64_t largest_micro_batch(const Machine& machine,
+                                 const std::function<graph::Graph(std::int64_t)>& graph_at,
+                                 PredictSettings settings, std::int64_t most);
+
+}  // namespace superstep::machine

@@ -1,0 +1,72 @@
+#include "superstep/machine/spatial/spatial_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "superstep/machine/liveness.h"
+
+namespace superstep::machine {
+
+Bounds SpatialModel::bounds(const Precision& precision) const {
+  const double usable = value("usable_units") > 0 ? value("usable_units") / value("compute_units") : 1.0;
+  return {usable * value(precision.data == ElementType::f32 ? "peak_f32" : "peak_f16"),
+          value("chip_memory_rate")};
+}
+
+std::vector<OperatorCost> SpatialModel::operators(const graph::Graph&, const std::vector<Work>& works,
+                                                  const Precision& precision) const {
+  const Bounds bound = bounds(precision);
+  std::vector<OperatorCost> costs;
+  for (const Work& work : works) {
+    OperatorCost cost{.work = work, .how = "laid out over its share of the units"};
+    cost.parts.compute = work.flops / (bound.peak_flops * value("compute_efficiency"));
+    cost.parts.memory =
+        std::max(0.0, (work.read_bytes + work.write_bytes) / bound.memory_rate - cost.parts.compute);
+    costs.push_back(cost);
+  }
+  return costs;
+}
+
+// Sections by capacity: what one kernel hands to the next stays on the chip within a section.
+Parts SpatialModel::together(std::span<const OperatorCost> costs) const {
+  Parts sum = CostModel::together(costs);
+  double written = 0, weights = 0;
+  for (const OperatorCost& cost : costs) {
+    written += cost.work.write_bytes;
+    weights += cost.work.weight_bytes;
+  }
+  const double capacity = value("chip_memory"), stages = static_cast<double>(costs.size());
+  const double sections =
+      std::max({1.0, std::ceil((written + weights) / capacity), std::ceil(stages / value("stage_limit"))});
+  if (sections > 1) {
+    sum.fill += sections * value("section_switch");
+    const double borders = 2 * written / std::max(1.0, stages) * sections;
+    sum.memory += (borders + weights) / value("memory_rate");
+  }
+  // The first sample passes all stages before the last one works.
+  sum.fill += stages * 1000 / value("clock");
+  return sum;
+}
+
+Memory SpatialModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                            const Precision& precision, const MemoryOptions& options) const {
+  const LiveMoment moment = fullest_moment(graph, costs, precision, options);
+  const StateBytes state = state_bytes(graph, costs, precision, options.stage);
+  Memory memory{.limit = capacity(),
+                .parameters = state.parameters,
+                .optimizer = state.optimizer,
+                .activations = moment.activations};
+  memory.largest = moment.values;
+  if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
+  return memory;
+}
+
+double SpatialModel::all_reduce_seconds(double bytes, int units) const {
+  return ring_all_reduce(bytes, units, value("link_rate"), value("link_latency"));
+}
+
+double SpatialModel::link_seconds(double bytes) const {
+  return value("link_latency") + bytes / value("link_rate");
+}
+
+}  // namespace superstep::machine

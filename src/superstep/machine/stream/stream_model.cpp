@@ -1,0 +1,66 @@
+#include "superstep/machine/stream/stream_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "superstep/machine/liveness.h"
+
+namespace superstep::machine {
+
+Bounds StreamModel::bounds(const Precision&) const { return {value("peak_f16"), value("stream_rate")}; }
+
+std::vector<OperatorCost> StreamModel::operators(const graph::Graph&, const std::vector<Work>& works,
+                                                 const Precision& precision) const {
+  const double width = value("plane_width"), clock = value("clock");
+  const double element = static_cast<double>(size_in_bytes(precision.data));
+  std::vector<OperatorCost> costs;
+  for (const Work& work : works) {
+    OperatorCost cost{.work = work};
+    const bool product = work.kind == WorkKind::product || work.kind == WorkKind::recurrent ||
+                         work.kind == WorkKind::attention;
+    double cycles = 0;
+    if (product) {
+      // Planes full of weights, and the rows that pass each: arithmetic over the plane, at least one row.
+      const double weights =
+          std::max(1.0, (work.weight_bytes > 0 ? work.weight_bytes : work.read_bytes / 2) / element);
+      const double planes = std::ceil(weights / (width * width));
+      const double rows = std::max(1.0, work.flops / 2 / weights);
+      cycles = planes * (rows + value("weight_load_cycles"));
+      cost.how = "matrix planes";
+    } else {
+      cycles = std::max(work.flops / value("vector_lanes"),
+                        (work.read_bytes + work.write_bytes) / value("stream_rate") * clock);
+      cost.how = "vector units";
+    }
+    cost.parts.compute = cycles / clock;
+    cost.parts.fill = value("operator_cycles") / clock;
+    costs.push_back(cost);
+  }
+  return costs;
+}
+
+Memory StreamModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                           const Precision& precision, const MemoryOptions& options) const {
+  const LiveMoment moment = fullest_moment(graph, costs, precision, options);
+  const StateBytes state = state_bytes(graph, costs, precision, options.stage);
+  Memory memory{.limit = capacity(),
+                .parameters = state.parameters,
+                .optimizer = state.optimizer,
+                .activations = moment.activations};
+  memory.largest = moment.values;
+  if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
+  return memory;
+}
+
+double StreamModel::all_reduce_seconds(double bytes, int units) const {
+  return ring_all_reduce(bytes, units, 4 * value("link_rate"), 1e-6);
+}
+
+double StreamModel::link_seconds(double bytes) const { return 1e-6 + bytes / (4 * value("link_rate")); }
+
+// In and out, each with its latency; the bytes of the result are few.
+double StreamModel::host_seconds(double bytes) const {
+  return 2 * value("host_latency") + bytes / value("host_rate");
+}
+
+}  // namespace superstep::machine

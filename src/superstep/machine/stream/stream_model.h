@@ -1,0 +1,28 @@
+// A single core whose every cycle is scheduled when the program is compiled: GroqChip.
+//
+// A product of rows x inputs by inputs x outputs installs its weights plane by plane and streams its rows
+// past them, one row a cycle and plane; f16 takes all planes for one. Other operators stream through the
+// vector units. The result is exact for the chip; what is uncertain is the host's link.
+#pragma once
+
+#include "superstep/machine/cost_model.h"
+
+namespace superstep::machine {
+
+class StreamModel : public CostModel {
+ public:
+  using CostModel::CostModel;
+  std::vector<OperatorCost> operators(const graph::Graph& graph, const std::vector<Work>& works,
+                                      const Precision& precision) const override;
+  Memory memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
+                const MemoryOptions& options) const override;
+  double all_reduce_seconds(double bytes, int units) const override;
+  double link_seconds(double bytes) const override;
+  double host_seconds(double bytes) const override;
+  double capacity() const override { return value("chip_memory"); }
+  Bounds bounds(const Precision& precision) const override;
+  double model_uncertainty() const override { return 1.3; }
+  const char* calibration() const override { return "none: the compiler's schedule is approximated"; }
+};
+
+}  // namespace superstep::machine

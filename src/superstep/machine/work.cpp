@@ -1,0 +1,237 @@
+#include "superstep/machine/work.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "superstep/op/definition.h"
+
+namespace superstep::machine {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+
+constexpr const char* kind_names[] = {"view",       "product",       "recurrent", "attention", "element-wise",
+                                      "optimizer",  "reduction",     "normalization", "pooling", "gather",
+                                      "scatter",    "movement",      "spectral",  "unsupported"};
+
+struct Entry {
+  WorkKind kind;
+  std::vector<std::string_view> ops;
+};
+
+const std::vector<Entry>& table() {
+  static const std::vector<Entry> entries = {
+      {WorkKind::view,
+       {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Constant", "ConstantOfShape", "Shape", "Size", "Range",
+        "EyeLike", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix"}},
+      {WorkKind::product,
+       {"Conv", "ConvTranspose", "superstep.ConvWeightGradient", "MatMul", "Gemm", "Einsum", "MatMulInteger",
+        "ConvInteger", "QLinearMatMul", "QLinearConv"}},
+      {WorkKind::recurrent, {"LSTM", "GRU", "RNN", "superstep.LSTMGradient"}},
+      {WorkKind::attention, {"Attention"}},
+      {WorkKind::optimizer, {"superstep.Sgd", "superstep.Adam"}},
+      {WorkKind::reduction,
+       {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceLogSum",
+        "ReduceLogSumExp", "ReduceSumSquare", "ArgMax", "ArgMin", "GlobalAveragePool", "GlobalMaxPool", "CumSum", "CumProd", "superstep.ChannelMoments", "superstep.ChannelSums"}},
+      {WorkKind::normalization,
+       {"Softmax", "LogSoftmax", "Hardmax", "BatchNormalization", "LayerNormalization", "InstanceNormalization",
+        "GroupNormalization", "RMSNormalization", "MeanVarianceNormalization", "LpNormalization", "LRN",
+        "superstep.LayerNormalizationGradient", "superstep.BatchNormalizationGradient",
+        "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}},
+      {WorkKind::pooling,
+       {"MaxPool", "superstep.MaxPoolGradient", "AveragePool", "superstep.AveragePoolGradient", "LpPool"}},
+      {WorkKind::gather, {"Gather", "GatherElements", "GatherND", "OneHot"}},
+      {WorkKind::scatter, {"ScatterElements", "ScatterND"}},
+      {WorkKind::movement,
+       {"Transpose", "Concat", "Split", "Tile", "Expand", "Slice", "Pad", "DepthToSpace", "SpaceToDepth", "Resize",
+        "Upsample", "superstep.ResizeGradient", "Trilu", "ReverseSequence", "RotaryEmbedding"}},
+      {WorkKind::spectral, {"DFT", "STFT"}},
+      {WorkKind::unsupported, {"TopK", "NonZero", "Compress", "Unique", "Det", "NonMaxSuppression", "Loop", "If", "Scan"}},
+  };
+  return entries;
+}
+
+bool is_parameter(const Graph& graph, ValueId id) { return graph.value(id).kind == graph::ValueKind::state; }
+
+// Operators that are not in the table are element-wise when their output has the shape that their inputs broadcast
+// to; others have no cost.
+WorkKind kind_of_node(const Graph& graph, const Node& node) {
+  const WorkKind kind = kind_of(node.op);
+  if (kind != WorkKind::elementwise) return kind;
+  std::int64_t largest = 0;
+  for (ValueId id : node.inputs)
+    if (id.valid()) largest = std::max(largest, graph.type(id).shape.element_count());
+  const bool has_output = !node.outputs.empty() && node.outputs[0].valid();
+  if (!has_output) return WorkKind::view;
+  const bool grows = graph.type(node.outputs[0]).shape.element_count() >= largest;
+  return grows || node.op == "superstep.RandomMask" ? WorkKind::elementwise : WorkKind::unsupported;
+}
+
+class Collector {
+ public:
+  Collector(const Graph& graph, const Precision& precision, const WorkOptions& options)
+      : graph_(graph), precision_(precision), options_(options), work_of_(graph.node_count(), none) {}
+
+  std::vector<Work> run() {
+    for (std::size_t i = 0; i < graph_.node_count(); ++i) place(NodeId(i));
+    find_readers();
+    for (std::size_t i = 0; i < works_.size(); ++i) measure(i);
+    std::erase_if(works_, [](const Work& work) { return work.kind == WorkKind::view; });
+    return std::move(works_);
+  }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  void place(NodeId id) {
+    const Node& node = graph_.node(id);
+    const WorkKind kind = kind_of_node(graph_, node);
+    if (kind == WorkKind::elementwise)
+      if (const std::size_t host = host_of(node); host != none) {
+        works_[host].nodes.push_back(id);
+        work_of_[id.index()] = host;
+        return;
+      }
+    work_of_[id.index()] = works_.size();
+    works_.push_back({.kind = kind, .name = node.name, .op = node.op, .phase = node.phase, .nodes = {id}});
+  }
+
+  // The latest element-wise kernel that makes one of the node's inputs, looking through views.
+  std::size_t host_of(const Node& node) const {
+    std::size_t host = none;
+    for (ValueId id : node.inputs) {
+      const std::size_t found = maker_of(id);
+      if (found == none || works_[found].kind != WorkKind::elementwise) continue;
+      const Work& work = works_[found];
+      if (work.phase != node.phase || (!options_.fuse_across_layers && work.name != node.name)) continue;
+      // Nothing may lie between: the kernel must still be the last one that could have made it.
+      if (found + options_reach() < works_.size()) continue;
+      if (host == none || found > host) host = found;
+    }
+    return host;
+  }
+
+  // How many kernels back one may still be joined: between it and here, others read and write.
+  static constexpr std::size_t options_reach() { return 3; }
+
+  std::size_t maker_of(ValueId id) const {
+    if (!id.valid() || graph_.value(id).kind != graph::ValueKind::computed) return none;
+    return work_of_[graph_.value(id).producer.index()];
+  }
+
+  void find_readers() {
+    readers_.resize(graph_.value_count());
+    for (std::size_t i = 0; i < graph_.node_count(); ++i)
+      for (ValueId id : graph_.node(NodeId(i)).inputs)
+        if (id.valid()) readers_[id.index()].insert(work_of_[i]);
+    for (const graph::Output& output : graph_.outputs()) readers_[output.value.index()].insert(none);
+    for (const graph::Update& update : graph_.updates()) readers_[update.next.index()].insert(none);
+  }
+
+  void measure(std::size_t index) {
+    Work& work = works_[index];
+    std::set<std::size_t> seen;
+    for (NodeId id : work.nodes) {
+      const Node& node = graph_.node(id);
+      work.flops += work.kind == WorkKind::view ? 0 : op::cost(graph_, node).flops;
+      for (ValueId input : node.inputs) {
+        if (!input.valid() || maker_of(input) == index || !seen.insert(input.index()).second) continue;
+        const double bytes = precision_.bytes(graph_.value(input));
+        work.read_bytes += bytes;
+        if (is_parameter(graph_, input)) work.weight_bytes += bytes;
+      }
+      for (ValueId output : node.outputs) {
+        if (!output.valid()) continue;
+        work.elements = std::max(work.elements, static_cast<double>(graph_.type(output).shape.element_count()));
+        const std::set<std::size_t>& readers = readers_[output.index()];
+        const bool outside = readers.size() > (readers.contains(index) ? 1u : 0u);
+        if (outside || readers.empty()) work.write_bytes += precision_.bytes(graph_.value(output));
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const Precision& precision_;
+  const WorkOptions& options_;
+  std::vector<Work> works_;
+  std::vector<std::size_t> work_of_;
+  std::vector<std::set<std::size_t>> readers_;
+};
+
+}  // namespace
+
+const char* name_of(WorkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+
+WorkKind kind_of(std::string_view op) {
+  for (const Entry& entry : table())
+    if (std::find(entry.ops.begin(), entry.ops.end(), op) != entry.ops.end()) return entry.kind;
+  return WorkKind::elementwise;
+}
+
+std::vector<Work> works_of(const Graph& graph, const Precision& precision, const WorkOptions& options) {
+  return Collector(graph, precision, options).run();
+}
+
+std::vector<std::string> unsupported_operators(std::span<const Work> works) {
+  std::vector<std::string> names;
+  for (const Work& work : works)
+    if (work.kind == WorkKind::unsupported && std::find(names.begin(), names.end(), work.op) == names.end())
+      names.push_back(work.op);
+  return names;
+}
+
+namespace {
+
+// "d(conv1)" -> "conv1".
+std::string forward_name(const std::string& name) {
+  return name.starts_with("d(") && name.ends_with(")") ? name.substr(2, name.size() - 3) : name;
+}
+
+}  // namespace
+
+void assign_stages(const Graph& graph, std::vector<Work>& works, std::span<const int> shares) {
+  double all_shares = 0;
+  for (int share : shares) all_shares += share;
+  std::vector<std::size_t> layers;  // forward kernels with parameters
+  for (std::size_t i = 0; i < works.size(); ++i)
+    if (works[i].phase == graph::Phase::forward && works[i].weight_bytes > 0 &&
+        (works[i].kind == WorkKind::product || works[i].kind == WorkKind::recurrent))
+      layers.push_back(i);
+  std::vector<std::size_t> first(shares.size() + 1, works.size());  // kernel at which a stage begins
+  double before = 0;
+  for (std::size_t stage = 0; stage < shares.size(); before += shares[stage], ++stage) {
+    const auto layer = static_cast<std::size_t>(before / all_shares * static_cast<double>(layers.size()) + 0.5);
+    first[stage] = stage == 0 ? 0 : layer < layers.size() ? layers[layer] : works.size();
+  }
+  std::map<std::string, std::size_t> stage_of_name;
+  std::map<std::size_t, std::size_t> stage_of_state;
+  std::size_t latest = shares.size() - 1;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    Work& work = works[i];
+    if (work.phase == graph::Phase::forward) {
+      work.stage = static_cast<std::size_t>(std::upper_bound(first.begin(), first.end() - 1, i) - first.begin()) - 1;
+      stage_of_name[work.name] = work.stage;
+      for (NodeId id : work.nodes)
+        for (ValueId input : graph.node(id).inputs)
+          if (input.valid() && is_parameter(graph, input)) stage_of_state.emplace(input.index(), work.stage);
+    } else if (work.phase == graph::Phase::backward) {
+      const auto found = stage_of_name.find(forward_name(work.name));
+      if (found != stage_of_name.end()) latest = found->second;
+      work.stage = latest;
+    } else {
+      work.stage = shares.size() - 1;
+      for (ValueId input : graph.node(work.nodes[0]).inputs)
+        if (input.valid())
+          if (const auto found = stage_of_state.find(input.index()); found != stage_of_state.end()) {
+            work.stage = found->second;
+            break;
+          }
+    }
+  }
+}
+
+}  // namespace superstep::machine

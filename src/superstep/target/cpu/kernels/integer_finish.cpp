@@ -1,0 +1,86 @@
+#include "superstep/target/cpu/kernels/integer_finish.h"
+
+#include "superstep/target/cpu/kernels/vector_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "superstep/target/cpu/kernels/integer_finish.cpp"
+#include <hwy/foreach_target.h>
+
+#include "superstep/target/cpu/kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace superstep::kernels::HWY_NAMESPACE {
+
+// Calls body(channel, n) for the vectors of a column: n channels from `channel` on, all full but the last.
+template <class Body>
+HWY_INLINE void for_each_vector(std::int64_t channels, const Body& body) {
+  constexpr auto width = static_cast<std::int64_t>(lanes);
+  std::int64_t channel = 0;
+  for (; channel + width <= channels; channel += width) body(channel, lanes);
+  if (channel < channels) body(channel, static_cast<std::size_t>(channels - channel));
+}
+
+HWY_INLINE VI load_integers(const std::int32_t* p, std::size_t n) {
+  if (n == lanes) return hn::LoadU(i32_tag, p);
+  alignas(64) std::int32_t buffer[lanes] = {};
+  std::memcpy(buffer, p, n * sizeof(std::int32_t));
+  return hn::Load(i32_tag, buffer);
+}
+
+HWY_INLINE V as_bytes(V v, V inverse_scale, V zero_point) {
+  return hn::Add(hn::Round(hn::Mul(v, inverse_scale)), zero_point);
+}
+
+template <class T>
+void finish(const IntegerBlock& b) {
+  const V slope = constant(b.slope), inverse = constant(b.inverse_scale), zero = constant(b.zero_point);
+  const V none = hn::Zero(f32_tag);
+  for_each_vector(b.channels, [&](std::int64_t channel, std::size_t n) HWY_ATTR {
+    const VI shift = load_integers(b.shift + channel, n);
+    const V scale = load_first(b.scale + channel, n);
+    const V bias = b.bias ? load_first(b.bias + channel, n) : none;
+    const std::int32_t* sums = b.sums + channel;
+    T* result = static_cast<T*>(b.result) + channel;
+    for (std::int64_t column = 0; column < b.columns; ++column) {
+      V v = hn::ConvertTo(f32_tag, hn::Sub(load_integers(sums, n), shift));
+      v = hn::Add(hn::Mul(v, scale), bias);
+      v = hn::Add(hn::Max(v, none), hn::Mul(hn::Min(v, none), slope));
+      if constexpr (sizeof(T) == 1) v = as_bytes(v, inverse, zero);
+      store_first(v, result, n);
+      sums += b.channels;
+      result += b.result_stride;
+    }
+  });
+}
+
+void quantize(const QuantizeBlock& b) {
+  const V inverse = constant(b.inverse_scale), zero = constant(b.zero_point);
+  for (std::int64_t column = 0; column < b.columns; ++column) {
+    const float* values = b.values + column * b.value_stride;
+    std::uint8_t* result = b.result + column * b.result_stride;
+    for_each_vector(b.channels, [&](std::int64_t channel, std::size_t n) HWY_ATTR {
+      store_first(as_bytes(load_first(values + channel, n), inverse, zero), result + channel, n);
+    });
+  }
+}
+
+IntegerFinish* finish_f32() { return finish<float>; }
+IntegerFinish* finish_u8() { return finish<std::uint8_t>; }
+QuantizeFunction* quantize_u8() { return quantize; }
+
+}  // namespace superstep::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace superstep::kernels {
+
+HWY_EXPORT(finish_f32);
+HWY_EXPORT(finish_u8);
+HWY_EXPORT(quantize_u8);
+
+IntegerFinish* finish_as_f32() { return SUPERSTEP_VECTOR_FUNCTION(finish_f32)(); }
+IntegerFinish* finish_as_bytes() { return SUPERSTEP_VECTOR_FUNCTION(finish_u8)(); }
+QuantizeFunction* quantize_block() { return SUPERSTEP_VECTOR_FUNCTION(quantize_u8)(); }
+
+}  // namespace superstep::kernels
+#endif

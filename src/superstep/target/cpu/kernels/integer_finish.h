@@ -1,0 +1,38 @@
+// From sums of products of bytes to results: the shift of the zero point, the scale of the channel, a bias, a
+// rectifier, and bytes again where that is wanted. Internal to the kernels.
+#pragma once
+
+#include <cstdint>
+
+namespace superstep::kernels {
+
+// v = (sum - shift) * scale + bias; v < 0 ? slope * v : v. Vectors along channels are given from the block's
+// first channel on.
+struct IntegerBlock {
+  const std::int32_t* sums;    // [columns][channels]
+  const std::int32_t* shift;   // [channels]
+  const float* scale;          // [channels]
+  const float* bias;           // [channels], or null
+  float slope;                 // 1 leaves v as it is, 0 is relu
+  void* result;                // f32 or u8; as f32 it may be `sums`
+  std::int64_t result_stride;  // elements between columns
+  std::int64_t columns, channels;
+  float inverse_scale, zero_point;  // of bytes: round(v * inverse_scale) + zero_point, halves to even
+};
+using IntegerFinish = void(const IntegerBlock& block);
+IntegerFinish* finish_as_f32();
+IntegerFinish* finish_as_bytes();
+
+// y = round(v * inverse_scale) + zero_point, limited to 0..255.
+struct QuantizeBlock {
+  const float* values;
+  std::int64_t value_stride;
+  std::uint8_t* result;
+  std::int64_t result_stride;
+  std::int64_t columns, channels;
+  float inverse_scale, zero_point;
+};
+using QuantizeFunction = void(const QuantizeBlock& block);
+QuantizeFunction* quantize_block();
+
+}  // namespace superstep::kernels

@@ -1,0 +1,72 @@
+#include "superstep/target/cpu/memory_limit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+
+namespace superstep::target::cpu {
+namespace {
+
+// More groups share the work more evenly when a core is busy.
+constexpr std::size_t most_groups = 8;
+constexpr std::size_t largest_grouped_bytes = std::size_t{4} << 20;
+
+// Element-wise operators and products of few operations first; then a third of the step again, which is about
+// the whole forward pass.
+constexpr double recompute_shares[] = {0.02, 0.1, 0.35};
+
+std::string describe(const LimitedChoice& choice) {
+  std::string text = fmt::format("micro-batch {}", choice.micro_batch);
+  if (choice.recompute_share > 0)
+    text += fmt::format(", up to {:.0f} % of the operations done twice", 100 * choice.recompute_share);
+  return text;
+}
+
+}  // namespace
+
+std::size_t gradient_groups(const Plan& plan, const CompileOptions& options) {
+  const auto count = static_cast<std::size_t>(options.batch / options.micro_batch);
+  if (plan.accumulator_bytes == 0) return count;
+  const std::size_t most = plan.accumulator_bytes <= largest_grouped_bytes
+                               ? most_groups
+                               : static_cast<std::size_t>(options.threads);
+  return std::min(count, most);
+}
+
+std::size_t plan_bytes(const Plan& plan, const CompileOptions& options) {
+  const auto threads = static_cast<std::size_t>(options.threads);
+  const std::size_t groups = gradient_groups(plan, options), arenas = std::min(groups, threads);
+  return arenas * plan.arena_bytes + threads * plan.scratch_bytes + plan.shared_bytes + plan.update_bytes +
+         groups * plan.accumulator_bytes;
+}
+
+LimitedChoice choose_below(std::size_t limit, std::int64_t batch, std::int64_t largest, bool splits,
+                           FunctionRef<std::size_t(std::int64_t micro_batch, double share)> bytes_of) {
+  LimitedChoice smallest{.bytes = ~std::size_t{0}};
+  const auto fits = [&](std::int64_t micro_batch, double share) {
+    const LimitedChoice choice{micro_batch, share, bytes_of(micro_batch, share)};
+    if (choice.bytes < smallest.bytes) smallest = choice;
+    return choice.bytes <= limit;
+  };
+  std::int64_t last = largest;
+  for (std::int64_t micro_batch = largest; micro_batch >= 1; --micro_batch) {
+    if (batch % micro_batch != 0) continue;
+    if (fits(micro_batch, 0)) return smallest;
+    last = micro_batch;
+    if (!splits) break;
+  }
+  for (const double share : recompute_shares)
+    if (fits(last, share)) return smallest;
+  throw Error(
+      ErrorCode::out_of_memory,
+      fmt::format("the smallest plan takes {} ({}), more than the limit of {}",
+                  format_bytes(static_cast<double>(smallest.bytes)), describe(smallest),
+                  format_bytes(static_cast<double>(limit))),
+      "--memory-limit",
+      splits ? "fewer threads keep fewer activations" : "a smaller --batch: this model cannot be split");
+}
+
+}  // namespace superstep::target::cpu

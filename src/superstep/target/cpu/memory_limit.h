@@ -1,0 +1,36 @@
+// How much memory a plan takes, and the choice of one that stays below a limit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "superstep/base/function_ref.h"
+#include "superstep/target/cpu/plan.h"
+
+namespace superstep::target::cpu {
+
+// Sums of gradients that are kept apart while a run lasts: micro-batches are summed in groups, each group in
+// order and then the groups in order, so that the bits do not depend on the number of threads. Very large
+// models keep one a thread.
+std::size_t gradient_groups(const Plan& plan, const CompileOptions& options);
+
+// Everything that the executable allocates for the plan: activations and scratch of every thread, parameters
+// and what is packed of them, gradients of every group, the update. Not the user's inputs and outputs.
+std::size_t plan_bytes(const Plan& plan, const CompileOptions& options);
+
+// How a batch is run: samples at a time, and the share of all operations that may be done twice to keep fewer
+// values (transform/recompute.h).
+struct LimitedChoice {
+  std::int64_t micro_batch = 1;
+  double recompute_share = 0;
+  std::size_t bytes = 0;
+};
+
+// The largest micro-batch up to `largest` whose plan takes at most `limit` bytes; where the smallest one does
+// not, or the batch cannot be split, as little recomputation as it takes. `bytes_of` plans a micro-batch with
+// a share of recomputation and says how much memory that takes. Throws Error (out_of_memory) with the
+// smallest there is.
+LimitedChoice choose_below(std::size_t limit, std::int64_t batch, std::int64_t largest, bool splits,
+                           FunctionRef<std::size_t(std::int64_t micro_batch, double share)> bytes_of);
+
+}  // namespace superstep::target::cpu

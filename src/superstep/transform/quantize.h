@@ -1,0 +1,53 @@
+// Products and convolutions on bytes, after training: static quantisation by calibrated ranges.
+//
+// Following B. Jacob et al., "Quantization and training of neural networks for efficient
+// integer-arithmetic-only inference", arXiv:1712.05877, and H. Wu et al., "Integer quantization for deep
+// learning inference: principles and empirical evaluation", arXiv:2004.09602: weights symmetric in i8, a
+// scale an output channel; activations in u8, one scale and zero point a tensor; sums in i32; biases and
+// everything else in f32.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "superstep/graph/graph.h"
+
+namespace superstep::transform {
+
+// What a value's elements span; the calibration decides how much of the tails is left out.
+struct ValueRange {
+  double low = 0, high = 0;
+};
+using RangeTable = std::map<std::string, ValueRange, std::less<>>;  // by the value's name
+
+struct QuantizeOptions {
+  // Products that sum fewer channels, or give fewer, stay in f32: they gain nothing, and in the layer before
+  // the outputs rounding costs most.
+  std::int64_t least_summed = 16, least_given = 8;
+};
+
+// How real numbers of a range become u8: x = (q - zero_point) * scale. Zero is exact. An empty range gives
+// scale 1.
+struct ByteScale {
+  float scale = 1;
+  std::int32_t zero_point = 0;
+};
+ByteScale byte_scale(const ValueRange& range);
+
+// The values whose ranges quantize() asks for: what the products that it would take read. The weights of a
+// product must be a constant or a state, as the graph stores it.
+std::vector<graph::ValueId> values_to_calibrate(const graph::Graph& model,
+                                                const QuantizeOptions& options = {});
+
+// The model with those products on bytes. Weights are taken from the data of states and constants: set
+// trained ones before. In ONNX's operators,
+//   Conv         QuantizeLinear, ConvInteger, DequantizeLinear, Add of the bias
+//   Gemm, MatMul QuantizeLinear, MatMulInteger, DequantizeLinear, Add of the bias
+// Values without a range in the table stay in f32. Inputs, outputs and states stay what they are. Throws
+// Error (invalid_argument) naming a range that is not finite or upside down.
+graph::Graph quantize(const graph::Graph& model, const RangeTable& ranges,
+                      const QuantizeOptions& options = {});
+
+}  // namespace superstep::transform

@@ -1,0 +1,101 @@
+// superstep profile, int8 inference, tuning and memory limits: as a user runs them and gets them wrong.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+#include "tests/contains.h"
+#include "tests/data/scratch.h"
+
+namespace superstep {
+namespace {
+
+void expect_refused(const ScratchFolder& folder, const std::string& arguments, int code,
+                    const std::string& part) {
+  const Outcome outcome = run_program(folder / "", arguments);
+  EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.output << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, part)) << arguments;
+}
+
+nlohmann::json metrics_of(const std::filesystem::path& path) {
+  return nlohmann::json::parse(content_of(path)).at("metrics");
+}
+
+TEST(ProfileCommand, WritesAPageAndATrace) {
+  const ScratchFolder folder;
+  const Outcome outcome =
+      run_program(folder / "", "profile mlp --batch 64 --runs 3 --threads 2 --out p --json p.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "of the floor"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "p/profile.html"));
+  EXPECT_TRUE(nlohmann::json::accept(content_of(folder / "p/trace.json")));
+  EXPECT_GT(metrics_of(folder / "p.json").at("share_of_floor").at("value").get<double>(), 0);
+}
+
+TEST(ProfileCommand, RefusesWrongUse) {
+  const ScratchFolder folder;
+  expect_refused(folder, "profile mlp --on gc2000", 2, "there is no profile of this machine");
+  expect_refused(folder, "profile mlp --mode trian", 2, "did you mean 'train'?");
+  expect_refused(folder, "profile nothing", 2, "there is no such workload");
+  expect_refused(folder, "profile mlp --runs 1", 2, "--runs");
+}
+
+TEST(Int8, ShowsBothPrecisions) {
+  const ScratchFolder folder;
+  ASSERT_EQ(
+      run_program(folder / "", "generate braggnn --samples 1200 --set margin=1 --out peaks.h5 --quiet").code,
+      0);
+  ASSERT_EQ(
+      run_program(folder / "", "train braggnn --data peaks.h5 --epochs 2 --batch 64 --out run --quiet").code,
+      0);
+  const Outcome outcome = run_program(folder / "",
+                                      "infer braggnn --weights run --input peaks.h5 --precision int8 "
+                                      "--calibrate 256 --batch 64 --onnx q.onnx "
+                                      "--json q.json --explain");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "8 of 14 products on bytes, ranges by percentile of 256 samples"));
+  EXPECT_TRUE(contains(outcome.output, "integer convolution"));
+  const auto metrics = metrics_of(folder / "q.json");
+  for (const char* name : {"error_px_p50", "error_px_p75", "error_px_p95", "error_px_p995", "throughput"})
+    EXPECT_TRUE(metrics.contains(name) && metrics.contains(std::string("f32_") + name)) << name;
+  EXPECT_NE(metrics.at("error_px_p50").at("value"), metrics.at("f32_error_px_p50").at("value"));
+  const std::string file = content_of(folder / "q.onnx");
+  EXPECT_NE(file.find("ConvInteger"), std::string::npos);
+  expect_refused(folder, "infer braggnn --weights run --input peaks.h5 --precision int8 --calibrate 5000", 2,
+                 "there are 1200 samples");
+}
+
+TEST(Int8, RefusesWrongUse) {
+  const ScratchFolder folder;
+  expect_refused(folder, "infer mlp --calibrate 100", 2, "belongs to --precision int8");
+  expect_refused(folder, "infer mlp --precision bf16 --ranges entropy", 2, "belongs to --precision int8");
+  expect_refused(folder, "infer mlp --precision int8 --ranges entropi --samples 64", 2,
+                 "did you mean 'entropy'?");
+  expect_refused(folder, "train mlp --precision int8", 2, "int8");
+}
+
+TEST(Tune, IsRememberedAndExplained) {
+  const ScratchFolder folder;
+  const std::string command = "train mlp --steps 3 --batch 256 --samples 2000 --threads 1 --tune --explain";
+  const Outcome first = run_program(folder / "", command), again = run_program(folder / "", command);
+  ASSERT_EQ(first.code, 0) << first.errors;
+  EXPECT_TRUE(contains(first.output, "micro-batch: tuned: micro-batch"));
+  EXPECT_TRUE(contains(again.output, "micro-batch: tuned before: micro-batch"));
+  const Outcome given = run_program(folder / "", command + " --micro-batch 32");
+  EXPECT_TRUE(contains(given.output, "in micro-batches of 32"));
+  EXPECT_TRUE(contains(given.output, "as asked for"));
+}
+
+TEST(MemoryLimit, IsKeptOrRefused) {
+  const ScratchFolder folder;
+  const std::string command =
+      "train braggnn --steps 2 --samples 400 --batch 64 --threads 1 --explain --memory-limit ";
+  const Outcome small = run_program(folder / "", command + "3M");
+  ASSERT_EQ(small.code, 0) << small.errors;
+  EXPECT_TRUE(contains(small.output, "stays below the limit of 3.00 MB"));
+  expect_refused(folder, command + "100k", 1, "the smallest plan takes");
+  expect_refused(folder, command + "few", 2, "--memory-limit");
+}
+
+}  // namespace
+}  // namespace superstep

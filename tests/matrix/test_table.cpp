@@ -1,0 +1,56 @@
+// The printed table of operators says what the cases show.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "superstep/base/file.h"
+#include "superstep/op/definition.h"
+#include "superstep/op/element_types.h"
+#include "tests/matrix/measure.h"
+
+namespace superstep::matrix {
+namespace {
+
+std::string list_of(const std::set<ElementType>& types) {
+  std::string text;
+  for (ElementType type : types) text += std::string(text.empty() ? "" : ", ") + superstep::name_of(type);
+  return text;
+}
+
+// Its cases name the type of the result, so that only types of that width can be shown.
+const std::set<std::string> bound_by_their_cases = {"BitCast"};
+
+}  // namespace
+
+TEST(Table, HasARowOfElementTypesForEveryOperator) {
+  for (const op::Definition& definition : op::all())
+    EXPECT_NE(op::element_types(definition.name), nullptr)
+        << definition.name << ": add its row to src/superstep/op/element_types.cpp";
+  EXPECT_EQ(op::element_types("Nothing"), nullptr);
+}
+
+TEST(Table, ElementTypesAreThoseTheCasesShow) {
+  for (const auto& [name, shown] : accepted_types()) {
+    const op::TypeClass* row = op::element_types(name);
+    if (!row || bound_by_their_cases.contains(name)) continue;
+    EXPECT_EQ(std::set(row->types.begin(), row->types.end()), shown)
+        << name << " takes " << list_of(shown) << "; correct its row in src/superstep/op/element_types.cpp";
+  }
+}
+
+TEST(Table, ExecutionIsThatOfThePlans) {
+  for (const auto& [name, shown] : cpu_execution())
+    EXPECT_EQ(target::cpu_execution_of(name), shown)
+        << name << " is run by: " << target::name_of(shown)
+        << "; correct the lists in src/superstep/target/operator_table.cpp";
+}
+
+TEST(Table, IsThatOfThePage) {
+  const std::string page = target::operators_page();
+  EXPECT_EQ(read_text_file(SUPERSTEP_SOURCE "/docs/operators.md"), page)
+      << "docs/operators.md is out of date: build/tests/matrix/test_matrix --write";
+  for (const char* row : {"Conv ", "superstep.Adam ", "GridSample "})
+    EXPECT_NE(page.find(row), std::string::npos);
+}
+
+}  // namespace superstep::matrix

@@ -1,0 +1,183 @@
+// Ranges out of known distributions, and calibration of whole models.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "superstep/base/error.h"
+#include "superstep/base/random.h"
+#include "superstep/onnx/writer.h"
+#include "superstep/run/calibrate.h"
+#include "tests/contains.h"
+#include "tests/target/models.h"
+
+namespace superstep::run {
+namespace {
+
+std::vector<float> normal_values(std::size_t count, std::uint64_t seed) {
+  RandomStream random(seed);
+  std::vector<float> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<float>(random.normal()));
+  return values;
+}
+
+RangeHistogram histogram_of(const std::vector<float>& values) {
+  const auto [low, high] = std::ranges::minmax(values);
+  RangeHistogram histogram(static_cast<double>(low), static_cast<double>(high));
+  histogram.add(values);
+  return histogram;
+}
+
+TEST(RangeHistogram, CountsEveryElement) {
+  RangeHistogram histogram(0, 2048);
+  histogram.add(std::vector<float>{0, 0.5f, 1, 2047.5f, 2048, 5000, -3});
+  EXPECT_EQ(histogram.count(), 7u);
+  EXPECT_EQ(histogram.bins()[0], 3u);  // 0, 0.5 and what lies below
+  EXPECT_EQ(histogram.bins()[1], 1u);
+  EXPECT_EQ(histogram.bins()[2047], 3u);  // the top, its edge, and what lies above
+}
+
+TEST(RangeHistogram, MinmaxKeepsAll) {
+  const RangeHistogram histogram = histogram_of({-3, 1, 7});
+  EXPECT_EQ(histogram.range(RangeMethod::minmax, 0).low, -3);
+  EXPECT_EQ(histogram.range(RangeMethod::minmax, 0).high, 7);
+}
+
+// Of a normal distribution 1 % lie beyond 2.326 standard deviations on either side.
+TEST(RangeHistogram, PercentileOfANormalDistribution) {
+  const auto range = histogram_of(normal_values(400000, 1)).range(RangeMethod::percentile, 0.98);
+  EXPECT_NEAR(range.low, -2.326, 0.03);
+  EXPECT_NEAR(range.high, 2.326, 0.03);
+}
+
+TEST(RangeHistogram, PercentileLeavesTheShareInside) {
+  const std::vector<float> values = normal_values(50000, 2);
+  for (const double share : {0.9, 0.99, 0.999}) {
+    const auto range = histogram_of(values).range(RangeMethod::percentile, share);
+    double inside = 0;
+    for (const float value : values)
+      inside += static_cast<double>(value) >= range.low && static_cast<double>(value) <= range.high;
+    EXPECT_GE(inside / 50000, share);
+    EXPECT_LT(inside / 50000, share + 0.01);
+  }
+}
+
+// One element in fifty thousand, thirty standard deviations out: keeping it would cost most levels.
+TEST(RangeHistogram, EntropyCutsAnOutlierOff) {
+  std::vector<float> values = normal_values(50000, 3);
+  values.push_back(30);
+  const auto range = histogram_of(values).range(RangeMethod::entropy, 0);
+  EXPECT_LT(range.high, 12);
+  EXPECT_GT(range.high, 2);
+  EXPECT_EQ(histogram_of(values).range(RangeMethod::minmax, 0).high, 30);
+}
+
+TEST(RangeHistogram, EntropyKeepsAnEvenDistribution) {
+  RandomStream random(4);
+  std::vector<float> values;
+  for (int i = 0; i < 200000; ++i) values.push_back(static_cast<float>(random.uniform(0, 6)));
+  EXPECT_GT(histogram_of(values).range(RangeMethod::entropy, 0).high, 5.5);
+}
+
+TEST(RangeHistogram, ConstantsHaveARange) {
+  for (const RangeMethod method : {RangeMethod::minmax, RangeMethod::percentile, RangeMethod::entropy}) {
+    const auto range = histogram_of({2, 2, 2}).range(method, 0.99);
+    EXPECT_EQ(range.low, 2);
+    EXPECT_EQ(range.high, 2);
+  }
+}
+
+TEST(RangeHistogram, RefusesRangesThatAreNone) {
+  EXPECT_THROW(RangeHistogram(1, 0), Error);
+  EXPECT_THROW(RangeHistogram(0, INFINITY), Error);
+}
+
+TEST(RangeMethod, KnowsItsNames) {
+  for (const RangeMethod method : {RangeMethod::minmax, RangeMethod::percentile, RangeMethod::entropy})
+    EXPECT_EQ(range_method_from_name(name_of(method)), method);
+  try {
+    range_method_from_name("entropi");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(contains(error.what(), "did you mean 'entropy'?"));
+  }
+}
+
+graph::Graph network(std::int64_t batch) { return test::attention_network(batch, 32); }
+
+void fill_random(std::int64_t first, std::span<Tensor> inputs) {
+  inputs[0] = test::random_tensor(ElementType::f32, inputs[0].shape(), static_cast<std::uint64_t>(first) + 1);
+}
+
+QuantizedModel quantize_network(const CalibrateSettings& settings, FillSamples fill) {
+  return quantize_model(target::find_target("cpu"), network, {}, settings, fill);
+}
+
+TEST(Calibrate, FindsTheRangeOfEveryValue) {
+  const auto ranges = calibrate(target::find_target("cpu"), network,
+                                {.samples = 128, .method = RangeMethod::minmax, .products = {}}, fill_random);
+  const graph::Graph graph = network(1);
+  EXPECT_EQ(ranges.size(), transform::values_to_calibrate(graph).size());
+  EXPECT_GE(ranges.size(), 3u);
+  for (const auto& [name, range] : ranges) EXPECT_LT(range.low, range.high) << name;
+}
+
+TEST(Calibrate, AgreesWithTheReference) {
+  const CalibrateSettings settings{.samples = 8, .method = RangeMethod::minmax, .products = {}};
+  const auto cpu = calibrate(target::find_target("cpu"), network, settings, fill_random);
+  const auto reference = calibrate(target::find_target("reference"), network, settings, fill_random);
+  for (const auto& [name, range] : reference) {
+    EXPECT_NEAR(cpu.at(name).low, range.low, 1e-4) << name;
+    EXPECT_NEAR(cpu.at(name).high, range.high, 1e-4) << name;
+  }
+}
+
+TEST(Calibrate, TakesTheWeightsItIsGiven) {
+  const graph::Graph graph = network(1);
+  std::map<std::string, Tensor> zeros;
+  for (graph::ValueId id : graph.states())
+    zeros[graph.value(id).name] = Tensor(ElementType::f32, graph.type(id).shape);
+  const QuantizedModel model = quantize_model(target::find_target("cpu"), network, zeros,
+                                              {.samples = 16, .products = {}}, fill_random);
+  for (const auto& [name, range] : model.ranges) EXPECT_EQ(range.high, 0) << name;
+}
+
+TEST(Calibrate, MakesAModelForAnOnnxFile) {
+  const QuantizedModel model = quantize_network({.samples = 16, .products = {}}, fill_random);
+  EXPECT_GE(model.products, 4u);
+  EXPECT_GE(model.kept, 3u);  // the first convolution, the attention's own products, the narrow layers
+  const std::string file = onnx::to_onnx(model.graph, {.opset = 21, .producer_version = ""});
+  for (const char* op : {"QuantizeLinear", "ConvInteger", "MatMulInteger", "DequantizeLinear"})
+    EXPECT_NE(file.find(op), std::string::npos) << op;
+}
+
+TEST(Calibrate, RefusesWrongUse) {
+  const auto message = [](auto&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was wrong");
+  };
+  EXPECT_TRUE(contains(message([] { quantize_network({.samples = 0, .products = {}}, fill_random); }),
+                       "at least one sample"));
+  const auto broken = [](std::int64_t, std::span<Tensor> inputs) {
+    inputs[0] = Tensor::full(ElementType::f32, inputs[0].shape(), NAN);
+  };
+  EXPECT_TRUE(contains(message([&] { quantize_network({.samples = 4, .products = {}}, broken); }),
+                       "on the calibration samples"));
+  const auto no_products = [](std::int64_t batch) {
+    graph::Graph graph("relu");
+    op::Builder b(graph);
+    b.output("y", op::relu(b.input("x", ElementType::f32, {batch, 16})));
+    return graph;
+  };
+  EXPECT_TRUE(contains(message([&] {
+                         quantize_model(target::find_target("cpu"), no_products, {},
+                                        {.samples = 4, .products = {}}, fill_random);
+                       }),
+                       "no product or convolution that gains"));
+}
+
+}  // namespace
+}  // namespace superstep::run

@@ -1,0 +1,145 @@
+// Models on bytes: the CPU target against the reference evaluation of the same graph.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "superstep/op/quantization.h"
+#include "superstep/target/target.h"
+#include "superstep/transform/quantize.h"
+#include "tests/target/models.h"
+
+namespace superstep {
+namespace {
+
+using target::CompileOptions;
+using target::Executable;
+using target::GraphAtBatch;
+
+// Every value that could be asked for spans [-4, 4].
+transform::RangeTable wide_ranges(const graph::Graph& model) {
+  transform::RangeTable ranges;
+  for (graph::ValueId id : transform::values_to_calibrate(model)) ranges[model.value(id).name] = {-4, 4};
+  return ranges;
+}
+
+GraphAtBatch quantized(const GraphAtBatch& model) {
+  return [model](std::int64_t batch) {
+    const graph::Graph graph = model(batch);
+    return transform::quantize(graph, wide_ranges(graph));
+  };
+}
+
+std::vector<Tensor> run(const char* target, const GraphAtBatch& model, const CompileOptions& options) {
+  const auto executable = target::find_target(target).compile(model, options);
+  std::vector<Tensor> inputs, outputs;
+  std::uint64_t seed = 5;
+  for (const auto& port : executable->inputs())
+    inputs.push_back(test::random_tensor(port.type.element, port.type.shape, seed++));
+  for (const auto& port : executable->outputs()) outputs.emplace_back(port.type.element, port.type.shape);
+  executable->run(inputs, outputs);
+  return outputs;
+}
+
+// The largest difference over the largest element.
+double difference(const Tensor& a, const Tensor& b) {
+  double largest = 0, scale = 1e-6;
+  for (std::int64_t i = 0; i < a.element_count(); ++i) {
+    largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
+    scale = std::max(scale, std::abs(b.at(i)));
+  }
+  return largest / scale;
+}
+
+std::vector<std::string> kernels_of(const GraphAtBatch& model, std::int64_t batch) {
+  std::vector<std::string> kernels;
+  const auto executable = target::find_target("cpu").compile(model, {.batch = batch});
+  for (const target::PlanStep& step : executable->summary().steps)
+    kernels.push_back(step.op + ": " + step.kernel);
+  return kernels;
+}
+
+graph::Graph attention(std::int64_t batch) { return test::attention_network(batch, 32); }
+
+TEST(Integer, AgreesWithTheReference) {
+  for (const std::int64_t micro_batch : {1, 3, 6}) {
+    const GraphAtBatch model = quantized(attention);
+    const auto expected = run("reference", model, {.batch = 6});
+    const auto actual = run("cpu", model, {.batch = 6, .micro_batch = micro_batch, .threads = 2});
+    // A value on the border of two bytes may fall to either side: rounding in f32 and in f64 differ.
+    EXPECT_LT(difference(actual[0], expected[0]), 0.01) << micro_batch;
+  }
+}
+
+TEST(Integer, IsNotTheFloatingModel) {
+  const auto bytes = run("cpu", quantized(attention), {.batch = 4}),
+             exact = run("cpu", attention, {.batch = 4});
+  EXPECT_GT(difference(bytes[0], exact[0]), 1e-5);
+  EXPECT_LT(difference(bytes[0], exact[0]), 0.2);
+}
+
+TEST(Integer, RunsOnItsOwnKernels) {
+  int products = 0;
+  for (const std::string& kernel : kernels_of(quantized(attention), 4)) {
+    EXPECT_EQ(kernel.find("reference"), std::string::npos) << kernel;
+    products += kernel.find("integer convolution") != std::string::npos;
+  }
+  EXPECT_GE(products, 4);
+}
+
+TEST(Integer, GivesTheSameBitsOnAnyNumberOfThreads) {
+  const GraphAtBatch model = quantized(attention);
+  const auto one = run("cpu", model, {.batch = 8, .micro_batch = 2, .threads = 1});
+  const auto two = run("cpu", model, {.batch = 8, .micro_batch = 2, .threads = 2});
+  EXPECT_EQ(difference(one[0], two[0]), 0);
+}
+
+// Two convolutions in a row: bytes go from one to the next.
+graph::Graph two_convolutions(std::int64_t batch) {
+  graph::Graph graph("two");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 16, 6, 6});
+  const op::Var y = op::leaky_relu(layers.conv(x, "first", 16, 3), 0.1);
+  b.output("y", layers.conv(y, "second", 8, 3));
+  return graph;
+}
+
+TEST(Integer, BytesGoFromProductToProduct) {
+  const auto kernels = kernels_of(quantized(two_convolutions), 4);
+  const auto fused = std::ranges::find_if(kernels, [](const std::string& kernel) {
+    return kernel.find("ConvInteger+Add+LeakyRelu+QuantizeLinear") != std::string::npos;
+  });
+  EXPECT_NE(fused, kernels.end());
+  const auto expected = run("reference", quantized(two_convolutions), {.batch = 4});
+  EXPECT_LT(difference(run("cpu", quantized(two_convolutions), {.batch = 4})[0], expected[0]), 0.01);
+}
+
+// Rows of three dimensions, and sums that are read as they are.
+graph::Graph sums_and_rows(std::int64_t batch) {
+  graph::Graph graph("rows");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 5, 16});
+  const op::Var scale = b.constant(Tensor::scalar(0.01f)),
+                zero = b.constant(Tensor::scalar(std::uint8_t{120}));
+  Tensor weights(ElementType::i8, {16, 12});
+  for (std::int64_t i = 0; i < weights.element_count(); ++i)
+    weights.set(i, static_cast<double>(i * 37 % 255 - 127));
+  const op::Var bytes = op::quantize_linear(x, scale, zero);
+  const op::Var sums = b.node1("MatMulInteger", {bytes, b.constant(weights), zero});
+  b.output("sums", sums);
+  const op::Var again = b.node1("MatMulInteger", {bytes, b.constant(weights), zero});
+  b.output("real", op::dequantize_linear(again, scale));
+  b.output("back", op::dequantize_linear(bytes, scale, zero));
+  return graph;
+}
+
+TEST(Integer, SumsAreExact) {
+  const auto expected = run("reference", sums_and_rows, {.batch = 3});
+  const auto actual = run("cpu", sums_and_rows, {.batch = 3});
+  EXPECT_EQ(difference(actual[0], expected[0]), 0);
+  EXPECT_LT(difference(actual[1], expected[1]), 1e-6);
+  EXPECT_LT(difference(actual[2], expected[2]), 1e-6);
+}
+
+}  // namespace
+}  // namespace superstep

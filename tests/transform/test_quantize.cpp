@@ -1,0 +1,180 @@
+// Products on bytes: what is taken, what stays, and how far the results are from f32.
+#include <regex>
+
+#include "superstep/transform/quantize.h"
+#include "tests/transform/support.h"
+
+namespace superstep::transform {
+namespace {
+
+// graph_of, where "f32[2,3] = splat(0.1)" stands for six times 0.1.
+graph::Graph splat_graph(std::string body) {
+  static const std::regex pattern(R"((f\d+)\[([\d,]+)\] = splat\(([\d.]+)\))");
+  std::smatch match;
+  while (std::regex_search(body, match, pattern)) {
+    std::int64_t count = 1;
+    const std::string extents = match[2], value = match[3];
+    for (std::size_t at = 0; at < extents.size(); at = extents.find(',', at) + 1) {
+      count *= std::stol(extents.substr(at));
+      if (extents.find(',', at) == std::string::npos) break;
+    }
+    std::string elements = value;
+    for (std::int64_t i = 1; i < count; ++i) elements += ", " + value;
+    body = match.prefix().str() + match[1].str() + "[" + extents + "] = [" + elements + "]" +
+           match.suffix().str();
+  }
+  return graph_of(body);
+}
+
+const std::string convolution =
+    "input %x : f32[2,16,5,5]\n"
+    "state %w : f32[8,16,3,3] = splat(0.1)\n"
+    "state %b : f32[8] = splat(0.5)\n"
+    "%y : f32[2,8,3,3] = Conv(%x, %w, %b)\n"
+    "%z : f32[2,8,3,3] = Relu(%y)\n"
+    "output \"z\" = %z";
+
+// Random parameters in place of those of the text.
+graph::Graph with_random_states(graph::Graph graph, std::uint64_t seed) {
+  for (graph::ValueId id : graph.states())
+    graph.set_data(id, random_tensor(ElementType::f32, graph.type(id).shape, seed++));
+  return graph;
+}
+
+Tensor evaluated(const graph::Graph& graph, const Tensor& x) {
+  return op::evaluate(graph, std::vector{x}).outputs[0];
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < a.element_count(); ++i)
+    largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
+  return largest;
+}
+
+double largest_of(const Tensor& a) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < a.element_count(); ++i) largest = std::max(largest, std::abs(a.at(i)));
+  return largest;
+}
+
+TEST(ByteScale, KeepsZeroExact) {
+  for (const ValueRange& range : {ValueRange{-1, 3}, {0, 5}, {-2, 0}, {1, 2}, {-3, -1}, {-1e-3, 40}}) {
+    const ByteScale scale = byte_scale(range);
+    EXPECT_GE(scale.zero_point, 0);
+    EXPECT_LE(scale.zero_point, 255);
+    const double low = -scale.zero_point * static_cast<double>(scale.scale);
+    EXPECT_LE(low, std::min(range.low, 0.0) + 0.51 * static_cast<double>(scale.scale));
+    EXPECT_GE(low + 255 * static_cast<double>(scale.scale),
+              std::max(range.high, 0.0) - 0.51 * static_cast<double>(scale.scale));
+  }
+}
+
+TEST(ByteScale, OfNothingIsOne) {
+  EXPECT_EQ(byte_scale({0, 0}).scale, 1.0f);
+  EXPECT_EQ(byte_scale({0, 0}).zero_point, 0);
+}
+
+TEST(Quantize, TakesAConvolution) {
+  const graph::Graph quantized = verified(quantize(splat_graph(convolution), {{"x", {-1, 1}}}));
+  EXPECT_EQ(operators_of(quantized),
+            (std::vector<std::string>{"QuantizeLinear", "ConvInteger", "DequantizeLinear", "Reshape", "Add",
+                                      "Relu"}));
+}
+
+TEST(Quantize, StaysNearF32) {
+  const graph::Graph model = with_random_states(splat_graph(convolution), 7);
+  const Tensor x = random_tensor(ElementType::f32, {2, 16, 5, 5}, 3);
+  const Tensor exact = evaluated(model, x), bytes = evaluated(quantize(model, {{"x", {-1, 1}}}), x);
+  EXPECT_LT(largest_difference(exact, bytes), 0.02 * largest_of(exact));
+  EXPECT_GT(largest_difference(exact, bytes), 0);
+  // A range that cuts half of the values off must show.
+  const Tensor cut = evaluated(quantize(model, {{"x", {-0.5, 0.5}}}), x);
+  EXPECT_GT(largest_difference(exact, cut), 0.05 * largest_of(exact));
+}
+
+TEST(Quantize, TakesGemmAndMatMul) {
+  const graph::Graph gemm = with_random_states(splat_graph("input %x : f32[3,16]\n"
+                                                           "state %w : f32[8,16] = splat(0.1)\n"
+                                                           "state %b : f32[8] = splat(0.1)\n"
+                                                           "%y : f32[3,8] = Gemm(%x, %w, %b) {transB = 1}\n"
+                                                           "output \"y\" = %y"),
+                                               5);
+  const graph::Graph matmul = with_random_states(splat_graph("input %x : f32[2,3,16]\n"
+                                                             "state %w : f32[16,8] = splat(0.1)\n"
+                                                             "%y : f32[2,3,8] = MatMul(%x, %w)\n"
+                                                             "output \"y\" = %y"),
+                                                 6);
+  for (const graph::Graph& model : {gemm, matmul}) {
+    const graph::Graph quantized = verified(quantize(model, {{"x", {-1, 1}}}));
+    EXPECT_EQ(count_of(quantized, "MatMulInteger"), 1);
+    const Tensor x = random_tensor(ElementType::f32, model.type(model.inputs()[0]).shape, 3);
+    const Tensor exact = evaluated(model, x);
+    EXPECT_LT(largest_difference(exact, evaluated(quantized, x)), 0.02 * largest_of(exact));
+  }
+}
+
+TEST(Quantize, QuantizesAnActivationOnce) {
+  const graph::Graph model = splat_graph(
+      "input %x : f32[3,16]\n"
+      "state %v : f32[16,8] = splat(0.1)\n"
+      "state %w : f32[16,8] = splat(0.2)\n"
+      "%a : f32[3,8] = MatMul(%x, %v)\n"
+      "%b : f32[3,8] = MatMul(%x, %w)\n"
+      "%y : f32[3,8] = Add(%a, %b)\n"
+      "output \"y\" = %y");
+  EXPECT_EQ(values_to_calibrate(model).size(), 1u);
+  const graph::Graph quantized = quantize(model, {{"x", {-1, 1}}});
+  EXPECT_EQ(count_of(quantized, "QuantizeLinear"), 1);
+  EXPECT_EQ(count_of(quantized, "MatMulInteger"), 2);
+}
+
+TEST(Quantize, LeavesWhatDoesNotGain) {
+  const std::string cases[] = {
+      // few channels summed
+      "input %x : f32[2,3,5,5]\nstate %w : f32[8,3,3,3] = splat(0.1)\n%y : f32[2,8,3,3] = Conv(%x, %w)\n",
+      // few given
+      "input %x : f32[2,16,5,5]\nstate %w : f32[2,16,3,3] = splat(0.1)\n%y : f32[2,2,3,3] = Conv(%x, %w)\n",
+      // not a multiple of four
+      "input %x : f32[3,18]\nstate %w : f32[18,8] = splat(0.1)\n%y : f32[3,8] = MatMul(%x, %w)\n",
+      // both operands are activations
+      "input %x : f32[16,16]\n%y : f32[16,16] = MatMul(%x, %x)\n",
+      // another type
+      "input %x : f64[3,16]\nstate %w : f64[16,8] = splat(0.1)\n%y : f64[3,8] = MatMul(%x, %w)\n",
+      // a factor
+      "input %x : f32[3,16]\nstate %w : f32[16,8] = splat(0.1)\n%y : f32[3,8] = Gemm(%x, %w) {alpha = 0.5}\n",
+  };
+  for (const std::string& body : cases) {
+    const graph::Graph model = splat_graph(body + "output \"y\" = %y");
+    EXPECT_TRUE(values_to_calibrate(model).empty()) << body;
+    const graph::Graph same = quantize(model, {{"x", {-1, 1}}});
+    EXPECT_EQ(operators_of(same), operators_of(model)) << body;
+  }
+}
+
+TEST(Quantize, LeavesWhatHasNoRange) {
+  EXPECT_EQ(count_of(quantize(splat_graph(convolution), {}), "ConvInteger"), 0);
+  EXPECT_EQ(count_of(quantize(splat_graph(convolution), {{"y", {-1, 1}}}), "ConvInteger"), 0);
+}
+
+TEST(Quantize, RefusesRangesThatAreNone) {
+  for (const ValueRange& range : {ValueRange{1, -1}, {0, INFINITY}, {NAN, 1}}) {
+    try {
+      quantize(splat_graph(convolution), {{"x", range}});
+      FAIL() << "took " << range.low << " to " << range.high;
+    } catch (const Error& error) {
+      EXPECT_TRUE(contains(error.what(), "cannot be quantised"));
+      EXPECT_TRUE(contains(error.what(), "%x"));
+    }
+  }
+}
+
+TEST(Quantize, SurvivesChannelsOfZeros) {
+  graph::Graph model = splat_graph(convolution);  // every weight the same: then none at all
+  model.set_data(model.states()[0], Tensor(ElementType::f32, {8, 16, 3, 3}));
+  const Tensor x = random_tensor(ElementType::f32, {2, 16, 5, 5}, 3);
+  EXPECT_EQ(largest_difference(evaluated(model, x), evaluated(quantize(model, {{"x", {-1, 1}}}), x)), 0);
+}
+
+}  // namespace
+}  // namespace superstep::transform

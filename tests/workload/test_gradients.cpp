@@ -1,0 +1,127 @@
+// The derivative of every model's loss by all of its parameters, in f64: forward mode, reverse mode and
+// central differences along one direction must agree.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "superstep/base/random.h"
+#include "superstep/op/cast.h"
+#include "superstep/op/gradient_check.h"
+#include "superstep/transform/training_form.h"
+#include "superstep/transform/training_step.h"
+#include "superstep/workload/workload.h"
+
+namespace superstep::workload {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::ValueId;
+using op::Builder;
+using op::Var;
+
+struct Model {
+  const char* workload;
+  std::vector<std::string> options;
+  std::int64_t batch;
+};
+
+void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
+
+Tensor wide(const Tensor& tensor) {
+  return is_floating(tensor.type()) ? tensor.converted(ElementType::f64) : tensor;
+}
+
+// Biases begin as zeros, where activations have their kinks.
+Tensor without_zeros(Tensor tensor, std::uint64_t seed) {
+  RandomStream random(seed + 1000);
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+    if (tensor.at(i) == 0) tensor.set(i, random.uniform(-0.1, 0.1));
+  return tensor;
+}
+
+// Inputs of the training step, as good as any: labels below 10, masks of ones.
+Tensor random_input(const graph::Value& value, std::uint64_t seed) {
+  if (value.name == "attention_mask") return Tensor::full(value.type.element, value.type.shape, 1);
+  Tensor tensor(value.type.element, value.type.shape);
+  RandomStream random(seed);
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+    tensor.set(i,
+               is_integer(value.type.element) ? static_cast<double>(random.below(10)) : random.uniform(0, 1));
+  return wide(tensor);
+}
+
+// Builds the forward part of a training step again in f64, with the parameters as the function's inputs.
+class WideForward {
+ public:
+  WideForward(const Graph& step, std::vector<ValueId> parameters)
+      : step_(step), parameters_(std::move(parameters)), loss_(step.find_output("loss")) {}
+
+  std::vector<Var> operator()(Builder& b, std::span<const Var> x) const {
+    std::map<ValueId, Var> now;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) now[parameters_[i]] = x[i];
+    for (std::size_t i = 0; i < step_.value_count(); ++i) {
+      const graph::Value& value = step_.values()[i];
+      const ValueId id(i);
+      if (now.contains(id) || value.kind == graph::ValueKind::computed) continue;
+      now[id] =
+          b.constant(value.kind == graph::ValueKind::input ? random_input(value, i + 1) : wide(value.data));
+    }
+    for (const Node& node : step_.nodes())
+      if (node.phase == graph::Phase::forward) copy(b, node, now);
+    return {now.at(loss_)};
+  }
+
+ private:
+  static void copy(Builder& b, const Node& node, std::map<ValueId, Var>& now) {
+    std::vector<Var> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(id.valid() ? now.at(id) : Var());
+    graph::Attributes attributes = node.attributes;
+    if (node.op == "Cast" && attributes.integer("to") == op::onnx_number(ElementType::f32))
+      attributes.set("to", op::onnx_number(ElementType::f64));
+    if (attributes.has("value")) attributes.set("value", wide(attributes.tensor("value")));
+    const auto outputs = b.node(node.op, inputs, attributes, static_cast<int>(node.outputs.size()));
+    // Masks of dropout are f32 whatever they are multiplied with.
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      now[node.outputs[i]] =
+          outputs[i].element() == ElementType::f32 ? op::cast(outputs[i], ElementType::f64) : outputs[i];
+  }
+
+  const Graph& step_;
+  std::vector<ValueId> parameters_;
+  ValueId loss_;
+};
+
+class WholeModel : public ::testing::TestWithParam<Model> {};
+
+TEST_P(WholeModel, HasTheDerivativesThatDifferencesHave) {
+  const Model& given = GetParam();
+  const Workload& workload = find_workload(given.workload);
+  const Graph model = build_model(workload, given.batch, given.options);
+  const Graph step =
+      transform::make_training_step(model, workload.training.loss, {.kind = transform::OptimizerKind::sgd});
+  std::vector<ValueId> parameters;
+  std::vector<Tensor> values;
+  for (ValueId id : transform::trainable_states(model)) {
+    // What is added to all keys changes no softmax: a derivative of zero has no relative error.
+    if (model.value(id).name.ends_with("attention.key.bias")) continue;
+    parameters.push_back(step.find_value(model.value(id).name));
+    values.push_back(without_zeros(wide(step.value(parameters.back()).data), values.size()));
+  }
+  // Kinks within a step of the difference cost more than its rounding: small steps, and a tolerance for a
+  // few.
+  const op::GradientCheckOptions options{.step = 1e-7, .tolerance = 1e-5, .directions = 1};
+  const Status status = op::check_gradients(WideForward(step, parameters), values, options);
+  EXPECT_TRUE(status) << (status ? "" : status.error().what());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, WholeModel,
+    ::testing::Values(Model{"ptychonn-64", {"window=16"}, 1}, Model{"uno", {"width=6"}, 2},
+                      Model{"unet-64", {"size=8", "width=2"}, 2},
+                      Model{"mobilenet-v3-small", {"size=64", "classes=10"}, 3},
+                      Model{"bert-small", {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"}, 2},
+                      Model{"lstm", {"steps=4", "inputs=3", "units=5"}, 2}));
+
+}  // namespace
+}  // namespace superstep::workload

@@ -29,8 +29,10 @@ TEST(ExampleMachine, IsReadAndPredicts) {
   const machine::Machine wide = machine::parse_machine(wide_exchange, "wide-exchange.toml");
   const machine::Machine gc200 = machine::find_machine("gc200");
   const graph::Graph model = workload::build_model(workload::find_workload("mlp"), 64);
-  const machine::PredictSettings settings{.precision = machine::precision_from_name("f16"), .micro_batch = 64, .pipeline = {}};
-  const machine::Prediction a = machine::predict(gc200, model, settings), b = machine::predict(wide, model, settings);
+  const machine::PredictSettings settings{
+      .precision = machine::precision_from_name("f16"), .micro_batch = 64, .pipeline = {}};
+  const machine::Prediction a = machine::predict(gc200, model, settings),
+                            b = machine::predict(wide, model, settings);
   EXPECT_GT(b.step_seconds, a.step_seconds);
   EXPECT_LT(b.step_seconds, 2 * a.step_seconds);
 }

@@ -10,7 +10,8 @@ namespace superstep::machine {
 namespace {
 
 constexpr const char* head =
-    "id = \"x\"\nname = \"X\"\nstyle = \"bulk-synchronous\"\nbased_on = \"gc200\"\n[sources]\nA = \"a paper\"\n[constants]\n";
+    "id = \"x\"\nname = \"X\"\nstyle = \"bulk-synchronous\"\nbased_on = \"gc200\"\n[sources]\nA = \"a "
+    "paper\"\n[constants]\n";
 
 std::string refusal(const std::string& text) {
   try {
@@ -27,8 +28,8 @@ std::string refusal_of(const std::string& constant) { return refusal(head + cons
 TEST(MachineFiles, AllTwelveAreBuiltIn) {
   std::vector<std::string> ids;
   for (const Machine& machine : machines()) ids.push_back(machine.id());
-  EXPECT_EQ(ids, (std::vector<std::string>{"gc2", "gc200", "bow", "sn10", "cs2", "groqchip", "gaudi1", "v100", "a100-40gb",
-                                           "a100-80gb", "h100", "h200"}));
+  EXPECT_EQ(ids, (std::vector<std::string>{"gc2", "gc200", "bow", "sn10", "cs2", "groqchip", "gaudi1", "v100",
+                                           "a100-40gb", "a100-80gb", "h100", "h200"}));
 }
 
 TEST(MachineFiles, EveryNumberHasASourceOrARange) {
@@ -38,7 +39,8 @@ TEST(MachineFiles, EveryNumberHasASourceOrARange) {
       EXPECT_GE(constant.high, constant.value) << machine.id() << " " << constant.name;
       if (constant.defaulted) continue;
       const bool guess = constant.kind == Kind::guess;
-      EXPECT_TRUE(!guess || constant.value == 0 || constant.low < constant.high) << machine.id() << " " << constant.name;
+      EXPECT_TRUE(!guess || constant.value == 0 || constant.low < constant.high)
+          << machine.id() << " " << constant.name;
       EXPECT_TRUE(guess || !constant.source.empty()) << machine.id() << " " << constant.name;
     }
 }
@@ -67,8 +69,10 @@ TEST(MachineFiles, MissingNumbersAreNamedDefaults) {
 }
 
 TEST(MachineFiles, AcceptWhatThePageDescribes) {
-  const Machine machine =
-      parse_machine(std::string(head) + "clock = { value = 2e9, unit = \"Hz\", kind = \"ME\", source = \"A\", range = [1.9e9, 2.1e9] }\n", "x.toml");
+  const Machine machine = parse_machine(
+      std::string(head) +
+          "clock = { value = 2e9, unit = \"Hz\", kind = \"ME\", source = \"A\", range = [1.9e9, 2.1e9] }\n",
+      "x.toml");
   EXPECT_EQ(machine.value("clock"), 2e9);
   EXPECT_EQ(machine.constant("clock").source, "a paper");
 }
@@ -76,27 +80,40 @@ TEST(MachineFiles, AcceptWhatThePageDescribes) {
 TEST(MachineFiles, RefuseByKey) {
   EXPECT_TRUE(contains(refusal("id = "), "line 1"));
   EXPECT_TRUE(contains(refusal("id = \"x\"\n"), "name: is missing"));
-  EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"bulk\"\n[constants]\n"), "'bulk' is not a style"));
+  EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"bulk\"\n[constants]\n"),
+                       "'bulk' is not a style"));
   EXPECT_TRUE(contains(refusal("colour = 1\n"), "colour: is not a key of machine files"));
   EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"bulk-synchronous\"\n[constants]\n"),
                        "constants.tiles: is missing"));
-  EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"static-stream\"\nbased_on = \"gc200\"\n[constants]\n"),
-                       "differs from that of 'gc200'"));
-  EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"static-stream\"\nbased_on = \"gc300\"\n[constants]\n"),
-                       "there is no machine 'gc300'"));
-  EXPECT_TRUE(contains(refusal_of("clok = { value = 1, unit = \"Hz\", kind = \"GU\", source = \"\" }\n"), "did you mean 'clock'"));
+  EXPECT_TRUE(contains(
+      refusal("id = \"x\"\nname = \"X\"\nstyle = \"static-stream\"\nbased_on = \"gc200\"\n[constants]\n"),
+      "differs from that of 'gc200'"));
+  EXPECT_TRUE(contains(
+      refusal("id = \"x\"\nname = \"X\"\nstyle = \"static-stream\"\nbased_on = \"gc300\"\n[constants]\n"),
+      "there is no machine 'gc300'"));
+  EXPECT_TRUE(contains(refusal_of("clok = { value = 1, unit = \"Hz\", kind = \"GU\", source = \"\" }\n"),
+                       "did you mean 'clock'"));
   EXPECT_TRUE(contains(refusal_of("clock = 1e9\n"), "constants.clock: must be a table"));
-  EXPECT_TRUE(contains(refusal_of("clock = { unit = \"Hz\", kind = \"GU\", source = \"\" }\n"), "clock.value: is missing"));
-  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"GHz\", kind = \"GU\", source = \"\" }\n"), "is 'GHz', expected 'Hz'"));
-  EXPECT_TRUE(contains(refusal_of("clock = { value = -1, unit = \"Hz\", kind = \"GU\", source = \"\" }\n"), "not below zero"));
-  EXPECT_TRUE(contains(refusal_of("clock = { value = nan, unit = \"Hz\", kind = \"GU\", source = \"\" }\n"), "must be a number"));
-  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"Hz\", kind = \"XX\", source = \"\" }\n"), "'XX' is not a kind"));
-  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"Hz\", kind = \"ME\", source = \"\" }\n"), "only a guess"));
-  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"Hz\", kind = \"ME\", source = \"B\" }\n"), "'B' is not in [sources]"));
-  EXPECT_TRUE(contains(refusal_of("clock = { value = 9, unit = \"Hz\", kind = \"ME\", source = \"A\", range = [1, 2] }\n"),
-                       "1 to 2 does not hold the value 9"));
-  EXPECT_TRUE(contains(refusal_of("clock = { value = 9, unit = \"Hz\", kind = \"ME\", source = \"A\", range = [1] }\n"),
-                       "must be a list of two numbers"));
+  EXPECT_TRUE(contains(refusal_of("clock = { unit = \"Hz\", kind = \"GU\", source = \"\" }\n"),
+                       "clock.value: is missing"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"GHz\", kind = \"GU\", source = \"\" }\n"),
+                       "is 'GHz', expected 'Hz'"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = -1, unit = \"Hz\", kind = \"GU\", source = \"\" }\n"),
+                       "not below zero"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = nan, unit = \"Hz\", kind = \"GU\", source = \"\" }\n"),
+                       "must be a number"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"Hz\", kind = \"XX\", source = \"\" }\n"),
+                       "'XX' is not a kind"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"Hz\", kind = \"ME\", source = \"\" }\n"),
+                       "only a guess"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"Hz\", kind = \"ME\", source = \"B\" }\n"),
+                       "'B' is not in [sources]"));
+  EXPECT_TRUE(contains(
+      refusal_of("clock = { value = 9, unit = \"Hz\", kind = \"ME\", source = \"A\", range = [1, 2] }\n"),
+      "1 to 2 does not hold the value 9"));
+  EXPECT_TRUE(contains(
+      refusal_of("clock = { value = 9, unit = \"Hz\", kind = \"ME\", source = \"A\", range = [1] }\n"),
+      "must be a list of two numbers"));
   EXPECT_TRUE(contains(refusal(std::string(2 << 20, '#')), "too large"));
 }
 

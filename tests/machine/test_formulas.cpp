@@ -64,13 +64,14 @@ TEST(CheckValues, PeaksOfTheDataSheets) {
   EXPECT_NEAR(peak("gc2", ElementType::f16, ElementType::f16), 124.5, 0.1);
   EXPECT_NEAR(peak("gc200", ElementType::f32, ElementType::f32), 62.4, 0.1);
   const Machine bow = find_machine("bow");
-  const double loads = bow.value("tiles") * bow.value("clock") * (bow.value("load_rate") + bow.value("store_rate"));
+  const double loads =
+      bow.value("tiles") * bow.value("clock") * (bow.value("load_rate") + bow.value("store_rate"));
   EXPECT_NEAR(loads * 1e-12, 65.4, 0.1);
 }
 
 TEST(Formulas, MatrixUnit1x1) {
-  // 60 positions: 10 a worker, 38 + 4 * 7 - 10 = 56 cycles; inner max(336, 336 + 14) = 350; load 8 * 32 / 8 = 32;
-  // two passes: 11 + 19 + 2 * (7 + 32 + 350) = 808; 50 + 6 * 10 + 12 + 808 = 930.
+  // 60 positions: 10 a worker, 38 + 4 * 7 - 10 = 56 cycles; inner max(336, 336 + 14) = 350; load 8 * 32 / 8 =
+  // 32; two passes: 11 + 19 + 2 * (7 + 32 + 350) = 808; 50 + 6 * 10 + 12 + 808 = 930.
   EXPECT_EQ(amp_1x1_cycles(gc200(), {}, {1, 1, 1, 16, 16}, 60), 930);
   EXPECT_EQ(amp_1x1_worker_cycles({}, 0, false), 24);
   EXPECT_EQ(amp_1x1_worker_cycles({}, 10, true), 56);
@@ -78,8 +79,8 @@ TEST(Formulas, MatrixUnit1x1) {
 }
 
 TEST(Formulas, MatrixUnitNx1) {
-  // 24 positions in rows of 6: 4 a worker, 17 - 6 + 34 + 4 = 49; a pass 32 + 15 + 3 + 6 * 49 + 9 = 353, two of them;
-  // kernel 3 * (14 + 3 * (12 + 706)) = 6504; zeroing 6 * (32 + 14 - 9) = 222.
+  // 24 positions in rows of 6: 4 a worker, 17 - 6 + 34 + 4 = 49; a pass 32 + 15 + 3 + 6 * 49 + 9 = 353, two
+  // of them; kernel 3 * (14 + 3 * (12 + 706)) = 6504; zeroing 6 * (32 + 14 - 9) = 222.
   EXPECT_EQ(amp_nx1_cycles(gc200(), {}, {1, 1, 1, 16, 16}, {3, 3, 1, 4, 6}),
             103 + 36 + 54 + 18 + 1 + 16 + 14 + 14 + 6504 + 222);
 }
@@ -91,8 +92,10 @@ TEST(Formulas, MultiplyAccumulateVertices) {
   EXPECT_EQ(horizontal_dot_cycles(ElementType::f16, ElementType::f16, 8), 13);
   // 12 outputs: 2 a worker, 6 + 2 * 3 * (20 + 4) = 150; 4 + 12 + 32 + 24 + 900 + 10 + 9 = 991.
   EXPECT_EQ(vertical_mac_cycles(gc200(), 1, 1, 12, 3, 3), 1091);
-  // One position a worker, one channel, 8 terms: 16 + 16 + 19 + 7 + 9 = 67; 63 + 54 + 23 + 15 + 10 + 402 = 567.
-  EXPECT_EQ(horizontal_mac_cycles(gc200(), ElementType::f16, ElementType::f32, {1, 1, 1, 1, 8, 1, 6, 1}), 567);
+  // One position a worker, one channel, 8 terms: 16 + 16 + 19 + 7 + 9 = 67; 63 + 54 + 23 + 15 + 10 + 402 =
+  // 567.
+  EXPECT_EQ(horizontal_mac_cycles(gc200(), ElementType::f16, ElementType::f32, {1, 1, 1, 1, 8, 1, 6, 1}),
+            567);
 }
 
 TEST(Formulas, SmallVertices) {

@@ -18,13 +18,16 @@ Convolution layer(std::int64_t channels, std::int64_t field, std::int64_t kernel
 
 TEST(Plans, StayWithinTheMachine) {
   const Hardware h = gc200();
-  for (const Convolution& problem : {layer(64, 56, 3), layer(256, 14, 1), layer(128, 28, 3, 2), matrix_product(1, 16, 1000, 1000, ElementType::f32),
-                                     matrix_product(16, 128, 64, 128, ElementType::f16), matrix_product(1, 1, 1, 1, ElementType::f16)})
+  for (const Convolution& problem :
+       {layer(64, 56, 3), layer(256, 14, 1), layer(128, 28, 3, 2),
+        matrix_product(1, 16, 1000, 1000, ElementType::f32),
+        matrix_product(16, 128, 64, 128, ElementType::f16), matrix_product(1, 1, 1, 1, ElementType::f16)})
     for (Pass pass : {Pass::forward, Pass::data_gradient, Pass::weight_gradient}) {
       const Plan plan = plan_convolution(h, problem, pass);
       EXPECT_GE(plan.tiles, 1);
       EXPECT_LE(plan.tiles, h.tiles);
-      EXPECT_LE(plan.bytes.temporary + plan.bytes.interleaved, 1.3 * h.memory_proportion * static_cast<double>(h.tile_bytes));
+      EXPECT_LE(plan.bytes.temporary + plan.bytes.interleaved,
+                1.3 * h.memory_proportion * static_cast<double>(h.tile_bytes));
       const double peak = h.peak_macs(problem.element, problem.partials) * static_cast<double>(h.tiles);
       EXPECT_GE(plan.cycles.compute, problem.macs() / peak) << plan.vertex << " " << plan.partition;
     }
@@ -41,7 +44,8 @@ TEST(Plans, LessMemoryIsNeverFaster) {
   Hardware tight = gc200();
   tight.memory_proportion = 0.03;
   const Convolution product = matrix_product(1, 1000, 512, 20000, ElementType::f16);
-  const Plan free = plan_convolution(gc200(), product, Pass::forward), kept = plan_convolution(tight, product, Pass::forward);
+  const Plan free = plan_convolution(gc200(), product, Pass::forward),
+             kept = plan_convolution(tight, product, Pass::forward);
   EXPECT_GT(kept.cycles.total(), free.cycles.total());
   EXPECT_LT(kept.bytes.temporary + kept.bytes.interleaved, free.bytes.temporary + free.bytes.interleaved);
   EXPECT_NE(kept.partition.find("in turn"), std::string::npos) << kept.partition;
@@ -76,9 +80,12 @@ TEST(Splits, GiveEverySizeOfTheLargestPartOnce) {
 TEST(OtherPlans, GrowWithTheirWork) {
   const Hardware h = gc200();
   const auto doubled = [](double once, double twice) { return twice > once && twice < 2.2 * once; };
-  EXPECT_TRUE(doubled(plan_elementwise(h, {1e8, 2}).cycles.total(), plan_elementwise(h, {2e8, 2}).cycles.total()));
-  EXPECT_TRUE(doubled(plan_reduction(h, {1e4, 1e4}).cycles.total(), plan_reduction(h, {1e4, 2e4}).cycles.total()));
-  EXPECT_TRUE(doubled(plan_rearrangement(h, 1e8, 2).cycles.total(), plan_rearrangement(h, 2e8, 2).cycles.total()));
+  EXPECT_TRUE(
+      doubled(plan_elementwise(h, {1e8, 2}).cycles.total(), plan_elementwise(h, {2e8, 2}).cycles.total()));
+  EXPECT_TRUE(
+      doubled(plan_reduction(h, {1e4, 1e4}).cycles.total(), plan_reduction(h, {1e4, 2e4}).cycles.total()));
+  EXPECT_TRUE(
+      doubled(plan_rearrangement(h, 1e8, 2).cycles.total(), plan_rearrangement(h, 2e8, 2).cycles.total()));
   EXPECT_GT(plan_rearrangement(h, 1e8, 2).cycles.total(), 2 * plan_rearrangement(h, 1e8, 8).cycles.total());
   const Recurrent lstm{.steps = 10, .batch = 16, .inputs = 256, .hidden = 256};
   Recurrent longer = lstm, trained = lstm;

@@ -59,7 +59,8 @@ TEST(Predict, HalfTheClockTakesTwiceTheTime) {
   const graph::Graph step = training_step("mlp", 64);
   const Machine machine = find_machine("gc200");
   const double fast = predict(machine, step, settings(64)).step_seconds;
-  const double slow = predict(machine.with("clock", machine.value("clock") / 2), step, settings(64)).step_seconds;
+  const double slow =
+      predict(machine.with("clock", machine.value("clock") / 2), step, settings(64)).step_seconds;
   EXPECT_NEAR(slow / fast, 2, 1e-9);
 }
 

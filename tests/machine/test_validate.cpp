@@ -1,11 +1,10 @@
 // Published rows: reading them, the error table, and, where the rows are at hand, the errors themselves.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-
-#include <unistd.h>
 
 #include "superstep/lab/validate/primitive_graph.h"
 #include "superstep/lab/validate/validate.h"
@@ -27,7 +26,9 @@ class Validate : public ::testing::Test {
 };
 
 constexpr const char* operators =
-    "# comment, with commas\nname,kind,passes,dtype,partials,accumulate,tiles,groups,m,k,n,cycles,total_bytes,max_tile_bytes\n"
+    "# comment, with "
+    "commas\nname,kind,passes,dtype,partials,accumulate,tiles,groups,m,k,n,cycles,total_bytes,max_tile_"
+    "bytes\n"
     "a,gemm,fwd,half,float,yes,1472,1,200,64,10000,CYCLES,37024768,218712\n"
     "b,sorting,fwd,half,,,1472,1,1,1,1,100,1,1\n";
 
@@ -42,7 +43,8 @@ TEST_F(Validate, CountsWhatItDoesNotCover) {
   ASSERT_EQ(validation.rows.size(), 2U);
   EXPECT_TRUE(validation.rows[0].predicted.has_value());
   EXPECT_FALSE(validation.rows[1].predicted.has_value());
-  for (const Metric& metric : validation.metrics()) EXPECT_TRUE(metric.name != "skipped" || metric.value == 1);
+  for (const Metric& metric : validation.metrics())
+    EXPECT_TRUE(metric.name != "skipped" || metric.value == 1);
 }
 
 TEST_F(Validate, AWrongNumberIsAnError) {
@@ -70,7 +72,8 @@ TEST_F(Validate, RefusesDamagedTables) {
 }
 
 constexpr const char* application_header =
-    "id,source,place,workload,mode,machine,units,framework,precision,micro_batch,global_batch,replicas,pipeline_stages,"
+    "id,source,place,workload,mode,machine,units,framework,precision,micro_batch,global_batch,replicas,"
+    "pipeline_stages,"
     "grad_accum,metric,value,unit,note\n";
 
 TEST_F(Validate, PredictsApplicationsAndPrimitives) {

@@ -157,8 +157,9 @@ class Superstep {
     if (direction != FieldDirection::input) return true;
     std::vector<std::int64_t> signature;
     for (const Region& region : tensor.view().regions()) {
-      signature.insert(signature.end(), {static_cast<std::int64_t>(region.variable.index()), region.view_offset,
-                                         region.element_offset, static_cast<std::int64_t>(region.loops.size())});
+      signature.insert(signature.end(),
+                       {static_cast<std::int64_t>(region.variable.index()), region.view_offset,
+                        region.element_offset, static_cast<std::int64_t>(region.loops.size())});
       for (const Loop& loop : region.loops)
         signature.insert(signature.end(), {loop.extent, loop.view_stride, loop.element_stride});
     }

@@ -41,9 +41,10 @@ void list_constants(const machine::Machine& machine) {
   fmt::print("{}: {} ({}), {}\n", machine.id(), machine.name(), name_of(machine.style()), machine.file());
   TextTable table({"constant", "value", "unit", "range", "kind", "open", "source, note"});
   for (const machine::Constant& constant : machine.constants())
-    table.add_row({constant.name, fmt::format("{:.6g}", constant.value), constant.unit, range_of(constant),
-                   name_of(constant.kind), constant.open ? "open" : "",
-                   constant.source + (constant.source.empty() || constant.note.empty() ? "" : ": ") + constant.note});
+    table.add_row(
+        {constant.name, fmt::format("{:.6g}", constant.value), constant.unit, range_of(constant),
+         name_of(constant.kind), constant.open ? "open" : "",
+         constant.source + (constant.source.empty() || constant.note.empty() ? "" : ": ") + constant.note});
   fmt::print("{}\n", table.to_string());
 }
 
@@ -52,7 +53,8 @@ void list_machines(bool constants) {
     for (const machine::Machine& machine : machine::machines()) list_constants(machine);
     return;
   }
-  TextTable table({"machine", "what it is", "style", "16-bit peak", "memory a unit", "open constants", "guesses"});
+  TextTable table(
+      {"machine", "what it is", "style", "16-bit peak", "memory a unit", "open constants", "guesses"});
   table.add_row({"cpu", "this machine", "measured", "", "", "", ""});
   for (const machine::Machine& machine : machine::machines()) {
     int open = 0, guesses = 0;

@@ -1,4 +1,6 @@
 // superstep validate FILE.csv: predictions beside published numbers.
+#include "superstep/lab/validate/validate.h"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -7,7 +9,6 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/result.h"
-#include "superstep/lab/validate/validate.h"
 
 namespace superstep::cli {
 namespace {
@@ -19,8 +20,10 @@ struct Arguments {
 };
 
 constexpr const char* footer =
-    "Files: cycles of single operators (columns kind, tiles, cycles), or results of applications and primitives "
-    "(workload, machine, metric, value).\nNothing is fitted to a row: constants come from the machine file, and "
+    "Files: cycles of single operators (columns kind, tiles, cycles), or results of applications and "
+    "primitives "
+    "(workload, machine, metric, value).\nNothing is fitted to a row: constants come from the machine file, "
+    "and "
     "`superstep list machines --constants` shows which of them are open.\n"
     "Example:\n  superstep validate ops.csv --verbose";
 
@@ -28,8 +31,9 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 void print_rows(const lab::Validation& validation) {
   const bool operators = validation.with_interval == 0;
-  TextTable table({"row", "family", "published", "predicted", "unit", "error", operators ? "tile published" : "interval",
-                   operators ? "tile predicted" : "inside", "why"});
+  TextTable table({"row", "family", "published", "predicted", "unit", "error",
+                   operators ? "tile published" : "interval", operators ? "tile predicted" : "inside",
+                   "why"});
   for (const lab::RowResult& row : validation.rows) {
     std::string first = "-", second = "-";
     if (row.predicted && operators && row.tile_published > 0) {
@@ -41,7 +45,8 @@ void print_rows(const lab::Validation& validation) {
     }
     table.add_row({row.name, row.family, fmt::format("{:.6g}", row.published),
                    row.predicted ? fmt::format("{:.6g}", *row.predicted) : "-", row.unit,
-                   row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-", first, second, row.reason});
+                   row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-", first, second,
+                   row.reason});
   }
   fmt::print("{}\n", table.to_string());
 }
@@ -70,7 +75,8 @@ void print_missed(const lab::Validation& validation) {
 void print_fit(const lab::Fit& fit) {
   fmt::print("mean |log error|: {:.4f} before, {:.4f} after\n", fit.loss_before, fit.loss_after);
   for (const machine::Constant& constant : fit.machine.constants())
-    if (constant.open) fmt::print("  {} = {:.6g}  ({} to {})\n", constant.name, constant.value, constant.low, constant.high);
+    if (constant.open)
+      fmt::print("  {} = {:.6g}  ({} to {})\n", constant.name, constant.value, constant.low, constant.high);
 }
 
 void validate(const Arguments& arguments) {
@@ -84,7 +90,8 @@ void validate(const Arguments& arguments) {
     if (validation.memory.back().covered > 0) print_summary("fullest tile", validation.memory);
     if (validation.total.back().covered > 0) print_summary("all tiles", validation.total);
     if (validation.with_interval > 0)
-      fmt::print("inside their interval (meant to hold 80 %): {} of {}\n\n", validation.inside, validation.with_interval);
+      fmt::print("inside their interval (meant to hold 80 %): {} of {}\n\n", validation.inside,
+                 validation.with_interval);
     print_missed(validation);
   }
   write_result({.command = "validate",
@@ -102,8 +109,9 @@ void declare_validate(CLI::App& command) {
       ->type_name("MACHINE");
   command.add_option("--set", arguments->family, "only rows of this family")->type_name("NAME");
   command.add_flag("--verbose", arguments->verbose, "every row, with the plan found for it");
-  command.add_option("--fit", arguments->fit,
-                     "move the open constants within their ranges in so many rounds, and print them")
+  command
+      .add_option("--fit", arguments->fit,
+                  "move the open constants within their ranges in so many rounds, and print them")
       ->type_name("ROUNDS");
   command.footer(footer);
   command.callback([arguments] { validate(*arguments); });

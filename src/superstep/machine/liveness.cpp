@@ -24,7 +24,8 @@ struct Life {
 
 class Lives {
  public:
-  Lives(const Graph& graph, std::span<const OperatorCost> costs, const Precision& precision, std::size_t stage)
+  Lives(const Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
+        std::size_t stage)
       : graph_(graph), costs_(costs), stage_(stage), kernel_of_(graph.node_count(), none) {
     for (std::size_t i = 0; i < costs.size(); ++i)
       for (NodeId id : costs[i].work.nodes) kernel_of_[id.index()] = i;
@@ -68,7 +69,8 @@ class Lives {
     Life& life = found->second;
     life.last = std::max(life.last, std::min(kernel, costs_.size() - 1));
     if (kernel >= costs_.size()) return;
-    life.saved |= costs_[life.first].work.phase == Phase::forward && costs_[kernel].work.phase == Phase::backward;
+    life.saved |=
+        costs_[life.first].work.phase == Phase::forward && costs_[kernel].work.phase == Phase::backward;
   }
 
   const Graph& graph_;
@@ -123,8 +125,8 @@ Checkpoints measure(const std::vector<Life*>& saved, std::vector<std::size_t> ke
   return result;
 }
 
-// Saved values that are no checkpoints are freed at the end of the forward pass; the largest segment comes back
-// while its backward pass runs. The number of segments is the one that needs least.
+// Saved values that are no checkpoints are freed at the end of the forward pass; the largest segment comes
+// back while its backward pass runs. The number of segments is the one that needs least.
 double recompute(std::vector<Life>& lives) {
   std::vector<Life*> saved;
   double all = 0;

@@ -16,7 +16,9 @@ namespace {
 constexpr std::int64_t largest_size = std::int64_t{1} << 36;
 constexpr std::int64_t period = 13;  // of the values: small integers, whose sums are exact in any order
 
-float value_at(std::int64_t rank, std::size_t i) { return static_cast<float>((static_cast<std::int64_t>(i) + 3 * rank) % period); }
+float value_at(std::int64_t rank, std::size_t i) {
+  return static_cast<float>((static_cast<std::int64_t>(i) + 3 * rank) % period);
+}
 
 void fill(std::vector<float>& values, int rank) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = value_at(rank, i);
@@ -34,7 +36,11 @@ double count_wrong(const std::vector<float>& values, int ranks) {
 class AllReduce {
  public:
   AllReduce(run::Communicator& world, const CollectiveSettings& settings, std::int64_t bytes)
-      : world_(world), settings_(settings), bytes_(bytes), source_(static_cast<std::size_t>(bytes) / sizeof(float)), buffer_(source_.size()) {
+      : world_(world),
+        settings_(settings),
+        bytes_(bytes),
+        source_(static_cast<std::size_t>(bytes) / sizeof(float)),
+        buffer_(source_.size()) {
     fill(source_, world.rank());
   }
 
@@ -42,7 +48,8 @@ class AllReduce {
     Result result{.command = "bench", .workload = "all_reduce", .mode = "collective"};
     result.id = fmt::format("all_reduce-{}-{}", bytes_, world_.size());
     result.units = world_.size();
-    result.parameters = {{"bytes", bytes_}, {"count", source_.size()}, {"type", "float"}, {"redop", "sum"}, {"root", -1}};
+    result.parameters = {
+        {"bytes", bytes_}, {"count", source_.size()}, {"type", "float"}, {"redop", "sum"}, {"root", -1}};
     result.config = {{"ranks", world_.size()},
                      {"warmup", settings_.warm_up},
                      {"iterations", settings_.iterations},
@@ -76,7 +83,8 @@ class AllReduce {
     const auto bytes = static_cast<double>(bytes_);
     result.quantities.push_back(time_quantity(place + "_time", measurement));
     result.quantities.push_back(rate_quantity(place + "_algbw", bytes, "B/s", measurement));
-    result.quantities.push_back(rate_quantity(place + "_busbw", bytes * 2 * (ranks - 1) / ranks, "B/s", measurement));
+    result.quantities.push_back(
+        rate_quantity(place + "_busbw", bytes * 2 * (ranks - 1) / ranks, "B/s", measurement));
     result.add(place + "_wrong", wrong, "");
   }
 
@@ -91,8 +99,13 @@ std::int64_t parse_size(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(text.data(), end, size);
   const std::string unit(failure == std::errc() ? rest : end, end);
-  const int shift = unit.empty() || unit == "B" ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
-  if (failure == std::errc() && shift >= 0 && size >= 4 && size <= (largest_size >> shift)) return (size << shift) / 4 * 4;
+  const int shift = unit.empty() || unit == "B" ? 0
+                    : unit == "K"               ? 10
+                    : unit == "M"               ? 20
+                    : unit == "G"               ? 30
+                                                : -1;
+  if (failure == std::errc() && shift >= 0 && size >= 4 && size <= (largest_size >> shift))
+    return (size << shift) / 4 * 4;
   throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a size in bytes", text), "--sizes",
               "sizes are 4 B to 64G: 4K..256M, or 1024,64K,1M");
 }

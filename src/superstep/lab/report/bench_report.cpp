@@ -30,7 +30,8 @@ std::string cell(const Result& result, const char* name) {
   const Quantity* found = result.find(name);
   if (!found) return "";
   if (found->unit == "s") return format_seconds(found->value);
-  return found->unit.empty() ? fmt::format("{:.1f} %", 100 * found->value) : format_si(found->value, found->unit);
+  return found->unit.empty() ? fmt::format("{:.1f} %", 100 * found->value)
+                             : format_si(found->value, found->unit);
 }
 
 std::string interval(const Quantity* time) {
@@ -49,23 +50,27 @@ Rows result_rows(const std::vector<Result>& results) {
   for (const Result& result : results)
     rows.push_back({result.workload, result.mode, setting(result, "precision"), setting(result, "batch"),
                     cell(result, "step_time"), interval(result.find("step_time")), cell(result, "throughput"),
-                    cell(result, "throughput_with_data"), cell(result, "flops_rate"), cell(result, "compute_utilization"), notes(result)});
+                    cell(result, "throughput_with_data"), cell(result, "flops_rate"),
+                    cell(result, "compute_utilization"), notes(result)});
   return rows;
 }
 
-const std::vector<std::string> result_header{"workload", "mode", "precision", "batch", "time", "95 % interval", "throughput",
-                                             "with data", "rate", "of peak", "notes"};
+const std::vector<std::string> result_header{"workload", "mode",          "precision",  "batch",
+                                             "time",     "95 % interval", "throughput", "with data",
+                                             "rate",     "of peak",       "notes"};
 
 // ---- published ----------------------------------------------------------------------------------------
 
-const std::vector<std::string> published_header{"published row", "source", "machine", "precision", "metric", "published",
-                                                "ours", "ours / published", "our result"};
+const std::vector<std::string> published_header{"published row", "source",           "machine",
+                                                "precision",     "metric",           "published",
+                                                "ours",          "ours / published", "our result"};
 
 Rows published_rows(const std::vector<PublishedRatio>& ratios) {
   Rows rows;
   for (const PublishedRatio& r : ratios)
-    rows.push_back({r.id, r.source, r.machine, r.precision, r.metric, fmt::format("{:.4g} {}", r.published, r.unit),
-                    fmt::format("{:.4g} {}", r.ours, r.unit), fmt::format("{:.3g}", r.ratio), r.result});
+    rows.push_back({r.id, r.source, r.machine, r.precision, r.metric,
+                    fmt::format("{:.4g} {}", r.published, r.unit), fmt::format("{:.4g} {}", r.ours, r.unit),
+                    fmt::format("{:.3g}", r.ratio), r.result});
   return rows;
 }
 
@@ -96,19 +101,30 @@ std::map<std::string, Roof> roofs_of(const std::vector<Result>& results) {
 void add_roofline(page::Page& page, const std::vector<Result>& results) {
   const auto roofs = roofs_of(results);
   if (roofs.empty()) return;
-  page::Plot plot{.title = "Roofline", .x_label = "FLOP a byte of inputs, outputs and weights", .y_label = "FLOP/s",
-                  .log_x = true, .log_y = true, .series = {}};
+  page::Plot plot{.title = "Roofline",
+                  .x_label = "FLOP a byte of inputs, outputs and weights",
+                  .y_label = "FLOP/s",
+                  .log_x = true,
+                  .log_y = true,
+                  .series = {}};
   for (const auto& [precision, roof] : roofs) {
     const auto [least, most] = std::ranges::minmax(roof.intensities);
-    const double ridge = roof.peak / roof.bandwidth, first = std::min(least, ridge) / 2, last = std::max(most, ridge) * 2;
-    plot.series.push_back({.label = precision + ": measured peak and copies in memory", .x = {first, ridge, last},
+    const double ridge = roof.peak / roof.bandwidth, first = std::min(least, ridge) / 2,
+                 last = std::max(most, ridge) * 2;
+    plot.series.push_back({.label = precision + ": measured peak and copies in memory",
+                           .x = {first, ridge, last},
                            .y = {first * roof.bandwidth, roof.peak, roof.peak}});
-    plot.series.push_back({.label = precision + ": primitives", .x = roof.intensities, .y = roof.rates, .low = {}, .high = {},
+    plot.series.push_back({.label = precision + ": primitives",
+                           .x = roof.intensities,
+                           .y = roof.rates,
+                           .low = {},
+                           .high = {},
                            .style = page::Series::Style::points});
   }
   page.heading("Roofline").plot(plot);
   page.paragraph(
-      "A primitive left of the ridge is bound by memory, right of it by arithmetic. Above the slope: its tensors were in "
+      "A primitive left of the ridge is bound by memory, right of it by arithmetic. Above the slope: its "
+      "tensors were in "
       "a cache. Bytes are the least that must move; layout changes and temporaries come on top.");
 }
 
@@ -117,11 +133,18 @@ void add_roofline(page::Page& page, const std::vector<Result>& results) {
 void add_sweeps(page::Page& page, const std::vector<Result>& results) {
   std::map<std::string, std::map<std::string, std::map<double, const Quantity*>>> sweeps;
   for (const Result& result : results)
-    if (const Quantity* rate = result.find("throughput"); rate && result.config.contains("batch") && result.config["batch"].is_number())
-      sweeps[result.workload + ", " + result.mode][setting(result, "precision")][result.config["batch"].get<double>()] = rate;
+    if (const Quantity* rate = result.find("throughput");
+        rate && result.config.contains("batch") && result.config["batch"].is_number())
+      sweeps[result.workload + ", " + result.mode][setting(result, "precision")]
+            [result.config["batch"].get<double>()] = rate;
   bool any = false;
   for (const auto& [title, precisions] : sweeps) {
-    page::Plot plot{.title = title, .x_label = "batch", .y_label = "samples/s", .log_x = true, .log_y = true, .series = {}};
+    page::Plot plot{.title = title,
+                    .x_label = "batch",
+                    .y_label = "samples/s",
+                    .log_x = true,
+                    .log_y = true,
+                    .series = {}};
     for (const auto& [precision, points] : precisions) {
       if (points.size() < 2) continue;
       page::Series series{.label = precision, .x = {}, .y = {}};
@@ -154,7 +177,8 @@ void add_histograms(page::Page& page, const std::vector<Result>& results) {
     std::ranges::sort(milliseconds);
     page::Plot plot{.title = result.id, .x_label = "time of a call, ms", .y_label = "samples", .series = {}};
     plot.series.push_back(page::histogram(fmt::format("{} samples", milliseconds.size()), milliseconds,
-                                          nearest_rank(milliseconds, 0.01), nearest_rank(milliseconds, 0.99), bins));
+                                          nearest_rank(milliseconds, 0.01), nearest_rank(milliseconds, 0.99),
+                                          bins));
     plot.vertical.push_back({1e3 * time->value, "median"});
     page.plot(plot);
   }
@@ -164,7 +188,9 @@ Rows environment_rows(const Result& result) {
   Rows rows;
   const auto add = [&](const char* label, const char* pointer) {
     const json::json_pointer at(pointer);
-    if (!result.environment.is_object() || !result.environment.contains(at) || result.environment[at].is_null()) return;
+    if (!result.environment.is_object() || !result.environment.contains(at) ||
+        result.environment[at].is_null())
+      return;
     const json& value = result.environment[at];
     rows.push_back({label, value.is_string() ? value.get<std::string>() : value.dump()});
   };
@@ -186,19 +212,25 @@ Rows environment_rows(const Result& result) {
 
 bool was_busy(const Result& result) {
   const json::json_pointer at("/host/load/busy");
-  return result.environment.is_object() && result.environment.contains(at) && result.environment[at] == json(true);
+  return result.environment.is_object() && result.environment.contains(at) &&
+         result.environment[at] == json(true);
 }
 
 }  // namespace
 
 BenchReport make_bench_report(const BenchReportSettings& settings) {
   const std::vector<Result>& results = settings.results;
-  if (results.empty()) throw Error(ErrorCode::invalid_argument, "there are no results to report", "--results");
+  if (results.empty())
+    throw Error(ErrorCode::invalid_argument, "there are no results to report", "--results");
   page::Page page("Measured with Superstep");
-  page.paragraph(fmt::format("{} results of {}. Every time is measured: the median of all samples after a warm-up, with an "
-                             "interval that holds the true median with 95 %.", results.size(), results.front().created));
+  page.paragraph(fmt::format(
+      "{} results of {}. Every time is measured: the median of all samples after a warm-up, with an "
+      "interval that holds the true median with 95 %.",
+      results.size(), results.front().created));
   if (std::ranges::any_of(results, was_busy))
-    page.paragraph("The machine had other work to do meanwhile: times are longer and intervals wider than on a quiet one.");
+    page.paragraph(
+        "The machine had other work to do meanwhile: times are longer and intervals wider than on a quiet "
+        "one.");
   const Rows rows = result_rows(results);
   page.heading("Results").table(result_header, rows);
   BenchReport report{.text = result_table(results), .page = settings.out / "index.html"};

@@ -16,7 +16,8 @@ std::int64_t parameter(const Result& result, const char* name) {
 // DeepBench's sheets list products by their shape; its times are of one forward product, in every sheet.
 bool is_same_product(const Result& result, const std::string& published) {
   return result.mode == "infer" && parameter(result, "k") > 0 &&
-         published == fmt::format("gemm_{}x{}x{}_nn", parameter(result, "m"), parameter(result, "n"), parameter(result, "k"));
+         published == fmt::format("gemm_{}x{}x{}_nn", parameter(result, "m"), parameter(result, "n"),
+                                  parameter(result, "k"));
 }
 
 bool is_partner(const Result& result, const PublishedTable& table, std::size_t row) {
@@ -30,7 +31,8 @@ std::optional<double> ours_as(const Result& result, const std::string& metric, c
   const Quantity *time = result.find("step_time"), *direct = result.find(metric);
   const double batch = result.config.value("batch", 1.0);
   if (metric == "time" && time) return time->value * (unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1);
-  if (metric == "latency_per_sample" && time) return time->value / batch * (unit == "us" ? 1e6 : unit == "ms" ? 1e3 : 1);
+  if (metric == "latency_per_sample" && time)
+    return time->value / batch * (unit == "us" ? 1e6 : unit == "ms" ? 1e3 : 1);
   if (metric == "step_time" && time) return time->value * (unit == "ms" ? 1e3 : 1);
   if (!direct) return std::nullopt;
   return direct->value * (unit == "%" ? 100 : 1);
@@ -38,7 +40,8 @@ std::optional<double> ours_as(const Result& result, const std::string& metric, c
 
 }  // namespace
 
-std::vector<PublishedRatio> compare_with_published(const std::vector<Result>& results, const std::filesystem::path& published) {
+std::vector<PublishedRatio> compare_with_published(const std::vector<Result>& results,
+                                                   const std::filesystem::path& published) {
   const PublishedTable table(published);
   std::vector<PublishedRatio> ratios;
   for (std::size_t row = 0; row < table.rows(); ++row)

@@ -35,12 +35,10 @@ constexpr std::int64_t ipu_micro_batch = 16;  // assumed where a row does not sa
 
 std::string machine_of_row(const std::string& name) { return name.starts_with("v100") ? "v100" : name; }
 
-bool is_ipu(const std::string& machine) {
-  return machine == "gc2" || machine == "gc200" || machine == "bow";
-}
+bool is_ipu(const std::string& machine) { return machine == "gc2" || machine == "gc200" || machine == "bow"; }
 
-// What "fp32" and "mixed" mean differs: frameworks on machines with tf32 use it for convolutions by default; on an
-// IPU "mixed" is 16-bit throughout with f32 partial sums.
+// What "fp32" and "mixed" mean differs: frameworks on machines with tf32 use it for convolutions by default;
+// on an IPU "mixed" is 16-bit throughout with f32 partial sums.
 std::string precision_of_row(const std::string& name, const std::string& machine) {
   if (name == "amp" || (name == "mixed" && !is_ipu(machine))) return "mixed";
   if (name == "tf32" || (name == "fp32" && machine.starts_with("a100"))) return "tf32";
@@ -58,7 +56,8 @@ bool known_workload(const std::string& name) {
                      [&](const workload::Workload& workload) { return workload.name == name; });
 }
 
-graph::Graph graph_of(const std::string& workload, bool training, std::int64_t batch, const std::string& metric) {
+graph::Graph graph_of(const std::string& workload, bool training, std::int64_t batch,
+                      const std::string& metric) {
   if (auto primitive = primitive_graph(workload, metric)) return std::move(*primitive);
   const run::Model model({.workload = workload});
   return training ? model.training_step()(batch) : model.inference()(batch);
@@ -103,26 +102,31 @@ ApplicationRows::Run ApplicationRows::run_of(std::size_t row) const {
           .training = table_.text(row, "mode") == "train"};
   const std::string& framework = table_.text(row, "framework");
   run.called_directly = framework == "cublas" || framework == "cudnn";
-  run.settings.precision = machine::precision_from_name(precision_of_row(table_.text(row, "precision"), run.machine));
+  run.settings.precision =
+      machine::precision_from_name(precision_of_row(table_.text(row, "precision"), run.machine));
   const std::int64_t units = std::max<std::int64_t>(1, count("units"));
   const std::int64_t stages = std::max<std::int64_t>(1, count("pipeline_stages"));
   // More replicas than units share one (a wafer); the model is of one unit.
   run.settings.replicas = static_cast<int>(std::clamp<std::int64_t>(units / stages, 1, units));
   run.settings.pipeline = stated_split(table_.text(row, "note"));
-  if (run.settings.pipeline.size() != static_cast<std::size_t>(stages)) run.settings.pipeline = even_stages(stages);
+  if (run.settings.pipeline.size() != static_cast<std::size_t>(stages))
+    run.settings.pipeline = even_stages(stages);
   run.settings.accumulate = static_cast<int>(std::max<std::int64_t>(1, count("grad_accum")));
   std::int64_t micro = count("micro_batch");
   const std::int64_t global = count("global_batch");
   if (micro == 0 && global > 0)
     micro = std::max<std::int64_t>(1, global / run.settings.replicas / run.settings.accumulate);
   if (micro == 0) {
-    micro = is_ipu(run.machine) ? ipu_micro_batch : known_workload(run.workload) ? workload::find_workload(run.workload).training.batch : 1;
+    micro = is_ipu(run.machine)            ? ipu_micro_batch
+            : known_workload(run.workload) ? workload::find_workload(run.workload).training.batch
+                                           : 1;
     run.assumed = fmt::format("micro-batch {} assumed; ", micro);
   }
   if (is_ipu(run.machine) && global > 0 && count("grad_accum") == 0 && micro * run.settings.replicas > 0 &&
       count("micro_batch") == 0) {
     micro = std::min<std::int64_t>(micro, ipu_micro_batch);
-    run.settings.accumulate = static_cast<int>(std::max<std::int64_t>(1, global / micro / run.settings.replicas));
+    run.settings.accumulate =
+        static_cast<int>(std::max<std::int64_t>(1, global / micro / run.settings.replicas));
     run.assumed = fmt::format("micro-batch {} assumed; ", micro);
   }
   run.settings.micro_batch = micro;
@@ -188,18 +192,25 @@ RowPrediction ApplicationRows::ratio(std::size_t row) {
 RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metric, const std::string& unit) {
   const Run run = run_of(row);
   const Prediction& prediction = prediction_of(run);
-  if (!prediction.unsupported.empty()) return refusal("no cost model for " + join(prediction.unsupported, ", "));
+  if (!prediction.unsupported.empty())
+    return refusal("no cost model for " + join(prediction.unsupported, ", "));
   if (!prediction.fits)
     return refusal(fmt::format("{}does not fit, as predicted: fullest at '{}'", run.assumed,
                                prediction.stages[0].memory.fullest));
   const std::string reason = fmt::format("{}bound by {}", run.assumed, prediction.bound_by());
-  const double scale = unit == "ms" ? 1e3 : unit == "us" ? 1e6 : unit == "%" ? 100 : unit == "TFLOPS" ? 1e-12 : 1;
-  const bool device_only = metric.starts_with("time") || metric == "compute_utilization" || metric == "compute_rate";
+  const double scale = unit == "ms"       ? 1e3
+                       : unit == "us"     ? 1e6
+                       : unit == "%"      ? 100
+                       : unit == "TFLOPS" ? 1e-12
+                                          : 1;
+  const bool device_only =
+      metric.starts_with("time") || metric == "compute_utilization" || metric == "compute_rate";
   const double step = device_only ? prediction.step_seconds : prediction.step_seconds_with_data;
   if (metric == "throughput") return with_interval(prediction.samples / step, prediction, reason);
   if (metric == "step_time" || metric.starts_with("time_") || metric == "time")
     return with_interval(step * scale, prediction, reason);
-  if (metric == "latency_per_sample") return with_interval(step / prediction.samples * scale, prediction, reason);
+  if (metric == "latency_per_sample")
+    return with_interval(step / prediction.samples * scale, prediction, reason);
   if (metric == "compute_utilization")
     return with_interval(prediction.peak_seconds / step * scale, prediction, reason);
   if (metric == "compute_rate") return with_interval(prediction.flops / step * scale, prediction, reason);
@@ -218,8 +229,8 @@ RowPrediction ApplicationRows::predict(std::size_t row) {
   const std::string machine = machine_of_row(table_.text(row, "machine"));
   if (!known_machine(machine)) return refusal(fmt::format("no machine file for {}", machine));
   if (table_.text(row, "mode") == "collective") return collective(row);
-  if (metric.starts_with("time_to") || metric == "init_time" || metric.find("first_epoch") != std::string::npos ||
-      metric == "throughput_with_evaluation")
+  if (metric.starts_with("time_to") || metric == "init_time" ||
+      metric.find("first_epoch") != std::string::npos || metric == "throughput_with_evaluation")
     return refusal("compilation, evaluation and convergence are not predicted");
   if (!known_workload(workload) && !primitive_graph(workload, metric))
     return refusal(fmt::format("no workload {}", workload));

@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t largest_extent = 1 << 24;
 
 std::optional<std::int64_t> extent(const std::string& text) {
-  if (text.empty() || text.size() > 8 || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
+  if (text.empty() || text.size() > 8 ||
+      !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
     return std::nullopt;
   const std::int64_t value = std::stoll(text);
   return value < 1 || value > largest_extent ? std::nullopt : std::optional(value);
@@ -30,8 +31,10 @@ graph::Graph product(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 std::optional<graph::Graph> gemm(const std::string& size) {
   // Emani 2022, Table VI: M, N, K.
-  const std::map<std::string, std::vector<std::int64_t>> named{
-      {"k1", {64, 1760, 1760}}, {"k2", {2560, 64, 2560}}, {"k3", {1760, 128, 1760}}, {"k4", {2560, 2560, 2560}}};
+  const std::map<std::string, std::vector<std::int64_t>> named{{"k1", {64, 1760, 1760}},
+                                                               {"k2", {2560, 64, 2560}},
+                                                               {"k3", {1760, 128, 1760}},
+                                                               {"k4", {2560, 2560, 2560}}};
   if (const auto found = named.find(size); found != named.end())
     return product(found->second[0], found->second[1], found->second[2]);
   const std::vector<std::string> extents = split(split(size, '_')[0], 'x');
@@ -72,7 +75,8 @@ std::optional<graph::Graph> convolution(const std::string& name, const std::stri
   graph::Graph graph("conv");
   op::Builder b(graph);
   const auto at = [&](const char* key) { return f.at(key); };
-  const op::ConvAttributes attributes{.strides = {at("s2"), at("s")}, .pads = {at("p2"), at("p"), at("p2"), at("p")}};
+  const op::ConvAttributes attributes{.strides = {at("s2"), at("s")},
+                                      .pads = {at("p2"), at("p"), at("p2"), at("p")}};
   const op::Var x = b.input("x", ElementType::f32, {at("n"), at("c"), at("h"), at("w")});
   const op::Var w = b.input("w", ElementType::f32, {at("k"), at("c"), at("fh"), at("fw")});
   const op::Var y = op::conv(x, w, {}, attributes);
@@ -87,7 +91,8 @@ std::optional<graph::Graph> convolution(const std::string& name, const std::stri
   if (metric == "time_backward_inputs")
     g.output("dx", op::conv_input_gradient(dy, g.input("w", ElementType::f32, w.shape()), x.shape(), own));
   else
-    g.output("dw", op::conv_weight_gradient(g.input("x", ElementType::f32, x.shape()), dy, {at("fh"), at("fw")}, own));
+    g.output("dw", op::conv_weight_gradient(g.input("x", ElementType::f32, x.shape()), dy,
+                                            {at("fh"), at("fw")}, own));
   return back;
 }
 

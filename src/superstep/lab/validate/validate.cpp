@@ -19,7 +19,8 @@ Machine machine_of(const PublishedTable& table, const ValidateOptions& options) 
   if (!options.machine.empty()) return machine::find_machine(options.machine);
   const double tiles = table.rows() ? table.number(0, "tiles", 0) : 0;
   for (const Machine& machine : machine::machines())
-    if (machine.style() == machine::Style::bulk_synchronous && machine.value("tiles") == tiles) return machine;
+    if (machine.style() == machine::Style::bulk_synchronous && machine.value("tiles") == tiles)
+      return machine;
   throw Error(ErrorCode::bad_file, fmt::format("no machine has {} tiles", tiles), table.where(),
               "name one with --on");
 }
@@ -38,8 +39,9 @@ RowResult operator_row(const machine::ipu::Hardware& hardware, const PublishedTa
   if (!plan) return result;
   result.predicted = plan->cycles.total();
   const machine::ipu::Cycles& c = plan->cycles;
-  result.reason = fmt::format("{}; {} (compute {:.0f}, exchange {:.0f}, sync {:.0f}, rearrange {:.0f}, control {:.0f})",
-                              plan->vertex, plan->partition, c.compute, c.exchange, c.sync, c.rearrange, c.control);
+  result.reason =
+      fmt::format("{}; {} (compute {:.0f}, exchange {:.0f}, sync {:.0f}, rearrange {:.0f}, control {:.0f})",
+                  plan->vertex, plan->partition, c.compute, c.exchange, c.sync, c.rearrange, c.control);
   result.tile_predicted = largest_tile(hardware, *plan);
   result.total_predicted = plan->bytes.total() * static_cast<double>(hardware.tiles);
   return result;
@@ -95,7 +97,8 @@ template <class ErrorOf>
 std::vector<ErrorSummary> by_family(const std::vector<RowResult>& rows, ErrorOf error_of) {
   std::vector<std::string> families;
   for (const RowResult& row : rows)
-    if (std::find(families.begin(), families.end(), row.family) == families.end()) families.push_back(row.family);
+    if (std::find(families.begin(), families.end(), row.family) == families.end())
+      families.push_back(row.family);
   families.emplace_back("all");
   std::vector<ErrorSummary> summaries;
   for (const std::string& family : families) {
@@ -153,7 +156,8 @@ Validation validate(const std::filesystem::path& file, const ValidateOptions& op
     validation.rows = application_rows(table, options);
   } else {
     throw Error(ErrorCode::bad_file, "is of no known kind of published rows", file.string(),
-                "known are single operators (columns kind, tiles, cycles) and applications (workload, machine, metric, value)");
+                "known are single operators (columns kind, tiles, cycles) and applications (workload, "
+                "machine, metric, value)");
   }
   for (const RowResult& row : validation.rows) {
     if (!row.predicted || row.high <= 0) continue;
@@ -168,8 +172,8 @@ Validation validate(const std::filesystem::path& file, const ValidateOptions& op
 
 namespace {
 
-// Mean of |log(predicted / published)|, in which over- and underestimates weigh the same; rows far off count as
-// one and a half at most, so that no single row decides.
+// Mean of |log(predicted / published)|, in which over- and underestimates weigh the same; rows far off count
+// as one and a half at most, so that no single row decides.
 double loss_of(const PublishedTable& table, const Machine& machine, const ValidateOptions& options) {
   double sum = 0;
   std::size_t count = 0;
@@ -193,8 +197,9 @@ Fit fit_open_constants(const std::filesystem::path& file, const ValidateOptions&
     for (const machine::Constant& constant : constants) {
       if (!constant.open) continue;
       for (double direction : {-step, step}) {
-        const double value = std::clamp(fit.machine.value(constant.name) + direction * (constant.high - constant.low),
-                                        constant.low, constant.high);
+        const double value =
+            std::clamp(fit.machine.value(constant.name) + direction * (constant.high - constant.low),
+                       constant.low, constant.high);
         Machine moved = fit.machine.with(constant.name, value);
         const double loss = loss_of(table, moved, options);
         if (loss >= fit.loss_after) continue;

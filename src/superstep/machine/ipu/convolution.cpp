@@ -231,7 +231,8 @@ Plan best_of(const Hardware& hardware, const std::vector<Product>& forms) {
 
 namespace {
 
-Plan find_plan(const Hardware& hardware, const Convolution& forward, Pass pass, const Arrangement& arrangement) {
+Plan find_plan(const Hardware& hardware, const Convolution& forward, Pass pass,
+               const Arrangement& arrangement) {
   std::vector<Product> forms = pass == Pass::weight_gradient ? weight_gradient_variants(forward)
                                : pass == Pass::data_gradient ? variants(data_gradient(forward))
                                                              : variants(forward);
@@ -254,17 +255,41 @@ using Key = std::vector<double>;
 
 Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement) {
   const auto number = [](auto value) { return static_cast<double>(value); };
-  Key key{number(h.tiles),           number(h.workers),         number(h.tile_bytes),     number(h.exchange_rate),
-          number(h.memcpy_rate),     number(h.coefficient_load_rate), number(h.conv_units_f16),
-          number(h.conv_units_f16_f32), number(h.conv_units_f32), number(h.vector_f32),   number(h.vector_f16),
-          h.mac_f16,                 h.mac_f16_f32,             h.mac_f32,                h.memory_proportion,
-          h.sync_cycles,             h.exchange_setup,          h.exchange_share,         h.program_cycles,
-          h.rearrange_base,          h.rearrange_rate,          h.step_cycles,            h.product_bytes,
-          number(pass),              number(arrangement.input), number(arrangement.weights), number(c.groups),
-          number(c.batch),           number(c.in_channels),     number(c.out_channels),   number(c.element),
+  Key key{number(h.tiles),
+          number(h.workers),
+          number(h.tile_bytes),
+          number(h.exchange_rate),
+          number(h.memcpy_rate),
+          number(h.coefficient_load_rate),
+          number(h.conv_units_f16),
+          number(h.conv_units_f16_f32),
+          number(h.conv_units_f32),
+          number(h.vector_f32),
+          number(h.vector_f16),
+          h.mac_f16,
+          h.mac_f16_f32,
+          h.mac_f32,
+          h.memory_proportion,
+          h.sync_cycles,
+          h.exchange_setup,
+          h.exchange_share,
+          h.program_cycles,
+          h.rearrange_base,
+          h.rearrange_rate,
+          h.step_cycles,
+          h.product_bytes,
+          number(pass),
+          number(arrangement.input),
+          number(arrangement.weights),
+          number(c.groups),
+          number(c.batch),
+          number(c.in_channels),
+          number(c.out_channels),
+          number(c.element),
           number(c.partials)};
   for (const Axis& axis : c.axes)
-    for (std::int64_t value : {axis.input, axis.output, axis.kernel, axis.stride, axis.kernel_step, axis.dilation})
+    for (std::int64_t value :
+         {axis.input, axis.output, axis.kernel, axis.stride, axis.kernel_step, axis.dilation})
       key.push_back(number(value));
   return key;
 }

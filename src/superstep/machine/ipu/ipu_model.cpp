@@ -48,9 +48,7 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
   const double tiles = static_cast<double>(hardware_.tiles);
-  Memory memory{.limit = capacity(),
-                .parameters = state.parameters,
-                .optimizer = state.optimizer};
+  Memory memory{.limit = capacity(), .parameters = state.parameters, .optimizer = state.optimizer};
   memory.code = library_bytes * tiles;
   for (const OperatorCost& cost : costs)
     if (cost.work.stage == options.stage) memory.code += cost.code_bytes;

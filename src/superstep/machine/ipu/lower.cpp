@@ -189,8 +189,8 @@ Plan Lowering::elementwise(const Work& work) {
                            .cycles_per_vector = std::llround(per_vector) + slow});
 }
 
-// Statistics (two reductions, three for a gradient), then one pass over the data, or two where the scale is an
-// element's own (softmax, layer normalisation).
+// Statistics (two reductions, three for a gradient), then one pass over the data, or two where the scale is
+// an element's own (softmax, layer normalisation).
 Plan Lowering::normalization(const Work& work) {
   const Node& node = graph_.node(work.nodes[0]);
   const double total = elements(node.inputs[0]);
@@ -212,7 +212,8 @@ Plan Lowering::normalization(const Work& work) {
 
 Plan Lowering::reduction(const Work& work, const Node& node) {
   const double total = elements(node.inputs[0]), outputs = std::max(1.0, work.elements);
-  const Plan plan = plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  const Plan plan =
+      plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
   // Moments and centred sums go over the data twice.
   return work.op.starts_with("superstep.Channel") ? in_sequence(plan, plan) : plan;
 }

@@ -84,8 +84,8 @@ std::vector<Var> batch_normalization(const Node& node, const std::vector<Var>& i
 
 // ---- normalisation after a convolution -----------------------------------------------------------------
 
-// The convolution that makes the input of a normalisation at inference and is read by nothing else; null where
-// there is none. Its weights then take the factor, and the shift becomes its bias.
+// The convolution that makes the input of a normalisation at inference and is read by nothing else; null
+// where there is none. Its weights then take the factor, and the shift becomes its bias.
 const Node* convolution_before(const Graph& graph, const Node& node, const std::vector<int>& uses) {
   if (node.op != "BatchNormalization" || node.attributes.integer("training_mode", 0) != 0) return nullptr;
   const graph::Value& x = graph.value(node.inputs[0]);
@@ -95,7 +95,8 @@ const Node* convolution_before(const Graph& graph, const Node& node, const std::
     return input >= conv.inputs.size() || !conv.inputs[input].valid() ||
            graph.value(conv.inputs[input]).kind != graph::ValueKind::computed;
   };
-  const bool f32 = x.type.element == ElementType::f32 && graph.type(conv.inputs[0]).element == ElementType::f32;
+  const bool f32 =
+      x.type.element == ElementType::f32 && graph.type(conv.inputs[0]).element == ElementType::f32;
   return conv.op == "Conv" && f32 && is_parameter(1) && is_parameter(2) ? &conv : nullptr;
 }
 

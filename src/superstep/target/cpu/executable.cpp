@@ -208,7 +208,8 @@ void CpuExecutable::average_accumulators() {
 
 void CpuExecutable::average_over_parts() {
   if (!options_.parts.average) return;
-  options_.parts.average({reinterpret_cast<float*>(accumulators_[0].data()), plan_.accumulator_bytes / sizeof(float)});
+  options_.parts.average(
+      {reinterpret_cast<float*>(accumulators_[0].data()), plan_.accumulator_bytes / sizeof(float)});
 }
 
 void CpuExecutable::write_averages(const Run& run) const {

@@ -103,10 +103,12 @@ std::optional<ColumnConvolution> over_window_columns(const Lowering& lowering, c
   auto kernel = kernels::prepare(columns);
   if (!kernel) return std::nullopt;
   ColumnConvolution result;
-  result.original = {.x = kernels::dense_image(shape[2], shape[3], shape[0], shape[1]), .y = *image_y, .window = *window};
+  result.original = {
+      .x = kernels::dense_image(shape[2], shape[3], shape[0], shape[1]), .y = *image_y, .window = *window};
   result.convolution = result.original;
   result.convolution.x = kernels::columns_image(columns);
-  result.convolution.window.width = result.convolution.window.stride_w = result.convolution.window.dilation_w = 1;
+  result.convolution.window.width = result.convolution.window.stride_w =
+      result.convolution.window.dilation_w = 1;
   result.convolution.window.pad_left = 0;
   result.columns = std::move(*kernel);
   result.bytes = static_cast<std::size_t>(result.convolution.x.element_count()) * sizeof(float);

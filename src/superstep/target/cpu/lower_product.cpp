@@ -148,7 +148,8 @@ Lowered lower_over_columns(Lowering& lowering, const Node& node, Target target) 
   if ((*kernel)->info().weights != kernels::WeightLayout::taps_in_out)
     return refuse("window columns", "the kernel wants its weights in another order");
   const DraftOperand image = lowering.temporary(columns->bytes);
-  lowering.emit("columns", target.name, std::move(columns->columns), {lowering.read(node.inputs[0])}, {image});
+  lowering.emit("columns", target.name, std::move(columns->columns), {lowering.read(node.inputs[0])},
+                {image});
   std::vector<DraftOperand> inputs{
       image, packed_weights(lowering, columns->original, (*kernel)->info(), node.inputs[1],
                             kernels::WeightOrder::out_in_taps, ElementType::f32)};

@@ -19,9 +19,9 @@ struct Operand {
 
 // Maxima are found by their place in the whole [N, C, ...] tensor; a part counts places in its own.
 struct PlaneOrigin {
-  std::int64_t sample = 0, channel = 0;             // of the part's first plane
-  std::int64_t part_channels = 1, channels = 1;     // of the part and of the whole
-  std::int64_t plane = 1;                           // elements of a plane
+  std::int64_t sample = 0, channel = 0;          // of the part's first plane
+  std::int64_t part_channels = 1, channels = 1;  // of the part and of the whole
+  std::int64_t plane = 1;                        // elements of a plane
   std::int64_t to_whole(std::int64_t place) const;
   std::int64_t to_part(std::int64_t place) const;
 };

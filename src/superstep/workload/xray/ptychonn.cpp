@@ -32,8 +32,9 @@ Var encoder(Layers& layers, Var x, const Widths& widths) {
 Var twice_as_large(Var x) {
   Builder& b = x.builder();
   const Var scales = b.constant(Tensor::from<float>({4}, {1, 1, 2, 2}));
-  return b.node1("Resize", {x, Var(), scales},
-                 {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("half_pixel")}});
+  return b.node1(
+      "Resize", {x, Var(), scales},
+      {{"mode", std::string("linear")}, {"coordinate_transformation_mode", std::string("half_pixel")}});
 }
 
 // Ends with one channel, before its activation.

@@ -287,8 +287,7 @@ UsualList usual_list(const Epilogue& epilogue, ElementType result) {
   };
   if (next_is(EpilogueOp::bias)) list.bias = true, ++i;
   if (next_is(EpilogueOp::add)) list.added = true, ++i;
-  if (next_is(EpilogueOp::activate) && is_usual(steps[i].activation))
-    list.activation = steps[i++].activation;
+  if (next_is(EpilogueOp::activate) && is_usual(steps[i].activation)) list.activation = steps[i++].activation;
   if (!list.bias && i == (list.added ? 1 : 0) && next_is(EpilogueOp::activation_gradient) &&
       is_rectifier(steps[i].activation))
     list.gradient = true, list.activation = steps[i++].activation;

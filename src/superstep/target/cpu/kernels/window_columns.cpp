@@ -28,7 +28,8 @@ class WindowColumnsKernel final : public Kernel {
       for (std::int64_t n = 0; n < c_.batch; ++n)
         for (std::int64_t k = 0; k < c_.window.width; ++k)
           for (std::int64_t c = 0; c < c_.channels; ++c)
-            copy_tap(x + h * c_.row + n * c_.sample + c * c_.channel, k, y + n * depth_ + k * c_.channels + c);
+            copy_tap(x + h * c_.row + n * c_.sample + c * c_.channel, k,
+                     y + n * depth_ + k * c_.channels + c);
     }
   }
 

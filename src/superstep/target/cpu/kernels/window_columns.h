@@ -1,5 +1,5 @@
-// An image with the taps of each window's row side by side as channels: what a convolution of few channels reads
-// as one long product instead of many short ones.
+// An image with the taps of each window's row side by side as channels: what a convolution of few channels
+// reads as one long product instead of many short ones.
 #pragma once
 
 #include "superstep/target/cpu/kernels/image.h"

@@ -77,7 +77,7 @@ static void build_and_run(const Target& target, std::int64_t rows, std::int64_t 
   Graph graph(target);
   graph.add_codelets({vertex_class<Dot>("Dot"), vertex_class<Total>("Total")});
   const Tensor matrix = graph.add_variable(Type::f32, {rows, columns}, "matrix");
-  const Tensor vector = graph.add_variable(Type::f32, {columns}, VariableMappingMethod::linear, "vector");
+  const Tensor vector = graph.add_variable(Type::f32, {columns}, "vector");
   const Tensor partial = graph.add_variable(Type::f32, {rows, split}, "partial");
   const Tensor out = graph.add_variable(Type::f32, {rows}, "out");
   graph.create_host_write("matrix", matrix);
@@ -86,6 +86,11 @@ static void build_and_run(const Target& target, std::int64_t rows, std::int64_t 
   const ComputeSet dots = graph.add_compute_set("dot products"), sums = graph.add_compute_set("sums");
   const std::int64_t tiles = graph.num_tiles();
   const std::int64_t share = ceil_div(rows * split, tiles), rows_share = ceil_div(rows, tiles);
+  // The tiles behind the last dot product hold the vector, so that every user receives its piece in order.
+  const std::int64_t used = ceil_div(rows * split, share), holders = tiles - used;
+  for (std::int64_t i = 0; i < holders; ++i)
+    graph.set_tile_mapping(vector.slice(columns * i / holders, columns * (i + 1) / holders),
+                           static_cast<std::uint32_t>(used + i));
   for (std::int64_t part = 0, number = 0; part < split; ++part)
     for (std::int64_t row = 0; row < rows; ++row, ++number) {
       const auto tile = static_cast<std::uint32_t>(number / share);

@@ -23,12 +23,15 @@ TEST(Rates, CountWhatTheLoopsDo) {
 TEST(Rates, TriadComputesWhatItSays) {
   alignas(64) float b[256], c[256], a[256];
   for (int i = 0; i < 256; ++i) b[i] = static_cast<float>(i), c[i] = static_cast<float>(1000 - i), a[i] = -1;
-  triad_pass(reinterpret_cast<std::byte*>(b), reinterpret_cast<std::byte*>(c), reinterpret_cast<std::byte*>(a), sizeof a);
+  triad_pass(reinterpret_cast<std::byte*>(b), reinterpret_cast<std::byte*>(c),
+             reinterpret_cast<std::byte*>(a), sizeof a);
   for (int i = 0; i < 256; ++i) EXPECT_EQ(a[i], b[i] + 0.5f * c[i]);
 }
 
 TEST(Rates, AFailureInAThreadReachesTheCaller) {
-  EXPECT_THROW(measure_rates(2, []() -> Work { throw Error(ErrorCode::out_of_memory, "none"); }, 1), Error);
+  EXPECT_THROW(measure_rates(
+                   2, []() -> Work { throw Error(ErrorCode::out_of_memory, "none"); }, 1),
+               Error);
 }
 
 TEST(Rates, EveryTrialIsThere) { EXPECT_EQ(measure_rates(2, f32_fma_work, 3).size(), 3U); }
@@ -55,19 +58,22 @@ TEST(HostTimes, AFolderThatCannotBeWrittenIsRefused) {
 std::string complete_file() {
   HostMachine machine{.id = "box", .name = "a box", .host = "here", .date = "2026-01-31"};
   for (const auto& spec : machine::constants_of(machine::Style::kernel_by_kernel))
-    machine.constants.push_back({std::string(spec.name), std::string(spec.unit), spec.name == "clock" ? 3.3e9 : 0.5, 0.4, 4e9, ""});
+    machine.constants.push_back(
+        {std::string(spec.name), std::string(spec.unit), spec.name == "clock" ? 3.3e9 : 0.5, 0.4, 4e9, ""});
   machine.measured = {{"L1_copy_2", "B/s", 1e12, 1e11, 1e12, ""}};
   return to_toml(machine);
 }
 
 TEST(HostMachine, IsWrittenAsAMachineFile) {
-  HostMachine machine{.id = "box", .name = "a \"fast\" one", .host = "here", .date = "2026-01-31", .busy = true};
+  HostMachine machine{
+      .id = "box", .name = "a \"fast\" one", .host = "here", .date = "2026-01-31", .busy = true};
   machine.constants = {{"clock", "Hz", 3.3e9, 3.2e9, 3.3e9, "note"}};
   machine.measured = {{"L1_copy_2", "B/s", 1e12 / 3, 1e11, 1e12 / 3, ""}};
   const std::string text = to_toml(machine);
   EXPECT_TRUE(contains(text, "id = \"box\"\nname = \"a \\\"fast\\\" one\"\nstyle = \"kernel-by-kernel\"\n"));
   EXPECT_TRUE(contains(text, "measured on here at 2026-01-31, while it had other work to do"));
-  EXPECT_TRUE(contains(text, "clock = { value = 3.3e+09, unit = \"Hz\", kind = \"ME\", source = \"HOST\", range = ["));
+  EXPECT_TRUE(contains(
+      text, "clock = { value = 3.3e+09, unit = \"Hz\", kind = \"ME\", source = \"HOST\", range = ["));
   EXPECT_EQ(machine::parse_machine(complete_file(), "box.toml").value("clock"), 3.3e9);
   EXPECT_TRUE(contains(text, "[measured]\nL1_copy_2 = { value = 3.33333e+11"));
 }

@@ -1,5 +1,5 @@
-// Several ranks of the program, as a user starts them: the same training as one rank, the same bits every time,
-// and an end in seconds when one is killed.
+// Several ranks of the program, as a user starts them: the same training as one rank, the same bits every
+// time, and an end in seconds when one is killed.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 class Ranks : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!run::has_ranks() || std::string(MPIRUN).empty()) GTEST_SKIP() << "built without MPI, or mpirun is not installed";
+    if (!run::has_ranks() || std::string(MPIRUN).empty())
+      GTEST_SKIP() << "built without MPI, or mpirun is not installed";
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     folder_ = fs::temp_directory_path() / ("superstep_ranks_" + std::to_string(getpid()));
@@ -37,9 +38,12 @@ class Ranks : public ::testing::Test {
     if (!folder_.empty()) fs::remove_all(folder_);
   }
   static std::string mpirun(int ranks) {
-    return std::string("timeout 120 ") + MPIRUN + " -n " + std::to_string(ranks) + " --oversubscribe --bind-to none";
+    return std::string("timeout 120 ") + MPIRUN + " -n " + std::to_string(ranks) +
+           " --oversubscribe --bind-to none";
   }
-  Outcome on_ranks(int ranks, const std::string& arguments) { return run_program(folder_, arguments, mpirun(ranks)); }
+  Outcome on_ranks(int ranks, const std::string& arguments) {
+    return run_program(folder_, arguments, mpirun(ranks));
+  }
   std::map<std::string, Tensor> states_of(const std::string& run) {
     return run::read_newest_checkpoint(folder_ / run / "checkpoints")->states;
   }
@@ -76,7 +80,11 @@ TEST_F(Ranks, TrainWhatOneRankTrains) {
 }
 
 TEST_F(Ranks, GiveTheSameBitsEveryTime) {
-  for (const char* run : {"a", "b"}) ASSERT_EQ(on_ranks(3, "train mlp --steps 25 --batch 96 --samples 960 --threads 1 --out " + std::string(run)).code, 0);
+  for (const char* run : {"a", "b"})
+    ASSERT_EQ(
+        on_ranks(3, "train mlp --steps 25 --batch 96 --samples 960 --threads 1 --out " + std::string(run))
+            .code,
+        0);
   EXPECT_TRUE(same_bits(states_of("a"), states_of("b")));
 }
 
@@ -104,8 +112,11 @@ kill -KILL $victim
 wait $launcher
 )";
   const auto begun = std::chrono::steady_clock::now();
-  const std::string before = "timeout 100 sh kill.sh " + std::string(MPIRUN) + " -n 2 --oversubscribe --bind-to none";
-  const Outcome killed = run_program(folder_, "train mlp --steps 10000000 --batch 64 --threads 1 --checkpoint-seconds 0.2 --out run", before);
+  const std::string before =
+      "timeout 100 sh kill.sh " + std::string(MPIRUN) + " -n 2 --oversubscribe --bind-to none";
+  const Outcome killed = run_program(
+      folder_, "train mlp --steps 10000000 --batch 64 --threads 1 --checkpoint-seconds 0.2 --out run",
+      before);
   EXPECT_NE(killed.code, 0);
   EXPECT_NE(killed.code, 99);
   EXPECT_NE(killed.code, 124) << "the other rank went on waiting";
@@ -120,14 +131,16 @@ wait $launcher
 
 TEST_F(Ranks, AllReduceAddsUpEveryElement) {
   for (const char* order : {"ranks", "library"}) {
-    const Outcome outcome = on_ranks(3, std::string("bench all-reduce --sizes 4,1K,100K --json r.json --order ") + order);
+    const Outcome outcome =
+        on_ranks(3, std::string("bench all-reduce --sizes 4,1K,100K --json r.json --order ") + order);
     ASSERT_EQ(outcome.code, 0) << outcome.errors;
     EXPECT_TRUE(contains(outcome.output, "# Out of bounds values : 0 OK"));
     const auto results = lab::read_results(content_of(folder_ / "r.json"), "r.json");
     ASSERT_EQ(results.size(), 3U);
     EXPECT_EQ(results[2].find("in_place_wrong")->value, 0);
     EXPECT_EQ(results[2].units, 3);
-    EXPECT_NEAR(results[2].find("in_place_busbw")->value / results[2].find("in_place_algbw")->value, 4.0 / 3, 1e-9);
+    EXPECT_NEAR(results[2].find("in_place_busbw")->value / results[2].find("in_place_algbw")->value, 4.0 / 3,
+                1e-9);
   }
 }
 
@@ -138,7 +151,9 @@ TEST_F(Ranks, StartThemselves) {
 }
 
 TEST_F(Ranks, AreScaledAndCompared) {
-  const Outcome outcome = run_program(folder_, "scale mlp --mode weak --ranks 1,2 --steps 20 --batch 32 --samples 640 --repeat 1 --threads 1 --json s.json");
+  const Outcome outcome = run_program(folder_,
+                                      "scale mlp --mode weak --ranks 1,2 --steps 20 --batch 32 --samples 640 "
+                                      "--repeat 1 --threads 1 --json s.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   const auto results = lab::read_results(content_of(folder_ / "s.json"), "s.json");
   ASSERT_EQ(results.size(), 2U);
@@ -149,7 +164,8 @@ TEST_F(Ranks, AreScaledAndCompared) {
 }
 
 TEST_F(Ranks, ThatFailAreReportedWithWhatTheySaid) {
-  const Outcome outcome = run_program(folder_, "scale mlp --mode strong --ranks 2 --steps 20 --batch 33 --repeat 1");
+  const Outcome outcome =
+      run_program(folder_, "scale mlp --mode strong --ranks 2 --steps 20 --batch 33 --repeat 1");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(contains(outcome.errors, "cannot be divided over 2 ranks"));
   const Outcome none = run_program(folder_, "scale mlp --ranks 2 --launcher no-such-launcher");
@@ -198,7 +214,8 @@ TEST(Sizes, AreParsed) {
   using V = std::vector<std::int64_t>;
   EXPECT_EQ(lab::parse_sizes("4K..16K"), (V{4096, 8192, 16384}));
   EXPECT_EQ(lab::parse_sizes("8,1M"), (V{8, 1048576}));
-  for (const char* bad : {"", "K", "0", "3", "4X", "4..", "1M..1K", "99999999G", "4,,8"}) EXPECT_THROW(lab::parse_sizes(bad), Error) << bad;
+  for (const char* bad : {"", "K", "0", "3", "4X", "4..", "1M..1K", "99999999G", "4,,8"})
+    EXPECT_THROW(lab::parse_sizes(bad), Error) << bad;
 }
 
 TEST(Scaling, IsCountedAsDefined) {

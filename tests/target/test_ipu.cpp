@@ -87,6 +87,19 @@ TEST(IpuTarget, TrainsAsTheReferenceDoes) {
       expect_as_reference(training(test.model, kind), test.name, "gc200", 3);
 }
 
+GraphAtBatch zoo(const char* name, std::vector<std::string> options = {}) {
+  return [=](std::int64_t batch) {
+    return workload::build_model(workload::find_workload(name), batch, options);
+  };
+}
+
+TEST(IpuTarget, RunsModelsOfTheZoo) {
+  expect_as_reference(zoo("braggnn"), "braggnn", "gc200", 1);
+  expect_as_reference(zoo("uno", {"width=24"}), "uno", "bow", 1);
+  expect_as_reference(zoo("unet-64", {"size=16", "width=4"}), "unet", "gc200", 1);
+  expect_as_reference(zoo("lstm", {"steps=3", "inputs=5", "units=8"}), "lstm", "gc200", 1);
+}
+
 // The control: a state that differs shows.
 TEST(IpuTarget, AStateThatDiffersIsNoticed) {
   const Case test = models()[1];
@@ -125,8 +138,9 @@ TEST(IpuTarget, EveryOperatorOfTheModelsIsCut) {
         training(test.model, transform::OptimizerKind::adam), {.batch = 4});
     for (const target::PlanStep& step : ipu->summary().steps)
       for (const std::string& refusal : step.refusals)
-        if (!step.op.starts_with("Reduce") && step.op != "SoftmaxCrossEntropyLoss")
+        if (!step.op.starts_with("Reduce") && step.op != "SoftmaxCrossEntropyLoss") {
           EXPECT_EQ(refusal.find("no rule"), std::string::npos) << step.op << ": " << refusal;
+        }
   }
 }
 

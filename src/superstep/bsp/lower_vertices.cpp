@@ -1,6 +1,7 @@
 // Compute sets: what the engine runs, and what a superstep costs.
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "superstep/bsp/lower.h"
 
@@ -87,7 +88,10 @@ class Superstep {
   void tile(std::uint32_t tile, std::span<const VertexId> vertices) {
     TileSchedule schedule(graph_.target.workers);
     StepTile use{tile};
+    gathered_.clear();
+    local_ = {};
     for (const VertexId id : vertices) vertex(graph_.vertices[id.index()], schedule, use);
+    schedule.copy(local_copy_cycles(graph_.target, local_.bytes, local_.runs, local_.element_bytes));
     StepProfile& profile = step_.profile;
     profile.cost.compute = std::max(profile.cost.compute, schedule.cycles());
     profile.compute_cycles_all += schedule.cycles();
@@ -125,29 +129,41 @@ class Superstep {
     remember(vertex, use.tile);
     for (std::size_t i = 0; i < vertex.fields.size(); ++i)
       for (const Tensor& tensor : vertex.fields[i].tensors)
-        field(vertex.vertex_class->fields[i].direction, tensor, schedule, use);
+        field(vertex.vertex_class->fields[i].direction, tensor, use);
   }
 
-  void field(FieldDirection direction, const Tensor& tensor, TileSchedule& schedule, StepTile& use) {
+  void field(FieldDirection direction, const Tensor& tensor, StepTile& use) {
     const LocalPart part = local_part(tensor, use.tile, placement_);
     const bool direct = part.bytes == part.all_bytes && tensor.is_contiguous();
     if (direct) return;
-    const std::uint64_t copying =
-        local_copy_cycles(graph_.target, part.bytes, part.runs, size_in_bytes(tensor.element_type()));
-    if (direction != FieldDirection::output) {
+    if (direction != FieldDirection::output && first_gather(direction, tensor)) {
       tensor.view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {
         inputs_.request(variable, begin, end, use.tile);
       });
-      schedule.copy(copying);
+      local_.add(part, size_in_bytes(tensor.element_type()));
       use.temporary_bytes += part.bytes;
     }
     if (direction != FieldDirection::input) {
       tensor.view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {
         outputs_.deliver(variable, begin, end, use.tile);
       });
-      schedule.copy(copying);
+      local_.add(part, size_in_bytes(tensor.element_type()));
       use.temporary_bytes += part.all_bytes;
     }
+  }
+
+  // Vertices of a tile that read the same elements share what is received and put in order for them.
+  bool first_gather(FieldDirection direction, const Tensor& tensor) {
+    if (direction != FieldDirection::input) return true;
+    std::vector<std::int64_t> signature;
+    for (const Region& region : tensor.view().regions()) {
+      signature.insert(signature.end(),
+                       {static_cast<std::int64_t>(region.variable.index()), region.view_offset,
+                        region.element_offset, static_cast<std::int64_t>(region.loops.size())});
+      for (const Loop& loop : region.loops)
+        signature.insert(signature.end(), {loop.extent, loop.view_stride, loop.element_stride});
+    }
+    return gathered_.insert(std::move(signature)).second;
   }
 
   void remember(const VertexData& vertex, std::uint32_t tile) {
@@ -192,6 +208,17 @@ class Superstep {
   ExchangeCounter inputs_, outputs_;
   std::uint32_t first_ipu_ = 0xffffffffu, last_ipu_ = 0;
   std::unordered_map<std::uint32_t, std::size_t> position_;
+  // On the tile at hand: one call puts in order what its vertices need so.
+  struct LocalMoves {
+    std::uint64_t bytes = 0, runs = 0, element_bytes = 8;
+    void add(const LocalPart& part, std::uint64_t size) {
+      bytes += part.bytes;
+      runs += part.runs;
+      element_bytes = std::min(element_bytes, size);
+    }
+  };
+  LocalMoves local_;
+  std::set<std::vector<std::int64_t>> gathered_;
 };
 
 // Data side: fields bound to pieces.

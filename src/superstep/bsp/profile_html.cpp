@@ -66,9 +66,10 @@ class ProfilePage {
                                          static_cast<double>(target.bytes_per_tile))}};
     if (profile_.run_count > 0)
       rows.push_back(
-          {"time", fmt::format("{} in {} runs, {} cycles",
+          {"time", fmt::format("{} in {} {}, {} cycles",
                                format_seconds(target.seconds(static_cast<double>(profile_.total.cycles))),
-                               count(profile_.run_count), count(profile_.total.cycles))});
+                               count(profile_.run_count), profile_.run_count == 1 ? "run" : "runs",
+                               count(profile_.total.cycles))});
     page_.paragraph(
         "Cycles and bytes on this page are modelled, not measured on hardware; the constants that nobody has "
         "published stand at its end with their ranges.");

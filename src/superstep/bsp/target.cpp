@@ -25,7 +25,7 @@ Target common_target() {
   target.host_bytes_per_second = 16e9;  // DE: PCIe 4.0 x8 from the gateway to each chip
   target.constants = {
       .exchange_setup_cycles = {600, 100, 1000},
-      .exchange_fragment_cycles = {16, 4, 160},
+      .exchange_fragment_cycles = {4, 1, 160},
       .sync_cycles = {100, 50, 150},
       .local_copy_call_cycles = {288, 20, 600},
       .local_copy_run_cycles = {16, 4, 40},

@@ -37,15 +37,15 @@ struct SupervisorVertex {
 };
 
 // A vector field: how its pointer and size are packed decides what the vertex state costs.
-template <class T, VectorLayout layout = VectorLayout::span, unsigned minimum_alignment = 0,
-          bool interleaved = false>
+template <class T, VectorLayout Layout = VectorLayout::span, unsigned MinimumAlignment = 0,
+          bool Interleaved = false>
 class Vector;
 
 // Elements that the engine binds; the vertex must not outgrow them.
 template <class T>
 class BoundVector {
  public:
-  using value_type = T;
+  using Element = T;
   T& operator[](std::size_t i) const { return data_[i]; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -206,7 +206,7 @@ class FieldList {
 
   template <class F>
   static void set(F& vector, const Piece& piece) {
-    using Element = typename F::value_type;
+    using Element = typename F::Element;
     vector.data_ = static_cast<Element*>(piece.data);
     vector.size_ = static_cast<std::size_t>(piece.size);
   }

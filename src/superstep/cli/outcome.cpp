@@ -40,7 +40,8 @@ void keep_results(std::vector<lab::Result>& results, const run::HostLoad& load) 
   if (!common().json.empty()) write_file_atomically(common().json, lab::write_results(results));
 }
 
-void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load, const OutputChoice& output) {
+void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load,
+                    const OutputChoice& output) {
   keep_results(results, load);
   if (run::launched_rank() > 0) return;
   show(results, output);

@@ -9,6 +9,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/profile_modelled.h"
 #include "superstep/cli/result.h"
 #include "superstep/lab/profile/model.h"
 #include "superstep/lab/profile/report.h"
@@ -28,6 +29,8 @@ constexpr const char* examples =
     "Examples:\n"
     "  superstep profile braggnn --out profile/                    a training step, as it is trained\n"
     "  superstep profile braggnn --mode infer --batch 1 --threads 1 --out profile/\n"
+    "  superstep profile braggnn --on gc200 --mode infer --batch 16 --out profile/    cycles and memory, "
+    "tile by tile\n"
     "Writes profile.html (tables, timeline) and trace.json, which https://ui.perfetto.dev opens.";
 
 void write_files(const lab::Profile& profile, const std::filesystem::path& folder) {
@@ -71,11 +74,18 @@ void profile_measured(Arguments arguments) {
   keep(arguments, profile);
 }
 
+// Modelled, on a bulk-synchronous machine.
+void profile_on_machine(Arguments arguments) {
+  arguments.request.data = arguments.data;
+  profile_modelled(arguments.machine, arguments.request, arguments.out);
+}
+
 struct Profiler {
   std::string_view machine;
   void (*run)(Arguments arguments);
 };
-constexpr std::array profilers = {Profiler{"cpu", profile_measured}};
+constexpr std::array profilers = {Profiler{"cpu", profile_measured}, Profiler{"gc200", profile_on_machine},
+                                  Profiler{"bow", profile_on_machine}, Profiler{"gc2", profile_on_machine}};
 
 void profile(const Arguments& arguments) {
   std::vector<std::string> names;
@@ -96,7 +106,7 @@ void declare_profile(CLI::App& command) {
       .add_option("workload", request.model,
                   "what to profile: superstep list workloads, or a model file (.onnx)")
       ->required();
-  command.add_option("--on", arguments->machine, "the machine: cpu")
+  command.add_option("--on", arguments->machine, "the machine: cpu (measured); gc200, bow, gc2 (modelled)")
       ->type_name("MACHINE")
       ->capture_default_str();
   command.add_option("--mode", request.mode, "train or infer")->type_name("MODE")->capture_default_str();

@@ -61,11 +61,13 @@ void declare_report(CLI::App& command) {
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
   command
-      .add_option("--results", arguments->results,
-                  "report these in place of a training run: files that --json wrote, numbers of records, last")
+      .add_option(
+          "--results", arguments->results,
+          "report these in place of a training run: files that --json wrote, numbers of records, last")
       ->type_name("NAME,...")
       ->delimiter(',');
-  command.add_option("--published", arguments->published, "published rows to set beside them, in CSV")->type_name("FILE");
+  command.add_option("--published", arguments->published, "published rows to set beside them, in CSV")
+      ->type_name("FILE");
   command.footer(
       "Examples:\n"
       "  superstep report --run run/braggnn --out report/\n"

@@ -27,7 +27,11 @@ struct ProductRates {
 };
 
 ProductRates measure_products(int threads) {
-  const Protocol protocol{.warm_up_calls = 3, .warm_up_seconds = 0.02, .warm_up_limit = 0.2, .interval = 0, .budget_seconds = 0.3};
+  const Protocol protocol{.warm_up_calls = 3,
+                          .warm_up_seconds = 0.02,
+                          .warm_up_limit = 0.2,
+                          .interval = 0,
+                          .budget_seconds = 0.3};
   ProductRates found;
   for (std::int64_t n = 16; n <= 2048; n *= 2) {
     const Primitive primitive{.kind = PrimitiveKind::gemm, .name = "product", .m = n, .n = n, .k = n};
@@ -46,7 +50,8 @@ double half_rate_flops(const ProductRates& products) {
     if (products.rates[i] < half) continue;
     if (i == 0) return products.flops[0];
     const double share = (half - products.rates[i - 1]) / (products.rates[i] - products.rates[i - 1]);
-    return std::exp(std::log(products.flops[i - 1]) + share * std::log(products.flops[i] / products.flops[i - 1]));
+    return std::exp(std::log(products.flops[i - 1]) +
+                    share * std::log(products.flops[i] / products.flops[i - 1]));
   }
   return products.flops.back();
 }
@@ -84,8 +89,11 @@ class HostMeasurement {
     machine_.host = host["hostname"].is_string() ? host["hostname"].get<std::string>() : "this host";
     machine_.date = run::iso_time();
     const run::CacheSizes caches = run::cache_sizes();
-    for (const auto& [name, bytes] : {std::pair{"L1_size", caches.level1}, {"L2_size", caches.level2}, {"L3_size", caches.level3}})
-      if (bytes > 0) add({name, "B", static_cast<double>(bytes), static_cast<double>(bytes), static_cast<double>(bytes), "as the host's topology says"});
+    for (const auto& [name, bytes] :
+         {std::pair{"L1_size", caches.level1}, {"L2_size", caches.level2}, {"L3_size", caches.level3}})
+      if (bytes > 0)
+        add({name, "B", static_cast<double>(bytes), static_cast<double>(bytes), static_cast<double>(bytes),
+             "as the host's topology says"});
     const double memory = host["memory_bytes"].is_number() ? host["memory_bytes"].get<double>() : 0;
     add({"memory_size", "B", memory, memory, memory, "as the system says"});
   }
@@ -102,9 +110,12 @@ class HostMeasurement {
   }
 
   void measure_threads(int threads) {
-    const std::string suffix = fmt::format("_{}", threads), where = fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+    const std::string suffix = fmt::format("_{}", threads),
+                      where = fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
     say(fmt::format("peak of {}", where));
-    if (threads == 1) add(rate_of("clock", "Hz", measure_rates(1, dependent_addition_work, peak_trials), "dependent additions, a cycle each"));
+    if (threads == 1)
+      add(rate_of("clock", "Hz", measure_rates(1, dependent_addition_work, peak_trials),
+                  "dependent additions, a cycle each"));
     using Entry = std::pair<const char*, Work (*)()>;
     for (const auto& [name, make] :
          {Entry{"f32_fma", f32_fma_work}, Entry{"bf16_dot", bf16_dot_work}, Entry{"int8_dot", int8_dot_work}})
@@ -113,7 +124,8 @@ class HostMeasurement {
       for (const Access access : {Access::read, Access::copy, Access::triad}) {
         say(fmt::format("{} of {}, {}", name_of(access), level.name, where));
         add(rate_of(fmt::format("{}_{}{}", level.name, name_of(access), suffix), "B/s",
-                    measure_rates(threads, [&] { return memory_work(level.bytes, access); }, 20),
+                    measure_rates(
+                        threads, [&] { return memory_work(level.bytes, access); }, 20),
                     fmt::format("{}, buffers of {} B a thread", where, level.bytes)));
       }
     say("barrier and fork-join of " + where);
@@ -128,8 +140,11 @@ class HostMeasurement {
     const auto folder = settings_.folder.empty() ? std::filesystem::temp_directory_path() : settings_.folder;
     for (HostQuantity& rate : file_rates(folder, settings_.file_bytes)) add(std::move(rate));
     say("an operator's overhead");
-    PrimitiveRun run({.kind = PrimitiveKind::relu, .name = "relu", .width = 1, .height = 1, .channels = 1, .batch = 1}, {}, "cpu", 1);
-    const Measurement one = measure({"relu", [&] { run.call(); }}, {.warm_up_seconds = 0.05, .budget_seconds = 0.3});
+    PrimitiveRun run(
+        {.kind = PrimitiveKind::relu, .name = "relu", .width = 1, .height = 1, .channels = 1, .batch = 1}, {},
+        "cpu", 1);
+    const Measurement one =
+        measure({"relu", [&] { run.call(); }}, {.warm_up_seconds = 0.05, .budget_seconds = 0.3});
     add(time_of("operator_overhead", one.samples, "a call of a plan with one element to work on"));
     add_products();
   }
@@ -137,18 +152,22 @@ class HostMeasurement {
   void add_products() {
     say("products of the engine");
     const ProductRates products = measure_products(settings_.threads);
-    add(rate_of("product_best", "FLOP/s", {std::ranges::max(products.rates)}, "the best square product of the engine, f32"));
+    add(rate_of("product_best", "FLOP/s", {std::ranges::max(products.rates)},
+                "the best square product of the engine, f32"));
     const double half = half_rate_flops(products);
-    add({"product_half_flops", "FLOP", half, half, half, "where products reach half of that, between sizes that double"});
+    add({"product_half_flops", "FLOP", half, half, half,
+         "where products reach half of that, between sizes that double"});
   }
 
   void constant(const char* name, const std::string& from, const char* unit, std::string note = {}) {
     const HostQuantity& q = find(from);
-    machine_.constants.push_back({name, unit, q.value, q.low, q.high, note.empty() ? q.note : std::move(note)});
+    machine_.constants.push_back(
+        {name, unit, q.value, q.low, q.high, note.empty() ? q.note : std::move(note)});
   }
   void share(const char* name, const std::string& part, const std::string& whole, std::string note) {
     const double value = std::min(1.0, find(part).value / find(whole).value);
-    machine_.constants.push_back({name, "", value, std::min(value, find(part).low / find(whole).value), value, std::move(note)});
+    machine_.constants.push_back(
+        {name, "", value, std::min(value, find(part).low / find(whole).value), value, std::move(note)});
   }
 
   void add_constants() {
@@ -157,9 +176,11 @@ class HostMeasurement {
     machine_.constants.push_back({"processors", "", threads, threads, threads, "threads measured with"});
     constant("clock", "clock", "Hz");
     constant("peak_f32", "f32_fma" + all, "FLOP/s");
-    constant("peak_f16", (has("bf16_dot" + all) ? "bf16_dot" : "f32_fma") + all, "FLOP/s", has("bf16_dot" + all) ? "bf16 dot products" : "as f32: no such instruction");
+    constant("peak_f16", (has("bf16_dot" + all) ? "bf16_dot" : "f32_fma") + all, "FLOP/s",
+             has("bf16_dot" + all) ? "bf16 dot products" : "as f32: no such instruction");
     if (has("int8_dot" + all)) constant("peak_i8", "int8_dot" + all, "FLOP/s");
-    share("matrix_efficiency", "product_best", "f32_fma" + all, "the best product of the engine over the peak");
+    share("matrix_efficiency", "product_best", "f32_fma" + all,
+          "the best product of the engine over the peak");
     constant("matrix_half_flops", "product_half_flops", "FLOP");
     constant("memory", "memory_size", "B");
     constant("memory_rate", "memory_read" + all, "B/s");
@@ -180,12 +201,16 @@ class HostMeasurement {
   run::HostLoad load_;
 };
 
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace); }
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
 
 std::string line_of(const HostQuantity& q) {
-  std::string line = fmt::format("{} = {{ value = {:.6g}, unit = {}, kind = \"ME\", source = \"HOST\"", q.name, q.value, quoted(q.unit));
+  std::string line = fmt::format("{} = {{ value = {:.6g}, unit = {}, kind = \"ME\", source = \"HOST\"",
+                                 q.name, q.value, quoted(q.unit));
   // Rounded outwards, so that the range holds the value as it is written.
-  line += fmt::format(", range = [{:.6g}, {:.6g}]", std::min(q.low, q.value) * (1 - 1e-5), std::max(q.high, q.value) * (1 + 1e-5));
+  line += fmt::format(", range = [{:.6g}, {:.6g}]", std::min(q.low, q.value) * (1 - 1e-5),
+                      std::max(q.high, q.value) * (1 + 1e-5));
   if (!q.note.empty()) line += ", note = " + quoted(q.note);
   return line + " }\n";
 }
@@ -195,8 +220,11 @@ std::string line_of(const HostQuantity& q) {
 HostMachine measure_host(const HostMachineSettings& settings) { return HostMeasurement(settings).run(); }
 
 std::string to_toml(const HostMachine& machine) {
-  std::string text = fmt::format("# Measured by superstep machine measure: the best of many trials, and the range from it to the median one.\n");
-  text += fmt::format("id = {}\nname = {}\nstyle = \"kernel-by-kernel\"\n\n[sources]\n", quoted(machine.id), quoted(machine.name));
+  std::string text = fmt::format(
+      "# Measured by superstep machine measure: the best of many trials, and the range from it to the median "
+      "one.\n");
+  text += fmt::format("id = {}\nname = {}\nstyle = \"kernel-by-kernel\"\n\n[sources]\n", quoted(machine.id),
+                      quoted(machine.name));
   text += fmt::format("HOST = {}\n\n[constants]\n",
                       quoted(fmt::format("measured on {} at {}{}", machine.host, machine.date,
                                          machine.busy ? ", while it had other work to do" : "")));

@@ -17,9 +17,9 @@ struct HostQuantity {
 };
 
 struct HostMachine {
-  std::string id, name;   // "mybox"; the processor's model
-  std::string host, date; // for the sources
-  bool busy = false;      // the machine had other work to do meanwhile
+  std::string id, name;                 // "mybox"; the processor's model
+  std::string host, date;               // for the sources
+  bool busy = false;                    // the machine had other work to do meanwhile
   std::vector<HostQuantity> constants;  // of a machine file's style "kernel-by-kernel"
   std::vector<HostQuantity> measured;   // everything that was measured
 };

@@ -48,13 +48,17 @@ class TemporaryFile {
 
   double write_rate(std::size_t bytes) {
     const std::vector<char> data(block, 'x');
-    return rate(bytes, [&] { return ::write(descriptor_, data.data(), block); }, true);
+    return rate(
+        bytes, [&] { return ::write(descriptor_, data.data(), block); }, true);
   }
   double read_rate(std::size_t bytes) {
     std::vector<char> data(block);
-    return rate(bytes, [&] { return ::read(descriptor_, data.data(), block); }, false);
+    return rate(
+        bytes, [&] { return ::read(descriptor_, data.data(), block); }, false);
   }
-  bool forget_cache() { return fsync(descriptor_) == 0 && posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED) == 0; }
+  bool forget_cache() {
+    return fsync(descriptor_) == 0 && posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED) == 0;
+  }
 
  private:
   template <class F>
@@ -70,7 +74,8 @@ class TemporaryFile {
     return static_cast<double>(bytes) / (steady_clock().seconds() - begun);
   }
   [[noreturn]] void fail(const char* what) const {
-    throw Error(ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno)), path_, "name another folder with --folder");
+    throw Error(ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno)), path_,
+                "name another folder with --folder");
   }
 
   std::string path_;
@@ -100,7 +105,8 @@ HostQuantity barrier_time(int threads) {
     std::vector<std::jthread> pool;
     for (int i = 0; i < threads; ++i) pool.emplace_back(main, i);
   }
-  return time_of(fmt::format("barrier_{}", threads), times, fmt::format("std::barrier of {} thread{}", threads, threads == 1 ? "" : "s"));
+  return time_of(fmt::format("barrier_{}", threads), times,
+                 fmt::format("std::barrier of {} thread{}", threads, threads == 1 ? "" : "s"));
 }
 
 HostQuantity fork_join_time(int threads) {
@@ -122,7 +128,8 @@ HostQuantity allocation_time() {
   };
   std::vector<double> times = times_of(once, samples_taken, 1);
   for (double& time : times) time /= pages;
-  return time_of("page_allocation", times, fmt::format("a page of {} B from the system, touched and given back", page));
+  return time_of("page_allocation", times,
+                 fmt::format("a page of {} B from the system, touched and given back", page));
 }
 
 std::vector<HostQuantity> file_rates(const std::filesystem::path& folder, std::size_t bytes) {
@@ -138,7 +145,8 @@ std::vector<HostQuantity> file_rates(const std::filesystem::path& folder, std::s
   }
   return {rate_of("file_write", "B/s", writes, "sequential, flushed to the device"),
           rate_of("file_read", "B/s", cold,
-                  forgotten ? "sequential, the page cache was asked to let go of the file" : "sequential, partly from the page cache"),
+                  forgotten ? "sequential, the page cache was asked to let go of the file"
+                            : "sequential, partly from the page cache"),
           rate_of("file_read_cached", "B/s", warm, "sequential, from the page cache")};
 }
 

@@ -18,6 +18,7 @@ std::vector<HostQuantity> file_rates(const std::filesystem::path& folder, std::s
 // The best of times, up to their median: a busy neighbour makes times longer, never shorter.
 HostQuantity time_of(std::string name, const std::vector<double>& seconds, std::string note = {});
 // The best of rates, down to their median.
-HostQuantity rate_of(std::string name, std::string unit, const std::vector<double>& rates, std::string note = {});
+HostQuantity rate_of(std::string name, std::string unit, const std::vector<double>& rates,
+                     std::string note = {});
 
 }  // namespace superstep::lab

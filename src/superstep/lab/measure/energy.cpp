@@ -60,7 +60,8 @@ void EnergyMeter::sample() {
   started_ = true;
 }
 
-EnergyReport measure_energy(const std::function<void()>& call, EnergyMeter& meter, double seconds, Clock& clock) {
+EnergyReport measure_energy(const std::function<void()>& call, EnergyMeter& meter, double seconds,
+                            Clock& clock) {
   constexpr double piece = 0.5;
   EnergyReport report;
   meter.sample();

@@ -28,8 +28,8 @@ std::vector<std::string> command_of(const LaunchSettings& settings) {
   std::error_code failure;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", failure).string();
   // Ranks may be more than cores, and each has threads of its own: the launcher is not to pin them.
-  std::vector<std::string> command{settings.launcher, "-n", std::to_string(settings.ranks), "--oversubscribe",
-                                   "--bind-to", "none", self};
+  std::vector<std::string> command{
+      settings.launcher, "-n", std::to_string(settings.ranks), "--oversubscribe", "--bind-to", "none", self};
   command.insert(command.end(), settings.arguments.begin(), settings.arguments.end());
   return command;
 }
@@ -72,7 +72,8 @@ pid_t start(const std::vector<std::string>& command, const std::filesystem::path
   std::vector<char*> arguments = pointers_to(command);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                   0600);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
   const int failure = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
@@ -115,7 +116,8 @@ void launch_ranks_or_throw(const LaunchSettings& settings, const std::string& wh
 
 void replace_by_ranks(int ranks, const std::string& launcher) {
   prepare_launch();
-  const std::vector<std::string> command = command_of({.ranks = ranks, .arguments = own_arguments(), .launcher = launcher, .folder = {}});
+  const std::vector<std::string> command =
+      command_of({.ranks = ranks, .arguments = own_arguments(), .launcher = launcher, .folder = {}});
   execvp(launcher.c_str(), pointers_to(command).data());
   refuse_launcher(launcher, errno);
 }

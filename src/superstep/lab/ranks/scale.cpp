@@ -45,10 +45,12 @@ Result run_once(const ScaleSettings& settings, int ranks, const fs::path& folder
   const fs::path json = folder / "result.json";
   const std::int64_t batch = batch_of(settings, ranks);
   LaunchSettings launch{.ranks = ranks, .arguments = {}, .launcher = settings.launcher, .folder = folder};
-  launch.arguments = {"train", settings.workload, "--steps", std::to_string(settings.steps), "--batch", std::to_string(batch),
-                      "--threads", std::to_string(settings.threads), "--precision", settings.precision, "--json",
-                      json.string(), "--quiet"};
-  if (settings.samples > 0) launch.arguments.insert(launch.arguments.end(), {"--samples", std::to_string(settings.samples)});
+  launch.arguments = {"train",       settings.workload,     "--steps",   std::to_string(settings.steps),
+                      "--batch",     std::to_string(batch), "--threads", std::to_string(settings.threads),
+                      "--precision", settings.precision,    "--json",    json.string(),
+                      "--quiet"};
+  if (settings.samples > 0)
+    launch.arguments.insert(launch.arguments.end(), {"--samples", std::to_string(settings.samples)});
   launch_ranks_or_throw(launch, fmt::format("{} on {} ranks", settings.workload, ranks));
   return read_results(read_text_file(json), json.string()).front();
 }
@@ -70,7 +72,8 @@ void add_median(Result& result, const Point& point, const char* name, const char
   const std::vector<double> samples = point.values(name);
   if (samples.empty()) return;
   const Summary summary = summarize(samples);
-  Quantity quantity{.name = name, .unit = unit, .value = summary.median, .statistic = "median", .samples = samples};
+  Quantity quantity{
+      .name = name, .unit = unit, .value = summary.median, .statistic = "median", .samples = samples};
   quantity.low = summary.low;
   quantity.high = summary.high;
   result.quantities.push_back(std::move(quantity));
@@ -78,11 +81,16 @@ void add_median(Result& result, const Point& point, const char* name, const char
 
 Result to_result(const ScaleSettings& settings, const Point& point, const Result* smallest) {
   const char* const mode = settings.mode == ScaleMode::weak ? "weak" : "strong";
-  Result result{.command = "scale", .workload = settings.workload, .mode = std::string("train, ") + mode + " scaling"};
+  Result result{
+      .command = "scale", .workload = settings.workload, .mode = std::string("train, ") + mode + " scaling"};
   result.id = fmt::format("{}-{}-{}ranks", settings.workload, mode, point.ranks);
   result.units = point.ranks;
-  result.config = {{"precision", settings.precision}, {"batch", batch_of(settings, point.ranks)}, {"ranks", point.ranks},
-                   {"threads", settings.threads},     {"steps", settings.steps},                  {"runs", settings.repeat}};
+  result.config = {{"precision", settings.precision},
+                   {"batch", batch_of(settings, point.ranks)},
+                   {"ranks", point.ranks},
+                   {"threads", settings.threads},
+                   {"steps", settings.steps},
+                   {"runs", settings.repeat}};
   add_median(result, point, "throughput", "samples/s");
   add_median(result, point, "throughput_with_data", "samples/s");
   add_median(result, point, "step_time", "s");
@@ -94,7 +102,8 @@ Result to_result(const ScaleSettings& settings, const Point& point, const Result
   const double now = result.find("throughput")->value, before = smallest->find("throughput")->value;
   const int units = static_cast<int>(smallest->units);
   result.add("scaling_efficiency", scaling_efficiency(now, point.ranks, before, units), "");
-  result.add("parallel_fraction", parallel_fraction(now / before, static_cast<double>(point.ranks) / units), "");
+  result.add("parallel_fraction", parallel_fraction(now / before, static_cast<double>(point.ranks) / units),
+             "");
   return result;
 }
 
@@ -123,7 +132,8 @@ std::vector<Result> measure_scaling(const ScaleSettings& settings) {
   std::ranges::sort(points, {}, &Point::ranks);
   for (int round = 0; round < settings.repeat; ++round)
     for (Point& point : points) {
-      if (settings.progress) settings.progress(fmt::format("run {} of {} on {} ranks", round + 1, settings.repeat, point.ranks));
+      if (settings.progress)
+        settings.progress(fmt::format("run {} of {} on {} ranks", round + 1, settings.repeat, point.ranks));
       point.runs.push_back(run_once(settings, point.ranks, folder.path()));
     }
   std::vector<Result> results;
@@ -135,11 +145,13 @@ std::vector<Result> measure_scaling(const ScaleSettings& settings) {
 }
 
 std::string scaling_table(const std::vector<Result>& results) {
-  TextTable table({"ranks", "batch", "throughput", "with data", "step", "exchange", "waiting", "efficiency", "parallel share"});
+  TextTable table({"ranks", "batch", "throughput", "with data", "step", "exchange", "waiting", "efficiency",
+                   "parallel share"});
   for (const Result& result : results)
     table.add_row({std::to_string(result.units), result.config["batch"].dump(), cell(result, "throughput"),
-                   cell(result, "throughput_with_data"), cell(result, "step_time"), cell(result, "communication_time"),
-                   cell(result, "waiting_time"), cell(result, "scaling_efficiency"), cell(result, "parallel_fraction")});
+                   cell(result, "throughput_with_data"), cell(result, "step_time"),
+                   cell(result, "communication_time"), cell(result, "waiting_time"),
+                   cell(result, "scaling_efficiency"), cell(result, "parallel_fraction")});
   return table.to_string();
 }
 

@@ -29,8 +29,8 @@ struct ScaleSettings {
 // against the smallest, and communication_time and waiting_time of a step.
 std::vector<Result> measure_scaling(const ScaleSettings& settings);
 
-// Efficiency of n units against m: weak throughput(n) / (n / m throughput(m)); strong the same, since the work
-// is the same: t(m) m / (n t(n)).
+// Efficiency of n units against m: weak throughput(n) / (n / m throughput(m)); strong the same, since the
+// work is the same: t(m) m / (n t(n)).
 double scaling_efficiency(double throughput, int units, double smallest_throughput, int smallest_units);
 
 // The share f of the work that is done in parallel, by Amdahl's law from the speedup s of n over m units:

@@ -33,6 +33,7 @@ BenchReport make_bench_report(const BenchReportSettings& settings);
 // Rows of the published table that have a partner among the results: the same workload and mode, and a metric
 // that both have (throughput, compute_utilization, time, latency_per_sample). Products are also found under
 // the names "gemm_MxNxK_nn".
-std::vector<PublishedRatio> compare_with_published(const std::vector<Result>& results, const std::filesystem::path& published);
+std::vector<PublishedRatio> compare_with_published(const std::vector<Result>& results,
+                                                   const std::filesystem::path& published);
 
 }  // namespace superstep::lab

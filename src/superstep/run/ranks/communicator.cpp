@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-
-
 namespace superstep::run {
 namespace {
 

@@ -11,7 +11,8 @@ namespace superstep::run {
 
 // How a sum over ranks is made. Floating-point sums depend on their order.
 enum class SumOrder {
-  by_rank,  // in the order of ranks, whatever library and number of processes a node: the same bits every time
+  by_rank,  // in the order of ranks, whatever library and number of processes a node: the same bits every
+            // time
   library,  // as MPI_Allreduce likes
 };
 

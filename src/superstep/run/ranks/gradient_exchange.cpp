@@ -5,13 +5,17 @@
 namespace superstep::run {
 namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
 target::Parts GradientExchange::parts() {
   if (world_.size() == 1) return {};
-  return {.count = world_.size(), .index = world_.rank(), .average = [this](std::span<float> means) { average(means); }};
+  return {.count = world_.size(), .index = world_.rank(), .average = [this](std::span<float> means) {
+            average(means);
+          }};
 }
 
 void GradientExchange::average(std::span<float> means) {

@@ -128,14 +128,18 @@ class GraphLowering {
           .op = node.op,
           .kernel = count == 1 ? std::string("one vertex")
                                : fmt::format("{} vertices", format_count(static_cast<double>(count))),
-          .refusals = refusals(partition, count),
+          .refusals = refusals(operation, partition, count),
           .flops = cost.flops,
           .bytes = cost.bytes},
          name});
   }
 
-  static std::vector<std::string> refusals(const Partition& partition, std::int64_t count) {
-    if (count > 1) return {};
+  static std::vector<std::string> refusals(const Operation& operation, const Partition& partition,
+                                           std::int64_t count) {
+    std::int64_t elements = 0;
+    for (const graph::ValueType* type : operation.outputs)
+      elements = std::max(elements, type ? type->shape.element_count() : 0);
+    if (count > 1 || elements <= 1) return {};
     if (partition.cuts.axes.empty()) return {"parts on many tiles: there is no rule that cuts this operator"};
     return {"parts on many tiles: one is not slower"};
   }
@@ -145,7 +149,8 @@ class GraphLowering {
     const graph::Node& node = *operation.node;
     const PartRange range = part_range(partition, number);
     const PartShape shape = part_shape(operation, partition, range);
-    const std::string& vertex_class = class_of(operation, definition, shape);
+    const std::string& vertex_class =
+        class_of(operation, definition, shape, origin_of(operation, partition, range, shape));
     std::vector<bsp::Connection> connections;
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (operation.inputs[i] && !is_known(operation, definition, i))
@@ -165,10 +170,29 @@ class GraphLowering {
     return operation.constants[i] && i < 32 && (definition.shape_inputs >> i & 1u);
   }
 
+  // Where a part of a max-pooling that deals in places begins.
+  static std::optional<PlaneOrigin> origin_of(const Operation& operation, const Partition& partition,
+                                              const PartRange& range, const PartShape& shape) {
+    const bool gradient = operation.node->op == "superstep.MaxPoolGradient";
+    if (!gradient &&
+        (operation.node->op != "MaxPool" || operation.outputs.size() < 2 || !operation.outputs[1]))
+      return std::nullopt;
+    const Shape& whole = gradient ? operation.output() : operation.input(0);
+    const Shape& part = gradient ? shape.outputs[0] : shape.inputs[0];
+    PlaneOrigin origin;
+    for (std::size_t a = 0; a < partition.cuts.axes.size(); ++a)
+      (partition.cuts.axes[a].outputs[0].axis == 0 ? origin.sample : origin.channel) = range[a].begin;
+    origin.part_channels = part[1];
+    origin.channels = whole[1];
+    for (int axis = 2; axis < whole.rank(); ++axis) origin.plane *= whole[axis];
+    return origin;
+  }
+
   // One class for all parts of a node that have the same shape.
   const std::string& class_of(const Operation& operation, const op::Definition& definition,
-                              const PartShape& shape) {
+                              const PartShape& shape, const std::optional<PlaneOrigin>& origin) {
     std::string key = fmt::format("{}", static_cast<const void*>(operation.node));
+    if (origin) key += fmt::format("@{},{}", origin->sample, origin->channel);
     for (const auto* list : {&shape.inputs, &shape.outputs})
       for (const Shape& one : *list) key += to_string(one);
     const auto [place, added] = classes_.emplace(key, std::string());
@@ -177,6 +201,7 @@ class GraphLowering {
     auto part = std::make_shared<OperatorPart>();
     part->definition = &definition;
     part->attributes = shape.attributes;
+    part->places = origin;
     for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
       Operand operand;
       if (operation.inputs[i])

@@ -164,6 +164,8 @@ PartShape part_shape(const Operation& operation, const Partition& partition, con
   for (std::size_t i = 0; i < operation.outputs.size(); ++i)
     shape.outputs.push_back(
         operation.outputs[i] ? cut_shape(operation.output(i), cuts.flat, cuts, range, false, i) : Shape{0});
+  if (shape.attributes.has("input_shape"))  // of a pooling gradient: the result's
+    shape.attributes.set("input_shape", shape.outputs[0].extents());
   return shape;
 }
 

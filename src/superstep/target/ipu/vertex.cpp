@@ -20,6 +20,10 @@ void bind_piece(void* field, std::span<const bsp::Piece> pieces) {
   *static_cast<bsp::Piece*>(field) = pieces[0];
 }
 
+void shift(Tensor& places, const PlaneOrigin& origin, std::int64_t (PlaneOrigin::*map)(std::int64_t) const) {
+  for (std::int64_t& place : places.as<std::int64_t>()) place = (origin.*map)(place);
+}
+
 void compute(void* object, unsigned worker) {
   if (worker != 0) return;  // on the host one evaluation does the work of all contexts
   const OperatorVertex& vertex = *static_cast<const OperatorVertex*>(object);
@@ -44,7 +48,10 @@ void compute(void* object, unsigned worker) {
     outputs[i] = Tensor(part.outputs[i].type.element, part.outputs[i].type.shape);
     context.outputs.push_back(part.outputs[i].present ? &outputs[i] : nullptr);
   }
+  const bool gradient = part.places && inputs.size() == 2 && part.inputs[1].present;
+  if (gradient) shift(inputs[1], *part.places, &PlaneOrigin::to_part);
   part.definition->evaluate(context);
+  if (part.places && !gradient) shift(outputs[1], *part.places, &PlaneOrigin::to_whole);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (part.outputs[i].present) {
       if (outputs[i].byte_count() > 0)
@@ -54,6 +61,16 @@ void compute(void* object, unsigned worker) {
 }
 
 }  // namespace
+
+std::int64_t PlaneOrigin::to_whole(std::int64_t place) const {
+  const std::int64_t number = place / plane, n = number / part_channels, c = number % part_channels;
+  return ((sample + n) * channels + channel + c) * plane + place % plane;
+}
+
+std::int64_t PlaneOrigin::to_part(std::int64_t place) const {
+  const std::int64_t number = place / plane, n = number / channels, c = number % channels;
+  return ((n - sample) * part_channels + c - channel) * plane + place % plane;
+}
 
 std::string input_field(std::size_t i) { return fmt::format("in{}", i); }
 std::string output_field(std::size_t i) { return fmt::format("out{}", i); }

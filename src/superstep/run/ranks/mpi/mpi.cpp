@@ -39,7 +39,8 @@ class World : public Communicator {
     for (std::size_t at = 0; at < values.size(); at += bucket) {
       const auto part = values.subspan(at, std::min(bucket, values.size() - at));
       if (order == SumOrder::library)
-        MPI_Allreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM,
+                      MPI_COMM_WORLD);
       else
         sum_by_rank(part);
     }
@@ -81,8 +82,8 @@ class World : public Communicator {
                   own_offsets.data(), MPI_FLOAT, MPI_COMM_WORLD);
     for (std::size_t r = 1; r < ranks; ++r)
       for (std::size_t i = 0; i < mine; ++i) pieces_[i] += pieces_[r * mine + i];
-    MPI_Allgatherv(pieces_.data(), static_cast<int>(mine), MPI_FLOAT, values.data(), counts.data(), offsets.data(),
-                   MPI_FLOAT, MPI_COMM_WORLD);
+    MPI_Allgatherv(pieces_.data(), static_cast<int>(mine), MPI_FLOAT, values.data(), counts.data(),
+                   offsets.data(), MPI_FLOAT, MPI_COMM_WORLD);
   }
 
   int rank_ = 0, size_ = 1;

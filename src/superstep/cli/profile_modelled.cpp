@@ -1,0 +1,81 @@
+#include "superstep/cli/profile_modelled.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "superstep/base/file.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/result.h"
+#include "superstep/run/environment.h"
+#include "superstep/run/records.h"
+#include "superstep/target/ipu/ipu.h"
+#include "superstep/target/target.h"
+
+namespace superstep::cli {
+namespace {
+
+void run_once(target::Executable& executable, const lab::ProfiledModel& model) {
+  std::vector<Tensor> inputs, outputs;
+  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
+  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
+  model.fill(inputs);
+  executable.run(inputs, outputs);
+}
+
+std::vector<Metric> metrics_of(const bsp::Profile& profile, std::int64_t batch) {
+  const bsp::CompilationProfile& compilation = profile.compilation;
+  const double seconds = compilation.target.seconds(static_cast<double>(profile.total_cycles()));
+  std::uint64_t fullest = 0, all = 0;
+  for (const bsp::TileMemory& tile : compilation.tiles) {
+    fullest = std::max(fullest, tile.including_gaps());
+    all += tile.including_gaps();
+  }
+  const auto predicted = [](const char* name, double value, const char* unit) {
+    return Metric{.name = name, .value = value, .unit = unit, .how = How::predicted, .samples = {}};
+  };
+  return {predicted("step_time", seconds, "s"),
+          predicted("throughput", static_cast<double>(batch) / seconds, "samples/s"),
+          predicted("memory_per_unit", static_cast<double>(fullest), "B"),
+          predicted("peak_memory", static_cast<double>(all), "B"),
+          Metric{.name = "compile_time", .value = compilation.compile_seconds, .unit = "s", .samples = {}}};
+}
+
+void write_files(const bsp::Profile& profile, const std::filesystem::path& folder) {
+  make_folder(folder);
+  write_file_atomically(folder / "profile.html", bsp::profile_to_html(profile));
+  write_file_atomically(folder / "profile.json", bsp::profile_to_json(profile));
+  write_file_atomically(folder / "trace.json", bsp::profile_to_chrome_trace(profile));
+  if (!common().quiet)
+    fmt::print("written to {}, profile.json and trace.json beside it\n", (folder / "profile.html").string());
+}
+
+}  // namespace
+
+void profile_modelled(const std::string& machine, lab::ProfileRequest request,
+                      const std::filesystem::path& out) {
+  const lab::ProfiledModel model = lab::open_profiled_model(request);
+  const auto executable =
+      target::find_target(machine).compile(model.graph, {.batch = request.batch, .threads = thread_count()});
+  run_once(*executable, model);
+  const bsp::Profile& profile = *target::ipu::profile_of(*executable);
+  if (!common().quiet) {
+    std::ostringstream text;
+    bsp::print_profile_summary(text, profile, {.show_execution_steps = true, .show_variables = true});
+    fmt::print("{}", text.str());
+  }
+  if (!out.empty()) write_files(profile, out);
+  const std::vector<Metric> metrics = metrics_of(profile, request.batch);
+  const nlohmann::json config{{"mode", model.mode}, {"precision", model.precision}, {"batch", request.batch}};
+  run::keep_record({.command = "profile",
+                    .workload = model.name,
+                    .machine = machine,
+                    .folder = out,
+                    .config = config,
+                    .environment = run::environment_record(thread_count()),
+                    .metrics = metrics});
+  write_result({"profile", model.name, config, metrics});
+}
+
+}  // namespace superstep::cli

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "superstep/lab/profile/model.h"
+
+namespace superstep::cli {
+
+// superstep profile on a bulk-synchronous machine: the program runs once on the host, vertex by vertex, and
+// its cycles and memory are modelled. Prints the summary; with a folder, writes profile.html, profile.json
+// and trace.json into it.
+void profile_modelled(const std::string& machine, lab::ProfileRequest request,
+                      const std::filesystem::path& out);
+
+}  // namespace superstep::cli

@@ -1,5 +1,7 @@
 """The models that Superstep is compared on, in PyTorch: the layers of its own workloads of the same names."""
 
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -77,36 +79,298 @@ class CifarCnn(nn.Module):
         return self.head(self.features(x).flatten(1))
 
 
+class PtychoNN(nn.Module):
+    """M. Cherukara et al., Appl. Phys. Lett. 117, 044103 (2020): one encoder, a decoder for amplitude and one for phase."""
+
+    def __init__(self):
+        super().__init__()
+        conv = lambda i, o: [nn.Conv2d(i, o, 3, padding=1), nn.ReLU()]
+        down = lambda i, o: conv(i, o) + conv(o, o) + [nn.MaxPool2d(2)]
+        up = lambda i, o: conv(i, o) + conv(o, o) + [nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False)]
+        decoder = lambda: nn.Sequential(*up(128, 128), *up(128, 64), *up(64, 64), nn.Conv2d(64, 1, 3, padding=1))
+        self.encoder = nn.Sequential(*down(1, 32), *down(32, 64), *down(64, 128))
+        self.amplitude, self.phase = decoder(), decoder()
+
+    def forward(self, x):
+        code = self.encoder(x)
+        return torch.sigmoid(self.amplitude(code)), torch.tanh(self.phase(code)) * math.pi
+
+
+def conv_norm(i, o, kernel, stride=1, groups=1, activation=None, epsilon=1e-5, momentum=0.1):
+    layers = [nn.Conv2d(i, o, kernel, stride, kernel // 2, groups=groups, bias=False), nn.BatchNorm2d(o, epsilon, momentum)]
+    return nn.Sequential(*layers, *([activation()] if activation else []))
+
+
+class UNet(nn.Module):
+    """M. Buda, A. Saha, M. Mazurowski, Comput. Biol. Med. 109 (2019)."""
+
+    def __init__(self, width, levels):
+        super().__init__()
+        block = lambda i, o: nn.Sequential(conv_norm(i, o, 3, activation=nn.ReLU), conv_norm(o, o, 3, activation=nn.ReLU))
+        widths = [width << level for level in range(levels + 1)]
+        self.down = nn.ModuleList([block(i, o) for i, o in zip([3] + widths, widths)])
+        self.up = nn.ModuleList([nn.ConvTranspose2d(2 * w, w, 2, 2) for w in reversed(widths[:-1])])
+        self.block = nn.ModuleList([block(2 * w, w) for w in reversed(widths[:-1])])
+        self.head = nn.Conv2d(width, 1, 1)
+
+    def forward(self, x):
+        skips = []
+        for block in self.down[:-1]:
+            skips.append(block(x))
+            x = F.max_pool2d(skips[-1], 2)
+        x = self.down[-1](x)
+        for up, block in zip(self.up, self.block):
+            x = block(torch.cat([up(x), skips.pop()], 1))
+        return torch.sigmoid(self.head(x))
+
+
+class Uno(nn.Module):
+    """CANDLE Pilot1/Uno with one drug: 16,224,001 parameters."""
+
+    def __init__(self, width=1000):
+        super().__init__()
+        tower = lambda i, n: nn.Sequential(*[l for k in range(n) for l in (nn.Linear(i if k == 0 else width, width), nn.ReLU(), nn.Dropout(0.1))])
+        self.cell, self.drug, self.joint = tower(942, 3), tower(5270, 3), tower(2 * width, 5)
+        self.out = nn.Linear(width, 1)
+
+    def forward(self, cell, drug):
+        return self.out(self.joint(torch.cat([self.cell(cell), self.drug(drug)], 1)))
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, i, width, stride):
+        super().__init__()
+        self.body = nn.Sequential(conv_norm(i, width, 1, activation=nn.ReLU), conv_norm(width, width, 3, stride, activation=nn.ReLU),
+                                  conv_norm(width, 4 * width, 1))
+        self.shortcut = conv_norm(i, 4 * width, 1, stride) if stride != 1 or i != 4 * width else nn.Identity()
+
+    def forward(self, x):
+        return F.relu(self.body(x) + self.shortcut(x))
+
+
+class ResNet50(nn.Module):
+    """K. He et al., CVPR 2016, with the stride in the 3x3 convolution: 25,557,032 parameters."""
+
+    def __init__(self):
+        super().__init__()
+        layers, i = [conv_norm(3, 64, 7, 2, activation=nn.ReLU), nn.MaxPool2d(3, 2, 1)], 64
+        for stage, depth in enumerate((3, 4, 6, 3)):
+            for k in range(depth):
+                layers.append(Bottleneck(i, 64 << stage, 2 if k == 0 and stage > 0 else 1))
+                i = 256 << stage
+        self.features = nn.Sequential(*layers)
+        self.head = nn.Linear(2048, 1000)
+
+    def forward(self, x):
+        return self.head(self.features(x).mean((2, 3)))
+
+
+class Excite(nn.Module):
+    def __init__(self, channels, squeezed, activation, gate):
+        super().__init__()
+        self.reduce, self.expand = nn.Conv2d(channels, squeezed, 1), nn.Conv2d(squeezed, channels, 1)
+        self.activation, self.gate = activation(), gate()
+
+    def forward(self, x):
+        return x * self.gate(self.expand(self.activation(self.reduce(x.mean((2, 3), keepdim=True)))))
+
+
+class Inverted(nn.Module):
+    """An inverted bottleneck, as MobileNetV3 and EfficientNet have it."""
+
+    def __init__(self, i, expanded, o, kernel, stride, activation, excite, **norm):
+        super().__init__()
+        layers = [conv_norm(i, expanded, 1, activation=activation, **norm)] if expanded != i else []
+        layers.append(conv_norm(expanded, expanded, kernel, stride, expanded, activation, **norm))
+        layers += [excite] if excite else []
+        self.body = nn.Sequential(*layers, conv_norm(expanded, o, 1, **norm))
+        self.residual = stride == 1 and i == o
+
+    def forward(self, x):
+        return x + self.body(x) if self.residual else self.body(x)
+
+
+class MobileNetV3Small(nn.Module):
+    """A. Howard et al., ICCV 2019: 2,542,856 parameters."""
+
+    ROWS = [(3, 16, 16, 8, 0, 2), (3, 72, 24, 0, 0, 2), (3, 88, 24, 0, 0, 1), (5, 96, 40, 24, 1, 2), (5, 240, 40, 64, 1, 1),
+            (5, 240, 40, 64, 1, 1), (5, 120, 48, 32, 1, 1), (5, 144, 48, 40, 1, 1), (5, 288, 96, 72, 1, 2),
+            (5, 576, 96, 144, 1, 1), (5, 576, 96, 144, 1, 1)]
+
+    def __init__(self):
+        super().__init__()
+        norm = {"epsilon": 1e-3, "momentum": 0.01}
+        layers, i = [conv_norm(3, 16, 3, 2, activation=nn.Hardswish, **norm)], 16
+        for kernel, expanded, o, squeezed, swish, stride in self.ROWS:
+            excite = Excite(expanded, squeezed, nn.ReLU, nn.Hardsigmoid) if squeezed else None
+            layers.append(Inverted(i, expanded, o, kernel, stride, nn.Hardswish if swish else nn.ReLU, excite, **norm))
+            i = o
+        self.features = nn.Sequential(*layers, conv_norm(96, 576, 1, activation=nn.Hardswish, **norm))
+        self.head = nn.Sequential(nn.Linear(576, 1024), nn.Hardswish(), nn.Dropout(0.2), nn.Linear(1024, 1000))
+
+    def forward(self, x):
+        return self.head(self.features(x).mean((2, 3)))
+
+
+class EfficientNetB0(nn.Module):
+    """M. Tan, Q. Le, ICML 2019: 5,288,548 parameters."""
+
+    STAGES = [(1, 16, 1, 3, 1), (6, 24, 2, 3, 2), (6, 40, 2, 5, 2), (6, 80, 3, 3, 2), (6, 112, 3, 5, 1), (6, 192, 4, 5, 2), (6, 320, 1, 3, 1)]
+
+    def __init__(self):
+        super().__init__()
+        layers, i = [conv_norm(3, 32, 3, 2, activation=nn.SiLU)], 32
+        for expansion, o, repeats, kernel, stride in self.STAGES:
+            for k in range(repeats):
+                excite = Excite(i * expansion, i // 4, nn.SiLU, nn.Sigmoid)
+                layers.append(Inverted(i, i * expansion, o, kernel, stride if k == 0 else 1, nn.SiLU, excite))
+                i = o
+        self.features = nn.Sequential(*layers, conv_norm(320, 1280, 1, activation=nn.SiLU))
+        self.head = nn.Sequential(nn.Dropout(0.2), nn.Linear(1280, 1000))
+
+    def forward(self, x):
+        return self.head(self.features(x).mean((2, 3)))
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+        self.norm1, self.norm2 = nn.LayerNorm(width, 1e-12), nn.LayerNorm(width, 1e-12)
+        self.inner, self.outer = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x, hidden):
+        n, t, d = x.shape
+        split = lambda y: y.view(n, t, self.heads, d // self.heads).transpose(1, 2)
+        scores = split(self.query(x)) * (d // self.heads) ** -0.5 @ split(self.key(x)).transpose(2, 3) + hidden
+        weights = F.dropout(F.softmax(scores, -1), 0.1, self.training)
+        mixed = (weights @ split(self.value(x))).transpose(1, 2).reshape(n, t, d)
+        x = self.norm1(x + F.dropout(self.out(mixed), 0.1, self.training))
+        return self.norm2(x + F.dropout(self.outer(F.gelu(self.inner(x))), 0.1, self.training))
+
+
+class Bert(nn.Module):
+    """J. Devlin et al., arXiv 1810.04805, with the table of embeddings as the last layer."""
+
+    def __init__(self, layers, width, heads, length, vocabulary):
+        super().__init__()
+        self.word, self.position = nn.Embedding(vocabulary, width), nn.Parameter(torch.zeros(512, width))
+        self.norm, self.length = nn.LayerNorm(width, 1e-12), length
+        self.layers = nn.ModuleList([EncoderLayer(width, heads) for _ in range(layers)])
+
+    def forward(self, ids, mask):
+        hidden = ((1 - mask.float()) * -10000).view(mask.shape[0], 1, 1, -1)
+        x = F.dropout(self.norm(self.word(ids) + self.position[:self.length]), 0.1, self.training)
+        for layer in self.layers:
+            x = layer(x, hidden)
+        return F.linear(x, self.word.weight)
+
+
+class Lstm(nn.Module):
+    """LSTM layers over a sequence, and a dense layer on the last state where there is one."""
+
+    def __init__(self, inputs, units, layers, dense):
+        super().__init__()
+        self.lstm = nn.LSTM(inputs, units, layers, batch_first=True)
+        self.head = nn.Linear(units, 1) if dense else None
+
+    def forward(self, x):
+        last = self.lstm(x)[0][:, -1]
+        return self.head(last) if self.head else last
+
+
 class Entry:
-    """A model with what its training step needs."""
+    """A model with what its training step needs: `sample`, the shape of an input or a list of inputs."""
 
     def __init__(self, make, parameters, sample, target, loss, optimizer, rate):
         self.make, self.parameters, self.sample, self.target = make, parameters, sample, target
         self.loss, self.optimizer, self.rate = loss, optimizer, rate
 
+    @staticmethod
+    def tensor(kind, batch, generator):
+        if isinstance(kind, Tokens):
+            return torch.randint(0, kind.below, (batch, kind.length), generator=generator) if kind.below else torch.ones(batch, kind.length, dtype=torch.long)
+        return torch.rand((batch,) + kind, generator=generator)
+
     def inputs(self, batch, generator):
-        return torch.rand((batch,) + self.sample, generator=generator)
+        return tuple(self.tensor(kind, batch, generator) for kind in (self.sample if isinstance(self.sample, list) else [self.sample]))
 
     def targets(self, batch, generator):
         if self.target == "class":
             return torch.randint(0, 10, (batch,), generator=generator)
-        return torch.rand((batch,) + self.target, generator=generator)
+        if isinstance(self.target, list):
+            return [self.tensor(kind, batch, generator) for kind in self.target]
+        return self.tensor(self.target, batch, generator)
+
+
+class Tokens:
+    """Whole numbers below `below`, or ones where that is zero."""
+
+    def __init__(self, length, below):
+        self.length, self.below = length, below
+
+
+def both_l1(outputs, targets):
+    return F.l1_loss(outputs[0], targets[0]) + F.l1_loss(outputs[1], targets[1])
+
+
+def dice(output, target):
+    return 1 - (2 * (output * target).sum() + 1) / (output.sum() + target.sum() + 1)
+
+
+def tokens_loss(output, labels):
+    return F.cross_entropy(output.view(-1, output.shape[-1]), labels.view(-1)) / 0.15
+
+
+def picture(make, parameters):
+    return Entry(make, parameters, (3, 224, 224), "class", F.cross_entropy, "adam", 1e-3)
+
+
+def language(layers, width, heads, length, vocabulary, parameters):
+    return Entry(lambda: Bert(layers, width, heads, length, vocabulary), parameters, [Tokens(length, vocabulary), Tokens(length, 0)],
+                 Tokens(length, vocabulary), tokens_loss, "adam", 1e-3)
+
+
+def recurrent(steps, inputs, units):
+    return Entry(lambda: Lstm(inputs, units, 1, False), 4 * units * (inputs + units + 2), (steps, inputs), (units,), F.mse_loss, "adam", 1e-3)
 
 
 MODELS = {
     "braggnn": Entry(BraggNN, 33172, (1, 11, 11), (2,), F.mse_loss, "adam", 3e-4),
     "mlp": Entry(Mlp, 9473, (16,), (1,), F.mse_loss, "adam", 1e-3),
-    "cifar10-cnn": Entry(CifarCnn, 642570, (3, 32, 32), "class", F.cross_entropy, "sgd", 0.016),
+    "cifar10-cnn": Entry(CifarCnn, 642570, (3, 32, 32), "class", F.cross_entropy, "adam", 1e-3),
+    "ptychonn-64": Entry(PtychoNN, 1247074, (1, 64, 64), [(1, 64, 64), (1, 64, 64)], both_l1, "adam", 1e-3),
+    "uno": Entry(Uno, 16224001, [(942,), (5270,)], (1,), F.mse_loss, "adam", 1e-4),
+    "unet-64": Entry(lambda: UNet(16, 2), 117361, (3, 64, 64), (1, 64, 64), dice, "adam", 1e-3),
+    "unet-256": Entry(lambda: UNet(32, 4), 7763041, (3, 256, 256), (1, 256, 256), dice, "adam", 1e-3),
+    "resnet50": picture(ResNet50, 25557032),
+    "mobilenet-v3-small": picture(MobileNetV3Small, 2542856),
+    "efficientnet-b0": picture(EfficientNetB0, 5288548),
+    "bert-small": language(4, 256, 4, 64, 1024, 3552768),
+    "distilbert": language(6, 768, 12, 128, 30522, 66362880),
+    "lstm": Entry(lambda: Lstm(32, 128, 2, True), 215169, (50, 32), (1,), F.mse_loss, "adam", 1e-3),
+    "rnn-k1": recurrent(50, 256, 256),
+    "rnn-k2": recurrent(25, 512, 512),
+    "rnn-k3": recurrent(25, 512, 512),
+    "rnn-k4": recurrent(50, 512, 512),
 }
+
+# With dropout no two trainings are alike.
+DROPS_OUT = {"cifar10-cnn", "uno", "mobilenet-v3-small", "efficientnet-b0", "bert-small", "distilbert"}
 
 
 def initialize(model):
     """Xavier-uniform weights, zero biases."""
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            nn.init.xavier_uniform_(parameter)
-        else:
-            nn.init.zeros_(parameter)
+    for module in model.modules():
+        own = list(module.parameters(recurse=False))
+        if not own or isinstance(module, (nn.BatchNorm2d, nn.LayerNorm)):
+            continue
+        for parameter in own:
+            if parameter.dim() > 1:
+                nn.init.xavier_uniform_(parameter)
+            else:
+                nn.init.zeros_(parameter)
 
 
 def make(name, seed):

@@ -10,7 +10,7 @@ import protocol
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="braggnn", help="braggnn, mlp or cifar10-cnn")
+    parser.add_argument("--model", default="braggnn", help="a name in models.py")
     parser.add_argument("--mode", default="infer", choices=["infer", "train"])
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)

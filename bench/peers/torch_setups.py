@@ -33,8 +33,14 @@ def memory_format(settings):
     return torch.channels_last if settings["layout"] == "channels_last" else torch.contiguous_format
 
 
-def to_layout(tensor, settings):
-    return tensor.contiguous(memory_format=memory_format(settings)) if tensor.dim() == 4 else tensor
+def to_layout(tensors, settings):
+    return tuple(tensor.contiguous(memory_format=memory_format(settings)) if tensor.dim() == 4 else tensor for tensor in tensors)
+
+
+def joined(outputs):
+    """All results of a model in one row."""
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    return torch.cat([output.detach().to(torch.float32).reshape(-1) for output in outputs])
 
 
 def compiled(model, settings):
@@ -68,9 +74,9 @@ def inference(arguments, settings):
 
     def step():
         with torch.inference_mode():
-            return model(x)
+            return model(*x)
 
-    return Setup(settings, step, lambda: step().detach().to(torch.float32).clone())
+    return Setup(settings, step, lambda: joined(step()))
 
 
 # ---- training ----------------------------------------------------------------------------------------
@@ -103,7 +109,7 @@ def training(arguments, settings):
 
     def step():
         optimizer.zero_grad(set_to_none=drop_gradients)
-        loss = entry.loss(graph(x), y)
+        loss = entry.loss(graph(*x), y)
         loss.backward()
         optimizer.step()
 
@@ -120,7 +126,7 @@ def training(arguments, settings):
 def choices(arguments):
     """What each setting can be, the plain one first."""
     compile_too = ["compile"] if arguments.compile and hasattr(torch, "compile") else []
-    layouts = ["contiguous"] + (["channels_last"] if arguments.model != "mlp" else [])
+    layouts = ["contiguous"] + (["channels_last"] if len(models.MODELS[arguments.model].sample) == 3 else [])
     if arguments.mode == "infer":
         return {"graph": ["eager", "frozen", "optimized", "mkldnn"] + compile_too, "layout": layouts,
                 "onednn": ["on", "off"]}
@@ -154,8 +160,7 @@ class Search:
     def __init__(self, arguments, possible):
         self.arguments = arguments
         self.build = inference if arguments.mode == "infer" else training
-        # With dropout no two trainings are alike.
-        self.comparable = not (arguments.mode == "train" and arguments.model == "cifar10-cnn")
+        self.comparable = not (arguments.mode == "train" and arguments.model in models.DROPS_OUT)
         plain = {name: values[0] for name, values in possible.items()}
         self.best = self.build(arguments, plain)
         self.reference = self.best.result()

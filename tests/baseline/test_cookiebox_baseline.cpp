@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "superstep/baseline/cookiebox.h"
+#include "superstep/baseline/cookiebox_fit.h"
 #include "superstep/data/cookiebox.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/hdf5.h"
@@ -46,6 +47,65 @@ TEST(CookieboxBaseline, TunedSmoothingBeatsTheHistogramAndNothing) {
   const data::Hdf5File output(folder / "out.h5");
   EXPECT_EQ(output.info("Y_pred").shape, (Shape{24, 128, 128}));
   EXPECT_TRUE(std::filesystem::exists(folder / "page.html"));
+}
+
+struct KnownShot {
+  data::Shot shot;
+  std::vector<std::uint8_t> counts;
+};
+KnownShot known_shot(std::uint64_t seed, std::vector<data::Spike> spikes) {
+  KnownShot made;
+  made.shot = {std::move(spikes), 12, 3.2, 0.6, 1.1};
+  RandomStream random(seed);
+  made.counts = data::draw_histogram(random, data::density_of(made.shot));
+  return made;
+}
+
+TEST(ShotFit, FindsTheShot) {
+  const KnownShot known = known_shot(3, {{60, 0.7, 1.2}, {70, 3.9, 0.8}});
+  const ShotFit fit = fit_shot(known.counts);
+  ASSERT_EQ(fit.shot.spikes.size(), 2u);
+  EXPECT_NEAR(fit.shot.kick, 12, 0.1);
+  EXPECT_NEAR(fit.shot.width, 3.2, 0.1);
+  EXPECT_NEAR(fit.shot.polarization, 0.6, 0.05);
+  EXPECT_NEAR(std::remainder(fit.shot.direction - 1.1, 2 * M_PI), 0, 0.1);
+  const bool swapped = fit.shot.spikes[0].amplitude < fit.shot.spikes[1].amplitude;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const data::Spike &found = fit.shot.spikes[swapped ? 1 - k : k], &own = known.shot.spikes[k];
+    EXPECT_NEAR(found.centre, own.centre, 0.2);
+    EXPECT_NEAR(std::remainder(found.phase - own.phase, 2 * M_PI), 0, 0.03);
+    EXPECT_NEAR(found.amplitude, own.amplitude, 0.08);
+  }
+  EXPECT_NEAR(fit.background, known.shot.background(), 0.3 * known.shot.background());
+  // The fit is at least as likely as the truth, by about half a unit for each of 11 parameters.
+  ShotFit truth{known.shot, known.shot.background(), 0};
+  const auto density = density_of(truth);
+  double deviance = 0;
+  for (std::size_t i = 0; i < density.size(); ++i) {
+    const double m = 5.0 * density[i], n = known.counts[i];
+    deviance += 2 * (m - n + (n > 0 ? n * std::log(n / m) : 0));
+  }
+  EXPECT_LT(fit.deviance, deviance);
+  EXPECT_GT(fit.deviance, deviance - 40);
+}
+
+TEST(ShotFit, TakesNoSpikeOutOfNoise) {
+  RandomStream random(1);
+  std::vector<std::uint8_t> counts(128 * 128);
+  for (auto& count : counts) count = static_cast<std::uint8_t>(random.poisson(5 * 0.002));
+  const ShotFit fit = fit_shot(counts);
+  EXPECT_TRUE(fit.shot.spikes.empty());
+  EXPECT_NEAR(fit.background, 0.002, 0.0004);
+  EXPECT_TRUE(fit_shot(std::vector<std::uint8_t>(128 * 128, 0)).shot.spikes.empty());
+}
+
+TEST(ShotFit, IsBetterThanSmoothing) {
+  const ScratchFolder folder;
+  write_shots(folder / "shots.h5", 8);
+  const auto mse = [&](const char* method) {
+    return metric(BaselineRun{"cookienetae", folder / "shots.h5", {}, {}, {method}}(), "mse");
+  };
+  EXPECT_LT(mse("method=fit"), 0.5 * mse("method=smooth"));
 }
 
 TEST(CookieboxBaseline, RefusesFilesWithoutHistograms) {

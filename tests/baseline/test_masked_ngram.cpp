@@ -25,6 +25,15 @@ TEST(NeighborModel, IsADistributionThatLearns) {
   EXPECT_GT(model.probability(4, 5, 3), 0.9);
 }
 
+// A word seen often, but always in one place, is less likely elsewhere than one seen in many places.
+TEST(NeighborModel, CountsPlacesAndNotTimes) {
+  NeighborModel model(40);
+  for (int i = 0; i < 100; ++i) model.count(1, 2, 3);
+  for (int place = 10; place < 20; ++place) model.count(place, 4, place + 10);
+  EXPECT_GT(model.probability(1, 2, 3), model.probability(1, 4, 3));
+  EXPECT_GT(model.probability(30, 4, 31), 3 * model.probability(30, 2, 31));
+}
+
 TEST(MaskedText, GrammarIsBelowCountsAndBelowUniform) {
   const ScratchFolder folder;
   generate("bert-large", folder / "text.h5", 600, {"vocabulary=1000"});

@@ -40,6 +40,15 @@ TEST(Generate, WritesTheFileAndSaysTheRate) {
   EXPECT_TRUE(json["environment"].contains("host"));
 }
 
+TEST(Generate, WritesFolders) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(
+      folder / "", "generate deepmd --samples 3 --out alloy --set metal=NiCu --set cells=1 --set cutoff=1");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  expect_says(outcome.output, "alloy: 3 samples");
+  EXPECT_TRUE(std::filesystem::exists(folder / "alloy" / "type_map.raw"));
+}
+
 TEST(Generate, QuietSaysNothing) {
   const ScratchFolder folder;
   const Outcome outcome = run_program(folder / "", "generate braggnn --samples 10 --out peaks.h5 --quiet");

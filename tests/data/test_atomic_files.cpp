@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <sstream>
 
 #include "superstep/base/file.h"
@@ -163,6 +165,34 @@ TEST(MetalGenerator, HotterTrajectoriesHaveHigherEnergy) {
   };
   // Equipartition of a harmonic crystal: 3/2 k T an atom in the potential energy.
   EXPECT_NEAR(energy(*hot) - energy(*cold), 1.5 * 8.617e-5 * 700, 0.02);
+}
+
+TEST(MetalGenerator, AlloysAndPairPotentialsHaveTheirTypes) {
+  std::vector<std::string> alloy = small;
+  alloy.insert(alloy.end(), {"metal=NiCu", "nickel=0.25"});
+  expect_same_bits_on_any_threads("deepmd", 70, alloy);
+  const ScratchFolder folder;
+  ThreadPool pool(2);
+  make_generator("deepmd", alloy)->write({folder / "system", 5, 40, &pool});
+  const auto frames = read_deepmd_system(folder / "system");
+  ASSERT_EQ(frames.size(), 40u);
+  EXPECT_EQ(frames[0].configuration.elements, (std::vector<int>{28, 29, 29, 29}));
+  // On random sites: the nickel atom begins near different corners of the cell.
+  std::set<std::array<int, 3>> corners;
+  for (const DeepmdFrame& frame : frames) {
+    const Cartesian p = frame.configuration.positions[0];
+    const double edge = frame.configuration.cell->a.x;
+    corners.insert({static_cast<int>(std::lround(2 * p.x / edge)),
+                    static_cast<int>(std::lround(2 * p.y / edge)),
+                    static_cast<int>(std::lround(2 * p.z / edge))});
+  }
+  EXPECT_GT(corners.size(), 1u);
+  std::vector<std::string> argon = small;
+  argon.push_back("metal=Ar");
+  const auto generator = make_generator("deepmd", argon);
+  const Tensor kelvin = field(*generator, generate_in_memory(*generator, 1, 0, 8, pool), "temperature");
+  for (std::int64_t i = 0; i < kelvin.element_count(); ++i)
+    EXPECT_TRUE(kelvin.at(i) >= 10 && kelvin.at(i) <= 80) << kelvin.at(i);
 }
 
 TEST(MetalGenerator, OpensInAse) {

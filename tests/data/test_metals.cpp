@@ -4,10 +4,12 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
+#include "superstep/data/crystal_potential.h"
 #include "superstep/data/element.h"
 #include "superstep/data/molecular_dynamics.h"
 #include "superstep/data/radial_distribution.h"
 #include "superstep/data/sutton_chen.h"
+#include "tests/data/expect_error.h"
 #include "tests/data/force_checks.h"
 
 namespace superstep::data {
@@ -263,6 +265,91 @@ TEST(RadialDistributionFunction, CountsTheShellsOfTheCrystal) {
     gas.positions.push_back({random.uniform(0, 30), random.uniform(0, 30), random.uniform(0, 30)});
   for (const double g : radial_distribution(gas, 10, 5).g) EXPECT_NEAR(g, 1, 0.06);
   EXPECT_THROW(radial_distribution({{29}, {{0, 0, 0}}, {}}, 5, 10), Error);
+}
+
+// --- other potentials of crystals
+
+Evaluation evaluate(const CrystalPotential& potential, const Configuration& c, const std::vector<int>& types,
+                    const SmoothCutoff& cutoff) {
+  return potential.evaluate(cutoff, c.positions, types, neighbor_pairs(c.positions, c.cell, cutoff.cutoff));
+}
+
+// Sums over the fcc lattice: -8.610 eps an atom for Lennard-Jones (J. E. Jones and A. E. Ingham 1925).
+TEST(CrystalPotential, ArgonHasTheLatticeSumOfLennardJones) {
+  const auto argon = make_crystal_potential("Ar");
+  const auto energy = [&](double a) {
+    const Configuration cell = face_centred_cubic(18, a, 1);
+    return evaluate(*argon, cell, std::vector<int>(4, 0), {6 * a, 6 * a}).energy / 4;
+  };
+  EXPECT_NEAR(energy(argon->lattice()), -8.610 * 0.0103, 0.003 * 8.610 * 0.0103);
+  EXPECT_LT(energy(argon->lattice()), energy(1.002 * argon->lattice()));
+  EXPECT_LT(energy(argon->lattice()), energy(0.998 * argon->lattice()));
+}
+
+TEST(CrystalPotential, MorsePairHasItsDepthAtItsDistance) {
+  const auto copper = make_crystal_potential("Cu-Morse");
+  const auto energy = [&](double r) {
+    return evaluate(*copper, {{29, 29}, {{0, 0, 0}, {r, 0, 0}}, {}}, {0, 0}, {20, 20}).energy;
+  };
+  EXPECT_NEAR(energy(2.866), -0.3429, 1e-12);
+  EXPECT_GT(energy(2.9), -0.3429);
+  EXPECT_GT(energy(2.8), -0.3429);
+  EXPECT_NEAR(energy(2.866 - std::log(2.0) / 1.3588), 0, 1e-12);  // where it crosses zero
+}
+
+TEST(CrystalPotential, AnAlloyOfOneMetalIsThatMetal) {
+  const auto alloy = make_crystal_potential("NiCu", 0.25);
+  EXPECT_NEAR(alloy->lattice(), 0.25 * 3.52 + 0.75 * 3.61, 1e-12);
+  const Configuration c = rattled(face_centred_cubic(28, 3.55, 2), 0.1, 5);
+  const SmoothCutoff cutoff{5, 6};
+  std::vector<double> energies;
+  for (int type = 0; type < 2; ++type) {
+    const auto metal = make_crystal_potential(type == 0 ? "Ni" : "Cu");
+    const Evaluation own = evaluate(*metal, c, {}, cutoff),
+                     same = evaluate(*alloy, c, std::vector<int>(32, type), cutoff);
+    EXPECT_NEAR(same.energy, own.energy, 1e-9 * std::abs(own.energy));
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_LT(norm(same.forces[i] - own.forces[i]), 1e-9);
+    for (std::size_t k = 0; k < 9; ++k) EXPECT_NEAR(same.virial[k], own.virial[k], 1e-8);
+    energies.push_back(own.energy);
+  }
+  std::vector<int> half(32, 0);
+  std::fill(half.begin() + 16, half.end(), 1);
+  const double mixed = evaluate(*alloy, c, half, cutoff).energy;
+  EXPECT_GT(mixed, energies[0]);  // nickel binds more strongly
+  EXPECT_LT(mixed, energies[1]);
+}
+
+TEST(CrystalPotential, ForcesAndVirialAreDifferencesOfTheEnergy) {
+  for (const char* name : {"NiCu", "Ar", "Cu-Morse"}) {
+    const auto potential = make_crystal_potential(name);
+    const double a = potential->lattice();
+    const SmoothCutoff cutoff{1.2 * a, 1.6 * a};
+    const Configuration c = rattled(face_centred_cubic(0, a, 2), 0.05 * a, 5);
+    std::vector<int> types(32, 0);
+    if (potential->symbols().size() > 1)
+      for (std::size_t i = 0; i < 32; i += 3) types[i] = 1;
+    const auto field = [&](std::span<const Cartesian> positions, std::span<Cartesian> forces) {
+      Configuration moved = c;
+      moved.positions.assign(positions.begin(), positions.end());
+      const Evaluation made = evaluate(*potential, moved, types, cutoff);
+      std::ranges::copy(made.forces, forces.begin());
+      return made.energy;
+    };
+    EXPECT_LT(force_error(c.positions, field), 1e-6) << name;
+    const auto scaled = [&](double scale) {
+      Configuration other = c;
+      for (Cartesian& p : other.positions) p *= scale;
+      other.cell = Cell{scale * c.cell->a, scale * c.cell->b, scale * c.cell->c};
+      return evaluate(*potential, other, types, cutoff).energy;
+    };
+    const Evaluation made = evaluate(*potential, c, types, cutoff);
+    const double trace = made.virial[0] + made.virial[4] + made.virial[8];
+    EXPECT_NEAR(trace, -(scaled(1 + 1e-5) - scaled(1 - 1e-5)) / 2e-5, 1e-4 * std::abs(trace)) << name;
+  }
+}
+
+TEST(CrystalPotential, UnknownMaterialsAreRefusedWithTheNearest) {
+  expect_error(ErrorCode::invalid_argument, {"NiCo", "NiCu"}, [] { make_crystal_potential("NiCo"); });
 }
 
 }  // namespace

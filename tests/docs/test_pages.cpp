@@ -53,7 +53,10 @@ TEST(Pages, ShowTheCodeThatIsTested) {
     ASSERT_TRUE(code.contains(name)) << "no example_*.cpp has a section [" << name << "]";
     EXPECT_EQ(code_blocks(read_text_file(file), "cpp"), code.at(name)) << file;
   }
-  for (const auto& [name, parts] : code) EXPECT_TRUE(fs::exists(root / "docs" / (name + ".md"))) << name;
+  for (const auto& [name, parts] : code) {
+    ASSERT_TRUE(fs::exists(root / "docs" / (name + ".md"))) << name;
+    EXPECT_EQ(code_blocks(page(name + ".md"), "cpp"), parts) << name;
+  }
 }
 
 TEST(Pages, NameFilesThatExist) {

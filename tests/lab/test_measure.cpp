@@ -276,6 +276,23 @@ TEST_F(EnergyFiles, AreSummedAcrossAnOverflow) {
   EXPECT_NEAR(meter.joules(), 0.2, 1e-12);
 }
 
+TEST_F(EnergyFiles, GiveTheEnergyOfARegion) {
+  FakeClock clock;
+  double joules = 0.2;
+  const auto call = [&] {
+    clock.now += 0.25;
+    joules += 0.25 * 0.05;  // 50 mW
+    write("intel-rapl:0/energy_uj", std::to_string(static_cast<long>(joules * 1e6 + 0.5) % 1000000));
+  };
+  write("intel-rapl:0/energy_uj", "200000");
+  EnergyMeter meter(root_);
+  const EnergyReport report = measure_energy(call, meter, 10, clock);
+  EXPECT_EQ(report.calls, 40);
+  EXPECT_NEAR(report.seconds, 10, 1e-9);
+  EXPECT_NEAR(report.joules, 0.5, 1e-5);
+  EXPECT_NEAR(report.power_max, 0.05, 1e-4);
+}
+
 TEST_F(EnergyFiles, ThatAreNotThereAreSaidToBeMissing) {
   EXPECT_TRUE(
       contains(EnergyMeter(root_).reason(), "may not be read"));  // no counter in the package's folder

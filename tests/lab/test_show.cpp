@@ -254,5 +254,23 @@ TEST(Printable, KeepsTextAndStopsControlCharacters) {
   EXPECT_EQ(printable("µ patch\x1b[31m\n\x7f"), "µ patch?[31m??");
 }
 
+TEST(Show, RowsOfLettersAreTexts) {
+  const ScratchFolder folder;
+  Tensor texts(ElementType::u8, {3, 20}), numbers(ElementType::u8, {3, 20});
+  const char* smiles[] = {"*CC(*)c1ccccc1", "*CO*", "*CC(*)Cl"};
+  for (std::int64_t row = 0; row < 3; ++row)
+    for (std::int64_t k = 0; k < 20; ++k) {
+      const auto letters = std::string(smiles[row]);
+      texts.set(20 * row + k, k < std::ssize(letters) ? letters[static_cast<std::size_t>(k)] : 0);
+      numbers.set(20 * row + k, static_cast<double>(k + 40 * row));
+    }
+  data::write_npz(folder / "a.npz", {{"smiles", texts}, {"numbers", numbers}});
+  const std::string html = show_file(folder / "a.npz", {}).page.to_html();
+  EXPECT_TRUE(contains(html, "<td>*CC(*)c1ccccc1</td>"));
+  EXPECT_EQ(count(html, "<h2>smiles</h2>"), 1u);
+  EXPECT_TRUE(contains(html, "<h2>numbers</h2>"));
+  EXPECT_FALSE(contains(html, "P Q R"));
+}
+
 }  // namespace
 }  // namespace superstep::lab

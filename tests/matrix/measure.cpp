@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "superstep/op/definition.h"
 #include "tests/matrix/built.h"
 
 namespace superstep::matrix {
@@ -30,12 +31,16 @@ std::map<std::string, target::Execution> cpu_execution() {
     if (!built && !item.inputs.empty()) built = build(item, item.inputs[0].type());
     if (!built) continue;
     auto& execution = found.emplace(item.op, target::Execution::compiled_away).first->second;
+    const bool has_parts = op::get(item.op).decompose != nullptr;
+    bool named = false;
     for (const target::PlanStep& step : run("cpu", *built).steps) {
       if (!names(step.op, item.op)) continue;
       const auto way =
           step.kernel == "reference evaluation" ? target::Execution::definition : target::Execution::kernel;
       execution = std::max(execution, way);
+      named = true;
     }
+    if (!named && has_parts) execution = std::max(execution, target::Execution::parts);
   }
   return found;
 }

@@ -201,6 +201,16 @@ TEST(Adapters, ConstantOfEveryForm) {
   EXPECT_TRUE(contains(refusal({.op = "Constant"}, {}), "holds no value"));
 }
 
+TEST(Adapters, AttributesThatAnOperatorDoesNotHaveAreRefused) {
+  const std::string text = refusal({.op = "Softmax", .attributes = {attribute("axes", 1)}}, {x22});
+  EXPECT_TRUE(
+      contains(text, "has an attribute 'axes', which Softmax has in no operator set (did you mean 'axis'?"));
+  EXPECT_TRUE(contains(refusal({.op = "Relu", .attributes = {attribute("slope", 1)}}, {x22}), "'slope'"));
+  EXPECT_EQ(
+      refusal({.op = "Relu", .opset = 5, .attributes = {attribute("consumed_inputs", Integers{0})}}, {x22}),
+      "");
+}
+
 TEST(Adapters, IntegersOfFourBitsAreDequantized) {
   const OneNode one{.op = "DequantizeLinear",
                     .opset = 21,

@@ -84,11 +84,14 @@ TEST(TensorData, ABooleanIsNeverAnythingButZeroOrOne) {
   EXPECT_EQ(static_cast<int>(read_back.bytes()[2]), 1);
 }
 
-TEST(TensorData, IntegersOfFourBitsBecomeEight) {
+TEST(TensorData, IntegersOfTwoAndFourBitsBecomeEight) {
   // 0x8f: 15 or -1 in the low half, 8 or -8 in the high half.
   EXPECT_EQ(elements(read(testing::tensor("t", 21, {3}, "\x8f\x01"))), (std::vector<double>{15, 8, 1}));
   EXPECT_EQ(elements(read(testing::tensor("t", 22, {3}, "\x8f\x01"))), (std::vector<double>{-1, -8, 1}));
   EXPECT_EQ(read(testing::tensor("t", 22, {2}, "\x8f")).type(), ElementType::i8);
+  // 0xe4: 0, 1, 2, 3 from the low bits up.
+  EXPECT_EQ(elements(read(testing::tensor("t", 25, {4}, "\xe4"))), (std::vector<double>{0, 1, 2, 3}));
+  EXPECT_EQ(elements(read(testing::tensor("t", 26, {4}, "\xe4"))), (std::vector<double>{0, 1, -2, -1}));
 }
 
 TEST(TensorData, SmallFloats) {

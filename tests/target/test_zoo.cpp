@@ -33,7 +33,7 @@ std::vector<Model> models() {
           {"ptychonn-128", {"window=16"}, 2},
           {"uno", {"width=24"}, 4, 2e-4, 2e-4f},
           {"unet-64", {"size=16", "width=4"}, 3},
-          {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 3e-3},
+          {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 3e-2},
           {"mobilenet-v3-small", {"size=32", "classes=10"}, 4, 3e-3},
           {"efficientnet-b0", {"size=32", "classes=10"}, 4, 3e-3},
           {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},

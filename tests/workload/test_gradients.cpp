@@ -103,6 +103,8 @@ TEST_P(WholeModel, HasTheDerivativesThatDifferencesHave) {
   std::vector<ValueId> parameters;
   std::vector<Tensor> values;
   for (ValueId id : transform::trainable_states(model)) {
+    // What is added to all keys changes no softmax: a derivative of zero has no relative error.
+    if (model.value(id).name.ends_with("attention.key.bias")) continue;
     parameters.push_back(step.find_value(model.value(id).name));
     values.push_back(without_zeros(wide(step.value(parameters.back()).data), values.size()));
   }
@@ -117,9 +119,8 @@ INSTANTIATE_TEST_SUITE_P(
     Models, WholeModel,
     ::testing::Values(Model{"ptychonn-64", {"window=16"}, 1}, Model{"uno", {"width=6"}, 2},
                       Model{"unet-64", {"size=8", "width=2"}, 2},
-                      Model{"mobilenet-v3-small", {"size=32", "classes=10"}, 2},
-                      Model{
-                          "bert-small", {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"}, 2},
+                      Model{"mobilenet-v3-small", {"size=64", "classes=10"}, 3},
+                      Model{"bert-small", {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"}, 2},
                       Model{"lstm", {"steps=4", "inputs=3", "units=5"}, 2}));
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/cookiebox_fit.h"
 #include "superstep/data/check.h"
 #include "superstep/data/cookiebox.h"
 #include "superstep/data/hdf5.h"
@@ -91,6 +92,7 @@ struct Work {
   const Request& request;
   Smoothing smoothing;
   std::int64_t judged_from;  // samples before it chose the smoothing
+  bool fits = false;         // the shot is fitted rather than the histogram smoothed
   Errors errors;
   double seconds = 0;
 };
@@ -103,7 +105,8 @@ Tensor estimate_block(Work& work, std::int64_t first, std::int64_t count) {
   work.request.pool->parallel_for(count, [&](std::int64_t k, int) {
     data::throw_if_interrupted();
     const auto at = static_cast<std::size_t>(k) * pixels;
-    const auto density = smooth_histogram(counts.as<std::uint8_t>().subspan(at, pixels), work.smoothing);
+    const auto own = counts.as<std::uint8_t>().subspan(at, pixels);
+    const auto density = work.fits ? density_of(fit_shot(own)) : smooth_histogram(own, work.smoothing);
     std::copy(density.begin(), density.end(),
               estimates.as<float>().begin() + static_cast<std::ptrdiff_t>(at));
   });
@@ -163,16 +166,18 @@ page::Picture picture(std::span<const float> values, float high, std::string cap
 }
 
 void write_page(const Request& request, const Work& work, const Report& report) {
-  page::Page page("Electron spectra: the smoothed histogram");
+  page::Page page("Electron spectra: the estimated density");
   page.preformatted(report.text);
   std::vector<page::Picture> pictures;
   for (std::int64_t k = std::max<std::int64_t>(0, work.pairs.count() - 3); k < work.pairs.count(); ++k) {
     const Tensor counts = work.pairs.counts(k, 1);
     const std::vector<float> hits(counts.as<std::uint8_t>().begin(), counts.as<std::uint8_t>().end());
-    const auto smooth = smooth_histogram(counts.as<std::uint8_t>(), work.smoothing);
+    const auto smooth = work.fits ? density_of(fit_shot(counts.as<std::uint8_t>()))
+                                  : smooth_histogram(counts.as<std::uint8_t>(), work.smoothing);
     const float high = std::max(1e-3f, *std::max_element(smooth.begin(), smooth.end()));
     pictures.push_back(picture(hits, 3, fmt::format("sample {}: electrons", k)));
-    pictures.push_back(picture(smooth, high, fmt::format("sample {}: smoothed", k)));
+    pictures.push_back(
+        picture(smooth, high, fmt::format("sample {}: {}", k, work.fits ? "fitted" : "smoothed")));
     if (work.pairs.labelled())
       pictures.push_back(
           picture(work.pairs.densities(k, 1).as<float>(), high, fmt::format("sample {}: true density", k)));
@@ -192,16 +197,18 @@ Smoothing choose(const Pairs& pairs, const Request& request, const Options& opti
 }
 
 Report run(const Request& request, const Options& options) {
-  static const std::string parts[] = {"train", "test"};
+  static const std::string parts[] = {"train", "test"}, methods[] = {"smooth", "fit"};
+  const bool fits = options.choice("method", methods) == 1;
   const Pairs pairs(request.input, parts[options.choice("part", parts)]);
-  const bool tuned = options.text("angle-sigma") == "auto" && pairs.count() > tuning_samples;
-  Work work{pairs, request, choose(pairs, request, options), tuned ? tuning_samples : 0, {}};
+  const bool tuned = !fits && options.text("angle-sigma") == "auto" && pairs.count() > tuning_samples;
+  Work work{pairs, request, fits ? Smoothing{} : choose(pairs, request, options), tuned ? tuning_samples : 0,
+            fits,  {}};
   std::optional<data::Hdf5Writer> output;
   if (!request.output.empty()) {
     output.emplace(request.output);
     output->create("Y_pred", ElementType::f32, {pairs.count(), cookiebox_angles, cookiebox_bins});
   }
-  Progress progress("smoothing", static_cast<double>(pairs.count()), "samples");
+  Progress progress(fits ? "fitting" : "smoothing", static_cast<double>(pairs.count()), "samples");
   for (std::int64_t first = 0; first < pairs.count(); first += block_samples) {
     const Tensor estimates = estimate_block(work, first, std::min(block_samples, pairs.count() - first));
     if (pairs.labelled()) judge(work, first, estimates);
@@ -245,8 +252,9 @@ Smoothing tune_smoothing(std::span<const std::uint8_t> counts, std::span<const f
 
 Entry cookiebox_smoother() {
   return {"cookienetae",
-          "kernel density: the histogram smoothed with the Gaussian that fits the first samples best",
-          {{"part", "test", "data sets X_test, Y_test or X_train, Y_train: train, test"},
+          "kernel density, tuned on the first samples; or the shot itself by maximum likelihood",
+          {{"method", "smooth", "smooth, or fit: maximum likelihood of the shot that made the electrons"},
+           {"part", "test", "data sets X_test, Y_test or X_train, Y_train: train, test"},
            {"angle-sigma", "auto", "rows; auto: both sigmas are tuned on the first 100 samples"},
            {"energy-sigma", "1", "bins, where angle-sigma is given"}},
           run};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -142,39 +143,52 @@ Report run(const Request& request, const Options&) {
                     {"throughput", count / seconds, "samples/s"}};
   TextTable table({"method", "loss nat"});
   table.add_row({"every token alike", fmt::format("{:.4f}", uniform)});
-  table.add_row({"counts of neighbours", fmt::format("{:.4f}", losses.neighbors)});
+  table.add_row({"counts of neighbours (Kneser-Ney)", fmt::format("{:.4f}", losses.neighbors)});
   table.add_row({"exact posterior of the grammar", fmt::format("{:.4f}", losses.exact)});
   report.text = table.to_string();
   return report;
 }
 
 Entry entry_named(const char* name) {
-  return {name, "exact posterior of the grammar (least loss); counts of neighbouring words (floor)", {}, run};
+  return {name,
+          "exact posterior of the grammar (least loss); counts of neighbours by Kneser and Ney (floor)",
+          {},
+          run};
 }
 
 }  // namespace
 
-void NeighborModel::Level::count(std::uint64_t context, std::uint64_t event) {
+bool NeighborModel::Level::count(std::uint64_t context, std::uint64_t event) {
   Context& seen = contexts[context];
   double& times = counts[event];
   seen.total += 1;
-  if (times == 0) seen.kinds += 1;
+  if (times == 0) seen.kinds += 1, ++once;
+  if (times == 1) --once, ++twice;
+  if (times == 2) --twice;
   times += 1;
+  return times == 1;
+}
+
+// H. Ney, U. Essen and R. Kneser, Computer Speech and Language 8, 1 (1994).
+double NeighborModel::Level::discount() const {
+  constexpr double usual = 0.75, least = 0.1;
+  return once > 0 && twice > 0 ? std::max(least, once / (once + 2 * twice)) : usual;
 }
 
 double NeighborModel::Level::mix(std::uint64_t context, std::uint64_t event, double below) const {
   const auto seen = contexts.find(context);
   if (seen == contexts.end()) return below;
   const auto times = counts.find(event);
-  const double hits = times == counts.end() ? 0 : times->second;
-  return (hits + seen->second.kinds * below) / (seen->second.total + seen->second.kinds);
+  const double taken = discount(), hits = times == counts.end() ? 0 : times->second - taken;
+  return (hits + taken * seen->second.kinds * below) / seen->second.total;
 }
 
 void NeighborModel::count(std::int32_t left, std::int32_t word, std::int32_t right) {
-  single_.count(0, key(word));
-  left_.count(key(left), key(left, word));
-  right_.count(key(right), key(word, right));
-  both_.count(key(left, right), key(left, word, right));
+  if (!both_.count(key(left, right), key(left, word, right))) return;
+  const bool new_left = left_.count(key(left), key(left, word));
+  const bool new_right = right_.count(key(right), key(word, right));
+  if (new_left) single_.count(0, key(word));
+  if (new_right) single_.count(0, key(word));
 }
 
 double NeighborModel::probability(std::int32_t left, std::int32_t word, std::int32_t right) const {

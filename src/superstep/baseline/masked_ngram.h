@@ -12,9 +12,10 @@
 
 namespace superstep::baseline {
 
-// P(word | left, right) from counts: seen triples are mixed with the mean of P(word | left) and
-// P(word | right), and these with the frequencies of words, with the weights of I. H. Witten and T. C. Bell
-// (1991); no word has probability 0. Tokens are below 2^20.
+// P(word | left, right) from counts, by the interpolated form of R. Kneser and H. Ney, ICASSP 1995, for a gap
+// between two words: triples are discounted, and what that frees goes to the mean of P(word | left) and
+// P(word | right), and from these to single words. Below the triples a word counts once for every different
+// context it was seen in, not for every time. No word has probability 0. Tokens are below 2^20.
 class NeighborModel {
  public:
   explicit NeighborModel(int vocabulary) : vocabulary_(vocabulary) {}
@@ -30,7 +31,9 @@ class NeighborModel {
   struct Level {
     Contexts contexts;
     Counts counts;
-    void count(std::uint64_t context, std::uint64_t event);
+    double once = 0, twice = 0;                              // events seen so often
+    bool count(std::uint64_t context, std::uint64_t event);  // was it the first time?
+    double discount() const;
     double mix(std::uint64_t context, std::uint64_t event, double below) const;
   };
   int vocabulary_;

@@ -40,24 +40,35 @@ std::vector<data::Cartesian> vectors(const Tensor& tensor, std::int64_t row) {
   return result;
 }
 
-int element_of(const data::Hdf5File& file) {
+// Of every atom, by the file's types and the names that its parameters give them.
+std::vector<int> elements_of(const data::Hdf5File& file) {
   const auto attributes = file.attributes();
   const auto found = attributes.find("parameters");
   const auto* text = found == attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
   const auto json = nlohmann::json::parse(text ? *text : "", nullptr, false);
-  const auto symbol = json.is_object() ? json.value("metal", std::string()) : std::string();
-  const std::optional<int> element = data::element_from_symbol(symbol);
-  if (!element)
-    throw Error(ErrorCode::bad_file, "the attribute 'parameters' does not name a metal",
-                file.path().string());
-  return *element;
+  const auto names = json.is_object() ? json.value("type_map", nlohmann::json()) : nlohmann::json();
+  const Tensor types = file.read("type", ElementType::i64);
+  std::vector<int> elements;
+  for (std::int64_t i = 0; i < types.element_count(); ++i) {
+    const double type = types.at(i);
+    const bool known = names.is_array() && type >= 0 && type < static_cast<double>(names.size());
+    const nlohmann::json name = known ? names[static_cast<std::size_t>(type)] : nlohmann::json();
+    const auto element = name.is_string() ? data::element_from_symbol(name.get<std::string>()) : std::nullopt;
+    if (!element)
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("the attribute 'parameters' does not name the element of atom {}", i),
+                  file.path().string());
+    elements.push_back(*element);
+  }
+  return elements;
 }
 
 MetalFrames read_hdf5_frames(const std::filesystem::path& path) {
   const data::Hdf5File file(path);
-  const int element = element_of(file);
+  const std::vector<int> elements = elements_of(file);
   const Tensor energy = file.read("energy", ElementType::f64);
-  const std::int64_t frames = energy.element_count(), any[] = {frames, -1}, nine[] = {frames, 9},
+  const std::int64_t frames = energy.element_count(),
+                     any[] = {frames, static_cast<std::int64_t>(3 * elements.size())}, nine[] = {frames, 9},
                      one[] = {frames};
   const Tensor coord = file.read("coord", ElementType::f64, any),
                force = file.read("force", ElementType::f64, any);
@@ -67,7 +78,7 @@ MetalFrames read_hdf5_frames(const std::filesystem::path& path) {
   for (std::int64_t f = 0; f < frames; ++f) {
     DeepmdFrame frame;
     frame.configuration.positions = vectors(coord, f);
-    frame.configuration.elements.assign(frame.configuration.positions.size(), element);
+    frame.configuration.elements = elements;
     const auto edges = vectors(box, f);
     frame.configuration.cell = data::Cell{edges[0], edges[1], edges[2]};
     frame.labels = {energy.at(f), vectors(force, f), {}};

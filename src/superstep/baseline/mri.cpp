@@ -12,6 +12,8 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/destripe.h"
+#include "superstep/baseline/lesion.h"
+#include "superstep/baseline/masked_images.h"
 #include "superstep/baseline/segment.h"
 #include "superstep/data/conductivity.h"
 #include "superstep/data/hdf5.h"
@@ -23,53 +25,6 @@ namespace superstep::baseline {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-
-// Images [n, 3, height, width], masks where there are any, and what belongs together.
-class MaskedImages {
- public:
-  explicit MaskedImages(const std::filesystem::path& path) : file_(path) {
-    const std::int64_t shape[] = {-1, 3, -1, -1};
-    shape_ = file_.require_shape("image", shape).shape;
-    if (shape_.element_count() == 0)
-      throw Error(ErrorCode::bad_file, "has no images", path.string() + ": data set 'image'");
-    const std::int64_t masks[] = {shape_[0], shape_[2], shape_[3]}, one[] = {shape_[0]};
-    labelled_ = file_.contains("mask");
-    if (labelled_) file_.require_shape("mask", masks);
-    if (!file_.contains("patient")) return;
-    patient_ = file_.read("patient", ElementType::i64, one);
-  }
-  std::int64_t count() const { return shape_[0]; }
-  int height() const { return static_cast<int>(shape_[2]); }
-  int width() const { return static_cast<int>(shape_[3]); }
-  std::size_t plane() const { return static_cast<std::size_t>(shape_[2] * shape_[3]); }
-  bool labelled() const { return labelled_; }
-
-  // Runs of images of one patient, as first and count; without patients, everything is one volume.
-  std::vector<std::pair<std::int64_t, std::int64_t>> volumes() const {
-    std::vector<std::pair<std::int64_t, std::int64_t>> runs{{0, 0}};
-    for (std::int64_t k = 0; k < count(); ++k) {
-      const bool new_patient = k > 0 && patient_ && patient_->at(k) != patient_->at(k - 1);
-      if (new_patient) runs.emplace_back(k, 0);
-      ++runs.back().second;
-    }
-    return runs;
-  }
-  Bytes channel(int which, std::int64_t first, std::int64_t images) const {
-    const std::int64_t from[] = {first, which, 0, 0}, size[] = {images, 1, shape_[2], shape_[3]};
-    const Tensor block = file_.read_block("image", ElementType::u8, from, size);
-    return {block.as<std::uint8_t>().begin(), block.as<std::uint8_t>().end()};
-  }
-  Bytes masks(std::int64_t first, std::int64_t images) const {
-    const Tensor block = file_.read_rows("mask", ElementType::u8, first, images);
-    return {block.as<std::uint8_t>().begin(), block.as<std::uint8_t>().end()};
-  }
-
- private:
-  data::Hdf5File file_;
-  Shape shape_;
-  bool labelled_ = false;
-  std::optional<Tensor> patient_;
-};
 
 class MaskOutput {
  public:
@@ -134,7 +89,9 @@ struct Outcome {
 };
 
 Outcome segment_volumes(const MaskedImages& images, const Request& request, const Options& options) {
-  const int classes = static_cast<int>(options.integer("classes", 2, 4));
+  static const std::string switches[] = {"on", "off"};
+  const LesionSettings settings{static_cast<int>(options.integer("classes", 2, 4)),
+                                options.choice("bias", switches) == 0, options.number("growth", 0, 10)};
   const auto volumes = images.volumes();
   std::vector<Bytes> found(volumes.size()), truth(volumes.size()), flair(volumes.size());
   MaskOutput output(request.output, images);
@@ -151,7 +108,7 @@ Outcome segment_volumes(const MaskedImages& images, const Request& request, cons
       data::throw_if_interrupted();
       const std::size_t v = begin + static_cast<std::size_t>(k);
       found[v] = segment_lesion(flair[v], images.width(), images.height(),
-                                static_cast<int>(volumes[v].second), classes);
+                                static_cast<int>(volumes[v].second), settings);
     });
     outcome.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     for (std::size_t v = begin; v < end; ++v) {
@@ -257,25 +214,6 @@ Report run(const Request& request, const Options& options) {
 
 }  // namespace
 
-std::vector<std::uint8_t> extract_brain(std::span<const std::uint8_t> flair, int width, int height,
-                                        int slices) {
-  const int threshold = otsu_thresholds(flair, 2)[0];
-  Bytes bright(flair.size());
-  std::transform(flair.begin(), flair.end(), bright.begin(),
-                 [&](std::uint8_t value) { return value > threshold; });
-  return largest_component(bright, width, height, slices);
-}
-
-std::vector<std::uint8_t> segment_lesion(std::span<const std::uint8_t> flair, int width, int height,
-                                         int slices, int classes) {
-  Bytes mask = extract_brain(flair, width, height, slices), inside;
-  for (std::size_t i = 0; i < mask.size(); ++i)
-    if (mask[i]) inside.push_back(flair[i]);
-  const int threshold = otsu_thresholds(inside, classes).back();
-  for (std::size_t i = 0; i < mask.size(); ++i) mask[i] = mask[i] && flair[i] > threshold;
-  return largest_component(mask, width, height, slices);
-}
-
 std::vector<std::uint8_t> segment_phases(std::span<const std::uint8_t> micrograph, int width, int height,
                                          const PhaseSettings& settings) {
   std::vector<float> grey(micrograph.begin(), micrograph.end());
@@ -292,9 +230,11 @@ std::vector<std::uint8_t> segment_phases(std::span<const std::uint8_t> micrograp
 
 Entry unet_thresholds() {
   return {"unet-256",
-          "Otsu's thresholds and the largest connected part; for micrographs after wavelet destriping",
+          "bias correction, Otsu's thresholds, region growing; for micrographs after wavelet destriping",
           {{"case", "mri", "mri: lesions in FLAIR volumes; stripes: phases of micrographs"},
-           {"classes", "3", "mri: classes of grey levels inside the brain, 2 to 4"},
+           {"classes", "4", "mri: classes of grey levels inside the brain, 2 to 4"},
+           {"bias", "on", "mri: the coils' uneven gain is estimated and taken out: on, off"},
+           {"growth", "1.5", "mri: deviations below its mean to which the region grows; 0: it does not"},
            {"levels", "5", "stripes: levels of the wavelets"},
            {"damping", "0.5", "stripes: periods over the height that are damped; 0 leaves stripes in"},
            {"smoothing", "1", "stripes: Gaussian blur before the threshold, px"}},

@@ -9,15 +9,6 @@
 
 namespace superstep::baseline {
 
-// The brain of a FLAIR volume [slices, height, width]: voxels above Otsu's threshold of the volume, the
-// largest connected part of them (the scalp is another), 0 and 1.
-std::vector<std::uint8_t> extract_brain(std::span<const std::uint8_t> flair, int width, int height,
-                                        int slices);
-
-// The lesion: the brightest of Otsu's classes inside the brain, its largest connected part.
-std::vector<std::uint8_t> segment_lesion(std::span<const std::uint8_t> flair, int width, int height,
-                                         int slices, int classes);
-
 struct PhaseSettings {
   int levels = 5;           // of the wavelets
   double damping = 0.5;     // see destripe.h; 0: stripes are left in

@@ -13,7 +13,10 @@
 #include "superstep/lab/bench/primitive_run.h"
 #include "superstep/lab/bench/self_check.h"
 #include "superstep/lab/bench/workload_bench.h"
+#include "superstep/lab/ranks/collective_bench.h"
+#include "superstep/lab/ranks/launch.h"
 #include "superstep/run/host_load.h"
+#include "superstep/run/ranks/communicator.h"
 #include "superstep/target/target.h"
 #include "superstep/workload/workload.h"
 
@@ -26,11 +29,12 @@ struct Arguments {
   std::vector<std::string> what;
   std::vector<std::string> configs{"all"}, precisions{"f32"}, modes{"train", "infer"}, loads, model_options;
   std::vector<std::int64_t> batches;
-  std::string backend = "cpu", format = "text", out, sizes;
+  std::string backend = "cpu", format = "text", out, sizes = "4K..64M", order = "ranks", launcher = "mpirun";
+  int ranks = 0;
   std::int64_t micro_batch = 0, requests = 1000;
   double seconds = 3, rate = 0, pause = 2;
   int repeat = 1;
-  bool sweep = false, self_check = false;
+  bool sweep = false, self_check = false, energy = false;
 };
 
 constexpr const char* examples =
@@ -40,6 +44,7 @@ constexpr const char* examples =
     "  superstep bench gemm --sweep                                  sizes until memory ends\n"
     "  superstep bench braggnn --mode train,infer --batch 64,512\n"
     "  superstep bench braggnn --mode infer --batch 1 --load single,offline,poisson --rate 5000\n"
+    "  superstep bench all-reduce --ranks 2 --sizes 4K..256M         or: mpirun -n 2 superstep bench all-reduce\n"
     "  superstep bench gemm --self-check                             do two runs agree?\n"
     "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";
 
@@ -103,6 +108,7 @@ std::vector<Result> run_one(const Arguments& arguments, const std::string& what,
                               .protocol = protocol_of(arguments),
                               .loads = loads_of(arguments),
                               .load_factor = 0.5,
+                              .energy = arguments.energy,
                               .timeline = arguments.format == "trace",
                               .done = progress_line},
                              peak);
@@ -150,7 +156,20 @@ void fail_if_wrong(const std::vector<Result>& results) {
                 "its time is not reported; the table says which element is wrong");
 }
 
+// Between the ranks that a launcher started, or between those that this process starts to be replaced by.
+void bench_all_reduce(const Arguments& arguments) {
+  const std::vector<std::int64_t> sizes = lab::parse_sizes(arguments.sizes);
+  if (arguments.order != "ranks" && arguments.order != "library")
+    throw Error(ErrorCode::invalid_argument, "there is no such order of sums", arguments.order, "there are ranks and library");
+  if (arguments.ranks > 1 && run::launched_size() == 1) lab::replace_by_ranks(arguments.ranks, arguments.launcher);
+  const run::HostLoad load;
+  std::vector<Result> results = lab::bench_all_reduce(
+      run::communicator(), {.sizes = sizes, .order = arguments.order == "ranks" ? run::SumOrder::by_rank : run::SumOrder::library});
+  finish_results(results, load, {arguments.format, arguments.out});
+}
+
 void bench(const Arguments& arguments) {
+  if (arguments.what == std::vector<std::string>{"all-reduce"}) return bench_all_reduce(arguments);
   check(arguments);
   const run::HostLoad load;
   const lab::MachinePeak peak = lab::measure_peak(thread_count(), arguments.precisions);
@@ -171,67 +190,29 @@ void bench(const Arguments& arguments) {
 
 void declare_bench(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
-  command.add_option("what", a->what, "gemm, conv, relu, lstm, or workloads; separated by commas")
-      ->required()
-      ->delimiter(',');
-  command.add_option("--config", a->configs, "published configurations, by name, or all")
-      ->type_name("NAME,...")
-      ->delimiter(',')
-      ->capture_default_str();
+  command.add_option("what", a->what, "gemm, conv, relu, lstm, workloads (separated by commas), or all-reduce")->required()->delimiter(',');
+  command.add_option("--config", a->configs, "published configurations, by name, or all")->type_name("NAME,...")->delimiter(',')->capture_default_str();
   command.add_flag("--sweep", a->sweep, "doubling sizes until memory ends, in place of the published ones");
-  command.add_option("--precision", a->precisions, "f32, bf16, f16, int8")
-      ->type_name("TYPE,...")
-      ->delimiter(',')
-      ->capture_default_str();
-  command.add_option("--mode", a->modes, "train (forward and backward), infer (forward)")
-      ->type_name("MODE,...")
-      ->delimiter(',')
-      ->capture_default_str();
-  command
-      .add_option("--batch", a->batches,
-                  "samples a call (primitives take the first; default: the published ones)")
-      ->type_name("N,...")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
-  command.add_option("--micro-batch", a->micro_batch, "of workloads; default: the target chooses")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  command
-      .add_option("--set", a->model_options,
-                  "name=value of an option of the workload's model; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
-  command.add_option("--on", a->backend, "where to run: superstep list backends")
-      ->type_name("BACKEND")
-      ->capture_default_str();
-  command.add_option("--seconds", a->seconds, "of timed work, at most, a row and round")
-      ->type_name("S")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--repeat", a->repeat, "rounds over everything; their samples are joined")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command.add_option("--load", a->loads, "latency of serving under load: single, offline, poisson")
-      ->type_name("PATTERN,...")
-      ->delimiter(',');
-  command
-      .add_option("--rate", a->rate, "of Poisson arrivals (default: half of what a single stream reaches)")
-      ->type_name("REQUESTS/S")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--requests", a->requests, "of each load")
-      ->type_name("N")
-      ->check(CLI::Range(1, 10000000))
-      ->capture_default_str();
-  command.add_flag("--self-check", a->self_check,
-                   "run everything twice: do the intervals of the two runs meet?");
-  command.add_option("--pause", a->pause, "between the two runs of --self-check")
-      ->type_name("S")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  command.add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, mllog, trace")
-      ->type_name("FORMAT")
-      ->capture_default_str();
+  command.add_option("--precision", a->precisions, "f32, bf16, f16, int8")->type_name("TYPE,...")->delimiter(',')->capture_default_str();
+  command.add_option("--mode", a->modes, "train (forward and backward), infer (forward)")->type_name("MODE,...")->delimiter(',')->capture_default_str();
+  command.add_option("--batch", a->batches, "samples a call (primitives take the first; default: the published ones)")
+      ->type_name("N,...")->delimiter(',')->check(CLI::PositiveNumber);
+  command.add_option("--micro-batch", a->micro_batch, "of workloads; default: the target chooses")->type_name("N")->check(CLI::PositiveNumber);
+  command.add_option("--set", a->model_options, "name=value of an option of the workload's model; may be repeated")->type_name("NAME=VALUE")->allow_extra_args(false);
+  command.add_option("--on", a->backend, "where to run: superstep list backends")->type_name("BACKEND")->capture_default_str();
+  command.add_option("--seconds", a->seconds, "of timed work, at most, a row and round")->type_name("S")->check(CLI::PositiveNumber)->capture_default_str();
+  command.add_option("--repeat", a->repeat, "rounds over everything; their samples are joined")->type_name("N")->check(CLI::Range(1, 1000))->capture_default_str();
+  command.add_option("--load", a->loads, "latency of serving under load: single, offline, poisson")->type_name("PATTERN,...")->delimiter(',');
+  command.add_option("--rate", a->rate, "of Poisson arrivals (default: half of what a single stream reaches)")->type_name("REQUESTS/S")->check(CLI::PositiveNumber);
+  command.add_option("--requests", a->requests, "of each load")->type_name("N")->check(CLI::Range(1, 10000000))->capture_default_str();
+  command.add_option("--sizes", a->sizes, "of all-reduce, in bytes: 4K..256M, or a list")->type_name("SIZES")->capture_default_str();
+  command.add_option("--ranks", a->ranks, "of all-reduce: start so many under the launcher")->type_name("N")->check(CLI::Range(2, 4096));
+  command.add_option("--order", a->order, "of all-reduce's sums: ranks (always the same bits), library")->type_name("ORDER")->capture_default_str();
+  command.add_option("--launcher", a->launcher, "the program that starts ranks")->type_name("PROGRAM")->capture_default_str();
+  command.add_flag("--energy", a->energy, "of workloads: ten more seconds, where the host counts energy");
+  command.add_flag("--self-check", a->self_check, "run everything twice: do the intervals of the two runs meet?");
+  command.add_option("--pause", a->pause, "between the two runs of --self-check")->type_name("S")->check(CLI::Range(0.0, 3600.0))->capture_default_str();
+  command.add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, mllog, trace")->type_name("FORMAT")->capture_default_str();
   command.add_option("--out", a->out, "file for it (default: standard output)")->type_name("FILE");
   command.footer(examples);
   command.callback([a] { bench(*a); });

@@ -10,11 +10,13 @@ void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
+void declare_machine(CLI::App& command);
 void declare_onnx(CLI::App& command);
 void declare_profile(CLI::App& command);
 void declare_predict(CLI::App& command);
 void declare_records(CLI::App& command);
 void declare_report(CLI::App& command);
+void declare_scale(CLI::App& command);
 void declare_show(CLI::App& command);
 void declare_train(CLI::App& command);
 void declare_validate(CLI::App& command);
@@ -32,10 +34,11 @@ const std::vector<Command>& commands() {
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
       {"onnx", "check and export ONNX files, and run the test suite of ONNX backends", declare_onnx},
       {"bench", "time primitives and workloads by one protocol", declare_bench},
-      {"compare", "two sets of results side by side: which differences are beyond the noise",
-       declare_compare},
+      {"compare", "two sets of results side by side: which differences are beyond the noise", declare_compare},
+      {"machine", "this machine, measured, as a machine file", declare_machine},
       {"records", "what was measured so far: list, show, export, import", declare_records},
       {"report", "a training run as one table and one page", declare_report},
+      {"scale", "training over several ranks: efficiency, communication, waiting", declare_scale},
       {"show", "make a page of what is in an HDF5, npy, npz or safetensors file", declare_show},
   };
   return table;

@@ -48,8 +48,17 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+// Of a file, or of all files of a folder: some workloads' users have folders.
+double bytes_at(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return static_cast<double>(std::filesystem::file_size(path));
+  double sum = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+    if (entry.is_regular_file()) sum += static_cast<double>(entry.file_size());
+  return sum;
+}
+
 void report(const Arguments& arguments, const Options& options, double seconds) {
-  const auto bytes = static_cast<double>(std::filesystem::file_size(arguments.out));
+  const double bytes = bytes_at(arguments.out);
   const double rate = static_cast<double>(arguments.samples) / seconds;
   if (!common().quiet)
     fmt::print("{}: {} samples, {}, in {}: {} samples/s on {} threads\n", arguments.out,

@@ -63,6 +63,7 @@ void infer(Arguments arguments) {
   settings.output = arguments.output;
   settings.onnx = arguments.onnx;
   settings.threads = thread_count();
+  settings.measure_steps = arguments.explain;
   const run::InferReport report = run::infer(settings);
   if (!common().quiet) {
     fmt::print("{}: {} samples in batches of {} (micro-batches of {}), {} threads\n", settings.workload,

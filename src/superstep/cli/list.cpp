@@ -6,6 +6,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/machine/cost_model.h"
 #include "superstep/op/definition.h"
 #include "superstep/target/operator_table.h"
 #include "superstep/target/target.h"
@@ -32,12 +33,46 @@ void list_backends() {
   fmt::print("{}", table.to_string());
 }
 
-void list_machines() { fmt::print("cpu    this machine, measured\n"); }
+std::string range_of(const machine::Constant& constant) {
+  return constant.low == constant.high ? "" : fmt::format("{:.4g} to {:.4g}", constant.low, constant.high);
+}
 
-void list(const std::string& what) {
+void list_constants(const machine::Machine& machine) {
+  fmt::print("{}: {} ({}), {}\n", machine.id(), machine.name(), name_of(machine.style()), machine.file());
+  TextTable table({"constant", "value", "unit", "range", "kind", "open", "source, note"});
+  for (const machine::Constant& constant : machine.constants())
+    table.add_row({constant.name, fmt::format("{:.6g}", constant.value), constant.unit, range_of(constant),
+                   name_of(constant.kind), constant.open ? "open" : "",
+                   constant.source + (constant.source.empty() || constant.note.empty() ? "" : ": ") + constant.note});
+  fmt::print("{}\n", table.to_string());
+}
+
+void list_machines(bool constants) {
+  if (constants) {
+    for (const machine::Machine& machine : machine::machines()) list_constants(machine);
+    return;
+  }
+  TextTable table({"machine", "what it is", "style", "16-bit peak", "memory a unit", "open constants", "guesses"});
+  table.add_row({"cpu", "this machine", "measured", "", "", "", ""});
+  for (const machine::Machine& machine : machine::machines()) {
+    int open = 0, guesses = 0;
+    for (const machine::Constant& constant : machine.constants()) {
+      open += constant.open ? 1 : 0;
+      guesses += constant.kind == machine::Kind::guess ? 1 : 0;
+    }
+    const auto model = machine::cost_model(machine);
+    const machine::Precision precision = machine::precision_from_name("16.16");
+    table.add_row({machine.id(), machine.name(), name_of(machine.style()),
+                   format_si(model->bounds(precision).peak_flops, "FLOP/s"), format_bytes(model->capacity()),
+                   fmt::format("{}", open), fmt::format("{}", guesses)});
+  }
+  fmt::print("{}", table.to_string());
+}
+
+void list(const std::string& what, bool constants) {
   if (what == "workloads") return list_workloads();
   if (what == "backends") return list_backends();
-  if (what == "machines") return list_machines();
+  if (what == "machines") return list_machines(constants);
   if (what == "ops") return (void)fmt::print("{}", target::operator_table().to_string());
   const std::vector<std::string> known{"workloads", "machines", "ops", "backends"};
   throw Error(ErrorCode::invalid_argument, "there is no such list", what, unknown_name_hint(what, known));
@@ -47,8 +82,10 @@ void list(const std::string& what) {
 
 void declare_list(CLI::App& command) {
   const auto what = std::make_shared<std::string>("workloads");
+  const auto constants = std::make_shared<bool>(false);
   command.add_option("what", *what, "workloads, machines, ops or backends")->capture_default_str();
-  command.callback([what] { list(*what); });
+  command.add_flag("--constants", *constants, "of machines: every number, its kind, source and range");
+  command.callback([what, constants] { list(*what, *constants); });
 }
 
 }  // namespace superstep::cli

@@ -8,6 +8,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/cli/command.h"
+#include "superstep/run/ranks/communicator.h"
 
 namespace superstep::cli {
 
@@ -30,7 +31,13 @@ void declare_common(CLI::App& command) {
       ->check(CLI::Range(1, 4096));
 }
 
+int exit_code_of(const Error& error) {
+  if (error.code() == ErrorCode::interrupted) return exit_interrupted;
+  return error.code() == ErrorCode::invalid_argument ? exit_wrong_call : exit_failed;
+}
+
 int report(const Error& error) {
+  if (run::launched_rank() > 0) return exit_code_of(error);  // the first rank speaks for all
   if (error.code() == ErrorCode::interrupted) {
     fmt::print(stderr, "superstep: stopped: {}\n", error.message());
   } else {
@@ -38,8 +45,7 @@ int report(const Error& error) {
                error.message());
   }
   if (!error.hint().empty()) fmt::print(stderr, "  {}\n", error.hint());
-  if (error.code() == ErrorCode::interrupted) return exit_interrupted;
-  return error.code() == ErrorCode::invalid_argument ? exit_wrong_call : exit_failed;
+  return exit_code_of(error);
 }
 
 int run(int argc, char** argv) {
@@ -69,6 +75,10 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   superstep::watch_for_interrupts();
+  if (superstep::run::launched_rank() > 0) {
+    superstep::cli::common().quiet = true;
+    if (!std::freopen("/dev/null", "w", stdout)) return superstep::cli::exit_failed;
+  }
   try {
     return superstep::cli::run(argc, argv);
   } catch (const superstep::Error& error) {

@@ -6,6 +6,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/lab/records/exchange.h"
 #include "superstep/run/environment.h"
+#include "superstep/run/ranks/communicator.h"
 
 namespace superstep::cli {
 namespace {
@@ -32,11 +33,16 @@ void show(const std::vector<lab::Result>& results, const OutputChoice& output) {
 
 }  // namespace
 
-void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load,
-                    const OutputChoice& output) {
+void keep_results(std::vector<lab::Result>& results, const run::HostLoad& load) {
+  if (run::launched_rank() > 0) return;
   complete(results, load);
   run::keep_records(lab::to_records(results));
   if (!common().json.empty()) write_file_atomically(common().json, lab::write_results(results));
+}
+
+void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load, const OutputChoice& output) {
+  keep_results(results, load);
+  if (run::launched_rank() > 0) return;
   show(results, output);
   if (const std::string warning = load.warning(); !warning.empty() && !common().quiet)
     fmt::print(stderr, "note: {}\n", warning);

@@ -17,6 +17,9 @@ struct OutputChoice {
   std::string file;             // empty: standard output
 };
 
+// The first half of finish_results: all but showing them.
+void keep_results(std::vector<lab::Result>& results, const run::HostLoad& load);
+
 // Adds the environment (one for all, with how busy the machine was since `load` began), keeps the results in
 // the records, writes --json, and shows them.
 void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load, const OutputChoice& output);

@@ -1,4 +1,4 @@
-// superstep report: a training run as one table and one page.
+// superstep report: a training run, or results of benchmarks, as one table and one page.
 #include "superstep/lab/report/report.h"
 
 #include <fmt/format.h>
@@ -8,13 +8,16 @@
 #include "superstep/base/error.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/result.h"
+#include "superstep/lab/records/exchange.h"
+#include "superstep/lab/report/bench_report.h"
 #include "superstep/run/records.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string run, out = "report";
+  std::string run, out = "report", published;
+  std::vector<std::string> results;
   std::int64_t samples = 20000;
 };
 
@@ -27,7 +30,16 @@ std::string newest_run() {
               "train one with --out DIR, or name one with --run DIR");
 }
 
+void report_results(const Arguments& arguments) {
+  lab::BenchReportSettings settings{.results = {}, .published = arguments.published, .out = arguments.out};
+  for (const std::string& name : arguments.results)
+    for (lab::Result& result : lab::load_results(name)) settings.results.push_back(std::move(result));
+  const lab::BenchReport made = lab::make_bench_report(settings);
+  if (!common().quiet) fmt::print("{}\nthe report is {}\n", made.text, made.page.string());
+}
+
 void report(const Arguments& arguments) {
+  if (!arguments.results.empty()) return report_results(arguments);
   const std::string folder = arguments.run.empty() ? newest_run() : arguments.run;
   const lab::Report made = lab::make_report(
       {.run = folder, .out = arguments.out, .samples = arguments.samples, .threads = thread_count()});
@@ -48,7 +60,16 @@ void declare_report(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
-  command.footer("Example:\n  superstep report --run run/braggnn --out report/");
+  command
+      .add_option("--results", arguments->results,
+                  "report these in place of a training run: files that --json wrote, numbers of records, last")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  command.add_option("--published", arguments->published, "published rows to set beside them, in CSV")->type_name("FILE");
+  command.footer(
+      "Examples:\n"
+      "  superstep report --run run/braggnn --out report/\n"
+      "  superstep report --results primitives.json --published results.csv --out report/");
   command.callback([arguments] { report(*arguments); });
 }
 

@@ -3,6 +3,7 @@
 #include "superstep/base/file.h"
 #include "superstep/cli/command.h"
 #include "superstep/run/environment.h"
+#include "superstep/run/ranks/communicator.h"
 
 namespace superstep::cli {
 using nlohmann::json;
@@ -18,7 +19,7 @@ json to_json(const Metric& metric) {
 }
 
 void write_result(const CommandResult& result) {
-  if (common().json.empty()) return;
+  if (common().json.empty() || run::launched_rank() > 0) return;
   json metrics = json::object();
   for (const Metric& metric : result.metrics) metrics[metric.name] = to_json(metric);
   const json object{{"schema", "superstep-result/1"},

@@ -1,6 +1,4 @@
 // superstep validate FILE.csv: predictions beside published numbers.
-#include "superstep/lab/validate/validate.h"
-
 #include <fmt/format.h>
 
 #include <memory>
@@ -9,6 +7,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/result.h"
+#include "superstep/lab/validate/validate.h"
 
 namespace superstep::cli {
 namespace {
@@ -20,23 +19,29 @@ struct Arguments {
 };
 
 constexpr const char* footer =
-    "Files: cycles of single operators (columns kind, tiles, cycles). Nothing is fitted to a row: constants "
-    "come "
-    "from the machine file,\nand `superstep list machines --constants` shows which of them are open.\n"
+    "Files: cycles of single operators (columns kind, tiles, cycles), or results of applications and primitives "
+    "(workload, machine, metric, value).\nNothing is fitted to a row: constants come from the machine file, and "
+    "`superstep list machines --constants` shows which of them are open.\n"
     "Example:\n  superstep validate ops.csv --verbose";
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 void print_rows(const lab::Validation& validation) {
-  TextTable table(
-      {"row", "family", "published", "predicted", "error", "tile published", "tile predicted", "why"});
+  const bool operators = validation.with_interval == 0;
+  TextTable table({"row", "family", "published", "predicted", "unit", "error", operators ? "tile published" : "interval",
+                   operators ? "tile predicted" : "inside", "why"});
   for (const lab::RowResult& row : validation.rows) {
-    const bool tile = row.tile_published > 0 && row.predicted;
+    std::string first = "-", second = "-";
+    if (row.predicted && operators && row.tile_published > 0) {
+      first = fmt::format("{:.0f}", row.tile_published);
+      second = fmt::format("{:.0f}", row.tile_predicted);
+    } else if (row.predicted && row.high > 0) {
+      first = fmt::format("{:.4g} to {:.4g}", row.low, row.high);
+      second = row.inside() ? "yes" : "no";
+    }
     table.add_row({row.name, row.family, fmt::format("{:.6g}", row.published),
-                   row.predicted ? fmt::format("{:.6g}", *row.predicted) : "-",
-                   row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-",
-                   tile ? fmt::format("{:.0f}", row.tile_published) : "-",
-                   tile ? fmt::format("{:.0f}", row.tile_predicted) : "-", row.reason});
+                   row.predicted ? fmt::format("{:.6g}", *row.predicted) : "-", row.unit,
+                   row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-", first, second, row.reason});
   }
   fmt::print("{}\n", table.to_string());
 }
@@ -65,8 +70,7 @@ void print_missed(const lab::Validation& validation) {
 void print_fit(const lab::Fit& fit) {
   fmt::print("mean |log error|: {:.4f} before, {:.4f} after\n", fit.loss_before, fit.loss_after);
   for (const machine::Constant& constant : fit.machine.constants())
-    if (constant.open)
-      fmt::print("  {} = {:.6g}  ({} to {})\n", constant.name, constant.value, constant.low, constant.high);
+    if (constant.open) fmt::print("  {} = {:.6g}  ({} to {})\n", constant.name, constant.value, constant.low, constant.high);
 }
 
 void validate(const Arguments& arguments) {
@@ -77,7 +81,10 @@ void validate(const Arguments& arguments) {
     if (arguments.verbose) print_rows(validation);
     fmt::print("predicted with the constants of {}\n\n", validation.machine);
     print_summary("error", validation.families);
-    print_summary("fullest tile", validation.memory);
+    if (validation.memory.back().covered > 0) print_summary("fullest tile", validation.memory);
+    if (validation.total.back().covered > 0) print_summary("all tiles", validation.total);
+    if (validation.with_interval > 0)
+      fmt::print("inside their interval (meant to hold 80 %): {} of {}\n\n", validation.inside, validation.with_interval);
     print_missed(validation);
   }
   write_result({.command = "validate",
@@ -95,9 +102,8 @@ void declare_validate(CLI::App& command) {
       ->type_name("MACHINE");
   command.add_option("--set", arguments->family, "only rows of this family")->type_name("NAME");
   command.add_flag("--verbose", arguments->verbose, "every row, with the plan found for it");
-  command
-      .add_option("--fit", arguments->fit,
-                  "move the open constants within their ranges in so many rounds, and print them")
+  command.add_option("--fit", arguments->fit,
+                     "move the open constants within their ranges in so many rounds, and print them")
       ->type_name("ROUNDS");
   command.footer(footer);
   command.callback([arguments] { validate(*arguments); });

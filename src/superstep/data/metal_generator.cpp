@@ -1,11 +1,13 @@
 #include "superstep/data/metal_generator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <mutex>
 #include <utility>
 
 #include "superstep/base/random.h"
+#include "superstep/data/crystal_potential.h"
 #include "superstep/data/deepmd_set.h"
 #include "superstep/data/element.h"
 #include "superstep/data/extxyz.h"
@@ -13,7 +15,6 @@
 #include "superstep/data/ordered_samples.h"
 #include "superstep/data/sample_memory.h"
 #include "superstep/data/streamed_file.h"
-#include "superstep/data/sutton_chen.h"
 
 namespace superstep::data {
 namespace {
@@ -24,13 +25,26 @@ constexpr double friction = 0.02;           // of the heat bath, 1/fs
 constexpr double smooth_part = 0.875;       // of the cutoff, where it begins to act
 
 struct Settings {
-  SuttonChen metal;
+  std::shared_ptr<const CrystalPotential> potential;
   int cells, frames;
   double low_kelvin, high_kelvin, volume_change, timestep, interval, equilibration, cutoff_in_lattices;
   int atoms() const { return 4 * cells * cells * cells; }
   SmoothCutoff cutoff() const {
-    const double end = cutoff_in_lattices * metal.a;
+    const double end = cutoff_in_lattices * potential->lattice();
     return {smooth_part * end, end};
+  }
+  // The place of each atom's element among the potential's symbols, in their order.
+  std::vector<int> types() const {
+    std::vector<int> all(static_cast<std::size_t>(atoms()), 0);
+    const auto first = std::lround(potential->shares()[0] * atoms());
+    std::fill(all.begin() + first, all.end(), potential->shares().size() > 1 ? 1 : 0);
+    return all;
+  }
+  std::vector<int> elements() const {
+    std::vector<int> all;
+    for (const int type : types())
+      all.push_back(*element_from_symbol(potential->symbols()[static_cast<std::size_t>(type)]));
+    return all;
   }
 };
 
@@ -50,9 +64,13 @@ class Trajectory {
         random_(seed, number, 1),
         kelvin_(random_.uniform(settings.low_kelvin, settings.high_kelvin)),
         volume_scale_(1 + random_.uniform(-settings.volume_change, settings.volume_change)),
-        crystal_(face_centred_cubic(*element_from_symbol(settings.metal.symbol),
-                                    settings.metal.a * std::cbrt(volume_scale_), settings.cells)),
-        list_(crystal_.cell, settings.cutoff().cutoff, skin) {}
+        crystal_(
+            face_centred_cubic(0, settings.potential->lattice() * std::cbrt(volume_scale_), settings.cells)),
+        types_(settings.types()),
+        list_(crystal_.cell, settings.cutoff().cutoff, skin) {
+    crystal_.elements = settings.elements();
+    if (settings.potential->shares().size() > 1) shuffle_sites();
+  }
 
   Frame frame(std::uint64_t place) {
     const std::lock_guard lock(mutex_);
@@ -65,14 +83,21 @@ class Trajectory {
   }
 
  private:
+  // Atoms of an alloy sit on sites drawn at random; their order, by elements, stays.
+  void shuffle_sites() {
+    for (std::size_t left = crystal_.positions.size(); left > 1; --left)
+      std::swap(crystal_.positions[left - 1], crystal_.positions[random_.below(left)]);
+  }
+
   double evaluate(std::span<const Cartesian> positions, std::span<Cartesian> forces) {
-    last_ = evaluate_sutton_chen(settings_.metal, settings_.cutoff(), positions, list_.pairs(positions));
+    last_ = settings_.potential->evaluate(settings_.cutoff(), positions, types_, list_.pairs(positions));
     std::ranges::copy(last_.forces, forces.begin());
     return last_.energy;
   }
 
   void start() {
-    const std::vector<double> masses(crystal_.positions.size(), element_mass(crystal_.elements[0]));
+    std::vector<double> masses;
+    for (const int element : crystal_.elements) masses.push_back(element_mass(element));
     state_ = start_motion(masses, crystal_.positions, kelvin_, random_,
                           [this](auto positions, auto forces) { return evaluate(positions, forces); });
     run(settings_.equilibration);
@@ -97,6 +122,7 @@ class Trajectory {
   RandomStream random_;
   double kelvin_, volume_scale_, time_ = 0;
   Configuration crystal_;
+  std::vector<int> types_;
   VerletList list_;
   MotionState state_;
   Evaluation last_;
@@ -169,29 +195,24 @@ class MetalGenerator final : public Generator {
   }
 
   std::map<std::string, Tensor> shared_arrays(std::uint64_t) const override {
-    return {{"type", Tensor(ElementType::i32, {settings_.atoms()})}};
+    const std::vector<int> types = settings_.types();
+    return {{"type", Tensor::from<std::int32_t>({settings_.atoms()}, {types.begin(), types.end()})}};
   }
 
   nlohmann::json parameters() const override {
-    const SuttonChen& metal = settings_.metal;
-    return {{"metal", metal.symbol},
-            {"type_map", {metal.symbol}},
-            {"potential", "Sutton-Chen"},
-            {"n", metal.n},
-            {"m", metal.m},
-            {"epsilon_eV", metal.epsilon},
-            {"c", metal.c},
-            {"a_A", metal.a},
-            {"cutoff_A", settings_.cutoff().cutoff},
-            {"cutoff_start_A", settings_.cutoff().start},
-            {"cells", settings_.cells},
-            {"frames_a_trajectory", settings_.frames},
-            {"temperature_K", {settings_.low_kelvin, settings_.high_kelvin}},
-            {"volume_change", settings_.volume_change},
-            {"timestep_fs", settings_.timestep},
-            {"interval_fs", settings_.interval},
-            {"equilibration_fs", settings_.equilibration},
-            {"friction_per_fs", friction}};
+    nlohmann::json all = settings_.potential->parameters();
+    all.update({{"type_map", settings_.potential->symbols()},
+                {"cutoff_A", settings_.cutoff().cutoff},
+                {"cutoff_start_A", settings_.cutoff().start},
+                {"cells", settings_.cells},
+                {"frames_a_trajectory", settings_.frames},
+                {"temperature_K", {settings_.low_kelvin, settings_.high_kelvin}},
+                {"volume_change", settings_.volume_change},
+                {"timestep_fs", settings_.timestep},
+                {"interval_fs", settings_.interval},
+                {"equilibration_fs", settings_.equilibration},
+                {"friction_per_fs", friction}});
+    return all;
   }
 
   void write(const WriteRequest& request) const override {
@@ -210,9 +231,7 @@ class MetalGenerator final : public Generator {
   }
 
   void write_deepmd(const WriteRequest& request) const {
-    const std::vector<int> elements(static_cast<std::size_t>(settings_.atoms()),
-                                    *element_from_symbol(settings_.metal.symbol));
-    DeepmdWriter folder(request.path, elements, true);
+    DeepmdWriter folder(request.path, settings_.elements(), true);
     for_samples_in_order(
         request, [&](std::uint64_t index) { return frame(request.seed, index); },
         [&](const Frame& made) {
@@ -250,11 +269,14 @@ class MetalGenerator final : public Generator {
 
 std::vector<OptionSpec> metal_options() {
   return {
-      {"metal", "Cu", "Al, Ni, Cu, Pd, Ag, Pt or Au"},
+      {"metal", "Cu",
+       "Al, Ni, Cu, Pd, Ag, Pt or Au (Sutton-Chen); NiCu (alloy); Cu-Morse, Ar (Lennard-Jones): pair "
+       "potentials"},
+      {"nickel", "0.5", "share of nickel atoms in NiCu, which sit on random sites"},
       {"cells", "3", "cubic cells of four atoms along each edge of the box"},
       {"frames", "10", "frames taken from each trajectory"},
-      {"low", "300", "lowest temperature, K"},
-      {"high", "1500", "highest temperature, K"},
+      {"low", "auto", "lowest temperature, K; auto: 300, of argon 10"},
+      {"high", "auto", "highest temperature, K; auto: 1500, of argon 80, of Cu-Morse 1200"},
       {"volume-change", "0.05", "largest relative change of the volume, up and down"},
       {"timestep", "2", "time step, fs"},
       {"interval", "50", "time between frames, fs"},
@@ -264,19 +286,26 @@ std::vector<OptionSpec> metal_options() {
 }
 
 std::unique_ptr<Generator> make_metal_generator(const Options& options) {
-  const double low = options.number("low", 1, 10000), timestep = options.number("timestep", 0.1, 10);
-  return std::make_unique<MetalGenerator>(Settings{
-      find_sutton_chen(options.text("metal")), static_cast<int>(options.integer("cells", 1, 20)),
-      static_cast<int>(options.integer("frames", 1, 100000)), low, options.number("high", low, 10000),
-      options.number("volume-change", 0, 0.5), timestep, options.number("interval", timestep, 1e6),
-      options.number("equilibration", timestep, 1e7), options.number("cutoff", 0.9, 10)});
+  std::shared_ptr<const CrystalPotential> potential =
+      make_crystal_potential(options.text("metal"), options.number("nickel", 0.01, 0.99));
+  const auto kelvin = [&](const char* name, double usual, double lowest) {
+    return options.text(name) == "auto" ? usual : options.number(name, lowest, 10000);
+  };
+  const double low = kelvin("low", potential->low_kelvin(), 1);
+  const double high = kelvin("high", std::max(low, potential->high_kelvin()), low);
+  const double timestep = options.number("timestep", 0.1, 10);
+  return std::make_unique<MetalGenerator>(
+      Settings{std::move(potential), static_cast<int>(options.integer("cells", 1, 20)),
+               static_cast<int>(options.integer("frames", 1, 100000)), low, high,
+               options.number("volume-change", 0, 0.5), timestep, options.number("interval", timestep, 1e6),
+               options.number("equilibration", timestep, 1e7), options.number("cutoff", 0.9, 10)});
 }
 
 }  // namespace
 
 GeneratorEntry deepmd_generator() {
-  return {"deepmd", "molecular dynamics of Sutton-Chen metals: energies, forces, virials", metal_options(),
-          make_metal_generator};
+  return {"deepmd", "molecular dynamics of metals, an alloy and argon: energies, forces, virials",
+          metal_options(), make_metal_generator};
 }
 
 }  // namespace superstep::data

@@ -24,8 +24,7 @@ struct Life {
 
 class Lives {
  public:
-  Lives(const Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
-        std::size_t stage)
+  Lives(const Graph& graph, std::span<const OperatorCost> costs, const Precision& precision, std::size_t stage)
       : graph_(graph), costs_(costs), stage_(stage), kernel_of_(graph.node_count(), none) {
     for (std::size_t i = 0; i < costs.size(); ++i)
       for (NodeId id : costs[i].work.nodes) kernel_of_[id.index()] = i;
@@ -69,8 +68,7 @@ class Lives {
     Life& life = found->second;
     life.last = std::max(life.last, std::min(kernel, costs_.size() - 1));
     if (kernel >= costs_.size()) return;
-    life.saved |=
-        costs_[life.first].work.phase == Phase::forward && costs_[kernel].work.phase == Phase::backward;
+    life.saved |= costs_[life.first].work.phase == Phase::forward && costs_[kernel].work.phase == Phase::backward;
   }
 
   const Graph& graph_;
@@ -85,28 +83,71 @@ void drop_internal(std::vector<Life>& lives) {
   std::erase_if(lives, [](const Life& life) { return life.first == life.last; });
 }
 
-// Saved values but the last of each segment are freed at the end of the forward pass; the largest segment
-// comes back while its backward pass runs.
-double recompute(std::vector<Life>& lives) {
-  std::vector<Life*> saved;
-  for (Life& life : lives)
-    if (life.saved) saved.push_back(&life);
-  if (saved.empty()) return 0;
-  std::sort(saved.begin(), saved.end(), [](const Life* a, const Life* b) { return a->first < b->first; });
-  const auto length = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(saved.size()))));
-  double largest = 0, segment = 0;
+// The ends of segments of about `target` bytes: of the last few values before a cut, the smallest is kept.
+std::vector<std::size_t> checkpoints_of(const std::vector<Life*>& saved, double target) {
+  constexpr std::size_t choice = 4;
+  std::vector<std::size_t> kept;
+  double segment = 0;
+  std::size_t begin = 0;
   for (std::size_t i = 0; i < saved.size(); ++i) {
     segment += saved[i]->bytes;
-    const bool checkpoint = i % length == length - 1 || i + 1 == saved.size();
-    if (!checkpoint) {
-      saved[i]->last = std::min(saved[i]->last, saved[i]->first + 2);
-      saved[i]->saved = false;
-      continue;
-    }
-    largest = std::max(largest, segment);
+    if (segment < target && i + 1 < saved.size()) continue;
+    std::size_t best = i;
+    for (std::size_t j = i; j > begin && j + choice > i; --j)
+      if (saved[j]->bytes < saved[best]->bytes) best = j;
+    kept.push_back(best);
+    begin = i + 1;
     segment = 0;
   }
-  return largest;
+  return kept;
+}
+
+struct Checkpoints {
+  std::vector<std::size_t> kept;
+  double bytes = 0, largest_segment = 0;
+};
+
+Checkpoints measure(const std::vector<Life*>& saved, std::vector<std::size_t> kept) {
+  Checkpoints result{.kept = std::move(kept)};
+  double segment = 0;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    segment += saved[i]->bytes;
+    if (next >= result.kept.size() || i != result.kept[next]) continue;
+    result.bytes += saved[i]->bytes;
+    result.largest_segment = std::max(result.largest_segment, segment);
+    segment = 0;
+    ++next;
+  }
+  result.largest_segment = std::max(result.largest_segment, segment);
+  return result;
+}
+
+// Saved values that are no checkpoints are freed at the end of the forward pass; the largest segment comes back
+// while its backward pass runs. The number of segments is the one that needs least.
+double recompute(std::vector<Life>& lives) {
+  std::vector<Life*> saved;
+  double all = 0;
+  for (Life& life : lives)
+    if (life.saved) saved.push_back(&life), all += life.bytes;
+  if (saved.empty()) return 0;
+  std::sort(saved.begin(), saved.end(), [](const Life* a, const Life* b) { return a->first < b->first; });
+  Checkpoints best;
+  for (int segments = 1; segments <= 64; ++segments) {
+    const Checkpoints found = measure(saved, checkpoints_of(saved, all / segments));
+    const bool better = found.bytes + found.largest_segment < best.bytes + best.largest_segment;
+    if (best.kept.empty() || better) best = found;
+  }
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    if (next < best.kept.size() && i == best.kept[next]) {
+      ++next;
+      continue;
+    }
+    saved[i]->last = std::min(saved[i]->last, saved[i]->first + 2);
+    saved[i]->saved = false;
+  }
+  return best.largest_segment;
 }
 
 std::vector<NamedBytes> alive_at(const Graph& graph, const std::vector<Life>& lives, std::size_t kernel,

@@ -14,18 +14,18 @@ struct LiveMoment {
   std::vector<NamedBytes> values;         // alive, largest first, a few
 };
 
-// The fullest moment. A value lives from its kernel to its last reader; views share their source's bytes. In
-// a pipeline of S stages stage s (from 0) keeps what passes from forward to backward for 2 (S - 1 - s) + 1
-// micro-batches. With recomputation only the ends of about sqrt(n) segments are kept, and one segment at a
-// time is alive in full.
-LiveMoment fullest_moment(const graph::Graph& graph, std::span<const OperatorCost> costs,
-                          const Precision& precision, const MemoryOptions& options);
+// The fullest moment. A value lives from its kernel to its last reader; views share their source's bytes. In a
+// pipeline of S stages stage s (from 0) keeps what passes from forward to backward for 2 (S - 1 - s) + 1
+// micro-batches. With recomputation only the ends of segments are kept, and one segment at a time is alive in
+// full; the segments are those that need least.
+LiveMoment fullest_moment(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
+                          const MemoryOptions& options);
 
 // Parameters and other state of a stage: trained parameters first, the optimiser's second.
 struct StateBytes {
   double parameters = 0, optimizer = 0;
 };
-StateBytes state_bytes(const graph::Graph& graph, std::span<const OperatorCost> costs,
-                       const Precision& precision, std::size_t stage);
+StateBytes state_bytes(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
+                       std::size_t stage);
 
 }  // namespace superstep::machine

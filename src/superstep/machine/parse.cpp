@@ -201,7 +201,9 @@ void Reader::read_base(const toml::table& table, Draft& draft, int depth) const 
 }
 
 Draft Reader::read(std::string_view text, int depth) const {
-  static const std::vector<std::string> keys{"id", "name", "style", "based_on", "sources", "constants"};
+  // "measured" is what a measurement found beside the style's constants: kept in files, not read.
+  static const std::vector<std::string> keys{"id",      "name",      "style",   "based_on",
+                                             "sources", "constants", "measured"};
   const toml::table table = parse(text);
   check_keys(table, "", keys);
   Draft draft;

@@ -145,8 +145,9 @@ void add_warnings(const PredictSettings& settings, Prediction& prediction) {
 
 std::string Prediction::bound_by() const { return step.largest(); }
 
-Prediction predict(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
-  check(settings);
+namespace {
+
+Prediction predict_as_is(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
   const std::unique_ptr<CostModel> model = cost_model(machine);
   std::vector<Work> works = works_of(graph, settings.precision, model->work_options());
   Prediction prediction{.machine = machine.id()};
@@ -178,6 +179,22 @@ Prediction predict(const Machine& machine, const Graph& graph, const PredictSett
   prediction.uncertainty = uncertainty_of(*model, prediction.step);
   add_bounds(*model, settings, stages, prediction);
   add_warnings(settings, prediction);
+  return prediction;
+}
+
+}  // namespace
+
+// Where it does not fit, plans are given less room for their temporaries: they become slower and smaller.
+Prediction predict(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
+  check(settings);
+  Prediction prediction = predict_as_is(machine, graph, settings);
+  if (machine.style() != Style::bulk_synchronous) return prediction;
+  for (double share : {0.3, 0.15, 0.075}) {
+    if (prediction.fits || share >= machine.value("memory_proportion")) break;
+    Prediction smaller = predict_as_is(machine.with("memory_proportion", share), graph, settings);
+    smaller.warnings.push_back(fmt::format("plans were kept to {:.3g} of a tile for temporaries", share));
+    if (smaller.fits) prediction = std::move(smaller);
+  }
   return prediction;
 }
 

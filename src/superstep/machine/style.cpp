@@ -44,7 +44,7 @@ constexpr ConstantSpec bulk_synchronous[] = {
     {"rearrange_base", "cycles", "a rearranging copy"},
     {"rearrange_rate", "cycles/B", "a byte of a tile, rearranged"},
     {"step_cycles", "cycles", "one turn of a program's loop"},
-    {"scalar_scale", "", "cycles of codelets without a published formula, against their instruction count"},
+    {"product_bytes", "B", "of a tile for one product: vertices' state, exchange code, control code"},
 };
 
 constexpr ConstantSpec kernel_by_kernel[] = {

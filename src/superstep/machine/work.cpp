@@ -14,9 +14,9 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-constexpr const char* kind_names[] = {"view",      "product",   "recurrent",     "attention",  "element-wise",
-                                      "optimizer", "reduction", "normalization", "pooling",    "gather",
-                                      "scatter",   "movement",  "spectral",      "unsupported"};
+constexpr const char* kind_names[] = {"view",       "product",       "recurrent", "attention", "element-wise",
+                                      "optimizer",  "reduction",     "normalization", "pooling", "gather",
+                                      "scatter",    "movement",      "spectral",  "unsupported"};
 
 struct Entry {
   WorkKind kind;
@@ -26,8 +26,8 @@ struct Entry {
 const std::vector<Entry>& table() {
   static const std::vector<Entry> entries = {
       {WorkKind::view,
-       {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Constant", "ConstantOfShape", "Shape",
-        "Size", "Range", "EyeLike", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix"}},
+       {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Constant", "ConstantOfShape", "Shape", "Size", "Range",
+        "EyeLike", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix"}},
       {WorkKind::product,
        {"Conv", "ConvTranspose", "superstep.ConvWeightGradient", "MatMul", "Gemm", "Einsum", "MatMulInteger",
         "ConvInteger", "QLinearMatMul", "QLinearConv"}},
@@ -35,33 +35,30 @@ const std::vector<Entry>& table() {
       {WorkKind::attention, {"Attention"}},
       {WorkKind::optimizer, {"superstep.Sgd", "superstep.Adam"}},
       {WorkKind::reduction,
-       {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2",
-        "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "ArgMax", "ArgMin", "GlobalAveragePool",
-        "GlobalMaxPool", "CumSum"}},
+       {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceLogSum",
+        "ReduceLogSumExp", "ReduceSumSquare", "ArgMax", "ArgMin", "GlobalAveragePool", "GlobalMaxPool", "CumSum", "CumProd", "superstep.ChannelMoments", "superstep.ChannelSums"}},
       {WorkKind::normalization,
-       {"Softmax", "LogSoftmax", "Hardmax", "BatchNormalization", "LayerNormalization",
-        "InstanceNormalization", "GroupNormalization", "RMSNormalization", "MeanVarianceNormalization",
-        "LpNormalization", "LRN", "superstep.LayerNormalizationGradient",
-        "superstep.BatchNormalizationGradient", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss",
-        "superstep.ChannelStatistics"}},
+       {"Softmax", "LogSoftmax", "Hardmax", "BatchNormalization", "LayerNormalization", "InstanceNormalization",
+        "GroupNormalization", "RMSNormalization", "MeanVarianceNormalization", "LpNormalization", "LRN",
+        "superstep.LayerNormalizationGradient", "superstep.BatchNormalizationGradient",
+        "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}},
       {WorkKind::pooling,
        {"MaxPool", "superstep.MaxPoolGradient", "AveragePool", "superstep.AveragePoolGradient", "LpPool"}},
       {WorkKind::gather, {"Gather", "GatherElements", "GatherND", "OneHot"}},
       {WorkKind::scatter, {"ScatterElements", "ScatterND"}},
       {WorkKind::movement,
-       {"Transpose", "Concat", "Split", "Tile", "Expand", "Slice", "Pad", "DepthToSpace", "SpaceToDepth",
-        "Resize", "Upsample", "superstep.ResizeGradient", "Trilu", "ReverseSequence", "RotaryEmbedding"}},
+       {"Transpose", "Concat", "Split", "Tile", "Expand", "Slice", "Pad", "DepthToSpace", "SpaceToDepth", "Resize",
+        "Upsample", "superstep.ResizeGradient", "Trilu", "ReverseSequence", "RotaryEmbedding"}},
       {WorkKind::spectral, {"DFT", "STFT"}},
-      {WorkKind::unsupported,
-       {"TopK", "NonZero", "Compress", "Unique", "Det", "NonMaxSuppression", "Loop", "If", "Scan"}},
+      {WorkKind::unsupported, {"TopK", "NonZero", "Compress", "Unique", "Det", "NonMaxSuppression", "Loop", "If", "Scan"}},
   };
   return entries;
 }
 
 bool is_parameter(const Graph& graph, ValueId id) { return graph.value(id).kind == graph::ValueKind::state; }
 
-// Operators that are not in the table are element-wise when their output has the shape that their inputs
-// broadcast to; others have no cost.
+// Operators that are not in the table are element-wise when their output has the shape that their inputs broadcast
+// to; others have no cost.
 WorkKind kind_of_node(const Graph& graph, const Node& node) {
   const WorkKind kind = kind_of(node.op);
   if (kind != WorkKind::elementwise) return kind;
@@ -149,8 +146,7 @@ class Collector {
       }
       for (ValueId output : node.outputs) {
         if (!output.valid()) continue;
-        work.elements =
-            std::max(work.elements, static_cast<double>(graph_.type(output).shape.element_count()));
+        work.elements = std::max(work.elements, static_cast<double>(graph_.type(output).shape.element_count()));
         const std::set<std::size_t>& readers = readers_[output.index()];
         const bool outside = readers.size() > (readers.contains(index) ? 1u : 0u);
         if (outside || readers.empty()) work.write_bytes += precision_.bytes(graph_.value(output));
@@ -208,8 +204,7 @@ void assign_stages(const Graph& graph, std::vector<Work>& works, std::span<const
   std::vector<std::size_t> first(shares.size() + 1, works.size());  // kernel at which a stage begins
   double before = 0;
   for (std::size_t stage = 0; stage < shares.size(); before += shares[stage], ++stage) {
-    const auto layer =
-        static_cast<std::size_t>(before / all_shares * static_cast<double>(layers.size()) + 0.5);
+    const auto layer = static_cast<std::size_t>(before / all_shares * static_cast<double>(layers.size()) + 0.5);
     first[stage] = stage == 0 ? 0 : layer < layers.size() ? layers[layer] : works.size();
   }
   std::map<std::string, std::size_t> stage_of_name;
@@ -218,8 +213,7 @@ void assign_stages(const Graph& graph, std::vector<Work>& works, std::span<const
   for (std::size_t i = 0; i < works.size(); ++i) {
     Work& work = works[i];
     if (work.phase == graph::Phase::forward) {
-      work.stage =
-          static_cast<std::size_t>(std::upper_bound(first.begin(), first.end() - 1, i) - first.begin()) - 1;
+      work.stage = static_cast<std::size_t>(std::upper_bound(first.begin(), first.end() - 1, i) - first.begin()) - 1;
       stage_of_name[work.name] = work.stage;
       for (NodeId id : work.nodes)
         for (ValueId input : graph.node(id).inputs)

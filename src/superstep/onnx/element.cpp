@@ -51,6 +51,8 @@ constexpr Row rows[] = {
     widened(type_i4, "i4", ElementType::i8),
     widened(type_f4e2m1, "f4e2m1", ElementType::f32),
     widened(type_f8e8m0, "f8e8m0", ElementType::f32),
+    widened(type_u2, "u2", ElementType::u8),
+    widened(type_i2, "i2", ElementType::i8),
 };
 
 const Row* find(std::int64_t data_type) {

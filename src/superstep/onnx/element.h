@@ -36,13 +36,16 @@ enum DataType : std::int64_t {
   type_i4 = 22,
   type_f4e2m1 = 23,
   type_f8e8m0 = 24,
+  type_u2 = 25,
+  type_i2 = 26,
 };
 
 // The element type a graph has for it; empty where there is none.
 std::optional<ElementType> element_type(std::int64_t data_type);
 
-// What constants of the type are read as: the type itself, or for those of 4 and 8 bits that a graph does not
-// have, the next larger that holds every value exactly (i4 -> i8, u4 -> u8, floats of 4 and 8 bits -> f32).
+// What constants of the type are read as: the type itself, or for those of 2, 4 and 8 bits that a graph does
+// not have, the next larger that holds every value exactly (i2, i4 -> i8; u2, u4 -> u8; floats of 4 and 8
+// bits -> f32).
 std::optional<ElementType> held_type(std::int64_t data_type);
 
 std::string element_name(std::int64_t data_type);  // "f32", "string", "f8e4m3fn", "type 99"

@@ -7,6 +7,7 @@
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
 #include "superstep/onnx/adapters.h"
+#include "superstep/onnx/attribute_names.h"
 #include "superstep/onnx/attribute_values.h"
 #include "superstep/onnx/census.h"
 #include "superstep/onnx/element.h"
@@ -249,6 +250,7 @@ class Importer {
 
   void import_node(const NodeProto& node, Scope& scope) {
     count_step();
+    if (std::ranges::all_of(node.outputs, &std::string_view::empty)) return;  // nobody can read what it gives
     for (std::string_view output : node.outputs)
       if (!output.empty()) scope.set(output, Entry::failure());
     const std::int64_t opset = opset_of(node, scope);
@@ -277,6 +279,7 @@ class Importer {
     CallAttributes attributes;
     for (Bytes bytes : node.attributes)
       add_attribute(parse_attribute(bytes), scope.call(), *file_.external, attributes);
+    if (!is_function && node.domain.empty()) check_attributes(node.op_type, attributes);
     attributes.values.erase("consumed_inputs");  // a hint about memory, gone since operator set 6
     std::vector<Var> inputs;
     for (std::string_view name : node.inputs) inputs.push_back(name.empty() ? Var() : read(name, scope));
@@ -285,6 +288,19 @@ class Importer {
         is_function ? call(function->second, node, std::move(inputs), std::move(attributes), scope)
                     : adapt_node(node, opset, adapt, std::move(inputs), std::move(attributes), scope);
     name_outputs(node, outputs, first_fresh, scope);
+  }
+
+  static void check_attributes(std::string_view op, const CallAttributes& attributes) {
+    auto known = attribute_names(op);
+    if (!known) return;
+    known->push_back("consumed_inputs");
+    const auto check = [&](const std::string& name) {
+      if (std::ranges::find(*known, name) == known->end())
+        refuse_node(fmt::format("has an attribute '{}', which {} has in no operator set", name, op),
+                    unknown_name_hint(name, *known));
+    };
+    for (const auto& [name, value] : attributes.values) check(name);
+    for (const auto& [name, bytes] : attributes.graphs) check(name);
   }
 
   std::vector<Var> adapt_node(const NodeProto& node, std::int64_t opset, Adapt adapt, std::vector<Var> inputs,

@@ -17,6 +17,8 @@ namespace {
 
 std::size_t bits_of(std::int64_t data_type) {
   switch (data_type) {
+    case type_u2:
+    case type_i2: return 2;
     case type_u4:
     case type_i4:
     case type_f4e2m1: return 4;
@@ -36,19 +38,24 @@ std::size_t stored_bytes(const TensorProto& tensor, const graph::ValueType& type
   return (count * bits + 7) / 8;
 }
 
-// Elements narrower than any that a Tensor has, one by one: two of 4 bits a byte, the first in the low half.
+// Elements narrower than any that a Tensor has, one by one: several share a byte, the first in the low bits.
 float small_element(std::int64_t data_type, unsigned bits) {
-  if (data_type == type_u4) return static_cast<float>(bits & 0xf);
-  if (data_type == type_i4) return static_cast<float>(static_cast<int>((bits & 0xf) ^ 8u) - 8);
-  return small_float(data_type, bits);
+  switch (data_type) {
+    case type_u2:
+    case type_u4: return static_cast<float>(bits);
+    case type_i2: return static_cast<float>(static_cast<int>(bits ^ 2u) - 2);
+    case type_i4: return static_cast<float>(static_cast<int>(bits ^ 8u) - 8);
+    default: return small_float(data_type, bits);
+  }
 }
 
 Tensor decode_small(const TensorProto& tensor, const graph::ValueType& type, Bytes stored) {
   Tensor result(type.element, type.shape);
-  const bool half_bytes = bits_of(tensor.data_type) == 4;
+  const auto width = static_cast<unsigned>(bits_of(tensor.data_type));
   for (std::int64_t i = 0; i < result.element_count(); ++i) {
-    const auto byte = static_cast<unsigned>(stored[static_cast<std::size_t>(half_bytes ? i / 2 : i)]);
-    result.set(i, small_element(tensor.data_type, half_bytes && i % 2 ? byte >> 4 : byte));
+    const auto bit = static_cast<std::size_t>(i) * width;
+    const unsigned bits = static_cast<unsigned>(stored[bit / 8]) >> bit % 8 & ((1u << width) - 1);
+    result.set(i, small_element(tensor.data_type, bits));
   }
   return result;
 }

@@ -15,7 +15,10 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// A number, perhaps with a unit, or a range of numbers; a sentence or a unit that begins with a digit is not.
 bool starts_like_a_number(std::string_view cell) {
+  const std::string_view first = cell.substr(0, cell.find(' '));
+  if (std::ranges::count(cell, ' ') > 2 || first.find('/') != first.npos) return false;
   if (cell.starts_with("\u2212")) cell.remove_prefix(3);  // a minus sign
   if (!cell.empty() && (cell[0] == '-' || cell[0] == '+')) cell.remove_prefix(1);
   if (!cell.empty() && cell[0] == '.') cell.remove_prefix(1);

@@ -86,7 +86,7 @@ class Page {
   Page& heading(std::string_view text, int level = 2);
   Page& paragraph(std::string_view text);  // plain text
   Page& preformatted(std::string_view text);
-  // Cells that start like a number are set to the right.
+  // Cells that start like a number and are no sentence are set to the right.
   Page& table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
   Page& pictures(const std::vector<Picture>& pictures);  // a group, wrapped like words, with one legend
   Page& plot(const Plot& plot);

@@ -20,7 +20,7 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, st
 }
 
 Feeder::Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
-               bool augment, BatchAddress start, int ahead)
+               bool augment, BatchAddress start, BatchPart part, int ahead)
     : task_(task),
       prototypes_(std::move(prototypes)),
       batch_(batch),
@@ -28,6 +28,7 @@ Feeder::Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t ba
       seed_(seed),
       augment_(augment),
       at_(start),
+      part_(part),
       ahead_(static_cast<std::size_t>(ahead)) {
   thread_ = std::thread([this] { produce(); });
 }
@@ -48,7 +49,8 @@ void Feeder::produce() {
       for (; at_.batch < batches_; ++at_.batch) {
         std::vector<Tensor> tensors;
         for (const Tensor& prototype : prototypes_) tensors.emplace_back(prototype.type(), prototype.shape());
-        const std::span indices(order.begin() + at_.batch * batch_, static_cast<std::size_t>(batch_));
+        const std::int64_t rows = batch_ / part_.count;
+        const std::span indices(order.begin() + at_.batch * batch_ + part_.index * rows, static_cast<std::size_t>(rows));
         task_.fill(indices, at_.epoch, augment_, tensors);
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return stopping_ || ready_.size() < ahead_; });

@@ -20,12 +20,18 @@ struct BatchAddress {
   std::int64_t batch = 0;  // within the epoch; the last incomplete batch is dropped
 };
 
+// The samples of every batch that one of several ranks trains on: rank `index` of `count` has an equal,
+// contiguous part of the batch's order.
+struct BatchPart {
+  int index = 0, count = 1;
+};
+
 class Feeder {
  public:
   // Batches of `batch` samples from `start` on, epoch after epoch. `shapes` has an empty tensor of every
-  // input's type. `ahead` batches are kept ready.
+  // input's type, of this part's size. `ahead` batches are kept ready.
   Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
-         bool augment, BatchAddress start, int ahead = 3);
+         bool augment, BatchAddress start, BatchPart part = {}, int ahead = 3);
   ~Feeder();
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;
@@ -45,6 +51,7 @@ class Feeder {
   std::uint64_t seed_;
   bool augment_;
   BatchAddress at_;
+  BatchPart part_;
   std::size_t ahead_;
   double waited_ = 0;
 

@@ -234,9 +234,13 @@ InferReport infer(const InferSettings& given) {
   const std::int64_t batch = fixed > 0 ? fixed : std::min(wanted, task->size());
   InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
   const auto open = [&](const target::GraphAtBatch& graph) {
-    auto evaluator = std::make_unique<Evaluator>(
-        target::find_target(settings.backend), graph,
-        target::CompileOptions{.batch = batch, .micro_batch = fixed, .threads = settings.threads}, fixed > 0);
+    auto evaluator =
+        std::make_unique<Evaluator>(target::find_target(settings.backend), graph,
+                                    target::CompileOptions{.batch = batch,
+                                                           .micro_batch = fixed,
+                                                           .threads = settings.threads,
+                                                           .measure_steps = settings.measure_steps},
+                                    fixed > 0);
     if (!settings.output.empty()) check_array_file(settings.output, evaluator->executable().outputs().size());
     if (weights) evaluator->set_parameters(weights->states, weights->where);
     return evaluator;

@@ -38,6 +38,7 @@ struct InferSettings {
   std::int64_t batch = 0;      // 0: 512; of a model file without data: 1, or what it fixes
   std::int64_t samples = 0;    // 0: all
   int threads = 1;
+  bool measure_steps = false;  // time every step of the plan (slower)
 };
 
 struct InferReport {

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/text.h"
 #include "superstep/onnx/writer.h"
+#include "superstep/op/definition.h"
 #include "superstep/transform/precision.h"
 #include "superstep/transform/training_step.h"
 

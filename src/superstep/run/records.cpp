@@ -8,6 +8,7 @@
 #include "superstep/base/file.h"
 #include "superstep/run/database.h"
 #include "superstep/run/environment.h"
+#include "superstep/run/ranks/communicator.h"
 #include "superstep/run/records_schema.h"
 
 namespace superstep::run {
@@ -155,6 +156,7 @@ std::optional<Record> Records::find(std::int64_t id) const {
 }
 
 void keep_records(const std::vector<Record>& records) {
+  if (launched_rank() > 0) return;  // the first rank speaks for all
   try {
     Records().add_all(records);
   } catch (const Error& error) {

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/statistics.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/run/checkpoint.h"
@@ -16,6 +18,8 @@
 #include "superstep/run/evaluate.h"
 #include "superstep/run/feeder.h"
 #include "superstep/run/model.h"
+#include "superstep/run/ranks/communicator.h"
+#include "superstep/run/ranks/gradient_exchange.h"
 #include "superstep/run/records.h"
 #include "superstep/run/run_directory.h"
 #include "superstep/run/task.h"
@@ -46,6 +50,14 @@ const Metric* find_metric(const std::vector<Metric>& metrics, const std::string&
   return nullptr;
 }
 
+// The others would wait for this rank for ever. An error that all have, the first one tells; the rest give it
+// the time to.
+[[noreturn]] void end_all_ranks(Communicator& world, const Error& error) {
+  if (world.rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  fmt::print(stderr, "superstep: error: rank {} of {}: {}\n", world.rank(), world.size(), error.what());
+  world.abort(error.code() == ErrorCode::invalid_argument ? 2 : 1);
+}
+
 // One sitting of a training run.
 class Training {
  public:
@@ -68,6 +80,7 @@ class Training {
     scheduled_steps_ =
         std::max<std::int64_t>(1, std::llround(settings_.epochs * static_cast<double>(batches_)));
     last_step_ = settings_.steps > 0 ? settings_.steps : scheduled_steps_;
+    check_ranks();
     compile();
     open_folder();
   }
@@ -76,7 +89,8 @@ class Training {
     Progress progress(settings_.workload, static_cast<double>(last_step_ * settings_.batch), "samples",
                       static_cast<double>(step_ * settings_.batch));
     Feeder feeder(*task_, prototypes_, settings_.batch, settings_.seed, settings_.augment,
-                  {static_cast<std::uint64_t>(step_ / batches_), step_ % batches_});
+                  {static_cast<std::uint64_t>(step_ / batches_), step_ % batches_},
+                  {world_.rank(), world_.size()});
     sitting_ = last_checkpoint_ = Clock::now();
     const std::int64_t first_step = step_;
     while (step_ < last_step_ && !reached_) {
@@ -86,19 +100,29 @@ class Training {
       if (epoch_ends) end_epoch();
       const bool due = seconds_since(last_checkpoint_) > options_.checkpoint_seconds;
       if ((epoch_ends || due) && directory_) checkpoint();
-      if (interrupted()) stop();
+      if (world_.any(interrupted())) stop();
     }
     progress.finish(note());
     return finish(first_step, feeder.seconds_waited());
   }
 
  private:
+  // Every rank trains on an equal part of each batch; the batch is that of all ranks together.
+  void check_ranks() const {
+    if (settings_.batch % world_.size() != 0)
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("a batch of {} cannot be divided over {} ranks", settings_.batch, world_.size()),
+          "--batch", "choose a multiple of the number of ranks");
+  }
+
   void compile() {
     const target::Target& target = target::find_target(settings_.backend);
-    target::CompileOptions plan{.batch = settings_.batch,
+    target::CompileOptions plan{.batch = settings_.batch / world_.size(),
                                 .micro_batch = micro_batch(),
                                 .threads = settings_.replicas,
-                                .memory_limit = static_cast<std::size_t>(settings_.memory_limit)};
+                                .memory_limit = static_cast<std::size_t>(settings_.memory_limit),
+                                .parts = exchange_.parts()};
     if (options_.tune && plan.micro_batch == 0) tune_plan(target, plan);
     plan.measure_steps = options_.measure_steps;
     executable_ = target.compile(model_.training_step(), plan);
@@ -137,19 +161,26 @@ class Training {
 
   void open_folder() {
     if (options_.out.empty()) return;
-    if (!options_.resume) {
-      directory_ = RunDirectory::create(options_.out, to_json(settings_));
-    } else {
+    // One rank writes. All read the same folder when they resume: their states stay the same bits.
+    if (options_.resume) resume_from(RunDirectory::open(options_.out));
+    world_.barrier();
+    if (world_.rank() > 0) return;
+    if (options_.resume) {
       directory_ = RunDirectory::open(options_.out);
-      if (const auto found = read_newest_checkpoint(directory_->checkpoints())) {
-        restore(*executable_, *found, directory_->checkpoints().string());
-        step_ = found->step;
-        seconds_before_ = found->seconds;
-        read_notes(found->notes);
-      }
       directory_->rewind_log(step_);
+    } else {
+      directory_ = RunDirectory::create(options_.out, to_json(settings_));
     }
     directory_->add_environment(environment_record(settings_.replicas));
+  }
+
+  void resume_from(const RunDirectory& directory) {
+    const auto found = read_newest_checkpoint(directory.checkpoints());
+    if (!found) return;
+    restore(*executable_, *found, directory.checkpoints().string());
+    step_ = found->step;
+    seconds_before_ = found->seconds;
+    read_notes(found->notes);
   }
 
   void read_notes(const std::map<std::string, std::string>& notes) {
@@ -173,10 +204,17 @@ class Training {
     epoch_seconds_ += step_seconds_.back();
     ++epoch_timed_steps_;
     ++step_;
-    loss_ = outputs_[0].at(0);
+    loss_ = mean_over_ranks(outputs_[0].at(0));
     epoch_loss_ += loss_;
     ++epoch_steps_;
     if (!std::isfinite(loss_)) diverged();
+  }
+
+  double mean_over_ranks(double value) {
+    if (world_.size() == 1) return value;
+    float sum = static_cast<float>(value);
+    world_.sum({&sum, 1});
+    return static_cast<double>(sum) / world_.size();
   }
 
   [[noreturn]] void diverged() {
@@ -219,6 +257,7 @@ class Training {
     epoch_steps_ = epoch_timed_steps_ = 0;
     if (directory_) directory_->log(line);
     look_at_quality();
+    agree_on_quality();
   }
 
   bool better(double a, double b) const {
@@ -246,6 +285,11 @@ class Training {
     reached_ = !better(settings_.until->value, find_metric(all, settings_.until->metric)->value);
   }
 
+  // What ranks see of the samples may differ (statistics of a normalisation): the first one decides.
+  void agree_on_quality() {
+    if (settings_.until) reached_ = world_.any(world_.rank() == 0 && reached_);
+  }
+
   Checkpoint make_checkpoint() const {
     Checkpoint checkpoint{.workload = settings_.workload,
                           .signature = {},
@@ -267,9 +311,9 @@ class Training {
   }
 
   [[noreturn]] void stop() {
-    if (!directory_)
+    if (options_.out.empty())
       throw Error(ErrorCode::interrupted, fmt::format("at step {}; without --out nothing was kept", step_));
-    checkpoint();
+    if (directory_) checkpoint();
     throw Error(
         ErrorCode::interrupted, fmt::format("at step {}, everything is saved", step_), {},
         fmt::format("go on with: superstep train {} --resume {}", settings_.workload, options_.out.string()));
@@ -317,8 +361,14 @@ class Training {
     add("data_wait", waited, "s");
     add("time_to_solution", seconds_before_ + elapsed, "s");
     add("compile_time", report.plan.compile_seconds, "s");
+    if (world_.size() == 1) return;
+    add("communication_time", quantile(exchange_.communication(), 0.5), "s");
+    add("waiting_time", quantile(exchange_.waiting(), 0.5), "s");
+    add("gradient_bytes", exchange_.bytes(), "B");
   }
 
+  Communicator& world_ = communicator();
+  GradientExchange exchange_{world_};
   Model model_;
   TrainSettings settings_;  // with every default filled in
   TrainOptions options_;
@@ -343,7 +393,15 @@ class Training {
 }  // namespace
 
 TrainReport train(const TrainSettings& settings, const TrainOptions& options) {
-  return Training(settings, options).run();
+  Communicator& world = communicator();
+  try {
+    return Training(settings, options).run();
+  } catch (const Error& error) {
+    // These come to every rank at the same step.
+    if (world.size() == 1 || error.code() == ErrorCode::interrupted || error.code() == ErrorCode::diverged)
+      throw;
+    end_all_ranks(world, error);
+  }
 }
 
 json to_json(const TrainSettings& s) {

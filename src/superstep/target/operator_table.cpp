@@ -15,6 +15,7 @@ constexpr std::string_view with_kernel[] = {
     "Add",
     "And",
     "AveragePool",
+    "Cast",
     "Ceil",
     "Concat",
     "Conv",
@@ -27,13 +28,14 @@ constexpr std::string_view with_kernel[] = {
     "Exp",
     "Expand",
     "Floor",
+    "Gather",
     "Gelu",
     "Gemm",
-    "GlobalAveragePool",
     "Greater",
     "GreaterOrEqual",
     "HardSigmoid",
     "HardSwish",
+    "LayerNormalization",
     "LeakyRelu",
     "Less",
     "LessOrEqual",
@@ -47,6 +49,7 @@ constexpr std::string_view with_kernel[] = {
     "Neg",
     "Not",
     "Or",
+    "Pad",
     "Pow",
     "Reciprocal",
     "ReduceMax",
@@ -56,6 +59,7 @@ constexpr std::string_view with_kernel[] = {
     "ReduceSum",
     "ReduceSumSquare",
     "Relu",
+    "Resize",
     "Round",
     "Sigmoid",
     "Sign",
@@ -66,21 +70,44 @@ constexpr std::string_view with_kernel[] = {
     "Sub",
     "Tanh",
     "Where",
+    "superstep.ChannelMoments",
+    "superstep.ChannelSums",
     "superstep.ConvWeightGradient",
+    "superstep.LayerNormalizationGradient",
     "superstep.MaxPoolGradient",
     "superstep.RandomMask",
+    "superstep.ResizeGradient",
+};
+// Made of other operators, which are run instead.
+constexpr std::string_view in_parts[] = {
+    "Attention",
+    "BatchNormalization",
+    "GRU",
+    "GlobalAveragePool",
+    "GlobalLpPool",
+    "GlobalMaxPool",
+    "GroupNormalization",
+    "InstanceNormalization",
+    "LSTM",
+    "LpNormalization",
+    "MeanVarianceNormalization",
+    "NegativeLogLikelihoodLoss",
+    "RMSNormalization",
+    "RNN",
+    "RotaryEmbedding",
+    "SoftmaxCrossEntropyLoss",
+    "superstep.LSTMGradient",
 };
 // What passes, views and packing leave nothing of, or what is made of constants before the run.
 constexpr std::string_view without_a_step[] = {
-    "BlackmanWindow", "Constant",        "ConstantOfShape",
-    "Flatten",        "HammingWindow",   "HannWindow",
-    "Identity",       "MelWeightMatrix", "NonMaxSuppression",
-    "NonZero",        "RandomNormal",    "RandomUniform",
-    "Range",          "Reshape",         "Shape",
-    "Size",           "Squeeze",         "Transpose",
-    "Unique",         "Unsqueeze",
+    "BlackmanWindow", "Constant",      "ConstantOfShape", "Flatten",           "HammingWindow",
+    "HannWindow",     "Identity",      "MelWeightMatrix", "NonMaxSuppression", "NonZero",
+    "RandomNormal",   "RandomUniform", "Range",           "Reshape",           "Shape",
+    "Size",           "Split",         "Squeeze",         "Transpose",         "Unique",
+    "Unsqueeze",
 };
-static_assert(std::ranges::is_sorted(with_kernel) && std::ranges::is_sorted(without_a_step));
+static_assert(std::ranges::is_sorted(with_kernel) && std::ranges::is_sorted(in_parts) &&
+              std::ranges::is_sorted(without_a_step));
 
 std::string derivatives_of(const op::Definition& definition) {
   if (!definition.vjp) return "-";
@@ -104,7 +131,8 @@ out of date, and `build/tests/matrix/test_matrix --write` writes it anew.
   *numeric* is both; *any* has bool too. There are no complex numbers, 8-bit and 4-bit floating types, or text.
 - **reference**, **cpu**: what runs it. A *definition* is naive and exact: it computes in f64 and rounds once. A
   *kernel* takes the usual shapes and attributes in f32 and bf16, and `--explain` says for a model which steps have
-  one and why others have not. *Compiled away*: passes, views and packing leave nothing to run.
+  one and why others have not. *Parts*: run as the operators it is made of. *Compiled away*: passes, views and packing
+  leave nothing to run.
 - **derivatives**: by reverse (vjp) and forward (jvp) rules written with operators, so that second derivatives
   follow; *zero* where the result is locally constant.
 
@@ -140,12 +168,14 @@ every run, by seed, on every target. Two operators without a seed draw alike.
 
 Execution cpu_execution_of(std::string_view op) {
   if (std::ranges::binary_search(with_kernel, op)) return Execution::kernel;
+  if (std::ranges::binary_search(in_parts, op)) return Execution::parts;
   return std::ranges::binary_search(without_a_step, op) ? Execution::compiled_away : Execution::definition;
 }
 
 const char* name_of(Execution execution) {
   switch (execution) {
     case Execution::kernel: return "kernel";
+    case Execution::parts: return "parts";
     case Execution::definition: return "definition";
     case Execution::compiled_away: return "compiled away";
   }

@@ -27,4 +27,7 @@ BatchedPorts batched_ports(const GraphAtBatch& model, std::int64_t batch, std::i
 // The verified graph after the passes that every target runs first.
 graph::Graph prepare_graph(graph::Graph graph);
 
+// For targets that cannot average over parts of a batch: throws Error (unsupported) when there are several.
+void refuse_parts(const CompileOptions& options, std::string_view target);
+
 }  // namespace superstep::target

@@ -18,12 +18,23 @@ namespace superstep::target {
 // target asks for the micro-batch it wants to compile.
 using GraphAtBatch = std::function<graph::Graph(std::int64_t batch)>;
 
+// A run that is one of several, each on its own part of a larger batch (run/ranks): what passes from backward
+// to update is averaged over all of them before the update.
+struct Parts {
+  int count = 1, index = 0;  // this part is rows index * batch ... of a batch of count * batch samples
+  // Called once a run, by the thread that runs, with the means over this part's batch: f32 gradients and
+  // averaged outputs (the loss) in an order that is the same in every part. Replaces each by the mean over
+  // parts. Empty: there is one part.
+  std::function<void(std::span<float> means)> average = {};
+};
+
 struct CompileOptions {
   std::int64_t batch = 1;        // samples a run() takes
   std::int64_t micro_batch = 0;  // samples that go through the graph at a time; 0: the target chooses
   int threads = 1;
   std::size_t memory_limit = 0;  // bytes that the plan may take in all; 0: no limit
   bool measure_steps = false;    // time every step of the plan (slower; for explain and profiles)
+  Parts parts = {};              // a target that cannot take part refuses (unsupported)
 };
 
 // When a step runs: once after a state has changed, for every micro-batch, or once a run at its end.

@@ -4,13 +4,16 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/target/cpu/cpu.h"
+#include "superstep/target/ipu/ipu.h"
 #include "superstep/target/null/null.h"
 #include "superstep/target/reference/reference.h"
 
 namespace superstep::target {
 
 std::span<const Target* const> targets() {
-  static const std::array<const Target*, 3> table{&cpu::cpu_target(), &reference_target(), &null_target()};
+  static const std::array<const Target*, 6> table{&cpu::cpu_target(),    &reference_target(),
+                                                  &null_target(),        ipu::ipu_targets()[0],
+                                                  ipu::ipu_targets()[1], ipu::ipu_targets()[2]};
   return table;
 }
 

@@ -85,6 +85,7 @@ std::vector<Case> elementwise_cases() {
       {"IsInf", "none", apply("IsInf"), {a}, Smooth::no},
       {"Where", "broadcast", OF(where(x[0], x[1], x[2])), {chosen, a, row}},
       {"Where", "on a comparison", OF(where(less(x[0], x[1]), x[0] * x[0], x[1])), {a, row}},
+      {"Cast", "to bf16", OF(cast(x[0], ElementType::bf16)), {random_tensor({3, 4}, 63)}, Smooth::no},
       {"Cast", "to f32", OF(cast(x[0], ElementType::f32)), {a}, Smooth::no, false},
       {"Cast", "to i32", OF(cast(x[0], ElementType::i32)), {a}, Smooth::no},
       {"Cast", "from integers", OF(cast(x[0], ElementType::f64)), {numbers}, Smooth::no},

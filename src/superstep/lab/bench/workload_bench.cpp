@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/lab/bench/workload_run.h"
+#include "superstep/lab/measure/energy.h"
 
 namespace superstep::lab {
 namespace {
@@ -118,6 +119,20 @@ void add_memory(Result& result, const target::PlanSummary& plan) {
   result.quantities.back().details["source"] = "the plan's allocations";
 }
 
+void add_energy(Result& result, WorkloadRun& run, std::int64_t batch) {
+  EnergyMeter meter;
+  if (!meter.available()) {
+    result.config["energy"] = "not measured: " + meter.reason();
+    return;
+  }
+  const EnergyReport report = measure_energy([&] { run.call(); }, meter);
+  result.config["energy"] = meter.source();
+  result.add("energy", report.joules, "J");
+  result.add("energy_per_sample", report.joules / static_cast<double>(report.calls * batch), "J");
+  result.add("power_mean", report.joules / report.seconds, "W");
+  result.add("power_max", report.power_max, "W");
+}
+
 Result measure_point(const WorkloadBenchSettings& settings, const Point& point, const MachinePeak& peak) {
   const WorkloadRunSettings what = run_settings(settings, point);
   WorkloadRun run(what);
@@ -141,6 +156,7 @@ Result measure_point(const WorkloadBenchSettings& settings, const Point& point, 
   result.add("compile_time", run.compile_seconds(), "s");
   result.add("first_step_time", all[0].first_call, "s");
   add_memory(result, run.summary());
+  if (settings.energy) add_energy(result, run, point.batch);
   if (settings.timeline) result.timeline = record_timeline(what);
   return result;
 }

@@ -28,6 +28,7 @@ struct WorkloadBenchSettings {
   std::vector<LoadSettings> loads;  // of serving
   double load_factor =
       0;                  // Poisson arrivals without a rate come at this share of the rate of a single stream
+  bool energy = false;              // ten more seconds of calls, where the host counts energy; else it is said
   bool timeline = false;  // also record how long each step of the plan takes
   std::uint64_t seed = 1;
   std::function<void(const Result&)> done = {};

@@ -1,5 +1,6 @@
 #include "superstep/lab/measure/energy.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "superstep/base/text.h"
@@ -57,6 +58,27 @@ void EnergyMeter::sample() {
     zone.last = *now;
   }
   started_ = true;
+}
+
+EnergyReport measure_energy(const std::function<void()>& call, EnergyMeter& meter, double seconds, Clock& clock) {
+  constexpr double piece = 0.5;
+  EnergyReport report;
+  meter.sample();
+  const double start = clock.seconds(), before = meter.joules();
+  double last = start, last_joules = before;
+  do {
+    call();
+    ++report.calls;
+    const double now = clock.seconds();
+    if (now - last < piece && now - start < seconds) continue;
+    meter.sample();
+    report.power_max = std::max(report.power_max, (meter.joules() - last_joules) / (now - last));
+    last = now;
+    last_joules = meter.joules();
+  } while (last - start < seconds);
+  report.joules = last_joules - before;
+  report.seconds = last - start;
+  return report;
 }
 
 }  // namespace superstep::lab

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "superstep/lab/measure/clock.h"
 
 namespace superstep::lab {
 
@@ -34,5 +37,15 @@ class EnergyMeter {
   double joules_ = 0;
   bool started_ = false;
 };
+
+// Energy of a region of repeated calls: of everything that the packages do meanwhile, idle included.
+struct EnergyReport {
+  double joules = 0, seconds = 0, power_max = 0;  // J, s, W (of half-second pieces)
+  std::int64_t calls = 0;
+};
+
+// Calls for at least `seconds`; a region below ten seconds says little. The meter must be available.
+EnergyReport measure_energy(const std::function<void()>& call, EnergyMeter& meter, double seconds = 10,
+                            Clock& clock = steady_clock());
 
 }  // namespace superstep::lab

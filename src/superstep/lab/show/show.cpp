@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "superstep/base/text.h"
 #include "superstep/lab/show/layout.h"
@@ -24,6 +25,7 @@ struct Work {
   ShowOptions options;
   Infos infos;
   Shown shown;
+  std::set<std::string> texts;  // data sets of bytes that are texts
 };
 
 // Is there a column or table of as many rows? Then these rows are samples, and so are the pictures.
@@ -33,7 +35,7 @@ bool has_table_of_rows(const Infos& infos, std::int64_t rows) {
 }
 
 std::optional<PictureLayout> layout_of(const Work& work, const data::DataSetInfo& info) {
-  if (!info.type || info.shape.rank() == 0) return {};
+  if (!info.type || info.shape.rank() == 0 || work.texts.contains(info.name)) return {};
   return picture_layout(info.shape, *info.type, info.complex, has_table_of_rows(work.infos, info.shape[0]));
 }
 
@@ -70,6 +72,7 @@ void look_at_data_sets(Work& work, const Infos& infos) {
       const auto attributes = work.file.attributes(info.name);
       ShownDataSet shown{info, attribute_text(attributes, "unit"), attribute_text(attributes, "meaning"), {}};
       if (info.type) shown.statistics = look_at(work.file, info);
+      if (is_padded_text(work.file, info)) work.texts.insert(info.name);
       work.shown.data_sets.push_back(std::move(shown));
     });
 }
@@ -163,7 +166,8 @@ void add_pictures(Work& work) {
 void add_tables(Work& work) {
   std::map<std::int64_t, std::vector<const ShownDataSet*>> by_rows;
   for (const ShownDataSet& set : work.shown.data_sets)
-    if (is_table(set.info) && !layout_of(work, set.info)) by_rows[set.info.shape[0]].push_back(&set);
+    if (is_table(set.info) && !layout_of(work, set.info) && !work.texts.contains(set.info.name))
+      by_rows[set.info.shape[0]].push_back(&set);
   for (const auto& [rows, tables] : by_rows) {
     if (rows == 0) continue;
     work.shown.page.heading(
@@ -176,13 +180,16 @@ void add_tables(Work& work) {
 
 void add_the_rest(Work& work) {
   for (const ShownDataSet& set : work.shown.data_sets) {
-    const bool drawn = is_table(set.info) || layout_of(work, set.info);
+    const bool text = work.texts.contains(set.info.name);
+    const bool drawn = !text && (is_table(set.info) || layout_of(work, set.info));
     if (drawn || set.info.shape.element_count() == 0) continue;
     if (set.info.type && set.statistics.values.size() < 3) continue;  // the overview shows it
     if (!set.info.type && set.info.type_name != "string") continue;
     work.shown.page.heading(set.info.name);
     if (!set.meaning.empty()) work.shown.page.paragraph(set.meaning);
-    if (set.info.type)
+    if (text)
+      attempt(work, [&] { add_padded_text(work.shown.page, work.file, set.info); });
+    else if (set.info.type)
       add_histogram(work.shown.page, set);
     else
       attempt(work, [&] { add_strings(work.shown.page, work.file, set.info); });
@@ -213,7 +220,7 @@ std::string range_text(const ShownDataSet& data_set) {
 
 Shown show_file(const std::filesystem::path& path, const ShowOptions& options) {
   const auto file = open_array_file(path);
-  Work work{*file, options, file->data_sets(), {{}, {}, page::Page(path.filename().string())}};
+  Work work{*file, options, file->data_sets(), {{}, {}, page::Page(path.filename().string())}, {}};
   const Infos infos = chosen(work.infos, options.only, path);
   look_at_data_sets(work, infos);
   work.shown.page.paragraph(about(path, infos.size()));

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <optional>
 
 #include "superstep/base/text.h"
 
@@ -98,6 +100,43 @@ void add_strings(page::Page& page, const ArrayFile& file, const data::DataSetInf
     rows.push_back(
         {std::to_string(i), strings[i].size() > 400 ? strings[i].substr(0, 400) + " ..." : strings[i]});
   page.table({"index", info.name}, rows);
+}
+
+namespace {
+
+// The first rows, each up to its first zero; nothing where a row is no padded text.
+std::optional<std::vector<std::string>> first_texts(const ArrayFile& file, const data::DataSetInfo& info) {
+  const std::int64_t rows = std::min(info.shape[0], shown_rows), width = info.shape[1];
+  const std::int64_t first[] = {0, 0}, count[] = {rows, width};
+  const Tensor bytes = file.read_block(info, ElementType::u8, first, count);
+  std::vector<std::string> texts;
+  bool letters = false;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::string all(reinterpret_cast<const char*>(bytes.bytes()) + row * width,
+                          static_cast<std::size_t>(width));
+    const std::string text = all.substr(0, all.find('\0'));
+    const bool padded = std::all_of(all.begin() + static_cast<std::ptrdiff_t>(text.size()), all.end(),
+                                    [](char c) { return c == '\0'; });
+    if (text.empty() || !padded || !std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; }))
+      return {};
+    letters = letters || std::ranges::any_of(text, [](unsigned char c) { return std::isalpha(c) != 0; });
+    texts.push_back(text);
+  }
+  return letters ? std::optional(texts) : std::nullopt;
+}
+
+}  // namespace
+
+bool is_padded_text(const ArrayFile& file, const data::DataSetInfo& info) {
+  if (info.type != ElementType::u8 || info.shape.rank() != 2 || info.shape.element_count() == 0) return false;
+  return info.shape[1] >= 4 && info.shape[1] <= 4096 && first_texts(file, info).has_value();
+}
+
+void add_padded_text(page::Page& page, const ArrayFile& file, const data::DataSetInfo& info) {
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& text : first_texts(file, info).value_or(std::vector<std::string>()))
+    rows.push_back({std::to_string(rows.size()), text});
+  page.table({"row", info.name}, rows);
 }
 
 }  // namespace superstep::lab

@@ -25,4 +25,9 @@ void add_first_rows(page::Page& page, const ArrayFile& file, const std::vector<c
 // The first entries of a data set of strings.
 void add_strings(page::Page& page, const ArrayFile& file, const data::DataSetInfo& info);
 
+// Texts of one length, filled up with zeros, as rows of bytes: every row that is looked at has printable
+// characters of ASCII, at least one of them a letter, and then zeros alone.
+bool is_padded_text(const ArrayFile& file, const data::DataSetInfo& info);
+void add_padded_text(page::Page& page, const ArrayFile& file, const data::DataSetInfo& info);
+
 }  // namespace superstep::lab

@@ -116,9 +116,14 @@ Plan octave_row(const Row& row) {
   part.tiles = static_cast<std::int64_t>(high_share * static_cast<double>(part.tiles));
   const Row inner{part, row.table, row.index};
   Plan plan = passes_of(inner, high);
+  // Each pass pools what goes down, spreads what comes up, and adds the two results of each resolution.
   const double resized = in_share * full.input_elements() + out_share * full.output_elements();
-  for (int pass = 0; pass < 3; ++pass)
-    plan.cycles += plan_elementwise(row.hardware, {resized, 2, row.element(), 4}).cycles;
+  const double bytes = static_cast<double>(machine::ipu::bytes_of(row.element()));
+  for (int pass = 0; pass < 3; ++pass) {
+    plan.cycles += plan_rearrangement(row.hardware, resized * bytes, 8).cycles;
+    plan.cycles += plan_elementwise(row.hardware, {full.input_elements() / 4, 4, row.element(), 4}).cycles;
+    plan.cycles += plan_elementwise(row.hardware, {full.output_elements(), 2, row.element(), 2}).cycles;
+  }
   return with_gradients(row, full, plan);
 }
 

@@ -7,6 +7,7 @@
 
 #include "superstep/base/statistics.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/lab/validate/application_rows.h"
 #include "superstep/lab/validate/operator_rows.h"
 
 namespace superstep::lab {
@@ -18,8 +19,7 @@ Machine machine_of(const PublishedTable& table, const ValidateOptions& options) 
   if (!options.machine.empty()) return machine::find_machine(options.machine);
   const double tiles = table.rows() ? table.number(0, "tiles", 0) : 0;
   for (const Machine& machine : machine::machines())
-    if (machine.style() == machine::Style::bulk_synchronous && machine.value("tiles") == tiles)
-      return machine;
+    if (machine.style() == machine::Style::bulk_synchronous && machine.value("tiles") == tiles) return machine;
   throw Error(ErrorCode::bad_file, fmt::format("no machine has {} tiles", tiles), table.where(),
               "name one with --on");
 }
@@ -32,15 +32,16 @@ RowResult operator_row(const machine::ipu::Hardware& hardware, const PublishedTa
                    .published = table.number(row, "cycles", 0),
                    .predicted = {},
                    .reason = "no planner for this operator",
-                   .tile_published = table.number(row, "max_tile_bytes", 0)};
+                   .tile_published = table.number(row, "max_tile_bytes", 0),
+                   .total_published = table.number(row, "total_bytes", 0)};
   const auto plan = plan_operator_row(hardware, table, row);
   if (!plan) return result;
   result.predicted = plan->cycles.total();
   const machine::ipu::Cycles& c = plan->cycles;
-  result.reason =
-      fmt::format("{}; {} (compute {:.0f}, exchange {:.0f}, sync {:.0f}, rearrange {:.0f}, control {:.0f})",
-                  plan->vertex, plan->partition, c.compute, c.exchange, c.sync, c.rearrange, c.control);
+  result.reason = fmt::format("{}; {} (compute {:.0f}, exchange {:.0f}, sync {:.0f}, rearrange {:.0f}, control {:.0f})",
+                              plan->vertex, plan->partition, c.compute, c.exchange, c.sync, c.rearrange, c.control);
   result.tile_predicted = largest_tile(hardware, *plan);
+  result.total_predicted = plan->bytes.total() * static_cast<double>(hardware.tiles);
   return result;
 }
 
@@ -59,6 +60,27 @@ std::vector<RowResult> operator_rows(const PublishedTable& table, const Machine&
   return results;
 }
 
+std::vector<RowResult> application_rows(const PublishedTable& table, const ValidateOptions& options) {
+  ApplicationRows rows(table);
+  std::vector<RowResult> results;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const std::string& machine = table.text(row, "machine");
+    if (!options.machine.empty() && machine != options.machine) continue;
+    if (!options.family.empty() && !table.text(row, "workload").starts_with(options.family)) continue;
+    const RowPrediction prediction = rows.predict(row);
+    results.push_back({.name = table.text(row, "id"),
+                       .family = machine,
+                       .quantity = table.text(row, "metric"),
+                       .unit = table.text(row, "unit"),
+                       .published = table.number(row, "value", 0),
+                       .predicted = prediction.value,
+                       .reason = prediction.reason,
+                       .low = prediction.low,
+                       .high = prediction.high});
+  }
+  return results;
+}
+
 ErrorSummary summarize(const std::string& family, const std::vector<double>& errors, std::size_t rows) {
   ErrorSummary summary{.family = family, .rows = rows, .covered = errors.size()};
   for (double error : errors) summary.within += error <= 0.3 ? 1 : 0;
@@ -73,8 +95,7 @@ template <class ErrorOf>
 std::vector<ErrorSummary> by_family(const std::vector<RowResult>& rows, ErrorOf error_of) {
   std::vector<std::string> families;
   for (const RowResult& row : rows)
-    if (std::find(families.begin(), families.end(), row.family) == families.end())
-      families.push_back(row.family);
+    if (std::find(families.begin(), families.end(), row.family) == families.end()) families.push_back(row.family);
   families.emplace_back("all");
   std::vector<ErrorSummary> summaries;
   for (const std::string& family : families) {
@@ -99,6 +120,11 @@ std::optional<double> tile_error(const RowResult& row) {
   return row.tile_predicted / row.tile_published - 1;
 }
 
+std::optional<double> total_error(const RowResult& row) {
+  if (!row.predicted || row.total_published <= 0) return std::nullopt;
+  return row.total_predicted / row.total_published - 1;
+}
+
 }  // namespace
 
 std::vector<Metric> Validation::metrics() const {
@@ -117,21 +143,33 @@ std::vector<Metric> Validation::metrics() const {
 
 Validation validate(const std::filesystem::path& file, const ValidateOptions& options) {
   const PublishedTable table(file);
-  if (!has_operator_rows(table))
+  Validation validation{.file = file.string()};
+  if (has_operator_rows(table)) {
+    const Machine machine = machine_of(table, options);
+    validation.machine = machine.id();
+    validation.rows = operator_rows(table, machine, options);
+  } else if (has_application_rows(table)) {
+    validation.machine = "each row's own machine";
+    validation.rows = application_rows(table, options);
+  } else {
     throw Error(ErrorCode::bad_file, "is of no known kind of published rows", file.string(),
-                "known are rows of single operators (columns kind, tiles, cycles)");
-  const Machine machine = machine_of(table, options);
-  Validation validation{
-      .file = file.string(), .machine = machine.id(), .rows = operator_rows(table, machine, options)};
+                "known are single operators (columns kind, tiles, cycles) and applications (workload, machine, metric, value)");
+  }
+  for (const RowResult& row : validation.rows) {
+    if (!row.predicted || row.high <= 0) continue;
+    ++validation.with_interval;
+    validation.inside += row.inside() ? 1 : 0;
+  }
   validation.families = by_family(validation.rows, cycles_error);
   validation.memory = by_family(validation.rows, tile_error);
+  validation.total = by_family(validation.rows, total_error);
   return validation;
 }
 
 namespace {
 
-// Mean of |log(predicted / published)|, in which over- and underestimates weigh the same; rows far off count
-// as one and a half at most, so that no single row decides.
+// Mean of |log(predicted / published)|, in which over- and underestimates weigh the same; rows far off count as
+// one and a half at most, so that no single row decides.
 double loss_of(const PublishedTable& table, const Machine& machine, const ValidateOptions& options) {
   double sum = 0;
   std::size_t count = 0;
@@ -155,9 +193,8 @@ Fit fit_open_constants(const std::filesystem::path& file, const ValidateOptions&
     for (const machine::Constant& constant : constants) {
       if (!constant.open) continue;
       for (double direction : {-step, step}) {
-        const double value =
-            std::clamp(fit.machine.value(constant.name) + direction * (constant.high - constant.low),
-                       constant.low, constant.high);
+        const double value = std::clamp(fit.machine.value(constant.name) + direction * (constant.high - constant.low),
+                                        constant.low, constant.high);
         Machine moved = fit.machine.with(constant.name, value);
         const double loss = loss_of(table, moved, options);
         if (loss >= fit.loss_after) continue;

@@ -17,6 +17,9 @@ struct RowResult {
   std::optional<double> predicted;                // nothing: the row is not covered
   std::string reason;                             // why not; else what bounds it and how it is spread
   double tile_published = 0, tile_predicted = 0;  // bytes of the fullest tile; 0: not given
+  double total_published = 0, total_predicted = 0;  // bytes of all tiles; 0: not given
+  double low = 0, high = 0;                       // the interval of the prediction; 0: none
+  bool inside() const { return low <= published && published <= high; }
   double error() const { return *predicted / published - 1; }
 };
 
@@ -31,6 +34,8 @@ struct Validation {
   std::vector<RowResult> rows;
   std::vector<ErrorSummary> families;  // the last one is all rows
   std::vector<ErrorSummary> memory;    // of the fullest tile, by family; the last one is all rows
+  std::vector<ErrorSummary> total;     // of all tiles
+  std::size_t with_interval = 0, inside = 0;  // rows with an interval, and those whose value lies in it
   std::vector<Metric> metrics() const;
 };
 

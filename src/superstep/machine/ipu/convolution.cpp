@@ -1,6 +1,10 @@
 #include "superstep/machine/ipu/convolution.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
 
 #include "superstep/machine/ipu/product_search.h"
 
@@ -225,8 +229,9 @@ Plan best_of(const Hardware& hardware, const std::vector<Product>& forms) {
 
 }  // namespace
 
-Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
-                      const Arrangement& arrangement) {
+namespace {
+
+Plan find_plan(const Hardware& hardware, const Convolution& forward, Pass pass, const Arrangement& arrangement) {
   std::vector<Product> forms = pass == Pass::weight_gradient ? weight_gradient_variants(forward)
                                : pass == Pass::data_gradient ? variants(data_gradient(forward))
                                                              : variants(forward);
@@ -241,6 +246,61 @@ Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass
   const double elements = forward.input_elements() + forward.weight_elements() + forward.output_elements();
   plan.bytes.operands =
       elements * static_cast<double>(bytes_of(forward.element)) / static_cast<double>(hardware.tiles);
+  return plan;
+}
+
+// Everything a plan depends on.
+using Key = std::vector<double>;
+
+Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement) {
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  Key key{number(h.tiles),           number(h.workers),         number(h.tile_bytes),     number(h.exchange_rate),
+          number(h.memcpy_rate),     number(h.coefficient_load_rate), number(h.conv_units_f16),
+          number(h.conv_units_f16_f32), number(h.conv_units_f32), number(h.vector_f32),   number(h.vector_f16),
+          h.mac_f16,                 h.mac_f16_f32,             h.mac_f32,                h.memory_proportion,
+          h.sync_cycles,             h.exchange_setup,          h.exchange_share,         h.program_cycles,
+          h.rearrange_base,          h.rearrange_rate,          h.step_cycles,            h.product_bytes,
+          number(pass),              number(arrangement.input), number(arrangement.weights), number(c.groups),
+          number(c.batch),           number(c.in_channels),     number(c.out_channels),   number(c.element),
+          number(c.partials)};
+  for (const Axis& axis : c.axes)
+    for (std::int64_t value : {axis.input, axis.output, axis.kernel, axis.stride, axis.kernel_step, axis.dilation})
+      key.push_back(number(value));
+  return key;
+}
+
+// Models repeat their layers, and predictions their models.
+class PlanCache {
+ public:
+  bool find(const Key& key, Plan& plan) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = plans_.find(key);
+    if (found == plans_.end()) return false;
+    plan = found->second;
+    return true;
+  }
+  void keep(Key key, const Plan& plan) {
+    const std::unique_lock lock(mutex_);
+    if (plans_.size() >= most_plans) plans_.clear();
+    plans_.emplace(std::move(key), plan);
+  }
+
+ private:
+  static constexpr std::size_t most_plans = 100000;
+  mutable std::shared_mutex mutex_;
+  std::map<Key, Plan> plans_;
+};
+
+}  // namespace
+
+Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
+                      const Arrangement& arrangement) {
+  static PlanCache cache;
+  Key key = key_of(hardware, forward, pass, arrangement);
+  Plan plan;
+  if (cache.find(key, plan)) return plan;
+  plan = find_plan(hardware, forward, pass, arrangement);
+  cache.keep(std::move(key), plan);
   return plan;
 }
 

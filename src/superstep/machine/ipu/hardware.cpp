@@ -50,10 +50,10 @@ Hardware hardware_of(const Machine& machine) {
   h.rearrange_base = machine.value("rearrange_base");
   h.rearrange_rate = machine.value("rearrange_rate");
   h.step_cycles = machine.value("step_cycles");
-  h.scalar_scale = machine.value("scalar_scale");
-  for (const std::int64_t positive :
-       {h.tiles, h.workers, h.tile_bytes, h.exchange_rate, h.memcpy_rate, h.coefficient_load_rate,
-        h.conv_units_f16, h.conv_units_f16_f32, h.conv_units_f32, h.vector_f32, h.vector_f16})
+  h.product_bytes = machine.value("product_bytes");
+  for (const std::int64_t positive : {h.tiles, h.workers, h.tile_bytes, h.exchange_rate, h.memcpy_rate,
+                                      h.coefficient_load_rate, h.conv_units_f16, h.conv_units_f16_f32,
+                                      h.conv_units_f32, h.vector_f32, h.vector_f16})
     if (positive < 1)
       throw Error(ErrorCode::bad_file, "a count or rate of the machine is below one", machine.file());
   return h;

@@ -21,7 +21,8 @@ struct Hardware {
 
   // Fitted (docs/machines.md).
   double sync_cycles = 100, exchange_setup = 100, exchange_share = 0.8, program_cycles = 500;
-  double rearrange_base = 587, rearrange_rate = 1.5, step_cycles = 300, scalar_scale = 1;
+  double rearrange_base = 587, rearrange_rate = 1.5, step_cycles = 300;
+  double product_bytes = 2000;  // of a tile
 
   double peak_macs(ElementType element, ElementType partials) const;  // a tile and cycle
   std::int64_t conv_units(ElementType element, ElementType partials) const;

@@ -22,6 +22,9 @@ Parts parts_of(const Cycles& cycles, double clock) {
 // tiles.
 constexpr double fullest_tile_share = 1.1;
 
+// Codelets and run-time library on every tile, whatever the model has (a guess: 20 to 60 kB).
+constexpr double library_bytes = 32768;
+
 }  // namespace
 
 std::vector<OperatorCost> IpuModel::operators(const graph::Graph& graph, const std::vector<Work>& works,
@@ -45,9 +48,10 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
   const double tiles = static_cast<double>(hardware_.tiles);
-  Memory memory{.limit = tiles * static_cast<double>(hardware_.tile_bytes),
+  Memory memory{.limit = capacity(),
                 .parameters = state.parameters,
                 .optimizer = state.optimizer};
+  memory.code = library_bytes * tiles;
   for (const OperatorCost& cost : costs)
     if (cost.work.stage == options.stage) memory.code += cost.code_bytes;
   memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);

@@ -16,8 +16,9 @@ class IpuModel : public CostModel {
                 const MemoryOptions& options) const override;
   double all_reduce_seconds(double bytes, int units) const override;
   double link_seconds(double bytes) const override;
+  double capacity() const override { return static_cast<double>(hardware_.tiles * hardware_.tile_bytes); }
   Bounds bounds(const Precision& precision) const override;
-  double model_uncertainty() const override { return 0.35; }
+  double model_uncertainty() const override { return 0.6; }
   const char* calibration() const override {
     return "open constants fitted over the operator rows of a vendor's simulator; nothing is fitted to "
            "applications";

@@ -189,14 +189,14 @@ Plan Lowering::elementwise(const Work& work) {
                            .cycles_per_vector = std::llround(per_vector) + slow});
 }
 
-// Statistics (two reductions, three for a gradient), then as many passes over the data.
+// Statistics (two reductions, three for a gradient), then one pass over the data, or two where the scale is an
+// element's own (softmax, layer normalisation).
 Plan Lowering::normalization(const Work& work) {
   const Node& node = graph_.node(work.nodes[0]);
   const double total = elements(node.inputs[0]);
   const bool gradient = work.op.find("Gradient") != std::string::npos;
   const Shape& x = shape(node.inputs[0]);
-  const bool by_channel = work.op.starts_with("Batch") || work.op == "superstep.BatchNormalizationGradient" ||
-                          work.op == "superstep.ChannelStatistics";
+  const bool by_channel = work.op.starts_with("Batch") || work.op == "superstep.BatchNormalizationGradient";
   const double outputs = by_channel && x.rank() > 1 ? static_cast<double>(x[1])
                          : x.rank() > 0 ? total / std::max(1.0, static_cast<double>(x[x.rank() - 1]))
                                         : 1.0;
@@ -205,14 +205,16 @@ Plan Lowering::normalization(const Work& work) {
   const Plan scale = plan_elementwise(hardware_, {total, 2, element, 2});
   if (inference) return scale;
   const Plan statistics = plan_reduction(hardware_, {outputs, total / outputs, element});
-  Plan plan = scale;
-  for (int i = 0; i < (gradient ? 3 : 2); ++i) plan = in_sequence(in_sequence(plan, statistics), scale);
+  Plan plan = by_channel ? scale : in_sequence(scale, scale);
+  for (int i = 0; i < (gradient ? 3 : 2); ++i) plan = in_sequence(plan, statistics);
   return plan;
 }
 
 Plan Lowering::reduction(const Work& work, const Node& node) {
   const double total = elements(node.inputs[0]), outputs = std::max(1.0, work.elements);
-  return plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  const Plan plan = plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  // Moments and centred sums go over the data twice.
+  return work.op.starts_with("superstep.Channel") ? in_sequence(plan, plan) : plan;
 }
 
 Plan Lowering::pooling(const Work& work, const Node& node) {

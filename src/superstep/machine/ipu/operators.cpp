@@ -21,7 +21,7 @@ Plan plan_of(const Hardware& hardware, const char* vertex, double elements) {
   plan.tiles = std::min(hardware.tiles, std::max<std::int64_t>(1, whole(elements)));
   plan.partition = "elements over all tiles";
   plan.cycles = program_cycles(hardware);
-  plan.bytes.code = 400;
+  plan.bytes.code = 80;
   return plan;
 }
 
@@ -31,16 +31,16 @@ Plan plan_elementwise(const Hardware& hardware, const Elementwise& work) {
   Plan plan = plan_of(hardware, "element-wise", work.elements);
   const double share = per_tile(hardware, work.elements);
   const std::int64_t fixed = work.inputs < 2 ? 20 : work.element == ElementType::f16 ? 32 : 41;
-  const std::int64_t cycles =
-      elementwise_cycles(hardware, whole(share), hardware.vector_width(work.element),
-                         work.cycles_per_vector + (work.inputs > 2 ? work.inputs - 2 : 0), fixed, work.loop);
+  const std::int64_t cycles = elementwise_cycles(hardware, whole(share), hardware.vector_width(work.element),
+                                                 work.cycles_per_vector + (work.inputs > 2 ? work.inputs - 2 : 0),
+                                                 fixed, work.loop);
   plan.cycles += superstep_cycles(hardware, static_cast<double>(cycles), work.broadcast_bytes);
   plan.bytes.operands = share * (work.inputs + 1) * static_cast<double>(bytes_of(work.element));
   return plan;
 }
 
-// Every tile reduces what it has of each output; where an output lies on several tiles their sums are
-// exchanged and reduced again, in two stages when they are many.
+// Every tile reduces what it has of each output; where an output lies on several tiles their sums are exchanged
+// and reduced again, in two stages when they are many.
 Plan plan_reduction(const Hardware& hardware, const Reduction& work) {
   constexpr double widest_stage = 32;  // partial sums that one stage adds up
   const double vector = static_cast<double>(hardware.vector_width(work.element));
@@ -52,8 +52,7 @@ Plan plan_reduction(const Hardware& hardware, const Reduction& work) {
   const double bytes = static_cast<double>(bytes_of(work.element));
   plan.cycles += superstep_cycles(
       hardware,
-      static_cast<double>(reduce_cycles(hardware, whole(outputs), whole(work.depth / spread), work.element)),
-      0);
+      static_cast<double>(reduce_cycles(hardware, whole(outputs), whole(work.depth / spread), work.element)), 0);
   const int stages = spread <= 1 ? 0 : spread <= widest_stage ? 1 : 2;
   for (int stage = 0; stage < stages; ++stage) {
     const double depth = stages == 1 ? spread : std::sqrt(spread);
@@ -79,8 +78,8 @@ Plan plan_pooling(const Hardware& hardware, const Pooling& work, bool backward) 
   const double worker = 50 + vectors * (12 + window * (4 + instructions));
   const double bytes = static_cast<double>(bytes_of(work.element));
   const double halo = backward ? 3 * std::min(window, 4.0) : 1.5 * work.inputs / work.outputs;
-  plan.cycles += superstep_cycles(
-      hardware, hardware.scalar_scale * static_cast<double>(hardware.workers) * worker, share * halo * bytes);
+  plan.cycles += superstep_cycles(hardware, static_cast<double>(hardware.workers) * worker,
+                                  share * halo * bytes);
   for (int copy = 0; copy < (backward ? 3 : 1); ++copy)
     plan.cycles += rearrange_cycles(hardware, share * bytes, 8);
   plan.bytes.operands = per_tile(hardware, work.inputs + work.outputs) * bytes;
@@ -100,8 +99,7 @@ Plan plan_rearrangement(const Hardware& hardware, double bytes, std::int64_t ato
 Plan plan_fill(const Hardware& hardware, double elements, ElementType element) {
   Plan plan = plan_of(hardware, "fill", elements);
   const double share = per_tile(hardware, elements);
-  plan.cycles +=
-      superstep_cycles(hardware, static_cast<double>(fill_cycles(hardware, whole(share), element)), 0);
+  plan.cycles += superstep_cycles(hardware, static_cast<double>(fill_cycles(hardware, whole(share), element)), 0);
   plan.bytes.operands = share * static_cast<double>(bytes_of(element));
   return plan;
 }
@@ -109,8 +107,7 @@ Plan plan_fill(const Hardware& hardware, double elements, ElementType element) {
 Plan plan_cast(const Hardware& hardware, double elements, ElementType from, ElementType to) {
   Plan plan = plan_of(hardware, "cast", elements);
   const double share = per_tile(hardware, elements);
-  plan.cycles +=
-      superstep_cycles(hardware, static_cast<double>(cast_cycles(hardware, whole(share), from, to)), 0);
+  plan.cycles += superstep_cycles(hardware, static_cast<double>(cast_cycles(hardware, whole(share), from, to)), 0);
   plan.bytes.operands = share * static_cast<double>(bytes_of(from) + bytes_of(to));
   return plan;
 }

@@ -37,7 +37,7 @@ Plan in_sequence(const Plan& first, const Plan& second) {
   both.bytes.operands = std::max(first.bytes.operands, second.bytes.operands);
   both.bytes.temporary = std::max(first.bytes.temporary, second.bytes.temporary);
   both.bytes.interleaved = std::max(first.bytes.interleaved, second.bytes.interleaved);
-  both.bytes.code = std::max(first.bytes.code, second.bytes.code);
+  both.bytes.code = first.bytes.code + second.bytes.code;
   both.bytes.elements = std::max(first.bytes.elements, second.bytes.elements);
   return both;
 }

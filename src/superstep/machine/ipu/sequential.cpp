@@ -20,8 +20,8 @@ struct GatherShare {
   double index_splits = 1;
 };
 
-// Rows are cut into column slices of at least 8 bytes; the tiles that hold a slice share its rows, its
-// indices, or both: then each has a copy of the slice's rows.
+// Rows are cut into column slices of at least 8 bytes; the tiles that hold a slice share its rows, its indices,
+// or both: then each has a copy of the slice's rows.
 std::vector<GatherShare> gather_shares(const Hardware& hardware, const Gather& work) {
   const double tiles = static_cast<double>(hardware.tiles);
   const double grain = 8.0 / static_cast<double>(bytes_of(work.element));
@@ -62,27 +62,24 @@ Plan fastest(const Hardware& hardware, const Gather& work, PlanOf plan_of) {
 Plan gather_with(const Hardware& hardware, const Gather& work, const GatherShare& share) {
   const double bytes = static_cast<double>(bytes_of(work.element));
   Plan plan{.vertex = "multi-slice", .cycles = program_cycles(hardware)};
-  const double worker =
-      static_cast<double>(gather_worker_cycles(whole(share.indices / static_cast<double>(hardware.workers)),
-                                               whole(share.columns), hardware.vector_width(work.element)));
+  const double worker = static_cast<double>(
+      gather_worker_cycles(whole(share.indices / static_cast<double>(hardware.workers)), whole(share.columns),
+                           hardware.vector_width(work.element)));
   const double table = share.rows * share.columns * bytes;
   const double copied = share.index_splits > 1 ? table : 0;
-  plan.cycles +=
-      superstep_cycles(hardware, static_cast<double>(hardware.workers) * worker, 4 * share.indices + copied);
+  plan.cycles += superstep_cycles(hardware, static_cast<double>(hardware.workers) * worker, 4 * share.indices + copied);
   const double results = share.indices * share.columns;
   if (share.row_splits > 1)
-    plan.cycles +=
-        superstep_cycles(hardware,
-                         static_cast<double>(reduce_cycles(hardware, whole(results / share.row_splits),
-                                                           whole(share.row_splits), work.element)),
-                         results * bytes);
-  plan.bytes = {
-      .operands = table + 4 * share.indices, .temporary = copied + 2 * results * bytes, .code = 1500};
+    plan.cycles += superstep_cycles(hardware,
+                                    static_cast<double>(reduce_cycles(hardware, whole(results / share.row_splits),
+                                                                      whole(share.row_splits), work.element)),
+                                    results * bytes);
+  plan.bytes = {.operands = table + 4 * share.indices, .temporary = copied + 2 * results * bytes, .code = 400};
   return plan;
 }
 
-// Each worker walks over all of a tile's indices and adds the rows that are its own; copies of a slice are
-// summed in the end.
+// Each worker walks over all of a tile's indices and adds the rows that are its own; copies of a slice are summed
+// in the end.
 Plan scatter_with(const Hardware& hardware, const Gather& work, const GatherShare& share) {
   const double bytes = static_cast<double>(bytes_of(work.element));
   Plan plan{.vertex = "multi-update-add", .cycles = program_cycles(hardware)};
@@ -91,25 +88,22 @@ Plan scatter_with(const Hardware& hardware, const Gather& work, const GatherShar
   const double received = (4 + share.columns * bytes) * share.indices, table = share.rows * share.columns;
   plan.cycles += superstep_cycles(hardware, static_cast<double>(hardware.workers) * worker, received);
   if (share.index_splits > 1)
-    plan.cycles +=
-        superstep_cycles(hardware,
-                         static_cast<double>(reduce_cycles(hardware, whole(table / share.index_splits),
-                                                           whole(share.index_splits), work.element)),
-                         table * bytes);
-  plan.bytes = {.operands = table * bytes, .temporary = received + table * bytes, .code = 1500};
+    plan.cycles += superstep_cycles(hardware,
+                                    static_cast<double>(reduce_cycles(hardware, whole(table / share.index_splits),
+                                                                      whole(share.index_splits), work.element)),
+                                    table * bytes);
+  plan.bytes = {.operands = table * bytes, .temporary = received + table * bytes, .code = 400};
   return plan;
 }
 
 }  // namespace
 
 Plan plan_gather(const Hardware& hardware, const Gather& work) {
-  return fastest(hardware, work,
-                 [&](const GatherShare& share) { return gather_with(hardware, work, share); });
+  return fastest(hardware, work, [&](const GatherShare& share) { return gather_with(hardware, work, share); });
 }
 
 Plan plan_scatter_add(const Hardware& hardware, const Gather& work) {
-  return fastest(hardware, work,
-                 [&](const GatherShare& share) { return scatter_with(hardware, work, share); });
+  return fastest(hardware, work, [&](const GatherShare& share) { return scatter_with(hardware, work, share); });
 }
 
 namespace {
@@ -134,8 +128,7 @@ Plan gates_of(const Hardware& hardware, const Recurrent& work, int sets) {
 Plan products_of_step(const Hardware& hardware, const Recurrent& work, Pass pass) {
   const std::int64_t width = work.inputs + work.hidden;
   const auto product = [&](std::int64_t gates) {
-    return plan_convolution(hardware, matrix_product(1, work.batch, width, gates * work.hidden, work.element),
-                            pass);
+    return plan_convolution(hardware, matrix_product(1, work.batch, width, gates * work.hidden, work.element), pass);
   };
   if (work.gates != 3) return product(work.gates);
   return in_sequence(product(2), product(1));  // the candidate of a GRU needs its reset gate first
@@ -176,8 +169,7 @@ Plan linear_algebra(const Hardware& hardware, const char* vertex, const Blocked&
 }
 
 Plan block_product(const Hardware& hardware, const Blocked& work, std::int64_t rows, std::int64_t columns) {
-  return plan_convolution(hardware, matrix_product(work.batch, rows, work.block, columns, work.element),
-                          Pass::forward);
+  return plan_convolution(hardware, matrix_product(work.batch, rows, work.block, columns, work.element), Pass::forward);
 }
 
 }  // namespace
@@ -188,14 +180,12 @@ Plan plan_cholesky(const Hardware& hardware, const Blocked& work) {
   const double workers = static_cast<double>(hardware.workers);
   const std::int64_t block = std::min(work.block, work.size);
   for (std::int64_t done = block;; done += block) {
-    plan.cycles +=
-        superstep_cycles(hardware, workers * static_cast<double>(cholesky_worker_cycles(block)), 1);
+    plan.cycles += superstep_cycles(hardware, workers * static_cast<double>(cholesky_worker_cycles(block)), 1);
     const std::int64_t left = work.size - done;
     if (left <= 0) break;
-    plan.cycles +=
-        superstep_cycles(hardware, workers * static_cast<double>(triangular_inverse_worker_cycles(block)), 1);
-    plan.cycles +=
-        block_product(hardware, work, left, block).cycles + block_product(hardware, work, left, left).cycles;
+    plan.cycles += superstep_cycles(
+        hardware, workers * static_cast<double>(triangular_inverse_worker_cycles(block)), 1);
+    plan.cycles += block_product(hardware, work, left, block).cycles + block_product(hardware, work, left, left).cycles;
   }
   if (work.upper && work.element == ElementType::f16)
     for (int i = 0; i < 2; ++i)
@@ -215,8 +205,7 @@ Plan plan_triangular_solve(const Hardware& hardware, const Blocked& work) {
   for (std::int64_t row = 0; row < work.size; ++row) {
     const double rest = static_cast<double>(work.size - row);
     Plan divide = plan_elementwise(hardware, {batch * columns, 2, work.element, 3, bytes});
-    Plan subtract =
-        plan_elementwise(hardware, {batch * columns * rest, 3, work.element, 3, (columns + 1) * bytes});
+    Plan subtract = plan_elementwise(hardware, {batch * columns * rest, 3, work.element, 3, (columns + 1) * bytes});
     plan.cycles += divide.cycles + subtract.cycles;
     plan.cycles.control -= 2 * hardware.program_cycles;
     if (work.columns > 1) plan.cycles += outer.cycles;

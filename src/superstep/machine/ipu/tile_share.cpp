@@ -245,7 +245,7 @@ Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grai
   if (product.left.expands)
     plan.bytes.temporary += static_cast<double>(share.positions * share.inputs) * bytes;
   plan.bytes.interleaved = share.partials * static_cast<double>(bytes_of(product.partials));
-  plan.bytes.code = 600;
+  plan.bytes.code = hardware.product_bytes;
   return plan;
 }
 

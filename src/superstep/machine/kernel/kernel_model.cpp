@@ -56,7 +56,7 @@ Memory KernelModel::memory(const graph::Graph& graph, std::span<const OperatorCo
                            const Precision& precision, const MemoryOptions& options) const {
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = value("memory"), .parameters = state.parameters, .optimizer = state.optimizer};
+  Memory memory{.limit = capacity(), .parameters = state.parameters, .optimizer = state.optimizer};
   memory.code = 1e9;  // context and libraries, as commonly seen
   memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);
   memory.largest = moment.values;

@@ -21,8 +21,9 @@ class KernelModel : public CostModel {
                 const MemoryOptions& options) const override;
   double all_reduce_seconds(double bytes, int units) const override;
   double link_seconds(double bytes) const override;
+  double capacity() const override { return value("memory"); }
   Bounds bounds(const Precision& precision) const override;
-  double model_uncertainty() const override { return 0.45; }
+  double model_uncertainty() const override { return 0.6; }
   const char* calibration() const override {
     return "none: constants are published ones, nothing is fitted to applications";
   }

@@ -52,7 +52,7 @@ Memory SpatialModel::memory(const graph::Graph& graph, std::span<const OperatorC
                             const Precision& precision, const MemoryOptions& options) const {
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = value("chip_memory") + value("memory"),
+  Memory memory{.limit = capacity(),
                 .parameters = state.parameters,
                 .optimizer = state.optimizer,
                 .activations = moment.activations};

@@ -1,9 +1,9 @@
 // Machines that lay a graph out over their units and stream samples through it: SN10, CS-2.
 //
-// All kernels work at the same time, each on a share of the units that is proportional to its arithmetic.
-// Where parameters and what a micro-batch leaves behind do not fit the chip, the graph is cut into sections:
-// each is laid out in turn (section_switch), and what passes between sections goes through memory beside the
-// chip. Weights that do not fit stream in and out layer by layer.
+// All kernels work at the same time, each on a share of the units that is proportional to its arithmetic. Where
+// parameters and what a micro-batch leaves behind do not fit the chip, the graph is cut into sections: each is laid
+// out in turn (section_switch), and what passes between sections goes through memory beside the chip. Weights that
+// do not fit stream in and out layer by layer.
 #pragma once
 
 #include "superstep/machine/cost_model.h"
@@ -20,11 +20,10 @@ class SpatialModel : public CostModel {
                 const MemoryOptions& options) const override;
   double all_reduce_seconds(double bytes, int units) const override;
   double link_seconds(double bytes) const override;
+  double capacity() const override { return value("chip_memory") + value("memory"); }
   Bounds bounds(const Precision& precision) const override;
-  double model_uncertainty() const override { return 1.1; }
-  const char* calibration() const override {
-    return "none: several constants are guesses; orders of magnitude";
-  }
+  double model_uncertainty() const override { return 2.0; }
+  const char* calibration() const override { return "none: several constants are guesses; orders of magnitude"; }
 };
 
 }  // namespace superstep::machine

@@ -43,7 +43,7 @@ Memory StreamModel::memory(const graph::Graph& graph, std::span<const OperatorCo
                            const Precision& precision, const MemoryOptions& options) const {
   const LiveMoment moment = fullest_moment(graph, costs, precision, options);
   const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = value("chip_memory"),
+  Memory memory{.limit = capacity(),
                 .parameters = state.parameters,
                 .optimizer = state.optimizer,
                 .activations = moment.activations};

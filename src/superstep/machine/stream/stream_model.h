@@ -19,8 +19,9 @@ class StreamModel : public CostModel {
   double all_reduce_seconds(double bytes, int units) const override;
   double link_seconds(double bytes) const override;
   double host_seconds(double bytes) const override;
+  double capacity() const override { return value("chip_memory"); }
   Bounds bounds(const Precision& precision) const override;
-  double model_uncertainty() const override { return 0.7; }
+  double model_uncertainty() const override { return 1.3; }
   const char* calibration() const override { return "none: the compiler's schedule is approximated"; }
 };
 

@@ -82,6 +82,44 @@ std::vector<Var> batch_normalization(const Node& node, const std::vector<Var>& i
   return result;
 }
 
+// ---- normalisation after a convolution -----------------------------------------------------------------
+
+// The convolution that makes the input of a normalisation at inference and is read by nothing else; null where
+// there is none. Its weights then take the factor, and the shift becomes its bias.
+const Node* convolution_before(const Graph& graph, const Node& node, const std::vector<int>& uses) {
+  if (node.op != "BatchNormalization" || node.attributes.integer("training_mode", 0) != 0) return nullptr;
+  const graph::Value& x = graph.value(node.inputs[0]);
+  if (x.kind != graph::ValueKind::computed || uses[node.inputs[0].index()] != 1) return nullptr;
+  const Node& conv = graph.node(x.producer);
+  const auto is_parameter = [&](std::size_t input) {
+    return input >= conv.inputs.size() || !conv.inputs[input].valid() ||
+           graph.value(conv.inputs[input]).kind != graph::ValueKind::computed;
+  };
+  const bool f32 = x.type.element == ElementType::f32 && graph.type(conv.inputs[0]).element == ElementType::f32;
+  return conv.op == "Conv" && f32 && is_parameter(1) && is_parameter(2) ? &conv : nullptr;
+}
+
+void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv) {
+  const std::vector<Var> in = rewrite.now(node.inputs), given = rewrite.now(conv.inputs);
+  const Var inverse = op::reciprocal(op::sqrt(in[4] + node.attributes.number("epsilon", 1e-5)));
+  const Var factor = in[1] * inverse;
+  Var shift = in[2] - in[3] * factor;
+  if (given.size() > 2 && given[2].valid()) shift = shift + given[2] * factor;
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(given[1].shape().rank()), 1);
+  extents[0] = given[1].shape()[0];
+  const Var weights = given[1] * op::reshape(factor, Shape(extents));
+  const Var y = rewrite.builder().node1("Conv", {given[0], weights, shift}, conv.attributes);
+  rewrite.replace(node, std::span(&y, 1));
+}
+
+Graph fold_normalisations(const Graph& graph) {
+  const std::vector<int> uses = graph.use_counts();
+  return transform::rewrite(graph, [&](Rewrite& rewrite, const Node& node) {
+    const Node* conv = convolution_before(graph, node, uses);
+    conv ? fold_into_convolution(rewrite, node, *conv) : rewrite.keep(node);
+  });
+}
+
 // Decompositions ask for the types of the outputs, which are not there yet.
 std::vector<Var> stand_ins(Rewrite& rewrite, const Node& node) {
   std::vector<Var> result;
@@ -105,7 +143,7 @@ void replace(Rewrite& rewrite, const Node& node) {
 }  // namespace
 
 Graph decompose(const Graph& graph) {
-  Graph result = graph;
+  Graph result = transform::prune(fold_normalisations(graph));
   // A decomposition may be made of operators that are decomposed themselves.
   while (std::ranges::any_of(result.nodes(), [&](const Node& node) { return is_decomposed(result, node); }))
     result = transform::rewrite(result, [](Rewrite& rewrite, const Node& node) {

@@ -113,6 +113,7 @@ void CpuExecutable::finish_run(const Run& run) {
   if (plan_.accumulator_bytes > 0) {
     const double begin = StepRecorder::now();
     average_accumulators();
+    average_over_parts();
     write_averages(run);
     if (options_.measure_steps)
       workers_[0].recorder.add(sum_step(), -1, begin, StepRecorder::now(), pool_.threads());
@@ -124,7 +125,7 @@ void CpuExecutable::finish_run(const Run& run) {
   for (const SampleCounter& counter : plan_.counters) {
     std::int64_t value = 0;
     std::memcpy(&value, shared_.data() + counter.offset, sizeof value);
-    value += counter.increment * micro_batches_;
+    value += counter.increment * micro_batches_ * options_.parts.count;
     std::memcpy(shared_.data() + counter.offset, &value, sizeof value);
   }
   prepared_ = false;
@@ -157,7 +158,8 @@ int CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, boo
 }
 
 void CpuExecutable::run_steps(const Section& section, const Run& run, const Place& place, Worker& worker) {
-  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch)};
+  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch +
+                                                       options_.parts.index * options_.batch)};
   const auto row = static_cast<std::size_t>(place.micro_batch);
   const auto address = [&](const Operand& operand) -> std::byte* {
     switch (operand.space) {
@@ -202,6 +204,11 @@ void CpuExecutable::average_accumulators() {
     }
     for (std::size_t i = begin; i < end; ++i) total[i] *= scale;
   });
+}
+
+void CpuExecutable::average_over_parts() {
+  if (!options_.parts.average) return;
+  options_.parts.average({reinterpret_cast<float*>(accumulators_[0].data()), plan_.accumulator_bytes / sizeof(float)});
 }
 
 void CpuExecutable::write_averages(const Run& run) const {

@@ -63,6 +63,7 @@ class CpuExecutable : public Executable {
   // Gives the number of threads that shared it.
   int run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
   void average_accumulators();
+  void average_over_parts();
   std::size_t step_count() const;  // of all parts; the sum of gradients is one
   std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
   PlanStep described_step(std::size_t step) const;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "superstep/target/cpu/kernels/window_columns.h"
 #include "superstep/target/cpu/lower_product.h"
 
 namespace superstep::target::cpu {
@@ -72,6 +73,44 @@ std::expected<kernels::Window, Refusal> window_of(const Node& node, const Shape&
     window.pad_top = pads[0];
   }
   return window;
+}
+
+bool has_few_channels(const Node& node, const graph::ValueType& x, const Shape& weights) {
+  constexpr std::int64_t few_channels = 4, longest = 64;
+  return x.element == ElementType::f32 && x.shape.rank() == 4 && node.attributes.integer("group", 1) == 1 &&
+         x.shape[1] <= few_channels && weights[3] > 1 && x.shape[1] * weights[3] <= longest;
+}
+
+std::optional<ColumnConvolution> over_window_columns(const Lowering& lowering, const Node& node, ValueId x,
+                                                     ValueId y, const Shape& weights) {
+  const Shape& shape = lowering.shape(x);
+  if (lowering.element_in_memory(x) != ElementType::f32 || !has_few_channels(node, lowering.type(x), weights))
+    return std::nullopt;
+  const auto image_y = as_image(lowering, y);
+  const auto window = window_of(node, shape, {weights.begin() + 2, weights.end()});
+  if (!image_y || !window) return std::nullopt;
+  const Strides& strides = lowering.view(x).strides;
+  const kernels::WindowColumns columns{.height = shape[2],
+                                       .width = shape[3],
+                                       .batch = shape[0],
+                                       .channels = shape[1],
+                                       .row = strides[2],
+                                       .column = strides[3],
+                                       .sample = strides[0],
+                                       .channel = strides[1],
+                                       .window = *window,
+                                       .outputs = image_y->width};
+  auto kernel = kernels::prepare(columns);
+  if (!kernel) return std::nullopt;
+  ColumnConvolution result;
+  result.original = {.x = kernels::dense_image(shape[2], shape[3], shape[0], shape[1]), .y = *image_y, .window = *window};
+  result.convolution = result.original;
+  result.convolution.x = kernels::columns_image(columns);
+  result.convolution.window.width = result.convolution.window.stride_w = result.convolution.window.dilation_w = 1;
+  result.convolution.window.pad_left = 0;
+  result.columns = std::move(*kernel);
+  result.bytes = static_cast<std::size_t>(result.convolution.x.element_count()) * sizeof(float);
+  return result;
 }
 
 }  // namespace superstep::target::cpu

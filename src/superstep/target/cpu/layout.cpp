@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "superstep/target/cpu/lower_product.h"
+
 namespace superstep::target::cpu {
 namespace {
 
@@ -78,10 +80,20 @@ class Assigner {
       for (const ImageOperands& entry : image_operators) {
         if (entry.op != node.op) continue;
         for (std::size_t k = 0; k < node.inputs.size(); ++k)
-          if ((entry.inputs >> k & 1u) && node.inputs[k].valid()) want_image(node.inputs[k]);
+          if ((entry.inputs >> k & 1u) && node.inputs[k].valid() && !reads_columns(node, k))
+            want_image(node.inputs[k]);
         for (std::size_t k = 0; k < node.outputs.size(); ++k)
           if ((entry.outputs >> k & 1u) && node.outputs[k].valid()) want_image(node.outputs[k]);
       }
+  }
+
+  // The user's pictures of few channels are read by window columns, in any layout (lower_product.h).
+  bool reads_columns(const Node& node, std::size_t input) const {
+    const bool forward = node.op == "Conv", backward = node.op == "superstep.ConvWeightGradient";
+    if (input != 0 || (!forward && !backward) || graph_.value(node.inputs[0]).kind != graph::ValueKind::input)
+      return false;
+    const Shape& weights = shape(forward ? node.inputs[1] : node.outputs[0]);
+    return has_few_channels(node, graph_.type(node.inputs[0]), weights);
   }
 
   void want_image(ValueId id) {

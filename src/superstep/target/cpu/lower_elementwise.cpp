@@ -226,7 +226,7 @@ class EpilogueMatcher {
     const Node& node = graph_.node(graph_.value(id).producer);
     if (match_activation_gradient(node)) return true;
     if (node.op == "Add") return match_sum(node);
-    if (node.op == "Mul") return match_with_operand(node, kernels::EpilogueOp::multiply);
+    if (node.op == "Mul") return match_silu(node) || match_with_operand(node, kernels::EpilogueOp::multiply);
     if (node.op == "Cast") return is_floating(lowering_.type(id).element) && match(node.inputs[0]);
     if (const auto call = activation_of(graph_, node); call && match(node.inputs[0])) {
       result_.epilogue.activate(call->activation, call->alpha, call->beta);
@@ -257,6 +257,19 @@ class EpilogueMatcher {
       else
         terms.push_back(input);
     }
+  }
+
+  // x * sigmoid(x).
+  bool match_silu(const Node& node) {
+    for (std::size_t side : {0u, 1u}) {
+      const ValueId x = node.inputs[side], gate = node.inputs[1 - side];
+      if (!is_member(gate)) continue;
+      const Node& sigmoid = graph_.node(graph_.value(gate).producer);
+      if (sigmoid.op != "Sigmoid" || sigmoid.inputs[0] != x || !match(x)) continue;
+      result_.epilogue.activate(Activation::silu);
+      return true;
+    }
+    return false;
   }
 
   bool match_with_operand(const Node& node, kernels::EpilogueOp op) {

@@ -135,9 +135,33 @@ Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<C
   return {};
 }
 
+// Over window columns, where the kernel takes the weights in the order in which they are packed anyway.
+Lowered lower_over_columns(Lowering& lowering, const Node& node, Target target) {
+  auto columns =
+      over_window_columns(lowering, node, node.inputs[0], target.result, lowering.shape(node.inputs[1]));
+  if (!columns) return refuse("window columns", "nothing is gained");
+  if (node.inputs.size() > 2 && node.inputs[2].valid()) prepend_bias(lowering, node.inputs[2], target);
+  if (Lowered strides = set_operand_strides(lowering, target); !strides) return strides;
+  columns->convolution.epilogue = target.epilogue;
+  auto kernel = kernels::convolution_forward().prepare(columns->convolution);
+  if (!kernel) return std::unexpected(kernel.error());
+  if ((*kernel)->info().weights != kernels::WeightLayout::taps_in_out)
+    return refuse("window columns", "the kernel wants its weights in another order");
+  const DraftOperand image = lowering.temporary(columns->bytes);
+  lowering.emit("columns", target.name, std::move(columns->columns), {lowering.read(node.inputs[0])}, {image});
+  std::vector<DraftOperand> inputs{
+      image, packed_weights(lowering, columns->original, (*kernel)->info(), node.inputs[1],
+                            kernels::WeightOrder::out_in_taps, ElementType::f32)};
+  append(inputs, lowering, target.operands);
+  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
+                {lowering.write(target.result)});
+  return {};
+}
+
 Lowered lower_convolution(Lowering& lowering, const Node& node, Target target, bool transposed) {
   if (transposed && node.attributes.text("auto_pad", "NOTSET") != "NOTSET")
     return refuse("input gradient", "automatic padding of a transposed convolution");
+  if (!transposed && lower_over_columns(lowering, node, target)) return {};
   // A transposed convolution is the input gradient of the convolution with x and y exchanged.
   const ValueId x = transposed ? target.result : node.inputs[0],
                 y = transposed ? node.inputs[0] : target.result;

@@ -1,6 +1,9 @@
 // Convolutions and matrix products, with the element-wise operators that follow them.
 #pragma once
 
+#include <optional>
+
+#include "superstep/target/cpu/kernels/convolution.h"
 #include "superstep/target/cpu/kernels/image.h"
 #include "superstep/target/cpu/lowering.h"
 
@@ -17,5 +20,19 @@ std::expected<kernels::Image, Refusal> as_image(const Lowering& lowering, ValueI
 // one-dimensional one has height 1.
 std::expected<kernels::Window, Refusal> window_of(const Node& node, const Shape& input,
                                                   const std::vector<std::int64_t>& kernel);
+
+// A convolution of few channels as one over window columns (kernels/window_columns.h): the same packed weights,
+// fewer and longer products, and an input in any layout. Nothing where that gains nothing or cannot be.
+struct ColumnConvolution {
+  kernels::Convolution convolution;  // over the columns
+  kernels::Convolution original;     // with an image that is not there: what packed weights depend on
+  kernels::KernelPointer columns;  // makes the image that it reads
+  std::size_t bytes = 0;           // of that image
+};
+std::optional<ColumnConvolution> over_window_columns(const Lowering& lowering, const Node& node, ValueId x,
+                                                     ValueId y, const Shape& weights);
+
+// Whether a convolution [out, in, taps...] over x would be one over window columns.
+bool has_few_channels(const Node& node, const graph::ValueType& x, const Shape& weights);
 
 }  // namespace superstep::target::cpu

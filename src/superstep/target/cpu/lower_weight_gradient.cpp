@@ -28,29 +28,57 @@ kernels::KernelPointer clearing(std::size_t elements) {
   return std::move(*kernels::prepare(program));
 }
 
-Lowered lower_weight_gradient(Lowering& lowering, NodeId id) {
-  const Node& node = lowering.graph().node(id);
+struct Chosen {
+  kernels::KernelPointer kernel;
+  kernels::Convolution description;               // what the order of the weights depends on
+  std::optional<ColumnConvolution> columns = {};  // made first, where the kernel reads them
+};
+
+// Over window columns where there are few channels and the kernel keeps the order of the weights.
+std::expected<Chosen, Refusal> choose(const Lowering& lowering, const Node& node) {
+  auto columns =
+      over_window_columns(lowering, node, node.inputs[0], node.inputs[1], lowering.shape(node.outputs[0]));
+  if (columns) {
+    auto kernel = kernels::convolution_weight_gradient().prepare(columns->convolution);
+    if (kernel && (*kernel)->info().weights == kernels::WeightLayout::taps_in_out)
+      return Chosen{std::move(*kernel), columns->original, std::move(columns)};
+  }
   const auto convolution = describe(lowering, node);
   if (!convolution) return std::unexpected(convolution.error());
   auto kernel = kernels::convolution_weight_gradient().prepare(*convolution);
   if (!kernel) return std::unexpected(kernel.error());
+  return Chosen{std::move(*kernel), *convolution};
+}
+
+DraftOperand image_of(Lowering& lowering, const Node& node, Chosen& chosen) {
+  const DraftOperand x = lowering.read(node.inputs[0]);
+  if (!chosen.columns) return x;
+  const DraftOperand image = lowering.temporary(chosen.columns->bytes);
+  lowering.emit("columns", node.name, std::move(chosen.columns->columns), {x}, {image});
+  return image;
+}
+
+Lowered lower_weight_gradient(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  auto chosen = choose(lowering, node);
+  if (!chosen) return std::unexpected(chosen.error());
   const ValueId result = lowering.widened(node.outputs[0]);
   if (lowering.type(result).element != ElementType::f32)
     return refuse("weight gradient", "the result is not f32");
-  const auto transfer = kernels::weight_transfer(*convolution, (*kernel)->info().weights);
+  const auto transfer = kernels::weight_transfer(chosen->description, chosen->kernel->info().weights);
   auto unpack = kernels::prepare_unpack(transfer);
   if (!unpack) return std::unexpected(unpack.error());
   lowering.skip_widening(node.outputs[0]);
   const std::size_t elements = kernels::packed_elements(transfer);
-  std::vector<DraftOperand> inputs{lowering.read(node.inputs[0]), lowering.read(node.inputs[1])};
+  std::vector<DraftOperand> inputs{image_of(lowering, node, *chosen), lowering.read(node.inputs[1])};
   if (lowering.can_accumulate(result)) {
     const DraftOperand sum = *lowering.native_accumulator(result, elements, std::move(*unpack));
-    lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {sum});
+    lowering.emit(node.op, node.name, std::move(chosen->kernel), std::move(inputs), {sum});
     return {};
   }
   const DraftOperand sum = lowering.temporary(elements * sizeof(float));
   lowering.emit("clear", node.name, clearing(elements), {}, {sum});
-  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {sum});
+  lowering.emit(node.op, node.name, std::move(chosen->kernel), std::move(inputs), {sum});
   lowering.emit("unpack", node.name, std::move(*unpack), {sum}, {lowering.write(result)});
   return {};
 }

@@ -131,13 +131,16 @@ void run_epilogue(const EpilogueBlock& block) {
 }
 
 // The usual lists over f32 tensors, without a decision inside the loops.
-enum class Rectifier { none, relu, leaky_relu };
+enum class Rectifier { none, relu, leaky_relu, silu, hard_swish, gelu };
 
 template <Rectifier rectifier>
 HWY_INLINE V rectify(V v, V alpha) {
   if (rectifier == Rectifier::relu) return max_or_second(hn::Zero(f32_tag), v);
   if (rectifier == Rectifier::leaky_relu)
     return hn::IfThenElse(hn::Lt(v, hn::Zero(f32_tag)), hn::Mul(alpha, v), v);
+  if (rectifier == Rectifier::silu) return activate(v, Activation::silu, alpha, alpha);
+  if (rectifier == Rectifier::hard_swish) return activate(v, Activation::hard_swish, alpha, alpha);
+  if (rectifier == Rectifier::gelu) return activate(v, Activation::gelu_erf, alpha, alpha);
   return v;
 }
 
@@ -209,6 +212,12 @@ EpilogueFunction* usual_forward(Activation activation) {
     return usual_epilogue<has_bias, has_added, Rectifier::relu, Rectifier::none>;
   if (activation == Activation::leaky_relu)
     return usual_epilogue<has_bias, has_added, Rectifier::leaky_relu, Rectifier::none>;
+  if (activation == Activation::silu)
+    return usual_epilogue<has_bias, has_added, Rectifier::silu, Rectifier::none>;
+  if (activation == Activation::hard_swish)
+    return usual_epilogue<has_bias, has_added, Rectifier::hard_swish, Rectifier::none>;
+  if (activation == Activation::gelu_erf)
+    return usual_epilogue<has_bias, has_added, Rectifier::gelu, Rectifier::none>;
   return usual_epilogue<has_bias, has_added, Rectifier::none, Rectifier::none>;
 }
 
@@ -261,7 +270,14 @@ bool is_rectifier(Activation activation) {
   return activation == Activation::relu || activation == Activation::leaky_relu;
 }
 
-// Whether the list is [bias] [add] [relu or leaky relu, or the gradient of one] over f32 tensors.
+// Those that have a loop of their own as the last step forward.
+bool is_usual(Activation activation) {
+  return is_rectifier(activation) || activation == Activation::silu || activation == Activation::hard_swish ||
+         activation == Activation::gelu_erf;
+}
+
+// Whether the list is [bias] [add] [a usual activation, or the gradient of a relu or leaky relu] over f32
+// tensors.
 UsualList usual_list(const Epilogue& epilogue, ElementType result) {
   UsualList list{.usual = result == ElementType::f32};
   std::size_t i = 0;
@@ -271,7 +287,7 @@ UsualList usual_list(const Epilogue& epilogue, ElementType result) {
   };
   if (next_is(EpilogueOp::bias)) list.bias = true, ++i;
   if (next_is(EpilogueOp::add)) list.added = true, ++i;
-  if (next_is(EpilogueOp::activate) && is_rectifier(steps[i].activation))
+  if (next_is(EpilogueOp::activate) && is_usual(steps[i].activation))
     list.activation = steps[i++].activation;
   if (!list.bias && i == (list.added ? 1 : 0) && next_is(EpilogueOp::activation_gradient) &&
       is_rectifier(steps[i].activation))

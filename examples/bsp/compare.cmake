@@ -1,0 +1,8 @@
+execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE actual RESULT_VARIABLE code)
+file(READ ${EXPECTED} expected)
+if(NOT code EQUAL 0)
+  message(FATAL_ERROR "ended with ${code}:\n${actual}")
+endif()
+if(NOT actual STREQUAL expected)
+  message(FATAL_ERROR "printed\n${actual}\nnot\n${expected}")
+endif()

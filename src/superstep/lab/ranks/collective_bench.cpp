@@ -1,0 +1,124 @@
+#include "superstep/lab/ranks/collective_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
+#include "superstep/base/text.h"
+#include "superstep/lab/measure/clock.h"
+
+namespace superstep::lab {
+namespace {
+
+constexpr std::int64_t largest_size = std::int64_t{1} << 36;
+constexpr std::int64_t period = 13;  // of the values: small integers, whose sums are exact in any order
+
+float value_at(std::int64_t rank, std::size_t i) { return static_cast<float>((static_cast<std::int64_t>(i) + 3 * rank) % period); }
+
+void fill(std::vector<float>& values, int rank) {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = value_at(rank, i);
+}
+
+double count_wrong(const std::vector<float>& values, int ranks) {
+  std::vector<float> expected(static_cast<std::size_t>(period));
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    for (int r = 0; r < ranks; ++r) expected[i] += value_at(r, i);
+  double wrong = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) wrong += values[i] != expected[i % expected.size()] ? 1 : 0;
+  return wrong;
+}
+
+class AllReduce {
+ public:
+  AllReduce(run::Communicator& world, const CollectiveSettings& settings, std::int64_t bytes)
+      : world_(world), settings_(settings), bytes_(bytes), source_(static_cast<std::size_t>(bytes) / sizeof(float)), buffer_(source_.size()) {
+    fill(source_, world.rank());
+  }
+
+  Result run() {
+    Result result{.command = "bench", .workload = "all_reduce", .mode = "collective"};
+    result.id = fmt::format("all_reduce-{}-{}", bytes_, world_.size());
+    result.units = world_.size();
+    result.parameters = {{"bytes", bytes_}, {"count", source_.size()}, {"type", "float"}, {"redop", "sum"}, {"root", -1}};
+    result.config = {{"ranks", world_.size()},
+                     {"warmup", settings_.warm_up},
+                     {"iterations", settings_.iterations},
+                     {"order", settings_.order == run::SumOrder::by_rank ? "by rank" : "the library's"}};
+    measure(result, "out_of_place", true);
+    measure(result, "in_place", false);
+    return result;
+  }
+
+ private:
+  // Out of place, the sum of what lies elsewhere is made in the buffer: the copy is part of it.
+  double once(bool copy) {
+    if (!copy) buffer_ = source_;
+    world_.barrier();
+    const double begun = steady_clock().seconds();
+    if (copy) std::ranges::copy(source_, buffer_.begin());
+    world_.sum(buffer_, settings_.order);
+    return world_.maximum(steady_clock().seconds() - begun);
+  }
+
+  void measure(Result& result, const std::string& place, bool copy) {
+    Measurement measurement{.warm_up_calls = settings_.warm_up};
+    for (int i = 0; i < settings_.warm_up; ++i) once(copy);
+    for (int i = 0; i < settings_.iterations; ++i) {
+      if (world_.any(interrupted())) throw Error(ErrorCode::interrupted, "while measuring all-reduce");
+      measurement.samples.push_back(once(copy));
+    }
+    const double wrong = world_.maximum(count_wrong(buffer_, world_.size())), ranks = world_.size();
+    measurement.summary = summarize(measurement.samples);
+    measurement.flags = flags_of(measurement.summary, settings_.iterations);
+    const auto bytes = static_cast<double>(bytes_);
+    result.quantities.push_back(time_quantity(place + "_time", measurement));
+    result.quantities.push_back(rate_quantity(place + "_algbw", bytes, "B/s", measurement));
+    result.quantities.push_back(rate_quantity(place + "_busbw", bytes * 2 * (ranks - 1) / ranks, "B/s", measurement));
+    result.add(place + "_wrong", wrong, "");
+  }
+
+  run::Communicator& world_;
+  const CollectiveSettings& settings_;
+  std::int64_t bytes_;
+  std::vector<float> source_, buffer_;
+};
+
+std::int64_t parse_size(const std::string& text) {
+  std::int64_t size = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, size);
+  const std::string unit(failure == std::errc() ? rest : end, end);
+  const int shift = unit.empty() || unit == "B" ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
+  if (failure == std::errc() && shift >= 0 && size >= 4 && size <= (largest_size >> shift)) return (size << shift) / 4 * 4;
+  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a size in bytes", text), "--sizes",
+              "sizes are 4 B to 64G: 4K..256M, or 1024,64K,1M");
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_sizes(const std::string& text) {
+  std::vector<std::int64_t> sizes;
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) {
+    for (const std::string& part : split(text, ',')) sizes.push_back(parse_size(part));
+    return sizes;
+  }
+  const std::int64_t first = parse_size(text.substr(0, dots)), last = parse_size(text.substr(dots + 2));
+  if (first > last) throw Error(ErrorCode::invalid_argument, "ends before it begins", "--sizes " + text);
+  for (std::int64_t size = first; size <= last; size *= 2) sizes.push_back(size);
+  return sizes;
+}
+
+std::vector<Result> bench_all_reduce(run::Communicator& world, const CollectiveSettings& settings) {
+  std::vector<Result> results;
+  for (const std::int64_t bytes : settings.sizes) {
+    results.push_back(AllReduce(world, settings, bytes).run());
+    if (settings.done) settings.done(results.back());
+  }
+  return results;
+}
+
+}  // namespace superstep::lab

@@ -1,0 +1,29 @@
+// All-reduce between ranks, measured as nccl-tests does: in place and out of place, every element checked.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "superstep/lab/formats/result.h"
+#include "superstep/run/ranks/communicator.h"
+
+namespace superstep::lab {
+
+struct CollectiveSettings {
+  std::vector<std::int64_t> sizes;  // bytes of one rank's buffer; multiples of 4
+  run::SumOrder order = run::SumOrder::by_rank;
+  int warm_up = 5, iterations = 20;
+  std::function<void(const Result&)> done = {};
+};
+
+// Collective: every rank calls it. A time is that of the slowest rank; the median of all iterations is given,
+// and algbw = bytes / time, busbw = algbw x 2 (n - 1) / n. Results come without program and environment.
+std::vector<Result> bench_all_reduce(run::Communicator& world, const CollectiveSettings& settings);
+
+// "4K..256M" (doubling), or a list "4096,1M"; K, M and G are 2^10, 2^20 and 2^30. Throws Error
+// (invalid_argument) naming the part that is no size.
+std::vector<std::int64_t> parse_sizes(const std::string& text);
+
+}  // namespace superstep::lab

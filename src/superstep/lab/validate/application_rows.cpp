@@ -1,0 +1,230 @@
+#include "superstep/lab/validate/application_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "superstep/base/text.h"
+#include "superstep/lab/validate/primitive_graph.h"
+#include "superstep/run/model.h"
+
+namespace superstep::lab {
+
+using machine::Machine;
+using machine::Prediction;
+
+struct ApplicationRows::Run {
+  std::string workload, machine, metric;
+  bool training = true, called_directly = false;
+  machine::PredictSettings settings;
+  std::string assumed;
+
+  std::string key() const {
+    std::string pipeline;
+    for (int share : settings.pipeline) pipeline += fmt::format(" {}", share);
+    return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", workload, machine, training, settings.precision.name,
+                       settings.micro_batch, settings.accumulate, settings.replicas, pipeline,
+                       workload.starts_with("conv_") ? metric : "");
+  }
+};
+
+namespace {
+
+constexpr std::int64_t ipu_micro_batch = 16;  // assumed where a row does not say
+
+std::string machine_of_row(const std::string& name) { return name.starts_with("v100") ? "v100" : name; }
+
+bool is_ipu(const std::string& machine) {
+  return machine == "gc2" || machine == "gc200" || machine == "bow";
+}
+
+// What "fp32" and "mixed" mean differs: frameworks on machines with tf32 use it for convolutions by default; on an
+// IPU "mixed" is 16-bit throughout with f32 partial sums.
+std::string precision_of_row(const std::string& name, const std::string& machine) {
+  if (name == "amp" || (name == "mixed" && !is_ipu(machine))) return "mixed";
+  if (name == "tf32" || (name == "fp32" && machine.starts_with("a100"))) return "tf32";
+  if (name == "fp32") return "f32";
+  return name == "16.16" ? "16.16" : name == "bf16" ? "bf16" : "f16";
+}
+
+bool known_machine(const std::string& id) {
+  return std::any_of(machine::machines().begin(), machine::machines().end(),
+                     [&](const Machine& machine) { return machine.id() == id; });
+}
+
+bool known_workload(const std::string& name) {
+  return std::any_of(workload::workloads().begin(), workload::workloads().end(),
+                     [&](const workload::Workload& workload) { return workload.name == name; });
+}
+
+graph::Graph graph_of(const std::string& workload, bool training, std::int64_t batch, const std::string& metric) {
+  if (auto primitive = primitive_graph(workload, metric)) return std::move(*primitive);
+  const run::Model model({.workload = workload});
+  return training ? model.training_step()(batch) : model.inference()(batch);
+}
+
+// A pipeline of two stages in a row without its split is cut where both have as many layers.
+std::vector<int> even_stages(std::int64_t stages) {
+  return stages > 1 ? std::vector<int>(static_cast<std::size_t>(stages), 1) : std::vector<int>{};
+}
+
+// "[6, 4]" in a note.
+std::vector<int> stated_split(const std::string& note) {
+  const std::size_t open = note.find('['), close = note.find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return {};
+  std::vector<int> shares;
+  for (const std::string& part : split(note.substr(open + 1, close - open - 1), ',')) {
+    const int share = std::atoi(part.c_str());
+    if (share < 1) return {};
+    shares.push_back(share);
+  }
+  return shares;
+}
+
+RowPrediction refusal(std::string reason) { return {.value = std::nullopt, .reason = std::move(reason)}; }
+
+RowPrediction with_interval(double value, const Prediction& prediction, std::string reason) {
+  const double up = std::exp(prediction.uncertainty);
+  return {value, value / up, value * up, std::move(reason)};
+}
+
+}  // namespace
+
+bool has_application_rows(const PublishedTable& table) {
+  return table.has("workload") && table.has("metric") && table.has("value") && table.has("machine");
+}
+
+ApplicationRows::Run ApplicationRows::run_of(std::size_t row) const {
+  const auto count = [&](const char* column) { return table_.integer(row, column, 0); };
+  Run run{.workload = table_.text(row, "workload"),
+          .machine = machine_of_row(table_.text(row, "machine")),
+          .metric = table_.text(row, "metric"),
+          .training = table_.text(row, "mode") == "train"};
+  const std::string& framework = table_.text(row, "framework");
+  run.called_directly = framework == "cublas" || framework == "cudnn";
+  run.settings.precision = machine::precision_from_name(precision_of_row(table_.text(row, "precision"), run.machine));
+  const std::int64_t units = std::max<std::int64_t>(1, count("units"));
+  const std::int64_t stages = std::max<std::int64_t>(1, count("pipeline_stages"));
+  // More replicas than units share one (a wafer); the model is of one unit.
+  run.settings.replicas = static_cast<int>(std::clamp<std::int64_t>(units / stages, 1, units));
+  run.settings.pipeline = stated_split(table_.text(row, "note"));
+  if (run.settings.pipeline.size() != static_cast<std::size_t>(stages)) run.settings.pipeline = even_stages(stages);
+  run.settings.accumulate = static_cast<int>(std::max<std::int64_t>(1, count("grad_accum")));
+  std::int64_t micro = count("micro_batch");
+  const std::int64_t global = count("global_batch");
+  if (micro == 0 && global > 0)
+    micro = std::max<std::int64_t>(1, global / run.settings.replicas / run.settings.accumulate);
+  if (micro == 0) {
+    micro = is_ipu(run.machine) ? ipu_micro_batch : known_workload(run.workload) ? workload::find_workload(run.workload).training.batch : 1;
+    run.assumed = fmt::format("micro-batch {} assumed; ", micro);
+  }
+  if (is_ipu(run.machine) && global > 0 && count("grad_accum") == 0 && micro * run.settings.replicas > 0 &&
+      count("micro_batch") == 0) {
+    micro = std::min<std::int64_t>(micro, ipu_micro_batch);
+    run.settings.accumulate = static_cast<int>(std::max<std::int64_t>(1, global / micro / run.settings.replicas));
+    run.assumed = fmt::format("micro-batch {} assumed; ", micro);
+  }
+  run.settings.micro_batch = micro;
+  return run;
+}
+
+const Prediction& ApplicationRows::prediction_of(const Run& run) {
+  const std::string key = run.key();
+  if (const auto found = predictions_.find(key); found != predictions_.end()) return found->second;
+  Machine machine = machine::find_machine(run.machine);
+  // A library called in a loop from C has the least launch overhead of the range.
+  if (run.called_directly && machine.style() == machine::Style::kernel_by_kernel)
+    machine = machine.with("launch_overhead", machine.constant("launch_overhead").low);
+  const graph::Graph graph = graph_of(run.workload, run.training, run.settings.micro_batch, run.metric);
+  machine::PredictSettings settings = run.settings;
+  Prediction prediction = machine::predict(machine, graph, settings);
+  if (!prediction.fits && run.training) {
+    settings.recompute = true;
+    prediction = machine::predict(machine, graph, settings);
+  }
+  return predictions_.emplace(key, std::move(prediction)).first->second;
+}
+
+RowPrediction ApplicationRows::collective(std::size_t row) {
+  const std::string& workload = table_.text(row, "workload");
+  if (!workload.starts_with("allreduce-64.5M") || table_.text(row, "metric") != "bandwidth_utilization")
+    return refusal("this collective is not covered");
+  const auto model = machine::cost_model(machine::find_machine(machine_of_row(table_.text(row, "machine"))));
+  const auto units = static_cast<int>(table_.integer(row, "units", 1));
+  const double bytes = 64.5e6 * 4, n = units;
+  const double seconds = model->all_reduce_seconds(bytes, units);
+  const double bus = bytes / seconds * 2 * (n - 1) / n;
+  const double links = is_ipu(table_.text(row, "machine")) ? 320e9 : 300e9;
+  const double value = 100 * bus / links;
+  return {value, value * 0.6, value * 1.6, "bus bandwidth of a ring over the link peak"};
+}
+
+// Ratios: the same configuration on the other machine, or in the other precision.
+RowPrediction ApplicationRows::ratio(std::size_t row) {
+  const std::string& metric = table_.text(row, "metric");
+  Run first = run_of(row), second = first;
+  if (metric == "ratio_to_a100") {
+    second.machine = "a100-40gb";
+    second.settings.replicas = 8;
+    second.settings.precision = machine::precision_from_name("mixed");
+    const std::int64_t global = table_.integer(row, "global_batch", 0);
+    second.settings.micro_batch = std::max<std::int64_t>(1, global / 8);
+  } else if (metric == "ratio_to_gc200") {
+    second.machine = "gc200";
+  } else if (metric == "speedup_half_over_single") {
+    second.settings.precision = machine::precision_from_name(is_ipu(first.machine) ? "f32" : "tf32");
+  } else {
+    return refusal("this ratio is not covered");
+  }
+  const Prediction a = prediction_of(first);
+  const Prediction& b = prediction_of(second);
+  if (!a.fits || !b.fits) return refusal("does not fit, as predicted");
+  const double value = a.throughput() / b.throughput();
+  const double up = std::exp(std::hypot(a.uncertainty, b.uncertainty));
+  return {value, value / up, value * up, first.assumed + "bound by " + a.bound_by()};
+}
+
+RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metric, const std::string& unit) {
+  const Run run = run_of(row);
+  const Prediction& prediction = prediction_of(run);
+  if (!prediction.unsupported.empty()) return refusal("no cost model for " + join(prediction.unsupported, ", "));
+  if (!prediction.fits)
+    return refusal(fmt::format("{}does not fit, as predicted: fullest at '{}'", run.assumed,
+                               prediction.stages[0].memory.fullest));
+  const std::string reason = fmt::format("{}bound by {}", run.assumed, prediction.bound_by());
+  const double scale = unit == "ms" ? 1e3 : unit == "us" ? 1e6 : unit == "%" ? 100 : unit == "TFLOPS" ? 1e-12 : 1;
+  const bool device_only = metric.starts_with("time") || metric == "compute_utilization" || metric == "compute_rate";
+  const double step = device_only ? prediction.step_seconds : prediction.step_seconds_with_data;
+  if (metric == "throughput") return with_interval(prediction.samples / step, prediction, reason);
+  if (metric == "step_time" || metric.starts_with("time_") || metric == "time")
+    return with_interval(step * scale, prediction, reason);
+  if (metric == "latency_per_sample") return with_interval(step / prediction.samples * scale, prediction, reason);
+  if (metric == "compute_utilization")
+    return with_interval(prediction.peak_seconds / step * scale, prediction, reason);
+  if (metric == "compute_rate") return with_interval(prediction.flops / step * scale, prediction, reason);
+  if (metric == "epoch_time") {
+    // "training part of an epoch: 19968 of 20608 samples"
+    const std::string& note = table_.text(row, "note");
+    const std::size_t digits = note.find_first_of("0123456789");
+    const double samples = digits == std::string::npos ? 19968 : std::atof(note.c_str() + digits);
+    return with_interval(samples / prediction.samples * step, prediction, reason);
+  }
+  return refusal("this metric is not covered");
+}
+
+RowPrediction ApplicationRows::predict(std::size_t row) {
+  const std::string &metric = table_.text(row, "metric"), &workload = table_.text(row, "workload");
+  const std::string machine = machine_of_row(table_.text(row, "machine"));
+  if (!known_machine(machine)) return refusal(fmt::format("no machine file for {}", machine));
+  if (table_.text(row, "mode") == "collective") return collective(row);
+  if (metric.starts_with("time_to") || metric == "init_time" || metric.find("first_epoch") != std::string::npos ||
+      metric == "throughput_with_evaluation")
+    return refusal("compilation, evaluation and convergence are not predicted");
+  if (!known_workload(workload) && !primitive_graph(workload, metric))
+    return refusal(fmt::format("no workload {}", workload));
+  if (metric.starts_with("ratio") || metric.starts_with("speedup")) return ratio(row);
+  return from_run(row, metric, table_.text(row, "unit"));
+}
+
+}  // namespace superstep::lab

@@ -1,0 +1,106 @@
+#include "superstep/lab/validate/primitive_graph.h"
+
+#include <algorithm>
+#include <map>
+
+#include "superstep/base/text.h"
+#include "superstep/op/builder.h"
+#include "superstep/op/convolution.h"
+#include "superstep/op/matmul.h"
+
+namespace superstep::lab {
+namespace {
+
+constexpr std::int64_t largest_extent = 1 << 24;
+
+std::optional<std::int64_t> extent(const std::string& text) {
+  if (text.empty() || text.size() > 8 || !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return std::nullopt;
+  const std::int64_t value = std::stoll(text);
+  return value < 1 || value > largest_extent ? std::nullopt : std::optional(value);
+}
+
+graph::Graph product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  graph::Graph graph("gemm");
+  op::Builder b(graph);
+  const op::Var x = b.input("a", ElementType::f32, {m, k}), w = b.input("b", ElementType::f32, {k, n});
+  b.output("c", op::matmul(x, w));
+  return graph;
+}
+
+std::optional<graph::Graph> gemm(const std::string& size) {
+  // Emani 2022, Table VI: M, N, K.
+  const std::map<std::string, std::vector<std::int64_t>> named{
+      {"k1", {64, 1760, 1760}}, {"k2", {2560, 64, 2560}}, {"k3", {1760, 128, 1760}}, {"k4", {2560, 2560, 2560}}};
+  if (const auto found = named.find(size); found != named.end())
+    return product(found->second[0], found->second[1], found->second[2]);
+  const std::vector<std::string> extents = split(split(size, '_')[0], 'x');
+  std::vector<std::int64_t> values;
+  for (const std::string& text : extents) {
+    const auto value = extent(text);
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+  }
+  if (values.size() == 1) return product(values[0], values[0], values[0]);
+  if (values.size() != 3) return std::nullopt;
+  return product(values[0], values[1], values[2]);
+}
+
+// "w700" -> 700 by the letters before the number; "p1x2" gives p and its second number.
+std::optional<std::map<std::string, std::int64_t>> fields(const std::string& name) {
+  std::map<std::string, std::int64_t> values;
+  for (const std::string& field : split(name, '_')) {
+    const std::size_t digits = field.find_first_of("0123456789");
+    if (digits == std::string::npos || digits == 0) continue;
+    const std::string key = field.substr(0, digits);
+    const std::vector<std::string> numbers = split(field.substr(digits), 'x');
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto value = numbers[i] == "0" ? std::optional<std::int64_t>(0) : extent(numbers[i]);
+      if (!value) return std::nullopt;
+      values[i == 0 ? key : key + "2"] = *value;
+    }
+  }
+  for (const char* needed : {"w", "h", "c", "n", "k", "fw", "fh", "p", "p2", "s", "s2"})
+    if (!values.contains(needed)) return std::nullopt;
+  return values;
+}
+
+std::optional<graph::Graph> convolution(const std::string& name, const std::string& metric) {
+  const auto found = fields(name);
+  if (!found) return std::nullopt;
+  const auto& f = *found;
+  graph::Graph graph("conv");
+  op::Builder b(graph);
+  const auto at = [&](const char* key) { return f.at(key); };
+  const op::ConvAttributes attributes{.strides = {at("s2"), at("s")}, .pads = {at("p2"), at("p"), at("p2"), at("p")}};
+  const op::Var x = b.input("x", ElementType::f32, {at("n"), at("c"), at("h"), at("w")});
+  const op::Var w = b.input("w", ElementType::f32, {at("k"), at("c"), at("fh"), at("fw")});
+  const op::Var y = op::conv(x, w, {}, attributes);
+  if (metric != "time_backward_inputs" && metric != "time_backward_weights") {
+    b.output("y", y);
+    return graph;
+  }
+  const graph::Attributes own = graph.node(graph.value(y.id()).producer).attributes;
+  graph::Graph back("conv gradient");
+  op::Builder g(back);
+  const op::Var dy = g.input("dy", ElementType::f32, y.shape());
+  if (metric == "time_backward_inputs")
+    g.output("dx", op::conv_input_gradient(dy, g.input("w", ElementType::f32, w.shape()), x.shape(), own));
+  else
+    g.output("dw", op::conv_weight_gradient(g.input("x", ElementType::f32, x.shape()), dy, {at("fh"), at("fw")}, own));
+  return back;
+}
+
+}  // namespace
+
+std::optional<graph::Graph> primitive_graph(const std::string& name, const std::string& metric) {
+  try {
+    if (name.starts_with("gemm_")) return gemm(name.substr(5));
+    if (name.starts_with("conv_")) return convolution(name.substr(5), metric);
+  } catch (const Error&) {
+    return std::nullopt;  // a shape that is no convolution
+  }
+  return std::nullopt;
+}
+
+}  // namespace superstep::lab

@@ -1,0 +1,16 @@
+// Graphs of one operator, from the names that published tables give primitives.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "superstep/graph/graph.h"
+
+namespace superstep::lab {
+
+// "gemm_k1" .. "gemm_k4", "gemm_1000" (square), "gemm_1760x16x1760_nn" (m x n x k) and
+// "conv_w7_h7_c32_n131072_k32_fw3_fh3_p0x0_s1x1"; `metric` says which pass a convolution's time is of
+// (time_forward, time_backward_inputs, time_backward_weights). Nothing for other names.
+std::optional<graph::Graph> primitive_graph(const std::string& name, const std::string& metric);
+
+}  // namespace superstep::lab

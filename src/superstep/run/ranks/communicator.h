@@ -1,0 +1,45 @@
+// Ranks: the processes of one run, as the site's own launcher started them (mpirun, srun). A program that was
+// started alone is one rank. The library that connects them is MPI, chosen at build time: ranks/mpi or, where
+// there is none, ranks/none.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace superstep::run {
+
+// How a sum over ranks is made. Floating-point sums depend on their order.
+enum class SumOrder {
+  by_rank,  // in the order of ranks, whatever library and number of processes a node: the same bits every time
+  library,  // as MPI_Allreduce likes
+};
+
+// Collective calls: every rank makes the same ones in the same order. Not thread-safe.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual void barrier() = 0;
+  // Each element becomes the sum over ranks, on every rank.
+  virtual void sum(std::span<float> values, SumOrder order = SumOrder::by_rank) = 0;
+  virtual double maximum(double value) = 0;
+  virtual bool any(bool flag) = 0;
+  // Ends all ranks at once, without a word: for a rank that cannot go on while the others wait for it.
+  [[noreturn]] virtual void abort(int code) = 0;
+};
+
+// All ranks of this run; started on the first call, ended with the program. Throws Error (unsupported) when a
+// launcher started several processes of a program that was built without MPI.
+Communicator& communicator();
+
+// What the launcher says, without starting anything: 0 and 1 for a program that was started alone.
+int launched_rank();
+int launched_size();
+bool has_ranks();  // was the program built with MPI?
+
+// The implementation that the build has chosen; internal.
+std::unique_ptr<Communicator> make_communicator();
+
+}  // namespace superstep::run

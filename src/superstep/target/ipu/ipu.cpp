@@ -1,0 +1,168 @@
+#include "superstep/target/ipu/ipu.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+
+#include "superstep/base/text.h"
+#include "superstep/bsp/engine.h"
+#include "superstep/op/definition.h"
+#include "superstep/target/ipu/lowering.h"
+#include "superstep/target/ports.h"
+
+namespace superstep::target::ipu {
+namespace {
+
+// The machine's numbers with the constants that its file has fitted.
+bsp::Target target_of(const char* machine, const machine::ipu::Hardware& hardware) {
+  bsp::Target target = bsp::find_target(machine);
+  target.constants.exchange_setup_cycles.value = hardware.exchange_setup;
+  target.constants.sync_cycles.value = hardware.sync_cycles;
+  return target;
+}
+
+class IpuExecutable : public Executable {
+ public:
+  IpuExecutable(const graph::Graph& graph, BatchedPorts ports, const CompileOptions& options,
+                const char* machine)
+      : ports_(std::move(ports)), options_(options) {
+    const machine::ipu::Hardware hardware = machine::ipu::hardware_of(machine::find_machine(machine));
+    LoweredGraph lowered = lower(graph, target_of(machine, hardware), hardware);
+    const bsp::Program programs[] = {lowered.program};
+    engine_ = std::make_unique<bsp::Engine>(
+        lowered.graph, programs, bsp::EngineOptions{.threads = options.threads, .trace_events = 5000});
+    engine_->load();
+    for (const graph::ValueId id : graph.states()) states_.emplace(graph.value(id).name, graph.type(id));
+    connect();
+    summarize(graph, std::move(lowered.steps));
+  }
+
+  std::span<const Port> inputs() const override { return ports_.inputs; }
+  std::span<const Port> outputs() const override { return ports_.outputs; }
+
+  void run(std::span<const Tensor> inputs, std::span<Tensor> outputs) override {
+    check_ports("input", ports_.inputs, inputs);
+    check_ports("output", ports_.outputs, outputs);
+    inputs_ = inputs;
+    outputs_ = outputs;
+    engine_->run();
+  }
+
+  std::vector<std::string> state_names() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, type] : states_) names.push_back(name);
+    return names;
+  }
+  Tensor state(std::string_view name) const override {
+    const graph::ValueType& type = state_type(name);
+    Tensor value(type.element, type.shape);
+    if (value.byte_count() > 0) engine_->read_tensor(name, value.bytes(), value.byte_count());
+    return value;
+  }
+  void set_state(std::string_view name, const Tensor& value) override {
+    const graph::ValueType& type = state_type(name);
+    if (value.type() != type.element || value.shape() != type.shape)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("is {}, not {}{}", graph::to_string(type), name_of(value.type()),
+                              to_string(value.shape())),
+                  "state " + std::string(name));
+    if (value.byte_count() > 0) engine_->write_tensor(name, value.bytes(), value.byte_count());
+  }
+
+  PlanSummary summary() const override { return summary_; }
+  const bsp::Profile& profile() const { return engine_->profile(); }
+
+ private:
+  const graph::ValueType& state_type(std::string_view name) const {
+    const auto found = states_.find(name);
+    if (found != states_.end()) return found->second;
+    const std::vector<std::string> names = state_names();
+    throw Error(ErrorCode::invalid_argument, "there is no such state", std::string(name),
+                unknown_name_hint(name, names));
+  }
+
+  void connect() {
+    for (std::size_t i = 0; i < ports_.inputs.size(); ++i)
+      if (ports_.inputs[i].type.shape.element_count() > 0)
+        engine_->connect_stream_to_callback("in:" + ports_.inputs[i].name, [this, i](void* data) {
+          std::memcpy(data, inputs_[i].bytes(), inputs_[i].byte_count());
+        });
+    for (std::size_t i = 0; i < ports_.outputs.size(); ++i)
+      if (ports_.outputs[i].type.shape.element_count() > 0)
+        engine_->connect_stream_to_callback("out:" + ports_.outputs[i].name, [this, i](void* data) {
+          std::memcpy(outputs_[i].bytes(), data, outputs_[i].byte_count());
+        });
+  }
+
+  void summarize(const graph::Graph& graph, std::vector<LoweredStep> steps) {
+    const bsp::CompilationProfile& compiled = engine_->profile().compilation;
+    std::map<std::string, const bsp::StepProfile*> costs;
+    for (const bsp::StepProfile& step : compiled.steps) costs[step.name] = &step;
+    summary_.batch = summary_.micro_batch = options_.batch;
+    summary_.threads = options_.threads;
+    summary_.flops = op::cost(graph).flops;
+    summary_.compile_seconds = compiled.compile_seconds;
+    for (const auto& [name, type] : states_)
+      summary_.state_bytes +=
+          static_cast<std::size_t>(type.shape.element_count()) * size_in_bytes(type.element);
+    for (const bsp::TileMemory& tile : compiled.tiles) {
+      summary_.activation_bytes += tile.not_always_live;
+      summary_.constant_bytes += tile.constants;
+    }
+    for (LoweredStep& step : steps) {
+      if (const auto found = costs.find(step.compute_set); found != costs.end()) {
+        const bsp::StepCost& cost = found->second->cost;
+        step.plan.kernel += fmt::format(": {} cycles modelled ({} compute, {} exchange, {} sync)",
+                                        format_count(static_cast<double>(cost.total())),
+                                        format_count(static_cast<double>(cost.compute)),
+                                        format_count(static_cast<double>(cost.exchange)), cost.sync);
+      }
+      summary_.steps.push_back(std::move(step.plan));
+    }
+  }
+
+  BatchedPorts ports_;
+  CompileOptions options_;
+  std::unique_ptr<bsp::Engine> engine_;
+  std::map<std::string, graph::ValueType, std::less<>> states_;
+  std::span<const Tensor> inputs_;
+  std::span<Tensor> outputs_;
+  PlanSummary summary_;
+};
+
+class IpuTarget : public Target {
+ public:
+  IpuTarget(const char* machine, const char* summary) : machine_(machine), summary_(summary) {}
+  std::string_view name() const override { return machine_; }
+  std::string_view summary() const override { return summary_; }
+  std::unique_ptr<Executable> compile(const GraphAtBatch& model,
+                                      const CompileOptions& options) const override {
+    BatchedPorts ports = batched_ports(model, options.batch);
+    const graph::Graph graph = prepare_graph(model(options.batch));
+    return std::make_unique<IpuExecutable>(graph, std::move(ports), options, machine_);
+  }
+
+ private:
+  const char* machine_;
+  const char* summary_;
+};
+
+}  // namespace
+
+std::span<const Target* const> ipu_targets() {
+  static const IpuTarget gc200("gc200",
+                               "Graphcore GC200, run vertex by vertex on the host with modelled cycles");
+  static const IpuTarget bow("bow", "Graphcore Bow, the same");
+  static const IpuTarget gc2("gc2", "Graphcore GC2, the same");
+  static const std::array<const Target*, 3> table{&gc200, &bow, &gc2};
+  return table;
+}
+
+const bsp::Profile* profile_of(const Executable& executable) {
+  const auto* ipu = dynamic_cast<const IpuExecutable*>(&executable);
+  return ipu ? &ipu->profile() : nullptr;
+}
+
+}  // namespace superstep::target::ipu

@@ -1,0 +1,145 @@
+#include "superstep/target/ipu/layout.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+namespace superstep::target::ipu {
+namespace {
+
+using Operand = std::function<bsp::Tensor(std::size_t)>;
+using Views = std::optional<std::vector<bsp::Tensor>>;
+
+// An integer input that is known; none otherwise.
+std::optional<std::vector<std::int64_t>> known(const Operation& op, std::size_t i) {
+  if (!op.has(i) || !op.constants[i]) return std::nullopt;
+  std::vector<std::int64_t> values;
+  for (std::int64_t k = 0; k < op.constants[i]->element_count(); ++k)
+    values.push_back(static_cast<std::int64_t>(op.constants[i]->at(k)));
+  return values;
+}
+
+Views reshape(const Operation& op, bsp::Graph&, const Operand& operand) {
+  return std::vector{operand(0).reshape(op.output())};
+}
+
+Views transpose(const Operation& op, bsp::Graph&, const Operand& operand) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(op.input(0).rank()));
+  std::iota(order.rbegin(), order.rend(), 0);
+  order = op.node->attributes.integers("perm", order);
+  return std::vector{operand(0).dim_shuffle(std::vector<int>(order.begin(), order.end()))};
+}
+
+Views concat(const Operation& op, bsp::Graph&, const Operand& operand) {
+  std::vector<bsp::Tensor> parts;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) parts.push_back(operand(i));
+  return std::vector{
+      bsp::concat(parts, normalize_axis(op.node->attributes.integer("axis"), op.output().rank()))};
+}
+
+Views split(const Operation& op, bsp::Graph&, const Operand& operand) {
+  const int axis = normalize_axis(op.node->attributes.integer("axis", 0), op.input(0).rank());
+  std::vector<bsp::Tensor> parts;
+  std::int64_t begin = 0;
+  for (const graph::ValueType* type : op.outputs) {
+    if (!type) return std::nullopt;
+    parts.push_back(operand(0).slice(begin, begin + type->shape[axis], axis));
+    begin += type->shape[axis];
+  }
+  return parts;
+}
+
+// Right-aligned, extents of one repeated.
+bsp::Tensor broadcast_to(bsp::Tensor tensor, const Shape& shape) {
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(shape.rank() - tensor.rank()), 1);
+  extents.insert(extents.end(), tensor.shape().begin(), tensor.shape().end());
+  tensor = tensor.reshape(Shape(extents));
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (tensor.shape()[axis] != shape[axis]) tensor = tensor.broadcast(shape[axis], axis);
+  return tensor;
+}
+
+Views expand(const Operation& op, bsp::Graph&, const Operand& operand) {
+  return std::vector{broadcast_to(operand(0), op.output())};
+}
+
+Views tile(const Operation& op, bsp::Graph&, const Operand& operand) {
+  bsp::Tensor tensor = operand(0);
+  for (int axis = 0; axis < tensor.rank(); ++axis)
+    if (const std::int64_t times = tensor.shape()[axis] ? op.output()[axis] / tensor.shape()[axis] : 1;
+        times > 1)
+      tensor = tensor.broadcast(times, axis);
+  return std::vector{tensor};
+}
+
+bsp::Tensor slice_axis(const bsp::Tensor& tensor, int axis, std::int64_t start, std::int64_t count,
+                       std::int64_t step) {
+  if (count == 0) return tensor.slice(0, 0, axis);
+  if (step > 0) return tensor.slice(start, start + (count - 1) * step + 1, axis).sub_sample(step, axis);
+  const std::int64_t last = start + (count - 1) * step;
+  return tensor.slice(last, start + 1, axis).reverse(axis).sub_sample(-step, axis);
+}
+
+Views slice(const Operation& op, bsp::Graph&, const Operand& operand) {
+  const auto starts = known(op, 1), axes = op.has(3) ? known(op, 3) : std::nullopt;
+  const auto steps = op.has(4) ? known(op, 4) : std::nullopt;
+  if (!starts || (op.has(3) && !axes) || (op.has(4) && !steps)) return std::nullopt;
+  bsp::Tensor tensor = operand(0);
+  for (std::size_t i = 0; i < starts->size(); ++i) {
+    const int axis = normalize_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), tensor.rank());
+    const std::int64_t extent = op.input(0)[axis], step = steps ? (*steps)[i] : 1;
+    std::int64_t start = (*starts)[i] < 0 ? (*starts)[i] + extent : (*starts)[i];
+    start = std::clamp<std::int64_t>(start, 0, step < 0 ? extent - 1 : extent);
+    tensor = slice_axis(tensor, axis, start, op.output()[axis], step);
+  }
+  return std::vector{tensor};
+}
+
+// Zeros (or another constant) around the tensor, which may also be cut.
+Views pad(const Operation& op, bsp::Graph& graph, const Operand& operand) {
+  const auto pads = known(op, 1), axes = op.has(3) ? known(op, 3) : std::nullopt;
+  if (!pads || op.node->attributes.text("mode", "constant") != "constant" || (op.has(3) && !axes))
+    return std::nullopt;
+  if (op.has(2) && !op.constants[2]) return std::nullopt;
+  const double value = op.has(2) ? op.constants[2]->at(0) : 0;
+  bsp::Tensor tensor = operand(0);
+  const std::size_t count = pads->size() / 2;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int axis = normalize_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), tensor.rank());
+    for (const bool front : {true, false}) {
+      const std::int64_t width = (*pads)[front ? i : i + count], extent = tensor.shape()[axis];
+      if (width < 0) {
+        tensor = front ? tensor.slice(-width, extent, axis) : tensor.slice(0, extent + width, axis);
+      } else if (width > 0) {
+        std::vector<std::int64_t> extents = tensor.shape().extents();
+        extents[static_cast<std::size_t>(axis)] = width;
+        const bsp::Tensor one =
+            graph.add_constant(tensor.element_type(), Shape{1}, value, op.node->name + "/padding");
+        graph.set_tile_mapping(one, 0);
+        const Shape border(extents);
+        const bsp::Tensor filling = one.broadcast(border.element_count(), 0).reshape(border);
+        tensor = front ? bsp::concat(filling, tensor, axis) : bsp::concat(tensor, filling, axis);
+      }
+    }
+  }
+  return std::vector{tensor};
+}
+
+struct Rule {
+  std::string_view op;
+  Views (*views)(const Operation&, bsp::Graph&, const Operand&);
+};
+constexpr Rule rules[] = {{"Identity", reshape}, {"Reshape", reshape},   {"Flatten", reshape},
+                          {"Squeeze", reshape},  {"Unsqueeze", reshape}, {"Transpose", transpose},
+                          {"Concat", concat},    {"Split", split},       {"Expand", expand},
+                          {"Tile", tile},        {"Slice", slice},       {"Pad", pad}};
+
+}  // namespace
+
+Views layout_views(const Operation& operation, bsp::Graph& graph, const Operand& operand) {
+  for (const Rule& rule : rules)
+    if (rule.op == operation.node->op) return rule.views(operation, graph, operand);
+  return std::nullopt;
+}
+
+}  // namespace superstep::target::ipu

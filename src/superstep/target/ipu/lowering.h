@@ -1,0 +1,31 @@
+// A graph as a bulk-synchronous program: every value a tensor with a place, every operator a compute set.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "superstep/bsp/graph.h"
+#include "superstep/machine/ipu/hardware.h"
+#include "superstep/target/ipu/partition.h"
+#include "superstep/target/target.h"
+
+namespace superstep::target::ipu {
+
+struct LoweredStep {
+  PlanStep plan;
+  std::string compute_set;  // its name in the profile; empty for a view
+};
+
+struct LoweredGraph {
+  bsp::Graph graph;
+  bsp::Sequence program;  // inputs in, operators, outputs out, states updated
+  std::vector<LoweredStep> steps;
+};
+
+// Streams are called "in:NAME" and "out:NAME"; states have host handles of their names. Throws Error
+// (unsupported) naming a node whose operator or type the machine cannot run.
+LoweredGraph lower(const graph::Graph& graph, const bsp::Target& target,
+                   const machine::ipu::Hardware& hardware);
+
+}  // namespace superstep::target::ipu

@@ -1,0 +1,76 @@
+// Measuring this machine: what is written can be read as a machine file, and holds what was measured.
+#include <gtest/gtest.h>
+
+#include "superstep/base/error.h"
+#include "superstep/lab/machine/host_machine.h"
+#include "superstep/lab/machine/host_times.h"
+#include "superstep/lab/machine/peak_kernels.h"
+#include "superstep/lab/machine/rates.h"
+#include "superstep/machine/machine.h"
+#include "tests/contains.h"
+
+namespace superstep::lab {
+namespace {
+
+TEST(Rates, CountWhatTheLoopsDo) {
+  float sink = 0;
+  EXPECT_EQ(run_f32_fma(10, sink), 2.0 * 12 * f32_lanes() * 10);
+  const auto triad = memory_work(61440, Access::triad), copy = memory_work(61440, Access::copy);
+  EXPECT_NEAR(triad(2), 2 * 61440, 2 * 3 * 1024);
+  EXPECT_EQ(copy(3), 3 * 61440);
+}
+
+TEST(Rates, TriadComputesWhatItSays) {
+  alignas(64) float b[256], c[256], a[256];
+  for (int i = 0; i < 256; ++i) b[i] = static_cast<float>(i), c[i] = static_cast<float>(1000 - i), a[i] = -1;
+  triad_pass(reinterpret_cast<std::byte*>(b), reinterpret_cast<std::byte*>(c), reinterpret_cast<std::byte*>(a), sizeof a);
+  for (int i = 0; i < 256; ++i) EXPECT_EQ(a[i], b[i] + 0.5f * c[i]);
+}
+
+TEST(Rates, AFailureInAThreadReachesTheCaller) {
+  EXPECT_THROW(measure_rates(2, []() -> Work { throw Error(ErrorCode::out_of_memory, "none"); }, 1), Error);
+}
+
+TEST(Rates, EveryTrialIsThere) { EXPECT_EQ(measure_rates(2, f32_fma_work, 3).size(), 3U); }
+
+TEST(HostTimes, HaveRangesThatHoldThem) {
+  for (const HostQuantity& q : {barrier_time(2), fork_join_time(2), allocation_time()}) {
+    EXPECT_LE(q.low, q.value) << q.name;
+    EXPECT_LE(q.value, q.high) << q.name;
+    EXPECT_GT(q.value, 0) << q.name;
+  }
+}
+
+TEST(HostTimes, AFolderThatCannotBeWrittenIsRefused) {
+  try {
+    file_rates("/proc/none", 1 << 20);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::io);
+    EXPECT_TRUE(contains(error.what(), "--folder"));
+  }
+}
+
+// All constants that the style wants, as measured ones.
+std::string complete_file() {
+  HostMachine machine{.id = "box", .name = "a box", .host = "here", .date = "2026-01-31"};
+  for (const auto& spec : machine::constants_of(machine::Style::kernel_by_kernel))
+    machine.constants.push_back({std::string(spec.name), std::string(spec.unit), spec.name == "clock" ? 3.3e9 : 0.5, 0.4, 4e9, ""});
+  machine.measured = {{"L1_copy_2", "B/s", 1e12, 1e11, 1e12, ""}};
+  return to_toml(machine);
+}
+
+TEST(HostMachine, IsWrittenAsAMachineFile) {
+  HostMachine machine{.id = "box", .name = "a \"fast\" one", .host = "here", .date = "2026-01-31", .busy = true};
+  machine.constants = {{"clock", "Hz", 3.3e9, 3.2e9, 3.3e9, "note"}};
+  machine.measured = {{"L1_copy_2", "B/s", 1e12 / 3, 1e11, 1e12 / 3, ""}};
+  const std::string text = to_toml(machine);
+  EXPECT_TRUE(contains(text, "id = \"box\"\nname = \"a \\\"fast\\\" one\"\nstyle = \"kernel-by-kernel\"\n"));
+  EXPECT_TRUE(contains(text, "measured on here at 2026-01-31, while it had other work to do"));
+  EXPECT_TRUE(contains(text, "clock = { value = 3.3e+09, unit = \"Hz\", kind = \"ME\", source = \"HOST\", range = ["));
+  EXPECT_EQ(machine::parse_machine(complete_file(), "box.toml").value("clock"), 3.3e9);
+  EXPECT_TRUE(contains(text, "[measured]\nL1_copy_2 = { value = 3.33333e+11"));
+}
+
+}  // namespace
+}  // namespace superstep::lab

@@ -1,0 +1,115 @@
+// Machine files: what is built in, and what is refused.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "superstep/machine/machine.h"
+#include "tests/contains.h"
+
+namespace superstep::machine {
+namespace {
+
+constexpr const char* head =
+    "id = \"x\"\nname = \"X\"\nstyle = \"bulk-synchronous\"\nbased_on = \"gc200\"\n[sources]\nA = \"a paper\"\n[constants]\n";
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_machine(text, "x.toml");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_file);
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string refusal_of(const std::string& constant) { return refusal(head + constant); }
+
+TEST(MachineFiles, AllTwelveAreBuiltIn) {
+  std::vector<std::string> ids;
+  for (const Machine& machine : machines()) ids.push_back(machine.id());
+  EXPECT_EQ(ids, (std::vector<std::string>{"gc2", "gc200", "bow", "sn10", "cs2", "groqchip", "gaudi1", "v100", "a100-40gb",
+                                           "a100-80gb", "h100", "h200"}));
+}
+
+TEST(MachineFiles, EveryNumberHasASourceOrARange) {
+  for (const Machine& machine : machines())
+    for (const Constant& constant : machine.constants()) {
+      EXPECT_LE(constant.low, constant.value) << machine.id() << " " << constant.name;
+      EXPECT_GE(constant.high, constant.value) << machine.id() << " " << constant.name;
+      if (constant.defaulted) continue;
+      const bool guess = constant.kind == Kind::guess;
+      EXPECT_TRUE(!guess || constant.value == 0 || constant.low < constant.high) << machine.id() << " " << constant.name;
+      EXPECT_TRUE(guess || !constant.source.empty()) << machine.id() << " " << constant.name;
+    }
+}
+
+TEST(MachineFiles, HaveAtMostEightOpenConstants) {
+  for (const Machine& machine : machines()) {
+    int open = 0;
+    for (const Constant& constant : machine.constants()) open += constant.open ? 1 : 0;
+    EXPECT_LE(open, 8) << machine.id();
+  }
+}
+
+TEST(MachineFiles, ABasedFileDiffersOnlyWhereItSays) {
+  const Machine gc200 = find_machine("gc200"), bow = find_machine("bow");
+  EXPECT_EQ(bow.value("tiles"), gc200.value("tiles"));
+  EXPECT_EQ(bow.value("clock"), 1.85e9);
+  EXPECT_NE(bow.digest(), gc200.digest());
+  EXPECT_EQ(gc200.with("clock", gc200.value("clock")).digest(), gc200.digest());
+}
+
+TEST(MachineFiles, MissingNumbersAreNamedDefaults) {
+  const Constant& latency = find_machine("v100").constant("host_latency");
+  EXPECT_TRUE(latency.defaulted);
+  EXPECT_TRUE(contains(latency.note, "default"));
+  EXPECT_FALSE(find_machine("a100-40gb").constant("host_latency").defaulted);
+}
+
+TEST(MachineFiles, AcceptWhatThePageDescribes) {
+  const Machine machine =
+      parse_machine(std::string(head) + "clock = { value = 2e9, unit = \"Hz\", kind = \"ME\", source = \"A\", range = [1.9e9, 2.1e9] }\n", "x.toml");
+  EXPECT_EQ(machine.value("clock"), 2e9);
+  EXPECT_EQ(machine.constant("clock").source, "a paper");
+}
+
+TEST(MachineFiles, RefuseByKey) {
+  EXPECT_TRUE(contains(refusal("id = "), "line 1"));
+  EXPECT_TRUE(contains(refusal("id = \"x\"\n"), "name: is missing"));
+  EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"bulk\"\n[constants]\n"), "'bulk' is not a style"));
+  EXPECT_TRUE(contains(refusal("colour = 1\n"), "colour: is not a key of machine files"));
+  EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"bulk-synchronous\"\n[constants]\n"),
+                       "constants.tiles: is missing"));
+  EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"static-stream\"\nbased_on = \"gc200\"\n[constants]\n"),
+                       "differs from that of 'gc200'"));
+  EXPECT_TRUE(contains(refusal("id = \"x\"\nname = \"X\"\nstyle = \"static-stream\"\nbased_on = \"gc300\"\n[constants]\n"),
+                       "there is no machine 'gc300'"));
+  EXPECT_TRUE(contains(refusal_of("clok = { value = 1, unit = \"Hz\", kind = \"GU\", source = \"\" }\n"), "did you mean 'clock'"));
+  EXPECT_TRUE(contains(refusal_of("clock = 1e9\n"), "constants.clock: must be a table"));
+  EXPECT_TRUE(contains(refusal_of("clock = { unit = \"Hz\", kind = \"GU\", source = \"\" }\n"), "clock.value: is missing"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"GHz\", kind = \"GU\", source = \"\" }\n"), "is 'GHz', expected 'Hz'"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = -1, unit = \"Hz\", kind = \"GU\", source = \"\" }\n"), "not below zero"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = nan, unit = \"Hz\", kind = \"GU\", source = \"\" }\n"), "must be a number"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"Hz\", kind = \"XX\", source = \"\" }\n"), "'XX' is not a kind"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"Hz\", kind = \"ME\", source = \"\" }\n"), "only a guess"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 1, unit = \"Hz\", kind = \"ME\", source = \"B\" }\n"), "'B' is not in [sources]"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 9, unit = \"Hz\", kind = \"ME\", source = \"A\", range = [1, 2] }\n"),
+                       "1 to 2 does not hold the value 9"));
+  EXPECT_TRUE(contains(refusal_of("clock = { value = 9, unit = \"Hz\", kind = \"ME\", source = \"A\", range = [1] }\n"),
+                       "must be a list of two numbers"));
+  EXPECT_TRUE(contains(refusal(std::string(2 << 20, '#')), "too large"));
+}
+
+TEST(MachineFiles, AnUnknownNameGetsTheNearest) {
+  try {
+    find_machine("a100-40");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_TRUE(contains(error.hint(), "a100-40gb"));
+  }
+  EXPECT_THROW(find_machine("./none.toml"), Error);
+}
+
+}  // namespace
+}  // namespace superstep::machine

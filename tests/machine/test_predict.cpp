@@ -1,0 +1,141 @@
+// Predictions of whole graphs: what must change with what, and what is refused.
+#include <gtest/gtest.h>
+
+#include "superstep/machine/predict.h"
+#include "superstep/op/builder.h"
+#include "superstep/transform/training_step.h"
+#include "superstep/workload/workload.h"
+#include "tests/contains.h"
+
+namespace superstep::machine {
+namespace {
+
+graph::Graph training_step(const std::string& name, std::int64_t batch) {
+  const workload::Workload& workload = workload::find_workload(name);
+  return transform::make_training_step(workload::build_model(workload, batch), workload.training.loss,
+                                       workload.training.optimizer);
+}
+
+PredictSettings settings(std::int64_t batch, const char* precision = "f16") {
+  return {.precision = precision_from_name(precision), .micro_batch = batch, .pipeline = {}};
+}
+
+TEST(Works, ElementwiseNodesInARowAreOneKernel) {
+  graph::Graph graph;
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {4, 8});
+  const op::Var y = b.node1("Tanh", {b.node1("Relu", {x})});
+  b.output("y", b.node1("Softmax", {y}));
+  const std::vector<Work> works = works_of(graph, precision_from_name("f32"));
+  ASSERT_EQ(works.size(), 2U);
+  EXPECT_EQ(works[0].nodes.size(), 2U);
+  EXPECT_EQ(works[0].read_bytes, 4 * 8 * 4);
+  EXPECT_EQ(works[0].write_bytes, 4 * 8 * 4);  // what is between them never exists
+  EXPECT_EQ(works_of(graph, precision_from_name("f16"))[0].read_bytes, 4 * 8 * 2);
+}
+
+TEST(Works, OperatorsWithoutACostAreNamed) {
+  graph::Graph graph;
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {4, 8});
+  const std::vector<op::Var> inputs{x, b.integers({2})};
+  b.output("y", b.node("TopK", inputs, {}, 2)[0]);
+  EXPECT_EQ(predict(find_machine("gc200"), graph, settings(4)).unsupported, std::vector<std::string>{"TopK"});
+}
+
+TEST(Predict, EveryMachineAnswersForEveryStyle) {
+  const graph::Graph step = training_step("braggnn", 64);
+  for (const Machine& machine : machines()) {
+    const Prediction prediction = predict(machine, step, settings(64));
+    EXPECT_TRUE(prediction.fits) << machine.id();
+    EXPECT_TRUE(prediction.unsupported.empty()) << machine.id();
+    EXPECT_GT(prediction.throughput(), 0) << machine.id();
+    EXPECT_LE(prediction.peak_seconds, prediction.roofline_seconds) << machine.id();
+    EXPECT_LT(prediction.roofline_seconds, prediction.step_seconds) << machine.id();
+  }
+}
+
+TEST(Predict, HalfTheClockTakesTwiceTheTime) {
+  const graph::Graph step = training_step("mlp", 64);
+  const Machine machine = find_machine("gc200");
+  const double fast = predict(machine, step, settings(64)).step_seconds;
+  const double slow = predict(machine.with("clock", machine.value("clock") / 2), step, settings(64)).step_seconds;
+  EXPECT_NEAR(slow / fast, 2, 1e-9);
+}
+
+TEST(Predict, WhatDoesNotFitHasNoTime) {
+  const Machine small = find_machine("gc200").with("tile_memory", 40000);
+  const Prediction prediction = predict(small, training_step("cifar10-cnn", 256), settings(256));
+  EXPECT_FALSE(prediction.fits);
+  EXPECT_FALSE(prediction.stages[0].memory.largest.empty());
+  for (const Metric& metric : prediction.metrics()) {
+    EXPECT_NE(metric.name, "throughput");
+    EXPECT_NE(metric.name, "step_time");
+    EXPECT_EQ(metric.how, How::predicted);
+  }
+}
+
+TEST(Predict, AccumulationReplicasAndPrecision) {
+  const Machine machine = find_machine("gc200");
+  const graph::Graph step = training_step("cifar10-cnn", 16);
+  const Prediction one = predict(machine, step, settings(16));
+  PredictSettings more = settings(16);
+  more.accumulate = 8;
+  more.replicas = 4;
+  const Prediction many = predict(machine, step, more);
+  EXPECT_EQ(many.units, 4);
+  EXPECT_EQ(many.samples, 16 * 8 * 4);
+  EXPECT_GT(many.throughput(), 3 * one.throughput());
+  EXPECT_GT(many.step.collective, 0);
+  EXPECT_GT(predict(machine, step, settings(16, "f32")).step_seconds, one.step_seconds);
+  EXPECT_LT(predict(machine, step, settings(16, "16.16")).step_seconds, one.step_seconds);
+}
+
+TEST(Predict, PipelinesShareMemoryAndFill) {
+  const Machine machine = find_machine("gc200");
+  const graph::Graph step = training_step("cifar10-cnn", 16);
+  PredictSettings piped = settings(16);
+  piped.accumulate = 16;
+  piped.pipeline = balanced_pipeline(machine, step, piped, 2);
+  ASSERT_EQ(piped.pipeline.size(), 2U);
+  const Prediction two = predict(machine, step, piped);
+  PredictSettings alone = settings(16);
+  alone.accumulate = 16;
+  const Prediction one = predict(machine, step, alone);
+  EXPECT_EQ(two.units, 2);
+  EXPECT_GT(two.step.fill, 0);
+  EXPECT_LT(two.stages[0].memory.parameters, one.stages[0].memory.parameters);
+  EXPECT_LT(two.step_seconds, one.step_seconds);
+  EXPECT_THROW(balanced_pipeline(machine, step, piped, 50), Error);
+}
+
+TEST(Predict, RecomputationSavesMemoryAndCostsTime) {
+  const Machine machine = find_machine("gc200");
+  const graph::Graph step = training_step("cifar10-cnn", 64);
+  PredictSettings kept = settings(64);
+  const Prediction without = predict(machine, step, kept);
+  kept.recompute = true;
+  const Prediction with = predict(machine, step, kept);
+  EXPECT_LT(with.stages[0].memory.activations, without.stages[0].memory.activations);
+  EXPECT_GT(with.step_seconds, without.step_seconds);
+}
+
+TEST(Predict, TheLargestMicroBatchIsTheLast) {
+  const Machine small = find_machine("gc200").with("tile_memory", 90000);
+  const auto at = [](std::int64_t batch) { return training_step("mlp", batch); };
+  const std::int64_t most = largest_micro_batch(small, at, settings(1), 1 << 17);
+  ASSERT_GT(most, 1);
+  EXPECT_TRUE(predict(small, at(most), settings(most)).fits);
+  EXPECT_FALSE(predict(small, at(2 * most), settings(2 * most)).fits);
+}
+
+TEST(Predict, ImpossibleSettingsAreRefused) {
+  const graph::Graph step = training_step("mlp", 4);
+  PredictSettings wrong = settings(4);
+  wrong.accumulate = 0;
+  EXPECT_THROW(predict(find_machine("gc200"), step, wrong), Error);
+  EXPECT_THROW(precision_from_name("f17"), Error);
+}
+
+}  // namespace
+}  // namespace superstep::machine

@@ -1,0 +1,112 @@
+// Published rows: reading them, the error table, and, where the rows are at hand, the errors themselves.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include "superstep/lab/validate/primitive_graph.h"
+#include "superstep/lab/validate/validate.h"
+#include "tests/contains.h"
+
+namespace superstep::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Validate : public ::testing::Test {
+ protected:
+  std::string write(const std::string& text) {
+    std::ofstream(path_) << text;
+    return path_.string();
+  }
+  ~Validate() override { fs::remove(path_); }
+  fs::path path_ = fs::temp_directory_path() / ("superstep-validate-" + std::to_string(::getpid()) + ".csv");
+};
+
+constexpr const char* operators =
+    "# comment, with commas\nname,kind,passes,dtype,partials,accumulate,tiles,groups,m,k,n,cycles,total_bytes,max_tile_bytes\n"
+    "a,gemm,fwd,half,float,yes,1472,1,200,64,10000,CYCLES,37024768,218712\n"
+    "b,sorting,fwd,half,,,1472,1,1,1,1,100,1,1\n";
+
+std::string with_cycles(const std::string& cycles) {
+  std::string text = operators;
+  return text.replace(text.find("CYCLES"), 6, cycles);
+}
+
+TEST_F(Validate, CountsWhatItDoesNotCover) {
+  const Validation validation = validate(write(with_cycles("10128")), {});
+  EXPECT_EQ(validation.machine, "gc200");
+  ASSERT_EQ(validation.rows.size(), 2U);
+  EXPECT_TRUE(validation.rows[0].predicted.has_value());
+  EXPECT_FALSE(validation.rows[1].predicted.has_value());
+  for (const Metric& metric : validation.metrics()) EXPECT_TRUE(metric.name != "skipped" || metric.value == 1);
+}
+
+TEST_F(Validate, AWrongNumberIsAnError) {
+  const double right = validate(write(with_cycles("10128")), {}).families.back().median;
+  const double wrong = validate(write(with_cycles("1012800")), {}).families.back().median;
+  EXPECT_LT(right, 0.3);
+  EXPECT_GT(wrong, 0.9);
+}
+
+TEST_F(Validate, RefusesDamagedTables) {
+  const auto refusal = [&](const std::string& text) -> std::string {
+    try {
+      validate(write(text), {});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_TRUE(contains(refusal(""), "has no header"));
+  EXPECT_TRUE(contains(refusal("a,b\n1,2\n"), "of no known kind"));
+  EXPECT_TRUE(contains(refusal("kind,tiles,cycles\ngemm,1472\n"), "the row has 2 cells, the header 3"));
+  EXPECT_TRUE(contains(refusal(with_cycles("many")), "'many' is not a number"));
+  EXPECT_TRUE(contains(refusal("kind,tiles,cycles,m,k,n\ngemm,1472,5,-3,1,1\n"), "is not a count"));
+  EXPECT_TRUE(contains(refusal("kind,tiles,cycles\ngemm,7,5\n"), "no machine has 7 tiles"));
+}
+
+constexpr const char* application_header =
+    "id,source,place,workload,mode,machine,units,framework,precision,micro_batch,global_batch,replicas,pipeline_stages,"
+    "grad_accum,metric,value,unit,note\n";
+
+TEST_F(Validate, PredictsApplicationsAndPrimitives) {
+  const Validation validation = validate(
+      write(std::string(application_header) +
+            "a,s,p,braggnn,train,gc200,1,pytorch,fp16,512,512,1,,,throughput,478000,samples/s,\"a, b\"\n"
+            "b,s,p,gemm_1760x128x1760_nn,train,v100,1,cublas,fp32,,,,,,time,0.08,ms,\n"
+            "c,s,p,nothing,train,v100,1,cublas,fp32,,,,,,time,0.08,ms,\n"
+            "d,s,p,braggnn,train,tpu,1,jax,fp32,,,,,,throughput,1,samples/s,\n"),
+      {});
+  ASSERT_EQ(validation.rows.size(), 4U);
+  EXPECT_TRUE(validation.rows[0].predicted && validation.rows[1].predicted);
+  EXPECT_LT(validation.rows[0].low, *validation.rows[0].predicted);
+  EXPECT_NEAR(*validation.rows[1].predicted, 0.07, 0.05);
+  EXPECT_TRUE(contains(validation.rows[2].reason, "no workload nothing"));
+  EXPECT_TRUE(contains(validation.rows[3].reason, "no machine file for tpu"));
+}
+
+TEST(PrimitiveNames, AreReadOrRefused) {
+  EXPECT_TRUE(primitive_graph("gemm_k4", "time"));
+  EXPECT_TRUE(primitive_graph("conv_w7_h7_c32_n16_k32_fw3_fh3_p0x0_s1x1", "time_backward_weights"));
+  for (const char* wrong : {"gemm_", "gemm_1x2", "gemm_0x1x1", "gemm_99999999999x1x1", "conv_w7", "lstm",
+                            "conv_w1_h1_c1_n1_k1_fw9_fh9_p0x0_s1x1"})
+    EXPECT_FALSE(primitive_graph(wrong, "time")) << wrong;
+}
+
+// The rows are not part of the repository: SUPERSTEP_PUBLISHED_OPERATORS names the file.
+TEST(PublishedOperators, ErrorsAreWithinTheTarget) {
+  const char* file = std::getenv("SUPERSTEP_PUBLISHED_OPERATORS");
+  if (!file) GTEST_SKIP() << "SUPERSTEP_PUBLISHED_OPERATORS does not name a file of operator rows";
+  const Validation validation = validate(file, {});
+  const ErrorSummary& all = validation.families.back();
+  EXPECT_LE(all.median, 0.12);
+  EXPECT_GE(static_cast<double>(all.within), 0.9 * static_cast<double>(all.rows));
+  EXPECT_LE(validation.memory.back().median, 0.25);
+}
+
+}  // namespace
+}  // namespace superstep::lab

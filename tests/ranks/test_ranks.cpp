@@ -1,0 +1,212 @@
+// Several ranks of the program, as a user starts them: the same training as one rank, the same bits every time,
+// and an end in seconds when one is killed.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/error.h"
+#include "superstep/lab/formats/result.h"
+#include "superstep/lab/ranks/collective_bench.h"
+#include "superstep/lab/ranks/scale.h"
+#include "superstep/run/checkpoint.h"
+#include "superstep/run/ranks/communicator.h"
+#include "superstep/run/ranks/gradient_exchange.h"
+#include "tests/cli/program.h"
+#include "tests/contains.h"
+
+namespace superstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Ranks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!run::has_ranks() || std::string(MPIRUN).empty()) GTEST_SKIP() << "built without MPI, or mpirun is not installed";
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    folder_ = fs::temp_directory_path() / ("superstep_ranks_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+  static std::string mpirun(int ranks) {
+    return std::string("timeout 120 ") + MPIRUN + " -n " + std::to_string(ranks) + " --oversubscribe --bind-to none";
+  }
+  Outcome on_ranks(int ranks, const std::string& arguments) { return run_program(folder_, arguments, mpirun(ranks)); }
+  std::map<std::string, Tensor> states_of(const std::string& run) {
+    return run::read_newest_checkpoint(folder_ / run / "checkpoints")->states;
+  }
+  fs::path folder_;
+};
+
+constexpr const char* training = "train mlp --steps 40 --batch 64 --samples 640 --threads 1 --out ";
+
+bool same_bits(const std::map<std::string, Tensor>& a, const std::map<std::string, Tensor>& b) {
+  for (const auto& [name, tensor] : a)
+    if (std::memcmp(tensor.bytes(), b.at(name).bytes(), tensor.byte_count()) != 0) return false;
+  return true;
+}
+
+double largest_difference(const std::map<std::string, Tensor>& a, const std::map<std::string, Tensor>& b) {
+  double largest = 0;
+  for (const auto& [name, tensor] : a)
+    for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+      largest = std::max(largest, std::abs(tensor.at(i) - b.at(name).at(i)));
+  return largest;
+}
+
+TEST_F(Ranks, TrainWhatOneRankTrains) {
+  ASSERT_EQ(on_ranks(1, std::string(training) + "one").code, 0);
+  const Outcome two = on_ranks(2, std::string(training) + "two --json two.json");
+  ASSERT_EQ(two.code, 0) << two.errors;
+  const auto one = states_of("one"), both = states_of("two");
+  EXPECT_LT(largest_difference(one, both), 2e-4);  // sums of gradients in another order
+  EXPECT_FALSE(one.empty());
+  const auto result = nlohmann::json::parse(content_of(folder_ / "two.json"));
+  EXPECT_TRUE(result["metrics"].contains("communication_time"));
+  // The first rank speaks for all: its table comes once.
+  EXPECT_EQ(two.output.find("throughput_with_data"), two.output.rfind("throughput_with_data"));
+}
+
+TEST_F(Ranks, GiveTheSameBitsEveryTime) {
+  for (const char* run : {"a", "b"}) ASSERT_EQ(on_ranks(3, "train mlp --steps 25 --batch 96 --samples 960 --threads 1 --out " + std::string(run)).code, 0);
+  EXPECT_TRUE(same_bits(states_of("a"), states_of("b")));
+}
+
+TEST_F(Ranks, RefuseABatchThatCannotBeDivided) {
+  const Outcome outcome = on_ranks(2, "train mlp --steps 2 --batch 33");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_TRUE(contains(outcome.errors, "a batch of 33 cannot be divided over 2 ranks"));
+}
+
+TEST_F(Ranks, RefuseABackendThatCannotTakePart) {
+  const Outcome outcome = on_ranks(2, "train mlp --steps 2 --batch 32 --on reference");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_TRUE(contains(outcome.errors, "does not train on several ranks"));
+}
+
+// A rank is killed while the others wait for its gradients.
+TEST_F(Ranks, EndWhenOneIsKilledAndGoOnFromTheCheckpoint) {
+  std::ofstream(folder_ / "kill.sh") << R"(
+"$@" &
+launcher=$!
+for i in $(seq 300); do ls run/checkpoints/step-*.safetensors >/dev/null 2>&1 && break; sleep 0.1; done
+victim=$(cut -d' ' -f1 /proc/$launcher/task/$launcher/children)
+[ -n "$victim" ] || exit 99
+kill -KILL $victim
+wait $launcher
+)";
+  const auto begun = std::chrono::steady_clock::now();
+  const std::string before = "timeout 100 sh kill.sh " + std::string(MPIRUN) + " -n 2 --oversubscribe --bind-to none";
+  const Outcome killed = run_program(folder_, "train mlp --steps 10000000 --batch 64 --threads 1 --checkpoint-seconds 0.2 --out run", before);
+  EXPECT_NE(killed.code, 0);
+  EXPECT_NE(killed.code, 99);
+  EXPECT_NE(killed.code, 124) << "the other rank went on waiting";
+  EXPECT_TRUE(contains(killed.errors, "signal 9"));
+  const auto step = run::read_newest_checkpoint(folder_ / "run" / "checkpoints")->step;
+  EXPECT_GT(step, 0);
+  const Outcome resumed = run_program(folder_, "train mlp --resume run", "timeout -s INT 3");
+  EXPECT_TRUE(contains(resumed.errors, "everything is saved"));
+  EXPECT_GT(run::read_newest_checkpoint(folder_ / "run" / "checkpoints")->step, step);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(140));
+}
+
+TEST_F(Ranks, AllReduceAddsUpEveryElement) {
+  for (const char* order : {"ranks", "library"}) {
+    const Outcome outcome = on_ranks(3, std::string("bench all-reduce --sizes 4,1K,100K --json r.json --order ") + order);
+    ASSERT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_TRUE(contains(outcome.output, "# Out of bounds values : 0 OK"));
+    const auto results = lab::read_results(content_of(folder_ / "r.json"), "r.json");
+    ASSERT_EQ(results.size(), 3U);
+    EXPECT_EQ(results[2].find("in_place_wrong")->value, 0);
+    EXPECT_EQ(results[2].units, 3);
+    EXPECT_NEAR(results[2].find("in_place_busbw")->value / results[2].find("in_place_algbw")->value, 4.0 / 3, 1e-9);
+  }
+}
+
+TEST_F(Ranks, StartThemselves) {
+  const Outcome outcome = run_program(folder_, "bench all-reduce --ranks 2 --sizes 4K");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "#  Rank  1"));
+}
+
+TEST_F(Ranks, AreScaledAndCompared) {
+  const Outcome outcome = run_program(folder_, "scale mlp --mode weak --ranks 1,2 --steps 20 --batch 32 --samples 640 --repeat 1 --threads 1 --json s.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const auto results = lab::read_results(content_of(folder_ / "s.json"), "s.json");
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[1].config["batch"], 64);
+  EXPECT_FALSE(results[0].find("scaling_efficiency"));
+  EXPECT_GT(results[1].find("scaling_efficiency")->value, 0);
+  EXPECT_TRUE(results[1].find("communication_time"));
+}
+
+TEST_F(Ranks, ThatFailAreReportedWithWhatTheySaid) {
+  const Outcome outcome = run_program(folder_, "scale mlp --mode strong --ranks 2 --steps 20 --batch 33 --repeat 1");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.errors, "cannot be divided over 2 ranks"));
+  const Outcome none = run_program(folder_, "scale mlp --ranks 2 --launcher no-such-launcher");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_TRUE(contains(none.errors, "cannot be started"));
+}
+
+// --- what needs no launcher
+
+// Wrong on purpose: a world of two whose sum forgets the other rank.
+class Forgetful : public run::Communicator {
+ public:
+  explicit Forgetful(float factor) : factor_(factor) {}
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  void barrier() override {}
+  void sum(std::span<float> values, run::SumOrder) override {
+    for (float& value : values) value *= factor_;
+  }
+  double maximum(double value) override { return value; }
+  bool any(bool flag) override { return flag; }
+  [[noreturn]] void abort(int code) override { std::_Exit(code); }
+
+ private:
+  float factor_;
+};
+
+TEST(AllReduce, CountsWrongElements) {
+  Forgetful world(1);
+  const auto results = lab::bench_all_reduce(world, {.sizes = {4096}, .warm_up = 0, .iterations = 2});
+  EXPECT_GT(results[0].find("in_place_wrong")->value, 900);
+}
+
+TEST(GradientExchange, TakesTheMean) {
+  Forgetful doubles(2);  // as if the other rank had the same gradients
+  run::GradientExchange exchange(doubles);
+  std::vector<float> means{1, -2, 3};
+  exchange.parts().average(means);
+  EXPECT_EQ(means, (std::vector<float>{1, -2, 3}));
+  EXPECT_EQ(exchange.communication().size(), 1U);
+  EXPECT_EQ(exchange.bytes(), 12);
+  EXPECT_EQ(exchange.parts().count, 2);
+}
+
+TEST(Sizes, AreParsed) {
+  using V = std::vector<std::int64_t>;
+  EXPECT_EQ(lab::parse_sizes("4K..16K"), (V{4096, 8192, 16384}));
+  EXPECT_EQ(lab::parse_sizes("8,1M"), (V{8, 1048576}));
+  for (const char* bad : {"", "K", "0", "3", "4X", "4..", "1M..1K", "99999999G", "4,,8"}) EXPECT_THROW(lab::parse_sizes(bad), Error) << bad;
+}
+
+TEST(Scaling, IsCountedAsDefined) {
+  EXPECT_NEAR(lab::scaling_efficiency(180, 2, 100, 1), 0.9, 1e-12);
+  EXPECT_NEAR(lab::scaling_efficiency(300, 8, 100, 2), 0.75, 1e-12);
+  EXPECT_NEAR(lab::parallel_fraction(1.6, 2), 0.75, 1e-12);  // 1 / (0.25 + 0.75 / 2)
+  EXPECT_TRUE(std::isnan(lab::parallel_fraction(1, 1)));
+}
+
+}  // namespace
+}  // namespace superstep

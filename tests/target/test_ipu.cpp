@@ -1,0 +1,167 @@
+// Graphs on the bulk-synchronous machine, vertex by vertex, against the reference evaluation.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "superstep/op/reduction.h"
+#include "superstep/target/ipu/cut.h"
+#include "superstep/target/ipu/ipu.h"
+#include "superstep/transform/training_step.h"
+#include "superstep/workload/workload.h"
+#include "tests/contains.h"
+#include "tests/target/models.h"
+
+namespace superstep {
+namespace {
+
+using target::Executable;
+using target::GraphAtBatch;
+
+std::vector<Tensor> inputs_of(const Executable& executable) {
+  std::vector<Tensor> inputs;
+  for (const Executable::Port& port : executable.inputs())
+    inputs.push_back(port.name == "learning_rate"
+                         ? Tensor::scalar(0.01f)
+                         : test::random_tensor(port.type.element, port.type.shape, inputs.size() + 7));
+  return inputs;
+}
+
+std::vector<Tensor> outputs_of(const Executable& executable) {
+  std::vector<Tensor> outputs;
+  for (const Executable::Port& port : executable.outputs())
+    outputs.emplace_back(port.type.element, port.type.shape);
+  return outputs;
+}
+
+void expect_close(const Tensor& actual, const Tensor& expected, double tolerance, const std::string& name) {
+  ASSERT_EQ(actual.shape(), expected.shape()) << name;
+  double scale = 1e-4;
+  for (std::int64_t i = 0; i < expected.element_count(); ++i)
+    scale = std::max(scale, std::abs(expected.at(i)));
+  for (std::int64_t i = 0; i < actual.element_count(); ++i)
+    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * scale) << name << " at " << i;
+}
+
+struct Case {
+  const char* name;
+  GraphAtBatch model;
+};
+
+std::vector<Case> models() {
+  return {{"attention", [](std::int64_t batch) { return test::attention_network(batch); }},
+          {"mlp", [](std::int64_t batch) { return test::perceptron(batch); }},
+          {"pooled", [](std::int64_t batch) { return test::pooled_network(batch); }}};
+}
+
+GraphAtBatch training(const GraphAtBatch& model, transform::OptimizerKind kind) {
+  return [=](std::int64_t batch) {
+    return transform::make_training_step(model(batch), {}, transform::OptimizerSpec{.kind = kind}, {});
+  };
+}
+
+// Runs both for a few steps. A part rounds only its results, as the reference does: the same bits where no
+// sum is divided.
+void expect_as_reference(const GraphAtBatch& model, const std::string& name, const char* machine, int steps) {
+  const auto ipu = target::find_target(machine).compile(model, {.batch = 4, .threads = 2});
+  const auto reference = target::find_target("reference").compile(model, {.batch = 4});
+  const auto inputs = inputs_of(*ipu);
+  auto actual = outputs_of(*ipu), expected = outputs_of(*reference);
+  for (int i = 0; i < steps; ++i) {
+    ipu->run(inputs, actual);
+    reference->run(inputs, expected);
+    for (std::size_t o = 0; o < actual.size(); ++o)
+      expect_close(actual[o], expected[o], 1e-6, name + " output " + std::to_string(o));
+  }
+  for (const std::string& state : ipu->state_names())
+    expect_close(ipu->state(state), reference->state(state), 1e-6, name + " " + state);
+}
+
+TEST(IpuTarget, InfersAsTheReferenceDoes) {
+  for (const Case& test : models())
+    for (const char* machine : {"gc200", "gc2"}) expect_as_reference(test.model, test.name, machine, 1);
+}
+
+TEST(IpuTarget, TrainsAsTheReferenceDoes) {
+  for (const Case& test : models())
+    for (const auto kind : {transform::OptimizerKind::sgd, transform::OptimizerKind::adam})
+      expect_as_reference(training(test.model, kind), test.name, "gc200", 3);
+}
+
+// The control: a state that differs shows.
+TEST(IpuTarget, AStateThatDiffersIsNoticed) {
+  const Case test = models()[1];
+  const auto ipu = target::find_target("bow").compile(test.model, {.batch = 4});
+  const auto inputs = inputs_of(*ipu);
+  auto before = outputs_of(*ipu), after = outputs_of(*ipu);
+  ipu->run(inputs, before);
+  const std::string name = ipu->state_names()[0];
+  Tensor changed = ipu->state(name);
+  changed.set(0, changed.at(0) + 1);
+  ipu->set_state(name, changed);
+  EXPECT_EQ(ipu->state(name).at(0), changed.at(0));
+  ipu->run(inputs, after);
+  double difference = 0;
+  for (std::int64_t i = 0; i < before[0].element_count(); ++i)
+    difference += std::abs(before[0].at(i) - after[0].at(i));
+  EXPECT_GT(difference, 1e-6);
+}
+
+TEST(IpuTarget, SpreadsOverManyTiles) {
+  const auto ipu = target::find_target("gc200").compile(models()[0].model, {.batch = 4});
+  const bsp::Profile& profile = *target::ipu::profile_of(*ipu);
+  std::uint64_t most = 0;
+  for (const bsp::StepProfile& step : profile.compilation.steps) most = std::max(most, step.compute_tiles);
+  EXPECT_GE(most, 64u);
+  for (const bsp::VertexKindProfile& kind : profile.compilation.vertex_kinds)
+    EXPECT_FALSE(kind.default_estimate) << kind.name;
+  EXPECT_EQ(
+      target::ipu::profile_of(*target::find_target("reference").compile(models()[1].model, {.batch = 1})),
+      nullptr);
+}
+
+TEST(IpuTarget, EveryOperatorOfTheModelsIsCut) {
+  for (const Case& test : models()) {
+    const auto ipu = target::find_target("gc200").compile(
+        training(test.model, transform::OptimizerKind::adam), {.batch = 4});
+    for (const target::PlanStep& step : ipu->summary().steps)
+      for (const std::string& refusal : step.refusals)
+        if (!step.op.starts_with("Reduce") && step.op != "SoftmaxCrossEntropyLoss")
+          EXPECT_EQ(refusal.find("no rule"), std::string::npos) << step.op << ": " << refusal;
+  }
+}
+
+TEST(IpuTarget, NamesWhatATileDoesNotHave) {
+  const GraphAtBatch doubles = [](std::int64_t batch) {
+    graph::Graph graph("doubles");
+    op::Builder b(graph);
+    b.output("y", op::relu(b.input("x", ElementType::f64, {batch, 2})));
+    return graph;
+  };
+  try {
+    target::find_target("gc200").compile(doubles, {.batch = 2});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_TRUE(contains(error.what(), "value x: a tile does not have f64"));
+  }
+}
+
+TEST(IpuTarget, TooLargeIsAnAnswer) {
+  const GraphAtBatch large = [](std::int64_t batch) {
+    graph::Graph graph("large");
+    op::Builder b(graph);
+    b.output("y", op::relu(b.input("x", ElementType::f32, {batch, 300000000})));
+    return graph;
+  };
+  try {
+    target::find_target("gc200").compile(large, {.batch = 1});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::out_of_memory);
+    EXPECT_TRUE(contains(error.what(), "tiles are too full"));
+    EXPECT_TRUE(contains(error.what(), "variable 'x'"));
+  }
+}
+
+}  // namespace
+}  // namespace superstep

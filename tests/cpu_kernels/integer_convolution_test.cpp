@@ -180,6 +180,13 @@ TEST(IntegerConvolution, AddsTensors) {
 TEST(IntegerConvolution, GivesBytes) {
   check_all(ElementType::u8, Epilogue{}.bias().activate(Activation::relu));
 }
+TEST(IntegerConvolution, GivesBytesAfterASum) {
+  check_all(ElementType::u8, Epilogue{}.add().activate(Activation::relu));
+}
+TEST(IntegerConvolution, TakesStepsInAnyOrder) {
+  check_all(ElementType::f32, Epilogue{}.activate(Activation::leaky_relu, 0.1f).bias().add());
+  check_all(ElementType::u8, Epilogue{}.add().bias());
+}
 TEST(IntegerConvolution, GivesBytesAfterAnyEpilogue) {
   check_all(ElementType::u8, Epilogue{}.bias().add().activate(Activation::leaky_relu, 0.1f));
 }

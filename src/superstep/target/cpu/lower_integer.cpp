@@ -276,7 +276,8 @@ Lowered lower_quantize(Lowering& lowering, NodeId id) {
   using kernels::VectorOp;
   QuantizationProgram p(lowering, node.outputs[0]);
   const auto x = p.input(node.inputs[0], lowering.view(node.inputs[0]).strides);
-  const auto divided = p.program.binary(VectorOp::div, x, p.program.constant(static_cast<float>(*scale)));
+  // The inverse, as the fused kernels take it: a value between two bytes may fall to the other one.
+  const auto divided = p.program.binary(VectorOp::mul, x, p.program.constant(1 / static_cast<float>(*scale)));
   const auto rounded = p.program.unary(VectorOp::round, divided);
   auto kernel =
       p.finish(p.program.binary(VectorOp::add, rounded, p.program.constant(static_cast<float>(*zero_point))));

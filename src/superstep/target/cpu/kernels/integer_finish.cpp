@@ -31,8 +31,8 @@ HWY_INLINE V as_bytes(V v, V inverse_scale, V zero_point) {
   return hn::Add(hn::Round(hn::Mul(v, inverse_scale)), zero_point);
 }
 
-template <class T>
-void finish(const IntegerBlock& b) {
+template <class T, bool has_added>
+void finish_columns(const IntegerBlock& b) {
   const V slope = constant(b.slope), inverse = constant(b.inverse_scale), zero = constant(b.zero_point);
   const V none = hn::Zero(f32_tag);
   for_each_vector(b.channels, [&](std::int64_t channel, std::size_t n) HWY_ATTR {
@@ -44,6 +44,7 @@ void finish(const IntegerBlock& b) {
     for (std::int64_t column = 0; column < b.columns; ++column) {
       V v = hn::ConvertTo(f32_tag, hn::Sub(load_integers(sums, n), shift));
       v = hn::Add(hn::Mul(v, scale), bias);
+      if constexpr (has_added) v = hn::Add(v, load_first(b.added + column * b.added_stride + channel, n));
       v = hn::Add(hn::Max(v, none), hn::Mul(hn::Min(v, none), slope));
       if constexpr (sizeof(T) == 1) v = as_bytes(v, inverse, zero);
       store_first(v, result, n);
@@ -51,6 +52,11 @@ void finish(const IntegerBlock& b) {
       result += b.result_stride;
     }
   });
+}
+
+template <class T>
+void finish(const IntegerBlock& b) {
+  b.added ? finish_columns<T, true>(b) : finish_columns<T, false>(b);
 }
 
 void quantize(const QuantizeBlock& b) {

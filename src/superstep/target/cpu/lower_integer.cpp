@@ -264,29 +264,6 @@ class QuantizationProgram {
 
 bool is_byte(ElementType element) { return element == ElementType::u8 || element == ElementType::i8; }
 
-Lowered lower_quantize(Lowering& lowering, NodeId id) {
-  if (lowering.is_done(id)) return {};
-  const Node& node = lowering.graph().node(id);
-  const auto scale = single_constant(lowering.graph(), node, 1, 1);
-  const auto zero_point = single_constant(lowering.graph(), node, 2, 0);
-  if (!scale || !zero_point) return refuse("vector program", "more than one scale, or one that is computed");
-  if (!is_byte(lowering.type(node.outputs[0]).element) ||
-      lowering.type(node.inputs[0]).element != ElementType::f32)
-    return refuse("vector program", "quantises f32 to bytes alone");
-  using kernels::VectorOp;
-  QuantizationProgram p(lowering, node.outputs[0]);
-  const auto x = p.input(node.inputs[0], lowering.view(node.inputs[0]).strides);
-  // The inverse, as the fused kernels take it: a value between two bytes may fall to the other one.
-  const auto divided = p.program.binary(VectorOp::mul, x, p.program.constant(1 / static_cast<float>(*scale)));
-  const auto rounded = p.program.unary(VectorOp::round, divided);
-  auto kernel =
-      p.finish(p.program.binary(VectorOp::add, rounded, p.program.constant(static_cast<float>(*zero_point))));
-  if (!kernel) return std::unexpected(kernel.error());
-  lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(node.inputs[0])},
-                {lowering.write(node.outputs[0])});
-  return {};
-}
-
 // The strides of scales along their axis, or of one scale for all.
 Strides scale_strides(const Lowering& lowering, const Node& node) {
   const int rank = lowering.shape(node.outputs[0]).rank();
@@ -294,6 +271,36 @@ Strides scale_strides(const Lowering& lowering, const Node& node) {
   if (lowering.shape(node.inputs[1]).element_count() > 1)
     strides[static_cast<std::size_t>(normalize_axis(node.attributes.integer("axis", 1), rank))] = 1;
   return strides;
+}
+
+Lowered lower_quantize(Lowering& lowering, NodeId id) {
+  if (lowering.is_done(id)) return {};
+  const Node& node = lowering.graph().node(id);
+  const auto zero_point = single_constant(lowering.graph(), node, 2, 0);
+  if (!zero_point) return refuse("vector program", "more than one zero point");
+  if (node.attributes.integer("block_size", 0) != 0) return refuse("vector program", "scales of blocks");
+  if (!is_byte(lowering.type(node.outputs[0]).element) ||
+      lowering.type(node.inputs[0]).element != ElementType::f32 ||
+      lowering.type(node.inputs[1]).element != ElementType::f32)
+    return refuse("vector program", "quantises f32 to bytes alone");
+  using kernels::VectorOp;
+  QuantizationProgram p(lowering, node.outputs[0]);
+  const auto x = p.input(node.inputs[0], lowering.view(node.inputs[0]).strides);
+  std::vector<DraftOperand> inputs{lowering.read(node.inputs[0])};
+  std::int32_t scaled = 0;
+  if (const auto scale = single_constant(lowering.graph(), node, 1, 1)) {
+    // The inverse, as the fused kernels take it: a value between two bytes may fall to the other one.
+    scaled = p.program.binary(VectorOp::mul, x, p.program.constant(1 / static_cast<float>(*scale)));
+  } else {
+    scaled = p.program.binary(VectorOp::div, x, p.input(node.inputs[1], scale_strides(lowering, node)));
+    inputs.push_back(lowering.read(node.inputs[1]));
+  }
+  const auto rounded = p.program.unary(VectorOp::round, scaled);
+  auto kernel =
+      p.finish(p.program.binary(VectorOp::add, rounded, p.program.constant(static_cast<float>(*zero_point))));
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {lowering.write(node.outputs[0])});
+  return {};
 }
 
 Lowered lower_dequantize(Lowering& lowering, NodeId id) {

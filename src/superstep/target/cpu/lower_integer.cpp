@@ -262,6 +262,11 @@ class QuantizationProgram {
   kernels::VectorProgram program;
 };
 
+// The zero point of all slices alike.
+std::optional<double> one_zero_point(const Graph& graph, const Node& node) {
+  return left_out_or_zero(graph, node, 2) ? std::optional(0.0) : single_constant(graph, node, 2, 0);
+}
+
 bool is_byte(ElementType element) { return element == ElementType::u8 || element == ElementType::i8; }
 
 // The strides of scales along their axis, or of one scale for all.
@@ -276,7 +281,7 @@ Strides scale_strides(const Lowering& lowering, const Node& node) {
 Lowered lower_quantize(Lowering& lowering, NodeId id) {
   if (lowering.is_done(id)) return {};
   const Node& node = lowering.graph().node(id);
-  const auto zero_point = single_constant(lowering.graph(), node, 2, 0);
+  const auto zero_point = one_zero_point(lowering.graph(), node);
   if (!zero_point) return refuse("vector program", "more than one zero point");
   if (node.attributes.integer("block_size", 0) != 0) return refuse("vector program", "scales of blocks");
   if (!is_byte(lowering.type(node.outputs[0]).element) ||
@@ -308,7 +313,7 @@ Lowered lower_dequantize(Lowering& lowering, NodeId id) {
   if (is_dequantized_product(lowering.graph(), node) &&
       waits(lowering, lowering.graph().value(node.inputs[0]).producer))
     return lower_dequantized_product(lowering, id, nullptr);
-  const auto zero_point = single_constant(lowering.graph(), node, 2, 0);
+  const auto zero_point = one_zero_point(lowering.graph(), node);
   if (!zero_point) return refuse("vector program", "more than one zero point");
   if (node.attributes.integer("block_size", 0) != 0) return refuse("vector program", "scales of blocks");
   if (lowering.type(node.outputs[0]).element != ElementType::f32 ||

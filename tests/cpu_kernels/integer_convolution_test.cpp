@@ -128,7 +128,8 @@ Faults faults_of(const IntegerConvolution& c, Operands& o, double error = 0) {
   return faults;
 }
 
-void run(const Kernel& kernel, const IntegerConvolution& c, Operands& o) {
+// `in_parts`: as several threads would, the last part first.
+void run(const Kernel& kernel, const IntegerConvolution& c, Operands& o, bool in_parts = false) {
   const auto pack = prepare_byte_pack(c, WeightOrder::out_in_taps);
   ASSERT_TRUE(pack) << to_string(pack.error());
   const void* stored = o.weights.data();
@@ -143,7 +144,9 @@ void run(const Kernel& kernel, const IntegerConvolution& c, Operands& o) {
   void* outputs[] = {o.y.data()};
   ASSERT_EQ(kernel.info().inputs, inputs.size());
   GuardedBuffer scratch(ElementType::f32, static_cast<std::int64_t>(kernel.info().scratch_bytes / 4));
-  kernel.run({inputs, outputs, scratch.data()});
+  if (!in_parts) return kernel.run({inputs, outputs, scratch.data()});
+  for (std::int64_t part = kernel.info().parts; part-- > 0;)
+    kernel.run_part({inputs, outputs, scratch.data()}, part);
 }
 
 void check_all(ElementType result, const Epilogue& epilogue) {
@@ -177,8 +180,28 @@ TEST(IntegerConvolution, AddsTensors) {
 TEST(IntegerConvolution, GivesBytes) {
   check_all(ElementType::u8, Epilogue{}.bias().activate(Activation::relu));
 }
+TEST(IntegerConvolution, GivesBytesAfterASum) {
+  check_all(ElementType::u8, Epilogue{}.add().activate(Activation::relu));
+}
+TEST(IntegerConvolution, TakesStepsInAnyOrder) {
+  check_all(ElementType::f32, Epilogue{}.activate(Activation::leaky_relu, 0.1f).bias().add());
+  check_all(ElementType::u8, Epilogue{}.add().bias());
+}
 TEST(IntegerConvolution, GivesBytesAfterAnyEpilogue) {
   check_all(ElementType::u8, Epilogue{}.bias().add().activate(Activation::leaky_relu, 0.1f));
+}
+
+TEST(IntegerConvolution, PartsTogetherAreTheWhole) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    IntegerConvolution c = random_convolution(seed, ElementType::f32);
+    c.epilogue.bias().activate(Activation::relu);
+    const Prepared kernel = integer_convolution().prepare(c);
+    ASSERT_TRUE(kernel);
+    Operands whole = make_operands(c, seed), parts = make_operands(c, seed);
+    run(**kernel, c, whole);
+    run(**kernel, c, parts, true);
+    for (std::int64_t i = 0; i < whole.y.size(); ++i) ASSERT_EQ(whole.y.get(i), parts.y.get(i)) << seed;
+  }
 }
 
 TEST(IntegerConvolution, AWrongSumIsNoticed) {

@@ -133,6 +133,32 @@ graph::Graph sums_and_rows(std::int64_t batch) {
   return graph;
 }
 
+// Scales that are parameters, as model files have them, and a scale a channel.
+graph::Graph stored_scales(std::int64_t batch) {
+  graph::Graph graph("scales");
+  op::Builder b(graph);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 4, 3});
+  const op::Var zero = b.constant(Tensor::scalar(std::uint8_t{120}));
+  const op::Var one = b.state("one", Tensor::scalar(0.013f));
+  b.output("one scale", op::quantize_linear(x, one, zero));
+  const op::Var each = b.state("each", Tensor::from<float>({4}, {0.01f, 0.02f, 0.03f, 0.04f}));
+  const op::Var zeros = b.constant(Tensor::full(ElementType::u8, {4}, 0));
+  b.output("a scale a channel", op::quantize_linear(x, each, zeros, 1));
+  return graph;
+}
+
+TEST(Integer, TakesScalesThatAreParameters) {
+  const auto kernels = kernels_of(stored_scales, 3);
+  EXPECT_NE(std::ranges::find_if(kernels,
+                                 [](const std::string& kernel) {
+                                   return kernel.starts_with("QuantizeLinear: vector program");
+                                 }),
+            kernels.end());
+  const auto expected = run("reference", stored_scales, {.batch = 3});
+  const auto actual = run("cpu", stored_scales, {.batch = 3});
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(difference(actual[i], expected[i]), 0);
+}
+
 TEST(Integer, SumsAreExact) {
   const auto expected = run("reference", sums_and_rows, {.batch = 3});
   const auto actual = run("cpu", sums_and_rows, {.batch = 3});

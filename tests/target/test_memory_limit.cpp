@@ -88,7 +88,7 @@ TEST(MemoryLimit, ATrainingStepStaysTheSame) {
 
 TEST(MemoryLimit, RecomputationFitsWhereAMicroBatchIsAskedFor) {
   const Stepped one = step({.batch = 1});
-  const auto limit = one.plan.plan_bytes - 4096;
+  const auto limit = one.plan.plan_bytes - 2048;
   const Stepped small = step({.batch = 1, .memory_limit = limit});
   EXPECT_LE(small.plan.plan_bytes, limit);
   EXPECT_TRUE(contains(small.plan.choice, "computed again"));

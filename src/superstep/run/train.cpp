@@ -142,8 +142,11 @@ class Training {
 
   // The choice goes into the run's configuration, so that a resumed run has the same bits.
   void tune_plan(const target::Target& target, target::CompileOptions& plan) {
+    if (world_.size() > 1)
+      throw Error(ErrorCode::invalid_argument, "a search times one rank alone", "--tune",
+                  "tune without ranks, then give what it found as --micro-batch");
     const auto fill = [&](std::span<Tensor> inputs) {
-      std::vector<std::int64_t> indices = range(0, settings_.batch);
+      std::vector<std::int64_t> indices = range(0, plan.batch);
       task_->fill(indices, 0, false, inputs.first(inputs.size() - 1));
       inputs.back() = Tensor::scalar(static_cast<float>(model_.schedule().peak));
     };

@@ -262,29 +262,12 @@ class QuantizationProgram {
   kernels::VectorProgram program;
 };
 
-bool is_byte(ElementType element) { return element == ElementType::u8 || element == ElementType::i8; }
-
-Lowered lower_quantize(Lowering& lowering, NodeId id) {
-  if (lowering.is_done(id)) return {};
-  const Node& node = lowering.graph().node(id);
-  const auto scale = single_constant(lowering.graph(), node, 1, 1);
-  const auto zero_point = single_constant(lowering.graph(), node, 2, 0);
-  if (!scale || !zero_point) return refuse("vector program", "more than one scale, or one that is computed");
-  if (!is_byte(lowering.type(node.outputs[0]).element) ||
-      lowering.type(node.inputs[0]).element != ElementType::f32)
-    return refuse("vector program", "quantises f32 to bytes alone");
-  using kernels::VectorOp;
-  QuantizationProgram p(lowering, node.outputs[0]);
-  const auto x = p.input(node.inputs[0], lowering.view(node.inputs[0]).strides);
-  const auto divided = p.program.binary(VectorOp::div, x, p.program.constant(static_cast<float>(*scale)));
-  const auto rounded = p.program.unary(VectorOp::round, divided);
-  auto kernel =
-      p.finish(p.program.binary(VectorOp::add, rounded, p.program.constant(static_cast<float>(*zero_point))));
-  if (!kernel) return std::unexpected(kernel.error());
-  lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(node.inputs[0])},
-                {lowering.write(node.outputs[0])});
-  return {};
+// The zero point of all slices alike.
+std::optional<double> one_zero_point(const Graph& graph, const Node& node) {
+  return left_out_or_zero(graph, node, 2) ? std::optional(0.0) : single_constant(graph, node, 2, 0);
 }
+
+bool is_byte(ElementType element) { return element == ElementType::u8 || element == ElementType::i8; }
 
 // The strides of scales along their axis, or of one scale for all.
 Strides scale_strides(const Lowering& lowering, const Node& node) {
@@ -295,12 +278,42 @@ Strides scale_strides(const Lowering& lowering, const Node& node) {
   return strides;
 }
 
+Lowered lower_quantize(Lowering& lowering, NodeId id) {
+  if (lowering.is_done(id)) return {};
+  const Node& node = lowering.graph().node(id);
+  const auto zero_point = one_zero_point(lowering.graph(), node);
+  if (!zero_point) return refuse("vector program", "more than one zero point");
+  if (node.attributes.integer("block_size", 0) != 0) return refuse("vector program", "scales of blocks");
+  if (!is_byte(lowering.type(node.outputs[0]).element) ||
+      lowering.type(node.inputs[0]).element != ElementType::f32 ||
+      lowering.type(node.inputs[1]).element != ElementType::f32)
+    return refuse("vector program", "quantises f32 to bytes alone");
+  using kernels::VectorOp;
+  QuantizationProgram p(lowering, node.outputs[0]);
+  const auto x = p.input(node.inputs[0], lowering.view(node.inputs[0]).strides);
+  std::vector<DraftOperand> inputs{lowering.read(node.inputs[0])};
+  std::int32_t scaled = 0;
+  if (const auto scale = single_constant(lowering.graph(), node, 1, 1)) {
+    // The inverse, as the fused kernels take it: a value between two bytes may fall to the other one.
+    scaled = p.program.binary(VectorOp::mul, x, p.program.constant(1 / static_cast<float>(*scale)));
+  } else {
+    scaled = p.program.binary(VectorOp::div, x, p.input(node.inputs[1], scale_strides(lowering, node)));
+    inputs.push_back(lowering.read(node.inputs[1]));
+  }
+  const auto rounded = p.program.unary(VectorOp::round, scaled);
+  auto kernel =
+      p.finish(p.program.binary(VectorOp::add, rounded, p.program.constant(static_cast<float>(*zero_point))));
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {lowering.write(node.outputs[0])});
+  return {};
+}
+
 Lowered lower_dequantize(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   if (is_dequantized_product(lowering.graph(), node) &&
       waits(lowering, lowering.graph().value(node.inputs[0]).producer))
     return lower_dequantized_product(lowering, id, nullptr);
-  const auto zero_point = single_constant(lowering.graph(), node, 2, 0);
+  const auto zero_point = one_zero_point(lowering.graph(), node);
   if (!zero_point) return refuse("vector program", "more than one zero point");
   if (node.attributes.integer("block_size", 0) != 0) return refuse("vector program", "scales of blocks");
   if (lowering.type(node.outputs[0]).element != ElementType::f32 ||

@@ -16,28 +16,37 @@ namespace {
 // How a tile's sums become results.
 enum class Finish {
   sums,      // copied as they are
-  simple,    // bias and a rectifier at most: one pass
+  simple,    // a bias, a tensor added and a rectifier at most: one pass
   epilogue,  // any epilogue: f32 in scratch, the epilogue, then bytes where they are wanted
 };
 
 // The epilogues that need no pass of their own.
 struct SimpleSteps {
-  bool simple = true, bias = false;
+  bool simple = true, bias = false, added = false;
   float slope = 1;
+  std::int64_t added_column = 0, added_row = 0;  // strides of the tensor; 0: the result's own
 };
+
+bool is_rectifier(const EpilogueStep& step) {
+  return step.op == EpilogueOp::activate && step.alpha >= 0 &&
+         (step.activation == Activation::relu || step.activation == Activation::leaky_relu);
+}
 
 SimpleSteps simple_steps(const Epilogue& epilogue) {
   SimpleSteps found;
   for (const EpilogueStep& step : epilogue.steps) {
-    const bool before_slope = found.slope == 1;
-    const bool rectifier = step.op == EpilogueOp::activate &&
-                           (step.activation == Activation::relu || step.activation == Activation::leaky_relu);
-    if (step.op == EpilogueOp::bias && before_slope && !found.bias)
+    const bool first = found.slope == 1 && !found.added;
+    if (step.op == EpilogueOp::bias && first && !found.bias) {
       found.bias = true;
-    else if (rectifier && before_slope && step.alpha >= 0)
+    } else if (step.op == EpilogueOp::add && step.type == ElementType::f32 && first) {
+      found.added = true;
+      found.added_column = step.column_stride;
+      found.added_row = step.row_stride;
+    } else if (is_rectifier(step) && found.slope == 1) {
       found.slope = step.activation == Activation::relu ? 0 : step.alpha;
-    else
+    } else {
       found.simple = false;
+    }
   }
   return found;
 }
@@ -95,6 +104,8 @@ class TapIntegerConvolution final : public Kernel {
               const std::int32_t* shift) const;
   void write_sums(const Pointers& p, const Part& part, const Tile& tile, const std::int32_t* shift,
                   std::byte* result, std::int64_t stride) const;
+  void add_operands(const Pointers& p, const Part& part, std::int64_t row, std::int64_t column,
+                    std::int64_t column_step, IntegerBlock& block) const;
 
   IntegerConvolution c_;
   ByteWeights weights_;
@@ -157,6 +168,19 @@ void TapIntegerConvolution::write_sums(const Pointers& p, const Part& part, cons
       y[column * stride + channel] = p.sums[column * part.channels + channel] - shift[channel];
 }
 
+// The bias and the tensor of a simple epilogue, at the block's first element.
+void TapIntegerConvolution::add_operands(const Pointers& p, const Part& part, std::int64_t row,
+                                         std::int64_t column, std::int64_t column_step,
+                                         IntegerBlock& block) const {
+  const void* const* operand = p.epilogue_inputs;
+  if (simple_.bias) block.bias = static_cast<const float*>(*operand++) + part.first_channel;
+  if (!simple_.added) return;
+  const std::int64_t across = simple_.added_column > 0 ? simple_.added_column : c_.y.column_stride;
+  const std::int64_t down = simple_.added_row > 0 ? simple_.added_row : c_.y.row_stride;
+  block.added = static_cast<const float*>(*operand) + row * down + column * across + part.first_channel;
+  block.added_stride = across * column_step;
+}
+
 void TapIntegerConvolution::finish(const Pointers& p, const Part& part, const RowEntry& row, const Tile& tile,
                                    const std::int32_t* shift) const {
   const std::int64_t column = tile.position * c_.y.batch + tile.column_in_run * tile.result_step;
@@ -171,6 +195,8 @@ void TapIntegerConvolution::finish(const Pointers& p, const Part& part, const Ro
                      .shift = shift,
                      .scale = p.scale + part.first_channel,
                      .bias = nullptr,
+                     .added = nullptr,
+                     .added_stride = 0,
                      .slope = simple ? simple_.slope : 1,
                      .result = simple ? static_cast<void*>(result) : p.sums,
                      .result_stride = simple ? stride : part.channels,
@@ -178,8 +204,7 @@ void TapIntegerConvolution::finish(const Pointers& p, const Part& part, const Ro
                      .channels = part.channels,
                      .inverse_scale = inverse,
                      .zero_point = zero};
-  if (simple && simple_.bias)
-    block.bias = static_cast<const float*>(p.epilogue_inputs[0]) + part.first_channel;
+  if (simple) add_operands(p, part, row.result_row, column, tile.result_step, block);
   if (simple) return bytes ? as_bytes_(block) : as_f32_(block);
   as_f32_(block);
   auto* values = reinterpret_cast<float*>(p.sums);

@@ -31,26 +31,52 @@ HWY_INLINE V as_bytes(V v, V inverse_scale, V zero_point) {
   return hn::Add(hn::Round(hn::Mul(v, inverse_scale)), zero_point);
 }
 
-template <class T>
-void finish(const IntegerBlock& b) {
+// G vectors of channels of all columns; `n` channels in each.
+template <class T, bool has_added, std::size_t G>
+HWY_INLINE void finish_columns(const IntegerBlock& b, std::int64_t channel, std::size_t n) {
   const V slope = constant(b.slope), inverse = constant(b.inverse_scale), zero = constant(b.zero_point);
   const V none = hn::Zero(f32_tag);
-  for_each_vector(b.channels, [&](std::int64_t channel, std::size_t n) HWY_ATTR {
-    const VI shift = load_integers(b.shift + channel, n);
-    const V scale = load_first(b.scale + channel, n);
-    const V bias = b.bias ? load_first(b.bias + channel, n) : none;
-    const std::int32_t* sums = b.sums + channel;
-    T* result = static_cast<T*>(b.result) + channel;
-    for (std::int64_t column = 0; column < b.columns; ++column) {
-      V v = hn::ConvertTo(f32_tag, hn::Sub(load_integers(sums, n), shift));
-      v = hn::Add(hn::Mul(v, scale), bias);
+  VI shift[G];
+  V scale[G], bias[G];
+  unrolled<G>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
+    const std::int64_t at = channel + static_cast<std::int64_t>(i * lanes);
+    shift[i] = load_integers(b.shift + at, n);
+    scale[i] = load_first(b.scale + at, n);
+    bias[i] = b.bias ? load_first(b.bias + at, n) : none;
+  });
+  const std::int32_t* sums = b.sums + channel;
+  const float* added = has_added ? b.added + channel : nullptr;
+  T* result = static_cast<T*>(b.result) + channel;
+  for (std::int64_t column = 0; column < b.columns; ++column) {
+    unrolled<G>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
+      V v = hn::ConvertTo(f32_tag, hn::Sub(load_integers(sums + i * lanes, n), shift[i]));
+      v = hn::Add(hn::Mul(v, scale[i]), bias[i]);
+      if constexpr (has_added) v = hn::Add(v, load_first(added + i * lanes, n));
       v = hn::Add(hn::Max(v, none), hn::Mul(hn::Min(v, none), slope));
       if constexpr (sizeof(T) == 1) v = as_bytes(v, inverse, zero);
-      store_first(v, result, n);
-      sums += b.channels;
-      result += b.result_stride;
-    }
-  });
+      store_first(v, result + i * lanes, n);
+    });
+    sums += b.channels;
+    result += b.result_stride;
+    if constexpr (has_added) added += b.added_stride;
+  }
+}
+
+// Four vectors at a time: a column of 64 channels is one piece of memory.
+template <class T, bool has_added>
+void finish_channels(const IntegerBlock& b) {
+  constexpr auto width = static_cast<std::int64_t>(lanes);
+  std::int64_t channel = 0;
+  for (; channel + 4 * width <= b.channels; channel += 4 * width)
+    finish_columns<T, has_added, 4>(b, channel, lanes);
+  for (; channel + width <= b.channels; channel += width) finish_columns<T, has_added, 1>(b, channel, lanes);
+  if (channel < b.channels)
+    finish_columns<T, has_added, 1>(b, channel, static_cast<std::size_t>(b.channels - channel));
+}
+
+template <class T>
+void finish(const IntegerBlock& b) {
+  b.added ? finish_channels<T, true>(b) : finish_channels<T, false>(b);
 }
 
 void quantize(const QuantizeBlock& b) {

@@ -6,13 +6,15 @@
 
 namespace superstep::kernels {
 
-// v = (sum - shift) * scale + bias; v < 0 ? slope * v : v. Vectors along channels are given from the block's
-// first channel on.
+// v = (sum - shift) * scale + bias + added; v < 0 ? slope * v : v. Vectors along channels are given from the
+// block's first channel on.
 struct IntegerBlock {
   const std::int32_t* sums;    // [columns][channels]
   const std::int32_t* shift;   // [channels]
   const float* scale;          // [channels]
   const float* bias;           // [channels], or null
+  const float* added;          // [columns][channels], or null
+  std::int64_t added_stride;   // elements between columns
   float slope;                 // 1 leaves v as it is, 0 is relu
   void* result;                // f32 or u8; as f32 it may be `sums`
   std::int64_t result_stride;  // elements between columns

@@ -29,8 +29,7 @@ struct Model {
 void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
 
 // Where few samples are left to normalise over, one rectifier on the other side of its kink moves a gradient
-// by some hundredths: hence the tolerance of the deepest model. The rate of the widest input is small,
-// because every weight of thousands moves by it at once.
+// by some hundredths: hence the tolerance of the deepest model.
 std::vector<Model> models() {
   return {{"ptychonn-64", {"window=16"}, 2},
           {"ptychonn-128", {"window=16"}, 2},

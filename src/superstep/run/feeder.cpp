@@ -50,7 +50,8 @@ void Feeder::produce() {
         std::vector<Tensor> tensors;
         for (const Tensor& prototype : prototypes_) tensors.emplace_back(prototype.type(), prototype.shape());
         const std::int64_t rows = batch_ / part_.count;
-        const std::span indices(order.begin() + at_.batch * batch_ + part_.index * rows, static_cast<std::size_t>(rows));
+        const std::span indices(order.begin() + at_.batch * batch_ + part_.index * rows,
+                                static_cast<std::size_t>(rows));
         task_.fill(indices, at_.epoch, augment_, tensors);
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return stopping_ || ready_.size() < ahead_; });

@@ -121,13 +121,33 @@ TEST(Protocol, ContendersAreInterleaved) {
     return Contender{std::string(1, name), [&, name] { clock.now += 0.001, order += name; }};
   };
   const std::vector<Contender> both{contender('a'), contender('b')};
-  const auto results = measure_interleaved(both, short_protocol(), clock);
+  Protocol protocol = short_protocol();
+  protocol.samples_a_turn = 1;
+  const auto results = measure_interleaved(both, protocol, clock);
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[0].name, "a");
-  const std::string timed = order.substr(order.size() - 40);
-  for (std::size_t i = 0; i < timed.size(); i += 2) EXPECT_NE(timed[i], timed[i + 1]) << timed;
-  EXPECT_NE(timed.find("ab"), std::string::npos);
-  EXPECT_NE(timed.find("ba"), std::string::npos);  // the order within a round is drawn
+  // A turn is a call that is not timed and a sample; a round is a turn each.
+  const std::string timed = order.substr(order.size() - 80);
+  for (std::size_t i = 0; i < timed.size(); i += 4) {
+    EXPECT_EQ(timed[i], timed[i + 1]) << timed;
+    EXPECT_EQ(timed[i + 2], timed[i + 3]) << timed;
+    EXPECT_NE(timed[i], timed[i + 2]) << timed;
+  }
+  EXPECT_NE(timed.find("aabb"), std::string::npos);
+  EXPECT_NE(timed.find("bbaa"), std::string::npos);  // the order within a round is drawn
+  EXPECT_EQ(results[0].samples.size(), 20U);
+}
+
+TEST(Protocol, TheFirstCallOfATurnIsNotTimed) {
+  FakeClock clock;
+  char last = ' ';
+  const auto contender = [&](char name) {  // ten times slower after the other one
+    return Contender{std::string(1, name),
+                     [&, name] { clock.now += last == name ? 0.001 : 0.01, last = name; }};
+  };
+  const std::vector<Contender> both{contender('a'), contender('b')};
+  for (const Measurement& m : measure_interleaved(both, short_protocol(), clock))
+    EXPECT_NEAR(m.summary.max, 0.001, 1e-9);
 }
 
 // --- what samples say

@@ -24,17 +24,21 @@ void print(const lab::HostMachine& machine) {
   TextTable table({"measured", "value", "range", "what"});
   for (const lab::HostQuantity& quantity : machine.measured)
     table.add_row({quantity.name, format(quantity, quantity.value),
-                   fmt::format("[{}, {}]", format(quantity, quantity.low), format(quantity, quantity.high)), quantity.note});
+                   fmt::format("[{}, {}]", format(quantity, quantity.low), format(quantity, quantity.high)),
+                   quantity.note});
   fmt::print("{}: {}\n{}", machine.host, machine.name, table.to_string());
 }
 
 void measure(const Arguments& arguments) {
   const run::HostLoad load;
   const std::string id = std::filesystem::path(arguments.out).stem().string();
-  const lab::HostMachine machine = lab::measure_host(
-      {.id = id.empty() ? "cpu-local" : id, .threads = thread_count(), .folder = arguments.folder, .progress = [](const std::string& what) {
-         if (!common().quiet) fmt::print(stderr, "measuring {}\n", what);
-       }});
+  const lab::HostMachine machine = lab::measure_host({.id = id.empty() ? "cpu-local" : id,
+                                                      .threads = thread_count(),
+                                                      .folder = arguments.folder,
+                                                      .progress = [](const std::string& what) {
+                                                        if (!common().quiet)
+                                                          fmt::print(stderr, "measuring {}\n", what);
+                                                      }});
   write_file_atomically(arguments.out, lab::to_toml(machine));
   std::vector<lab::Result> results{lab::to_result(machine, thread_count())};
   if (!common().quiet) print(machine);
@@ -47,9 +51,14 @@ void measure(const Arguments& arguments) {
 void declare_machine(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
   command.require_subcommand(1);
-  CLI::App* const measuring = command.add_subcommand("measure", "measure this machine: peaks, bandwidths, latencies, file speed");
-  measuring->add_option("--out", a->out, "the machine file; its name is the machine's id")->type_name("FILE.toml")->capture_default_str();
-  measuring->add_option("--folder", a->folder, "where file speed is measured (default: that of temporary files)")->type_name("DIR");
+  CLI::App* const measuring =
+      command.add_subcommand("measure", "measure this machine: peaks, bandwidths, latencies, file speed");
+  measuring->add_option("--out", a->out, "the machine file; its name is the machine's id")
+      ->type_name("FILE.toml")
+      ->capture_default_str();
+  measuring
+      ->add_option("--folder", a->folder, "where file speed is measured (default: that of temporary files)")
+      ->type_name("DIR");
   measuring->fallthrough();  // --json and --quiet may stand at the end
   measuring->callback([a] { measure(*a); });
   command.footer("Example:\n  superstep machine measure --out mybox.toml");

@@ -55,6 +55,11 @@ class Sitting {
     return stop(StopReason::tight);
   }
 
+  void take_turn() {
+    time(1);
+    for (int i = 0; i < protocol_.samples_a_turn && (i == 0 || wants_more()); ++i) take_sample();
+  }
+
   void take_sample() {
     const double seconds = time(result_.calls_per_sample);
     used_ += seconds;
@@ -135,7 +140,7 @@ std::vector<Measurement> measure_interleaved(std::span<const Contender> contende
   RandomStream random(protocol.seed);
   while (!order.empty()) {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-    for (std::size_t i : order) sittings[i].take_sample();
+    for (std::size_t i : order) contenders.size() == 1 ? sittings[i].take_sample() : sittings[i].take_turn();
     std::erase_if(order, [&](std::size_t i) { return !sittings[i].wants_more(); });
   }
   std::vector<Measurement> results;

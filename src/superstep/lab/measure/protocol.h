@@ -26,6 +26,9 @@ struct Protocol {
   std::int64_t most_samples = 10000;
   // A sample is as many calls in a row as take this long: a clock cannot time a call of nanoseconds.
   double least_sample_seconds = 50e-6;
+  // Of several contenders each has a turn a round: a call that is not timed, which wakes its threads and
+  // fetches its data back from where the others have driven them, then so many samples.
+  int samples_a_turn = 5;
   std::uint64_t seed = 1;  // of the order within a round
 };
 
@@ -50,7 +53,7 @@ struct Measurement {
   std::vector<std::string> flags;  // what a reader must know: "drift +8 %", "warm-up ended at its limit"
 };
 
-// Each contender is warmed up, then rounds take one sample of every contender that still wants one, in an
+// Each contender is warmed up, then rounds give a turn to every contender that still wants samples, in an
 // order drawn anew. Throws what a call throws, and Error (interrupted) between calls.
 std::vector<Measurement> measure_interleaved(std::span<const Contender> contenders, const Protocol& protocol,
                                              Clock& clock = steady_clock());

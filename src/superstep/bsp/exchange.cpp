@@ -223,6 +223,11 @@ ExchangeCost ExchangeCounter::finish(const Target& target) {
     cost.link_cycles =
         static_cast<std::uint64_t>(std::ceil(link_seconds(target, totals.flows) * target.clock_hz));
   }
+  // Pieces that are put in order first are one from, and one to, each other tile.
+  for (TileTraffic& tile : totals.tiles) {
+    tile.fragments_in = std::min<std::uint64_t>(tile.fragments_in, target.num_tiles());
+    tile.fragments_out = std::min<std::uint64_t>(tile.fragments_out, target.num_tiles());
+  }
   cost.tiles = std::move(totals.tiles);
   return cost;
 }

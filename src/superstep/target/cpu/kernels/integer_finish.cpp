@@ -27,15 +27,23 @@ HWY_INLINE VI load_integers(const std::int32_t* p, std::size_t n) {
   return hn::Load(i32_tag, buffer);
 }
 
-HWY_INLINE V as_bytes(V v, V inverse_scale, V zero_point) {
-  return hn::Add(hn::Round(hn::Mul(v, inverse_scale)), zero_point);
+// round(v * inverse_scale) + zero_point as a byte, for the first n lanes. Rounding and narrowing are single
+// instructions; the limits keep what is converted within 32 bits, and turn NaN into the lowest byte.
+HWY_INLINE void store_bytes(V v, V inverse_scale, VI zero_point, std::uint8_t* p, std::size_t n) {
+  const V scaled = hn::Min(hn::Max(hn::Mul(v, inverse_scale), constant(-1024)), constant(1024));
+  const hn::Rebind<std::uint8_t, F> bytes;
+  const auto packed = hn::DemoteTo(bytes, hn::Add(hn::NearestInt(scaled), zero_point));
+  if (n == lanes) return hn::StoreU(packed, bytes, p);
+  alignas(64) std::uint8_t buffer[lanes];
+  hn::StoreU(packed, bytes, buffer);
+  std::memcpy(p, buffer, n);
 }
 
 // G vectors of channels of all columns; `n` channels in each.
 template <class T, bool has_added, std::size_t G>
 HWY_INLINE void finish_columns(const IntegerBlock& b, std::int64_t channel, std::size_t n) {
-  const V slope = constant(b.slope), inverse = constant(b.inverse_scale), zero = constant(b.zero_point);
-  const V none = hn::Zero(f32_tag);
+  const V slope = constant(b.slope), inverse = constant(b.inverse_scale), none = hn::Zero(f32_tag);
+  const VI zero = hn::Set(i32_tag, static_cast<std::int32_t>(b.zero_point));
   VI shift[G];
   V scale[G], bias[G];
   unrolled<G>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
@@ -53,8 +61,10 @@ HWY_INLINE void finish_columns(const IntegerBlock& b, std::int64_t channel, std:
       v = hn::Add(hn::Mul(v, scale[i]), bias[i]);
       if constexpr (has_added) v = hn::Add(v, load_first(added + i * lanes, n));
       v = hn::Add(hn::Max(v, none), hn::Mul(hn::Min(v, none), slope));
-      if constexpr (sizeof(T) == 1) v = as_bytes(v, inverse, zero);
-      store_first(v, result + i * lanes, n);
+      if constexpr (sizeof(T) == 1)
+        store_bytes(v, inverse, zero, result + i * lanes, n);
+      else
+        store_first(v, result + i * lanes, n);
     });
     sums += b.channels;
     result += b.result_stride;
@@ -80,12 +90,13 @@ void finish(const IntegerBlock& b) {
 }
 
 void quantize(const QuantizeBlock& b) {
-  const V inverse = constant(b.inverse_scale), zero = constant(b.zero_point);
+  const V inverse = constant(b.inverse_scale);
+  const VI zero = hn::Set(i32_tag, static_cast<std::int32_t>(b.zero_point));
   for (std::int64_t column = 0; column < b.columns; ++column) {
     const float* values = b.values + column * b.value_stride;
     std::uint8_t* result = b.result + column * b.result_stride;
     for_each_vector(b.channels, [&](std::int64_t channel, std::size_t n) HWY_ATTR {
-      store_first(as_bytes(load_first(values + channel, n), inverse, zero), result + channel, n);
+      store_bytes(load_first(values + channel, n), inverse, zero, result + channel, n);
     });
   }
 }

@@ -51,6 +51,7 @@ constexpr std::string_view with_kernel[] = {
     "Or",
     "Pad",
     "Pow",
+    "QuantizeLinear",
     "Reciprocal",
     "ReduceMax",
     "ReduceMean",

@@ -119,7 +119,7 @@ std::unique_ptr<Task> open_bragg_task(const TaskSettings& settings) {
   patches.margin = 1;
   return std::make_unique<BraggTask>(
       data::BraggDataset::generate(patches, settings.seed, 0, static_cast<std::uint64_t>(count),
-                                   *settings.pool),
+                                   *settings.pool, dataset_settings(true)),
       settings, fmt::format("generated, seed {}", settings.seed));
 }
 

@@ -1,6 +1,8 @@
 # superstep_room(NAME [USES room ...] [LIBRARIES target ...])
 # One static library a room, made of every source file in its folder; sub-folders are taken too unless they
 # have a CMakeLists.txt of their own.
+#
+# Half of a compilation is reading the standard library and fmt: they are read once, in room base, and reused.
 function(superstep_room name)
   cmake_parse_arguments(ROOM "" "" "USES;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -13,6 +15,12 @@ function(superstep_room name)
   add_library(superstep_${name} STATIC ${sources})
   target_include_directories(superstep_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(superstep_${name} PUBLIC fmt::fmt ${ROOM_LIBRARIES} PRIVATE superstep_flags)
+  if(name STREQUAL base)
+    target_precompile_headers(superstep_base PRIVATE <algorithm> <array> <cmath> <cstdint> <filesystem> <functional>
+      <map> <memory> <optional> <ranges> <span> <string> <string_view> <vector> <fmt/format.h>)
+  else()
+    target_precompile_headers(superstep_${name} REUSE_FROM superstep_base)
+  endif()
   foreach(used ${ROOM_USES})
     target_link_libraries(superstep_${name} PUBLIC superstep_${used})
   endforeach()

@@ -24,7 +24,8 @@ Result product(const std::string& mode, std::int64_t batch, double seconds) {
   result.parameters = {{"kind", "gemm"}, {"m", 2560}, {"n", 2560}, {"k", 2560}};
   result.config = {{"precision", "f32"}, {"batch", batch}};
   result.environment = {{"host", {{"load", {{"busy", true}}}}}};
-  result.quantities = {time_quantity("step_time", measurement), rate_quantity("throughput", 2560, "samples/s", measurement),
+  result.quantities = {time_quantity("step_time", measurement),
+                       rate_quantity("throughput", 2560, "samples/s", measurement),
                        rate_quantity("flops_rate", 3.3e10, "FLOP/s", measurement),
                        rate_quantity("bandwidth", 1e8, "B/s", measurement),
                        rate_quantity("memory_utilization", 1e-3, "", measurement)};
@@ -39,7 +40,8 @@ class BenchReports : public ::testing::Test {
     folder_ = fs::temp_directory_path() / ("superstep_bench_report_" + std::to_string(getpid()));
     fs::create_directories(folder_);
     std::ofstream(folder_ / "published.csv")
-        << "id,source,place,workload,mode,machine,units,framework,precision,micro_batch,global_batch,replicas,"
+        << "id,source,place,workload,mode,machine,units,framework,precision,micro_batch,global_batch,"
+           "replicas,"
            "pipeline_stages,grad_accum,metric,value,unit,note\n"
            "util,Paper,T1,gemm_k4,train,gc200,1,tf,fp16,,,,,,compute_utilization,80,%,\n"
            "sheet,Sheet,T2,gemm_2560x2560x2560_nn,train,v100,1,cublas,fp32,,,,,,time,25,ms,\n"
@@ -50,7 +52,8 @@ class BenchReports : public ::testing::Test {
 };
 
 TEST_F(BenchReports, SetPublishedNumbersBesideOurs) {
-  const auto ratios = compare_with_published({product("train", 2560, 0.2), product("infer", 2560, 0.05)}, folder_ / "published.csv");
+  const auto ratios = compare_with_published({product("train", 2560, 0.2), product("infer", 2560, 0.05)},
+                                             folder_ / "published.csv");
   ASSERT_EQ(ratios.size(), 2U);
   EXPECT_EQ(ratios[0].id, "util");
   EXPECT_NEAR(ratios[0].ratio, 50.0 / 80, 1e-12);
@@ -64,10 +67,11 @@ TEST_F(BenchReports, DoNotCompareAnotherBatch) {
 
 TEST_F(BenchReports, AreOnePageWithoutScripts) {
   Result other = product("train", 1280, 0.1);
-  const BenchReport report = make_bench_report({{product("train", 2560, 0.2), other}, folder_ / "published.csv", folder_ / "out"});
+  const BenchReport report =
+      make_bench_report({{product("train", 2560, 0.2), other}, folder_ / "published.csv", folder_ / "out"});
   const std::string page = read_text_file(report.page);
-  for (const char* part : {"Roofline", "Batch sweeps", "Distribution of samples", "Beside published numbers", "0.625",
-                           "The machine had other work to do"})
+  for (const char* part : {"Roofline", "Batch sweeps", "Distribution of samples", "Beside published numbers",
+                           "0.625", "The machine had other work to do"})
     EXPECT_TRUE(contains(page, part));
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org"));  // nothing is fetched

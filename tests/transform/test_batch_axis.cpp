@@ -91,12 +91,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Case{"transposed", X "%y : f32[6,8] = Transpose(%x)", "axis 1"},
         Case{"regrouped", X "constant %s : i64[3] = [8, 2, 3]\n%y : f32[8,2,3] = Reshape(%x, %s)", "axis 0"},
-<<<<<<< HEAD
         Case{"flattened", X "constant %s : i64[1] = [48]\n%y : f32[48] = Reshape(%x, %s)",
              "axis 0"},  // six rows a sample
-=======
-        Case{"flattened", X "constant %s : i64[1] = [48]\n%y : f32[48] = Reshape(%x, %s)", "axis 0"},
->>>>>>> refs/heads/zoo
         Case{"unsqueezed", X "constant %a : i64[1] = [0]\n%y : f32[1,8,6] = Unsqueeze(%x, %a)", "axis 1"},
         Case{"joined along features", X "%y : f32[8,12] = Concat(%x, %x) {axis = 1}", "axis 0"},
         Case{"joined along samples", X "%y : f32[16,6] = Concat(%x, %x) {axis = 0}",

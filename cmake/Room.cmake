@@ -16,7 +16,7 @@ function(superstep_room name)
   target_include_directories(superstep_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(superstep_${name} PUBLIC fmt::fmt ${ROOM_LIBRARIES} PRIVATE superstep_flags)
   if(name STREQUAL base)
-    target_precompile_headers(superstep_base PRIVATE <algorithm> <array> <cmath> <cstdint> <filesystem> <functional>
+    target_precompile_headers(superstep_base PRIVATE <algorithm> <array> <cmath> <cstdint> <functional>
       <map> <memory> <optional> <ranges> <span> <string> <string_view> <vector> <fmt/format.h>)
   else()
     target_precompile_headers(superstep_${name} REUSE_FROM superstep_base)
@@ -27,7 +27,8 @@ function(superstep_room name)
 endfunction()
 
 add_library(superstep_flags INTERFACE)
-target_compile_options(superstep_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Wno-restrict)
+target_compile_options(superstep_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Wno-restrict
+  -Wno-stringop-overflow)
 if(SUPERSTEP_WERROR)
   target_compile_options(superstep_flags INTERFACE -Werror)
 endif()

@@ -138,5 +138,14 @@ TEST_F(UserModel, KeepsToTheBatchThatTheFileFixes) {
   expect_refused("train fixed.onnx --data pairs.h5 --batch 8", 2, "fixes the batch at 10");
 }
 
+// HardSwish came with operator set 14: a file of it for 13 is refused by other programs.
+TEST_F(UserModel, IsWrittenForTheOperatorSetThatItsOperatorsNeed) {
+  ASSERT_EQ(run("onnx export mobilenet-v3-small --out m.onnx --quiet").code, 0);
+  const Outcome outcome = run("onnx check m.onnx");
+  EXPECT_NE(outcome.output.find("operator set 14"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("HardSwish"), std::string::npos) << outcome.output;
+  expect_refused("onnx export mobilenet-v3-small --opset 13 --out m.onnx", 1, "needs operator set 14");
+}
+
 }  // namespace
 }  // namespace superstep

@@ -159,7 +159,6 @@ bool has_older_form(std::string_view op) {
                                "AveragePool",
                                "GlobalAveragePool",
                                "BatchNormalization",
-                               "HardSwish",
                                "Expand",
                                "Concat",
                                "Slice",

@@ -34,6 +34,7 @@ std::vector<Model> models() {
   return {{"ptychonn-64", {"window=16"}, 2},
           {"ptychonn-128", {"window=16"}, 2},
           {"uno", {"width=24"}, 4, 2e-4, 0},
+          {"uno", {"width=24", "dropout=0"}, 4},
           {"unet-64", {"size=16", "width=4"}, 3},
           {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 8e-2},
           {"mobilenet-v3-small", {"size=32", "classes=10"}, 4, 3e-3},

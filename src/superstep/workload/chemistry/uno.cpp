@@ -8,25 +8,28 @@
 namespace superstep::workload {
 namespace {
 
-constexpr double dropped = 0.1;
+struct Layout {
+  std::int64_t width;  // of every hidden layer
+  double dropped;      // share of its outputs, in training
+};
 
-Var tower(Layers& layers, Var x, const std::string& name, int depth, std::int64_t width) {
+Var tower(Layers& layers, Var x, const std::string& name, int depth, const Layout& layout) {
   for (int i = 1; i <= depth; ++i) {
     const std::string layer = fmt::format("{}{}", name, i);
-    x = layers.dropout(layers.relu(layers.dense(x, layer, width)), layer + ".dropout", dropped);
+    x = layers.dropout(layers.relu(layers.dense(x, layer, layout.width)), layer + ".dropout", layout.dropped);
   }
   return x;
 }
 
 graph::Graph build(std::int64_t batch, const Options& options, std::uint64_t seed) {
-  const std::int64_t width = options.integer("width", 1, 16384);
+  const Layout layout{options.integer("width", 1, 16384), options.number("dropout", 0, 0.9)};
   graph::Graph graph("uno");
   Builder b(graph);
   Layers layers(b, seed);
   const Var cell = b.input("cell", ElementType::f32, {batch, 942});
   const Var drug = b.input("drug", ElementType::f32, {batch, 5270});
-  const Var both[] = {tower(layers, cell, "cell", 3, width), tower(layers, drug, "drug", 3, width)};
-  const Var x = tower(layers, op::concat(both, 1), "joint", 5, width);
+  const Var both[] = {tower(layers, cell, "cell", 3, layout), tower(layers, drug, "drug", 3, layout)};
+  const Var x = tower(layers, op::concat(both, 1), "joint", 5, layout);
   b.output("auc", layers.dense(x, "out", 1));
   return graph;
 }
@@ -37,7 +40,8 @@ Workload uno() {
   return {
       .name = "uno",
       .summary = "response of tumour cells to drugs: a wide perceptron on two tables of features",
-      .options = {{"width", "1000", "of every hidden layer"}},
+      .options = {{"width", "1000", "of every hidden layer"},
+                  {"dropout", "0.1", "share of a hidden layer's outputs that training drops"}},
       .build = build,
       .parameters = 16224001,
       .inputs = {{"cell", ElementType::f32, {942}, "", "gene expression, standardised"},

@@ -26,7 +26,12 @@ struct Model {
   float rate = 2e-3f;       // at which one batch is learnt; 0: single losses say nothing, for dropout
 };
 
-void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
+// The names of tests: those of the workloads, and what sets a second case of one apart.
+void PrintTo(const Model& model, std::ostream* out) {
+  *out << model.workload;
+  for (const std::string& option : model.options)
+    if (option.starts_with("dropout")) *out << "-" << option;
+}
 
 // Where few samples are left to normalise over, one rectifier on the other side of its kink moves a gradient
 // by some hundredths: hence the tolerance of the deepest model.

@@ -16,7 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* training = "train mlp --samples 4000 --batch 64 --epochs 60 --until rmse=0.12 --threads 1";
+constexpr const char* training =
+    "train mlp --samples 4000 --batch 64 --epochs 60 --until rmse=0.12 --threads 1";
 
 std::vector<Json> read_lines(const std::filesystem::path& path) {
   std::istringstream text(content_of(path));
@@ -59,7 +60,8 @@ void expect_paired(const std::vector<Json>& lines, const std::string& name) {
 
 TEST(TrainingLog, TellsARunFromItsFirstTouchOfDataToItsEnd) {
   const ScratchFolder folder;
-  const Outcome outcome = run_program(folder / "", std::string(training) + " --mllog log.txt --json run.json");
+  const Outcome outcome =
+      run_program(folder / "", std::string(training) + " --mllog log.txt --json run.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   const std::vector<Json> lines = read_lines(folder / "log.txt");
   const auto counts = count_keys(lines);
@@ -86,7 +88,8 @@ TEST(TrainingLog, TellsARunFromItsFirstTouchOfDataToItsEnd) {
 
 TEST(TrainingLog, HoldsTheQualityThatTheRunReports) {
   const ScratchFolder folder;
-  const Outcome outcome = run_program(folder / "", std::string(training) + " --mllog log.txt --json run.json");
+  const Outcome outcome =
+      run_program(folder / "", std::string(training) + " --mllog log.txt --json run.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   const auto result = nlohmann::json::parse(content_of(folder / "run.json"));
   Json last;

@@ -92,8 +92,7 @@ void TrainingLog::evaluation_ended(std::int64_t epoch, const std::vector<Metric>
     const Metric& metric = metrics.front();
     const char* key = higher_is_better(metric.name, metric.unit) ? "eval_accuracy" : "eval_error";
     const Json value = std::isfinite(metric.value) ? Json(metric.value) : Json(nullptr);
-    log_.point(now(), key, value,
-               {{"epoch_num", epoch}, {"metric", metric.name}, {"unit", metric.unit}});
+    log_.point(now(), key, value, {{"epoch_num", epoch}, {"metric", metric.name}, {"unit", metric.unit}});
   }
   log_.end(now(), "eval_stop", nullptr, at_epoch(epoch));
   write();

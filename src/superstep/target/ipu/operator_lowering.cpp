@@ -11,7 +11,7 @@
 namespace superstep::target::ipu {
 namespace {
 
-constexpr std::int64_t least_elements = 4;  // of a value on a tile that shares it with others
+constexpr std::int64_t least_elements = 32;  // of a value on a tile that shares it with others
 constexpr std::int64_t channel_group = 8;
 
 std::vector<std::int64_t> window_numbers(const graph::Attributes& attributes) {

@@ -75,7 +75,7 @@ void profile_modelled(const std::string& machine, lab::ProfileRequest request,
                     .config = config,
                     .environment = run::environment_record(thread_count()),
                     .metrics = metrics});
-  write_result({"profile", model.name, config, metrics});
+  write_result({"profile", model.name, config, metrics, machine});
 }
 
 }  // namespace superstep::cli

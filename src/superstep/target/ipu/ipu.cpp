@@ -112,13 +112,20 @@ class IpuExecutable : public Executable {
       summary_.constant_bytes += tile.constants;
     }
     for (LoweredStep& step : steps) {
-      if (const auto found = costs.find(step.compute_set); found != costs.end()) {
-        const bsp::StepCost& cost = found->second->cost;
+      bsp::StepCost all;
+      step.more_compute_sets.push_back(step.compute_set);
+      for (const std::string& set : step.more_compute_sets)
+        if (const auto found = costs.find(set); found != costs.end()) {
+          const bsp::StepCost& cost = found->second->cost;
+          all.compute += cost.compute;
+          all.exchange += cost.exchange;
+          all.sync += cost.sync;
+        }
+      if (all.total() > 0)
         step.plan.kernel += fmt::format(": {} cycles modelled ({} compute, {} exchange, {} sync)",
-                                        format_count(static_cast<double>(cost.total())),
-                                        format_count(static_cast<double>(cost.compute)),
-                                        format_count(static_cast<double>(cost.exchange)), cost.sync);
-      }
+                                        format_count(static_cast<double>(all.total())),
+                                        format_count(static_cast<double>(all.compute)),
+                                        format_count(static_cast<double>(all.exchange)), all.sync);
       summary_.steps.push_back(std::move(step.plan));
     }
   }

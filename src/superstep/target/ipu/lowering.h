@@ -7,7 +7,6 @@
 
 #include "superstep/bsp/graph.h"
 #include "superstep/machine/ipu/hardware.h"
-#include "superstep/target/ipu/partition.h"
 #include "superstep/target/target.h"
 
 namespace superstep::target::ipu {
@@ -15,6 +14,8 @@ namespace superstep::target::ipu {
 struct LoweredStep {
   PlanStep plan;
   std::string compute_set;  // its name in the profile; empty for a view
+  // Further ones: parts in turn (then compute_set itself is not there), the combination of partial results.
+  std::vector<std::string> more_compute_sets;
 };
 
 struct LoweredGraph {

@@ -14,8 +14,12 @@ struct DepthwiseTaps {
   const std::int64_t *source_offsets, *weight_offsets;
 };
 
-// `columns` results that see the same taps: result(column)[c] = sum over taps of weights(tap)[c] *
-// source(tap, column)[c].
+// What is done to a sum before it is stored.
+enum class DepthwiseFinish : std::uint8_t { none, relu, silu, hard_swish };
+
+// `columns` results that see the same taps: result(column)[c] = finish(first + sum over taps of
+// weights(tap)[c] * source(tap, column)[c]), where `first` is what the result holds when it accumulates, else
+// the bias when there is one.
 struct DepthwiseRun {
   std::int64_t columns, channels;
   DepthwiseTaps taps;
@@ -24,6 +28,7 @@ struct DepthwiseRun {
   float* result;
   std::int64_t result_stride;
   bool accumulate;
+  const float* bias = nullptr;
 };
 
 using DepthwiseLoop = void(const DepthwiseRun& run);
@@ -42,7 +47,7 @@ struct DepthwiseGradientRun {
 using DepthwiseGradientLoop = void(const DepthwiseGradientRun& run);
 
 // For the instruction set in force; f32 or bf16 sources, weights and gradients.
-DepthwiseLoop* depthwise_loop(ElementType type);
+DepthwiseLoop* depthwise_loop(ElementType type, DepthwiseFinish finish = DepthwiseFinish::none);
 DepthwiseGradientLoop* depthwise_gradient_loop(ElementType type);
 
 }  // namespace superstep::kernels

@@ -42,7 +42,9 @@ using EpilogueFunction = void(const EpilogueBlock&);
 // The lists that have loops of their own.
 struct UsualList {
   bool usual = false;
+  bool narrow = false;  // the result is bf16
   bool bias = false, added = false, gradient = false;
+  ElementType added_type = ElementType::f32, output_type = ElementType::f32;  // f32 or bf16
   Activation activation = Activation::identity;
 };
 

@@ -59,12 +59,26 @@ HWY_INLINE V exp(V x) {
   return hn::Mul(scale_exponent(e.p, half), scale_exponent(constant(1), rest));
 }
 
-HWY_INLINE V sigmoid(V x) {
-  // From exp(-|x|), which cannot overflow.
-  const V e = exp_negative(hn::Neg(hn::Abs(x)));
-  const V s = hn::Div(constant(1), hn::Add(constant(1), e));
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(f32_tag)), hn::Mul(e, s), s);
+// 1 / x for normal x whose reciprocal is normal: at most 1 ulp.
+HWY_INLINE V reciprocal(V x) {
+#if HWY_TARGET == HWY_AVX3
+  // 14 bits of an estimate and one step of Newton's: a third of the time of a division.
+  const V estimate = hn::ApproximateReciprocal(x);
+  return hn::MulAdd(estimate, hn::NegMulAdd(x, estimate, constant(1)), estimate);
+#else
+  return hn::Div(constant(1), x);
+#endif
 }
+
+// Results below the smallest normal number are 0.
+HWY_INLINE V sigmoid(V x) {
+  // exp(-x) bounded so that neither it nor its reciprocal leaves the normal numbers.
+  const ExpParts e = exp_parts(min_or_second(constant(87.3f), max_or_second(constant(-87.3f), hn::Neg(x))));
+  const V s = reciprocal(hn::Add(constant(1), scale_exponent(e.p, e.shifted)));
+  return hn::IfThenElseZero(hn::Not(hn::Lt(x, constant(-87.3f))), s);
+}
+
+HWY_INLINE V silu(V x) { return hn::Mul(x, sigmoid(x)); }
 
 HWY_INLINE V tanh(V x) {
   const V a = hn::Abs(x), s = hn::Mul(x, x);
@@ -108,6 +122,10 @@ HWY_INLINE V softplus(V x) {  // log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|))
 
 HWY_INLINE V clamp(V x, V low, V high) { return min_or_second(high, max_or_second(low, x)); }
 
+HWY_INLINE V hard_swish(V x) {
+  return hn::Mul(x, clamp(hn::MulAdd(x, constant(1.0f / 6.0f), constant(0.5f)), hn::Zero(f32_tag), constant(1)));
+}
+
 // The inner function of the tanh form of GELU, sqrt(2/pi) (x + 0.044715 x^3).
 HWY_INLINE V gelu_argument(V x) {
   return hn::Mul(hn::Mul(constant(0.7978845608f), x),
@@ -122,12 +140,11 @@ inline HWY_NOINLINE V activate_slow(V x, Activation activation, V alpha, V beta)
     case Activation::gelu_erf:
       return hn::Mul(hn::Mul(half, x), hn::Add(one, erf(hn::Mul(x, constant(0.7071067812f)))));
     case Activation::gelu_tanh: return hn::Mul(hn::Mul(half, x), hn::Add(one, tanh(gelu_argument(x))));
-    case Activation::silu: return hn::Mul(x, sigmoid(x));
+    case Activation::silu: return silu(x);
     case Activation::elu: return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(alpha, hn::Sub(exp(x), one)), x);
     case Activation::softplus: return softplus(x);
     case Activation::hard_sigmoid: return clamp(hn::MulAdd(alpha, x, beta), zero, one);
-    case Activation::hard_swish:
-      return hn::Mul(x, clamp(hn::MulAdd(x, constant(1.0f / 6.0f), half), zero, one));
+    case Activation::hard_swish: return hard_swish(x);
     case Activation::clip: return clamp(x, alpha, beta);
     default: return x;
   }

@@ -62,6 +62,26 @@ struct LocalPart {
   std::uint64_t bytes = 0, runs = 0, all_bytes = 0;
 };
 
+// All of the field lies on the tile, one element after the other: the tile keeps what it has of a variable
+// packed, in the order of elements.
+bool is_packed(const Tensor& tensor, std::uint32_t tile, Placement& placement) {
+  if (tensor.is_contiguous()) return true;
+  std::int64_t next = -1;
+  VariableId variable;
+  for (const Run& run : tensor.view().runs()) {
+    if (run.length > 1 && run.stride != 1) return false;
+    const TileIndex& index = placement[run.variable];
+    const std::size_t position = index.position_of(run.element);
+    const MappedInterval& interval = index.intervals()[position];
+    if (interval.tile != tile || interval.end < run.element + run.length) return false;
+    const std::int64_t address = index.packed_begin(position) + run.element - interval.begin;
+    if (next >= 0 && (run.variable != variable || address != next)) return false;
+    variable = run.variable;
+    next = address + run.length;
+  }
+  return true;
+}
+
 LocalPart local_part(const Tensor& tensor, std::uint32_t tile, Placement& placement) {
   LocalPart part;
   tensor.view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {
@@ -134,7 +154,7 @@ class Superstep {
 
   void field(FieldDirection direction, const Tensor& tensor, StepTile& use) {
     const LocalPart part = local_part(tensor, use.tile, placement_);
-    const bool direct = part.bytes == part.all_bytes && tensor.is_contiguous();
+    const bool direct = part.bytes == part.all_bytes && is_packed(tensor, use.tile, placement_);
     if (direct) return;
     if (direction != FieldDirection::output && first_gather(direction, tensor)) {
       tensor.view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {

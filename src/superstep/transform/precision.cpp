@@ -39,9 +39,7 @@ class Autocast {
     rewrite_.visit_nodes([&](const Node& node) { visit(node); });
     for (const graph::Output& output : rewrite_.old().outputs()) widen(output.value);
     for (const graph::Update& update : rewrite_.old().updates()) widen(update.next);
-    rewrite_.carry_outputs();
-    rewrite_.carry_updates();
-    return std::move(rewrite_.graph());
+    return rewrite_.finish();
   }
 
  private:

@@ -148,9 +148,9 @@ HWY_INLINE V rectify(V v, V alpha) {
   if (rectifier == Rectifier::relu) return max_or_second(hn::Zero(f32_tag), v);
   if (rectifier == Rectifier::leaky_relu)
     return hn::IfThenElse(hn::Lt(v, hn::Zero(f32_tag)), hn::Mul(alpha, v), v);
-  if (rectifier == Rectifier::silu) return activate(v, Activation::silu, alpha, alpha);
-  if (rectifier == Rectifier::hard_swish) return activate(v, Activation::hard_swish, alpha, alpha);
-  if (rectifier == Rectifier::gelu) return activate(v, Activation::gelu_erf, alpha, alpha);
+  if (rectifier == Rectifier::silu) return silu(v);
+  if (rectifier == Rectifier::hard_swish) return hard_swish(v);
+  if (rectifier == Rectifier::gelu) return activate_slow(v, Activation::gelu_erf, alpha, alpha);
   return v;
 }
 

@@ -9,6 +9,7 @@
 
 #include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/pair_panel.h"
+#include "superstep/target/cpu/kernels/winograd_weights.h"
 
 namespace superstep::kernels {
 
@@ -272,13 +273,18 @@ WeightTransfer weight_transfer(const Convolution& c, WeightLayout layout, Weight
 }
 
 std::size_t packed_elements(const WeightTransfer& transfer) {
+  if (winograd_tile_of(transfer.layout) > 0) return winograd_packed_elements(transfer);
   return static_cast<std::size_t>(WeightPieces(transfer).packed_count);
 }
 
-Prepared prepare_pack(const WeightTransfer& transfer) { return prepare_transfer(transfer, true); }
+Prepared prepare_pack(const WeightTransfer& transfer) {
+  if (winograd_tile_of(transfer.layout) > 0) return prepare_winograd_pack(transfer);
+  return prepare_transfer(transfer, true);
+}
 
 Prepared prepare_unpack(const WeightTransfer& transfer) {
   if (transfer.type != ElementType::f32) return refuse("weights", "gradients are unpacked in f32 only");
+  if (winograd_tile_of(transfer.layout) > 0) return refuse("weights", "transformed weights are not unpacked");
   return prepare_transfer(transfer, false);
 }
 

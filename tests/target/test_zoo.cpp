@@ -8,6 +8,7 @@
 #include "superstep/base/random.h"
 #include "superstep/op/activation.h"
 #include "superstep/op/builder.h"
+#include "superstep/target/cpu/kernels/instruction_set.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/rewrite.h"
 #include "superstep/transform/training_step.h"
@@ -209,11 +210,17 @@ TEST_P(Zoo, LearnsOneBatch) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Zoo, ::testing::ValuesIn(models()));
 
-TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
+// The worst differences from the reference, of the loss relative to it, and of the parameters after a step.
+struct LstmError {
+  double loss = 0, parameter = 0;
+};
+
+LstmError lstm_error(const std::string& products) {
   struct Kind {
     const char* direction;
     std::int64_t layout, batch;
   };
+  LstmError worst;
   for (const Kind& kind : {Kind{"forward", 0, 3}, Kind{"reverse", 0, 1}, Kind{"bidirectional", 0, 2},
                            Kind{"forward", 1, 3}, Kind{"reverse", 1, 1}}) {
     const GraphAtBatch model = [&](std::int64_t batch) {
@@ -235,8 +242,9 @@ TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
                                 op::Var(),
                                 state("h0", states, 4),
                                 state("c0", states, 5)};
-      const auto y =
-          b.node("LSTM", inputs, {{"direction", std::string(kind.direction)}, {"layout", kind.layout}}, 3);
+      const auto y = b.node(
+          "LSTM", inputs,
+          {{"direction", std::string(kind.direction)}, {"layout", kind.layout}, {"products", products}}, 3);
       b.output("y", y[0]), b.output("h", y[1]), b.output("c", y[2]);
       return graph;
     };
@@ -256,11 +264,28 @@ TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
     auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
     cpu->run(inputs, actual);
     reference->run(inputs, expected);
-    EXPECT_NEAR(actual[0].at(0), expected[0].at(0), 1e-5 * expected[0].at(0))
-        << kind.direction << kind.layout;
+    worst.loss = std::max(worst.loss, std::abs(actual[0].at(0) / expected[0].at(0) - 1));
     for (const char* name : {"w", "r", "b", "h0", "c0"})
-      EXPECT_LT(worst_difference(cpu->state(name), reference->state(name)), 2e-6)
-          << name << ", " << kind.direction << kind.layout;
+      worst.parameter =
+          std::max(worst.parameter, worst_difference(cpu->state(name), reference->state(name)));
+  }
+  return worst;
+}
+
+TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
+  const LstmError error = lstm_error("f32");
+  EXPECT_LT(error.loss, 1e-5);
+  EXPECT_LT(error.parameter, 2e-6);
+}
+
+// Products of bf16 round what they read by up to 2^-9; a step changes parameters by 0.01 or so. Rounding must be
+// seen where there are such products.
+TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReferenceInReducedPrecision) {
+  const LstmError error = lstm_error("bf16");
+  EXPECT_LT(error.loss, 5e-3);
+  EXPECT_LT(error.parameter, 2e-4);
+  if (kernels::instruction_set() == kernels::InstructionSet::avx512_bf16) {
+    EXPECT_GT(error.parameter, 2e-6);
   }
 }
 

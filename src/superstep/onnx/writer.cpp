@@ -7,10 +7,12 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "superstep/base/file.h"
 #include "superstep/onnx/wire.h"
 #include "superstep/op/definition.h"
+#include "superstep/op/domain.h"
 #include "superstep/transform/expand.h"
 
 namespace superstep::onnx {
@@ -31,7 +33,7 @@ namespace graph_field {
 constexpr int node = 1, name = 2, initializer = 5, doc_string = 10, input = 11, output = 12, value_info = 13;
 }
 namespace node_field {
-constexpr int input = 1, output = 2, name = 3, op_type = 4, attribute = 5;
+constexpr int input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7;
 }
 namespace attribute_field {
 constexpr int name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, type = 20;
@@ -170,8 +172,12 @@ bool has_older_form(std::string_view op) {
   return std::ranges::find(same, op) != same.end();
 }
 
-// The operator set that a node needs; 13 is the oldest that is written.
+// Versions of the other domains whose operators are written: no older meaning of these operators is known.
+constexpr int version_of_other_domains = 1;
+
+// The operator set of the standard domain that a node needs; 13 is the oldest that is written.
 int opset_of(const Node& node, int wanted) {
+  if (!op::domain_of(node.op).empty()) return oldest_opset;
   const bool older = older_axes_form(node.op, wanted) != nullptr || has_older_form(node.op);
   return older ? oldest_opset : std::max(oldest_opset, op::get(node.op).since_opset);
 }
@@ -180,6 +186,19 @@ int smallest_opset(const Graph& graph) {
   int opset = oldest_opset;
   for (const Node& node : graph.nodes()) opset = std::max(opset, opset_of(node, oldest_opset));
   return opset;
+}
+
+std::set<std::string_view> other_domains(const Graph& graph) {
+  std::set<std::string_view> domains;
+  for (const Node& node : graph.nodes()) domains.insert(op::domain_of(node.op));
+  domains.erase("");
+  return domains;
+}
+
+Message opset_import(std::string_view domain, int version) {
+  Message message;
+  message.text(opset_field::domain, domain).integer(opset_field::version, version);
+  return message;
 }
 
 class GraphWriter {
@@ -280,6 +299,8 @@ class GraphWriter {
     if (older_axes && node.inputs.size() > 1 && node.inputs[1].valid())
       message.message(node_field::attribute,
                       AttributeWriter("axes").write(constant_integers(node, node.inputs[1])));
+    if (const std::string_view domain = op::domain_of(node.op); !domain.empty())
+      message.text(node_field::domain, domain);
     return message;
   }
 
@@ -339,10 +360,6 @@ void open_batch(Graph& one, const Graph& two) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // A file and the graph whose elements it takes from where they are.
 struct File {
   std::unique_ptr<const Graph> graph;
@@ -356,14 +373,14 @@ File make_file(const std::function<Graph(std::int64_t)>& model, const WriteOptio
   WriteOptions options = given;
   if (options.opset == 0) options.opset = smallest_opset(one);
   File file{std::make_unique<const Graph>(std::move(one)), {}};
-  Message opset;
-  opset.text(opset_field::domain, "").integer(opset_field::version, options.opset);
   file.message.integer(model_field::ir_version, ir_version(options.opset))
       .text(model_field::producer_name, "superstep");
   if (!options.producer_version.empty())
     file.message.text(model_field::producer_version, options.producer_version);
   file.message.message(model_field::graph, GraphWriter(*file.graph, two, options).write());
-  file.message.message(model_field::opset_import, opset);
+  file.message.message(model_field::opset_import, opset_import("", options.opset));
+  for (std::string_view domain : other_domains(*file.graph))
+    file.message.message(model_field::opset_import, opset_import(domain, version_of_other_domains));
   if (file.message.size() > largest_file)
     throw Error(ErrorCode::unsupported, "would exceed the 2 GiB that an ONNX file may have",
                 file.graph->name());

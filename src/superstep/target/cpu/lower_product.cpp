@@ -6,6 +6,7 @@
 #include <array>
 
 #include "superstep/target/cpu/kernels/convolution.h"
+#include "superstep/target/cpu/kernels/expanded_depthwise.h"
 #include "superstep/target/cpu/kernels/matmul.h"
 #include "superstep/target/cpu/kernels/weights.h"
 #include "superstep/target/cpu/lower_elementwise.h"
@@ -46,15 +47,17 @@ std::expected<Target, Refusal> target_of(const Lowering& lowering, NodeId produc
   return target;
 }
 
+using ImageOf = std::expected<Image, Refusal>(const Lowering& lowering, ValueId id);
+
 // Puts the strides of the tensors that the epilogue reads into its steps.
-Lowered set_operand_strides(const Lowering& lowering, Target& target) {
+Lowered set_operand_strides(const Lowering& lowering, Target& target, ImageOf* image_of = as_image) {
   std::size_t operand = 0;
   for (kernels::EpilogueStep& step : target.epilogue.steps) {
     using Op = kernels::EpilogueOp;
     const bool reads_tensor =
         step.op == Op::add || step.op == Op::multiply || step.op == Op::activation_gradient;
     if (reads_tensor) {
-      const auto image = as_image(lowering, target.operands[operand]);
+      const auto image = image_of(lowering, target.operands[operand]);
       if (!image) return std::unexpected(image.error());
       step.column_stride = image->column_stride;
       step.row_stride = image->row_stride;
@@ -117,8 +120,11 @@ std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Nod
   if (!image_y) return std::unexpected(image_y.error());
   auto window = window_of(node, lowering.shape(x), kernel);
   if (!window) return std::unexpected(window.error());
-  return Convolution{
-      .x = *image_x, .y = *image_y, .window = *window, .groups = node.attributes.integer("group", 1)};
+  return Convolution{.x = *image_x,
+                     .y = *image_y,
+                     .window = *window,
+                     .groups = node.attributes.integer("group", 1),
+                     .constant_weights = lowering.graph().updates().empty()};
 }
 
 // Prepares the kernel from `list` and emits the step that reads `source` and the packed weights.
@@ -232,14 +238,38 @@ bool made_of_parameters(const Lowering& lowering, ValueId id) {
          (root.kind == graph::ValueKind::computed && lowering.section_of(root.producer) == Section::prepare);
 }
 
-// x [n, in] times a matrix of parameters: a dense layer with weights packed ahead.
+// A value [..., channels] as the matrix [rows, channels] that one stride walks. Only bf16 gains by it: its
+// weights have to be packed, those of f32 are read where they lie.
+std::expected<Image, Refusal> as_matrix(const Lowering& lowering, ValueId id) {
+  const Shape& shape = lowering.shape(id);
+  const Strides& strides = lowering.view(id).strides;
+  const std::size_t last = strides.size() - 1;
+  if (shape.rank() == 2) return as_image(lowering, id);
+  if (shape.rank() < 2 || (strides[last] != 1 && shape[shape.rank() - 1] > 1))
+    return refuse("dense layer", "not a matrix with contiguous channels");
+  Image image = kernels::dense_image(1, 1, 1, shape[shape.rank() - 1], lowering.element_in_memory(id));
+  for (std::size_t axis = last; axis-- > 0;) {
+    const std::int64_t extent = shape[static_cast<int>(axis)];
+    if (extent == 1) continue;
+    if (image.batch == 1) image.column_stride = strides[axis];
+    if (strides[axis] != image.batch * image.column_stride)
+      return refuse("dense layer", "one stride does not walk all rows");
+    image.batch *= extent;
+  }
+  image.row_stride = image.batch * image.column_stride;
+  if (const std::string fault = kernels::fault_of(image); !fault.empty()) return refuse("dense layer", fault);
+  return image;
+}
+
+// x [..., in] times a matrix of parameters: a dense layer with weights packed ahead.
 Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target target) {
   if (!made_of_parameters(lowering, product.b))
     return refuse("dense layer", "the weights are not parameters");
   const Shape &a = lowering.shape(product.a), &b = lowering.shape(product.b);
-  if (a.rank() != 2 || b.rank() != 2 || product.transpose_a)
+  const bool narrow = lowering.element_in_memory(product.a) == ElementType::bf16;
+  if ((a.rank() != 2 && !narrow) || b.rank() != 2 || product.transpose_a)
     return refuse("dense layer", "not a plain [n, in] input");
-  const auto x = as_image(lowering, product.a), y = as_image(lowering, target.result);
+  const auto x = as_matrix(lowering, product.a), y = as_matrix(lowering, target.result);
   if (!x) return std::unexpected(x.error());
   if (!y) return std::unexpected(y.error());
   // The order of the weights in memory, whichever way the graph reads them.
@@ -252,7 +282,7 @@ Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target tar
   Convolution convolution{.x = *x, .y = *y};
   if (Lowered steps = add_product_steps(lowering, product, target); !steps)
     return std::unexpected(steps.error());
-  if (Lowered set = set_operand_strides(lowering, target); !set) return set;
+  if (Lowered set = set_operand_strides(lowering, target, as_matrix); !set) return set;
   convolution.epilogue = target.epilogue;
   auto kernel = kernels::convolution_forward().prepare(convolution);
   if (!kernel) return std::unexpected(kernel.error());
@@ -392,6 +422,74 @@ Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* gro
       return refuse("product", "a fused operand is neither f32 nor bf16");
   if (convolution) return lower_convolution(lowering, node, std::move(*target), node.op == "ConvTranspose");
   return lower_matrix_product(lowering, node, std::move(*target));
+}
+
+// ---- an expansion and the depthwise convolution behind it --------------------------------------------
+
+namespace {
+
+struct DescribedConvolution {
+  Convolution convolution;
+  Target target;
+};
+
+std::expected<DescribedConvolution, Refusal> described_convolution(const Lowering& lowering, NodeId id,
+                                                                   const FusionGroup* group) {
+  const Node& node = lowering.graph().node(id);
+  auto target = target_of(lowering, id, group, 1);
+  if (!target) return std::unexpected(target.error());
+  auto convolution = describe(lowering, node, node.inputs[0], target->result,
+                              kernel_shape(lowering.shape(node.inputs[1])));
+  if (!convolution) return std::unexpected(convolution.error());
+  if (Lowered weights = require_f32_weights(lowering, node.inputs[1]); !weights)
+    return std::unexpected(weights.error());
+  if (node.inputs.size() > 2 && node.inputs[2].valid())
+    if (Lowered bias = prepend_bias(lowering, node.inputs[2], *target); !bias)
+      return std::unexpected(bias.error());
+  convolution->epilogue = target->epilogue;
+  return DescribedConvolution{std::move(*convolution), std::move(*target)};
+}
+
+}  // namespace
+
+bool expands_for_depthwise(const Lowering& lowering, const FusionGroup& group) {
+  if (!group.product || lowering.section() != Section::body) return false;
+  const Graph& graph = lowering.graph();
+  const Node& product = graph.node(*group.product);
+  const ValueId result = graph.node(group.root).outputs[0];
+  const auto readers = lowering.consumers(result);
+  if (product.op != "Conv" || readers.size() != 1 || lowering.leaves_section(result)) return false;
+  const Node& reader = graph.node(readers[0]);
+  const Shape &shape = lowering.shape(result), &window = lowering.shape(product.inputs[1]);
+  const bool pointwise = window.element_count() == window[0] * window[1];
+  return reader.op == "Conv" && reader.inputs[0] == result && shape.rank() == 4 && pointwise &&
+         shape[1] > 1 && reader.attributes.integer("group", 1) == shape[1] &&
+         product.attributes.integer("group", 1) == 1 && lowering.type(result).element == ElementType::f32;
+}
+
+Lowered lower_expanded_depthwise(Lowering& lowering, const FusionGroup& expansion, NodeId depthwise,
+                                 const FusionGroup* group) {
+  auto first = described_convolution(lowering, *expansion.product, &expansion);
+  if (!first) return std::unexpected(first.error());
+  auto second = described_convolution(lowering, depthwise, group);
+  if (!second) return std::unexpected(second.error());
+  auto kernel = kernels::prepare(
+      kernels::ExpandedDepthwise{.expand = first->convolution, .depthwise = second->convolution});
+  if (!kernel) return std::unexpected(kernel.error());
+  const Node& product = lowering.graph().node(*expansion.product);
+  const auto weights = [&](const DescribedConvolution& part, kernels::WeightLayout layout) {
+    return packed_weights(lowering, part.convolution, {.weights = layout},
+                          lowering.graph().node(part.target.product).inputs[1],
+                          kernels::WeightOrder::out_in_taps, ElementType::f32);
+  };
+  std::vector<DraftOperand> inputs{lowering.read(product.inputs[0]),
+                                   weights(*first, kernels::WeightLayout::taps_in_out)};
+  append(inputs, lowering, first->target.operands);
+  inputs.push_back(weights(*second, kernels::WeightLayout::taps_channels));
+  append(inputs, lowering, second->target.operands);
+  lowering.emit(first->target.op + "+" + second->target.op, second->target.name, std::move(*kernel),
+                std::move(inputs), {lowering.write(second->target.result)});
+  return {};
 }
 
 }  // namespace superstep::target::cpu

@@ -481,6 +481,14 @@ std::vector<DraftOperand> Lowering::kept_for(NodeId reader) const {
   return found == kept_.end() ? std::vector<DraftOperand>() : found->second;
 }
 
+const FusionGroup* Lowering::take_deferred(ValueId result) {
+  const auto found = deferred_.find(result);
+  if (found == deferred_.end()) return nullptr;
+  const FusionGroup* group = found->second;
+  deferred_.erase(found);
+  return group;
+}
+
 Operand Lowering::state_operand(ValueId state) const { return std::get<Operand>(placed_.at(state)); }
 
 // ---- memory ----------------------------------------------------------------------------------------

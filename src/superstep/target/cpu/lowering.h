@@ -105,6 +105,10 @@ class Lowering {
   void keep_for(NodeId reader, std::vector<DraftOperand> kept) { kept_[reader] = std::move(kept); }
   std::vector<DraftOperand> kept_for(NodeId reader) const;
 
+  // A group that runs together with the one reader of its result, when that is lowered.
+  void defer(ValueId result, const FusionGroup& group) { deferred_[result] = &group; }
+  const FusionGroup* take_deferred(ValueId result);  // null when there is none
+
   Section section() const { return section_; }
   Section section_of(NodeId id) const { return section_of_[id.index()]; }
 
@@ -161,6 +165,7 @@ class Lowering {
   mutable std::map<ValueId, View> accumulator_views_;
   std::map<ValueId, NodeId> tap_numbers_;
   std::map<NodeId, std::vector<DraftOperand>> kept_;
+  std::map<ValueId, const FusionGroup*> deferred_;
   std::map<NodeId, SoftmaxGradient> softmax_gradients_;  // by root
   Fusion fusion_;
   std::map<int, std::vector<NodeId>> early_updates_;  // optimiser nodes, by the node of the body they follow

@@ -126,6 +126,7 @@ class Lowering {
   void find_early_updates();
   bool updates_early(NodeId optimizer) const;
   int last_reader(ValueId id) const;
+  int made_at(ValueId id) const;
   int place_of(NodeId id) const;
   void place_states();
   void plan_accumulators();

@@ -39,7 +39,8 @@ void PrintTo(const Model& model, std::ostream* out) {
 }
 
 // Where few samples are left to normalise over, one rectifier on the other side of its kink moves a gradient
-// by some hundredths: hence the tolerance of the deepest model. Without kinks it is held to what all are.
+// by some hundredths: hence the tolerance of the deepest model. Without kinks it is held to a two-hundredth of
+// that, which is twice what others are: its fifty layers add up the rounding of Winograd's sums.
 std::vector<Model> models() {
   return {{"ptychonn-64", {"window=16"}, 2},
           {"ptychonn-128", {"window=16"}, 2},
@@ -47,7 +48,7 @@ std::vector<Model> models() {
           {"uno", {"width=24", "dropout=0"}, 4},
           {"unet-64", {"size=16", "width=4"}, 3},
           {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 8e-2},
-          {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 2e-4, 2e-3f, true},
+          {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 4e-4, 2e-3f, true},
           {"mobilenet-v3-small", {"size=32", "classes=10"}, 4, 3e-3},
           {"efficientnet-b0", {"size=32", "classes=10"}, 4, 3e-3},
           {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},

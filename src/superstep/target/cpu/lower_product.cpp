@@ -120,8 +120,11 @@ std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Nod
   if (!image_y) return std::unexpected(image_y.error());
   auto window = window_of(node, lowering.shape(x), kernel);
   if (!window) return std::unexpected(window.error());
-  return Convolution{
-      .x = *image_x, .y = *image_y, .window = *window, .groups = node.attributes.integer("group", 1)};
+  return Convolution{.x = *image_x,
+                     .y = *image_y,
+                     .window = *window,
+                     .groups = node.attributes.integer("group", 1),
+                     .constant_weights = lowering.graph().updates().empty()};
 }
 
 // Prepares the kernel from `list` and emits the step that reads `source` and the packed weights.

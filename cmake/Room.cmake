@@ -27,8 +27,8 @@ function(superstep_room name)
 endfunction()
 
 add_library(superstep_flags INTERFACE)
-target_compile_options(superstep_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers -Wno-restrict
-  -Wno-stringop-overflow)
+target_compile_options(superstep_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-stringop-overflow>)
 if(SUPERSTEP_WERROR)
   target_compile_options(superstep_flags INTERFACE -Werror)
 endif()

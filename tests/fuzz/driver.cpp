@@ -1,6 +1,7 @@
 // Stands in for libFuzzer where the compiler has none: FUZZER ROUNDS FOLDER feeds each file of the folder
 // as it is, then ROUNDS mutations of them (bytes changed, pieces cut out, doubled or taken from another
 // file). The mutations are the same at every run.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -45,6 +46,7 @@ int main(int count, char** arguments) {
   std::vector<std::string> seeds;
   for (const auto& entry : std::filesystem::directory_iterator(arguments[2]))
     seeds.push_back(superstep::read_text_file(entry.path()));
+  std::ranges::sort(seeds);  // folders are listed in no order
   if (seeds.empty()) return std::fprintf(stderr, "no seeds in %s\n", arguments[2]), 2;
   for (const std::string& seed : seeds) feed(seed);
   for (std::uint64_t round = 0; round < std::strtoull(arguments[1], nullptr, 10); ++round) {

@@ -302,6 +302,8 @@ TEST(Compare, KnowsWhichWayIsBetter) {
   EXPECT_FALSE(higher_is_better("step_time", "s"));
   EXPECT_FALSE(higher_is_better("error_px_mean", "px"));
   EXPECT_FALSE(higher_is_better("loss", ""));
+  EXPECT_FALSE(higher_is_better("rmse", ""));
+  EXPECT_FALSE(higher_is_better("phase_mae", "rad"));
   EXPECT_TRUE(higher_is_better("throughput", "samples/s"));
   EXPECT_TRUE(higher_is_better("memory_utilization", ""));
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "superstep/baseline/bias_field.h"
+#include "superstep/baseline/face_neighbours.h"
 #include "superstep/baseline/segment.h"
 
 namespace superstep::baseline {
@@ -28,7 +29,8 @@ Moments moments_of(std::span<const std::uint8_t> values, const Bytes& region) {
 
 // Adds to `region` what its voxels reach through faces where `open` is not 0.
 void flood(const Bytes& open, Bytes& region, int width, int height, int depth) {
-  const auto w = static_cast<std::size_t>(width), plane = w * static_cast<std::size_t>(height);
+  const Extents extents{static_cast<std::size_t>(width), static_cast<std::size_t>(height),
+                        static_cast<std::size_t>(depth)};
   std::vector<std::size_t> queue;
   for (std::size_t at = 0; at < region.size(); ++at)
     if (region[at]) queue.push_back(at);
@@ -37,15 +39,8 @@ void flood(const Bytes& open, Bytes& region, int width, int height, int depth) {
     region[at] = 1;
     queue.push_back(at);
   };
-  for (std::size_t next = 0; next < queue.size(); ++next) {
-    const std::size_t at = queue[next], x = at % w, y = at % plane / w, z = at / plane;
-    if (x > 0) visit(at - 1);
-    if (x + 1 < w) visit(at + 1);
-    if (y > 0) visit(at - w);
-    if (y + 1 < static_cast<std::size_t>(height)) visit(at + w);
-    if (z > 0) visit(at - plane);
-    if (z + 1 < static_cast<std::size_t>(depth)) visit(at + plane);
-  }
+  for (std::size_t next = 0; next < queue.size(); ++next)
+    for_each_face_neighbour(queue[next], extents, visit);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "superstep/baseline/face_neighbours.h"
+
 namespace superstep::baseline {
 namespace {
 
@@ -57,7 +59,8 @@ std::vector<int> otsu_thresholds(std::span<const std::uint8_t> values, int class
 
 std::vector<std::uint8_t> largest_component(std::span<const std::uint8_t> mask, int width, int height,
                                             int depth) {
-  const auto w = static_cast<std::size_t>(width), plane = w * static_cast<std::size_t>(height);
+  const Extents extents{static_cast<std::size_t>(width), static_cast<std::size_t>(height),
+                        static_cast<std::size_t>(depth)};
   std::vector<std::uint8_t> seen(mask.size(), 0), result(mask.size(), 0);
   std::vector<std::size_t> part, largest;
   const auto visit = [&](std::size_t at) {
@@ -68,15 +71,8 @@ std::vector<std::uint8_t> largest_component(std::span<const std::uint8_t> mask, 
   for (std::size_t seed = 0; seed < mask.size(); ++seed) {
     part.clear();
     visit(seed);
-    for (std::size_t next = 0; next < part.size(); ++next) {
-      const std::size_t at = part[next], x = at % w, y = at % plane / w, z = at / plane;
-      if (x > 0) visit(at - 1);
-      if (x + 1 < w) visit(at + 1);
-      if (y > 0) visit(at - w);
-      if (y + 1 < static_cast<std::size_t>(height)) visit(at + w);
-      if (z > 0) visit(at - plane);
-      if (z + 1 < static_cast<std::size_t>(depth)) visit(at + plane);
-    }
+    for (std::size_t next = 0; next < part.size(); ++next)
+      for_each_face_neighbour(part[next], extents, visit);
     if (part.size() > largest.size()) largest = part;
   }
   for (std::size_t at : largest) result[at] = 1;

@@ -12,7 +12,9 @@
 #include "superstep/cli/explain.h"
 #include "superstep/cli/metrics.h"
 #include "superstep/cli/result.h"
+#include "superstep/lab/formats/training_log.h"
 #include "superstep/run/environment.h"
+#include "superstep/run/ranks/communicator.h"
 #include "superstep/run/records.h"
 #include "superstep/run/run_directory.h"
 
@@ -21,7 +23,7 @@ namespace {
 
 struct Arguments {
   run::TrainSettings settings;
-  std::string data, out, resume, until;
+  std::string data, out, resume, until, mllog;
   double checkpoint_seconds = 30;
   std::uint64_t memory_limit = 0;
   bool no_augment = false, explain = false, tune = false;
@@ -55,6 +57,9 @@ void complete(Arguments& arguments) {
   if (arguments.settings.replicas == 0) arguments.settings.replicas = thread_count();
   if (!arguments.until.empty()) arguments.settings.until = parse_until(arguments.until);
   if (arguments.resume.empty()) return;
+  if (!arguments.mllog.empty())
+    throw Error(ErrorCode::invalid_argument, "a resumed run cannot have a log of its whole time", "--mllog",
+                "leave --mllog away, or begin a new run");
   if (!arguments.out.empty())
     throw Error(ErrorCode::invalid_argument, "a resumed run goes on in its own folder", "--out",
                 "leave --out away");
@@ -80,14 +85,23 @@ void print_report(const Arguments& arguments, const run::TrainReport& report) {
                (std::filesystem::path(arguments.out) / "model.onnx").string());
 }
 
+// Of several ranks the first keeps the log.
+std::unique_ptr<lab::TrainingLog> open_log(const Arguments& arguments) {
+  if (arguments.mllog.empty() || run::launched_rank() > 0) return nullptr;
+  return std::make_unique<lab::TrainingLog>(arguments.mllog, arguments.settings.workload,
+                                            run::launched_size());
+}
+
 void train(Arguments arguments) {
   complete(arguments);
+  const std::unique_ptr<lab::TrainingLog> log = open_log(arguments);
   const run::TrainReport report =
       run::train(arguments.settings, {.out = arguments.out,
                                       .resume = !arguments.resume.empty(),
                                       .checkpoint_seconds = arguments.checkpoint_seconds,
                                       .measure_steps = arguments.explain,
-                                      .tune = arguments.tune});
+                                      .tune = arguments.tune,
+                                      .observer = log.get()});
   if (!common().quiet) print_report(arguments, report);
   if (arguments.explain) fmt::print("{}", explain(report.plan));
   nlohmann::json config = run::to_json(arguments.settings);
@@ -177,6 +191,10 @@ void declare_train(CLI::App& command) {
                   "between checkpoints within an epoch")
       ->type_name("S")
       ->capture_default_str();
+  command
+      .add_option("--mllog", arguments->mllog,
+                  "log of the run as :::MLLOG lines (not a result verified by MLCommons)")
+      ->type_name("FILE");
   command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");
   command.add_flag("--explain", arguments->explain,
                    "print the plan: each step, its kernel and why faster ones refused");

@@ -37,8 +37,6 @@ class Fft {
   std::unique_ptr<Plan> plan_;
 };
 
-extern template class Fft<float>;
-extern template class Fft<double>;
 
 // The calling thread's own plan for `shape`, made on first use and kept.
 template <class T>

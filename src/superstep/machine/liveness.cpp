@@ -210,4 +210,15 @@ StateBytes state_bytes(const Graph& graph, std::span<const OperatorCost> costs, 
   return bytes;
 }
 
+Memory memory_of_values(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                        const Precision& precision, const MemoryOptions& options, double capacity) {
+  const LiveMoment moment = fullest_moment(graph, costs, precision, options);
+  const StateBytes state = state_bytes(graph, costs, precision, options.stage);
+  Memory memory{.limit = capacity, .parameters = state.parameters, .optimizer = state.optimizer};
+  memory.activations = moment.activations;
+  memory.largest = moment.values;
+  if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
+  return memory;
+}
+
 }  // namespace superstep::machine

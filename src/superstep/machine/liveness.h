@@ -28,4 +28,9 @@ struct StateBytes {
 StateBytes state_bytes(const graph::Graph& graph, std::span<const OperatorCost> costs,
                        const Precision& precision, std::size_t stage);
 
+// The memory of a unit of so much capacity at its fullest moment, by parameters, optimiser and activations;
+// what a machine keeps beside these is for its model to add.
+Memory memory_of_values(const graph::Graph& graph, std::span<const OperatorCost> costs,
+                        const Precision& precision, const MemoryOptions& options, double capacity);
+
 }  // namespace superstep::machine

@@ -6,6 +6,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/op/definition.h"
+#include "superstep/op/domain.h"
 
 namespace superstep::onnx {
 namespace {
@@ -15,11 +16,12 @@ using Family = std::span<const Adapter> (*)();
 struct Domain {
   std::string_view name;
   std::span<const Family> families;
-  bool takes_over;  // operators of room op/ without a line are taken as they are
+  bool takes_over;  // its operators in room op/ that have no line here are taken as they are
 };
 
 constexpr Family default_families[] = {elementwise_adapters, shape_adapters,        reduction_adapters,
-                                       network_adapters,     control_flow_adapters, sequence_adapters};
+                                       network_adapters,     random_adapters,       control_flow_adapters,
+                                       sequence_adapters};
 constexpr Family microsoft_families[] = {microsoft_adapters};
 
 constexpr Domain domains[] = {
@@ -56,7 +58,8 @@ Adapt find_in(const Domain& domain, std::string_view op, std::int64_t opset) {
   for (Family family : domain.families)
     for (const Adapter& adapter : family())
       if (adapter.op == op && adapter.first <= opset && opset <= adapter.last) return adapter.adapt;
-  const bool known = domain.takes_over && op.find('.') == std::string_view::npos && op::find(op);
+  const bool known = domain.takes_over && op.find('.') == std::string_view::npos && op::find(op) &&
+                     op::domain_of(op) == domain.name;
   return known ? take_over : nullptr;
 }
 

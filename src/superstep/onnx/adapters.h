@@ -31,6 +31,7 @@ std::span<const Adapter> elementwise_adapters();
 std::span<const Adapter> shape_adapters();
 std::span<const Adapter> reduction_adapters();
 std::span<const Adapter> network_adapters();
+std::span<const Adapter> random_adapters();
 std::span<const Adapter> control_flow_adapters();
 std::span<const Adapter> sequence_adapters();
 std::span<const Adapter> microsoft_adapters();  // domain com.microsoft

@@ -53,6 +53,9 @@ class Emitter {
   Var add_sequence(std::vector<Var> members);
   const std::vector<Var>* sequence(Var handle) const;
 
+  // 1, 2, 3, ...: a seed for a node that has none.
+  double next_seed() { return ++seeds_; }
+
   // A constant that may be trained: nothing is computed from it at import.
   void mark_parameter(ValueId value) { parameters_.insert(value); }
 
@@ -74,6 +77,7 @@ class Emitter {
 
   op::Builder builder_;
   std::int64_t most_nodes_;
+  double seeds_ = 0;
   std::map<ValueId, Tensor> known_;
   std::map<ValueId, std::function<Tensor()>> loaders_;
   std::map<ValueId, Var> constants_;  // that stand for known values

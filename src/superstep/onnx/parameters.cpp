@@ -27,9 +27,7 @@ graph::Graph parameters_to_states(const graph::Graph& graph, const std::set<grap
   for (graph::ValueId id : trained(used, kept))
     rewrite.replace(id, rewrite.builder().state(used.value(id).name, used.value(id).data));
   rewrite.visit_nodes([&](const graph::Node& node) { rewrite.keep(node); });
-  rewrite.carry_outputs();
-  rewrite.carry_updates();
-  return std::move(rewrite.graph());
+  return rewrite.finish();
 }
 
 }  // namespace superstep::onnx

@@ -6,10 +6,13 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <memory>
+#include <set>
 
 #include "superstep/base/file.h"
 #include "superstep/onnx/wire.h"
 #include "superstep/op/definition.h"
+#include "superstep/op/domain.h"
 #include "superstep/transform/expand.h"
 
 namespace superstep::onnx {
@@ -30,7 +33,7 @@ namespace graph_field {
 constexpr int node = 1, name = 2, initializer = 5, doc_string = 10, input = 11, output = 12, value_info = 13;
 }
 namespace node_field {
-constexpr int input = 1, output = 2, name = 3, op_type = 4, attribute = 5;
+constexpr int input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7;
 }
 namespace attribute_field {
 constexpr int name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, type = 20;
@@ -66,12 +69,14 @@ int onnx_type(ElementType type) {
   return 0;
 }
 
+// The elements stay where they are: the tensor outlives the message.
 Message tensor_message(const Tensor& tensor, const std::string& name) {
   Message message;
   message.packed_integers(tensor_field::dims, tensor.shape().extents());
   message.integer(tensor_field::data_type, onnx_type(tensor.type()));
   if (!name.empty()) message.text(tensor_field::name, name);
-  message.text(tensor_field::raw_data, {reinterpret_cast<const char*>(tensor.bytes()), tensor.byte_count()});
+  message.text_in_place(tensor_field::raw_data,
+                        {reinterpret_cast<const char*>(tensor.bytes()), tensor.byte_count()});
   return message;
 }
 
@@ -167,8 +172,12 @@ bool has_older_form(std::string_view op) {
   return std::ranges::find(same, op) != same.end();
 }
 
-// The operator set that a node needs; 13 is the oldest that is written.
+// Versions of the other domains whose operators are written: no older meaning of these operators is known.
+constexpr int version_of_other_domains = 1;
+
+// The operator set of the standard domain that a node needs; 13 is the oldest that is written.
 int opset_of(const Node& node, int wanted) {
+  if (!op::domain_of(node.op).empty()) return oldest_opset;
   const bool older = older_axes_form(node.op, wanted) != nullptr || has_older_form(node.op);
   return older ? oldest_opset : std::max(oldest_opset, op::get(node.op).since_opset);
 }
@@ -177,6 +186,19 @@ int smallest_opset(const Graph& graph) {
   int opset = oldest_opset;
   for (const Node& node : graph.nodes()) opset = std::max(opset, opset_of(node, oldest_opset));
   return opset;
+}
+
+std::set<std::string_view> other_domains(const Graph& graph) {
+  std::set<std::string_view> domains;
+  for (const Node& node : graph.nodes()) domains.insert(op::domain_of(node.op));
+  domains.erase("");
+  return domains;
+}
+
+Message opset_import(std::string_view domain, int version) {
+  Message message;
+  message.text(opset_field::domain, domain).integer(opset_field::version, version);
+  return message;
 }
 
 class GraphWriter {
@@ -277,6 +299,8 @@ class GraphWriter {
     if (older_axes && node.inputs.size() > 1 && node.inputs[1].valid())
       message.message(node_field::attribute,
                       AttributeWriter("axes").write(constant_integers(node, node.inputs[1])));
+    if (const std::string_view domain = op::domain_of(node.op); !domain.empty())
+      message.text(node_field::domain, domain);
     return message;
   }
 
@@ -336,29 +360,43 @@ void open_batch(Graph& one, const Graph& two) {
   }
 }
 
-}  // namespace
+// A file and the graph whose elements it takes from where they are.
+struct File {
+  std::unique_ptr<const Graph> graph;
+  Message message;
+};
 
-std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& given) {
+File make_file(const std::function<Graph(std::int64_t)>& model, const WriteOptions& given) {
   Graph one = transform::expand_to_onnx(model(given.fixed_batch > 0 ? given.fixed_batch : 1));
   const Graph two = given.fixed_batch > 0 ? one : transform::expand_to_onnx(model(2));
   open_batch(one, two);
   WriteOptions options = given;
   if (options.opset == 0) options.opset = smallest_opset(one);
-  Message opset, file;
-  opset.text(opset_field::domain, "").integer(opset_field::version, options.opset);
-  file.integer(model_field::ir_version, ir_version(options.opset))
+  File file{std::make_unique<const Graph>(std::move(one)), {}};
+  file.message.integer(model_field::ir_version, ir_version(options.opset))
       .text(model_field::producer_name, "superstep");
-  if (!options.producer_version.empty()) file.text(model_field::producer_version, options.producer_version);
-  file.message(model_field::graph, GraphWriter(one, two, options).write());
-  file.message(model_field::opset_import, opset);
-  if (file.bytes().size() > largest_file)
-    throw Error(ErrorCode::unsupported, "would exceed the 2 GiB that an ONNX file may have", one.name());
-  return file.bytes();
+  if (!options.producer_version.empty())
+    file.message.text(model_field::producer_version, options.producer_version);
+  file.message.message(model_field::graph, GraphWriter(*file.graph, two, options).write());
+  file.message.message(model_field::opset_import, opset_import("", options.opset));
+  for (std::string_view domain : other_domains(*file.graph))
+    file.message.message(model_field::opset_import, opset_import(domain, version_of_other_domains));
+  if (file.message.size() > largest_file)
+    throw Error(ErrorCode::unsupported, "would exceed the 2 GiB that an ONNX file may have",
+                file.graph->name());
+  return file;
+}
+
+}  // namespace
+
+std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& options) {
+  return make_file(model, options).message.bytes();
 }
 
 void write_onnx(const std::filesystem::path& path, const std::function<Graph(std::int64_t)>& model,
                 const WriteOptions& options) {
-  write_file_atomically(path, to_onnx(model, options));
+  const File file = make_file(model, options);
+  write_file_atomically(path, file.message.pieces());
 }
 
 }  // namespace superstep::onnx

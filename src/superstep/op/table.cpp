@@ -1,4 +1,5 @@
 // Every operator there is: one line a family.
+#include <algorithm>
 #include <vector>
 
 #include "superstep/op/activation.h"
@@ -11,6 +12,7 @@
 #include "superstep/op/cumulative.h"
 #include "superstep/op/definition.h"
 #include "superstep/op/determinant.h"
+#include "superstep/op/domain.h"
 #include "superstep/op/einsum.h"
 #include "superstep/op/feature.h"
 #include "superstep/op/fold.h"
@@ -117,6 +119,15 @@ std::span<const Definition> all() {
     return joined;
   }();
   return table;
+}
+
+std::string_view domain_of(std::string_view name) {
+  const auto has = [&](Family family) {
+    return std::ranges::any_of(family(), [&](const Definition& one) { return one.name == name; });
+  };
+  if (has(feature_operators)) return "ai.onnx.ml";
+  if (has(onnx_optimizer_operators)) return "ai.onnx.preview.training";
+  return "";
 }
 
 }  // namespace superstep::op

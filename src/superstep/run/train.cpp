@@ -23,6 +23,7 @@
 #include "superstep/run/records.h"
 #include "superstep/run/run_directory.h"
 #include "superstep/run/task.h"
+#include "superstep/run/train_observer.h"
 #include "superstep/run/tune.h"
 
 namespace superstep::run {
@@ -66,11 +67,7 @@ class Training {
         settings_(model_.settings()),
         options_(options),
         pool_(settings_.replicas),
-        task_(model_.open_task({.data = settings_.data,
-                                .samples = settings_.samples,
-                                .seed = settings_.seed,
-                                .model_options = settings_.model_options,
-                                .pool = &pool_})),
+        task_(open_data()),
         batches_(task_->training_count() / settings_.batch) {
     if (batches_ < 1)
       throw Error(ErrorCode::invalid_argument,
@@ -83,6 +80,7 @@ class Training {
     check_ranks();
     compile();
     open_folder();
+    tell_beginning();
   }
 
   TrainReport run() {
@@ -94,6 +92,7 @@ class Training {
     sitting_ = last_checkpoint_ = Clock::now();
     const std::int64_t first_step = step_;
     while (step_ < last_step_ && !reached_) {
+      if (step_ == first_step || step_ % batches_ == 0) observer_.epoch_begun(epoch());
       train_step(feeder);
       progress.update(static_cast<double>(step_ * settings_.batch), note());
       const bool epoch_ends = step_ % batches_ == 0;
@@ -107,6 +106,31 @@ class Training {
   }
 
  private:
+  std::unique_ptr<Task> open_data() {
+    observer_.data_touched(settings_, model_.schedule());
+    return model_.open_task({.data = settings_.data,
+                             .samples = settings_.samples,
+                             .seed = settings_.seed,
+                             .model_options = settings_.model_options,
+                             .pool = &pool_});
+  }
+
+  void tell_beginning() const {
+    const target::PlanSummary plan = executable_->summary();
+    observer_.begun({.training_samples = task_->training_count(),
+                     .validation_samples = task_->size() - task_->training_count(),
+                     .scheduled_steps = scheduled_steps_,
+                     .micro_batches = plan.batch / std::max<std::int64_t>(1, plan.micro_batch)});
+  }
+
+  // That of the step to come, from 1.
+  std::int64_t epoch() const { return step_ / batches_ + 1; }
+
+  double epoch_throughput() const {
+    return epoch_seconds_ > 0 ? static_cast<double>(epoch_timed_steps_ * settings_.batch) / epoch_seconds_
+                              : 0;
+  }
+
   // Every rank trains on an equal part of each batch; the batch is that of all ranks together.
   void check_ranks() const {
     if (settings_.batch % world_.size() != 0)
@@ -240,20 +264,33 @@ class Training {
   std::vector<Metric> validate(std::int64_t most) {
     const std::int64_t first = task_->training_count(), last = std::min(task_->size(), first + most);
     if (last <= first) return {};
+    // Training and its validation never need their memory at the same time.
+    executable_->release_working_memory();
     evaluator_->set_parameters(states_of(*executable_), "the trained model");
     const std::vector<std::int64_t> indices = range(first, last);
-    return task_->quality(indices, evaluator_->predict(*task_, indices, pool_));
+    const std::vector<Tensor> predictions = evaluator_->predict(*task_, indices, pool_);
+    evaluator_->release();
+    return task_->quality(indices, predictions);
+  }
+
+  // A validation that observers hear of.
+  std::vector<Metric> evaluate(std::int64_t epoch, std::int64_t most) {
+    observer_.evaluation_begun(epoch);
+    std::vector<Metric> found = validate(most);
+    observer_.evaluation_ended(epoch, found);
+    return found;
   }
 
   void end_epoch() {
-    quality_ = validate(quick_validation);
     const std::int64_t epoch = step_ / batches_;
+    observer_.epoch_ended(epoch, epoch_throughput());
+    quality_ = evaluate(epoch, quick_validation);
     json line{{"step", step_},
               {"epoch", epoch},
               {"seconds", seconds_before_ + seconds_since(sitting_)},
               {"loss", epoch_loss_ / static_cast<double>(std::max<std::int64_t>(1, epoch_steps_))},
               {"learning_rate", learning_rate(model_.schedule(), step_ - 1, scheduled_steps_)}};
-    line["throughput"] = static_cast<double>(epoch_timed_steps_ * settings_.batch) / epoch_seconds_;
+    line["throughput"] = epoch_throughput();
     for (const Metric& metric : quality_) line[metric.name] = metric.value;
     epoch_losses_.push_back(line["loss"]);
     epoch_loss_ = epoch_seconds_ = 0;
@@ -284,7 +321,7 @@ class Training {
     }
     // Quick validation first, then all samples: a target is reached on all of them or not at all.
     if (better(settings_.until->value, watched->value)) return;
-    const auto all = validate(task_->size());
+    const auto all = evaluate(step_ / batches_, task_->size());
     reached_ = !better(settings_.until->value, find_metric(all, settings_.until->metric)->value);
   }
 
@@ -330,11 +367,14 @@ class Training {
                        .plan = executable_->summary(),
                        .task = task_->describe()};
     if (!tuning_.empty()) report.plan.choice = tuning_;
-    quality_ = validate(task_->size());
+    const bool within_epoch = step_ % batches_ != 0;
+    if (within_epoch && step_ > first_step) observer_.epoch_ended(epoch(), epoch_throughput());
+    quality_ = evaluate((step_ + batches_ - 1) / batches_, task_->size());
     add_speed(report, first_step, waited);
     report.metrics.push_back(
         {.name = "loss", .value = epoch_losses_.empty() ? loss_ : epoch_losses_.back(), .unit = ""});
     for (const Metric& metric : quality_) report.metrics.push_back(metric);
+    observer_.finished();
     if (!directory_) return report;
     checkpoint();
     model_.write_onnx(directory_->model(), states_of(*executable_));
@@ -375,6 +415,8 @@ class Training {
   Model model_;
   TrainSettings settings_;  // with every default filled in
   TrainOptions options_;
+  TrainObserver nobody_;
+  TrainObserver& observer_ = options_.observer && world_.rank() == 0 ? *options_.observer : nobody_;
   ThreadPool pool_;
   std::unique_ptr<Task> task_;
   std::int64_t batches_, scheduled_steps_ = 0, last_step_ = 0;

@@ -44,12 +44,15 @@ struct TrainSettings {
 nlohmann::json to_json(const TrainSettings& settings);
 TrainSettings train_settings_from_json(const nlohmann::json& json);  // throws Error (bad_file)
 
+class TrainObserver;
+
 struct TrainOptions {
-  std::filesystem::path out;       // the run's folder; empty: nothing is written
-  bool resume = false;             // `out` holds a run: go on with it
-  double checkpoint_seconds = 30;  // between checkpoints within an epoch
-  bool measure_steps = false;      // time every step of the plan (slower)
-  bool tune = false;               // micro-batch and threads by a timed search (run/tune.h)
+  std::filesystem::path out;          // the run's folder; empty: nothing is written
+  bool resume = false;                // `out` holds a run: go on with it
+  double checkpoint_seconds = 30;     // between checkpoints within an epoch
+  bool measure_steps = false;         // time every step of the plan (slower)
+  bool tune = false;                  // micro-batch and threads by a timed search (run/tune.h)
+  TrainObserver* observer = nullptr;  // told what happens (run/train_observer.h); not owned
 };
 
 struct TrainReport {

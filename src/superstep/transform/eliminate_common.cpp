@@ -47,9 +47,7 @@ class CommonEliminator {
     merge_constants();
     rewrite_.visit_nodes([&](const Node& node) { visit(node); });
     if (!changed_) return false;
-    rewrite_.carry_outputs();
-    rewrite_.carry_updates();
-    graph = std::move(rewrite_.graph());
+    graph = rewrite_.finish();
     return true;
   }
 

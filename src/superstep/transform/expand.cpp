@@ -26,12 +26,15 @@ void expand_node(Rewrite& rewrite, const Node& node) {
   const op::Definition& definition = op::get(node.op);
   if (!definition.decompose)
     throw Error(ErrorCode::unsupported, "the operator cannot be written in plain ONNX", describe(node));
-  const op::DerivativeContext context{rewrite.builder(), node.attributes, rewrite.now(node.inputs),
-                                      stand_ins(rewrite, node)};
-  rewrite.replace(node, definition.decompose(context));
+  rewrite.replace(node, decomposition(rewrite, node));
 }
 
 }  // namespace
+
+std::vector<Var> decomposition(Rewrite& rewrite, const Node& node) {
+  return op::get(node.op).decompose(
+      {rewrite.builder(), node.attributes, rewrite.now(node.inputs), stand_ins(rewrite, node)});
+}
 
 Graph expand_to_onnx(const Graph& graph) {
   Graph result = graph;

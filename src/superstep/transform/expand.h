@@ -2,8 +2,12 @@
 #pragma once
 
 #include "superstep/graph/graph.h"
+#include "superstep/transform/rewrite.h"
 
 namespace superstep::transform {
+
+// The outputs of `node`, which has a decomposition, made anew in the rewritten graph.
+std::vector<Var> decomposition(Rewrite& rewrite, const Node& node);
 
 // The graph with every "superstep." operator replaced by its decomposition (op/definition.h), so that only
 // ONNX operators are left. Throws Error (unsupported) naming the node when one has none.

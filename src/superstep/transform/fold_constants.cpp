@@ -25,9 +25,7 @@ class Folder {
   bool run(Graph& graph) {
     rewrite_.visit_nodes([&](const Node& node) { visit(node); });
     if (!changed_) return false;
-    rewrite_.carry_outputs();
-    rewrite_.carry_updates();
-    graph = prune(rewrite_.graph());
+    graph = prune(rewrite_.finish());
     return true;
   }
 

@@ -126,9 +126,7 @@ class Quantizer {
 
   Graph run() {
     rewrite_.visit_nodes([&](const Node& node) { visit(node); });
-    rewrite_.carry_outputs();
-    rewrite_.carry_updates();
-    return prune(rewrite_.graph());
+    return prune(rewrite_.finish());
   }
 
  private:

@@ -150,9 +150,7 @@ class Recomputation {
 
   Graph run() {
     rewrite_.visit_nodes([&](const Node& node) { visit(node); });
-    rewrite_.carry_outputs();
-    rewrite_.carry_updates();
-    return std::move(rewrite_.graph());
+    return rewrite_.finish();
   }
 
  private:

@@ -86,12 +86,16 @@ void Rewrite::carry_updates() {
   for (const graph::Update& update : old_.updates()) builder_.update(now(update.state), now(update.next));
 }
 
+Graph Rewrite::finish() {
+  carry_outputs();
+  carry_updates();
+  return std::move(graph_);
+}
+
 Graph rewrite(const Graph& graph, FunctionRef<void(Rewrite&, const Node&)> each) {
   Rewrite rewrite(graph);
   rewrite.visit_nodes([&](const Node& node) { each(rewrite, node); });
-  rewrite.carry_outputs();
-  rewrite.carry_updates();
-  return std::move(rewrite.graph());
+  return rewrite.finish();
 }
 
 std::vector<bool> needed_nodes(const Graph& graph) {

@@ -53,6 +53,8 @@ class Rewrite {
   void visit_nodes(FunctionRef<void(const Node&)> each);
   void carry_outputs();
   void carry_updates();
+  // Carries both and gives the new graph away: the last call.
+  Graph finish();
 
  private:
   const Graph& old_;

@@ -105,7 +105,7 @@ const char* name_of(Verdict verdict) {
 
 bool higher_is_better(const std::string& metric, const std::string& unit) {
   if (unit == "s" || unit == "J" || unit == "W" || unit == "px") return false;
-  for (const char* low : {"loss", "error", "wrong", "memory", "queueing"})
+  for (const char* low : {"loss", "error", "mae", "mse", "wrong", "memory", "queueing"})
     if (metric.find(low) != std::string::npos && metric.find("utilization") == std::string::npos)
       return false;
   return true;

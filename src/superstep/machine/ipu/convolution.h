@@ -6,6 +6,7 @@
 
 #include "superstep/machine/ipu/hardware.h"
 #include "superstep/machine/ipu/plan.h"
+#include "superstep/op/convolution.h"
 
 namespace superstep::machine::ipu {
 
@@ -34,6 +35,10 @@ struct Convolution {
 // m x k by k x n, `groups` times.
 Convolution matrix_product(std::int64_t groups, std::int64_t m, std::int64_t k, std::int64_t n,
                            ElementType element, ElementType partials = ElementType::f32);
+
+// A convolution as its operator describes it. Types other than f32 are done in f16.
+Convolution convolution_of(const op::ConvGeometry& geometry, ElementType element,
+                           ElementType partials = ElementType::f32);
 
 enum class Pass : std::uint8_t { forward, data_gradient, weight_gradient };
 

@@ -16,20 +16,6 @@ using graph::Node;
 using graph::Phase;
 using graph::ValueId;
 
-Convolution from_geometry(const op::ConvGeometry& geometry, const Precision& precision) {
-  Convolution convolution{.groups = geometry.group,
-                          .batch = geometry.batch,
-                          .in_channels = geometry.in_per_group,
-                          .out_channels = geometry.out_per_group,
-                          .axes = {},
-                          .element = precision.data == ElementType::f32 ? ElementType::f32 : ElementType::f16,
-                          .partials = precision.partials};
-  for (const op::Window& window : geometry.windows)
-    convolution.axes.push_back(
-        {window.input, window.output, window.kernel, window.stride, window.dilation, 1});
-  return convolution;
-}
-
 std::string key_of(const Convolution& c, Pass pass, const Arrangement& arrangement) {
   std::string key =
       fmt::format("{} {} {} {} {} {} {}{}", static_cast<int>(pass), c.groups, c.batch, c.in_channels,
@@ -78,7 +64,7 @@ Plan Lowering::product(const Work& work, const Node& node) {
       : pass == Pass::data_gradient
           ? op::conv_transpose_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]))
           : op::conv_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]));
-  const Convolution convolution = from_geometry(geometry, precision_);
+  const Convolution convolution = convolution_of(geometry, precision_.data, precision_.partials);
   const Arrangement arrangement{.weights = pass == Pass::data_gradient && work.phase == Phase::backward};
   const std::string key = key_of(convolution, pass, arrangement);
   if (const auto found = products_.find(key); found != products_.end()) return found->second;

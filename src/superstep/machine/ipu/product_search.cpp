@@ -37,18 +37,23 @@ class Search {
     for (std::int64_t turns : serial_choices) serial_outputs(turns);
   }
 
-  Plan best() const {
-    if (best_cycles_ == std::numeric_limits<double>::infinity()) return {};
-    Plan plan = cost_of(hardware_, product_, best_grain_, best_, share_of(product_, best_grain_, best_));
-    plan.partition = best_.to_string();
-    return plan;
+  SearchResult best() const {
+    SearchResult result;
+    if (best_cycles_ == std::numeric_limits<double>::infinity()) return result;
+    result.grain = best_grain_;
+    result.partition = best_;
+    result.plan = cost_of(hardware_, product_, best_grain_, best_, share_of(product_, best_grain_, best_));
+    result.plan.partition = best_.to_string();
+    return result;
   }
 
  private:
   void serial_outputs(std::int64_t turns) {
     if (turns > ceil_div(product_.outputs, grain_.outputs)) return;
+    if (product_.whole_channels && turns > 1) return;
     partition_.serial_outputs = turns;
     for (std::int64_t more : serial_choices) {
+      if (product_.parts_only && more > 1) break;
       if (more * turns > most_turns || more > ceil_div(product_.inputs, grain_.inputs)) break;
       partition_.serial_inputs = more;
       split_groups();
@@ -64,7 +69,7 @@ class Search {
 
   void split_outputs(std::int64_t tiles) {
     const std::int64_t grains = ceil_div(product_.outputs, grain_.outputs * partition_.serial_outputs);
-    for (std::int64_t split : distinct_splits(grains, tiles)) {
+    for (std::int64_t split : distinct_splits(grains, product_.whole_channels ? 1 : tiles)) {
       partition_.outputs = split;
       split_inputs(tiles / split);
     }
@@ -72,7 +77,7 @@ class Search {
 
   void split_inputs(std::int64_t tiles) {
     const std::int64_t grains = ceil_div(product_.inputs, grain_.inputs * partition_.serial_inputs);
-    for (std::int64_t split : distinct_splits(grains, tiles)) {
+    for (std::int64_t split : distinct_splits(grains, product_.whole_channels ? 1 : tiles)) {
       partition_.inputs = split;
       split_kernel(tiles / split);
     }
@@ -84,18 +89,22 @@ class Search {
       if (split > tiles) break;
       partition_.kernel = split;
       split_rows(0, tiles / split);
-      if (kernel == 1) break;
+      if (kernel == 1 || product_.parts_only) break;
     }
+  }
+
+  std::int64_t most_splits(std::size_t axis, std::int64_t tiles) const {
+    return product_.most_row_splits.empty() ? tiles : std::min(tiles, product_.most_row_splits[axis]);
   }
 
   // The last axis takes all tiles that are left, or the fewest that give the same largest part.
   void split_rows(std::size_t axis, std::int64_t tiles) {
     if (axis + 1 == product_.rows.size()) {
       const std::int64_t extent = product_.rows[axis];
-      partition_.rows[axis] = ceil_div(extent, ceil_div(extent, std::min(tiles, extent)));
+      partition_.rows[axis] = ceil_div(extent, ceil_div(extent, std::min(most_splits(axis, tiles), extent)));
       return consider();
     }
-    for (std::int64_t split : distinct_splits(product_.rows[axis], tiles)) {
+    for (std::int64_t split : distinct_splits(product_.rows[axis], most_splits(axis, tiles))) {
       partition_.rows[axis] = split;
       split_rows(axis + 1, tiles / split);
     }
@@ -139,6 +148,8 @@ std::vector<Grain> grains(const Hardware& hardware, const Product& product) {
   return result;
 }
 
+}  // namespace
+
 Product swapped(const Product& product) {
   Product other = product;
   other.outputs = product.rows[0];
@@ -148,22 +159,22 @@ Product swapped(const Product& product) {
   return other;
 }
 
-}  // namespace
-
-Plan search(const Hardware& hardware, const Product& product, double limit) {
+SearchResult search(const Hardware& hardware, const Product& product, double limit) {
   Search direct(hardware, product, limit);
   for (const Grain& grain : grains(hardware, product)) direct.run(grain);
-  Plan best = direct.best();
+  SearchResult best = direct.best();
   if (!product.can_swap || !product.window.empty() || product.rows.size() != 1 || product.gather_share < 1)
     return best;
   const Product other = swapped(product);
   Search turned(hardware, other, limit);
   for (const Grain& grain : grains(hardware, other)) turned.run(grain);
-  const Plan found = turned.best();
-  if (found.tiles == 0 || (best.tiles != 0 && best.cycles.total() <= found.cycles.total())) return best;
-  best = found;
-  best.partition += " (operands swapped)";
-  return best;
+  SearchResult found = turned.best();
+  if (found.plan.tiles == 0 ||
+      (best.plan.tiles != 0 && best.plan.cycles.total() <= found.plan.cycles.total()))
+    return best;
+  found.swapped = true;
+  found.plan.partition += " (operands swapped)";
+  return found;
 }
 
 }  // namespace superstep::machine::ipu

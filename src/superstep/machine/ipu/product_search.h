@@ -29,10 +29,44 @@ struct Product {
   double gather_share = 1;  // of rows x inputs, the distinct elements a tile must receive (folded windows)
   Reorder left, right;      // rows x inputs, inputs x outputs
   bool can_swap = true;     // rows and outputs may change places
+  // What a program that runs the plan part by part asks for.
+  std::vector<std::int64_t> most_row_splits;  // of each axis of `rows`; empty: any
+  bool whole_channels = false;                // neither outputs nor inputs are split
+  bool parts_only = false;                    // neither inputs in turn nor kernels split
 };
 
-// The fastest plan whose temporaries take at most `limit` bytes of a tile; tiles == 0 when there is none.
-Plan search(const Hardware& hardware, const Product& product, double limit);
+// How operands are grouped for a vertex.
+enum class Vertex : std::uint8_t { amp_1x1, amp_nx1, horizontal_mac, vertical_mac, outer_product };
+const char* name_of(Vertex vertex);
+struct Grain {
+  Vertex vertex = Vertex::amp_1x1;
+  std::int64_t inputs = 16, outputs = 8;  // channels of a group; parts are whole groups
+  std::int64_t kernel_height = 1;         // rows of the kernel that a pass takes together
+  std::int64_t units = 8;
+};
+
+// Into how many parts every dimension is split.
+struct Partition {
+  std::int64_t groups = 1, outputs = 1, inputs = 1, kernel = 1;
+  std::int64_t serial_outputs = 1, serial_inputs = 1;
+  std::vector<std::int64_t> rows;
+
+  std::int64_t tiles() const;
+  std::string to_string() const;
+};
+
+struct SearchResult {
+  Plan plan;  // tiles == 0: there is none
+  Grain grain;
+  Partition partition;
+  bool swapped = false;  // rows and outputs changed places: `partition` is of the product so turned
+};
+
+// The fastest plan whose temporaries take at most `limit` bytes of a tile.
+SearchResult search(const Hardware& hardware, const Product& product, double limit);
+
+// `product` with rows and outputs exchanged.
+Product swapped(const Product& product);
 
 // The smallest split for every size of the largest part: 1, 2, ... up to min(extent, most).
 std::vector<std::int64_t> distinct_splits(std::int64_t extent, std::int64_t most);

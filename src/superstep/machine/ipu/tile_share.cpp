@@ -215,6 +215,20 @@ double temporary_bytes(const Product& product, const TileShare& share) {
          share.partials * static_cast<double>(bytes_of(product.partials));
 }
 
+double tile_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
+                   const TileShare& share) {
+  const double bytes = static_cast<double>(bytes_of(product.element));
+  double cycles = vertex_cycles(hardware, product, grain, share);
+  if (product.left.needed)
+    cycles += rearrange_cycles(hardware,
+                               static_cast<double>(share.groups * share.positions * share.inputs) * bytes,
+                               product.left.atom)
+                  .rearrange;
+  if (product.right.needed)
+    cycles += rearrange_cycles(hardware, share.right * bytes, product.right.atom).rearrange;
+  return cycles;
+}
+
 Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grain, const Partition& partition,
              const TileShare& share) {
   const double bytes = static_cast<double>(bytes_of(product.element));

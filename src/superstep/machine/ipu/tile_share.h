@@ -8,26 +8,6 @@
 
 namespace superstep::machine::ipu {
 
-enum class Vertex : std::uint8_t { amp_1x1, amp_nx1, horizontal_mac, vertical_mac, outer_product };
-const char* name_of(Vertex vertex);
-
-// How operands are grouped for a vertex.
-struct Grain {
-  Vertex vertex = Vertex::amp_1x1;
-  std::int64_t inputs = 16, outputs = 8;  // channels of a group; parts are whole groups
-  std::int64_t kernel_height = 1;         // rows of the kernel that a pass takes together
-  std::int64_t units = 8;
-};
-
-struct Partition {
-  std::int64_t groups = 1, outputs = 1, inputs = 1, kernel = 1;
-  std::int64_t serial_outputs = 1, serial_inputs = 1;
-  std::vector<std::int64_t> rows;
-
-  std::int64_t tiles() const;
-  std::string to_string() const;
-};
-
 // The largest part.
 struct TileShare {
   std::int64_t groups = 1, outputs = 1, inputs = 1, kernel_rows = 1, kernel_columns = 1;
@@ -45,6 +25,11 @@ double compute_bound(const Hardware& hardware, const Product& product, const Gra
                      const Partition& partition, const TileShare& share);
 
 double temporary_bytes(const Product& product, const TileShare& share);
+
+// Cycles of the vertex of such a share, and of putting its operands in order on the tile: all that its tile
+// computes.
+double tile_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
+                   const TileShare& share);
 
 Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grain, const Partition& partition,
              const TileShare& share);

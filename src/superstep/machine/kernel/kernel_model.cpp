@@ -54,13 +54,9 @@ Parts KernelModel::together(std::span<const OperatorCost> costs) const {
 
 Memory KernelModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
                            const Precision& precision, const MemoryOptions& options) const {
-  const LiveMoment moment = fullest_moment(graph, costs, precision, options);
-  const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = capacity(), .parameters = state.parameters, .optimizer = state.optimizer};
+  Memory memory = memory_of_values(graph, costs, precision, options, capacity());
   memory.code = 1e9;  // context and libraries, as commonly seen
-  memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);
-  memory.largest = moment.values;
-  if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
+  if (options.accumulate) memory.activations += memory.parameters;
   return memory;
 }
 

@@ -50,15 +50,7 @@ Parts SpatialModel::together(std::span<const OperatorCost> costs) const {
 
 Memory SpatialModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
                             const Precision& precision, const MemoryOptions& options) const {
-  const LiveMoment moment = fullest_moment(graph, costs, precision, options);
-  const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = capacity(),
-                .parameters = state.parameters,
-                .optimizer = state.optimizer,
-                .activations = moment.activations};
-  memory.largest = moment.values;
-  if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
-  return memory;
+  return memory_of_values(graph, costs, precision, options, capacity());
 }
 
 double SpatialModel::all_reduce_seconds(double bytes, int units) const {

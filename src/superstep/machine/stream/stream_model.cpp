@@ -41,15 +41,7 @@ std::vector<OperatorCost> StreamModel::operators(const graph::Graph&, const std:
 
 Memory StreamModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
                            const Precision& precision, const MemoryOptions& options) const {
-  const LiveMoment moment = fullest_moment(graph, costs, precision, options);
-  const StateBytes state = state_bytes(graph, costs, precision, options.stage);
-  Memory memory{.limit = capacity(),
-                .parameters = state.parameters,
-                .optimizer = state.optimizer,
-                .activations = moment.activations};
-  memory.largest = moment.values;
-  if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
-  return memory;
+  return memory_of_values(graph, costs, precision, options, capacity());
 }
 
 double StreamModel::all_reduce_seconds(double bytes, int units) const {

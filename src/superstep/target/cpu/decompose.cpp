@@ -10,6 +10,7 @@
 #include "superstep/op/unary.h"
 #include "superstep/op/view.h"
 #include "superstep/target/cpu/lower_recurrent.h"
+#include "superstep/transform/expand.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::target::cpu {
@@ -121,22 +122,10 @@ Graph fold_normalisations(const Graph& graph) {
   });
 }
 
-// Decompositions ask for the types of the outputs, which are not there yet.
-std::vector<Var> stand_ins(Rewrite& rewrite, const Node& node) {
-  std::vector<Var> result;
-  for (ValueId id : node.outputs) {
-    const graph::ValueType type = id.valid() ? rewrite.old().type(id) : graph::ValueType{};
-    result.push_back(id.valid() ? op::constant_of_shape(rewrite.builder(), type.element, type.shape) : Var());
-  }
-  return result;
-}
-
 void replace(Rewrite& rewrite, const Node& node) {
-  const std::vector<Var> inputs = rewrite.now(node.inputs);
   std::vector<Var> results = node.op == "BatchNormalization"
-                                 ? batch_normalization(node, inputs)
-                                 : op::get(node.op).decompose({rewrite.builder(), node.attributes, inputs,
-                                                               stand_ins(rewrite, node)});
+                                 ? batch_normalization(node, rewrite.now(node.inputs))
+                                 : transform::decomposition(rewrite, node);
   results.resize(node.outputs.size());
   rewrite.replace(node, results);
 }

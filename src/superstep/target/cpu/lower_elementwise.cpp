@@ -297,7 +297,9 @@ class EpilogueMatcher {
     return own.rank() > full.rank() - 1 - channel_axis_ && own.element_count() == full[channel_axis_];
   }
 
+  // Epilogues read f32: what was rounded for them is read before that.
   bool add_channel_step(kernels::EpilogueOp op, ValueId id) {
+    id = behind_casts(graph_, id);
     if (lowering_.type(id).element != ElementType::f32) return false;
     if (op == kernels::EpilogueOp::add)
       result_.epilogue.bias();

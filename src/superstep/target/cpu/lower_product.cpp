@@ -47,15 +47,17 @@ std::expected<Target, Refusal> target_of(const Lowering& lowering, NodeId produc
   return target;
 }
 
+using ImageOf = std::expected<Image, Refusal>(const Lowering& lowering, ValueId id);
+
 // Puts the strides of the tensors that the epilogue reads into its steps.
-Lowered set_operand_strides(const Lowering& lowering, Target& target) {
+Lowered set_operand_strides(const Lowering& lowering, Target& target, ImageOf* image_of = as_image) {
   std::size_t operand = 0;
   for (kernels::EpilogueStep& step : target.epilogue.steps) {
     using Op = kernels::EpilogueOp;
     const bool reads_tensor =
         step.op == Op::add || step.op == Op::multiply || step.op == Op::activation_gradient;
     if (reads_tensor) {
-      const auto image = as_image(lowering, target.operands[operand]);
+      const auto image = image_of(lowering, target.operands[operand]);
       if (!image) return std::unexpected(image.error());
       step.column_stride = image->column_stride;
       step.row_stride = image->row_stride;
@@ -118,8 +120,11 @@ std::expected<Convolution, Refusal> describe(const Lowering& lowering, const Nod
   if (!image_y) return std::unexpected(image_y.error());
   auto window = window_of(node, lowering.shape(x), kernel);
   if (!window) return std::unexpected(window.error());
-  return Convolution{
-      .x = *image_x, .y = *image_y, .window = *window, .groups = node.attributes.integer("group", 1)};
+  return Convolution{.x = *image_x,
+                     .y = *image_y,
+                     .window = *window,
+                     .groups = node.attributes.integer("group", 1),
+                     .constant_weights = lowering.graph().updates().empty()};
 }
 
 // Prepares the kernel from `list` and emits the step that reads `source` and the packed weights.
@@ -233,14 +238,38 @@ bool made_of_parameters(const Lowering& lowering, ValueId id) {
          (root.kind == graph::ValueKind::computed && lowering.section_of(root.producer) == Section::prepare);
 }
 
-// x [n, in] times a matrix of parameters: a dense layer with weights packed ahead.
+// A value [..., channels] as the matrix [rows, channels] that one stride walks. Only bf16 gains by it: its
+// weights have to be packed, those of f32 are read where they lie.
+std::expected<Image, Refusal> as_matrix(const Lowering& lowering, ValueId id) {
+  const Shape& shape = lowering.shape(id);
+  const Strides& strides = lowering.view(id).strides;
+  const std::size_t last = strides.size() - 1;
+  if (shape.rank() == 2) return as_image(lowering, id);
+  if (shape.rank() < 2 || (strides[last] != 1 && shape[shape.rank() - 1] > 1))
+    return refuse("dense layer", "not a matrix with contiguous channels");
+  Image image = kernels::dense_image(1, 1, 1, shape[shape.rank() - 1], lowering.element_in_memory(id));
+  for (std::size_t axis = last; axis-- > 0;) {
+    const std::int64_t extent = shape[static_cast<int>(axis)];
+    if (extent == 1) continue;
+    if (image.batch == 1) image.column_stride = strides[axis];
+    if (strides[axis] != image.batch * image.column_stride)
+      return refuse("dense layer", "one stride does not walk all rows");
+    image.batch *= extent;
+  }
+  image.row_stride = image.batch * image.column_stride;
+  if (const std::string fault = kernels::fault_of(image); !fault.empty()) return refuse("dense layer", fault);
+  return image;
+}
+
+// x [..., in] times a matrix of parameters: a dense layer with weights packed ahead.
 Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target target) {
   if (!made_of_parameters(lowering, product.b))
     return refuse("dense layer", "the weights are not parameters");
   const Shape &a = lowering.shape(product.a), &b = lowering.shape(product.b);
-  if (a.rank() != 2 || b.rank() != 2 || product.transpose_a)
+  const bool narrow = lowering.element_in_memory(product.a) == ElementType::bf16;
+  if ((a.rank() != 2 && !narrow) || b.rank() != 2 || product.transpose_a)
     return refuse("dense layer", "not a plain [n, in] input");
-  const auto x = as_image(lowering, product.a), y = as_image(lowering, target.result);
+  const auto x = as_matrix(lowering, product.a), y = as_matrix(lowering, target.result);
   if (!x) return std::unexpected(x.error());
   if (!y) return std::unexpected(y.error());
   // The order of the weights in memory, whichever way the graph reads them.
@@ -253,7 +282,7 @@ Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target tar
   Convolution convolution{.x = *x, .y = *y};
   if (Lowered steps = add_product_steps(lowering, product, target); !steps)
     return std::unexpected(steps.error());
-  if (Lowered set = set_operand_strides(lowering, target); !set) return set;
+  if (Lowered set = set_operand_strides(lowering, target, as_matrix); !set) return set;
   convolution.epilogue = target.epilogue;
   auto kernel = kernels::convolution_forward().prepare(convolution);
   if (!kernel) return std::unexpected(kernel.error());

@@ -1,5 +1,7 @@
 #include "superstep/target/cpu/kernels/epilogue_run.h"
 
+#include <algorithm>
+
 #include "superstep/target/cpu/kernels/vector_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -37,6 +39,14 @@ HWY_INLINE void load_operand(const BoundStep& step, std::int64_t offset, std::si
   if (step.type == ElementType::bf16)
     return load_group<G>(static_cast<const bf16*>(step.operand) + offset, tail, v);
   load_group<G>(static_cast<const std::uint8_t*>(step.operand) + offset, tail, v);
+}
+
+// A vector of channels, or its only value for all.
+template <std::size_t G>
+HWY_INLINE void load_vector(const BoundStep& step, std::int64_t channel, std::size_t tail, V (&v)[G]) {
+  const auto* values = static_cast<const float*>(step.operand);
+  if (!step.uniform) return load_group<G>(values + channel, tail, v);
+  for (std::size_t i = 0; i < G; ++i) v[i] = constant(*values);
 }
 
 template <std::size_t G>
@@ -79,11 +89,11 @@ HWY_INLINE void apply_step(const BoundStep& step, std::int64_t column, std::int6
   V t[G];
   switch (step.op) {
     case EpilogueOp::bias:
-      load_group<G>(static_cast<const float*>(step.operand) + channel, tail, t);
+      load_vector<G>(step, channel, tail, t);
       for (std::size_t i = 0; i < G; ++i) v[i] = hn::Add(v[i], t[i]);
       return;
     case EpilogueOp::scale_channels:
-      load_group<G>(static_cast<const float*>(step.operand) + channel, tail, t);
+      load_vector<G>(step, channel, tail, t);
       for (std::size_t i = 0; i < G; ++i) v[i] = hn::Mul(v[i], t[i]);
       return;
     case EpilogueOp::scale:
@@ -153,30 +163,43 @@ HWY_INLINE V rectify_gradient(V v, V y, V alpha) {
 }
 
 struct UsualSteps {
-  const float *bias, *added, *output;
+  const float* bias;
+  const void *added, *output;
   std::int64_t added_stride, output_stride;
   float alpha;
 };
 
-// G vectors of channels of all columns: v + bias + added, rectified, or multiplied by a rectifier's slope.
-template <std::size_t G, bool has_bias, bool has_added, Rectifier forward, Rectifier backward>
+// Which steps there are: v + bias + a tensor of `Added`, rectified, or multiplied by the slope of a rectifier
+// with outputs of `Output`; void where there is no such tensor.
+template <bool bias_, class Added_, Rectifier forward_, Rectifier backward_, class Output_, class Result_>
+struct UsualKind {
+  static constexpr bool bias = bias_, added = !std::is_void_v<Added_>, output = !std::is_void_v<Output_>;
+  static constexpr Rectifier forward = forward_, backward = backward_;
+  using Added = std::conditional_t<added, Added_, float>;
+  using Output = std::conditional_t<output, Output_, float>;
+  using Result = Result_;
+};
+
+// G vectors of channels of all columns.
+template <class Kind, std::size_t G>
 HWY_INLINE void usual_columns(const EpilogueBlock& block, const UsualSteps& s, std::int64_t channel,
                               std::size_t tail) {
   const V alpha = constant(s.alpha);
   V bias[G], t[G], y[G], v[G];
-  if (has_bias) load_group<G>(s.bias + channel, tail, bias);
+  if (Kind::bias) load_group<G>(s.bias + channel, tail, bias);
   const float* source = block.source + channel;
-  float* result = static_cast<float*>(block.result) + channel;
-  const float *added = s.added + channel, *output = s.output + channel;
+  auto* result = static_cast<typename Kind::Result*>(block.result) + channel;
+  const auto* added = static_cast<const typename Kind::Added*>(s.added) + channel;
+  const auto* output = static_cast<const typename Kind::Output*>(s.output) + channel;
   for (std::int64_t column = 0; column < block.columns; ++column) {
     load_group<G>(source, tail, v);
-    if (has_added) load_group<G>(added, tail, t);
-    if (backward != Rectifier::none) load_group<G>(output, tail, y);
+    if (Kind::added) load_group<G>(added, tail, t);
+    if (Kind::output) load_group<G>(output, tail, y);
     for (std::size_t i = 0; i < G; ++i) {
-      if (has_bias) v[i] = hn::Add(v[i], bias[i]);
-      if (has_added) v[i] = hn::Add(v[i], t[i]);
-      v[i] = rectify<forward>(v[i], alpha);
-      if (backward != Rectifier::none) v[i] = rectify_gradient<backward>(v[i], y[i], alpha);
+      if (Kind::bias) v[i] = hn::Add(v[i], bias[i]);
+      if (Kind::added) v[i] = hn::Add(v[i], t[i]);
+      v[i] = rectify<Kind::forward>(v[i], alpha);
+      if (Kind::output) v[i] = rectify_gradient<Kind::backward>(v[i], y[i], alpha);
     }
     store_group<G>(v, tail, result);
     source += block.source_stride, result += block.result_stride;
@@ -184,59 +207,69 @@ HWY_INLINE void usual_columns(const EpilogueBlock& block, const UsualSteps& s, s
   }
 }
 
-template <bool has_bias, bool has_added, Rectifier forward, Rectifier backward>
+template <class Kind>
 void usual_epilogue(const EpilogueBlock& block) {
   UsualSteps s{};
   for (std::size_t i = 0; i < block.step_count; ++i) {
     const BoundStep& step = block.steps[i];
-    const auto* operand = static_cast<const float*>(step.operand);
-    if (step.op == EpilogueOp::bias) s.bias = operand;
-    if (step.op == EpilogueOp::add) s.added = operand, s.added_stride = step.column_stride;
-    if (step.op == EpilogueOp::activation_gradient) s.output = operand, s.output_stride = step.column_stride;
+    if (step.op == EpilogueOp::bias) s.bias = static_cast<const float*>(step.operand);
+    if (step.op == EpilogueOp::add) s.added = step.operand, s.added_stride = step.column_stride;
+    if (step.op == EpilogueOp::activation_gradient)
+      s.output = step.operand, s.output_stride = step.column_stride;
     if (step.op != EpilogueOp::bias && step.op != EpilogueOp::add) s.alpha = step.alpha;
   }
   constexpr auto width = static_cast<std::int64_t>(lanes);
   std::int64_t channel = 0;
   for (; channel + 4 * width <= block.channels; channel += 4 * width)
-    usual_columns<4, has_bias, has_added, forward, backward>(block, s, channel, lanes);
+    usual_columns<Kind, 4>(block, s, channel, lanes);
   for (; channel + width <= block.channels; channel += width)
-    usual_columns<1, has_bias, has_added, forward, backward>(block, s, channel, lanes);
+    usual_columns<Kind, 1>(block, s, channel, lanes);
   if (channel < block.channels)
-    usual_columns<1, has_bias, has_added, forward, backward>(
-        block, s, channel, static_cast<std::size_t>(block.channels - channel));
+    usual_columns<Kind, 1>(block, s, channel, static_cast<std::size_t>(block.channels - channel));
 }
 
-template <bool has_bias, bool has_added>
+template <bool bias, class Added, class Result, Rectifier forward>
+constexpr EpilogueFunction* usual_of =
+    usual_epilogue<UsualKind<bias, Added, forward, Rectifier::none, void, Result>>;
+
+template <bool bias, class Added, class Result>
 EpilogueFunction* usual_forward(Activation activation) {
-  if (activation == Activation::relu)
-    return usual_epilogue<has_bias, has_added, Rectifier::relu, Rectifier::none>;
-  if (activation == Activation::leaky_relu)
-    return usual_epilogue<has_bias, has_added, Rectifier::leaky_relu, Rectifier::none>;
-  if (activation == Activation::silu)
-    return usual_epilogue<has_bias, has_added, Rectifier::silu, Rectifier::none>;
-  if (activation == Activation::hard_swish)
-    return usual_epilogue<has_bias, has_added, Rectifier::hard_swish, Rectifier::none>;
-  if (activation == Activation::gelu_erf)
-    return usual_epilogue<has_bias, has_added, Rectifier::gelu, Rectifier::none>;
-  return usual_epilogue<has_bias, has_added, Rectifier::none, Rectifier::none>;
+  if (activation == Activation::relu) return usual_of<bias, Added, Result, Rectifier::relu>;
+  if (activation == Activation::leaky_relu) return usual_of<bias, Added, Result, Rectifier::leaky_relu>;
+  if constexpr (std::is_same_v<Result, float>) {
+    if (activation == Activation::silu) return usual_of<bias, Added, Result, Rectifier::silu>;
+    if (activation == Activation::hard_swish) return usual_of<bias, Added, Result, Rectifier::hard_swish>;
+    if (activation == Activation::gelu_erf) return usual_of<bias, Added, Result, Rectifier::gelu>;
+  }
+  return usual_of<bias, Added, Result, Rectifier::none>;
 }
 
-template <bool has_added>
+template <class Added, class Output, class Result>
 EpilogueFunction* usual_backward(Activation activation) {
-  return activation == Activation::relu
-             ? usual_epilogue<false, has_added, Rectifier::none, Rectifier::relu>
-             : usual_epilogue<false, has_added, Rectifier::none, Rectifier::leaky_relu>;
+  if (activation == Activation::relu)
+    return usual_epilogue<UsualKind<false, Added, Rectifier::none, Rectifier::relu, Output, Result>>;
+  return usual_epilogue<UsualKind<false, Added, Rectifier::none, Rectifier::leaky_relu, Output, Result>>;
+}
+
+template <class Added, class Result>
+EpilogueFunction* usual_with(const UsualList& list) {
+  if (list.gradient)
+    return list.output_type == ElementType::f32 ? usual_backward<Added, float, Result>(list.activation)
+                                                : usual_backward<Added, bf16, Result>(list.activation);
+  return list.bias ? usual_forward<true, Added, Result>(list.activation)
+                   : usual_forward<false, Added, Result>(list.activation);
+}
+
+template <class Result>
+EpilogueFunction* usual_giving(const UsualList& list) {
+  if (!list.added) return usual_with<void, Result>(list);
+  return list.added_type == ElementType::f32 ? usual_with<float, Result>(list)
+                                             : usual_with<bf16, Result>(list);
 }
 
 EpilogueFunction* epilogue_function(const UsualList& list) {
   if (!list.usual) return run_epilogue;
-  if (list.gradient)
-    return list.added ? usual_backward<true>(list.activation) : usual_backward<false>(list.activation);
-  if (list.bias)
-    return list.added ? usual_forward<true, true>(list.activation)
-                      : usual_forward<true, false>(list.activation);
-  return list.added ? usual_forward<false, true>(list.activation)
-                    : usual_forward<false, false>(list.activation);
+  return list.narrow ? usual_giving<bf16>(list) : usual_giving<float>(list);
 }
 
 }  // namespace superstep::kernels::HWY_NAMESPACE
@@ -271,28 +304,42 @@ bool is_rectifier(Activation activation) {
 }
 
 // Those that have a loop of their own as the last step forward.
-bool is_usual(Activation activation) {
-  return is_rectifier(activation) || activation == Activation::silu || activation == Activation::hard_swish ||
-         activation == Activation::gelu_erf;
+bool is_usual(Activation activation, bool narrow) {
+  return is_rectifier(activation) ||
+         (!narrow && (activation == Activation::silu || activation == Activation::hard_swish ||
+                      activation == Activation::gelu_erf));
 }
 
-// Whether the list is [bias] [add] [a usual activation, or the gradient of a relu or leaky relu] over f32
-// tensors.
+// Whether the list is [bias] [add] [a usual activation, or the gradient of a relu or leaky relu].
 UsualList usual_list(const Epilogue& epilogue, ElementType result) {
-  UsualList list{.usual = result == ElementType::f32};
+  UsualList list{.usual = true, .narrow = result == ElementType::bf16};
   std::size_t i = 0;
   const auto& steps = epilogue.steps;
-  const auto next_is = [&](EpilogueOp op) {
-    return i < steps.size() && steps[i].op == op && steps[i].type == ElementType::f32;
-  };
+  const auto next_is = [&](EpilogueOp op) { return i < steps.size() && steps[i].op == op; };
   if (next_is(EpilogueOp::bias)) list.bias = true, ++i;
-  if (next_is(EpilogueOp::add)) list.added = true, ++i;
-  if (next_is(EpilogueOp::activate) && is_usual(steps[i].activation)) list.activation = steps[i++].activation;
+  if (next_is(EpilogueOp::add)) list.added = true, list.added_type = steps[i++].type;
+  if (next_is(EpilogueOp::activate) && is_usual(steps[i].activation, list.narrow))
+    list.activation = steps[i++].activation;
   if (!list.bias && i == (list.added ? 1 : 0) && next_is(EpilogueOp::activation_gradient) &&
       is_rectifier(steps[i].activation))
-    list.gradient = true, list.activation = steps[i++].activation;
-  list.usual &= i == steps.size() && i > 0;
+    list.gradient = true, list.output_type = steps[i].type, list.activation = steps[i++].activation;
+  list.usual = i == steps.size() && (i > 0 || list.narrow);
   return list;
+}
+
+// A single channel without gaps: vectors can run along the columns.
+bool is_one_row(const EpilogueBlock& block) {
+  if (block.channels != 1 || block.columns == 1 || block.source_stride != 1 || block.result_stride != 1)
+    return false;
+  return std::all_of(block.steps, block.steps + block.step_count,
+                     [](const BoundStep& step) { return !has_tensor(step.op) || step.column_stride == 1; });
+}
+
+EpilogueBlock as_one_column(EpilogueBlock block, std::array<BoundStep, max_epilogue_steps>& steps) {
+  for (BoundStep& step : steps) step.uniform = true;
+  block.channels = block.columns;
+  block.columns = 1;
+  return block;
 }
 
 }  // namespace
@@ -311,6 +358,7 @@ std::expected<EpilogueRunner, std::string> EpilogueRunner::prepare(const Epilogu
   runner.inputs_ = epilogue.inputs();
   runner.outputs_ = epilogue.outputs();
   runner.function_ = SUPERSTEP_VECTOR_FUNCTION(epilogue_function)(usual_list(epilogue, result.type));
+  runner.any_list_ = SUPERSTEP_VECTOR_FUNCTION(epilogue_function)(UsualList{});
   return runner;
 }
 
@@ -334,7 +382,10 @@ void EpilogueRunner::apply(EpilogueBlock block, const Place& place, const void* 
   }
   block.steps = bound.data();
   block.step_count = count_;
-  function_(block);
+  if (is_one_row(block))
+    any_list_(as_one_column(block, bound));
+  else
+    function_(block);
 }
 
 }  // namespace superstep::kernels

@@ -23,6 +23,7 @@ struct BoundStep {
   float alpha, beta;
   void* operand;               // null where the step has none
   std::int64_t column_stride;  // elements between columns of the operand; 0 for a vector of channels
+  bool uniform = false;        // a vector of channels that has one value for all
 };
 
 // `columns` columns of `channels` contiguous elements.
@@ -42,7 +43,9 @@ using EpilogueFunction = void(const EpilogueBlock&);
 // The lists that have loops of their own.
 struct UsualList {
   bool usual = false;
+  bool narrow = false;  // the result is bf16
   bool bias = false, added = false, gradient = false;
+  ElementType added_type = ElementType::f32, output_type = ElementType::f32;  // f32 or bf16
   Activation activation = Activation::identity;
 };
 
@@ -74,6 +77,7 @@ class EpilogueRunner {
   std::size_t count_ = 0, inputs_ = 0, outputs_ = 0;
   double bytes_per_element_ = 0;
   EpilogueFunction* function_ = nullptr;
+  EpilogueFunction* any_list_ = nullptr;  // what runs every list
 };
 
 }  // namespace superstep::kernels

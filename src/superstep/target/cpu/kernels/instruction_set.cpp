@@ -9,6 +9,8 @@
 
 namespace superstep::kernels {
 
+bool converts_bf16 = false;
+
 namespace {
 
 constexpr InstructionSet all_sets[] = {InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512,
@@ -44,6 +46,7 @@ std::int64_t highway_targets(InstructionSet set) {
 }
 
 InstructionSet apply(InstructionSet set) {
+  converts_bf16 = set == InstructionSet::avx512_bf16;
   hwy::SetSupportedTargetsForTest(highway_targets(set));
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   return set;

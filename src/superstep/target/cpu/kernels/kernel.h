@@ -45,6 +45,13 @@ enum class WeightLayout {
   taps_in_out_rows,   // [groups][kh][kw][in][out], no panels: gradient by few inputs
   taps_channels,      // [kh][kw][channels]: depthwise, one input and one output channel a group
   taps_in_out_quads,  // [groups][panel][kh][kw][in/4][out of the panel][4], i8; `in` a multiple of 4
+  // Transformed for Winograd's tiles of 2, 3 or 4 positions a side (winograd.h): [panel][pairs of points]...
+  winograd_2_in_out,  // ... [in][out of the panel]: forward
+  winograd_3_in_out,
+  winograd_4_in_out,
+  winograd_2_out_in,  // ... [out][in of the panel], turned round: gradient by the input
+  winograd_3_out_in,
+  winograd_4_out_in,
 };
 
 inline constexpr std::int64_t panel_width = 64;

@@ -8,6 +8,7 @@
 #include "superstep/target/cpu/kernels/batch_reduce.h"
 #include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/epilogue_run.h"
+#include "superstep/target/cpu/kernels/pair_panel.h"
 
 namespace superstep::kernels {
 
@@ -16,6 +17,7 @@ namespace {
 constexpr std::int64_t whole_panel = 128;   // at most so many contiguous elements of c make one panel
 constexpr std::int64_t depth_limit = 1024;  // of one product: a panel of 64 is 256 kB
 constexpr std::int64_t tile_bytes = 16 * 1024;
+constexpr std::int64_t packed_limit = 384 * 1024;  // of tiles of the right operand, packed for all panels
 
 // An operand seen column-major: `m` along c's contiguous dimension, `n` along its other one.
 struct Side {
@@ -82,10 +84,12 @@ class MatmulKernel final : public Kernel {
     Form form;
     Blocks blocks;
     bool accumulate, staged, pack_left, pack_right, pairs;
+    bool one_left;  // packed once for the whole batch
     std::vector<BatchReduceProduct> products;  // [last panel][last tile][last depth][depth > 0]
     std::vector<KernelPointer> left_copies;    // [last panel][last depth]
     std::vector<KernelPointer> right_copies;   // [last tile][last depth]
-    std::int64_t left_scratch, right_scratch;  // bytes
+    std::int64_t left_scratch, right_tile;     // bytes; of a tile of the right operand
+    std::int64_t tile_group;                   // tiles that all panels see before the next ones
     EpilogueRunner epilogue;
   };
 
@@ -97,7 +101,10 @@ class MatmulKernel final : public Kernel {
 
   void run(const Arguments& arguments) const override {
     for (std::int64_t i = 0; i < p_.form.batch[0]; ++i)
-      for (std::int64_t j = 0; j < p_.form.batch[1]; ++j) run_one(arguments, i, j);
+      for (std::int64_t j = 0; j < p_.form.batch[1]; ++j) {
+        const bool packed = p_.one_left && (i > 0 || j > 0);
+        run_panels(arguments, place_of(arguments, i, j), {0, p_.blocks.panels}, {0, p_.blocks.tiles}, packed);
+      }
   }
 
   // A stretch of the tiles of one panel of one product.
@@ -105,8 +112,8 @@ class MatmulKernel final : public Kernel {
     const std::int64_t panel = part / stretches_ % p_.blocks.panels,
                        product = part / stretches_ / p_.blocks.panels;
     const PartRange tiles = part_range(p_.blocks.tiles, part % stretches_, stretches_);
-    run_panel(arguments, place_of(arguments, product / p_.form.batch[1], product % p_.form.batch[1]), panel,
-              tiles);
+    run_panels(arguments, place_of(arguments, product / p_.form.batch[1], product % p_.form.batch[1]),
+               {panel, panel + 1}, tiles, false);
   }
 
  private:
@@ -120,11 +127,15 @@ class MatmulKernel final : public Kernel {
   };
 
   Place place_of(const Arguments& arguments, std::int64_t i, std::int64_t j) const;
-  void run_one(const Arguments& arguments, std::int64_t i, std::int64_t j) const;
-  void run_panel(const Arguments& arguments, const Place& place, std::int64_t panel, PartRange tiles) const;
-  const std::byte* packed_left(const Place& place, const Index& at, std::byte* scratch) const;
-  const std::byte* packed_right(const Place& place, const Index& at, std::byte* scratch) const;
-  void run_tile(const Arguments& arguments, const Place& place, const Index& at, const std::byte* left) const;
+  // `packed`: the left operand is in scratch already.
+  void run_panels(const Arguments& arguments, const Place& place, PartRange panels, PartRange tiles,
+                  bool packed) const;
+  void run_group(const Arguments& arguments, const Place& place, PartRange panels, PartRange tiles,
+                 bool packed) const;
+  const std::byte* packed_left(const Place& place, const Index& at, std::byte* scratch, bool fresh) const;
+  const std::byte* packed_right(const Place& place, const Index& at, std::byte* scratch, bool fresh) const;
+  void run_tile(const Arguments& arguments, const Place& place, const Index& at, const std::byte* left,
+                const std::byte* right) const;
 
   std::size_t last_panel(const Index& at) const { return at.panel + 1 == p_.blocks.panels; }
   std::size_t last_depth(const Index& at) const { return at.depth + 1 == p_.blocks.depths; }
@@ -144,36 +155,38 @@ void copy(const Kernel& kernel, const std::byte* from, std::byte* to) {
   kernel.run({{&input, 1}, {&output, 1}, nullptr});
 }
 
-const std::byte* MatmulKernel::packed_left(const Place& place, const Index& at, std::byte* scratch) const {
+// Packed where `fresh` asks for it, else as it was left there.
+const std::byte* MatmulKernel::packed_left(const Place& place, const Index& at, std::byte* scratch,
+                                           bool fresh) const {
   const Side& left = p_.form.left;
   const std::byte* from =
       place.left + (at.panel * p_.blocks.panel * left.m + at.depth * p_.blocks.depth * left.k) * left.size();
   if (!p_.pack_left) return from;
   const std::size_t kind = last_panel(at) * 2 + last_depth(at);
-  copy(*p_.left_copies[kind], from, scratch);
+  if (fresh) copy(*p_.left_copies[kind], from, scratch);
   return scratch;
 }
 
-const std::byte* MatmulKernel::packed_right(const Place& place, const Index& at, std::byte* scratch) const {
+const std::byte* MatmulKernel::packed_right(const Place& place, const Index& at, std::byte* scratch,
+                                            bool fresh) const {
   const Side& right = p_.form.right;
   const std::byte* from =
       place.right +
       (at.tile * p_.blocks.tile * right.n + at.depth * p_.blocks.depth * right.k) * right.size();
   if (!p_.pack_right) return from;
-  copy(*p_.right_copies[last_tile(at) * 2 + last_depth(at)], from, scratch);
+  if (fresh) copy(*p_.right_copies[last_tile(at) * 2 + last_depth(at)], from, scratch);
   return scratch;
 }
 
 void MatmulKernel::run_tile(const Arguments& arguments, const Place& place, const Index& at,
-                            const std::byte* left) const {
+                            const std::byte* left, const std::byte* right) const {
   const Form& f = p_.form;
-  auto* scratch = static_cast<std::byte*>(arguments.scratch);
-  const std::byte* right = packed_right(place, at, scratch + p_.left_scratch);
   const std::int64_t first = at.panel * p_.blocks.panel, column = at.tile * p_.blocks.tile;
   const std::int64_t channels = piece(f.m, p_.blocks.panel, at.panel),
                      columns = piece(f.n, p_.blocks.tile, at.tile);
   std::byte* result = place.result + (first + column * f.result.n) * f.result.size();
-  float* product = p_.staged ? reinterpret_cast<float*>(scratch + p_.left_scratch + p_.right_scratch)
+  float* product = p_.staged ? reinterpret_cast<float*>(static_cast<std::byte*>(arguments.scratch) +
+                                                        p_.left_scratch + p_.tile_group * p_.right_tile)
                              : reinterpret_cast<float*>(result);
   const std::size_t kind =
       last_panel(at) * 8 + last_tile(at) * 4 + last_depth(at) * 2 + (at.depth > 0 ? 1 : 0);
@@ -194,29 +207,37 @@ MatmulKernel::Place MatmulKernel::place_of(const Arguments& arguments, std::int6
   return place;
 }
 
-void MatmulKernel::run_panel(const Arguments& arguments, const Place& place, std::int64_t panel,
-                             PartRange tiles) const {
-  Index at{.panel = panel, .depth = 0, .tile = 0};
-  for (; at.depth < p_.blocks.depths; ++at.depth) {
-    const std::byte* left = packed_left(place, at, static_cast<std::byte*>(arguments.scratch));
-    for (at.tile = tiles.begin; at.tile < tiles.end; ++at.tile) run_tile(arguments, place, at, left);
-  }
+// Tiles whose packed right operands stay in the second-level cache for all panels.
+void MatmulKernel::run_group(const Arguments& arguments, const Place& place, PartRange panels,
+                             PartRange tiles, bool packed) const {
+  auto* scratch = static_cast<std::byte*>(arguments.scratch);
+  Index at{};
+  for (at.depth = 0; at.depth < p_.blocks.depths; ++at.depth)
+    for (at.panel = panels.begin; at.panel < panels.end; ++at.panel) {
+      const std::byte* left = packed_left(place, at, scratch, !packed);
+      for (at.tile = tiles.begin; at.tile < tiles.end; ++at.tile) {
+        std::byte* room = scratch + p_.left_scratch + (at.tile - tiles.begin) * p_.right_tile;
+        run_tile(arguments, place, at, left, packed_right(place, at, room, at.panel == panels.begin));
+      }
+    }
 }
 
-void MatmulKernel::run_one(const Arguments& arguments, std::int64_t i, std::int64_t j) const {
-  const Place place = place_of(arguments, i, j);
-  for (std::int64_t panel = 0; panel < p_.blocks.panels; ++panel)
-    run_panel(arguments, place, panel, {0, p_.blocks.tiles});
+void MatmulKernel::run_panels(const Arguments& arguments, const Place& place, PartRange panels,
+                              PartRange tiles, bool packed) const {
+  for (std::int64_t first = tiles.begin; first < tiles.end; first += p_.tile_group)
+    run_group(arguments, place, panels, {first, std::min(first + p_.tile_group, tiles.end)}, packed);
 }
 
 // Left as [k][m], or in pairs [k/2][m][2].
-StridedCopy left_copy(const Side& left, std::int64_t m, std::int64_t k, bool pairs) {
-  if (!pairs) return {{k, m}, {left.k, left.m}, {m, 1}, left.type, left.type};
-  return {{k / 2, m, 2}, {2 * left.k, left.m, left.k}, {2 * m, 2, 1}, left.type, left.type};
+Prepared left_copy(const Side& left, std::int64_t m, std::int64_t k, bool pairs) {
+  if (pairs) return prepare(PairPanel{k, m, left.k, left.m, left.type, PairPanel::Order::panels});
+  return prepare(StridedCopy{{k, m}, {left.k, left.m}, {m, 1}, left.type, left.type});
 }
 
-StridedCopy right_copy(const Side& right, std::int64_t n, std::int64_t k) {
-  return {{n, k}, {right.n, right.k}, {k, 1}, right.type, right.type};
+// Right as [n][k], in pairs with an even k.
+Prepared right_copy(const Side& right, std::int64_t n, std::int64_t k, bool pairs) {
+  if (pairs) return prepare(PairPanel{k, n, right.k, right.n, right.type, PairPanel::Order::columns});
+  return prepare(StridedCopy{{n, k}, {right.n, right.k}, {k, 1}, right.type, right.type});
 }
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -230,7 +251,8 @@ class MatmulBuilder {
   void choose();
   std::optional<std::string> make_products();
   std::optional<std::string> make_copies();
-  std::optional<std::string> add_copy(std::vector<KernelPointer>& copies, const StridedCopy& copy);
+  void shorten_tiles(std::int64_t column_bytes);
+  std::int64_t stored_depth(std::int64_t k) const { return p_.pairs ? padded_depth(k) : k; }
   ProductShape shape_of(std::int64_t m, std::int64_t n, std::int64_t k, bool accumulate) const;
   KernelInfo describe() const;
 
@@ -249,12 +271,26 @@ void MatmulBuilder::choose() {
   p_.pairs = bf16 && maker_ == ProductMaker::libxsmm;
   p_.pack_left = (f.left.m != 1 && f.m > 1) || p_.pairs;
   const bool k_unit = f.right.k == 1 || f.k == 1, n_unit = f.right.n == 1 || f.n == 1;
-  p_.pack_right = p_.pairs ? !k_unit : maker_ == ProductMaker::libxsmm && !k_unit && !n_unit;
+  const bool in_pairs = k_unit && f.k % 2 == 0 && (f.right.n % 2 == 0 || f.n == 1);
+  p_.pack_right = p_.pairs ? !in_pairs : maker_ == ProductMaker::libxsmm && !k_unit && !n_unit;
   // Overlapping columns (zero strides) are copied apart: generated code expects distances.
   if (f.n > 1 && f.right.n == 0) p_.pack_right = true;
   if (f.k > 1 && f.left.k < f.m) p_.pack_left = true;
-  p_.left_scratch = p_.pack_left ? aligned(p_.blocks.panel * p_.blocks.depth * f.left.size()) : 0;
-  p_.right_scratch = p_.pack_right ? aligned(p_.blocks.tile * p_.blocks.depth * f.right.size()) : 0;
+  const std::int64_t depth = stored_depth(p_.blocks.depth);
+  if (p_.pack_right) shorten_tiles(depth * f.right.size());
+  p_.left_scratch = p_.pack_left ? aligned(p_.blocks.panel * depth * f.left.size()) : 0;
+  p_.right_tile = p_.pack_right ? aligned(p_.blocks.tile * depth * f.right.size()) : 0;
+  p_.one_left = p_.pack_left && f.left.batch[0] == 0 && f.left.batch[1] == 0 && p_.blocks.panels == 1 &&
+                p_.blocks.depths == 1;
+  p_.tile_group = p_.pack_right ? std::clamp<std::int64_t>(packed_limit / p_.right_tile, 1, p_.blocks.tiles)
+                                : p_.blocks.tiles;
+}
+
+// A packed tile of the right operand stays in the second-level cache.
+void MatmulBuilder::shorten_tiles(std::int64_t column_bytes) {
+  Blocks& b = p_.blocks;
+  b.tile = std::clamp<std::int64_t>(packed_limit / column_bytes / 6 * 6, std::min<std::int64_t>(6, b.tile), b.tile);
+  b.tiles = pieces(p_.form.n, b.tile);
 }
 
 ProductShape MatmulBuilder::shape_of(std::int64_t m, std::int64_t n, std::int64_t k, bool accumulate) const {
@@ -262,10 +298,10 @@ ProductShape MatmulBuilder::shape_of(std::int64_t m, std::int64_t n, std::int64_
   ProductShape s;
   s.m = m;
   s.n = n;
-  s.k = k;
+  s.k = stored_depth(k);
   s.a_stride = p_.pack_left ? m : std::max(f.left.k, m);
   s.b_k_stride = p_.pack_right || f.k == 1 ? 1 : f.right.k;
-  s.b_n_stride = p_.pack_right ? k : f.n == 1 && f.right.k != 1 ? 1 : f.right.n;
+  s.b_n_stride = p_.pack_right ? s.k : f.n == 1 && f.right.k != 1 ? 1 : f.right.n;
   s.c_stride = p_.staged ? m : std::max(f.result.n, m);
   s.accumulate = accumulate;
   s.type = f.left.type;
@@ -291,9 +327,7 @@ std::optional<std::string> MatmulBuilder::make_products() {
   return std::nullopt;
 }
 
-std::optional<std::string> MatmulBuilder::add_copy(std::vector<KernelPointer>& copies,
-                                                   const StridedCopy& strided) {
-  Prepared kernel = prepare(strided);
+std::optional<std::string> add_copy(std::vector<KernelPointer>& copies, Prepared kernel) {
   if (!kernel) return kernel.error().reason;
   copies.push_back(std::move(*kernel));
   return std::nullopt;
@@ -310,7 +344,7 @@ std::optional<std::string> MatmulBuilder::make_copies() {
       if (p_.pack_left)
         if (auto fault = add_copy(p_.left_copies, left_copy(f.left, m, k, p_.pairs))) return fault;
       if (p_.pack_right)
-        if (auto fault = add_copy(p_.right_copies, right_copy(f.right, n, k))) return fault;
+        if (auto fault = add_copy(p_.right_copies, right_copy(f.right, n, k, p_.pairs))) return fault;
     }
   return std::nullopt;
 }
@@ -332,7 +366,7 @@ KernelInfo MatmulBuilder::describe() const {
                m * n *
                    (static_cast<double>(f.result.size()) * (d_.accumulate ? 2 : 1) +
                     p_.epilogue.bytes_per_element()));
-  info.scratch_bytes = static_cast<std::size_t>(p_.left_scratch + p_.right_scratch +
+  info.scratch_bytes = static_cast<std::size_t>(p_.left_scratch + p_.tile_group * p_.right_tile +
                                                 (p_.staged ? aligned(b.panel * b.tile * 4) : 0));
   info.inputs = 2 + p_.epilogue.inputs();
   info.outputs = 1 + p_.epilogue.outputs();

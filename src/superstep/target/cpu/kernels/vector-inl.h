@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "superstep/base/element_type.h"
+#include "superstep/target/cpu/kernels/instruction_set.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
@@ -92,6 +93,14 @@ HWY_INLINE VU round_to_bf16(V v) {
 
 HWY_INLINE void store(V v, bf16* p) {
   const hn::Rebind<std::uint16_t, F> half;
+#if HWY_TARGET == HWY_AVX3
+  // Rounds as round_to_bf16() does, but for subnormal numbers, which become 0.
+  if (converts_bf16) {
+    hn::Vec<decltype(half)> narrow;
+    asm("vcvtneps2bf16 %1, %0" : "=v"(narrow.raw) : "v"(v.raw));
+    return hn::StoreU(narrow, half, reinterpret_cast<std::uint16_t*>(p));
+  }
+#endif
   // The upper halves are zero, so that a saturating conversion of signed values keeps the bits only below
   // 0x8000: truncate instead.
   hn::StoreU(hn::TruncateTo(half, round_to_bf16(v)), half, reinterpret_cast<std::uint16_t*>(p));
@@ -144,6 +153,14 @@ HWY_INLINE void store(V v, bool* p) {
   const V one = hn::IfThenElseZero(hn::Ne(v, hn::Zero(f32_tag)), constant(1));
   store(one, reinterpret_cast<std::uint8_t*>(p));
 }
+
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE V load_first(const bf16* p, std::size_t n) {
+  const hn::Rebind<std::uint16_t, F> half;
+  const auto bits = hn::MaskedLoad(hn::FirstN(half, n), half, reinterpret_cast<const std::uint16_t*>(p));
+  return hn::BitCast(f32_tag, hn::ShiftLeft<16>(hn::PromoteTo(u32_tag, bits)));
+}
+#endif
 
 // Parts of vectors of other types go through a buffer.
 template <class T>

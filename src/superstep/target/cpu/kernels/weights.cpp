@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
 
 #include "superstep/target/cpu/kernels/copy.h"
+#include "superstep/target/cpu/kernels/pair_panel.h"
+#include "superstep/target/cpu/kernels/winograd_weights.h"
 
 namespace superstep::kernels {
 
@@ -24,10 +28,27 @@ bool in_panels(WeightLayout layout) {
   return layout != WeightLayout::taps_in_out_rows && layout != WeightLayout::taps_out_in_rows;
 }
 
+// A panel of a group as the model stores it; taps are neighbours.
+struct Panel {
+  std::int64_t stored, width, depth, width_stride, depth_stride;
+};
+
+// From stored order to [tap][depth][width].
+StridedCopy copy_of(const Panel& p, std::int64_t taps) {
+  return {
+      {taps, p.depth, p.width}, {1, p.depth_stride, p.width_stride}, {p.depth * p.width, p.width, 1}};
+}
+
 // One contiguous piece of the packed form (a panel of a group) as a copy between the two orders.
 struct Piece {
   std::int64_t packed_offset, stored_offset;
   StridedCopy copy;  // x: stored, y: packed
+};
+
+// The same of a layout of pairs.
+struct PairPiece {
+  std::int64_t packed_offset;
+  Panel panel;
 };
 
 class WeightPieces {
@@ -43,6 +64,7 @@ class WeightPieces {
   }
 
   std::vector<Piece> pieces;
+  std::vector<PairPiece> panels;
   std::int64_t packed_count = 0;
 
  private:
@@ -60,33 +82,15 @@ class WeightPieces {
     for (std::int64_t first = 0; first < width; first += widest) {
       const std::int64_t panel = std::min(widest, width - first);
       const std::int64_t stored = group * t_.in * t_.out * taps_ + first * width_stride;
-      if (in_pairs(t_.layout))
-        add_pairs(stored, panel, depth, width_stride, depth_stride);
-      else
-        add_plain(stored, panel, depth, width_stride, depth_stride);
+      add_panel({stored, panel, depth, width_stride, depth_stride});
     }
   }
 
-  void add_plain(std::int64_t stored, std::int64_t panel, std::int64_t depth, std::int64_t width_stride,
-                 std::int64_t depth_stride) {
-    pieces.push_back({packed_count,
-                      stored,
-                      {{taps_, depth, panel}, {1, depth_stride, width_stride}, {depth * panel, panel, 1}}});
-    packed_count += taps_ * depth * panel;
-  }
-
-  // The even and the odd half of each pair; with an odd depth the last odd half stays zero.
-  void add_pairs(std::int64_t stored, std::int64_t panel, std::int64_t depth, std::int64_t width_stride,
-                 std::int64_t depth_stride) {
-    const std::int64_t pairs = (depth + 1) / 2;
-    for (std::int64_t half = 0; half < 2; ++half) {
-      const std::int64_t count = half == 0 ? pairs : depth / 2;
-      pieces.push_back(
-          {packed_count + half,
-           stored + half * depth_stride,
-           {{taps_, count, panel}, {1, 2 * depth_stride, width_stride}, {pairs * panel * 2, panel * 2, 2}}});
-    }
-    packed_count += taps_ * pairs * panel * 2;
+  void add_panel(const Panel& panel) {
+    const std::int64_t rows = in_pairs(t_.layout) ? padded_depth(panel.depth) : panel.depth;
+    pieces.push_back({packed_count, panel.stored, copy_of(panel, taps_)});
+    panels.push_back({packed_count, panel});
+    packed_count += taps_ * rows * panel.width;
   }
 
   const WeightTransfer& t_;
@@ -111,13 +115,12 @@ class WeightKernel final : public Kernel {
     KernelPointer copy;
     std::size_t source_bytes, destination_bytes;
   };
-  WeightKernel(KernelInfo info, std::vector<Part> parts, std::size_t clear_bytes)
-      : Kernel(std::move(info)), parts_(std::move(parts)), clear_bytes_(clear_bytes) {}
+  WeightKernel(KernelInfo info, std::vector<Part> parts)
+      : Kernel(std::move(info)), parts_(std::move(parts)) {}
 
   void run(const Arguments& arguments) const override {
     const auto* from = static_cast<const std::byte*>(arguments.inputs[0]);
     auto* to = static_cast<std::byte*>(arguments.outputs[0]);
-    std::memset(to, 0, clear_bytes_);
     for (const Part& part : parts_) {
       const void* source = from + part.source_bytes;
       void* destination = to + part.destination_bytes;
@@ -127,11 +130,115 @@ class WeightKernel final : public Kernel {
 
  private:
   std::vector<Part> parts_;
-  std::size_t clear_bytes_;
+};
+
+KernelInfo describe(const WeightTransfer& t, bool pack) {
+  const auto count = static_cast<double>(t.groups * t.in * t.out * t.kernel_h * t.kernel_w);
+  return {.name = fmt::format("{} weights, {}", pack ? "pack" : "unpack", name_of(t.layout)),
+          .bytes = 4 * count + static_cast<double>(packed_elements(t) * size_in_bytes(t.type)),
+          .inputs = 1,
+          .outputs = 1,
+          .weights = t.layout};
+}
+
+// Pairs of bf16. A single tap is packed as it is read; several are brought into order in f32 first, some rows
+// at a time so that they stay in the cache.
+class PairWeightKernel final : public Kernel {
+ public:
+  static constexpr std::int64_t most_rows = 64;
+
+  // Some rows of a panel.
+  struct Part {
+    std::shared_ptr<const Kernel> order;  // none: a single tap
+    std::shared_ptr<const Kernel> pairs;
+    std::int64_t source, destination;             // elements
+    std::int64_t ordered_tap, destination_tap;    // elements between taps
+  };
+  PairWeightKernel(KernelInfo info, std::vector<Part> parts, std::int64_t taps)
+      : Kernel(std::move(info)), parts_(std::move(parts)), taps_(taps) {
+    info_.parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(parts_.size()), 1, most_parts);
+  }
+
+  void run(const Arguments& arguments) const override {
+    for (const Part& part : parts_) pack(arguments, part);
+  }
+  void run_part(const Arguments& arguments, std::int64_t number) const override {
+    const PartRange range = part_range(static_cast<std::int64_t>(parts_.size()), number, info_.parts);
+    for (std::int64_t i = range.begin; i < range.end; ++i)
+      pack(arguments, parts_[static_cast<std::size_t>(i)]);
+  }
+
+ private:
+  static void apply(const Kernel& kernel, const float* from, void* to) {
+    const void* source = from;
+    kernel.run({{&source, 1}, {&to, 1}, nullptr});
+  }
+
+  void pack(const Arguments& arguments, const Part& part) const {
+    const float* from = static_cast<const float*>(arguments.inputs[0]) + part.source;
+    auto* to = static_cast<bf16*>(arguments.outputs[0]) + part.destination;
+    auto* ordered = static_cast<float*>(arguments.scratch);
+    if (part.order) apply(*part.order, from, ordered), from = ordered;
+    for (std::int64_t tap = 0; tap < taps_; ++tap)
+      apply(*part.pairs, from + tap * part.ordered_tap, to + tap * part.destination_tap);
+  }
+
+  std::vector<Part> parts_;
+  std::int64_t taps_;
+};
+
+class PairWeightBuilder {
+ public:
+  explicit PairWeightBuilder(const WeightTransfer& t) : t_(t), taps_(t.kernel_h * t.kernel_w) {}
+
+  Prepared build() {
+    for (const PairPiece& piece : WeightPieces(t_).panels) {
+      const std::int64_t rows = taps_ == 1 ? piece.panel.depth : PairWeightKernel::most_rows;
+      for (std::int64_t first = 0; first < piece.panel.depth; first += rows)
+        if (auto fault = add_rows(piece, first, std::min(rows, piece.panel.depth - first)))
+          return std::unexpected(*fault);
+    }
+    KernelInfo info = describe(t_, true);
+    info.scratch_bytes = static_cast<std::size_t>(scratch_) * sizeof(float);
+    return std::make_unique<PairWeightKernel>(std::move(info), std::move(parts_), taps_);
+  }
+
+ private:
+  using Shared = std::shared_ptr<const Kernel>;
+
+  std::optional<Refusal> add_rows(const PairPiece& piece, std::int64_t first, std::int64_t rows) {
+    Panel panel = piece.panel;
+    panel.stored += first * panel.depth_stride;
+    panel.depth = rows;
+    Shared& order = orders_[{rows, panel.width}];
+    Shared& pairs = pairs_[{rows, panel.width}];
+    if (!pairs) {
+      const bool one = taps_ == 1;
+      auto made = prepare(PairPanel{rows, panel.width, one ? panel.depth_stride : panel.width,
+                                    one ? panel.width_stride : 1, ElementType::f32});
+      if (!made) return made.error();
+      pairs = std::move(*made);
+    }
+    if (taps_ > 1 && !order) {
+      auto made = prepare(copy_of(panel, taps_));
+      if (!made) return made.error();
+      order = std::move(*made);
+      scratch_ = std::max(scratch_, taps_ * rows * panel.width);
+    }
+    parts_.push_back({order, pairs, panel.stored, piece.packed_offset + first * panel.width,
+                      rows * panel.width, padded_depth(piece.panel.depth) * panel.width});
+    return std::nullopt;
+  }
+
+  const WeightTransfer& t_;
+  std::int64_t taps_, scratch_ = 0;
+  std::map<std::pair<std::int64_t, std::int64_t>, Shared> orders_, pairs_;  // by rows and width
+  std::vector<PairWeightKernel::Part> parts_;
 };
 
 Prepared prepare_transfer(const WeightTransfer& t, bool pack) {
   if (std::string fault = fault_of(t); !fault.empty()) return refuse("weights", fault);
+  if (in_pairs(t.layout)) return PairWeightBuilder(t).build();
   const WeightPieces all(t);
   const std::size_t packed_size = size_in_bytes(t.type);
   std::vector<WeightKernel::Part> parts;
@@ -148,15 +255,7 @@ Prepared prepare_transfer(const WeightTransfer& t, bool pack) {
     if (!copy) return copy;
     parts.push_back({std::move(*copy), from, to});
   }
-  const auto count = static_cast<double>(t.groups * t.in * t.out * t.kernel_h * t.kernel_w);
-  const std::size_t bytes = packed_elements(t) * packed_size;
-  KernelInfo info{.name = fmt::format("{} weights, {}", pack ? "pack" : "unpack", name_of(t.layout)),
-                  .bytes = 4 * count + static_cast<double>(bytes),
-                  .inputs = 1,
-                  .outputs = 1,
-                  .weights = t.layout};
-  const bool padded = pack && in_pairs(t.layout);
-  return std::make_unique<WeightKernel>(std::move(info), std::move(parts), padded ? bytes : 0);
+  return std::make_unique<WeightKernel>(describe(t, pack), std::move(parts));
 }
 
 }  // namespace
@@ -174,13 +273,18 @@ WeightTransfer weight_transfer(const Convolution& c, WeightLayout layout, Weight
 }
 
 std::size_t packed_elements(const WeightTransfer& transfer) {
+  if (winograd_tile_of(transfer.layout) > 0) return winograd_packed_elements(transfer);
   return static_cast<std::size_t>(WeightPieces(transfer).packed_count);
 }
 
-Prepared prepare_pack(const WeightTransfer& transfer) { return prepare_transfer(transfer, true); }
+Prepared prepare_pack(const WeightTransfer& transfer) {
+  if (winograd_tile_of(transfer.layout) > 0) return prepare_winograd_pack(transfer);
+  return prepare_transfer(transfer, true);
+}
 
 Prepared prepare_unpack(const WeightTransfer& transfer) {
   if (transfer.type != ElementType::f32) return refuse("weights", "gradients are unpacked in f32 only");
+  if (winograd_tile_of(transfer.layout) > 0) return refuse("weights", "transformed weights are not unpacked");
   return prepare_transfer(transfer, false);
 }
 

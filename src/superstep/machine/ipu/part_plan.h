@@ -1,0 +1,27 @@
+// Plans of products that a program can run part by part: which part every tile gets, and what it computes.
+#pragma once
+
+#include "superstep/machine/ipu/product_forms.h"
+
+namespace superstep::machine::ipu {
+
+struct PartPlan {
+  Plan plan;
+  ProductForm form = ProductForm::collapsed;
+  std::int64_t combined = 1;
+  Grain grain;
+  Partition partition;   // of the form's product
+  bool swapped = false;  // the product's rows and outputs changed places first
+};
+
+// The fastest plan as plan_convolution finds it, of those whose parts are the pass itself on slices of the
+// operands: no kernel is split and no inputs are taken in turn.
+PartPlan plan_parts(const Hardware& hardware, const Convolution& forward, Pass pass,
+                    const Arrangement& arrangement = {});
+
+// Cycles of a tile that does the pass on a part, by the plan's vertex: its compute, and the copies that put
+// operands in order for it.
+double part_cycles(const Hardware& hardware, const PartPlan& plan, const Convolution& part, Pass pass,
+                   const Arrangement& arrangement = {});
+
+}  // namespace superstep::machine::ipu

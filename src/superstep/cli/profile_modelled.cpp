@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <sstream>
 
+#include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/progress.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/result.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/records.h"
+#include "superstep/target/ipu/planned.h"
 #include "superstep/target/ipu/timed.h"
 #include "superstep/target/ports.h"
 
@@ -41,6 +44,21 @@ void write_files(const bsp::Profile& profile, const std::filesystem::path& folde
   write_file_atomically(folder / "trace.json", bsp::profile_to_chrome_trace(profile));
   if (!common().quiet)
     fmt::print("written to {}, profile.json and trace.json beside it\n", (folder / "profile.html").string());
+}
+
+// The program itself where it can be made in a minute; else what the machine model plans.
+bsp::Profile profile_of(const graph::Graph& graph, const std::string& machine) {
+  constexpr double most_seconds = 60;
+  Progress progress("lowering", static_cast<double>(graph.node_count()), "nodes");
+  try {
+    return target::ipu::timed_profile(
+        graph, machine, {.seconds = most_seconds, .progress = [&](std::size_t done, std::size_t) {
+                           progress.update(static_cast<double>(done));
+                         }});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    return target::ipu::planned_profile(graph, machine, error.what());
+  }
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 #include "superstep/run/environment.h"
 #include "superstep/run/records.h"
 #include "superstep/target/ipu/planned.h"
+#include "superstep/target/ipu/prepare.h"
 #include "superstep/target/ipu/timed.h"
-#include "superstep/target/ports.h"
 
 namespace superstep::cli {
 namespace {
@@ -67,7 +67,7 @@ void profile_modelled(const std::string& machine, lab::ProfileRequest request,
                       const std::filesystem::path& out) {
   const lab::ProfiledModel model = lab::open_profiled_model(request);
   const bsp::Profile profile =
-      target::ipu::timed_profile(target::prepare_graph(model.graph(request.batch)), machine);
+      target::ipu::timed_profile(target::ipu::prepare_for_tiles(model.graph(request.batch)), machine);
   if (!common().quiet) {
     std::ostringstream text;
     bsp::print_profile_summary(text, profile, {.show_execution_steps = true, .show_variables = true});

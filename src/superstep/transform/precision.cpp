@@ -50,7 +50,20 @@ class Autocast {
                                (all_come_narrow(node) || gives_wanted(node)));
     if (narrow && has_wide_data(node)) return run_narrow(node);
     for (ValueId id : node.inputs) widen(id);
+    if (node.op == "LSTM" && reduced_ == ElementType::bf16) return multiply_narrow(node);
     rewrite_.keep(node);
+  }
+
+  // Its states and gates stay f32; targets may multiply in the reduced type.
+  void multiply_narrow(const Node& node) {
+    graph::Attributes attributes = node.attributes;
+    attributes.set("products", std::string("bf16"));
+    std::vector<Var> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(id.valid() ? rewrite_.now(id) : Var());
+    const std::vector<Var> outputs =
+        rewrite_.builder().node(node.op, inputs, attributes, static_cast<int>(node.outputs.size()));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (node.outputs[i].valid()) rewrite_.replace(node.outputs[i], outputs[i]);
   }
 
   // Values that are read in the reduced type alone: the operators before them round once, at the end, and

@@ -17,6 +17,8 @@ namespace superstep::transform {
 //   products and moves of elements       or where it is read in it alone; parameters and constants are cast
 //                                        down for them; not where they give an output of the graph: the last
 //                                        step is not rounded
+//   LSTM                                 in f32, with the attribute `products` = "bf16": a target may round
+//                                        what its products read, sums and states stay f32 (bf16 alone)
 //   all others (softmax, normalisations, in f32: what they read is cast up
 //   reductions, losses, exp, ...)
 //

@@ -15,21 +15,12 @@
 namespace superstep::target::ipu {
 namespace {
 
-// The machine's numbers with the constants that its file has fitted.
-bsp::Target target_of(const char* machine, const machine::ipu::Hardware& hardware) {
-  bsp::Target target = bsp::find_target(machine);
-  target.constants.exchange_setup_cycles.value = hardware.exchange_setup;
-  target.constants.sync_cycles.value = hardware.sync_cycles;
-  return target;
-}
-
 class IpuExecutable : public Executable {
  public:
   IpuExecutable(const graph::Graph& graph, BatchedPorts ports, const CompileOptions& options,
                 const char* machine)
       : ports_(std::move(ports)), options_(options) {
-    const machine::ipu::Hardware hardware = machine::ipu::hardware_of(machine::find_machine(machine));
-    LoweredGraph lowered = lower(graph, target_of(machine, hardware), hardware);
+    LoweredGraph lowered = lower(graph, target_of(machine), hardware_of(machine));
     const bsp::Program programs[] = {lowered.program};
     engine_ = std::make_unique<bsp::Engine>(
         lowered.graph, programs, bsp::EngineOptions{.threads = options.threads, .trace_events = 5000});
@@ -166,6 +157,18 @@ std::span<const Target* const> ipu_targets() {
   static const IpuTarget gc2("gc2", "Graphcore GC2, the same");
   static const std::array<const Target*, 3> table{&gc200, &bow, &gc2};
   return table;
+}
+
+machine::ipu::Hardware hardware_of(std::string_view machine) {
+  return machine::ipu::hardware_of(machine::find_machine(std::string(machine)));
+}
+
+bsp::Target target_of(std::string_view machine) {
+  const machine::ipu::Hardware hardware = hardware_of(machine);
+  bsp::Target target = bsp::find_target(machine);
+  target.constants.exchange_setup_cycles.value = hardware.exchange_setup;
+  target.constants.sync_cycles.value = hardware.sync_cycles;
+  return target;
 }
 
 const bsp::Profile* profile_of(const Executable& executable) {

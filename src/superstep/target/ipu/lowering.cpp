@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "superstep/base/error.h"
@@ -23,8 +23,10 @@ machine::ipu::Hardware with_tiles_of(machine::ipu::Hardware hardware, const bsp:
 
 class GraphLowering {
  public:
-  GraphLowering(const graph::Graph& graph, const bsp::Target& target, const machine::ipu::Hardware& hardware)
+  GraphLowering(const graph::Graph& graph, const bsp::Target& target, const machine::ipu::Hardware& hardware,
+                const LowerOptions& options)
       : graph_(graph),
+        options_(options),
         uses_(graph.use_counts()),
         hardware_(with_tiles_of(hardware, target)),
         out_{bsp::Graph(target), bsp::Sequence(), {}},
@@ -33,7 +35,17 @@ class GraphLowering {
 
   LoweredGraph run() {
     inputs_and_states();
-    for (const graph::Node& node : graph_.nodes()) lower(node);
+    const auto start = std::chrono::steady_clock::now();
+    for (const graph::Node& node : graph_.nodes()) {
+      lower(node);
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      if (taken.count() > options_.seconds)
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("lowering took more than {:g} s, for {} of {} nodes", options_.seconds,
+                                out_.steps.size(), graph_.node_count()),
+                    "graph " + graph_.name(), "take a smaller batch, or fewer layers");
+      if (options_.progress) options_.progress(out_.steps.size(), graph_.node_count());
+    }
     outputs_and_updates();
     values_.place_all_waiting();
     return std::move(out_);
@@ -55,7 +67,8 @@ class GraphLowering {
     for (const graph::ValueId id : graph_.states()) {
       const graph::Value& value = graph_.value(id);
       const bsp::Tensor tensor = values_.plain_variable(value.name, value.type);
-      graph().set_initial_value(tensor, value.data);
+      if (options_.data) graph().set_initial_value(tensor, value.data);
+      else graph().set_initial_value(tensor, 0.0);
       graph().create_host_write(value.name, tensor);
       graph().create_host_read(value.name, tensor);
       values_.add_waiting(id, tensor);
@@ -122,6 +135,7 @@ class GraphLowering {
   }
 
   const graph::Graph& graph_;
+  const LowerOptions& options_;
   const std::vector<int> uses_;
   const machine::ipu::Hardware hardware_;
   LoweredGraph out_;
@@ -132,8 +146,8 @@ class GraphLowering {
 }  // namespace
 
 LoweredGraph lower(const graph::Graph& graph, const bsp::Target& target,
-                   const machine::ipu::Hardware& hardware) {
-  return GraphLowering(graph, target, hardware).run();
+                   const machine::ipu::Hardware& hardware, const LowerOptions& options) {
+  return GraphLowering(graph, target, hardware, options).run();
 }
 
 }  // namespace superstep::target::ipu

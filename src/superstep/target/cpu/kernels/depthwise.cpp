@@ -44,34 +44,9 @@ std::int64_t tile_columns(const Convolution& c, const Image& source) {
   return std::clamp(reached / c.window.stride_w / 8 * 8, least_tile_columns, most_tile_columns);
 }
 
-// The epilogue that the loop itself applies while a sum is in a register: [bias] [activation] over f32.
-struct LoopFinish {
-  DepthwiseFinish finish = DepthwiseFinish::none;
-  bool bias = false;
-};
-
-std::optional<DepthwiseFinish> finish_of(Activation activation) {
-  switch (activation) {
-    case Activation::relu: return DepthwiseFinish::relu;
-    case Activation::silu: return DepthwiseFinish::silu;
-    case Activation::hard_swish: return DepthwiseFinish::hard_swish;
-    default: return std::nullopt;
-  }
-}
-
-std::optional<LoopFinish> loop_finish(const Convolution& c, const Image& result) {
+std::optional<DepthwiseEpilogue> finish_of(const Convolution& c, const Image& result) {
   if (c.accumulate || result.type != ElementType::f32) return std::nullopt;
-  LoopFinish found;
-  std::size_t step = 0;
-  const auto& steps = c.epilogue.steps;
-  if (step < steps.size() && steps[step].op == EpilogueOp::bias) found.bias = true, ++step;
-  if (step < steps.size() && steps[step].op == EpilogueOp::activate) {
-    const auto finish = finish_of(steps[step++].activation);
-    if (!finish) return std::nullopt;
-    found.finish = *finish;
-  }
-  if (step < steps.size()) return std::nullopt;
-  return found;
+  return depthwise_epilogue(c.epilogue);
 }
 
 // The taps of every pair of a run of rows and a run of columns, as offsets.
@@ -174,7 +149,7 @@ class DepthwiseKernel final : public Kernel {
         side_(std::move(side)),
         offsets_(c, side_),
         epilogue_(epilogue),
-        finish_(loop_finish(c, side_.result)),
+        finish_(finish_of(c, side_.result)),
         loop_(depthwise_loop(side_.source.type, finish_ ? finish_->finish : DepthwiseFinish::none)),
         accumulate_(c.accumulate),
         staged_(side_.result.type != ElementType::f32),
@@ -221,7 +196,7 @@ class DepthwiseKernel final : public Kernel {
   TapSide side_;
   TapOffsets offsets_;
   EpilogueRunner epilogue_;
-  std::optional<LoopFinish> finish_;
+  std::optional<DepthwiseEpilogue> finish_;
   DepthwiseLoop* loop_;
   bool accumulate_, staged_;
   Walk walk_;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "superstep/base/element_type.h"
+#include "superstep/target/cpu/kernels/epilogue.h"
 
 namespace superstep::kernels {
 
@@ -17,9 +19,16 @@ struct DepthwiseTaps {
 // What is done to a sum before it is stored.
 enum class DepthwiseFinish : std::uint8_t { none, relu, silu, hard_swish };
 
+// An epilogue that the loop itself applies, while a sum is in a register: [bias] [activation].
+struct DepthwiseEpilogue {
+  DepthwiseFinish finish = DepthwiseFinish::none;
+  bool bias = false;
+};
+std::optional<DepthwiseEpilogue> depthwise_epilogue(const Epilogue& epilogue);
+
 // `columns` results that see the same taps: result(column)[c] = finish(first + sum over taps of
 // weights(tap)[c] * source(tap, column)[c]), where `first` is what the result holds when it accumulates, else
-// the bias when there is one.
+// the bias when there is one. Unless it accumulates, a result may be computed twice.
 struct DepthwiseRun {
   std::int64_t columns, channels;
   DepthwiseTaps taps;

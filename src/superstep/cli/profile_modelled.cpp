@@ -53,21 +53,27 @@ void write_files(const bsp::Profile& profile, const std::filesystem::path& folde
 
 }  // namespace
 
-void profile_modelled(const std::string& machine, lab::ProfileRequest request,
+void profile_modelled(const std::string& machine, lab::ProfileRequest request, const target::Chips& chips,
                       const std::filesystem::path& out) {
   const lab::ProfiledModel model = lab::open_profiled_model(request);
-  const auto executable =
-      target::find_target(machine).compile(model.graph, {.batch = request.batch, .threads = thread_count()});
+  const auto executable = target::find_target(machine).compile(
+      model.graph, {.batch = request.batch, .threads = thread_count(), .chips = chips});
   run_once(*executable, model);
   const bsp::Profile& profile = *target::ipu::profile_of(*executable);
   if (!common().quiet) {
     std::ostringstream text;
     bsp::print_profile_summary(text, profile, {.show_execution_steps = true, .show_variables = true});
     fmt::print("{}", text.str());
+    if (chips.several()) fmt::print("on chips: {}\n", executable->summary().choice);
   }
   if (!out.empty()) write_files(profile, out);
   const std::vector<Metric> metrics = metrics_of(profile, request.batch);
-  const nlohmann::json config{{"mode", model.mode}, {"precision", model.precision}, {"batch", request.batch}};
+  nlohmann::json config{{"mode", model.mode}, {"precision", model.precision}, {"batch", request.batch}};
+  if (chips.several())
+    config["chips"] = {{"pipeline", chips.pipeline},
+                       {"accumulate", chips.accumulate},
+                       {"replicas", chips.replicas},
+                       {"layout", executable->summary().choice}};
   run::keep_record({.command = "profile",
                     .workload = model.name,
                     .machine = machine,

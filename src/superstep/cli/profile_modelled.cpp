@@ -11,18 +11,11 @@
 #include "superstep/run/environment.h"
 #include "superstep/run/records.h"
 #include "superstep/target/ipu/ipu.h"
-#include "superstep/target/target.h"
+#include "superstep/target/ipu/timed.h"
+#include "superstep/target/ports.h"
 
 namespace superstep::cli {
 namespace {
-
-void run_once(target::Executable& executable, const lab::ProfiledModel& model) {
-  std::vector<Tensor> inputs, outputs;
-  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
-  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
-  model.fill(inputs);
-  executable.run(inputs, outputs);
-}
 
 std::vector<Metric> metrics_of(const bsp::Profile& profile, std::int64_t batch) {
   const bsp::CompilationProfile& compilation = profile.compilation;
@@ -51,20 +44,41 @@ void write_files(const bsp::Profile& profile, const std::filesystem::path& folde
     fmt::print("written to {}, profile.json and trace.json beside it\n", (folder / "profile.html").string());
 }
 
+struct Profiled {
+  bsp::Profile profile;
+  std::string layout;  // over chips; empty: one chip
+};
+
+Profiled run_once(target::Executable& executable, const lab::ProfiledModel& model) {
+  std::vector<Tensor> inputs, outputs;
+  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
+  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
+  model.fill(inputs);
+  executable.run(inputs, outputs);
+  return {*target::ipu::profile_of(executable), executable.summary().choice};
+}
+
+// One chip is timed alone; several are run, vertex by vertex.
+Profiled profiled(const std::string& machine, const lab::ProfiledModel& model, std::int64_t batch,
+                  const target::Chips& chips) {
+  if (!chips.several())
+    return {target::ipu::timed_profile(target::prepare_graph(model.graph(batch)), machine), {}};
+  const auto executable = target::find_target(machine).compile(
+      model.graph, {.batch = batch, .threads = thread_count(), .chips = chips});
+  return run_once(*executable, model);
+}
+
 }  // namespace
 
 void profile_modelled(const std::string& machine, lab::ProfileRequest request, const target::Chips& chips,
                       const std::filesystem::path& out) {
   const lab::ProfiledModel model = lab::open_profiled_model(request);
-  const auto executable = target::find_target(machine).compile(
-      model.graph, {.batch = request.batch, .threads = thread_count(), .chips = chips});
-  run_once(*executable, model);
-  const bsp::Profile& profile = *target::ipu::profile_of(*executable);
+  const auto [profile, layout] = profiled(machine, model, request.batch, chips);
   if (!common().quiet) {
     std::ostringstream text;
     bsp::print_profile_summary(text, profile, {.show_execution_steps = true, .show_variables = true});
     fmt::print("{}", text.str());
-    if (chips.several()) fmt::print("on chips: {}\n", executable->summary().choice);
+    if (!layout.empty()) fmt::print("on chips: {}\n", layout);
   }
   if (!out.empty()) write_files(profile, out);
   const std::vector<Metric> metrics = metrics_of(profile, request.batch);
@@ -73,7 +87,7 @@ void profile_modelled(const std::string& machine, lab::ProfileRequest request, c
     config["chips"] = {{"pipeline", chips.pipeline},
                        {"accumulate", chips.accumulate},
                        {"replicas", chips.replicas},
-                       {"layout", executable->summary().choice}};
+                       {"layout", layout}};
   run::keep_record({.command = "profile",
                     .workload = model.name,
                     .machine = machine,

@@ -18,6 +18,9 @@ class Memory {
   explicit Memory(std::size_t bytes);
   std::byte* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
+  const std::shared_ptr<std::byte>& shared() const { return data_; }
+  // Zeroes it, and lets go of the room that it takes until it is touched again.
+  void release();
 
  private:
   std::size_t size_;
@@ -41,6 +44,8 @@ class CpuExecutable : public Executable {
   std::vector<std::string> state_names() const override;
   Tensor state(std::string_view name) const override;
   void set_state(std::string_view name, const Tensor& value) override;
+  Tensor state_in_place(std::string_view name) const override;
+  void release_working_memory() override;
   PlanSummary summary() const override;
   Timeline timeline() const override;
 
@@ -55,6 +60,7 @@ class CpuExecutable : public Executable {
     bool all_threads;
   };
 
+  void fill_shared();
   const StateSlot& slot(std::string_view name) const;
   std::size_t groups() const;
   void finish_run(const Run& run);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "superstep/target/ipu/channel_group.h"
 #include "superstep/target/ipu/cycles.h"
 
 namespace superstep::target::ipu {
@@ -81,18 +82,29 @@ std::optional<Choice> in_place(const Hardware& hardware, const Operation& operat
 
 // --- evenly ------------------------------------------------------------------------------------------------
 
-Partition even_partition(Cuts cuts, const std::vector<std::int64_t>& splits) {
+Partition even_partition(Cuts cuts, const std::vector<std::int64_t>& splits,
+                         const std::vector<std::int64_t>& grains = {}) {
   Partition partition;
   for (std::size_t i = 0; i < cuts.axes.size(); ++i)
-    partition.bounds.push_back(even_bounds(cuts.axes[i].units, splits[i]));
+    partition.bounds.push_back(even_bounds(cuts.axes[i].units, splits[i], grains.empty() ? 1 : grains[i]));
   partition.cuts = std::move(cuts);
   return partition;
 }
 
+// Channels that lie in groups are cut between groups.
+std::int64_t grain_of(const Operation& operation, const Cut& cut) {
+  const bool input = has_channel_groups(*operation.inputs[0]) && cut.inputs[0].axis == 1,
+             output = has_channel_groups(*operation.outputs[0]) && cut.outputs[0].axis == 1;
+  return input || output ? channel_group : 1;
+}
+
 // What results have is cut first; what is summed over takes the tiles that are left.
-Partition even_cuts(Cuts cuts, std::int64_t elements, std::int64_t tiles) {
-  std::vector<std::int64_t> own, summed;
-  for (const Cut& cut : cuts.axes) (cut.summed ? summed : own).push_back(cut.units);
+Partition even_cuts(const Operation& operation, Cuts cuts, std::int64_t elements, std::int64_t tiles) {
+  std::vector<std::int64_t> own, summed, grains;
+  for (const Cut& cut : cuts.axes) {
+    grains.push_back(grain_of(operation, cut));
+    (cut.summed ? summed : own).push_back(machine::ipu::ceil_div(cut.units, grains.back()));
+  }
   const std::int64_t most = parts_for(elements, tiles);
   const std::vector<std::int64_t> first = balanced_splits(own, most);
   std::int64_t taken = 1;
@@ -101,12 +113,12 @@ Partition even_cuts(Cuts cuts, std::int64_t elements, std::int64_t tiles) {
   std::vector<std::int64_t> splits;
   std::size_t next = 0, next_summed = 0;
   for (const Cut& cut : cuts.axes) splits.push_back(cut.summed ? second[next_summed++] : first[next++]);
-  return even_partition(std::move(cuts), splits);
+  return even_partition(std::move(cuts), splits, grains);
 }
 
 std::optional<Choice> as_row(const Hardware& hardware, const Operation& operation) {
   const std::optional<FlatOperation> flat = FlatOperation::make(operation, Flattening::all);
-  if (!flat) return std::nullopt;
+  if (!flat || has_channel_groups(*operation.outputs[0])) return std::nullopt;
   Cuts cuts = cuts_of(flat->operation());
   if (cuts.axes.empty()) return Choice{};
   const std::int64_t parts = parts_for(cuts.axes[0].units, hardware.tiles);
@@ -198,7 +210,7 @@ Choice choose(const Hardware& hardware, const Operation& operation, const Spread
   const std::int64_t elements =
       std::max(operation.input(0).element_count(), operation.output().element_count());
   if (free || cuts.form != WindowForm::none)
-    return {Flattening::none, even_cuts(std::move(cuts), elements, hardware.tiles), std::nullopt};
+    return {Flattening::none, even_cuts(operation, std::move(cuts), elements, hardware.tiles), std::nullopt};
   return {Flattening::none, Search(hardware, operation, std::move(cuts)).run(), std::nullopt};
 }
 

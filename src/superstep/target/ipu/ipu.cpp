@@ -17,14 +17,6 @@
 namespace superstep::target::ipu {
 namespace {
 
-// The machine's numbers with the constants that its file has fitted.
-bsp::Target target_of(const char* machine, const machine::ipu::Hardware& hardware, std::uint32_t chips = 1) {
-  bsp::Target target = bsp::find_target(machine, chips);
-  target.constants.exchange_setup_cycles.value = hardware.exchange_setup;
-  target.constants.sync_cycles.value = hardware.sync_cycles;
-  return target;
-}
-
 class IpuExecutable : public Executable {
  public:
   // `graph` is that of a micro-batch, `lowered` what it became.
@@ -154,13 +146,13 @@ class IpuTarget : public Target {
     BatchedPorts ports = batched_ports(model, options.batch);
     if (!options.chips.several()) {
       const graph::Graph graph = prepare_graph(model(options.batch));
-      return std::make_unique<IpuExecutable>(graph, lower(graph, target_of(machine_, hardware), hardware),
+      return std::make_unique<IpuExecutable>(graph, lower(graph, target_of(machine_), hardware),
                                              std::move(ports), options, std::string());
     }
     const graph::Graph graph = prepare_graph(model(micro_batch_of(model, ports, options)));
     const ChipLayout layout = layout_of(machine, graph, options);
     const bsp::Target target =
-        target_of(machine_, hardware, layout.chips() * static_cast<std::uint32_t>(layout.replicas));
+        target_of(machine_, layout.chips() * static_cast<std::uint32_t>(layout.replicas));
     return std::make_unique<IpuExecutable>(graph,
                                            is_training(graph)
                                                ? lower_training(graph, target, hardware, layout)
@@ -182,6 +174,18 @@ std::span<const Target* const> ipu_targets() {
   static const IpuTarget gc2("gc2", "Graphcore GC2, the same");
   static const std::array<const Target*, 3> table{&gc200, &bow, &gc2};
   return table;
+}
+
+machine::ipu::Hardware hardware_of(std::string_view machine) {
+  return machine::ipu::hardware_of(machine::find_machine(std::string(machine)));
+}
+
+bsp::Target target_of(std::string_view machine, std::uint32_t chips) {
+  const machine::ipu::Hardware hardware = hardware_of(machine);
+  bsp::Target target = bsp::find_target(machine, chips);
+  target.constants.exchange_setup_cycles.value = hardware.exchange_setup;
+  target.constants.sync_cycles.value = hardware.sync_cycles;
+  return target;
 }
 
 const bsp::Profile* profile_of(const Executable& executable) {

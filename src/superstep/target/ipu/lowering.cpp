@@ -1,5 +1,10 @@
 #include "superstep/target/ipu/lowering.h"
 
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "superstep/base/error.h"
 #include "superstep/target/ipu/node_lowering.h"
 #include "superstep/target/ipu/states.h"
 
@@ -8,15 +13,27 @@ namespace {
 
 class GraphLowering {
  public:
-  GraphLowering(const graph::Graph& graph, const bsp::Target& target, const machine::ipu::Hardware& hardware)
+  GraphLowering(const graph::Graph& graph, const bsp::Target& target, const machine::ipu::Hardware& hardware,
+                const LowerOptions& options)
       : graph_(graph),
+        options_(options),
         out_{.graph = bsp::Graph(target)},
         nodes_(graph, out_.graph, hardware),
         values_(nodes_.values()) {}
 
   LoweredGraph run() {
     inputs_and_states();
-    for (const graph::Node& node : graph_.nodes()) nodes_.lower(node, out_.program, out_.steps);
+    const auto start = std::chrono::steady_clock::now();
+    for (const graph::Node& node : graph_.nodes()) {
+      nodes_.lower(node, out_.program, out_.steps);
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      if (taken.count() > options_.seconds)
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("lowering took more than {:g} s, for {} of {} nodes", options_.seconds,
+                                out_.steps.size(), graph_.node_count()),
+                    "graph " + graph_.name(), "take a smaller batch, or fewer layers");
+      if (options_.progress) options_.progress(out_.steps.size(), graph_.node_count());
+    }
     outputs_and_updates();
     values_.place_all_waiting();
     return std::move(out_);
@@ -38,7 +55,7 @@ class GraphLowering {
       out_.inputs.push_back({"in:" + value.name, i});
     }
     for (const graph::ValueId id : graph_.states()) {
-      add_state(graph_, id, graph(), values_);
+      add_state(graph_, id, graph(), values_, {}, options_.data);
       out_.states[graph_.value(id).name] = {graph_.value(id).name};
     }
   }
@@ -57,6 +74,7 @@ class GraphLowering {
   }
 
   const graph::Graph& graph_;
+  const LowerOptions& options_;
   LoweredGraph out_;
   NodeLowering nodes_;
   Values& values_;
@@ -65,8 +83,8 @@ class GraphLowering {
 }  // namespace
 
 LoweredGraph lower(const graph::Graph& graph, const bsp::Target& target,
-                   const machine::ipu::Hardware& hardware) {
-  return GraphLowering(graph, target, hardware).run();
+                   const machine::ipu::Hardware& hardware, const LowerOptions& options) {
+  return GraphLowering(graph, target, hardware, options).run();
 }
 
 }  // namespace superstep::target::ipu

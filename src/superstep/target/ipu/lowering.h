@@ -1,7 +1,7 @@
 // A graph as a bulk-synchronous program: every value a tensor with a place, every operator a compute set.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,9 +32,15 @@ struct LoweredGraph {
   std::map<std::string, std::vector<std::string>, std::less<>> states;  // handles, by the state's name
 };
 
+struct LowerOptions {
+  bool data = true;         // initial values of states; without, the program can be timed but not run
+  double seconds = 1e300;   // of lowering, before it is given up with an error (unsupported)
+  std::function<void(std::size_t done, std::size_t all)> progress = {};  // nodes
+};
+
 // Streams are called "in:NAME" and "out:NAME"; states have host handles of their names. Throws Error
 // (unsupported) naming a node whose operator or type the machine cannot run.
 LoweredGraph lower(const graph::Graph& graph, const bsp::Target& target,
-                   const machine::ipu::Hardware& hardware);
+                   const machine::ipu::Hardware& hardware, const LowerOptions& options = {});
 
 }  // namespace superstep::target::ipu

@@ -5,14 +5,14 @@
 #include <algorithm>
 
 #include "superstep/base/text.h"
+#include "superstep/target/ipu/channel_group.h"
 #include "superstep/target/ipu/combine.h"
 #include "superstep/target/ipu/vertex.h"
 
 namespace superstep::target::ipu {
 namespace {
 
-constexpr std::int64_t least_elements = 4;  // of a value on a tile that shares it with others
-constexpr std::int64_t channel_group = 8;
+constexpr std::int64_t least_elements = 32;  // of a value on a tile that shares it with others
 
 std::vector<std::int64_t> window_numbers(const graph::Attributes& attributes) {
   std::vector<std::int64_t> numbers = attributes.integers("pads", {});
@@ -54,21 +54,30 @@ bool is_in_order(const bsp::Tensor& tensor) {
   return regions.empty() || regions[0].loops.empty() || regions[0].loops.back().element_stride == 1;
 }
 
-// A field in the order in which the elements lie, and its channel group.
-std::pair<bsp::Tensor, std::int64_t> field_of(const bsp::Tensor& tensor) {
+// [N, C, positions] as [N, C / g, positions, g].
+bsp::Tensor grouped(const bsp::Tensor& tensor, std::int64_t g) {
   const Shape& shape = tensor.shape();
-  if (shape.rank() < 3 || shape[1] % channel_group != 0 || shape[1] == 0 || is_in_order(tensor))
-    return {tensor, 1};
-  std::vector<std::int64_t> extents{shape[0], shape[1] / channel_group, channel_group};
+  std::vector<std::int64_t> extents{shape[0], shape[1] / g, g};
   std::vector<int> order{0, 1};
   for (int axis = 2; axis < shape.rank(); ++axis) {
     extents.push_back(shape[axis]);
     order.push_back(axis + 1);
   }
   order.push_back(2);
-  bsp::Tensor grouped = tensor.reshape(Shape(extents)).dim_shuffle(order);
-  if (!is_in_order(grouped)) return {tensor, 1};
-  return {std::move(grouped), channel_group};
+  return tensor.reshape(Shape(extents)).dim_shuffle(order);
+}
+
+// A field in the order in which the elements lie, and its channel group.
+std::pair<bsp::Tensor, std::int64_t> field_of(const bsp::Tensor& tensor) {
+  const Shape& shape = tensor.shape();
+  if (shape.rank() < 3 || tensor.num_elements() == 0 || is_in_order(tensor)) return {tensor, 1};
+  for (std::int64_t g = channel_group; g > 1; g /= 2) {
+    if (shape[1] % g != 0) continue;
+    bsp::Tensor field = grouped(tensor, g);
+    if (is_in_order(field)) return {std::move(field), g};
+    break;
+  }
+  return {tensor, 1};
 }
 
 // Of the tiles that share a box, those that take a piece of it.
@@ -91,7 +100,7 @@ std::int64_t elements_of(const std::vector<Bounds>& bounds) {
 
 // A grid over some axes of an operand, whose boxes several parts share.
 Spread shared_grid(Flattening flattening, const std::vector<Bounds>& bounds,
-                   std::vector<std::vector<std::uint32_t>> sharers) {
+                   std::vector<std::vector<std::uint32_t>> sharers, std::int64_t grain) {
   auto least = static_cast<std::int64_t>(sharers[0].size());
   for (std::vector<std::uint32_t>& tiles : sharers) {
     std::sort(tiles.begin(), tiles.end());
@@ -101,7 +110,7 @@ Spread shared_grid(Flattening flattening, const std::vector<Bounds>& bounds,
   const std::int64_t count =
       std::clamp<std::int64_t>(elements_of(bounds) / least_elements, 1, std::max<std::int64_t>(least, 1));
   for (std::vector<std::uint32_t>& tiles : sharers) tiles = thinned(std::move(tiles), count);
-  return subdivided(flattening, bounds, sharers);
+  return subdivided(flattening, bounds, sharers, grain);
 }
 
 // The grid that the cuts make of an operand's axes, and the box of it that a part has.
@@ -145,6 +154,18 @@ class OperandGrid {
   std::vector<Bounds> bounds_;
   bool valid_ = true;  // no two cuts go along one axis
 };
+
+// Can the value lie in groups of channels? It can when every part has whole ones.
+bool in_channel_groups(const graph::ValueType& type, const Partition& partition, std::size_t output) {
+  if (!has_channel_groups(type)) return false;
+  for (std::size_t c = 0; c < partition.bounds.size(); ++c) {
+    const CutOperand& operand = partition.cuts.axes[c].outputs[output];
+    if (operand.axis != 1) continue;
+    for (const std::int64_t bound : partition.bounds[c])
+      if (bound * operand.chunk % channel_group != 0) return false;
+  }
+  return true;
+}
 
 bool reads_through_windows(const Partition& partition, std::size_t i) {
   if (i != 0) return false;
@@ -284,7 +305,7 @@ void OperatorLowering::place_input(Work& work, std::size_t i) {
   std::vector<std::vector<std::uint32_t>> sharers(grid.boxes());
   for (const Placed& placed : work.parts)
     if (placed.shape.inputs[i]) sharers[grid.box_of(placed.part)].push_back(placed.tile);
-  values_.place(id, flat, shared_grid(work.flat.flattening(), grid.bounds(), std::move(sharers)));
+  values_.place(id, flat, shared_grid(work.flat.flattening(), grid.bounds(), std::move(sharers), 1));
 }
 
 void OperatorLowering::make_outputs(Work& work) {
@@ -295,7 +316,10 @@ void OperatorLowering::make_outputs(Work& work) {
     work.partials.emplace_back();
     if (!work.operation.outputs[i]) continue;
     const graph::ValueId id = work.node.outputs[i];
-    const bsp::Tensor tensor = values_.variable(graph_.value(id).name, graph_.type(id));
+    const bool grouped = work.flat.flattening() != Flattening::all &&
+                         in_channel_groups(graph_.type(id), partition, i);
+    const bsp::Tensor tensor = grouped ? values_.grouped_variable(graph_.value(id).name, graph_.type(id))
+                                       : values_.plain_variable(graph_.value(id).name, graph_.type(id));
     values_.set(id, tensor);
     work.results[i] = work.flat.output(i, tensor);
     if (tensor.num_elements() == 0) device_.set_tile_mapping(tensor, 0);
@@ -395,7 +419,8 @@ Spread OperatorLowering::combined_spread(const Work& work, std::size_t i) const 
   const OperandGrid grid(work.choice.partition, work.results[i].shape(), false, i);
   std::vector<std::vector<std::uint32_t>> sharers(grid.boxes());
   for (const Placed& placed : work.parts) sharers[grid.box_of(placed.part)].push_back(placed.tile);
-  return shared_grid(work.flat.flattening(), grid.bounds(), std::move(sharers));
+  const bool grouped = in_channel_groups(graph_.type(work.node.outputs[i]), work.choice.partition, i);
+  return shared_grid(work.flat.flattening(), grid.bounds(), std::move(sharers), grouped ? channel_group : 1);
 }
 
 bsp::ComputeSet OperatorLowering::combine(Work& work, const std::string& name) {

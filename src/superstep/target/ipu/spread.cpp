@@ -10,9 +10,12 @@ namespace {
 
 using machine::ipu::ceil_div;
 
+// Finds splits by descending through the axes; the cost of a box is its elements, and what its rows cost that
+// do not lie together.
 class Balance {
  public:
-  explicit Balance(const std::vector<std::int64_t>& extents) : extents_(extents), now_(extents.size(), 1) {}
+  Balance(const std::vector<std::int64_t>& extents, std::int64_t row_cost)
+      : extents_(extents), row_cost_(row_cost), now_(extents.size(), 1) {}
 
   std::vector<std::int64_t> run(std::int64_t most) {
     best_ = now_;
@@ -21,9 +24,19 @@ class Balance {
   }
 
  private:
-  // Of the same largest box, the fewest boxes.
+  // Rows of the largest box: inside the innermost axis that is split, elements lie together.
+  std::int64_t rows() const {
+    std::size_t inner = extents_.size();
+    while (inner > 0 && now_[inner - 1] == 1) --inner;
+    std::int64_t count = 1;
+    for (std::size_t axis = 0; axis + 1 < inner; ++axis) count *= ceil_div(extents_[axis], now_[axis]);
+    return count;
+  }
+
+  // Of the same cost, the fewest boxes.
   void descend(std::size_t axis, std::int64_t most, std::int64_t box, std::int64_t boxes) {
     if (axis == extents_.size()) {
+      if (row_cost_ > 0) box += row_cost_ * rows();
       if (box > smallest_ || (box == smallest_ && boxes >= fewest_)) return;
       smallest_ = box;
       fewest_ = boxes;
@@ -43,6 +56,7 @@ class Balance {
   }
 
   const std::vector<std::int64_t>& extents_;
+  std::int64_t row_cost_;
   std::vector<std::int64_t> now_, best_;
   std::int64_t smallest_ = std::numeric_limits<std::int64_t>::max(),
                fewest_ = std::numeric_limits<std::int64_t>::max();
@@ -76,21 +90,25 @@ std::int64_t narrowest(const Bounds& along) {
 
 std::vector<std::int64_t> balanced_splits(const std::vector<std::int64_t>& extents, std::int64_t most) {
   if (extents.empty()) return {};
-  return Balance(extents).run(std::max<std::int64_t>(most, 1));
+  return Balance(extents, 0).run(std::max<std::int64_t>(most, 1));
 }
 
 Spread subdivided(Flattening flattening, const std::vector<Bounds>& bounds,
-                  const std::vector<std::vector<std::uint32_t>>& sharers) {
+                  const std::vector<std::vector<std::uint32_t>>& sharers, std::int64_t grain) {
+  const auto grain_of = [&](std::size_t axis) { return axis == 1 ? grain : std::int64_t{1}; };
   std::vector<std::int64_t> least;
-  for (const Bounds& along : bounds) least.push_back(narrowest(along));
+  for (const Bounds& along : bounds) least.push_back(narrowest(along) / grain_of(least.size()));
+  constexpr std::int64_t row_cost = 4;  // elements whose exchange takes as long as a fragment
   const std::vector<std::int64_t> splits =
-      balanced_splits(least, static_cast<std::int64_t>(sharers[0].size()));
+      bounds.empty() ? std::vector<std::int64_t>{}
+                     : Balance(least, row_cost).run(static_cast<std::int64_t>(sharers[0].size()));
   Spread spread{flattening, {}, {}};
   for (std::size_t a = 0; a < bounds.size(); ++a) {
     Bounds finer{0};
+    const std::int64_t whole = grain_of(a);
     for (std::size_t i = 0; i + 1 < bounds[a].size(); ++i)
       for (std::int64_t k = 1; k <= splits[a]; ++k)
-        finer.push_back(bounds[a][i] + k * (bounds[a][i + 1] - bounds[a][i]) / splits[a]);
+        finer.push_back(bounds[a][i] + k * ((bounds[a][i + 1] - bounds[a][i]) / whole) / splits[a] * whole);
     spread.bounds.push_back(std::move(finer));
   }
   const std::vector<std::int64_t> coarse = counts_of(bounds);

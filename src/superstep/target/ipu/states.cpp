@@ -17,10 +17,13 @@ bool reads_state(const graph::Graph& graph, Values& values, const bsp::Tensor& t
 }  // namespace
 
 void add_state(const graph::Graph& graph, graph::ValueId id, bsp::Graph& device, Values& values,
-               const std::string& suffix) {
+               const std::string& suffix, bool data) {
   const graph::Value& value = graph.value(id);
   const bsp::Tensor tensor = values.plain_variable(value.name + suffix, value.type);
-  device.set_initial_value(tensor, value.data);
+  if (data)
+    device.set_initial_value(tensor, value.data);
+  else
+    device.set_initial_value(tensor, 0.0);
   device.create_host_write(value.name + suffix, tensor);
   device.create_host_read(value.name + suffix, tensor);
   values.add_waiting(id, tensor);

@@ -3,17 +3,12 @@
 #include <fmt/format.h>
 
 #include "superstep/base/error.h"
+#include "superstep/target/ipu/channel_group.h"
 
 namespace superstep::target::ipu {
 namespace {
 
-constexpr std::int64_t channel_group = 8;
 constexpr std::int64_t least_elements = 4;  // of a value on a tile
-
-bool has_channel_groups(const graph::ValueType& type) {
-  return type.shape.rank() >= 3 && type.shape[1] % channel_group == 0 && type.shape.element_count() > 0 &&
-         is_floating(type.element);
-}
 
 }  // namespace
 
@@ -24,8 +19,7 @@ bsp::Tensor Values::plain_variable(const std::string& name, const graph::ValueTy
   return device_.add_variable(type.element, type.shape, name);
 }
 
-bsp::Tensor Values::variable(const std::string& name, const graph::ValueType& type) {
-  if (!has_channel_groups(type)) return plain_variable(name, type);
+bsp::Tensor Values::grouped_variable(const std::string& name, const graph::ValueType& type) {
   // [N, C / g, positions, g] on the machine, seen as [N, C, positions].
   std::vector<std::int64_t> extents{type.shape[0], type.shape[1] / channel_group};
   std::vector<int> order{0, 1, type.shape.rank()};

@@ -15,9 +15,9 @@ class Values {
  public:
   Values(const graph::Graph& graph, bsp::Graph& device) : graph_(graph), device_(device) {}
 
-  // A new variable. Channels of images lie innermost in groups of eight, where there are so many. Throws
-  // Error (unsupported) for types that a tile does not have.
-  bsp::Tensor variable(const std::string& name, const graph::ValueType& type);
+  // A new variable with groups of channels innermost (channel_group.h). Throws Error (unsupported) for types
+  // that a tile does not have.
+  bsp::Tensor grouped_variable(const std::string& name, const graph::ValueType& type);
   // The same in row-major order.
   bsp::Tensor plain_variable(const std::string& name, const graph::ValueType& type);
 

@@ -28,6 +28,16 @@ struct Parts {
   std::function<void(std::span<float> means)> average = {};
 };
 
+// How a machine of several chips shares a run's batch. Every replica has the whole model, cut into stages,
+// one a chip; its micro-batches follow each other through them. Backends of one chip refuse (unsupported).
+struct Chips {
+  std::vector<int> pipeline;  // relative layers of each stage; empty: `stages` balanced ones
+  int stages = 1;             // of a pipeline that the backend balances itself
+  int accumulate = 1;         // micro-batches of a replica's run
+  int replicas = 1;
+  bool several() const { return stages > 1 || pipeline.size() > 1 || accumulate > 1 || replicas > 1; }
+};
+
 struct CompileOptions {
   std::int64_t batch = 1;        // samples a run() takes
   std::int64_t micro_batch = 0;  // samples that go through the graph at a time; 0: the target chooses
@@ -35,6 +45,7 @@ struct CompileOptions {
   std::size_t memory_limit = 0;  // bytes that the plan may take in all; 0: no limit
   bool measure_steps = false;    // time every step of the plan (slower; for explain and profiles)
   Parts parts = {};              // a target that cannot take part refuses (unsupported)
+  Chips chips = {};
 };
 
 // When a step runs: once after a state has changed, for every micro-batch, or once a run at its end.

@@ -102,6 +102,7 @@ class CpuTarget : public Target {
     const auto begun = std::chrono::steady_clock::now();
     CompileOptions chosen = options;
     check(options);
+    refuse_chips(options, name());
     const GraphAtBatch once = built_once(model);
     const BatchedPorts ports = batched_ports(once, options.batch, options.micro_batch);
     std::optional<Compiled> compiled;

@@ -47,12 +47,18 @@ graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, doubl
   return transform::recompute(graph, {.extra_share = recompute_share}).graph;
 }
 
+bool is_scalar(const Executable::Port& port) {
+  return port.type.shape.rank() == 0 && is_floating(port.type.element);
+}
+
+// A whole batch in one micro-batch gives its outputs as they are, but for scalars of a part of a larger one.
 Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const BatchedPorts& ports,
-                    std::int64_t batch, double recompute_share = 0) {
+                    std::int64_t batch, bool in_parts, double recompute_share = 0) {
   const graph::Graph graph = graph_at(model, micro_batch, recompute_share);
   std::vector<bool> batched_output;
   for (std::size_t i = 0; i < ports.outputs.size(); ++i)
-    batched_output.push_back(micro_batch == batch || ports.output_is_batched[i]);
+    batched_output.push_back(ports.output_is_batched[i] ||
+                             (micro_batch == batch && !(in_parts && is_scalar(ports.outputs[i]))));
   Compiled result{Lowering(graph, batched_output).run(), {}, {}};
   const auto row_bytes = [&](const Executable::Port& port, bool batched) -> std::size_t {
     if (!batched) return 0;
@@ -98,6 +104,7 @@ class CpuTarget : public Target {
     CompileOptions chosen = options;
     check(options);
     const GraphAtBatch once = built_once(model);
+    const bool in_parts = options.parts.exchange != nullptr;
     const BatchedPorts ports = batched_ports(once, options.batch, options.micro_batch);
     std::optional<Compiled> compiled;
     std::string choice = options.micro_batch > 0
@@ -106,12 +113,12 @@ class CpuTarget : public Target {
     if (chosen.micro_batch == 0 && !ports.splits) chosen.micro_batch = options.batch;
     if (chosen.micro_batch == 0) {
       const std::int64_t tried = largest_divisor(options.batch, first_try);
-      compiled = compile_at(once, tried, ports, options.batch);
+      compiled = compile_at(once, tried, ports, options.batch, in_parts);
       chosen.micro_batch = choose_micro_batch(options.batch, options.threads,
                                               compiled->plan.arena_bytes / static_cast<std::size_t>(tried));
       if (chosen.micro_batch != tried) compiled.reset();
     }
-    if (!compiled) compiled = compile_at(once, chosen.micro_batch, ports, options.batch);
+    if (!compiled) compiled = compile_at(once, chosen.micro_batch, ports, options.batch, in_parts);
     if (options.memory_limit > 0) choice = stay_below_limit(once, ports, chosen, *compiled);
     compiled->plan.choice = choice;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -128,7 +135,8 @@ class CpuTarget : public Target {
       CompileOptions tried = options;
       tried.micro_batch = micro_batch;
       if (micro_batch != options.micro_batch || share > 0)
-        compiled = compile_at(model, micro_batch, ports, options.batch, share);
+        compiled =
+            compile_at(model, micro_batch, ports, options.batch, options.parts.exchange != nullptr, share);
       return plan_bytes(compiled.plan, tried);
     };
     const LimitedChoice choice =

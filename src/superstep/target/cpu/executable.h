@@ -2,10 +2,12 @@
 // one group of micro-batches alone, each step is divided over the threads instead.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "superstep/base/thread_pool.h"
+#include "superstep/target/cpu/gradient_ranges.h"
 #include "superstep/target/cpu/plan.h"
 #include "superstep/target/cpu/step_recorder.h"
 #include "superstep/target/target.h"
@@ -16,6 +18,8 @@ namespace superstep::target::cpu {
 class Memory {
  public:
   explicit Memory(std::size_t bytes);
+  // Somebody else's, which outlives this.
+  explicit Memory(std::span<float> values);
   std::byte* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
 
@@ -53,6 +57,7 @@ class CpuExecutable : public Executable {
     std::int64_t micro_batch;
     std::byte *arena, *accumulator;
     bool all_threads;
+    bool ends_group = false;  // the last micro-batch of its group: what it sums is complete
   };
 
   const StateSlot& slot(std::string_view name) const;
@@ -62,8 +67,13 @@ class CpuExecutable : public Executable {
   void run_steps(const Section& section, const Run& run, const Place& place, Worker& worker);
   // Gives the number of threads that shared it.
   int run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
+  void open_exchange();
+  void begin_exchange();
+  // After a step of a group's last micro-batch: hands over what is complete in every group. `next` is the
+  // first range that this group has still to complete.
+  void complete_ranges(std::size_t step, std::size_t& next);
   void average_accumulators();
-  void average_over_parts();
+  void average_groups(ValueRange range);
   std::size_t step_count() const;  // of all parts; the sum of gradients is one
   std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
   PlanStep described_step(std::size_t step) const;
@@ -79,6 +89,8 @@ class CpuExecutable : public Executable {
   Memory shared_, update_;
   std::vector<Worker> workers_;
   std::vector<Memory> accumulators_;  // one a group
+  std::vector<GradientRange> ranges_;                  // what is exchanged with other parts; empty: nothing
+  std::vector<std::atomic<std::size_t>> groups_done_;  // by range: groups that have completed it in this run
   bool prepared_ = false;             // `prepare` has run since the state last changed
   std::int64_t runs_ = 0;
   double last_run_seconds_ = 0;

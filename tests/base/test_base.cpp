@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -54,12 +56,79 @@ TEST(Tensor, ConvertsWithRoundingAndKeepsLargeIntegers) {
   EXPECT_THROW(Tensor::from<float>({2, 2}, {1.0f}), Error);
 }
 
+TEST(Tensor, ARecipeIsMadeOnceForWhoReadsItAndNotForWhoCopiesIt) {
+  int made = 0;
+  const Tensor recipe = Tensor::generated(ElementType::i32, {3}, [&made](std::byte* elements) {
+    ++made;
+    const std::int32_t values[] = {4, 5, 6};
+    std::memcpy(elements, values, sizeof values);
+  });
+  std::int32_t copy[3] = {};
+  recipe.copy_to(reinterpret_cast<std::byte*>(copy));
+  EXPECT_EQ(copy[2], 6);
+  EXPECT_EQ(made, 1);
+  const Tensor same = recipe;
+  EXPECT_EQ(recipe.at(1), 5);
+  EXPECT_EQ(same.as<std::int32_t>().data(), recipe.as<std::int32_t>().data());
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(recipe.reshaped({3, 1}).clone().at(0), 4);
+  EXPECT_EQ(made, 2);
+}
+
+TEST(Tensor, ARecipeIsMadeByOneOfManyThreads) {
+  std::atomic<int> made = 0;
+  const Tensor recipe = Tensor::generated(ElementType::u8, {1000}, [&](std::byte* elements) {
+    ++made;
+    for (int i = 0; i < 1000; ++i) elements[i] = static_cast<std::byte>(i % 251);
+  });
+  ThreadPool pool(4);
+  std::atomic<std::int64_t> sum = 0;
+  pool.parallel_for(1000, [&](std::int64_t i, int) { sum += static_cast<std::int64_t>(recipe.at(i)); });
+  EXPECT_EQ(made, 1);
+  std::int64_t expected = 0;
+  for (int i = 0; i < 1000; ++i) expected += i % 251;
+  EXPECT_EQ(sum, expected);
+}
+
+TEST(Tensor, ZerosAreKnownUntilTheyAreMade) {
+  const Tensor zeros = Tensor::generated(ElementType::f32, {2});
+  EXPECT_TRUE(zeros.is_zeros_unmade());
+  EXPECT_FALSE(Tensor(ElementType::f32, {2}).is_zeros_unmade());
+  float copy[2] = {1, 1};
+  zeros.copy_to(reinterpret_cast<std::byte*>(copy));
+  EXPECT_EQ(copy[0] + copy[1], 0);
+  EXPECT_EQ(zeros.at(0), 0);
+  EXPECT_FALSE(zeros.is_zeros_unmade());
+}
+
+TEST(Tensor, CanLieOverMemoryOfSomebodyElse) {
+  std::shared_ptr<std::byte> memory(new std::byte[8], std::default_delete<std::byte[]>());
+  const Tensor view = Tensor::over(ElementType::i64, {1}, memory);
+  const std::int64_t value = 42;
+  std::memcpy(memory.get(), &value, sizeof value);
+  EXPECT_EQ(view.as<std::int64_t>()[0], 42);
+  memory.reset();
+  EXPECT_EQ(view.clone().as<std::int64_t>()[0], 42);
+}
+
 // Known-answer vectors of Philox4x32-10 from the authors' Random123 distribution.
 TEST(Random, PhiloxMatchesPublishedVectors) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
             (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
             (std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+}
+
+TEST(Random, ManyUniformValuesAreThoseOfSingleCalls) {
+  for (const int before : {0, 1, 2, 3, 4})
+    for (const std::size_t count : {0u, 1u, 2u, 3u, 64u, 65u}) {
+      RandomStream one(7, 3), many(7, 3);
+      for (int i = 0; i < before; ++i) EXPECT_EQ(one.next_u32(), many.next_u32());
+      std::vector<float> values(count);
+      many.fill_uniform(values, -0.3, 0.7);
+      for (const float value : values) EXPECT_EQ(value, static_cast<float>(one.uniform(-0.3, 0.7)));
+      EXPECT_EQ(one.next_u32(), many.next_u32());
+    }
 }
 
 TEST(Random, PoissonHasItsMomentsOnBothBranches) {

@@ -40,6 +40,20 @@ TEST(ProfileCommand, RefusesWrongUse) {
   expect_refused(folder, "profile mlp --runs 1", 2, "--runs");
 }
 
+TEST(Results, NameTheMachineThatTheySpeakOf) {
+  const ScratchFolder folder;
+  const auto machine_after = [&](const std::string& arguments) {
+    const Outcome outcome = run_program(folder / "", arguments + " --json r.json --quiet");
+    EXPECT_EQ(outcome.code, 0) << arguments << outcome.errors;
+    return nlohmann::json::parse(content_of(folder / "r.json")).at("machine").at("id").get<std::string>();
+  };
+  EXPECT_EQ(machine_after("predict mlp --on bow --micro-batch 8"), "bow");
+  EXPECT_EQ(machine_after("infer mlp --samples 8 --batch 8"), "cpu");
+  EXPECT_EQ(machine_after("infer mlp --samples 8 --batch 8 --on reference"), "cpu");
+  EXPECT_EQ(machine_after("infer mlp --samples 8 --batch 8 --on gc200"), "gc200");
+  EXPECT_EQ(machine_after("profile mlp --mode infer --batch 8 --on gc2"), "gc2");
+}
+
 TEST(Int8, ShowsBothPrecisions) {
   const ScratchFolder folder;
   ASSERT_EQ(

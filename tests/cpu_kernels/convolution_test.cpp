@@ -162,13 +162,15 @@ TEST(Convolution, the_fastest_implementation_that_can_is_taken_and_the_others_sa
   if (instruction_set() == InstructionSet::scalar) GTEST_SKIP() << "no vector instructions";
   EXPECT_EQ("depthwise", taken(convolution_forward(), same_convolution(32, 32, 32)));
   EXPECT_EQ("few outputs", taken(convolution_forward(), same_convolution(64, 1)));
-  EXPECT_EQ("libxsmm", taken(convolution_forward(), same_convolution(64, 32)));
+  EXPECT_EQ("winograd", taken(convolution_forward(), same_convolution(64, 32)));
+  EXPECT_EQ("libxsmm", taken(convolution_forward(), same_convolution(64, 32, 2)));
   EXPECT_EQ("few outputs", taken(convolution_input_gradient(), same_convolution(3, 64)));
-  const Prepared kernel = convolution_forward().prepare(same_convolution(64, 32));
+  const Prepared kernel = convolution_forward().prepare(same_convolution(64, 32, 2));
   ASSERT_TRUE(kernel);
-  ASSERT_EQ(2u, (*kernel)->info().refused.size());
+  ASSERT_EQ(3u, (*kernel)->info().refused.size());
   EXPECT_EQ("depthwise: the groups have more than one channel", to_string((*kernel)->info().refused[0]));
   EXPECT_EQ("few outputs: more than 8 outputs", to_string((*kernel)->info().refused[1]));
+  EXPECT_EQ("winograd: the channels are in groups", to_string((*kernel)->info().refused[2]));
   set_instruction_set(InstructionSet::scalar);
   EXPECT_EQ("portable", taken(convolution_forward(), same_convolution(64, 32)));
   const Prepared refused = convolution_forward().prepare(same_convolution(64, 32), "libxsmm");

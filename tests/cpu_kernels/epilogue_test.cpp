@@ -227,6 +227,36 @@ TEST(Epilogue, behind_products) {
   });
 }
 
+// Vectors run along the columns of a single channel, of which there may be more or fewer than lanes.
+TEST(Epilogue, of_a_single_channel) {
+  for_each_instruction_set([] {
+    for (const std::int64_t columns : {1, 5, 16, 90})
+      for (const ElementType type : {ElementType::f32, ElementType::bf16}) {
+        Convolution c = dense_layer(columns, 40, 1);
+        c.y.type = type;
+        c.epilogue = Epilogue().bias().scale_channels().add(type).activate(Activation::sigmoid);
+        const KernelPointer kernel = require_kernel(convolution_forward().prepare(c));
+        GuardedBuffer x(ElementType::f32, columns * 40), w(ElementType::f32, 40), packed(ElementType::f32, 40);
+        GuardedBuffer y(type, columns);
+        x.fill_random(1), w.fill_random(2, -0.3, 0.3);
+        run_kernel(*require_kernel(prepare_pack(weight_transfer(c, kernel->info().weights))), {w.data()},
+                   {packed.data()});
+        Operands operands(c.epilogue, columns, 1, 3);
+        std::vector<const void*> inputs{x.data(), packed.data()};
+        std::vector<void*> outputs{y.data()};
+        operands.append(inputs, outputs);
+        run_kernel(*kernel, inputs, outputs);
+        const std::vector<Sum> sums = reference_forward(c, x, w);
+        for (std::int64_t i = 0; i < columns; ++i) {
+          std::vector<double> saves;
+          const double exact = operands.apply(sums[static_cast<std::size_t>(i)].value, i, 0, saves);
+          const double rounding = type == ElementType::bf16 ? 0x1p-8 : 0;
+          EXPECT_NEAR(exact, y.get(i), 2e-5 + (rounding + 1e-5) * std::abs(exact)) << columns << ", " << i;
+        }
+      }
+  });
+}
+
 TEST(Epilogue, refuses_what_it_cannot_do) {
   Convolution c;
   c.x = dense_image(1, 1, 4, 32), c.y = dense_image(1, 1, 4, 32);

@@ -8,7 +8,8 @@
 #include <random>
 
 #include "superstep/base/error.h"
-#include "superstep/lab/measure/energy.h"
+#include "superstep/lab/bench/energy_rows.h"
+#include "superstep/lab/bench/free_memory.h"
 #include "superstep/lab/measure/load.h"
 #include "superstep/lab/measure/protocol.h"
 #include "tests/contains.h"
@@ -94,6 +95,15 @@ TEST(Protocol, FastCallsAreTimedManyAtATime) {
   EXPECT_NEAR(m.summary.median, 1e-7, 1e-12);
 }
 
+TEST(Protocol, AnIntervalIsNotTightBeforeTheMachineHadTimeToChange) {
+  FakeClock clock;
+  Protocol protocol = short_protocol();
+  protocol.least_seconds = 0.5;
+  const Measurement m = measure_times(clock, protocol, [](int) { return 0.001; });
+  EXPECT_EQ(m.stop, StopReason::tight);
+  EXPECT_GE(m.samples.size(), 500U);
+}
+
 TEST(Protocol, DriftIsFlagged) {
   FakeClock clock;
   Protocol protocol = short_protocol();
@@ -167,8 +177,9 @@ TEST(Summary, OfKnownNumbers) {
 // The ranks of the sign test: for n = 20 they are the 6th and the 15th (tables of the binomial, p = 0.0414).
 TEST(Summary, TheIntervalIsThatOfTheSignTest) {
   std::vector<double> samples;
-  for (int i = 1; i <= 20; ++i) samples.push_back(i);
+  for (int i = 0; i < 20; ++i) samples.push_back(1 + (7 * i) % 20);  // 1 to 20, mixed
   const Summary s = summarize(samples);
+  EXPECT_EQ(s.clustering, 1);
   EXPECT_EQ(s.low, 6);
   EXPECT_EQ(s.high, 15);
   EXPECT_NEAR(s.coverage, 0.9586, 1e-4);
@@ -187,6 +198,28 @@ TEST(Summary, TheIntervalHoldsTheMedianAsOftenAsItSays) {
   }
   EXPECT_GT(held, 0.945 * trials);
   EXPECT_LT(held, 0.985 * trials);
+}
+
+// A level that changes every ten samples: as many samples, a tenth of the news. The sign test of independent
+// samples would hold the median in half of the cases.
+TEST(Summary, TheIntervalOfClusteredSamplesIsWider) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal(0, 1);
+  int held = 0, held_if_independent = 0;
+  constexpr int trials = 500;
+  for (int t = 0; t < trials; ++t) {
+    std::vector<double> samples;
+    for (int block = 0; block < 20; ++block) {
+      const double level = normal(random);
+      for (int i = 0; i < 10; ++i) samples.push_back(level + 0.1 * normal(random));
+    }
+    const Summary s = summarize(samples);
+    held += s.low <= 0 && 0 <= s.high;
+    std::ranges::sort(samples);
+    held_if_independent += samples[85] <= 0 && 0 <= samples[114];  // 95 % of 200 independent ones
+  }
+  EXPECT_GT(held, 0.85 * trials);
+  EXPECT_LT(held_if_independent, 0.55 * trials);
 }
 
 TEST(Summary, PercentilesAreNearestRank) {
@@ -264,6 +297,43 @@ TEST(Load, RefusesARateThatIsNone) {
   EXPECT_THROW(load_pattern_from_name("bursty"), Error);
 }
 
+// --- memory
+
+class MemoryFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = std::filesystem::temp_directory_path() / ("superstep_memory_" + std::to_string(getpid()));
+    write("proc/meminfo", "MemTotal: 16000000 kB\nMemFree: 100 kB\nMemAvailable: 4000000 kB\n");
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& file, const std::string& text) {
+    std::filesystem::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text << "\n";
+  }
+  std::filesystem::path root_;
+};
+
+TEST_F(MemoryFiles, TheSystemsEstimateCountsWhereNothingElseDoes) {
+  EXPECT_EQ(available_memory(root_), 4000000.0 * 1024);
+  write("sys/fs/cgroup/memory.max", "max");
+  write("sys/fs/cgroup/memory.current", "1000");
+  EXPECT_EQ(available_memory(root_), 4000000.0 * 1024);
+  EXPECT_EQ(available_memory(root_ / "none"), 0);
+}
+
+TEST_F(MemoryFiles, AGroupsLimitCountsWithoutWhatCanBeDropped) {
+  write("sys/fs/cgroup/memory.max", "1000000");
+  write("sys/fs/cgroup/memory.current", "900000");
+  write("sys/fs/cgroup/memory.stat", "anon 5\ninactive_file 300000\nfile 7");
+  EXPECT_EQ(available_memory(root_), 400000);
+}
+
+TEST_F(MemoryFiles, AGroupOfTheFirstVersionCountsToo) {
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000");
+  write("sys/fs/cgroup/memory/memory.usage_in_bytes", "900000");
+  EXPECT_EQ(available_memory(root_), 100000);
+}
+
 // --- energy
 
 class EnergyFiles : public ::testing::Test {
@@ -311,6 +381,33 @@ TEST_F(EnergyFiles, GiveTheEnergyOfARegion) {
   EXPECT_NEAR(report.seconds, 10, 1e-9);
   EXPECT_NEAR(report.joules, 0.5, 1e-5);
   EXPECT_NEAR(report.power_max, 0.05, 1e-4);
+}
+
+TEST_F(EnergyFiles, GiveJoulesASample) {
+  FakeClock clock;
+  double joules = 0;
+  const auto call = [&] {
+    clock.now += 0.5;
+    joules += 0.5 * 0.1;  // 100 mW
+    write("intel-rapl:0/energy_uj", std::to_string(static_cast<long>(joules * 1e6 + 0.5) % 1000000));
+  };
+  write("intel-rapl:0/energy_uj", "0");
+  Result result;
+  add_energy(result, call, 64, EnergyMeter(root_), clock);
+  EXPECT_NEAR(result.find("energy")->value, 1, 1e-6);
+  EXPECT_NEAR(result.find("energy_per_sample")->value, 0.05 / 64, 1e-9);
+  EXPECT_EQ(result.find("energy_per_sample")->unit, "J");
+  EXPECT_NEAR(result.find("power_mean")->value, 0.1, 1e-6);
+  EXPECT_EQ(result.config["energy"], "RAPL: package-0");
+}
+
+TEST_F(EnergyFiles, WithoutCountersNothingIsMadeUp) {
+  FakeClock clock;
+  Result result;
+  add_energy(
+      result, [] { FAIL() << "called for nothing"; }, 1, EnergyMeter(root_ / "none"), clock);
+  EXPECT_TRUE(result.quantities.empty());
+  EXPECT_EQ(result.config["energy"], "absent: the host shows no energy counters");
 }
 
 TEST_F(EnergyFiles, ThatAreNotThereAreSaidToBeMissing) {

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "superstep/base/error.h"
+#include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/bench/lstm_reference.h"
 #include "superstep/lab/bench/primitive_bench.h"
 #include "superstep/lab/bench/primitive_check.h"
+#include "superstep/lab/bench/processes.h"
 #include "superstep/lab/bench/self_check.h"
 #include "superstep/lab/bench/workload_bench.h"
 #include "tests/contains.h"
@@ -47,12 +49,13 @@ TEST(Configurations, HalfPrecisionRunsTwiceTheBatch) {
 
 TEST(Configurations, SweepsEndWhereMemoryDoes) {
   for (const PrimitiveKind kind : {gemm, conv, relu, lstm}) {
-    const auto all = sweep(kind, 1e8);
+    const auto all = sweep(kind, 1e8, 4, true);
     ASSERT_GE(all.size(), 3U) << name_of(kind);
-    EXPECT_LE(tensor_bytes(all.back(), 4, true), 1e8);
-    EXPECT_EQ(sweep(kind, 1).size(), 0U);
+    EXPECT_LE(tensor_bytes(all[all.size() - 2], 4, true), 1e8);
+    EXPECT_GT(tensor_bytes(all.back(), 4, true), 1e8);
+    EXPECT_EQ(sweep(kind, 1, 4, true).size(), 1U);
   }
-  EXPECT_EQ(sweep(gemm, 1e8)[2].name, "gemm_256");
+  EXPECT_EQ(sweep(gemm, 1e8, 4, true)[2].name, "gemm_256");
 }
 
 TEST(Configurations, UnknownNamesAreRefusedWithTheNearest) {
@@ -192,6 +195,64 @@ TEST(SelfCheck, CountsRowsWhoseIntervalsMeet) {
   EXPECT_EQ(check.rows, 2);
   EXPECT_EQ(check.agree, 1);
   EXPECT_TRUE(contains(check.text, "1 of 2 rows agree"));
+}
+
+TEST(Baseline, SaysWhetherTheMachineStayedTheSame) {
+  const Result first = timed("a", 1, 0.99, 1.01);
+  for (const auto& [value, low, high, drifted] :
+       {std::tuple{1.015, 1.012, 1.02, false}, {1.1, 1.005, 1.2, false}, {1.1, 1.05, 1.2, true}}) {
+    Result again = timed("a", value, low, high);
+    mark_as_baseline(again, first);
+    EXPECT_EQ(again.id, "a-again");
+    EXPECT_TRUE(is_baseline(again) && !is_baseline(first));
+    EXPECT_EQ(contains(again.quantities[0].flags[0], "drifted"), drifted) << again.quantities[0].flags[0];
+    EXPECT_EQ(baseline_text({first, again}).empty(), !drifted);
+  }
+}
+
+TEST(PrimitiveBench, ARowSaysWhereMemoryEnded) {
+  PrimitiveBenchSettings settings{.primitives = sweep(gemm, 1e6, 4, false),
+                                  .modes = {"infer"},
+                                  .memory_share = 1e-9,
+                                  .whole_batches = true};
+  const auto results = bench_primitives(settings, {});
+  ASSERT_EQ(results.size(), settings.primitives.size());
+  EXPECT_TRUE(contains(results.back().config.value("not_run", ""), "memory ends: its tensors take"));
+  EXPECT_EQ(results.back().workload, settings.primitives.back().name);
+}
+
+// --- fresh processes
+
+TEST(Processes, AreJoinedWithTheSpreadBetweenThem) {
+  std::vector<std::vector<Result>> runs{
+      {timed("a", 1, 0.9, 1.1)}, {timed("a", 2, 1.9, 2.1)}, {timed("a", 4, 3, 5)}};
+  for (auto& run : runs) {
+    run[0].quantities[0].samples = {run[0].quantities[0].value};
+    run[0].quantities[0].flags = {"of all"};
+    run[0].add("memory_peak", 7, "B");
+  }
+  runs[1][0].quantities[0].flags.push_back("of one");
+  runs[2].push_back(timed("b", 1, 1, 1));  // that one process alone has
+  const auto joined = join_processes(runs);
+  ASSERT_EQ(joined.size(), 2U);
+  const Quantity& time = *joined[0].find("step_time");
+  EXPECT_EQ(time.value, 2);
+  EXPECT_EQ(*time.low, 0.9);
+  EXPECT_EQ(*time.high, 5);
+  EXPECT_EQ(time.samples, (std::vector<double>{1, 2, 4}));
+  EXPECT_EQ(time.flags, (std::vector<std::string>{"3 processes, 300.0 % apart", "of all"}));
+  EXPECT_EQ(time.details["process_values"], nlohmann::json({1.0, 2.0, 4.0}));
+  EXPECT_EQ(joined[0].find("memory_peak")->value, 7);
+  EXPECT_FALSE(joined[0].find("memory_peak")->low);
+  EXPECT_EQ(joined[0].config["processes"], 3);
+}
+
+TEST(Processes, JudgeTheRepeatOfTheFirstByWhatTheySayTogether) {
+  Result again = timed("a", 1.5, 1.4, 1.6), first = timed("a", 1, 0.9, 1.1);
+  mark_as_baseline(again, first);
+  const auto joined = join_processes(
+      {{first, again}, {timed("a", 1.5, 1.4, 1.6), again}, {timed("a", 1.5, 1.4, 1.6), again}});
+  EXPECT_TRUE(contains(joined[1].quantities[0].flags.back(), "the first again: +0.0 %"));
 }
 
 }  // namespace

@@ -92,6 +92,23 @@ TEST_F(Validate, PredictsApplicationsAndPrimitives) {
   EXPECT_TRUE(contains(validation.rows[3].reason, "no machine file for tpu"));
 }
 
+TEST_F(Validate, CountsWhatItsIntervalsHold) {
+  const auto coverage = [&](const std::string& value, const std::string& note) {
+    const Validation validation =
+        validate(write(std::string(application_header) +
+                       "a,s,p,mlp,train,gc200,1,pytorch,fp16,64,64,1,,,throughput," + value + ",samples/s," +
+                       note + "\nb,s,p,mlp,train,gc200,1,pytorch,fp16,64,64,1,,,throughput,1,samples/s,\n"),
+                 {});
+    for (const Metric& metric : validation.metrics())
+      if (metric.name == "interval_coverage") return std::pair(metric.value, *validation.rows[0].predicted);
+    return std::pair(-1.0, 0.0);
+  };
+  const auto [none, fed] = coverage("2", "");
+  EXPECT_EQ(none, 0);
+  EXPECT_EQ(coverage(std::to_string(fed), "").first, 0.5);
+  EXPECT_GE(coverage("2", "data pipeline not counted").second, fed);
+}
+
 TEST(PrimitiveNames, AreReadOrRefused) {
   EXPECT_TRUE(primitive_graph("gemm_k4", "time"));
   EXPECT_TRUE(primitive_graph("conv_w7_h7_c32_n16_k32_fw3_fh3_p0x0_s1x1", "time_backward_weights"));

@@ -24,7 +24,8 @@ TEST(WireReader, ReadsWhatTheWriterWrites) {
   const std::vector<float> reals{0, -1.5f, 3e38f};
   Message message;
   message.integer(1, -7).real(2, 0.25f).text(3, "name").packed_integers(4, integers).packed_reals(5, reals);
-  FieldReader reader(bytes_of(message.bytes()), "Thing");
+  const std::string bytes = message.bytes();
+  FieldReader reader(bytes_of(bytes), "Thing");
   ASSERT_TRUE(reader.next());
   EXPECT_EQ(reader.field(), 1);
   EXPECT_EQ(reader.integer(), -7);
@@ -41,6 +42,22 @@ TEST(WireReader, ReadsWhatTheWriterWrites) {
   reader.append(read_reals);
   EXPECT_EQ(read_reals, reals);
   EXPECT_FALSE(reader.next());
+}
+
+TEST(WireReader, WhatStaysInPlaceIsWrittenLikeACopy) {
+  const std::string large = "elements", more = "others";
+  const auto outer = [&](Message& (Message::*add)(int, std::string_view)) {
+    Message inner, first, message;
+    (inner.integer(1, 7).*add)(2, large).text(3, "after");
+    (first.*add)(9, more);
+    message.text(1, "before").message(2, inner);
+    (message.message(3, inner).*add)(4, more);
+    return message.message(5, first);
+  };
+  const Message copied = outer(&Message::text), in_place = outer(&Message::text_in_place);
+  EXPECT_EQ(in_place.bytes(), copied.bytes());
+  EXPECT_EQ(in_place.size(), copied.bytes().size());
+  EXPECT_EQ(in_place.pieces()[1].data(), large.data());
 }
 
 TEST(WireReader, NumbersOneAFieldAreReadLikePackedOnes) {

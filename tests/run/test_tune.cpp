@@ -35,6 +35,10 @@ Tuning tuned(TuningCache& cache, std::int64_t batch, int threads = 1) {
               {.seconds = 0.01});
 }
 
+target::PlanSummary plan_of(std::int64_t batch, int threads = 1) {
+  return target::find_target("cpu").compile(network, {.batch = batch, .threads = threads})->summary();
+}
+
 std::vector<std::int64_t> micro_batches(const std::vector<TuneCandidate>& candidates) {
   std::vector<std::int64_t> result;
   for (const TuneCandidate& candidate : candidates) result.push_back(candidate.micro_batch);
@@ -75,15 +79,27 @@ TEST_F(TuneTest, RemembersWhatItFound) {
 }
 
 TEST_F(TuneTest, KeysTellModelsApart) {
-  const std::string key = tuning_key(network(8), "cpu", 8, 1);
-  EXPECT_EQ(key, tuning_key(network(8), "cpu", 8, 1));
-  EXPECT_NE(key, tuning_key(test::pooled_network(8), "cpu", 8, 1));
-  EXPECT_NE(key, tuning_key(network(8), "reference", 8, 1));
-  EXPECT_NE(key, tuning_key(network(8), "cpu", 8, 2));
+  const target::PlanSummary plan = plan_of(8);
+  const std::string key = tuning_key(network(8), "cpu", plan);
+  EXPECT_EQ(key, tuning_key(network(8), "cpu", plan_of(8)));
+  EXPECT_NE(key, tuning_key(test::pooled_network(8), "cpu", plan));
+  EXPECT_NE(key, tuning_key(network(8), "reference", plan));
+  EXPECT_NE(key, tuning_key(network(8), "cpu", plan_of(8, 2)));
+}
+
+TEST_F(TuneTest, KeysTellKernelsApartButNotTheTimesOfAPlan) {
+  const target::PlanSummary plan = plan_of(8);
+  const std::string key = tuning_key(network(8), "cpu", plan);
+  target::PlanSummary slower = plan, other = plan;
+  slower.compile_seconds += 1;
+  slower.steps.back().seconds += 1;
+  EXPECT_EQ(key, tuning_key(network(8), "cpu", slower));
+  other.steps.back().kernel += ", in larger tiles";
+  EXPECT_NE(key, tuning_key(network(8), "cpu", other));
 }
 
 TEST_F(TuneTest, BrokenFilesCountAsEmpty) {
-  const std::string key = tuning_key(network(32), "cpu", 32, 1);
+  const std::string key = tuning_key(network(32), "cpu", plan_of(32));
   const std::string contents[] = {
       "",
       "{",
@@ -109,7 +125,7 @@ TEST_F(TuneTest, BrokenFilesCountAsEmpty) {
 
 TEST_F(TuneTest, AnEntryThatDoesNotDivideTheBatchIsNotTaken) {
   TuningCache cache(file());
-  cache.add(tuning_key(network(32), "cpu", 32, 1), {.micro_batch = 5, .threads = 1, .seconds = 1});
+  cache.add(tuning_key(network(32), "cpu", plan_of(32)), {.micro_batch = 5, .threads = 1, .seconds = 1});
   EXPECT_FALSE(tuned(cache, 32).cached);
 }
 

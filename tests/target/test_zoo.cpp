@@ -6,8 +6,11 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
+#include "superstep/op/activation.h"
 #include "superstep/op/builder.h"
+#include "superstep/target/cpu/kernels/instruction_set.h"
 #include "superstep/target/target.h"
+#include "superstep/transform/rewrite.h"
 #include "superstep/transform/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
@@ -24,6 +27,7 @@ struct Model {
   std::int64_t batch;
   double tolerance = 2e-4;  // of gradients, relative to the largest
   float rate = 2e-3f;       // at which one batch is learnt; 0: single losses say nothing, for dropout
+  bool smooth = false;      // rectifiers replaced by a function without a kink
 };
 
 // The names of tests: those of the workloads, and what sets a second case of one apart.
@@ -31,10 +35,12 @@ void PrintTo(const Model& model, std::ostream* out) {
   *out << model.workload;
   for (const std::string& option : model.options)
     if (option.starts_with("dropout")) *out << "-" << option;
+  if (model.smooth) *out << "-smooth";
 }
 
 // Where few samples are left to normalise over, one rectifier on the other side of its kink moves a gradient
-// by some hundredths: hence the tolerance of the deepest model.
+// by some hundredths: hence the tolerance of the deepest model. Without kinks it is held to a two-hundredth of
+// that, which is twice what others are: its fifty layers add up the rounding of Winograd's sums.
 std::vector<Model> models() {
   return {{"ptychonn-64", {"window=16"}, 2},
           {"ptychonn-128", {"window=16"}, 2},
@@ -42,6 +48,7 @@ std::vector<Model> models() {
           {"uno", {"width=24", "dropout=0"}, 4},
           {"unet-64", {"size=16", "width=4"}, 3},
           {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 8e-2},
+          {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 4e-4, 2e-3f, true},
           {"mobilenet-v3-small", {"size=32", "classes=10"}, 4, 3e-3},
           {"efficientnet-b0", {"size=32", "classes=10"}, 4, 3e-3},
           {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},
@@ -77,17 +84,29 @@ std::vector<Tensor> outputs_of(const Executable& executable) {
   return outputs;
 }
 
+graph::Graph without_kinks(const graph::Graph& graph) {
+  return transform::rewrite(graph, [](transform::Rewrite& rewrite, const graph::Node& node) {
+    if (node.op != "Relu") return rewrite.keep(node);
+    const op::Var smooth = op::tanh(rewrite.now(node.inputs[0]));
+    rewrite.replace(node, std::span(&smooth, 1));
+  });
+}
+
+graph::Graph build(const Model& model, std::int64_t batch) {
+  graph::Graph graph =
+      workload::build_model(workload::find_workload(model.workload), batch, model.options);
+  return model.smooth ? without_kinks(graph) : graph;
+}
+
 GraphAtBatch serving(const Model& model) {
-  return [model](std::int64_t batch) {
-    return workload::build_model(workload::find_workload(model.workload), batch, model.options);
-  };
+  return [model](std::int64_t batch) { return build(model, batch); };
 }
 
 // By gradient descent, so that the new parameters differ from the old ones by the gradients.
 GraphAtBatch training(const Model& model) {
   return [model](std::int64_t batch) {
     const workload::Workload& workload = workload::find_workload(model.workload);
-    return transform::make_training_step(workload::build_model(workload, batch, model.options),
+    return transform::make_training_step(build(model, batch),
                                          workload.training.loss, {.kind = transform::OptimizerKind::sgd});
   };
 }
@@ -170,7 +189,7 @@ TEST_P(Zoo, LearnsOneBatch) {
     const auto cpu = target::find_target("cpu").compile(
         [&](std::int64_t batch) {
           const workload::Workload& workload = workload::find_workload(model.workload);
-          return transform::make_training_step(workload::build_model(workload, batch, model.options),
+          return transform::make_training_step(build(model, batch),
                                                workload.training.loss,
                                                {.kind = transform::OptimizerKind::adam});
         },
@@ -192,11 +211,17 @@ TEST_P(Zoo, LearnsOneBatch) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Zoo, ::testing::ValuesIn(models()));
 
-TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
+// The worst differences from the reference, of the loss relative to it, and of the parameters after a step.
+struct LstmError {
+  double loss = 0, parameter = 0;
+};
+
+LstmError lstm_error(const std::string& products) {
   struct Kind {
     const char* direction;
     std::int64_t layout, batch;
   };
+  LstmError worst;
   for (const Kind& kind : {Kind{"forward", 0, 3}, Kind{"reverse", 0, 1}, Kind{"bidirectional", 0, 2},
                            Kind{"forward", 1, 3}, Kind{"reverse", 1, 1}}) {
     const GraphAtBatch model = [&](std::int64_t batch) {
@@ -218,8 +243,9 @@ TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
                                 op::Var(),
                                 state("h0", states, 4),
                                 state("c0", states, 5)};
-      const auto y =
-          b.node("LSTM", inputs, {{"direction", std::string(kind.direction)}, {"layout", kind.layout}}, 3);
+      const auto y = b.node(
+          "LSTM", inputs,
+          {{"direction", std::string(kind.direction)}, {"layout", kind.layout}, {"products", products}}, 3);
       b.output("y", y[0]), b.output("h", y[1]), b.output("c", y[2]);
       return graph;
     };
@@ -239,11 +265,28 @@ TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
     auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
     cpu->run(inputs, actual);
     reference->run(inputs, expected);
-    EXPECT_NEAR(actual[0].at(0), expected[0].at(0), 1e-5 * expected[0].at(0))
-        << kind.direction << kind.layout;
+    worst.loss = std::max(worst.loss, std::abs(actual[0].at(0) / expected[0].at(0) - 1));
     for (const char* name : {"w", "r", "b", "h0", "c0"})
-      EXPECT_LT(worst_difference(cpu->state(name), reference->state(name)), 2e-6)
-          << name << ", " << kind.direction << kind.layout;
+      worst.parameter =
+          std::max(worst.parameter, worst_difference(cpu->state(name), reference->state(name)));
+  }
+  return worst;
+}
+
+TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
+  const LstmError error = lstm_error("f32");
+  EXPECT_LT(error.loss, 1e-5);
+  EXPECT_LT(error.parameter, 2e-6);
+}
+
+// Products of bf16 round what they read by up to 2^-9; a step changes parameters by 0.01 or so. Rounding must be
+// seen where there are such products.
+TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReferenceInReducedPrecision) {
+  const LstmError error = lstm_error("bf16");
+  EXPECT_LT(error.loss, 5e-3);
+  EXPECT_LT(error.parameter, 2e-4);
+  if (kernels::instruction_set() == kernels::InstructionSet::avx512_bf16) {
+    EXPECT_GT(error.parameter, 2e-6);
   }
 }
 

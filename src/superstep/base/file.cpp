@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -50,9 +51,14 @@ bool write_all(int fd, const char* data, std::size_t size) {
   return true;
 }
 
-void write_in_place(const std::filesystem::path& path, std::string_view text) {
+bool write_all(int fd, std::span<const std::string_view> pieces) {
+  return std::ranges::all_of(
+      pieces, [&](std::string_view piece) { return write_all(fd, piece.data(), piece.size()); });
+}
+
+void write_in_place(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.get() < 0 || !write_all(file.get(), text.data(), text.size())) throw system_error(path, "write");
+  if (file.get() < 0 || !write_all(file.get(), pieces)) throw system_error(path, "write");
 }
 
 }  // namespace
@@ -72,17 +78,21 @@ std::string read_text_file(const std::filesystem::path& path) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
+  write_file_atomically(path, std::span(&text, 1));
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces) {
   std::error_code ignored;
   // A device or a pipe (/dev/stdout) is written to, not replaced; a link is followed.
   if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    return write_in_place(path, text);
+    return write_in_place(path, pieces);
   const std::filesystem::path target =
       std::filesystem::is_symlink(path, ignored) ? std::filesystem::canonical(path, ignored) : path;
   static std::atomic<unsigned> serial{0};
   const std::string temporary = target.string() + fmt::format(".partial-{}-{}", ::getpid(), serial++);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) throw system_error(path, "write");
-  const bool written = write_all(file.get(), text.data(), text.size()) && ::fsync(file.get()) == 0 &&
+  const bool written = write_all(file.get(), pieces) && ::fsync(file.get()) == 0 &&
                        file.close() == 0 && ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
     const Error error = system_error(path, "write");

@@ -16,6 +16,8 @@ std::string read_text_file(const std::filesystem::path& path);  // throws Error 
 // Error (io) when that fails, a full disk included, and leaves what was there before untouched.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+// The same of contents in several pieces of memory, one after another.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
 
 // Appends one line and flushes; throws Error (io).
 void append_line(const std::filesystem::path& path, std::string_view line);

@@ -36,9 +36,29 @@ std::uint64_t RandomStream::next_u64() {
   return low | (std::uint64_t{next_u32()} << 32);
 }
 
-double RandomStream::uniform() { return static_cast<double>(next_u64() >> 11) * 0x1p-53; }
+namespace {
+
+double to_unit(std::uint64_t bits) { return static_cast<double>(static_cast<std::int64_t>(bits >> 11)) * 0x1p-53; }
+
+}  // namespace
+
+double RandomStream::uniform() { return to_unit(next_u64()); }
 
 double RandomStream::uniform(double low, double high) { return low + (high - low) * uniform(); }
+
+void RandomStream::fill_uniform(std::span<float> values, double low, double high) {
+  const auto place = [&](std::uint64_t bits) {
+    return static_cast<float>(low + (high - low) * to_unit(bits));
+  };
+  std::size_t i = 0;
+  while (i < values.size() && used_ != 4) values[i++] = place(next_u64());
+  for (; i + 2 <= values.size(); i += 2, ++counter_[0]) {
+    const std::array<std::uint32_t, 4> block = philox(counter_, key_);
+    values[i] = place(block[0] | std::uint64_t{block[1]} << 32);
+    values[i + 1] = place(block[2] | std::uint64_t{block[3]} << 32);
+  }
+  if (i < values.size()) values[i] = place(next_u64());
+}
 
 std::uint64_t RandomStream::below(std::uint64_t bound) {
   // Lemire's method: reject the few values that would make some results likelier than others.

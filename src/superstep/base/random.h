@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace superstep {
 
@@ -17,6 +18,8 @@ class RandomStream {
   std::uint64_t next_u64();
   double uniform();                          // [0, 1), 53 bits
   double uniform(double low, double high);   // [low, high)
+  // What as many calls of uniform(low, high) give, rounded to f32; faster.
+  void fill_uniform(std::span<float> values, double low, double high);
   std::uint64_t below(std::uint64_t bound);  // [0, bound), unbiased; bound > 0
   double normal();                           // mean 0, variance 1 (Box-Muller)
   std::uint64_t poisson(double mean);        // exact; Knuth below 10, Hoermann's PTRS above

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 namespace superstep {
 namespace {
@@ -39,8 +40,64 @@ T from_double(double value) {
 
 }  // namespace
 
+// Elements that lie in memory from the beginning.
+struct Tensor::Memory : Storage {
+  explicit Memory(std::shared_ptr<std::byte> memory) : owner(std::move(memory)) { made = owner.get(); }
+  std::byte* make() override { return made; }
+
+  std::shared_ptr<std::byte> owner;
+};
+
+// Elements that are made when they are first asked for.
+struct Tensor::Recipe : Storage {
+  Recipe(std::size_t count, Fill function) : byte_count(count), fill(std::move(function)) {}
+
+  std::byte* make() override {
+    const std::lock_guard lock(mutex);
+    if (made) return made;
+    owner = allocate_zeroed(byte_count);
+    if (fill) fill(owner.get());
+    made.store(owner.get(), std::memory_order_release);
+    return made;
+  }
+
+  std::size_t byte_count;
+  Fill fill;
+  std::mutex mutex;
+  std::shared_ptr<std::byte> owner;
+};
+
 Tensor::Tensor(ElementType type, Shape shape) : type_(type), shape_(std::move(shape)) {
-  data_ = allocate_zeroed(byte_count());
+  storage_ = std::make_shared<Memory>(allocate_zeroed(byte_count()));
+}
+
+Tensor Tensor::generated(ElementType type, Shape shape, Fill fill) {
+  const auto bytes = static_cast<std::size_t>(shape.element_count()) * size_in_bytes(type);
+  return {type, std::move(shape), std::make_shared<Recipe>(bytes, std::move(fill))};
+}
+
+Tensor Tensor::over(ElementType type, Shape shape, std::shared_ptr<std::byte> memory) {
+  return {type, std::move(shape), std::make_shared<Memory>(std::move(memory))};
+}
+
+const Tensor::Recipe* Tensor::unmade() const {
+  return storage_->made.load(std::memory_order_acquire) ? nullptr : static_cast<Recipe*>(storage_.get());
+}
+
+void Tensor::copy_to(std::byte* target) const {
+  const Recipe* recipe = unmade();
+  if (!recipe) {
+    if (byte_count() > 0) std::memcpy(target, bytes(), byte_count());
+  } else if (recipe->fill) {
+    recipe->fill(target);
+  } else {
+    std::memset(target, 0, byte_count());
+  }
+}
+
+bool Tensor::is_zeros_unmade() const {
+  const Recipe* recipe = unmade();
+  return recipe && !recipe->fill;
 }
 
 Tensor Tensor::full(ElementType type, Shape shape, double value) {
@@ -59,7 +116,7 @@ void Tensor::set(std::int64_t index, double value) {
 
 Tensor Tensor::clone() const {
   Tensor copy(type_, shape_);
-  std::memcpy(copy.bytes(), bytes(), byte_count());
+  copy_to(copy.bytes());
   return copy;
 }
 

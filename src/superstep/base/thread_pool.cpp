@@ -3,14 +3,20 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 namespace superstep {
 namespace {
 
 // Long enough to bridge the gap between two parallel steps of a plan, short enough not to starve a
 // neighbour: a thread that finds nothing to do for this long gives its core back.
-constexpr auto spin_time = std::chrono::microseconds(50);
+constexpr auto spin_time = std::chrono::microseconds(100);
 
 template <class Ready>
 bool spin_until(Ready ready) {
@@ -24,93 +30,123 @@ bool spin_until(Ready ready) {
   return ready();
 }
 
+void run_alone(std::int64_t items, FunctionRef<void(std::int64_t, int)> body) {
+  for (std::int64_t item = 0; item < items; ++item) body(item, 0);
+}
+
 }  // namespace
 
-struct ThreadPool::Job {
+// The threads of pools of one size.
+class ThreadPool::Crew {
+ public:
+  explicit Crew(int threads);
+  ~Crew();
+  static std::shared_ptr<Crew> of_size(int threads);
+
+  void parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body);
+
+ private:
+  struct Job;
+  void worker_main(int worker);
+  void claim_items(Job& job, int worker) const;
+  void wait_for_workers();
+
+  std::vector<std::thread> workers_;
+  // Each on a line of its own: the counters are written from all sides.
+  alignas(64) std::atomic<bool> busy_{false};
+  alignas(64) std::atomic<std::uint32_t> generation_{0};
+  std::atomic<Job*> job_{nullptr};
+  std::atomic<bool> stopping_{false};
+  alignas(64) std::atomic<std::int32_t> inside_{0};  // workers that may hold job_
+};
+
+struct ThreadPool::Crew::Job {
   FunctionRef<void(std::int64_t, int)> body;
   std::int64_t items;
-  std::atomic<std::int64_t> next{0};
-  std::atomic<std::int64_t> done{0};
+  alignas(64) std::atomic<std::int64_t> next{0};
   std::mutex error_mutex;
   std::exception_ptr error;
 };
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::Crew::Crew(int threads) {
   for (int worker = 1; worker < threads; ++worker)
     workers_.emplace_back([this, worker] { worker_main(worker); });
 }
 
-ThreadPool::~ThreadPool() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-    generation_.fetch_add(1);
-  }
-  wake_.notify_all();
+ThreadPool::Crew::~Crew() {
+  stopping_.store(true);
+  generation_.fetch_add(1);
+  generation_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::claim_items(Job& job, int worker) {
-  for (;;) {
-    const std::int64_t item = job.next.fetch_add(1, std::memory_order_relaxed);
-    if (item >= job.items) return;
+std::shared_ptr<ThreadPool::Crew> ThreadPool::Crew::of_size(int threads) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<Crew>> crews;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<Crew> crew = crews[threads].lock();
+  if (!crew) crews[threads] = crew = std::make_shared<Crew>(threads);
+  return crew;
+}
+
+// Many at a time at first, one by one at the end: few visits to the counter, and all end together.
+void ThreadPool::Crew::claim_items(Job& job, int worker) const {
+  const auto shares = static_cast<std::int64_t>(2 * (workers_.size() + 1));
+  std::int64_t first = job.next.load(std::memory_order_relaxed);
+  while (first < job.items) {
+    const std::int64_t count = std::max<std::int64_t>(1, (job.items - first) / shares);
+    if (!job.next.compare_exchange_weak(first, first + count, std::memory_order_relaxed)) continue;
     try {
-      job.body(item, worker);
-      job.done.fetch_add(1, std::memory_order_release);
+      for (std::int64_t item = first; item < first + count; ++item) job.body(item, worker);
     } catch (...) {
       std::lock_guard lock(job.error_mutex);
       if (!job.error) job.error = std::current_exception();
-      const std::int64_t claimed = std::min(job.next.exchange(job.items), job.items);
-      job.done.fetch_add(1 + job.items - claimed, std::memory_order_release);  // this one, and all skipped
+      job.next.store(job.items, std::memory_order_relaxed);
     }
+    first = job.next.load(std::memory_order_relaxed);
   }
 }
 
-void ThreadPool::worker_main(int worker) {
-  std::uint64_t seen = 0;
-  for (;;) {
-    spin_until([&] { return generation_.load(std::memory_order_acquire) != seen; });
-    Job* job = nullptr;
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return generation_.load() != seen; });
-      seen = generation_.load();
-      if (stopping_) return;
-      job = job_.load();
-      if (!job) continue;  // finished before this worker woke
-      ++inside_;
-    }
-    claim_items(*job, worker);
-    {
-      std::lock_guard lock(mutex_);
-      --inside_;
-    }
-    finished_.notify_one();
+// A worker says that it is inside before it looks for the job, and the caller takes the job away before it
+// looks whether anyone is inside: so either the worker finds nothing or the caller waits for it.
+void ThreadPool::Crew::worker_main(int worker) {
+  std::uint32_t seen = 0;
+  while (!stopping_.load()) {
+    if (!spin_until([&] { return generation_.load() != seen; })) generation_.wait(seen);
+    seen = generation_.load();
+    inside_.fetch_add(1);
+    if (Job* job = job_.load()) claim_items(*job, worker);
+    if (inside_.fetch_sub(1) == 1) inside_.notify_one();
   }
 }
+
+void ThreadPool::Crew::wait_for_workers() {
+  if (spin_until([&] { return inside_.load() == 0; })) return;
+  for (std::int32_t inside = inside_.load(); inside != 0; inside = inside_.load()) inside_.wait(inside);
+}
+
+void ThreadPool::Crew::parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body) {
+  if (busy_.exchange(true)) return run_alone(items, body);
+  Job job{body, items, {}, {}, {}};
+  job_.store(&job);
+  generation_.fetch_add(1);
+  generation_.notify_all();
+  claim_items(job, 0);
+  job_.store(nullptr);
+  wait_for_workers();  // `job` lives on this stack
+  busy_.store(false);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {
+  if (threads_ > 1) crew_ = Crew::of_size(threads_);
+}
+
+ThreadPool::~ThreadPool() = default;
 
 void ThreadPool::parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body) {
-  if (items <= 0) return;
-  if (workers_.empty() || items == 1) {
-    for (std::int64_t item = 0; item < items; ++item) body(item, 0);
-    return;
-  }
-  Job job{body, items};
-  {
-    std::lock_guard lock(mutex_);
-    job_.store(&job);
-    generation_.fetch_add(1, std::memory_order_release);
-  }
-  wake_.notify_all();
-  claim_items(job, 0);
-  spin_until([&] { return job.done.load(std::memory_order_acquire) >= items; });
-  {
-    // `job` lives on this stack: no worker may still hold it when we return.
-    std::unique_lock lock(mutex_);
-    job_.store(nullptr);
-    finished_.wait(lock, [&] { return inside_ == 0 && job.done.load() >= items; });
-  }
-  if (job.error) std::rethrow_exception(job.error);
+  if (crew_ && items > 1) return crew_->parallel_for(items, body);
+  run_alone(items, body);
 }
 
 int available_processors() {

@@ -142,7 +142,10 @@ class Compiler {
     const Liveness liveness = analyze_liveness(graph_, programs_, accesses_, step_of_, steps_.size());
     const MemoryInput input{graph_, lowering_.placement(), liveness, steps_, vertices_};
     MemoryPlan plan = plan_memory(input);
-    if (!options_.allow_out_of_memory) require_fit(input, plan);
+    if (const std::optional<Error> error = misfit(input, plan)) {
+      if (!options_.allow_out_of_memory) throw *error;
+      data_->profile.too_full = error->message();
+    }
     data_->profile.tiles = std::move(plan.tiles);
     data_->profile.liveness = std::move(plan.liveness);
   }

@@ -30,6 +30,46 @@ const TileIndex& Placement::operator[](VariableId id) {
   return entry.index;
 }
 
+namespace {
+
+// Counts pieces that follow one another in a sender's memory as one: a tile keeps what it has of a variable
+// packed, in the order of elements.
+class Fragments {
+ public:
+  // From here on another receiver, or another variable.
+  void restart() { ++stamp_; }
+  // A piece of `length` elements at `address` of the sender: true when a new fragment begins.
+  bool begins(std::uint32_t sender, std::int64_t address, std::int64_t length) {
+    if (sender >= last_.size()) last_.resize(sender + 1);
+    Last& last = last_[sender];
+    const bool follows = last.stamp == stamp_ && last.end == address;
+    last = {stamp_, address + length};
+    return !follows;
+  }
+
+ private:
+  struct Last {
+    std::uint64_t stamp = 0;
+    std::int64_t end = 0;
+  };
+  std::vector<Last> last_;
+  std::uint64_t stamp_ = 1;
+};
+
+// Calls f(owner, bytes, address, length) for the pieces of [begin, end) by their owners.
+template <class F>
+void for_each_piece(const TileIndex& index, std::int64_t begin, std::int64_t end, F&& f) {
+  if (begin >= end) return;
+  const auto all = index.intervals();
+  for (std::size_t i = index.position_of(begin); begin < end; ++i) {
+    const std::int64_t stop = std::min(end, all[i].end);
+    f(all[i].tile, index.packed_begin(i) + begin - all[i].begin, stop - begin);
+    begin = stop;
+  }
+}
+
+}  // namespace
+
 struct ExchangeCounter::Totals {
   const Target& target;
   std::unordered_map<std::uint32_t, std::size_t> position;
@@ -96,11 +136,18 @@ void ExchangeCounter::receive(Totals& totals) {
       requests_[kept++] = request;
   }
   requests_.resize(kept);
+  Fragments fragments;
+  const Request* last = nullptr;
   for (const Request& request : requests_) {
+    if (last && (last->tile != request.tile || last->variable != request.variable)) fragments.restart();
+    last = &request;
     TileTraffic& tile = totals.of(request.tile);
     tile.bytes_in += words_of(static_cast<std::uint64_t>(request.end - request.begin) *
                               placement_.element_bytes(request.variable));
-    tile.fragments_in += placement_[request.variable].pieces(request.begin, request.end);
+    for_each_piece(placement_[request.variable], request.begin, request.end,
+                   [&](std::uint32_t owner, std::int64_t address, std::int64_t length) {
+                     tile.fragments_in += fragments.begins(owner, address, length);
+                   });
   }
 }
 
@@ -111,21 +158,22 @@ void ExchangeCounter::send(Totals& totals) {
   std::sort(wanted.begin(), wanted.end());
   std::int64_t reached = 0;
   VariableId variable;
+  Fragments fragments;
   for (const Request& request : wanted) {
-    if (request.variable != variable) reached = 0;
-    variable = request.variable;
-    std::int64_t begin = std::max(request.begin, reached);
-    reached = std::max(reached, request.end);
-    const auto all = placement_[variable].intervals();
-    if (begin >= request.end) continue;
-    for (std::size_t i = placement_[variable].position_of(begin); begin < request.end; ++i) {
-      const std::int64_t stop = std::min(request.end, all[i].end);
-      TileTraffic& tile = totals.of(all[i].tile);
-      tile.bytes_out +=
-          words_of(static_cast<std::uint64_t>(stop - begin) * placement_.element_bytes(variable));
-      ++tile.fragments_out;
-      begin = stop;
+    if (request.variable != variable) {
+      reached = 0;
+      fragments.restart();
     }
+    variable = request.variable;
+    const std::int64_t begin = std::max(request.begin, reached);
+    reached = std::max(reached, request.end);
+    for_each_piece(placement_[variable], begin, request.end,
+                   [&](std::uint32_t owner, std::int64_t address, std::int64_t length) {
+                     TileTraffic& tile = totals.of(owner);
+                     tile.bytes_out +=
+                         words_of(static_cast<std::uint64_t>(length) * placement_.element_bytes(variable));
+                     tile.fragments_out += fragments.begins(owner, address, length);
+                   });
   }
   for (const Request& delivery : deliveries_) {
     const auto all = placement_[delivery.variable].intervals();

@@ -62,6 +62,29 @@ struct LocalPart {
   std::uint64_t bytes = 0, runs = 0, all_bytes = 0;
 };
 
+// A field that lies on the tile, one element after the other: the tile keeps what it has of a variable
+// packed, in the order of elements. The tile must have all of the field.
+bool is_packed(const Tensor& tensor, Placement& placement) {
+  if (tensor.is_contiguous()) return true;
+  std::int64_t next = -1;
+  VariableId variable;
+  for (const Run& run : tensor.view().runs()) {
+    if (run.length > 1 && run.stride < 1) return false;
+    const TileIndex& index = placement[run.variable];
+    const auto address = [&](std::int64_t element) {
+      const std::size_t position = index.position_of(element);
+      return index.packed_begin(position) + element - index.intervals()[position].begin;
+    };
+    const std::int64_t begin = address(run.element);
+    const std::int64_t last = address(run.element + (run.length - 1) * run.stride);
+    if (last - begin != run.length - 1 || (next >= 0 && (run.variable != variable || begin != next)))
+      return false;
+    variable = run.variable;
+    next = last + 1;
+  }
+  return true;
+}
+
 LocalPart local_part(const Tensor& tensor, std::uint32_t tile, Placement& placement) {
   LocalPart part;
   tensor.view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {
@@ -134,7 +157,7 @@ class Superstep {
 
   void field(FieldDirection direction, const Tensor& tensor, StepTile& use) {
     const LocalPart part = local_part(tensor, use.tile, placement_);
-    const bool direct = part.bytes == part.all_bytes && tensor.is_contiguous();
+    const bool direct = part.bytes == part.all_bytes && is_packed(tensor, placement_);
     if (direct) return;
     if (direction != FieldDirection::output && first_gather(direction, tensor)) {
       tensor.view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {

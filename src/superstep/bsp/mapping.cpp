@@ -68,6 +68,14 @@ TileIndex::TileIndex(std::vector<MappedInterval> intervals) : intervals_(std::mo
   std::stable_sort(by_tile_.begin(), by_tile_.end(), [this](std::uint32_t a, std::uint32_t b) {
     return intervals_[a].tile < intervals_[b].tile;
   });
+  packed_.resize(intervals_.size());
+  std::int64_t next = 0;
+  for (std::size_t i = 0; i < by_tile_.size(); ++i) {
+    const MappedInterval& interval = intervals_[by_tile_[i]];
+    if (i > 0 && interval.tile != intervals_[by_tile_[i - 1]].tile) next = 0;
+    packed_[by_tile_[i]] = next;
+    next += interval.end - interval.begin;
+  }
 }
 
 std::size_t TileIndex::position_of(std::int64_t element) const {

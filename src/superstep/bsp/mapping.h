@@ -53,10 +53,13 @@ class TileIndex {
   std::int64_t count_on(std::uint32_t tile, std::int64_t begin, std::int64_t end) const;
   // The intervals on one tile, in order: positions into intervals().
   std::span<const std::uint32_t> on_tile(std::uint32_t tile) const;
+  // Where an interval begins among the elements of its tile, which lie packed in their order.
+  std::int64_t packed_begin(std::size_t position) const { return packed_[position]; }
 
  private:
   std::vector<MappedInterval> intervals_;
   std::vector<std::uint32_t> by_tile_;  // positions ordered by tile
+  std::vector<std::int64_t> packed_;
 };
 
 }  // namespace superstep::bsp

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "superstep/base/error.h"
 #include "superstep/base/text.h"
 
 namespace superstep::bsp {
@@ -187,18 +186,18 @@ Tenants tenants_of(const MemoryInput& input, const MemoryPlan& plan, std::uint32
 
 MemoryPlan plan_memory(const MemoryInput& input) { return Planner(input).run(); }
 
-void require_fit(const MemoryInput& input, const MemoryPlan& plan) {
+std::optional<Error> misfit(const MemoryInput& input, const MemoryPlan& plan) {
   const std::uint64_t capacity = input.graph.target.bytes_per_tile;
   std::uint32_t worst = 0, too_full = 0;
   for (std::uint32_t tile = 0; tile < plan.tiles.size(); ++tile) {
     too_full += plan.tiles[tile].including_gaps() > capacity;
     if (plan.tiles[tile].including_gaps() > plan.tiles[worst].including_gaps()) worst = tile;
   }
-  if (too_full == 0) return;
+  if (too_full == 0) return std::nullopt;
   std::string list;
   for (const auto& [name, bytes] : tenants_of(input, plan, worst))
     list += fmt::format("\n  {:>12} B  {}", format_count(static_cast<double>(bytes)), name);
-  throw Error(ErrorCode::out_of_memory,
+  return Error(ErrorCode::out_of_memory,
               fmt::format("{} of {} tiles are too full; tile {} needs {} B of {} B. Its largest tenants:{}",
                           too_full, plan.tiles.size(), worst,
                           format_count(static_cast<double>(plan.tiles[worst].including_gaps())),

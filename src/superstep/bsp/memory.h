@@ -1,10 +1,12 @@
 // How full every tile is, and of what.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "superstep/base/error.h"
 #include "superstep/bsp/liveness.h"
 #include "superstep/bsp/lower.h"
 
@@ -25,7 +27,8 @@ struct MemoryPlan {
 };
 MemoryPlan plan_memory(const MemoryInput& input);
 
-// Throws Error (out_of_memory) when a tile holds more than it has, naming its ten largest tenants.
-void require_fit(const MemoryInput& input, const MemoryPlan& plan);
+// The error (out_of_memory) of a tile that holds more than it has, with its ten largest tenants; none when all
+// fit.
+std::optional<Error> misfit(const MemoryInput& input, const MemoryPlan& plan);
 
 }  // namespace superstep::bsp

@@ -108,6 +108,8 @@ struct CompilationProfile {
   std::vector<TileMemory> tiles;
   std::vector<StepProfile> steps;
   std::vector<LivenessStep> liveness;
+  std::string too_full;        // what does not fit, with the largest tenants; empty: everything fits
+  std::string planned;         // not empty: no program was compiled; says where the figures come from
   double compile_seconds = 0;  // measured
 };
 

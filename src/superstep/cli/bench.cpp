@@ -7,12 +7,11 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
+#include "superstep/cli/bench_run.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/outcome.h"
-#include "superstep/lab/bench/primitive_bench.h"
-#include "superstep/lab/bench/primitive_run.h"
+#include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/bench/self_check.h"
-#include "superstep/lab/bench/workload_bench.h"
 #include "superstep/lab/ranks/collective_bench.h"
 #include "superstep/lab/ranks/launch.h"
 #include "superstep/lab/ranks/overlap_bench.h"
@@ -24,20 +23,8 @@
 namespace superstep::cli {
 namespace {
 
+using Arguments = BenchArguments;
 using lab::Result;
-
-struct Arguments {
-  std::vector<std::string> what;
-  std::vector<std::string> configs{"all"}, precisions{"f32"}, modes{"train", "infer"}, loads, model_options;
-  std::vector<std::int64_t> batches;
-  std::string backend = "cpu", format = "text", out, sizes = "4K..64M", order = "ranks", launcher = "mpirun";
-  int ranks = 0;
-  std::int64_t micro_batch = 0, requests = 1000;
-  int iterations = 20;
-  double seconds = 3, rate = 0, pause = 2;
-  int repeat = 1;
-  bool sweep = false, self_check = false, energy = false;
-};
 
 constexpr const char* examples =
     "Examples:\n"
@@ -49,106 +36,9 @@ constexpr const char* examples =
     "  superstep bench all-reduce --ranks 2 --sizes 4K..256M         or: mpirun -n 2 superstep bench "
     "all-reduce\n"
     "  superstep bench gradients --ranks 2 --sizes 1M..64M           what their exchange adds to a step\n"
+    "  superstep bench gemm,lstm --processes 5                       repeats in fresh processes\n"
     "  superstep bench gemm --self-check                             do two runs agree?\n"
     "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";
-
-std::optional<lab::PrimitiveKind> kind_of(const std::string& name) {
-  for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu,
-                          lab::PrimitiveKind::lstm})
-    if (name == lab::name_of(kind)) return kind;
-  return std::nullopt;
-}
-
-std::vector<lab::Primitive> primitives_of(const Arguments& arguments, lab::PrimitiveKind kind) {
-  if (arguments.sweep) return lab::sweep(kind, 0.6 * std::max(1e9, lab::available_memory()));
-  const auto published = lab::published_primitives(kind);
-  if (arguments.configs == std::vector<std::string>{"all"}) return {published.begin(), published.end()};
-  std::vector<lab::Primitive> primitives;
-  for (const std::string& name : arguments.configs) primitives.push_back(lab::find_primitive(kind, name));
-  return primitives;
-}
-
-lab::Protocol protocol_of(const Arguments& arguments) {
-  return {.warm_up_seconds = std::min(1.0, arguments.seconds / 3),
-          .warm_up_limit = std::max(1.0, arguments.seconds),
-          .budget_seconds = arguments.seconds};
-}
-
-std::vector<lab::LoadSettings> loads_of(const Arguments& arguments) {
-  std::vector<lab::LoadSettings> loads;
-  for (const std::string& name : arguments.loads)
-    loads.push_back({.pattern = lab::load_pattern_from_name(name),
-                     .rate = arguments.rate,
-                     .requests = arguments.requests});
-  return loads;
-}
-
-void progress_line(const Result& result) {
-  if (!common().quiet) fmt::print(stderr, "{}\n", lab::one_line(result));
-}
-
-std::vector<Result> run_one(const Arguments& arguments, const std::string& what,
-                            const lab::MachinePeak& peak) {
-  if (const auto kind = kind_of(what))
-    return lab::bench_primitives({.primitives = primitives_of(arguments, *kind),
-                                  .precisions = arguments.precisions,
-                                  .modes = arguments.modes,
-                                  .batch = arguments.batches.empty() ? 0 : arguments.batches.front(),
-                                  .backend = arguments.backend,
-                                  .threads = thread_count(),
-                                  .repeat = arguments.repeat,
-                                  .protocol = protocol_of(arguments),
-                                  .done = progress_line},
-                                 peak);
-  return lab::bench_workload({.workload = what,
-                              .modes = arguments.modes,
-                              .batches = arguments.batches,
-                              .precisions = arguments.precisions,
-                              .model_options = arguments.model_options,
-                              .backend = arguments.backend,
-                              .micro_batch = arguments.micro_batch,
-                              .threads = thread_count(),
-                              .repeat = arguments.repeat,
-                              .protocol = protocol_of(arguments),
-                              .loads = loads_of(arguments),
-                              .load_factor = 0.5,
-                              .energy = arguments.energy,
-                              .timeline = arguments.format == "trace",
-                              .done = progress_line},
-                             peak);
-}
-
-std::vector<Result> run_all(const Arguments& arguments, const lab::MachinePeak& peak) {
-  std::vector<Result> results;
-  for (const std::string& what : arguments.what)
-    for (Result& result : run_one(arguments, what, peak)) results.push_back(std::move(result));
-  return results;
-}
-
-void print_peak(const lab::MachinePeak& peak) {
-  std::vector<std::string> rates;
-  for (const auto& [precision, rate] : peak.flops)
-    rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s"))
-                             : precision + " no instruction");
-  fmt::print(stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads,
-             join(rates, ", "), format_si(peak.copy_bandwidth, "B/s"));
-}
-
-// Refuses what is wrong before minutes of measuring.
-void check(const Arguments& arguments) {
-  if (arguments.format != "text") lab::find_writer(arguments.format);
-  for (const std::string& mode : arguments.modes)
-    if (mode != "train" && mode != "infer")
-      throw Error(ErrorCode::invalid_argument, "there is no such mode", mode, "there are train and infer");
-  for (const std::string& precision : arguments.precisions) lab::element_of(precision);
-  for (const std::string& load : arguments.loads) lab::load_pattern_from_name(load);
-  target::find_target(arguments.backend);
-  for (const std::string& what : arguments.what)
-    if (const auto kind = kind_of(what); kind && !arguments.sweep)
-      primitives_of(arguments, *kind);
-    else if (!kind)
-      workload::find_workload(what);
-}
 
 // A wrong result fails the command, after everything else was measured and kept.
 void fail_if_wrong(const std::vector<Result>& results) {
@@ -202,22 +92,31 @@ void bench_gradients(const Arguments& arguments) {
   if (const std::string warning = load.warning(); !warning.empty()) fmt::print(stderr, "note: {}\n", warning);
 }
 
+OutputChoice output_of(const Arguments& arguments) {
+  return {arguments.format, arguments.out, !arguments.no_record};
+}
+
 void bench(const Arguments& arguments) {
   if (arguments.what == std::vector<std::string>{"all-reduce"}) return bench_all_reduce(arguments);
   if (arguments.what == std::vector<std::string>{"gradients"}) return bench_gradients(arguments);
-  check(arguments);
+  check_bench(arguments);
   const run::HostLoad load;
-  const lab::MachinePeak peak = lab::measure_peak(thread_count(), arguments.precisions);
-  if (!common().quiet) print_peak(peak);
-  std::vector<Result> results = run_all(arguments, peak);
-  if (arguments.self_check) {
-    lab::pause_for(arguments.pause);
-    const lab::SelfCheck check = lab::compare_runs(results, run_all(arguments, peak));
-    finish_results(results, load, {arguments.format, arguments.out});
-    fmt::print("{}", check.text);
-    return;
+  std::vector<Result> results, second;
+  try {
+    run_bench(arguments, results);
+    if (arguments.self_check) {
+      lab::pause_for(arguments.pause);
+      run_bench(arguments, second);
+    }
+  } catch (const Error& error) {
+    // What was measured before the user asked to stop is kept.
+    if (error.code() == ErrorCode::interrupted && !results.empty())
+      finish_results(results, load, output_of(arguments));
+    throw;
   }
-  finish_results(results, load, {arguments.format, arguments.out});
+  finish_results(results, load, output_of(arguments));
+  if (!common().quiet) fmt::print(stderr, "{}", lab::baseline_text(results));
+  if (arguments.self_check) fmt::print("{}", lab::compare_runs(results, second).text);
   fail_if_wrong(results);
 }
 
@@ -268,6 +167,12 @@ void declare_bench(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command
+      .add_option(
+          "--processes", a->processes,
+          "do it all in so many fresh processes, one after the other: the interval holds their spread")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
   command.add_option("--load", a->loads, "latency of serving under load: single, offline, poisson")
       ->type_name("PATTERN,...")
       ->delimiter(',');
@@ -297,13 +202,15 @@ void declare_bench(CLI::App& command) {
   command.add_option("--launcher", a->launcher, "the program that starts ranks")
       ->type_name("PROGRAM")
       ->capture_default_str();
-  command.add_flag("--energy", a->energy, "of workloads: ten more seconds, where the host counts energy");
+  command.add_flag("--energy", a->energy,
+                   "joules a sample: ten more seconds a row, where the host counts energy");
   command.add_flag("--self-check", a->self_check,
                    "run everything twice: do the intervals of the two runs meet?");
   command.add_option("--pause", a->pause, "between the two runs of --self-check")
       ->type_name("S")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
+  command.add_flag("--no-record", a->no_record, "do not keep the results in the records");
   command
       .add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, nccl-json, mllog, trace")
       ->type_name("FORMAT")

@@ -89,7 +89,7 @@ void infer(Arguments arguments) {
                     .config = config,
                     .environment = run::environment_record(thread_count()),
                     .metrics = metrics});
-  write_result({"infer", settings.workload, config, metrics});
+  write_result({"infer", settings.workload, config, metrics, machine_of_backend(settings.backend)});
 }
 
 }  // namespace

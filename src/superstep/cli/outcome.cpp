@@ -33,16 +33,16 @@ void show(const std::vector<lab::Result>& results, const OutputChoice& output) {
 
 }  // namespace
 
-void keep_results(std::vector<lab::Result>& results, const run::HostLoad& load) {
+void keep_results(std::vector<lab::Result>& results, const run::HostLoad& load, bool record) {
   if (run::launched_rank() > 0) return;
   complete(results, load);
-  run::keep_records(lab::to_records(results));
+  if (record) run::keep_records(lab::to_records(results));
   if (!common().json.empty()) write_file_atomically(common().json, lab::write_results(results));
 }
 
 void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load,
                     const OutputChoice& output) {
-  keep_results(results, load);
+  keep_results(results, load, output.record);
   if (run::launched_rank() > 0) return;
   show(results, output);
   if (const std::string warning = load.warning(); !warning.empty() && !common().quiet)

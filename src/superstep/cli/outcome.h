@@ -15,10 +15,11 @@ namespace superstep::cli {
 struct OutputChoice {
   std::string format = "text";  // of what is shown
   std::string file;             // empty: standard output
+  bool record = true;           // keep the results in the records
 };
 
 // The first half of finish_results: all but showing them.
-void keep_results(std::vector<lab::Result>& results, const run::HostLoad& load);
+void keep_results(std::vector<lab::Result>& results, const run::HostLoad& load, bool record = true);
 
 // Adds the environment (one for all, with how busy the machine was since `load` began), keeps the results in
 // the records, writes --json, and shows them.

@@ -20,7 +20,9 @@ namespace {
 struct Arguments {
   std::string workload, machine = "gc200", mode = "train", precision = "f16", pipeline;
   std::int64_t micro_batch = 0;
-  int accumulate = 1, replicas = 1, units = 0;
+  int accumulate = 1, replicas = 1, units = 0, device_iterations = 1, loaders = 1;
+  double sample_seconds = 0;
+  std::string input_type;
   bool explain = false, recompute = false, largest = false, approximate = false;
   std::vector<std::string> settings;
 };
@@ -138,10 +140,18 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
                        format_si(value * up, unit));
   };
   fmt::print("throughput           {}\n", interval(prediction.throughput(), "samples/s"));
-  fmt::print("  with host data     {}\n", interval(prediction.throughput_with_data(), "samples/s"));
+  fmt::print("  with host data     {} ({} to {}, 80 %), bound by {}\n",
+             format_si(prediction.throughput_with_data(), "samples/s"),
+             format_si(prediction.samples / prediction.fed.high, "samples/s"),
+             format_si(prediction.samples / prediction.fed.low, "samples/s"),
+             prediction.bound_by_with_data());
   fmt::print("step                 {} for {:.0f} samples\n", interval(prediction.step_seconds, "s"),
              prediction.samples);
   print_parts(prediction);
+  fmt::print("host's part of a step: link {}, call {} ({} device iterations a call), loader {} ({})\n",
+             format_seconds(prediction.host.link), format_seconds(prediction.host.call),
+             settings.device_iterations, format_seconds(prediction.host.loader),
+             prediction.host.overlaps ? "all beside the machine's work" : "the loader works ahead");
   fmt::print("ladder: at peak {}, roofline {}, full model {}\n", format_seconds(prediction.peak_seconds),
              format_seconds(prediction.roofline_seconds), format_seconds(prediction.step_seconds));
   fmt::print("constants: {} (digest {}); {}\n", machine.file(), machine.digest(), model->calibration());
@@ -188,8 +198,16 @@ nlohmann::json config_of(const Arguments& arguments, const machine::Machine& mac
           {"replicas", settings.replicas},
           {"pipeline", settings.pipeline},
           {"recompute", settings.recompute},
+          {"device_iterations", settings.device_iterations},
+          {"loaders", settings.loaders},
           {"coverage", 0.8},
           {"bound_by", prediction.bound_by()},
+          {"bound_by_with_data", prediction.bound_by_with_data()},
+          {"host",
+           {{"link", prediction.host.link},
+            {"call", prediction.host.call},
+            {"loader", prediction.host.loader},
+            {"overlaps", prediction.host.overlaps}}},
           {"breakdown", breakdown_of(prediction.step)},
           {"ladder",
            {{"peak", prediction.peak_seconds},
@@ -222,6 +240,13 @@ void predict(const Arguments& arguments) {
   settings.accumulate = arguments.accumulate;
   settings.replicas = arguments.replicas;
   settings.recompute = arguments.recompute;
+  settings.device_iterations = arguments.device_iterations;
+  settings.loaders = arguments.loaders;
+  settings.host_sample_seconds = arguments.sample_seconds;
+  settings.input_bytes = arguments.input_type.empty()    ? 0
+                         : arguments.input_type == "u8"  ? 1
+                         : arguments.input_type == "f16" ? 2
+                                                         : 4;
   const graph::Graph graph = graph_at(settings.micro_batch);
   if (arguments.pipeline.empty() && arguments.units > 1 && arguments.replicas == 1)
     settings.replicas = arguments.units;
@@ -239,7 +264,8 @@ void predict(const Arguments& arguments) {
   write_result({.command = "predict",
                 .workload = arguments.workload,
                 .config = config_of(arguments, machine, settings, prediction),
-                .metrics = metrics});
+                .metrics = metrics,
+                .machine = machine.id()});
 }
 
 }  // namespace
@@ -267,6 +293,22 @@ void declare_predict(CLI::App& command) {
   command.add_option("--units", a->units, "chips: stages of an automatic pipeline x replicas")
       ->check(count)
       ->type_name("N");
+  command.add_option("--device-iterations", a->device_iterations, "steps a call of the program")
+      ->check(count)
+      ->capture_default_str();
+  command.add_option("--loaders", a->loaders, "processes of the host that prepare a replica's samples")
+      ->check(count)
+      ->capture_default_str();
+  command
+      .add_option("--sample-seconds", a->sample_seconds,
+                  "a loader's time for a sample beside the machine's constants: decoding")
+      ->check(CLI::Range(0.0, 1e3))
+      ->type_name("S");
+  command
+      .add_option("--input-type", a->input_type,
+                  "u8, f16 or f32: of samples on the host's link (default: the precision's)")
+      ->check(CLI::IsMember({"u8", "f16", "f32"}))
+      ->type_name("TYPE");
   command.add_flag("--recompute", a->recompute, "keep checkpoints, run the forward pass again");
   command.add_flag("--largest", a->largest, "find the largest micro-batch that fits");
   command.add_flag("--explain", a->explain, "every kernel, with the plan found for it");

@@ -57,7 +57,7 @@ void keep(const Arguments& arguments, const lab::Profile& profile) {
                     .config = config,
                     .environment = run::environment_record(profile.plan.threads),
                     .metrics = metrics});
-  write_result({"profile", profile.name, config, metrics});
+  write_result({"profile", profile.name, config, metrics, machine_of_backend(arguments.machine)});
 }
 
 // Measured on this machine, by the target of that name.

@@ -10,19 +10,11 @@
 #include "superstep/cli/result.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/records.h"
-#include "superstep/target/ipu/ipu.h"
-#include "superstep/target/target.h"
+#include "superstep/target/ipu/timed.h"
+#include "superstep/target/ports.h"
 
 namespace superstep::cli {
 namespace {
-
-void run_once(target::Executable& executable, const lab::ProfiledModel& model) {
-  std::vector<Tensor> inputs, outputs;
-  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
-  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
-  model.fill(inputs);
-  executable.run(inputs, outputs);
-}
 
 std::vector<Metric> metrics_of(const bsp::Profile& profile, std::int64_t batch) {
   const bsp::CompilationProfile& compilation = profile.compilation;
@@ -56,10 +48,8 @@ void write_files(const bsp::Profile& profile, const std::filesystem::path& folde
 void profile_modelled(const std::string& machine, lab::ProfileRequest request,
                       const std::filesystem::path& out) {
   const lab::ProfiledModel model = lab::open_profiled_model(request);
-  const auto executable =
-      target::find_target(machine).compile(model.graph, {.batch = request.batch, .threads = thread_count()});
-  run_once(*executable, model);
-  const bsp::Profile& profile = *target::ipu::profile_of(*executable);
+  const bsp::Profile profile =
+      target::ipu::timed_profile(target::prepare_graph(model.graph(request.batch)), machine);
   if (!common().quiet) {
     std::ostringstream text;
     bsp::print_profile_summary(text, profile, {.show_execution_steps = true, .show_variables = true});
@@ -75,7 +65,7 @@ void profile_modelled(const std::string& machine, lab::ProfileRequest request,
                     .config = config,
                     .environment = run::environment_record(thread_count()),
                     .metrics = metrics});
-  write_result({"profile", model.name, config, metrics});
+  write_result({"profile", model.name, config, metrics, machine});
 }
 
 }  // namespace superstep::cli

@@ -2,6 +2,7 @@
 
 #include "superstep/base/file.h"
 #include "superstep/cli/command.h"
+#include "superstep/machine/machine.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/ranks/communicator.h"
 
@@ -18,6 +19,12 @@ json to_json(const Metric& metric) {
   return object;
 }
 
+std::string machine_of_backend(const std::string& backend) {
+  for (const machine::Machine& machine : machine::machines())
+    if (machine.id() == backend) return backend;
+  return "cpu";
+}
+
 void write_result(const CommandResult& result) {
   if (common().json.empty() || run::launched_rank() > 0) return;
   json metrics = json::object();
@@ -27,7 +34,7 @@ void write_result(const CommandResult& result) {
                     {"created", run::iso_time()},
                     {"program", run::program_record()},
                     {"workload", {{"name", result.workload}}},
-                    {"machine", {{"id", "cpu"}}},
+                    {"machine", {{"id", result.machine}}},
                     {"config", result.config},
                     {"metrics", metrics},
                     {"environment", run::environment_record(thread_count())}};

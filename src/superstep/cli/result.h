@@ -14,9 +14,13 @@ struct CommandResult {
   std::string workload;  // its id
   nlohmann::json config;
   std::vector<Metric> metrics;
+  std::string machine = "cpu";  // id of what was measured or predicted
 };
 
 nlohmann::json to_json(const Metric& metric);
+
+// The machine that a backend stands for: its own name where there is such a machine ("gc200"), else "cpu".
+std::string machine_of_backend(const std::string& backend);
 
 // Writes the object of the schema "superstep-result/1" to the file named by --json; does nothing without.
 void write_result(const CommandResult& result);

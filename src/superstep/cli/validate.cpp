@@ -30,7 +30,7 @@ constexpr const char* footer =
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 void print_rows(const lab::Validation& validation) {
-  const bool operators = validation.with_interval == 0;
+  const bool operators = validation.with_interval() == 0;
   TextTable table({"row", "family", "published", "predicted", "unit", "error",
                    operators ? "tile published" : "interval", operators ? "tile predicted" : "inside",
                    "why"});
@@ -52,15 +52,19 @@ void print_rows(const lab::Validation& validation) {
 }
 
 void print_summary(const char* what, const std::vector<lab::ErrorSummary>& families) {
-  TextTable table({what, "rows", "covered", "median", "90th percentile", "worst", "within 30 %"});
+  const bool intervals = families.back().with_interval > 0;
+  std::vector<std::string> header{what,    "rows",       "covered", "median", "90th percentile",
+                                  "worst", "within 30 %"};
+  if (intervals) header.emplace_back("inside");
+  TextTable table(header);
   for (const lab::ErrorSummary& family : families) {
-    if (family.covered == 0) {
-      table.add_row({family.family, fmt::format("{}", family.rows), "0", "-", "-", "-", "0"});
-      continue;
-    }
-    table.add_row({family.family, fmt::format("{}", family.rows), fmt::format("{}", family.covered),
-                   percent(family.median), percent(family.p90), percent(family.worst),
-                   fmt::format("{}", family.within)});
+    std::vector<std::string> cells{family.family, fmt::format("{}", family.rows),
+                                   fmt::format("{}", family.covered)};
+    for (const double error : {family.median, family.p90, family.worst})
+      cells.push_back(family.covered > 0 ? percent(error) : "-");
+    cells.push_back(fmt::format("{}", family.within));
+    if (intervals) cells.push_back(fmt::format("{} of {}", family.inside, family.with_interval));
+    table.add_row(cells);
   }
   fmt::print("{}\n", table.to_string());
 }
@@ -89,15 +93,17 @@ void validate(const Arguments& arguments) {
     print_summary("error", validation.families);
     if (validation.memory.back().covered > 0) print_summary("fullest tile", validation.memory);
     if (validation.total.back().covered > 0) print_summary("all tiles", validation.total);
-    if (validation.with_interval > 0)
-      fmt::print("inside their interval (meant to hold 80 %): {} of {}\n\n", validation.inside,
-                 validation.with_interval);
+    if (const lab::ErrorSummary& all = validation.families.back(); all.with_interval > 0)
+      fmt::print("inside their interval, which is meant to hold 80 %: {} of {} ({})\n\n", all.inside,
+                 all.with_interval,
+                 percent(static_cast<double>(all.inside) / static_cast<double>(all.with_interval)));
     print_missed(validation);
   }
   write_result({.command = "validate",
                 .workload = "",
                 .config = {{"file", validation.file}, {"machine", validation.machine}},
-                .metrics = validation.metrics()});
+                .metrics = validation.metrics(),
+                .machine = validation.machine});
 }
 
 }  // namespace

@@ -167,7 +167,10 @@ SafetensorsFile read_safetensors(const std::filesystem::path& path) {
   return parse_safetensors(file.bytes(), path.string());
 }
 
-std::vector<std::byte> format_safetensors(const SafetensorsFile& file) {
+namespace {
+
+// The file up to its tensors: the length of the header and the header itself.
+std::string format_header(const SafetensorsFile& file) {
   json header = json::object();
   if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
   std::uint64_t end = 0;
@@ -180,19 +183,34 @@ std::vector<std::byte> format_safetensors(const SafetensorsFile& file) {
   }
   std::string text = header.dump(-1, ' ', false, json::error_handler_t::replace);  // names may not be UTF-8
   text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');    // aligns the data
-  std::vector<std::byte> bytes(length_bytes + text.size() + end);
-  for (std::size_t i = 0; i < length_bytes; ++i) bytes[i] = static_cast<std::byte>(text.size() >> (8 * i));
-  std::memcpy(bytes.data() + length_bytes, text.data(), text.size());
-  std::byte* at = bytes.data() + length_bytes + text.size();
-  for (const auto& [name, tensor] : file.tensors) {
-    if (tensor.byte_count() > 0) std::memcpy(at, tensor.bytes(), tensor.byte_count());
-    at += tensor.byte_count();
+  std::string length(length_bytes, '\0');
+  for (std::size_t i = 0; i < length_bytes; ++i) length[i] = static_cast<char>(text.size() >> (8 * i));
+  return length + text;
+}
+
+// The whole file; the tensors' elements where they lie.
+std::vector<std::string_view> pieces_of(const SafetensorsFile& file, const std::string& header) {
+  std::vector<std::string_view> pieces{header};
+  for (const auto& [name, tensor] : file.tensors)
+    pieces.emplace_back(reinterpret_cast<const char*>(tensor.bytes()), tensor.byte_count());
+  return pieces;
+}
+
+}  // namespace
+
+std::vector<std::byte> format_safetensors(const SafetensorsFile& file) {
+  const std::string header = format_header(file);
+  std::vector<std::byte> bytes;
+  for (const std::string_view piece : pieces_of(file, header)) {
+    const auto* begin = reinterpret_cast<const std::byte*>(piece.data());
+    bytes.insert(bytes.end(), begin, begin + piece.size());
   }
   return bytes;
 }
 
 void write_safetensors(const std::filesystem::path& path, const SafetensorsFile& file) {
-  write_file_atomically(path, format_safetensors(file));
+  const std::string header = format_header(file);
+  write_file_atomically(path, pieces_of(file, header));
 }
 
 }  // namespace superstep::data

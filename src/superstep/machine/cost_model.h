@@ -79,7 +79,9 @@ class CostModel {
   virtual double all_reduce_seconds(double bytes, int units) const = 0;
   virtual double link_seconds(double bytes) const = 0;  // from one unit to the next
   virtual double host_seconds(double bytes) const;      // from or to the host
-  virtual double capacity() const = 0;                  // bytes of one unit
+  // Whether transfers from the host run while the machine computes.
+  virtual bool overlaps_transfers() const { return true; }
+  virtual double capacity() const = 0;  // bytes of one unit
   virtual Bounds bounds(const Precision& precision) const = 0;
   // The relative uncertainty (of a logarithm, 80 %) of a step beside that of the constants, and what it rests
   // on.

@@ -227,8 +227,8 @@ Constant default_of(const ConstantSpec& spec) {
   constant.name = spec.name;
   constant.unit = spec.unit;
   constant.value = *spec.otherwise;
-  constant.low = constant.value * 0.5;
-  constant.high = constant.value * 1.5;
+  constant.low = spec.high > 0 ? spec.low : constant.value * 0.5;
+  constant.high = spec.high > 0 ? spec.high : constant.value * 1.5;
   constant.note = "not in the machine file: the style's default";
   constant.defaulted = true;
   return constant;

@@ -19,6 +19,8 @@ void check(const PredictSettings& settings) {
   if (settings.micro_batch < 1) refuse("the micro-batch must be one or more");
   if (settings.accumulate < 1) refuse("accumulation takes one micro-batch or more");
   if (settings.replicas < 1) refuse("there must be one replica or more");
+  if (settings.device_iterations < 1) refuse("a call takes one device iteration or more");
+  if (settings.loaders < 1) refuse("samples are prepared by one process or more");
   for (int share : settings.pipeline)
     if (share < 1) refuse("every pipeline stage needs one layer or more");
 }
@@ -47,10 +49,29 @@ double forward_share(const std::vector<OperatorCost>& costs, std::size_t stage) 
   return all > 0 ? forward / all : 0;
 }
 
-double input_bytes(const Graph& graph, const Precision& precision) {
-  double bytes = 0;
-  for (graph::ValueId id : graph.inputs()) bytes += precision.bytes(graph.value(id));
-  return bytes;
+// What the host does for one replica's step.
+HostWork host_work(const Graph& graph, const PredictSettings& settings, bool training) {
+  HostWork work{.samples = static_cast<double>(settings.micro_batch) * settings.accumulate,
+                .accumulate = settings.accumulate,
+                .device_iterations = settings.device_iterations,
+                .loaders = settings.loaders,
+                .extra_seconds = settings.host_sample_seconds,
+                .training = training};
+  double prepared = 0;
+  for (const graph::ValueId id : graph.inputs()) {
+    const graph::Value& value = graph.value(id);
+    const auto elements = static_cast<double>(value.type.shape.element_count());
+    const double precise = settings.precision.bytes(value);
+    work.transfer_bytes += settings.input_bytes > 0 ? elements * settings.input_bytes : precise;
+    prepared +=
+        elements * (settings.input_bytes > 0 ? settings.input_bytes
+                                             : static_cast<double>(size_in_bytes(value.type.element)));
+  }
+  work.loader_bytes = prepared / static_cast<double>(settings.micro_batch);
+  if (!training)
+    for (const graph::Output& output : graph.outputs())
+      work.transfer_bytes += settings.precision.bytes(graph.value(output.value));
+  return work;
 }
 
 std::vector<Stage> stages_of(const CostModel& model, const Graph& graph,
@@ -145,6 +166,11 @@ void add_warnings(const PredictSettings& settings, Prediction& prediction) {
 
 std::string Prediction::bound_by() const { return step.largest(); }
 
+std::string Prediction::bound_by_with_data() const {
+  const char* by_host = host.bound_by(step_seconds);
+  return by_host ? by_host : step.largest();
+}
+
 namespace {
 
 Prediction predict_as_is(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
@@ -170,13 +196,11 @@ Prediction predict_as_is(const Machine& machine, const Graph& graph, const Predi
       step_of(*model, prediction.stages, settings, products > 0 ? border / products : 0, training);
   prediction.step_seconds = prediction.step.total();
   prediction.samples = static_cast<double>(settings.micro_batch) * settings.accumulate * settings.replicas;
-  prediction.host_seconds =
-      model->host_seconds(input_bytes(graph, settings.precision) * settings.accumulate) +
-      settings.host_sample_seconds * static_cast<double>(settings.micro_batch) * settings.accumulate;
-  prediction.step_seconds_with_data = std::max(prediction.step_seconds, prediction.host_seconds);
-  // One that runs a model for an answer waits for its data.
-  if (!training) prediction.step_seconds_with_data = prediction.step_seconds + prediction.host_seconds;
   prediction.uncertainty = uncertainty_of(*model, prediction.step);
+  const HostWork work = host_work(graph, settings, training);
+  prediction.host = host_path(*model, work);
+  prediction.step_seconds_with_data = prediction.host.with(prediction.step_seconds);
+  prediction.fed = fed_interval(machine, work, prediction.step_seconds, prediction.uncertainty);
   add_bounds(*model, settings, stages, prediction);
   add_warnings(settings, prediction);
   return prediction;
@@ -216,7 +240,9 @@ std::vector<Metric> Prediction::metrics() const {
   add("peak_memory", peak, "B", false);
   if (!fits) return metrics;
   add("throughput", throughput(), "samples/s", true);
-  add("throughput_with_data", throughput_with_data(), "samples/s", true);
+  add("throughput_with_data", throughput_with_data(), "samples/s", false);
+  metrics.back().low = samples / fed.high;
+  metrics.back().high = samples / fed.low;
   add("step_time", step_seconds, "s", true);
   add("flops_rate", flops / step_seconds, "FLOP/s", true);
   add("compute_utilization", peak_seconds / step_seconds, "", true);

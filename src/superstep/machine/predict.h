@@ -8,6 +8,7 @@
 
 #include "superstep/base/metric.h"
 #include "superstep/machine/cost_model.h"
+#include "superstep/machine/host_path.h"
 
 namespace superstep::machine {
 
@@ -18,7 +19,10 @@ struct PredictSettings {
   std::vector<int> pipeline;       // relative layers a stage; empty: one stage
   bool recompute = false;          // keep checkpoints only
   double samples_per_item = 1;     // of the batch axis: 1
-  double host_sample_seconds = 0;  // work of the host on one sample, all its processes together; 0: none
+  int device_iterations = 1;       // steps a call of the program
+  int loaders = 1;                 // processes of the host that prepare a replica's samples
+  double host_sample_seconds = 0;  // a loader's work on one sample beside the machine's constants: decoding
+  int input_bytes = 0;             // of an element of the inputs, on the host's link; 0: the precision's
 };
 
 struct Stage {
@@ -34,7 +38,8 @@ struct Prediction {
   std::vector<OperatorCost> operators;
   Parts step;  // of a whole step, without the host's data path; of no use when it does not fit
   double step_seconds = 0, step_seconds_with_data = 0, samples = 0;  // samples of a step
-  double host_seconds = 0;                                           // the data path's own time for a step
+  HostPath host;                                                     // of a step, of one replica
+  FedInterval fed;                                                   // seconds of a step with its data, 80 %
   double flops = 0;                                                  // of a step
   double uncertainty = 0;                                            // of the logarithm of step_seconds, 80 %
   double peak_seconds = 0, roofline_seconds = 0;
@@ -43,6 +48,7 @@ struct Prediction {
   double throughput() const { return samples / step_seconds; }
   double throughput_with_data() const { return samples / step_seconds_with_data; }
   std::string bound_by() const;
+  std::string bound_by_with_data() const;  // "host loader", or as bound_by
   std::vector<Metric> metrics() const;
 };
 

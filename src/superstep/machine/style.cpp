@@ -7,6 +7,17 @@ namespace {
 
 constexpr std::array style_names{"bulk-synchronous", "kernel-by-kernel", "spatial-pipeline", "static-stream"};
 
+// A framework's loader, as PyTorch 1.13's does it with one process (docs/machines.md): a sample's own time,
+// and the rate at which samples are gathered, joined and handed over.
+constexpr ConstantSpec host_sample{"host_sample", "s",  "a loader's time for a sample, beside its bytes",
+                                   3e-6,          1e-6, 10e-6};
+constexpr ConstantSpec host_feed_rate{
+    "host_feed_rate", "B/s", "of a loader that gathers samples into batches", 2e9, 0.8e9, 6.4e9};
+constexpr ConstantSpec host_call(double seconds) {
+  return {"host_call", "s",         "a framework's call of the program, the machine idle",
+          seconds,     seconds / 3, seconds * 3};
+}
+
 constexpr ConstantSpec bulk_synchronous[] = {
     {"tiles", "", "processors with their own memory"},
     {"workers", "", "hardware threads of a tile, which issue in turn"},
@@ -34,6 +45,9 @@ constexpr ConstantSpec bulk_synchronous[] = {
     {"link_latency", "s", "of a message between chips", 2e-6},
     {"host_rate", "B/s", "to and from the host, a chip's share", 6e9},
     {"host_latency", "s", "of a transfer", 10e-6},
+    host_call(300e-6),
+    host_sample,
+    host_feed_rate,
     {"streaming_rate", "B/s", "to memory beside the chip", 20e9},
     {"streaming_memory", "B", "a chip's share", 0},
     {"power", "W", "one chip's design power", 0},
@@ -68,6 +82,9 @@ constexpr ConstantSpec kernel_by_kernel[] = {
     {"link_latency", "s", "a step of a collective", 10e-6},
     {"host_rate", "B/s", "to and from the host"},
     {"host_latency", "s", "of a transfer", 10e-6},
+    host_call(0),
+    host_sample,
+    host_feed_rate,
     {"power", "W", "one chip's design power", 0},
 };
 
@@ -88,6 +105,9 @@ constexpr ConstantSpec spatial_pipeline[] = {
     {"link_latency", "s", "between chips", 5e-6},
     {"host_rate", "B/s", "to and from the host"},
     {"host_latency", "s", "of a transfer", 10e-6},
+    host_call(300e-6),
+    host_sample,
+    host_feed_rate,
     {"power", "W", "design power", 0},
 };
 
@@ -106,6 +126,9 @@ constexpr ConstantSpec static_stream[] = {
     {"link_rate", "B/s", "one link, one way"},
     {"host_rate", "B/s", "to and from the host"},
     {"host_latency", "s", "each way", 10e-6},
+    host_call(0),
+    host_sample,
+    host_feed_rate,
     {"power", "W", "design power", 0},
 };
 

@@ -19,6 +19,7 @@ std::optional<Style> style_from_name(std::string_view name);
 struct ConstantSpec {
   std::string_view name, unit, meaning;
   std::optional<double> otherwise = std::nullopt;
+  double low = 0, high = 0;  // of the default; both 0: half of it up or down
 };
 
 std::span<const ConstantSpec> constants_of(Style style);

@@ -31,6 +31,43 @@ Message& Message::text(int field, std::string_view value) {
   return *this;
 }
 
+Message& Message::text_in_place(int field, std::string_view value) {
+  tag(field, length_type);
+  varint(value.size());
+  outside_.push_back({bytes_.size(), value});
+  outside_bytes_ += value.size();
+  return *this;
+}
+
+Message& Message::message(int field, const Message& value) {
+  tag(field, length_type);
+  varint(value.size());
+  for (const Outside& outside : value.outside_)
+    outside_.push_back({bytes_.size() + outside.at, outside.content});
+  outside_bytes_ += value.outside_bytes_;
+  bytes_.append(value.bytes_);
+  return *this;
+}
+
+std::vector<std::string_view> Message::pieces() const {
+  std::vector<std::string_view> pieces;
+  std::size_t done = 0;
+  for (const Outside& outside : outside_) {
+    pieces.push_back(std::string_view(bytes_).substr(done, outside.at - done));
+    pieces.push_back(outside.content);
+    done = outside.at;
+  }
+  pieces.push_back(std::string_view(bytes_).substr(done));
+  return pieces;
+}
+
+std::string Message::bytes() const {
+  std::string whole;
+  whole.reserve(size());
+  for (const std::string_view piece : pieces()) whole.append(piece);
+  return whole;
+}
+
 Message& Message::packed_integers(int field, std::span<const std::int64_t> values) {
   Message inner;
   for (std::int64_t value : values) inner.varint(static_cast<std::uint64_t>(value));

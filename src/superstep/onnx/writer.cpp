@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "superstep/base/file.h"
@@ -68,12 +69,14 @@ int onnx_type(ElementType type) {
   return 0;
 }
 
+// The elements stay where they are: the tensor outlives the message.
 Message tensor_message(const Tensor& tensor, const std::string& name) {
   Message message;
   message.packed_integers(tensor_field::dims, tensor.shape().extents());
   message.integer(tensor_field::data_type, onnx_type(tensor.type()));
   if (!name.empty()) message.text(tensor_field::name, name);
-  message.text(tensor_field::raw_data, {reinterpret_cast<const char*>(tensor.bytes()), tensor.byte_count()});
+  message.text_in_place(tensor_field::raw_data,
+                        {reinterpret_cast<const char*>(tensor.bytes()), tensor.byte_count()});
   return message;
 }
 
@@ -357,30 +360,43 @@ void open_batch(Graph& one, const Graph& two) {
   }
 }
 
-}  // namespace
+// A file and the graph whose elements it takes from where they are.
+struct File {
+  std::unique_ptr<const Graph> graph;
+  Message message;
+};
 
-std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& given) {
+File make_file(const std::function<Graph(std::int64_t)>& model, const WriteOptions& given) {
   Graph one = transform::expand_to_onnx(model(given.fixed_batch > 0 ? given.fixed_batch : 1));
   const Graph two = given.fixed_batch > 0 ? one : transform::expand_to_onnx(model(2));
   open_batch(one, two);
   WriteOptions options = given;
   if (options.opset == 0) options.opset = smallest_opset(one);
-  Message file;
-  file.integer(model_field::ir_version, ir_version(options.opset))
+  File file{std::make_unique<const Graph>(std::move(one)), {}};
+  file.message.integer(model_field::ir_version, ir_version(options.opset))
       .text(model_field::producer_name, "superstep");
-  if (!options.producer_version.empty()) file.text(model_field::producer_version, options.producer_version);
-  file.message(model_field::graph, GraphWriter(one, two, options).write());
-  file.message(model_field::opset_import, opset_import("", options.opset));
-  for (std::string_view domain : other_domains(one))
-    file.message(model_field::opset_import, opset_import(domain, version_of_other_domains));
-  if (file.bytes().size() > largest_file)
-    throw Error(ErrorCode::unsupported, "would exceed the 2 GiB that an ONNX file may have", one.name());
-  return file.bytes();
+  if (!options.producer_version.empty())
+    file.message.text(model_field::producer_version, options.producer_version);
+  file.message.message(model_field::graph, GraphWriter(*file.graph, two, options).write());
+  file.message.message(model_field::opset_import, opset_import("", options.opset));
+  for (std::string_view domain : other_domains(*file.graph))
+    file.message.message(model_field::opset_import, opset_import(domain, version_of_other_domains));
+  if (file.message.size() > largest_file)
+    throw Error(ErrorCode::unsupported, "would exceed the 2 GiB that an ONNX file may have",
+                file.graph->name());
+  return file;
+}
+
+}  // namespace
+
+std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& options) {
+  return make_file(model, options).message.bytes();
 }
 
 void write_onnx(const std::filesystem::path& path, const std::function<Graph(std::int64_t)>& model,
                 const WriteOptions& options) {
-  write_file_atomically(path, to_onnx(model, options));
+  const File file = make_file(model, options);
+  write_file_atomically(path, file.message.pieces());
 }
 
 }  // namespace superstep::onnx

@@ -58,7 +58,8 @@ std::string state_signature(const std::map<std::string, Tensor>& states) {
 
 std::map<std::string, Tensor> states_of(const target::Executable& executable) {
   std::map<std::string, Tensor> states;
-  for (const std::string& name : executable.state_names()) states.emplace(name, executable.state(name));
+  for (const std::string& name : executable.state_names())
+    states.emplace(name, executable.state_in_place(name));
   return states;
 }
 

@@ -24,6 +24,7 @@ struct Checkpoint {
 // A short text that differs when any state's name, type or shape does.
 std::string state_signature(const std::map<std::string, Tensor>& states);
 
+// The states where they lie: to be used before the executable runs again.
 std::map<std::string, Tensor> states_of(const target::Executable& executable);
 
 // Writes FOLDER/step-00000042.safetensors atomically, then removes all but the newest two. Throws Error (io).

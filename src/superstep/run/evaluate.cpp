@@ -24,31 +24,36 @@ Tensor with_rows(const graph::ValueType& type, std::int64_t rows) {
 
 }  // namespace
 
+// What cannot be evaluated is refused at once, though nothing is compiled before it is used.
 Evaluator::Evaluator(const target::Target& target, const target::GraphAtBatch& model,
                      target::CompileOptions options, bool whole_batches)
     : plans_(target, model, options), batch_(options.batch), whole_batches_(whole_batches) {
-  for (const auto& port : executable().outputs())
-    if (port.type.shape.rank() == 0 || port.type.shape[0] != batch_)
+  const graph::Graph graph = model(batch_);
+  for (const graph::Output& output : graph.outputs())
+    if (const Shape& shape = graph.type(output.value).shape; shape.rank() == 0 || shape[0] != batch_)
       throw Error(ErrorCode::unsupported,
                   fmt::format("has shape {}: not a row for each of the {} samples of a batch",
-                              to_string(port.type.shape), batch_),
-                  fmt::format("output '{}'", port.name));
+                              to_string(shape), batch_),
+                  fmt::format("output '{}'", output.name));
+  for (graph::ValueId id : graph.states()) parameters_.emplace(graph.value(id).name, graph.type(id));
 }
 
 void Evaluator::set_parameters(const std::map<std::string, Tensor>& states, const std::string& where) {
   std::map<std::string, Tensor> parameters;
-  for (const std::string& name : executable().state_names()) {
+  for (const auto& [name, type] : parameters_) {
     const auto found = states.find(name);
     if (found == states.end())
       throw Error(ErrorCode::bad_file, fmt::format("has no parameter {}: it belongs to another model", name),
                   where);
+    const graph::ValueType given{found->second.type(), found->second.shape()};
+    if (given != type)
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("belongs to another model: state {} is {}, not {}", name, to_string(type),
+                              to_string(given)),
+                  where);
     parameters.emplace(name, found->second);
   }
-  try {
-    plans_.set_states(std::move(parameters));
-  } catch (const Error& error) {
-    throw Error(ErrorCode::bad_file, fmt::format("belongs to another model: {}", error.what()), where);
-  }
+  plans_.set_states(std::move(parameters));
 }
 
 std::vector<Tensor> Evaluator::predict(const Task& task, std::span<const std::int64_t> indices,

@@ -241,8 +241,8 @@ InferReport infer(const InferSettings& given) {
                                                            .threads = settings.threads,
                                                            .measure_steps = settings.measure_steps},
                                     fixed > 0);
-    if (!settings.output.empty()) check_array_file(settings.output, evaluator->executable().outputs().size());
     if (weights) evaluator->set_parameters(weights->states, weights->where);
+    if (!settings.output.empty()) check_array_file(settings.output, evaluator->executable().outputs().size());
     return evaluator;
   };
   // The model as it is served; for int8 the f32 one beside it.

@@ -257,9 +257,13 @@ class Training {
   std::vector<Metric> validate(std::int64_t most) {
     const std::int64_t first = task_->training_count(), last = std::min(task_->size(), first + most);
     if (last <= first) return {};
+    // Training and its validation never need their memory at the same time.
+    executable_->release_working_memory();
     evaluator_->set_parameters(states_of(*executable_), "the trained model");
     const std::vector<std::int64_t> indices = range(first, last);
-    return task_->quality(indices, evaluator_->predict(*task_, indices, pool_));
+    const std::vector<Tensor> predictions = evaluator_->predict(*task_, indices, pool_);
+    evaluator_->release();
+    return task_->quality(indices, predictions);
   }
 
   // A validation that observers hear of.

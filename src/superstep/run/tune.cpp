@@ -133,10 +133,11 @@ std::string to_string(const Tuning& tuning) {
   return others.empty() ? text : fmt::format("{} ({})", text, others);
 }
 
-std::string tuning_key(const graph::Graph& graph, std::string_view backend, std::int64_t batch, int threads) {
-  const json program = program_record();
-  const std::string what = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", graph::to_text(graph, {.data = false}),
-                                       backend, batch, threads, processor_name(), program.dump());
+std::string tuning_key(const graph::Graph& graph, std::string_view backend, const target::PlanSummary& plan) {
+  std::string what =
+      fmt::format("{}\n{}\n{}\n{} {} {}\n", graph::to_text(graph, {.data = false}), backend, processor_name(),
+                  plan.batch, plan.micro_batch, plan.threads);
+  for (const target::PlanStep& step : plan.steps) what += fmt::format("{} {}\n", step.op, step.kernel);
   return fmt::format("{:016x}", hash_of(what));
 }
 
@@ -193,14 +194,14 @@ std::vector<TuneCandidate> tune_candidates(std::int64_t batch, std::int64_t chos
 Tuning tune(const target::Target& target, const target::GraphAtBatch& model,
             const target::CompileOptions& options, FunctionRef<void(std::span<Tensor> inputs)> fill,
             TuningCache& cache, const TuneOptions& tune_options) {
-  const std::string key = tuning_key(model(options.batch), target.name(), options.batch, options.threads);
+  const target::PlanSummary plan = target.compile(model, options)->summary();
+  const std::string key = tuning_key(model(options.batch), target.name(), plan);
   if (const auto found = cache.find(key);
       found && options.batch % found->micro_batch == 0 && found->threads <= options.threads)
     return {.chosen = *found, .tried = {}, .cached = true};
-  const std::int64_t chosen = target.compile(model, options)->summary().micro_batch;
   const bool splits = target::batched_ports(model, options.batch).splits;
   std::vector<std::unique_ptr<Contender>> contenders;
-  for (const TuneCandidate& candidate : tune_candidates(options.batch, chosen, options.threads, splits))
+  for (const TuneCandidate& candidate : tune_candidates(options.batch, plan.micro_batch, options.threads, splits))
     contenders.push_back(std::make_unique<Contender>(target, model, options, candidate, fill));
   race(contenders, tune_options);
   Tuning tuning;

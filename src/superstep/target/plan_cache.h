@@ -19,12 +19,18 @@ class PlanCache {
   // The plan for this batch, compiled at the first call, with the states set so far.
   Executable& at(std::int64_t batch);
 
-  // States by name, for every plan there is and will be. Throws Error as Executable::set_state does.
+  // States by name, for every plan there is and will be. Throws Error as Executable::set_state does. The
+  // tensors are kept, and read again when a plan is compiled.
   void set_states(std::map<std::string, Tensor> states);
+
+  // Forgets the plans: at() compiles anew.
+  void clear() { plans_.clear(); }
 
   std::size_t size() const { return plans_.size(); }
 
  private:
+  graph::Graph with_states(std::int64_t batch) const;
+
   const Target& target_;
   GraphAtBatch model_;
   CompileOptions options_;

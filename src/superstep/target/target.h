@@ -134,6 +134,13 @@ class Executable {
   virtual std::vector<std::string> state_names() const = 0;
   virtual Tensor state(std::string_view name) const = 0;
   virtual void set_state(std::string_view name, const Tensor& value) = 0;
+  // The state where it lies, for who reads it before the next run() or set_state(), which may change it: no
+  // copy where the target keeps states in this process.
+  virtual Tensor state_in_place(std::string_view name) const { return state(name); }
+
+  // Gives back the memory that holds nothing between runs (activations, sums of gradients); the next run()
+  // takes it again.
+  virtual void release_working_memory() {}
 
   virtual PlanSummary summary() const = 0;
 

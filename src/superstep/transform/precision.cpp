@@ -28,9 +28,11 @@ class Autocast {
       : rewrite_(model),
         reduced_(reduced),
         options_(options),
+        wanted_(model.value_count(), false),
         narrow_(model.value_count()),
         made_narrow_(model.value_count(), false) {
     for (const graph::Output& output : model.outputs()) outputs_.insert(output.value);
+    find_wanted();
   }
 
   Graph run() {
@@ -44,10 +46,53 @@ class Autocast {
   void visit(const Node& node) {
     const bool narrow = is_fusion_anchor(node.op)
                             ? is_wide(node)
-                            : (follows(node.op) && !gives_output(node) && all_come_narrow(node));
+                            : (follows(node.op) && !gives_output(node) &&
+                               (all_come_narrow(node) || gives_wanted(node)));
     if (narrow && has_wide_data(node)) return run_narrow(node);
     for (ValueId id : node.inputs) widen(id);
+    if (node.op == "LSTM" && reduced_ == ElementType::bf16) return multiply_narrow(node);
     rewrite_.keep(node);
+  }
+
+  // Its states and gates stay f32; targets may multiply in the reduced type.
+  void multiply_narrow(const Node& node) {
+    graph::Attributes attributes = node.attributes;
+    attributes.set("products", std::string("bf16"));
+    std::vector<Var> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(id.valid() ? rewrite_.now(id) : Var());
+    const std::vector<Var> outputs =
+        rewrite_.builder().node(node.op, inputs, attributes, static_cast<int>(node.outputs.size()));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (node.outputs[i].valid()) rewrite_.replace(node.outputs[i], outputs[i]);
+  }
+
+  // Values that are read in the reduced type alone: the operators before them round once, at the end, and
+  // store half the bytes.
+  void find_wanted() {
+    const Graph& graph = rewrite_.old();
+    std::vector<bool> refused(graph.value_count(), false);
+    for (const graph::Update& update : graph.updates()) refused[update.next.index()] = true;
+    for (ValueId output : outputs_) refused[output.index()] = true;
+    for (std::size_t i = graph.node_count(); i-- > 0;) {
+      const Node& node = graph.nodes()[i];
+      for (ValueId output : node.outputs)
+        if (output.valid() && refused[output.index()]) wanted_[output.index()] = false;
+      const bool reads_narrow = is_fusion_anchor(node.op) ? is_wide(node) : gives_wanted(node);
+      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        if (!node.inputs[k].valid()) continue;
+        const std::size_t id = node.inputs[k].index();
+        if (reads_narrow && is_data(node, k))
+          wanted_[id] = true;
+        else
+          refused[id] = true;
+      }
+    }
+  }
+
+  bool gives_wanted(const Node& node) const {
+    constexpr std::string_view reads_a_table = "Gather";
+    return follows(node.op) && node.op != reads_a_table &&
+           std::ranges::all_of(node.outputs, [&](ValueId id) { return id.valid() && wanted_[id.index()]; });
   }
 
   // The channels a product sums and those it gives.
@@ -130,6 +175,7 @@ class Autocast {
   ElementType reduced_;
   AutocastOptions options_;
   std::set<ValueId> outputs_;      // of the old graph
+  std::vector<bool> wanted_;       // by old value: is it read in the reduced type alone?
   std::vector<Var> narrow_;        // by old value: its form in the reduced type
   std::vector<bool> made_narrow_;  // by old value: was it computed in it?
 };

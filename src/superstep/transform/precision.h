@@ -14,8 +14,11 @@ namespace superstep::transform {
 //   cast down; the result has the reduced type, rounded once:
 //                                        operators compute at least in f32 (op/definition.h)
 //   activations by comparison, sums,     in the reduced type where all their values come in it; parameters
-//   products and moves of elements       and constants are cast down for them; not where they give an
-//                                        output of the graph: the last step is not rounded
+//   products and moves of elements       or where it is read in it alone; parameters and constants are cast
+//                                        down for them; not where they give an output of the graph: the last
+//                                        step is not rounded
+//   LSTM                                 in f32, with the attribute `products` = "bf16": a target may round
+//                                        what its products read, sums and states stay f32 (bf16 alone)
 //   all others (softmax, normalisations, in f32: what they read is cast up
 //   reductions, losses, exp, ...)
 //
@@ -25,7 +28,7 @@ namespace superstep::transform {
 struct AutocastOptions {
   // Products that sum fewer channels, or give fewer, stay in f32: the first layers of an image's few channels
   // and the last ones before the outputs, where rounding costs most and reduced precision gains nothing.
-  std::int64_t least_width = 32;
+  std::int64_t least_width = 16;
 };
 graph::Graph autocast(const graph::Graph& model, ElementType reduced, const AutocastOptions& options = {});
 

@@ -147,7 +147,7 @@ class TrainingStep {
 
   Var buffer(const char* kind, Var parameter) {
     return new_state(fmt::format("{}/{}", kind, name_of(parameter)),
-                     Tensor(parameter.element(), parameter.shape()));
+                     Tensor::generated(parameter.element(), parameter.shape()));
   }
 
   void update_parameter(Var parameter, Var gradient) {

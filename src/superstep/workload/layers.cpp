@@ -14,10 +14,12 @@
 namespace superstep::workload {
 namespace {
 
-Tensor uniform_tensor(const Shape& shape, double limit, RandomStream random) {
-  Tensor tensor(ElementType::f32, shape);
-  for (float& value : tensor.as<float>()) value = static_cast<float>(random.uniform(-limit, limit));
-  return tensor;
+// Drawn where and when the values are wanted: models are built at several batches, to be compiled at one.
+Tensor uniform_tensor(const Shape& shape, double limit, const RandomStream& random) {
+  const auto draw = [=, count = static_cast<std::size_t>(shape.element_count())](std::byte* elements) {
+    RandomStream(random).fill_uniform({reinterpret_cast<float*>(elements), count}, -limit, limit);
+  };
+  return Tensor::generated(ElementType::f32, shape, draw);
 }
 
 }  // namespace

@@ -141,11 +141,10 @@ const Primitive& find_primitive(PrimitiveKind kind, std::string_view name) {
               unknown_name_hint(name, names));
 }
 
-std::vector<Primitive> sweep(PrimitiveKind kind, double most_bytes) {
-  std::vector<Primitive> primitives;
-  for (Primitive next = sweep_start(kind); tensor_bytes(next, sizeof(float), true) <= most_bytes;
-       next = doubled(next))
-    primitives.push_back(next);
+std::vector<Primitive> sweep(PrimitiveKind kind, double most_bytes, std::size_t element_bytes, bool trains) {
+  std::vector<Primitive> primitives{sweep_start(kind)};
+  while (tensor_bytes(primitives.back(), element_bytes, trains) <= most_bytes)
+    primitives.push_back(doubled(primitives.back()));
   return primitives;
 }
 

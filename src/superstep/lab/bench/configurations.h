@@ -31,9 +31,9 @@ const char* name_of(PrimitiveKind kind);  // "gemm"
 std::span<const Primitive> published_primitives(PrimitiveKind kind);
 const Primitive& find_primitive(PrimitiveKind kind, std::string_view name);  // throws Error, nearest name
 
-// Square sizes of a sweep, doubling from `smallest`: gemm n x n x n; conv, relu and lstm grow in the batch.
-// Those whose tensors need more than `most_bytes` (in f32, with gradients) are left out.
-std::vector<Primitive> sweep(PrimitiveKind kind, double most_bytes);
+// Doubling sizes of a sweep: gemm n x n x n; conv, relu and lstm grow in the batch. The last is the first
+// whose tensors need more than `most_bytes`: it shows where memory ended.
+std::vector<Primitive> sweep(PrimitiveKind kind, double most_bytes, std::size_t element_bytes, bool trains);
 
 // The samples that are split over threads: rows m of a product, images or sequences otherwise.
 std::int64_t batch_of(const Primitive& primitive);

@@ -8,6 +8,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/lab/bench/energy_rows.h"
+#include "superstep/lab/bench/free_memory.h"
 #include "superstep/lab/bench/primitive_check.h"
 #include "superstep/lab/bench/primitive_run.h"
 #include "superstep/lab/machine/rates.h"
@@ -42,9 +44,14 @@ Entry make_entry(const PrimitiveBenchSettings& settings, const Primitive& primit
   const std::int64_t wanted = settings.batch > 0 ? settings.batch : batch_at(primitive, bytes);
   const double free = available_memory();
   const double share = settings.memory_share / static_cast<double>(settings.precisions.size());
-  const std::int64_t batch =
-      free > 0 ? fitting_batch(primitive, wanted, bytes, trains, share * free) : wanted;
-  return {with_batch(primitive, batch), {.precision = precision, .trains = trains}, wanted};
+  const bool halve = free > 0 && !settings.whole_batches;
+  const std::int64_t batch = halve ? fitting_batch(primitive, wanted, bytes, trains, share * free) : wanted;
+  Entry entry{with_batch(primitive, batch), {.precision = precision, .trains = trains}, wanted};
+  if (const double needed = tensor_bytes(entry.primitive, bytes, trains); free > 0 && needed > share * free)
+    entry.refusal =
+        fmt::format("memory ends: its tensors take {}, {:.0f} % of the {} that are free are {}",
+                    format_bytes(needed), 100 * share, format_bytes(free), format_bytes(share * free));
+  return entry;
 }
 
 // Where no kernel takes most of the work, what would be timed is the reference evaluation, which is not made
@@ -58,6 +65,7 @@ void refuse_reference(const Entry& entry, const std::string& backend) {
 }
 
 void prepare(Entry& entry, const PrimitiveBenchSettings& settings) {
+  if (!entry.refusal.empty()) return;
   try {
     entry.run =
         std::make_unique<PrimitiveRun>(entry.primitive, entry.options, settings.backend, settings.threads);
@@ -170,6 +178,9 @@ Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, con
                  static_cast<double>(plan.state_bytes) + static_cast<double>(plan.gradient_bytes) +
                  static_cast<double>(plan.constant_bytes),
              "B");
+  if (settings.energy)
+    add_energy(
+        result, [&] { entry.run->call(); }, static_cast<double>(batch_of(entry.primitive)));
   std::vector<std::string>& flags = result.quantities.front().flags;
   if (result.config.contains("batch_wanted"))
     flags.push_back(
@@ -187,7 +198,11 @@ MachinePeak measure_peak(int threads, const std::vector<std::string>& precisions
   for (const std::string& precision : precisions)
     if (precision == "bf16" || precision == "int8") peak.flops[precision] = peak_flops(threads, precision);
   const std::size_t bytes = memory_levels(threads).back().bytes;
-  peak.copy_bandwidth = best(measure_rates(threads, [bytes] { return memory_work(bytes, Access::copy); }));
+  try {
+    peak.copy_bandwidth = best(measure_rates(threads, [bytes] { return memory_work(bytes, Access::copy); }));
+  } catch (const Error& error) {  // a limit on memory: results go without a share of this peak
+    if (error.code() != ErrorCode::out_of_memory) throw;
+  }
   return peak;
 }
 

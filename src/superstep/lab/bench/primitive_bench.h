@@ -23,13 +23,16 @@ struct PrimitiveBenchSettings {
   int threads = 1;
   int repeat = 1;  // rounds over everything; their samples are joined
   Protocol protocol;
-  double memory_share =
-      0.6;  // of the memory that is free: beyond it the batch is halved, and the result says so
+  // Of the memory that is free: beyond it the batch is halved, and the result says so; or, where batches are
+  // to stay whole (a sweep), the configuration is not run.
+  double memory_share = 0.6;
+  bool whole_batches = false;
+  bool energy = false;  // ten more seconds of calls, where the host counts energy; else it is said
   std::function<void(const Result&)> done = {};  // called after each result
 };
 
 // What this machine can do at most, measured once: FLOP/s by precision ("f32", "bf16", "int8"; 0: no such
-// instruction) and B/s of copies in memory.
+// instruction) and B/s of copies in memory (0: too little memory to measure them in).
 struct MachinePeak {
   std::map<std::string, double> flops;
   double copy_bandwidth = 0;

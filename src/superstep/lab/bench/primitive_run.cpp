@@ -77,14 +77,4 @@ void PrimitiveRun::keep_dy_of(std::int64_t sample) {
 
 void PrimitiveRun::restore_dy() { fill_random(inputs_[position(executable_->inputs(), "dy")], dy_seed, 1); }
 
-double available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string name, unit; file >> name;) {
-    double kilobytes = 0;
-    if (name == "MemAvailable:" && file >> kilobytes) return 1024 * kilobytes;
-    std::getline(file, unit);
-  }
-  return 0;
-}
-
 }  // namespace superstep::lab

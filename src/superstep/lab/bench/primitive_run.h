@@ -47,7 +47,4 @@ class PrimitiveRun {
   std::vector<Tensor> inputs_, outputs_;
 };
 
-// Bytes this process may still take, by the system's estimate (MemAvailable of /proc/meminfo); 0: unknown.
-double available_memory();
-
 }  // namespace superstep::lab

@@ -18,12 +18,12 @@ std::string interval(const Quantity& quantity) {
                      format_seconds(quantity.high.value_or(quantity.value)));
 }
 
-bool meet(const Quantity& a, const Quantity& b) {
+}  // namespace
+
+bool intervals_meet(const Quantity& a, const Quantity& b) {
   return a.low.value_or(a.value) <= b.high.value_or(b.value) &&
          b.low.value_or(b.value) <= a.high.value_or(a.value);
 }
-
-}  // namespace
 
 SelfCheck compare_runs(const std::vector<Result>& first, const std::vector<Result>& second) {
   SelfCheck check;
@@ -33,7 +33,7 @@ SelfCheck compare_runs(const std::vector<Result>& first, const std::vector<Resul
     const Quantity* a = one.find("step_time");
     const Quantity* b = other == second.end() ? nullptr : other->find("step_time");
     if (!a || !b) continue;
-    const bool agree = meet(*a, *b);
+    const bool agree = intervals_meet(*a, *b);
     ++check.rows;
     check.agree += agree ? 1 : 0;
     table.add_row({one.id, interval(*a), interval(*b), fmt::format("{:.3f}", b->value / a->value),

@@ -13,6 +13,8 @@ struct SelfCheck {
   std::string text;         // the table, and the share
 };
 
+bool intervals_meet(const Quantity& a, const Quantity& b);
+
 SelfCheck compare_runs(const std::vector<Result>& first, const std::vector<Result>& second);
 
 void pause_for(double seconds);  // throws Error (interrupted) when the user asks to stop

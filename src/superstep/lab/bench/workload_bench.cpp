@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "superstep/base/error.h"
+#include "superstep/lab/bench/energy_rows.h"
 #include "superstep/lab/bench/workload_run.h"
-#include "superstep/lab/measure/energy.h"
 
 namespace superstep::lab {
 namespace {
@@ -119,20 +119,6 @@ void add_memory(Result& result, const target::PlanSummary& plan) {
   result.quantities.back().details["source"] = "the plan's allocations";
 }
 
-void add_energy(Result& result, WorkloadRun& run, std::int64_t batch) {
-  EnergyMeter meter;
-  if (!meter.available()) {
-    result.config["energy"] = "not measured: " + meter.reason();
-    return;
-  }
-  const EnergyReport report = measure_energy([&] { run.call(); }, meter);
-  result.config["energy"] = meter.source();
-  result.add("energy", report.joules, "J");
-  result.add("energy_per_sample", report.joules / static_cast<double>(report.calls * batch), "J");
-  result.add("power_mean", report.joules / report.seconds, "W");
-  result.add("power_max", report.power_max, "W");
-}
-
 Result measure_point(const WorkloadBenchSettings& settings, const Point& point, const MachinePeak& peak) {
   const WorkloadRunSettings what = run_settings(settings, point);
   WorkloadRun run(what);
@@ -156,7 +142,9 @@ Result measure_point(const WorkloadBenchSettings& settings, const Point& point, 
   result.add("compile_time", run.compile_seconds(), "s");
   result.add("first_step_time", all[0].first_call, "s");
   add_memory(result, run.summary());
-  if (settings.energy) add_energy(result, run, point.batch);
+  if (settings.energy)
+    add_energy(
+        result, [&] { run.call(); }, static_cast<double>(point.batch));
   if (settings.timeline) result.timeline = record_timeline(what);
   return result;
 }
@@ -168,6 +156,12 @@ void check_modes(const std::vector<std::string>& modes) {
 }
 
 }  // namespace
+
+std::size_t count_results(const WorkloadBenchSettings& settings) {
+  std::size_t points = 0;
+  for (const std::string& mode : settings.modes) points += batches_of(settings, mode).size();
+  return points * settings.precisions.size();
+}
 
 std::vector<Result> bench_workload(const WorkloadBenchSettings& settings, const MachinePeak& peak) {
   check_modes(settings.modes);

@@ -34,6 +34,9 @@ struct WorkloadBenchSettings {
   std::function<void(const Result&)> done = {};
 };
 
+// How many results there will be.
+std::size_t count_results(const WorkloadBenchSettings& settings);
+
 // Throws Error: an unknown workload, one that the target cannot compile, a result that does not agree with
 // the reference evaluation.
 std::vector<Result> bench_workload(const WorkloadBenchSettings& settings, const MachinePeak& peak);

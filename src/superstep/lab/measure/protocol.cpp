@@ -48,7 +48,8 @@ class Sitting {
     if (static_cast<std::int64_t>(count) >= protocol_.most_samples) return stop(StopReason::count);
     if (used_ >= protocol_.budget_seconds) return stop(StopReason::budget);
     // Sorting all samples after every one would cost more than taking them.
-    if (static_cast<int>(count) < protocol_.least_samples || count < next_look_) return true;
+    if (static_cast<int>(count) < protocol_.least_samples || used_ < protocol_.least_seconds) return true;
+    if (count < next_look_) return true;
     next_look_ = count + count / 4 + 1;
     const Summary summary = summarize(result_.samples);
     if (summary.high - summary.low > protocol_.interval * summary.median) return true;

@@ -23,6 +23,9 @@ struct Protocol {
   // or `budget_seconds` of timed work a contender are over. Three are taken even beyond the budget.
   int least_samples = 20;
   double interval = 0.01, budget_seconds = 5;
+  // Twenty samples of microseconds are over before the machine has changed: an interval is not tight before
+  // so much timed work.
+  double least_seconds = 0;
   std::int64_t most_samples = 10000;
   // A sample is as many calls in a row as take this long: a clock cannot time a call of nanoseconds.
   double least_sample_seconds = 50e-6;

@@ -15,7 +15,7 @@ struct OverlapSettings {
   std::size_t range_values = std::size_t{256} << 10;
   int multiplications =
       16;  // and as many additions, for each gradient: a dense layer's backward pass over 8 samples
-  int warm_up = 3, iterations = 20;
+  int iterations = 20;
 };
 
 // Collective. A step makes gradients range by range with so much arithmetic, last to first as a backward pass

@@ -63,9 +63,24 @@ graph::Graph graph_of(const std::string& workload, bool training, std::int64_t b
   return training ? model.training_step()(batch) : model.inference()(batch);
 }
 
-// The vendor's public set-up of ResNet-50 keeps partial sums in f16, whatever a table calls that.
-bool has_half_sums(const std::string& workload, const std::string& machine, const std::string& precision) {
-  return is_ipu(machine) && workload == "resnet50" && precision != "fp32";
+// What the vendor's public training set-ups of a model are (graphcore/examples, MIT; MLPerf 1.0 logs), where
+// a row does not say: published tables ran these programs. Samples cross the host's link as bytes, and
+// partial sums are f16 whatever a table calls that.
+struct PublicSetUp {
+  std::string_view workload, framework;
+  std::int64_t micro_batch = 0;
+  std::int64_t update_samples = 0;  // of an update, over all replicas
+};
+constexpr PublicSetUp public_set_ups[] = {{"resnet50", "pytorch", 18, 16416},
+                                          {"resnet50", "tensorflow", 20, 1920},
+                                          {"efficientnet-b0", "pytorch", 20, 800}};
+
+const PublicSetUp* public_set_up(const std::string& workload, const std::string& framework,
+                                 const std::string& machine) {
+  if (!is_ipu(machine)) return nullptr;
+  for (const PublicSetUp& set_up : public_set_ups)
+    if (set_up.workload == workload && set_up.framework == framework) return &set_up;
+  return nullptr;
 }
 
 // A pipeline of two stages in a row without its split is cut where both have as many layers.
@@ -88,9 +103,31 @@ std::vector<int> stated_split(const std::string& note) {
 
 RowPrediction refusal(std::string reason) { return {.value = std::nullopt, .reason = std::move(reason)}; }
 
-RowPrediction with_interval(double value, const Prediction& prediction, std::string reason) {
-  const double up = std::exp(prediction.uncertainty);
-  return {value, value / up, value * up, std::move(reason)};
+// Seconds of a step as a row counts them.
+struct StepTime {
+  double seconds = 0, low = 0, high = 0;
+  std::string bound_by;
+};
+
+// Primitives are timed on the machine; a model is fed by its host, unless a note says "pipeline not counted".
+StepTime step_time(const Prediction& prediction, const std::string& metric, const std::string& note) {
+  const machine::FedInterval& fed = prediction.fed;
+  if (metric.starts_with("time") || metric == "compute_utilization" || metric == "compute_rate") {
+    const double up = std::exp(prediction.uncertainty), seconds = prediction.step_seconds;
+    return {seconds, seconds / up, seconds * up, prediction.bound_by()};
+  }
+  if (note.find("pipeline not counted") != std::string::npos)
+    return {prediction.host.without_loader(prediction.step_seconds), fed.low_without_loader,
+            fed.high_without_loader, prediction.bound_by()};
+  return {prediction.step_seconds_with_data, fed.low, fed.high, prediction.bound_by_with_data()};
+}
+
+// `amount` a step's time, or of it.
+RowPrediction rate_of(double amount, const StepTime& time, std::string reason) {
+  return {amount / time.seconds, amount / time.high, amount / time.low, std::move(reason)};
+}
+RowPrediction time_of(double factor, const StepTime& time, std::string reason) {
+  return {factor * time.seconds, factor * time.low, factor * time.high, std::move(reason)};
 }
 
 }  // namespace
@@ -109,8 +146,11 @@ ApplicationRows::Run ApplicationRows::run_of(std::size_t row) const {
   run.called_directly = framework == "cublas" || framework == "cudnn";
   run.settings.precision =
       machine::precision_from_name(precision_of_row(table_.text(row, "precision"), run.machine));
-  if (has_half_sums(run.workload, run.machine, table_.text(row, "precision")))
+  const PublicSetUp* set_up = public_set_up(run.workload, framework, run.machine);
+  if (set_up && table_.text(row, "precision") != "fp32") {
     run.settings.precision = machine::precision_from_name("16.16");
+    run.settings.input_bytes = 1;
+  }
   const std::int64_t units = std::max<std::int64_t>(1, count("units"));
   const std::int64_t stages = std::max<std::int64_t>(1, count("pipeline_stages"));
   // More replicas than units share one (a wafer); the model is of one unit.
@@ -121,21 +161,24 @@ ApplicationRows::Run ApplicationRows::run_of(std::size_t row) const {
   run.settings.accumulate = static_cast<int>(std::max<std::int64_t>(1, count("grad_accum")));
   std::int64_t micro = count("micro_batch");
   const std::int64_t global = count("global_batch");
-  if (micro == 0 && global > 0)
-    micro = std::max<std::int64_t>(1, global / run.settings.replicas / run.settings.accumulate);
+  const bool free = is_ipu(run.machine) && count("grad_accum") == 0;  // how a step is cut is not said
   if (micro == 0) {
-    micro = is_ipu(run.machine)            ? ipu_micro_batch
-            : known_workload(run.workload) ? workload::find_workload(run.workload).training.batch
-                                           : 1;
-    run.assumed = fmt::format("micro-batch {} assumed; ", micro);
+    if (set_up)
+      micro = set_up->micro_batch;
+    else if (global > 0)
+      micro = std::max<std::int64_t>(1, global / run.settings.replicas / run.settings.accumulate);
+    else if (is_ipu(run.machine) || !known_workload(run.workload))
+      micro = is_ipu(run.machine) ? ipu_micro_batch : 1;
+    else
+      micro = workload::find_workload(run.workload).training.batch;
+    if (free && !set_up) micro = std::min(micro, ipu_micro_batch);
+    if (set_up || global == 0 || free)
+      run.assumed = fmt::format("micro-batch {} {}; ", micro, set_up ? "as the public set-up" : "assumed");
   }
-  if (is_ipu(run.machine) && global > 0 && count("grad_accum") == 0 && micro * run.settings.replicas > 0 &&
-      count("micro_batch") == 0) {
-    micro = std::min<std::int64_t>(micro, ipu_micro_batch);
+  const std::int64_t samples = global > 0 ? global : set_up ? set_up->update_samples : 0;
+  if (free && samples > 0)
     run.settings.accumulate =
-        static_cast<int>(std::max<std::int64_t>(1, global / micro / run.settings.replicas));
-    run.assumed = fmt::format("micro-batch {} assumed; ", micro);
-  }
+        static_cast<int>(std::max<std::int64_t>(1, samples / micro / run.settings.replicas));
   run.settings.micro_batch = micro;
   return run;
 }
@@ -204,29 +247,25 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
   if (!prediction.fits)
     return refusal(fmt::format("{}does not fit, as predicted: fullest at '{}'", run.assumed,
                                prediction.stages[0].memory.fullest));
-  const std::string reason = fmt::format("{}bound by {}", run.assumed, prediction.bound_by());
+  const std::string& note = table_.text(row, "note");
+  const StepTime time = step_time(prediction, metric, note);
+  const std::string reason = fmt::format("{}bound by {}", run.assumed, time.bound_by);
   const double scale = unit == "ms"       ? 1e3
                        : unit == "us"     ? 1e6
                        : unit == "%"      ? 100
                        : unit == "TFLOPS" ? 1e-12
                                           : 1;
-  const bool device_only =
-      metric.starts_with("time") || metric == "compute_utilization" || metric == "compute_rate";
-  const double step = device_only ? prediction.step_seconds : prediction.step_seconds_with_data;
-  if (metric == "throughput") return with_interval(prediction.samples / step, prediction, reason);
+  if (metric == "throughput") return rate_of(prediction.samples, time, reason);
   if (metric == "step_time" || metric.starts_with("time_") || metric == "time")
-    return with_interval(step * scale, prediction, reason);
-  if (metric == "latency_per_sample")
-    return with_interval(step / prediction.samples * scale, prediction, reason);
-  if (metric == "compute_utilization")
-    return with_interval(prediction.peak_seconds / step * scale, prediction, reason);
-  if (metric == "compute_rate") return with_interval(prediction.flops / step * scale, prediction, reason);
+    return time_of(scale, time, reason);
+  if (metric == "latency_per_sample") return time_of(scale / prediction.samples, time, reason);
+  if (metric == "compute_utilization") return rate_of(prediction.peak_seconds * scale, time, reason);
+  if (metric == "compute_rate") return rate_of(prediction.flops * scale, time, reason);
   if (metric == "epoch_time") {
     // "training part of an epoch: 19968 of 20608 samples"
-    const std::string& note = table_.text(row, "note");
     const std::size_t digits = note.find_first_of("0123456789");
     const double samples = digits == std::string::npos ? 19968 : std::atof(note.c_str() + digits);
-    return with_interval(samples / prediction.samples * step, prediction, reason);
+    return time_of(samples / prediction.samples, time, reason);
   }
   return refusal("this metric is not covered");
 }

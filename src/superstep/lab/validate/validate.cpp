@@ -103,13 +103,18 @@ std::vector<ErrorSummary> by_family(const std::vector<RowResult>& rows, ErrorOf 
   std::vector<ErrorSummary> summaries;
   for (const std::string& family : families) {
     std::vector<double> errors;
-    std::size_t count = 0;
+    std::size_t count = 0, with_interval = 0, inside = 0;
     for (const RowResult& row : rows) {
       if (family != "all" && row.family != family) continue;
       ++count;
       if (const std::optional<double> error = error_of(row)) errors.push_back(std::abs(*error));
+      if (!row.predicted || row.high <= 0) continue;
+      ++with_interval;
+      inside += row.inside() ? 1 : 0;
     }
     summaries.push_back(summarize(family, errors, count));
+    summaries.back().with_interval = with_interval;
+    summaries.back().inside = inside;
   }
   return summaries;
 }
@@ -135,13 +140,17 @@ std::vector<Metric> Validation::metrics() const {
   const auto metric = [](const char* name, double value) {
     return Metric{.name = name, .value = value, .unit = "", .how = How::predicted};
   };
-  return {metric("median_error", all.median),
-          metric("p90_error", all.p90),
-          metric("worst_error", all.worst),
-          metric("passed", static_cast<double>(all.within)),
-          metric("failed", static_cast<double>(all.covered - all.within)),
-          metric("skipped", static_cast<double>(all.rows - all.covered)),
-          metric("memory_median_error", memory.back().median)};
+  std::vector<Metric> metrics{metric("median_error", all.median),
+                              metric("p90_error", all.p90),
+                              metric("worst_error", all.worst),
+                              metric("passed", static_cast<double>(all.within)),
+                              metric("failed", static_cast<double>(all.covered - all.within)),
+                              metric("skipped", static_cast<double>(all.rows - all.covered)),
+                              metric("memory_median_error", memory.back().median)};
+  if (all.with_interval > 0)
+    metrics.push_back(metric("interval_coverage",
+                             static_cast<double>(all.inside) / static_cast<double>(all.with_interval)));
+  return metrics;
 }
 
 Validation validate(const std::filesystem::path& file, const ValidateOptions& options) {
@@ -158,11 +167,6 @@ Validation validate(const std::filesystem::path& file, const ValidateOptions& op
     throw Error(ErrorCode::bad_file, "is of no known kind of published rows", file.string(),
                 "known are single operators (columns kind, tiles, cycles) and applications (workload, "
                 "machine, metric, value)");
-  }
-  for (const RowResult& row : validation.rows) {
-    if (!row.predicted || row.high <= 0) continue;
-    ++validation.with_interval;
-    validation.inside += row.inside() ? 1 : 0;
   }
   validation.families = by_family(validation.rows, cycles_error);
   validation.memory = by_family(validation.rows, tile_error);

@@ -27,15 +27,16 @@ struct ErrorSummary {
   std::string family;
   std::size_t rows = 0, covered = 0, within = 0;  // within 30 %
   double median = 0, p90 = 0, worst = 0;          // of |error|, over covered rows
+  std::size_t with_interval = 0, inside = 0;      // rows with an interval, and those whose value lies in it
 };
 
 struct Validation {
   std::string file, machine;
   std::vector<RowResult> rows;
-  std::vector<ErrorSummary> families;         // the last one is all rows
-  std::vector<ErrorSummary> memory;           // of the fullest tile, by family; the last one is all rows
-  std::vector<ErrorSummary> total;            // of all tiles
-  std::size_t with_interval = 0, inside = 0;  // rows with an interval, and those whose value lies in it
+  std::vector<ErrorSummary> families;  // the last one is all rows
+  std::vector<ErrorSummary> memory;    // of the fullest tile, by family; the last one is all rows
+  std::vector<ErrorSummary> total;     // of all tiles
+  std::size_t with_interval() const { return families.back().with_interval; }
   std::vector<Metric> metrics() const;
 };
 

@@ -93,7 +93,7 @@ PartPlan best_of(const Hardware& hardware, const std::vector<FormedProduct>& for
 void restrict_to_parts(FormedProduct& form, const Convolution& forward, Pass pass) {
   Product& product = form.product;
   product.parts_only = true;
-  product.whole_channels = form.combined > 1;
+  product.whole_channels = form.combined > 1 || (forward.groups > 1 && !forward.axes.empty());
   if (pass != Pass::weight_gradient) return;
   const std::int64_t kernel = forward.kernel_positions();
   if (form.form == ProductForm::weight_gradient && kernel > 1)

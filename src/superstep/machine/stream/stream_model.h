@@ -19,6 +19,7 @@ class StreamModel : public CostModel {
   double all_reduce_seconds(double bytes, int units) const override;
   double link_seconds(double bytes) const override;
   double host_seconds(double bytes) const override;
+  bool overlaps_transfers() const override { return false; }  // a copy is a step of the program
   double capacity() const override { return value("chip_memory"); }
   Bounds bounds(const Precision& precision) const override;
   double model_uncertainty() const override { return 1.3; }

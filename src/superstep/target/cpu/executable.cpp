@@ -1,6 +1,8 @@
 #include "superstep/target/cpu/executable.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -36,7 +38,22 @@ Memory::Memory(std::size_t bytes) : size_(bytes) {
 }
 
 Memory::Memory(std::span<float> values)
-    : size_(values.size_bytes()), data_(reinterpret_cast<std::byte*>(values.data()), [](std::byte*) {}) {}
+    : size_(values.size_bytes()),
+      data_(reinterpret_cast<std::byte*>(values.data()), [](std::byte*) {}),
+      own_(false) {}
+
+void Memory::release() {
+  if (!own_) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(data()), end = begin + size_;
+  const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
+  if (first < last && ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) == 0) {
+    std::memset(data(), 0, first - begin);
+    std::memset(reinterpret_cast<void*>(last), 0, end - last);
+  } else {
+    std::memset(data(), 0, size_);
+  }
+}
 
 struct CpuExecutable::Worker {
   Memory arena, scratch;
@@ -69,9 +86,9 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
       update_(plan_.update_bytes) {
   for (const PortPlan& input : inputs_) input_ports_.push_back(input.port);
   for (const PortPlan& output : outputs_) output_ports_.push_back(output.port);
-  for (const auto& [offset, data] : plan_.initial)
-    std::memcpy(shared_.data() + offset, data.bytes(), data.byte_count());
-  plan_.initial.clear();
+  const double begun = StepRecorder::now();
+  fill_shared();
+  compile_seconds_ += StepRecorder::now() - begun;
   // Threads that only take parts of steps need no arena.
   const auto arenas =
       static_cast<int>(std::min<std::size_t>(groups(), static_cast<std::size_t>(options.threads)));
@@ -97,6 +114,16 @@ void CpuExecutable::open_exchange() {
 }
 
 CpuExecutable::~CpuExecutable() = default;
+
+// Initial values are made straight where they are used; what is zero is zero already, and takes up no room
+// before it is written.
+void CpuExecutable::fill_shared() {
+  pool_.parallel_for(static_cast<std::int64_t>(plan_.initial.size()), [&](std::int64_t i, int) {
+    const auto& [offset, data] = plan_.initial[static_cast<std::size_t>(i)];
+    if (!data.is_zeros_unmade()) data.copy_to(shared_.data() + offset);
+  });
+  plan_.initial.clear();
+}
 
 std::size_t CpuExecutable::groups() const { return gradient_groups(plan_, options_); }
 
@@ -135,7 +162,7 @@ void CpuExecutable::finish_run(const Run& run) {
     if (options_.measure_steps)
       workers_[0].recorder.add(sum_step(), -1, begin, StepRecorder::now(), pool_.threads());
   }
-  if (plan_.update.empty()) return;
+  if (!plan_.trains) return;
   run_steps({plan_.update, sum_step() + 1, false}, run,
             {0, update_.data(), accumulators_.empty() ? nullptr : accumulators_[0].data(), true},
             workers_[0]);
@@ -285,8 +312,23 @@ void CpuExecutable::set_state(std::string_view name, const Tensor& value) {
                 fmt::format("is {}, not {}", to_string(state.type),
                             to_string(graph::ValueType{value.type(), value.shape()})),
                 "state " + std::string(name));
-  std::memcpy(shared_.data() + state.offset, value.bytes(), value.byte_count());
+  value.copy_to(shared_.data() + state.offset);
   prepared_ = false;
+}
+
+Tensor CpuExecutable::state_in_place(std::string_view name) const {
+  const StateSlot& state = slot(name);
+  return Tensor::over(state.type.element, state.type.shape,
+                      std::shared_ptr<std::byte>(shared_.shared(), shared_.data() + state.offset));
+}
+
+void CpuExecutable::release_working_memory() {
+  for (Worker& worker : workers_) {
+    worker.arena.release();
+    worker.scratch.release();
+  }
+  for (Memory& accumulator : accumulators_) accumulator.release();
+  update_.release();
 }
 
 PlanSummary CpuExecutable::summary() const {

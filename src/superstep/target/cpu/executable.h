@@ -22,10 +22,14 @@ class Memory {
   explicit Memory(std::span<float> values);
   std::byte* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
+  const std::shared_ptr<std::byte>& shared() const { return data_; }
+  // Zeroes it, and lets go of the room that it takes until it is touched again. Somebody else's is left alone.
+  void release();
 
  private:
   std::size_t size_;
   std::shared_ptr<std::byte> data_;
+  bool own_ = true;
 };
 
 struct PortPlan {
@@ -45,6 +49,8 @@ class CpuExecutable : public Executable {
   std::vector<std::string> state_names() const override;
   Tensor state(std::string_view name) const override;
   void set_state(std::string_view name, const Tensor& value) override;
+  Tensor state_in_place(std::string_view name) const override;
+  void release_working_memory() override;
   PlanSummary summary() const override;
   Timeline timeline() const override;
 
@@ -60,6 +66,7 @@ class CpuExecutable : public Executable {
     bool ends_group = false;  // the last micro-batch of its group: what it sums is complete
   };
 
+  void fill_shared();
   const StateSlot& slot(std::string_view name) const;
   std::size_t groups() const;
   void finish_run(const Run& run);

@@ -85,6 +85,13 @@ class Assigner {
         for (std::size_t k = 0; k < node.outputs.size(); ++k)
           if ((entry.outputs >> k & 1u) && node.outputs[k].valid()) want_image(node.outputs[k]);
       }
+    // A conversion of type reads in the order in which it writes.
+    for (std::size_t i = graph_.node_count(); i-- > 0;) {
+      const Node& node = graph_.nodes()[i];
+      if ((node.op == "Cast" || node.op == "QuantizeLinear") && wants_image_[node.outputs[0].index()] &&
+          graph_.value(node.inputs[0]).kind == graph::ValueKind::computed)
+        want_image(node.inputs[0]);
+    }
   }
 
   // The user's pictures of few channels are read by window columns, in any layout (lower_product.h).

@@ -19,10 +19,33 @@ void lower_members(Lowering& lowering, const FusionGroup& group) {
   for (NodeId member : group.members) lower_by_reference(lowering, member);
 }
 
+void lower_group_alone(Lowering& lowering, const FusionGroup& group) {
+  if (group.product) {
+    const bool integer = is_dequantized_product(lowering.graph(), lowering.graph().node(*group.product));
+    if (tried(lowering, integer ? lower_dequantized_product(lowering, *group.product, &group)
+                                : lower_product(lowering, *group.product, &group)))
+      return;
+    lower_single(lowering, *group.product);
+    lowering.clear_refusals();
+  }
+  lower_members(lowering, group);
+}
+
+// A product together with the group in front of it that waited for it; else that group first. Says whether
+// the product is done.
+bool lower_with_deferred(Lowering& lowering, NodeId product, const FusionGroup* group) {
+  const FusionGroup* waiting = lowering.take_deferred(lowering.graph().node(product).inputs[0]);
+  if (!waiting) return false;
+  if (tried(lowering, lower_expanded_depthwise(lowering, *waiting, product, group))) return true;
+  lower_group_alone(lowering, *waiting);
+  return false;
+}
+
 }  // namespace
 
 void lower_single(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
+  if (node.op == "Conv" && lower_with_deferred(lowering, id, nullptr)) return;
   if (is_fusable_product(node) && tried(lowering, lower_product(lowering, id, nullptr))) return;
   for (std::span<const Lowerer> family :
        {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(), normalization_lowerers(),
@@ -34,15 +57,10 @@ void lower_single(Lowering& lowering, NodeId id) {
 }
 
 void lower_group(Lowering& lowering, const FusionGroup& group) {
-  if (group.product) {
-    const bool integer = is_dequantized_product(lowering.graph(), lowering.graph().node(*group.product));
-    if (tried(lowering, integer ? lower_dequantized_product(lowering, *group.product, &group)
-                                : lower_product(lowering, *group.product, &group)))
-      return;
-    lower_single(lowering, *group.product);
-    lowering.clear_refusals();
-  }
-  lower_members(lowering, group);
+  if (expands_for_depthwise(lowering, group))
+    return lowering.defer(lowering.graph().node(group.root).outputs[0], group);
+  if (group.product && lower_with_deferred(lowering, *group.product, &group)) return;
+  lower_group_alone(lowering, group);
 }
 
 }  // namespace superstep::target::cpu

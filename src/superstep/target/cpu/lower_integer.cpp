@@ -7,6 +7,7 @@
 
 #include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/integer_convolution.h"
+#include "superstep/target/cpu/kernels/quantize.h"
 #include "superstep/target/cpu/kernels/vector_program.h"
 #include "superstep/target/cpu/lower_elementwise.h"
 #include "superstep/target/cpu/lower_product.h"
@@ -278,6 +279,27 @@ Strides scale_strides(const Lowering& lowering, const Node& node) {
   return strides;
 }
 
+// One pass to bytes with one scale, where input and result lie alike.
+Lowered lower_dense_quantize(Lowering& lowering, NodeId id) {
+  if (lowering.is_done(id)) return {};
+  const Node& node = lowering.graph().node(id);
+  const ValueId x = node.inputs[0], y = node.outputs[0];
+  const auto scale = single_constant(lowering.graph(), node, 1, 1),
+             zero_point = single_constant(lowering.graph(), node, 2, 0);
+  if (!scale || !zero_point) return refuse("quantize", "more than one scale or zero point");
+  if (lowering.type(y).element != ElementType::u8 || lowering.element_in_memory(x) != ElementType::f32)
+    return refuse("quantize", "quantises f32 to u8 alone");
+  const Strides& strides = lowering.view(y).strides;
+  if (lowering.view(x).strides != strides || !is_dense(lowering.shape(y), strides))
+    return refuse("quantize", "input and result do not lie alike, without gaps");
+  auto kernel = kernels::prepare(kernels::Quantize{.elements = lowering.shape(y).element_count(),
+                                                   .scale = static_cast<float>(*scale),
+                                                   .zero_point = static_cast<std::int32_t>(*zero_point)});
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(x)}, {lowering.write(y)});
+  return {};
+}
+
 Lowered lower_quantize(Lowering& lowering, NodeId id) {
   if (lowering.is_done(id)) return {};
   const Node& node = lowering.graph().node(id);
@@ -336,6 +358,7 @@ Lowered lower_dequantize(Lowering& lowering, NodeId id) {
 constexpr Lowerer lowerers[] = {
     {"ConvInteger", "integer convolution", lower_sums},
     {"MatMulInteger", "integer convolution", lower_sums},
+    {"QuantizeLinear", "quantize", lower_dense_quantize},
     {"QuantizeLinear", "vector program", lower_quantize},
     {"DequantizeLinear", "vector program", lower_dequantize},
 };

@@ -125,7 +125,9 @@ Lowered lower_optimizer(Lowering& lowering, NodeId id) {
   if (Lowered fine = check(lowering, node, first); !fine) return fine;
   std::vector<NodeId> joined{id};
   std::int64_t count = lowering.shape(first.parameter).element_count();
-  for (std::size_t i = id.index() + 1; i < lowering.graph().node_count(); ++i) {
+  // In the body a parameter is updated as soon as it can be, alone.
+  const bool alone = lowering.section() == Section::body;
+  for (std::size_t i = id.index() + 1; i < lowering.graph().node_count() && !alone; ++i) {
     const Node& other = lowering.graph().nodes()[i];
     if (!is_optimizer(other)) continue;
     // The pass is over one gapless range: it ends at the first parameter that is not updated alike.

@@ -13,6 +13,13 @@ namespace superstep::target::cpu {
 // alone. Refuses when the followers are not an epilogue or no kernel takes the shapes.
 Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* group);
 
+// Whether the group is a pointwise convolution whose result a depthwise one alone reads, so that the two may
+// run as one step (kernels/expanded_depthwise.h).
+bool expands_for_depthwise(const Lowering& lowering, const FusionGroup& group);
+// The depthwise convolution with its followers, and the expansion in front of it. `group` may be null.
+Lowered lower_expanded_depthwise(Lowering& lowering, const FusionGroup& expansion, NodeId depthwise,
+                                 const FusionGroup* group);
+
 // A value as the image its strides describe: [N, C], [N, C, W] or [N, C, H, W] with contiguous channels.
 std::expected<kernels::Image, Refusal> as_image(const Lowering& lowering, ValueId id);
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/lstm.h"
+#include "superstep/target/cpu/kernels/lstm_pack.h"
 #include "superstep/target/cpu/kernels/vector_program.h"
 #include "superstep/target/cpu/lower_lookup.h"
 #include "superstep/target/cpu/lowering.h"
@@ -14,6 +16,7 @@ namespace superstep::target::cpu {
 namespace {
 
 using kernels::Lstm;
+using Use = kernels::LstmWeights::Use;
 
 // Inputs of LSTM, and of its gradient.
 enum Input : std::size_t { x_input, w_input, r_input, b_input, lengths_input, h_input, c_input, p_input };
@@ -48,6 +51,7 @@ class LstmLowering {
     l_.inputs = x[2];
     l_.hidden = r[2];
     directions_ = r[0];
+    l_.narrow = node.attributes.text("products", "f32") == "bf16" && kernels::multiplies_pairs();
     const std::string direction = node.attributes.text("direction", "forward");
     reverse_ = direction == "reverse";
     const std::size_t h = back ? static_cast<std::size_t>(back_h) : h_input,
@@ -141,15 +145,11 @@ class LstmLowering {
 
   void emit_forward(kernels::KernelPointer kernel, std::int64_t d, const Sequence& x,
                     const DraftOperand& bias, std::vector<DraftOperand>& kept) {
-    const std::int64_t hidden = l_.hidden, w_size = 4 * hidden * l_.inputs, r_size = 4 * hidden * hidden;
-    const DraftOperand w =
-        packed(node_.inputs[w_input], "lstm w", kernels::pack_lstm_forward(directions_, hidden, l_.inputs));
-    const DraftOperand r =
-        packed(node_.inputs[r_input], "lstm r", kernels::pack_lstm_forward(directions_, hidden, hidden));
+    const std::int64_t hidden = l_.hidden;
     const ValueId y = node_.outputs[0];
     std::vector<DraftOperand> inputs{x.place,
-                                     shifted(w, d * w_size),
-                                     shifted(r, d * r_size),
+                                     packed(w_input, Use::forward, l_.inputs, d),
+                                     packed(r_input, Use::forward, hidden, d),
                                      shifted(bias, has(node_, b_input) ? d * 8 * hidden : 0),
                                      initial(h_input, d),
                                      initial(c_input, d)};
@@ -227,12 +227,17 @@ class LstmLowering {
     return planned;
   }
 
-  DraftOperand packed(ValueId weights, const char* tag, const kernels::StridedCopy& copy) {
-    auto kernel = kernels::prepare(copy);
+  // The packed weights of direction d. W and R are the same inputs of both nodes.
+  DraftOperand packed(std::size_t input, Use use, std::int64_t columns, std::int64_t d) {
+    const kernels::LstmWeights weights{use, directions_, l_.hidden, columns, l_.narrow};
+    auto kernel = kernels::prepare_lstm_pack(weights);
     if (!kernel) throw Error(ErrorCode::internal, to_string(kernel.error()), "packing of weights");
-    return lowering_.packed(
-        weights, tag, std::move(*kernel),
-        static_cast<std::size_t>(lowering_.shape(weights).element_count()) * sizeof(float));
+    const std::size_t bytes = kernels::packed_bytes(weights);
+    DraftOperand place = lowering_.packed(
+        node_.inputs[input], fmt::format("lstm {}{}", static_cast<int>(use), l_.narrow ? " pairs" : ""),
+        std::move(*kernel), static_cast<std::size_t>(directions_) * bytes);
+    std::visit([&](auto& operand) { operand.offset += static_cast<std::size_t>(d) * bytes; }, place);
+    return place;
   }
 
   DraftOperand zeros(std::int64_t elements) {
@@ -274,12 +279,8 @@ class LstmLowering {
     };
     std::vector<DraftOperand> inputs{
         x.place,
-        shifted(packed(node_.inputs[back_w], "lstm back w",
-                       kernels::pack_lstm_gradient_w(directions_, hidden, l_.inputs)),
-                d * 4 * hidden * l_.inputs),
-        shifted(
-            packed(node_.inputs[back_r], "lstm back r", kernels::pack_lstm_gradient_r(directions_, hidden)),
-            d * 4 * hidden * hidden),
+        packed(back_w, Use::gradient_w, l_.inputs, d),
+        packed(back_r, Use::gradient_r, hidden, d),
         read(back_h, d * states),
         read(back_c, d * states),
         read(back_y, d * y_strides(node_.inputs[back_y]).direction),

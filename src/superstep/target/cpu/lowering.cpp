@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/vector_program.h"
@@ -21,6 +22,11 @@ std::size_t byte_count(const graph::ValueType& type) {
   return static_cast<std::size_t>(type.shape.element_count()) * size_in_bytes(type.element);
 }
 
+constexpr int never = std::numeric_limits<int>::max();
+
+// Elements of a parameter from which on a pass of its own costs nothing beside the memory it saves: 256 kB.
+constexpr std::int64_t smallest_early_update = 1 << 16;
+
 // Random masks look as if they depended on state alone, but differ from one micro-batch to the next.
 bool depends_on_micro_batch(const Node& node) { return node.op == "superstep.RandomMask"; }
 
@@ -30,9 +36,10 @@ std::unexpected<Refusal> refuse(const char* implementation, std::string reason) 
   return std::unexpected(Refusal{implementation, std::move(reason)});
 }
 
-Lowering::Lowering(const Graph& graph, const std::vector<bool>& batched_output)
+Lowering::Lowering(const Graph& graph, const std::vector<bool>& batched_output, bool whole_batch)
     : graph_(graph),
       batched_output_(batched_output),
+      whole_batch_(whole_batch),
       layout_(assign_layout(graph)),
       section_of_(graph.node_count(), Section::body),
       done_(graph.node_count(), false),
@@ -46,6 +53,7 @@ Plan Lowering::run() {
   const std::vector<bool> taken = find_softmax_gradients();
   skip_zeros();
   fusion_ = find_fusion(graph_, leaves_, section_of_, taken);
+  find_early_updates();
   for (Section section : {Section::prepare, Section::body, Section::update}) lower_section(section);
   plan_.prepare = resolve(draft(Section::prepare), Space::arena, prepare_bytes_);
   plan_.body = resolve(draft(Section::body), Space::arena, plan_.arena_bytes);
@@ -71,11 +79,83 @@ void Lowering::divide() {
     });
     if (known_before && !depends_on_micro_batch(node)) section_of_[i] = Section::prepare;
   }
+  for (std::size_t i = 0; i < graph_.node_count(); ++i)
+    if (updates_early(NodeId(i))) section_of_[i] = Section::body;
   for (const graph::Output& output : graph_.outputs()) leaves_[output.value.index()] = true;
   for (const graph::Update& update : graph_.updates()) leaves_[update.next.index()] = true;
   for (std::size_t i = 0; i < graph_.node_count(); ++i)
     for (ValueId input : graph_.nodes()[i].inputs)
       if (input.valid() && section_of_value(input) != section_of_[i]) leaves_[input.index()] = true;
+}
+
+// A large parameter whose gradient nothing else waits for is updated as soon as that gradient is there and
+// nobody reads the old values any more: the gradient is still in cache, and its memory serves the next one.
+// Small ones are updated together, in one pass over flat memory.
+bool Lowering::updates_early(NodeId optimizer) const {
+  const Node& node = graph_.node(optimizer);
+  if (!whole_batch_ || section_of_[optimizer.index()] != Section::update || !is_optimizer(node)) return false;
+  const ValueId parameter = node.inputs[0], gradient = node.inputs[1];
+  if (shape(parameter).element_count() < smallest_early_update) return false;
+  const View& where = layout_.views[gradient.index()];
+  const bool is_ready_in_body = section_of_value(gradient) == Section::body &&
+                                graph_.value(where.root).kind == graph::ValueKind::computed &&
+                                type(gradient).element == ElementType::f32 &&
+                                where.strides == shape(gradient).row_major_strides();
+  if (!is_ready_in_body || last_reader(parameter) == never) return false;
+  for (const graph::Output& output : graph_.outputs())
+    if (output.value == gradient) return false;
+  // Parameter and moments are states that this node alone updates; the rest of its inputs are there before.
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueId input = node.inputs[i];
+    if (!input.valid() || input == gradient) continue;
+    if (graph_.value(input).kind == graph::ValueKind::computed) return false;
+  }
+  for (ValueId output : node.outputs)
+    if (output.valid() && !consumers_[output.index()].empty()) return false;
+  return graph_.update_of(parameter) == node.outputs[0];
+}
+
+// The last node of the body that reads the value or a view of it; `never` where somebody reads it later.
+int Lowering::last_reader(ValueId id) const {
+  int last = -1;
+  for (const graph::Output& output : graph_.outputs())
+    if (output.value == id) return never;
+  for (const graph::Update& update : graph_.updates())
+    if (update.next == id) return never;
+  for (NodeId reader : consumers_[id.index()]) {
+    const Node& node = graph_.node(reader);
+    if (is_optimizer(node) && node.inputs[0] == id) continue;
+    if (node.phase == graph::Phase::update) return never;
+    last = std::max(last, place_of(reader));
+    if (!layout_.is_alias[reader.index()]) continue;
+    for (ValueId output : node.outputs)
+      if (output.valid()) last = std::max(last, last_reader(output));
+  }
+  return last;
+}
+
+// Where in the body a node runs: fused ones at the place of the last of their group.
+int Lowering::place_of(NodeId id) const {
+  int place = static_cast<int>(id.index());
+  if (fusion_.group_of.empty()) return place;
+  if (const int group = fusion_.group_of[id.index()]; group >= 0)
+    place = static_cast<int>(fusion_.groups[static_cast<std::size_t>(group)].root.index());
+  for (const auto& [root, match] : softmax_gradients_)
+    if (std::ranges::find(match.inner, id) != match.inner.end())
+      place = std::max(place, static_cast<int>(root.index()));
+  return place;
+}
+
+void Lowering::find_early_updates() {
+  for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+    const Node& node = graph_.nodes()[i];
+    if (section_of_[i] != Section::body || !is_optimizer(node)) continue;
+    ValueId gradient = node.inputs[1];
+    while (layout_.is_alias[graph_.value(gradient).producer.index()])
+      gradient = graph_.node(graph_.value(gradient).producer).inputs[0];
+    const int made = place_of(graph_.value(gradient).producer);
+    early_updates_[std::max(made, last_reader(node.inputs[0]))].push_back(NodeId(i));
+  }
 }
 
 Section Lowering::section_of_value(ValueId id) const {
@@ -98,7 +178,8 @@ std::size_t Lowering::accumulator_bytes(std::size_t bytes) {
 }
 
 // States lie one after another in the order in which the optimiser reads them, first all parameters, then
-// all first moments, then all second moments: one pass over flat memory updates them.
+// all first moments, then all second moments: one pass over flat memory updates them. Those with a pass of
+// their own stand behind.
 void Lowering::place_states() {
   const auto place = [&](ValueId id) {
     if (!id.valid() || graph_.value(id).kind != graph::ValueKind::state || placed_.contains(id)) return;
@@ -108,9 +189,13 @@ void Lowering::place_states() {
     plan_.states.push_back({value.name, value.type, offset});
     plan_.initial.emplace_back(offset, value.data);
   };
-  for (std::size_t input : {0u, 2u, 3u})  // parameter, then moments: see op/optimizer.h
-    for (const Node& node : graph_.nodes())
-      if (is_optimizer(node) && input < node.inputs.size()) place(node.inputs[input]);
+  for (const Section section : {Section::update, Section::body})
+    for (std::size_t input : {0u, 2u, 3u})  // parameter, then moments: see op/optimizer.h
+      for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+        const Node& node = graph_.nodes()[i];
+        if (is_optimizer(node) && section_of_[i] == section && input < node.inputs.size())
+          place(node.inputs[input]);
+      }
   for (ValueId state : graph_.states()) place(state);
   for (std::size_t i = 0; i < graph_.value_count(); ++i) {
     const graph::Value& value = graph_.values()[i];
@@ -133,12 +218,16 @@ void Lowering::plan_accumulators() {
     accumulator_of_[id] =
         accumulator_bytes(static_cast<std::size_t>(shape(id).element_count()) * sizeof(float));
   };
-  for (const Node& node : graph_.nodes())
-    if (is_optimizer(node)) add(node.inputs[1]);
-  for (const Node& node : graph_.nodes())
-    if (node.phase == graph::Phase::update)
-      for (ValueId input : node.inputs) add(input);
-  for (const graph::Update& update : graph_.updates()) add(update.next);
+  const auto in_update = [&](std::size_t node) { return section_of_[node] == Section::update; };
+  for (std::size_t i = 0; i < graph_.node_count(); ++i)
+    if (in_update(i) && is_optimizer(graph_.nodes()[i])) add(graph_.nodes()[i].inputs[1]);
+  for (std::size_t i = 0; i < graph_.node_count(); ++i)
+    if (in_update(i))
+      for (ValueId input : graph_.nodes()[i].inputs) add(input);
+  for (const graph::Update& update : graph_.updates())
+    if (const graph::Value& next = graph_.value(update.next);
+        next.kind != graph::ValueKind::computed || !is_optimizer(graph_.node(next.producer)))
+      add(update.next);
   for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
     const ValueId value = graph_.outputs()[i].value;
     if (batched_output_[i] || section_of_value(value) != Section::body) continue;
@@ -190,7 +279,7 @@ void Lowering::lower_section(Section section) {
   section_ = section;
   if (section == Section::body) copy_inputs();
   for (std::size_t i = 0; i < graph_.node_count(); ++i)
-    if (section_of_[i] == section && !layout_.is_alias[i] && !done_[i]) lower_node(NodeId(i));
+    lower_at(section, NodeId(i));
   if (section == Section::body) {
     for (const auto& [value, offset] : accumulator_of_)
       if (!accumulated_.contains(value)) accumulate(value, offset);
@@ -200,6 +289,15 @@ void Lowering::lower_section(Section section) {
     finish_updates();
     copy_outputs(Section::update);
   }
+}
+
+void Lowering::lower_at(Section section, NodeId id) {
+  const std::size_t i = id.index();
+  const bool waits = section == Section::body && is_optimizer(graph_.node(id));
+  if (section_of_[i] == section && !layout_.is_alias[i] && !done_[i] && !waits) lower_node(id);
+  if (section != Section::body) return;
+  if (const auto due = early_updates_.find(static_cast<int>(i)); due != early_updates_.end())
+    for (NodeId optimizer : due->second) lower_node(optimizer);
 }
 
 void Lowering::lower_node(NodeId id) {
@@ -384,6 +482,14 @@ std::vector<DraftOperand> Lowering::kept_for(NodeId reader) const {
   return found == kept_.end() ? std::vector<DraftOperand>() : found->second;
 }
 
+const FusionGroup* Lowering::take_deferred(ValueId result) {
+  const auto found = deferred_.find(result);
+  if (found == deferred_.end()) return nullptr;
+  const FusionGroup* group = found->second;
+  deferred_.erase(found);
+  return group;
+}
+
 Operand Lowering::state_operand(ValueId state) const { return std::get<Operand>(placed_.at(state)); }
 
 // ---- memory ----------------------------------------------------------------------------------------
@@ -454,7 +560,9 @@ DraftOperand Lowering::packed(ValueId source, const std::string& tag, kernels::K
   if (const auto found = packed_.find(key); found != packed_.end()) return found->second;
   const Section here = section_;
   DraftOperand place;
-  if (section_of_value(view(source).root) == Section::prepare) {
+  // Where every run has new weights and one micro-batch, what is packed of them lives as long as it is read.
+  const bool kept = here == Section::prepare || !whole_batch_ || !plan_.trains;
+  if (kept && section_of_value(view(source).root) == Section::prepare) {
     section_ = Section::prepare;
     place = Operand{Space::shared, 0, shared_bytes(bytes)};
   } else {

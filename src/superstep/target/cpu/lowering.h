@@ -47,7 +47,8 @@ struct SoftmaxGradient {
 class Lowering {
  public:
   // `batched_output[i]`: output i has a row a sample; the others are averaged over micro-batches.
-  Lowering(const Graph& graph, const std::vector<bool>& batched_output);
+  // `whole_batch`: one micro-batch is the whole run, so that a gradient can be used up as soon as it is made.
+  Lowering(const Graph& graph, const std::vector<bool>& batched_output, bool whole_batch = false);
 
   Plan run();
 
@@ -104,6 +105,10 @@ class Lowering {
   void keep_for(NodeId reader, std::vector<DraftOperand> kept) { kept_[reader] = std::move(kept); }
   std::vector<DraftOperand> kept_for(NodeId reader) const;
 
+  // A group that runs together with the one reader of its result, when that is lowered.
+  void defer(ValueId result, const FusionGroup& group) { deferred_[result] = &group; }
+  const FusionGroup* take_deferred(ValueId result);  // null when there is none
+
   Section section() const { return section_; }
   Section section_of(NodeId id) const { return section_of_[id.index()]; }
 
@@ -118,11 +123,16 @@ class Lowering {
     std::vector<Block> blocks;
   };
   void divide();
+  void find_early_updates();
+  bool updates_early(NodeId optimizer) const;
+  int last_reader(ValueId id) const;
+  int place_of(NodeId id) const;
   void place_states();
   void plan_accumulators();
   std::vector<bool> find_softmax_gradients();
   void skip_zeros();
   void lower_section(Section section);
+  void lower_at(Section section, NodeId id);
   void lower_node(NodeId id);
   void copy_inputs();
   void copy_outputs(Section section);
@@ -139,6 +149,7 @@ class Lowering {
 
   const Graph& graph_;
   const std::vector<bool>& batched_output_;
+  bool whole_batch_;
   Layout layout_;
   Plan plan_;
   std::vector<Section> section_of_;  // by node
@@ -154,8 +165,10 @@ class Lowering {
   mutable std::map<ValueId, View> accumulator_views_;
   std::map<ValueId, NodeId> tap_numbers_;
   std::map<NodeId, std::vector<DraftOperand>> kept_;
+  std::map<ValueId, const FusionGroup*> deferred_;
   std::map<NodeId, SoftmaxGradient> softmax_gradients_;  // by root
   Fusion fusion_;
+  std::map<int, std::vector<NodeId>> early_updates_;  // optimiser nodes, by the node of the body they follow
   Draft drafts_[3];
   std::size_t prepare_bytes_ = 0;
   Section section_ = Section::body;

@@ -177,6 +177,8 @@ std::uint64_t part_cycles(const Hardware& hardware, std::string_view op, const P
     // Maximum, exponential, sum, division: four passes.
     if (one_of(op, {"Softmax", "LogSoftmax", "Hardmax"}))
       return pointwise(hardware, element, outputs, 10) + 3 * pointwise(hardware, element, outputs, 1);
+    if (op == "BatchNormalization" && t.attributes.integer("training_mode", 0) == 0)
+      return pointwise(hardware, element, outputs, 2);
     if (op.find("Normalization") != std::string_view::npos || op.starts_with("superstep.Channel"))
       return 4 * pointwise(hardware, element, largest, 1);
     if (one_of(op, {"LSTM", "GRU", "RNN"})) {  // two products a step and the gates

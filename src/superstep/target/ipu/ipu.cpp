@@ -15,21 +15,12 @@
 namespace superstep::target::ipu {
 namespace {
 
-// The machine's numbers with the constants that its file has fitted.
-bsp::Target target_of(const char* machine, const machine::ipu::Hardware& hardware) {
-  bsp::Target target = bsp::find_target(machine);
-  target.constants.exchange_setup_cycles.value = hardware.exchange_setup;
-  target.constants.sync_cycles.value = hardware.sync_cycles;
-  return target;
-}
-
 class IpuExecutable : public Executable {
  public:
   IpuExecutable(const graph::Graph& graph, BatchedPorts ports, const CompileOptions& options,
                 const char* machine)
       : ports_(std::move(ports)), options_(options) {
-    const machine::ipu::Hardware hardware = machine::ipu::hardware_of(machine::find_machine(machine));
-    LoweredGraph lowered = lower(graph, target_of(machine, hardware), hardware);
+    LoweredGraph lowered = lower(graph, target_of(machine), hardware_of(machine));
     const bsp::Program programs[] = {lowered.program};
     engine_ = std::make_unique<bsp::Engine>(
         lowered.graph, programs, bsp::EngineOptions{.threads = options.threads, .trace_events = 5000});
@@ -112,13 +103,20 @@ class IpuExecutable : public Executable {
       summary_.constant_bytes += tile.constants;
     }
     for (LoweredStep& step : steps) {
-      if (const auto found = costs.find(step.compute_set); found != costs.end()) {
-        const bsp::StepCost& cost = found->second->cost;
+      bsp::StepCost all;
+      step.more_compute_sets.push_back(step.compute_set);
+      for (const std::string& set : step.more_compute_sets)
+        if (const auto found = costs.find(set); found != costs.end()) {
+          const bsp::StepCost& cost = found->second->cost;
+          all.compute += cost.compute;
+          all.exchange += cost.exchange;
+          all.sync += cost.sync;
+        }
+      if (all.total() > 0)
         step.plan.kernel += fmt::format(": {} cycles modelled ({} compute, {} exchange, {} sync)",
-                                        format_count(static_cast<double>(cost.total())),
-                                        format_count(static_cast<double>(cost.compute)),
-                                        format_count(static_cast<double>(cost.exchange)), cost.sync);
-      }
+                                        format_count(static_cast<double>(all.total())),
+                                        format_count(static_cast<double>(all.compute)),
+                                        format_count(static_cast<double>(all.exchange)), all.sync);
       summary_.steps.push_back(std::move(step.plan));
     }
   }
@@ -159,6 +157,18 @@ std::span<const Target* const> ipu_targets() {
   static const IpuTarget gc2("gc2", "Graphcore GC2, the same");
   static const std::array<const Target*, 3> table{&gc200, &bow, &gc2};
   return table;
+}
+
+machine::ipu::Hardware hardware_of(std::string_view machine) {
+  return machine::ipu::hardware_of(machine::find_machine(std::string(machine)));
+}
+
+bsp::Target target_of(std::string_view machine) {
+  const machine::ipu::Hardware hardware = hardware_of(machine);
+  bsp::Target target = bsp::find_target(machine);
+  target.constants.exchange_setup_cycles.value = hardware.exchange_setup;
+  target.constants.sync_cycles.value = hardware.sync_cycles;
+  return target;
 }
 
 const bsp::Profile* profile_of(const Executable& executable) {

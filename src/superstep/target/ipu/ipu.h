@@ -5,12 +5,17 @@
 #include <span>
 
 #include "superstep/bsp/profile.h"
+#include "superstep/machine/ipu/hardware.h"
 #include "superstep/target/target.h"
 
 namespace superstep::target::ipu {
 
 // gc2, gc200 and bow, one chip each.
 std::span<const Target* const> ipu_targets();
+
+// The machine's numbers with the constants that its file has fitted, and those for planners: gc2, gc200, bow.
+bsp::Target target_of(std::string_view machine);
+machine::ipu::Hardware hardware_of(std::string_view machine);
 
 // The modelled profile of what such a target has run; null for an executable of another target.
 const bsp::Profile* profile_of(const Executable& executable);

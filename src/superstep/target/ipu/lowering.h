@@ -1,13 +1,12 @@
 // A graph as a bulk-synchronous program: every value a tensor with a place, every operator a compute set.
 #pragma once
 
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "superstep/bsp/graph.h"
 #include "superstep/machine/ipu/hardware.h"
-#include "superstep/target/ipu/partition.h"
 #include "superstep/target/target.h"
 
 namespace superstep::target::ipu {
@@ -15,6 +14,8 @@ namespace superstep::target::ipu {
 struct LoweredStep {
   PlanStep plan;
   std::string compute_set;  // its name in the profile; empty for a view
+  // Further ones: parts in turn (then compute_set itself is not there), the combination of partial results.
+  std::vector<std::string> more_compute_sets;
 };
 
 struct LoweredGraph {
@@ -23,9 +24,15 @@ struct LoweredGraph {
   std::vector<LoweredStep> steps;
 };
 
+struct LowerOptions {
+  bool data = true;         // initial values of states; without, the program can be timed but not run
+  double seconds = 1e300;   // of lowering, before it is given up with an error (unsupported)
+  std::function<void(std::size_t done, std::size_t all)> progress = {};  // nodes
+};
+
 // Streams are called "in:NAME" and "out:NAME"; states have host handles of their names. Throws Error
 // (unsupported) naming a node whose operator or type the machine cannot run.
 LoweredGraph lower(const graph::Graph& graph, const bsp::Target& target,
-                   const machine::ipu::Hardware& hardware);
+                   const machine::ipu::Hardware& hardware, const LowerOptions& options = {});
 
 }  // namespace superstep::target::ipu

@@ -20,8 +20,38 @@ void bind_piece(void* field, std::span<const bsp::Piece> pieces) {
   *static_cast<bsp::Piece*>(field) = pieces[0];
 }
 
-void shift(Tensor& places, const PlaneOrigin& origin, std::int64_t (PlaneOrigin::*map)(std::int64_t) const) {
-  for (std::int64_t& place : places.as<std::int64_t>()) place = (origin.*map)(place);
+void shift(Tensor& places, const PlaceBox& box, std::int64_t (PlaceBox::*map)(std::int64_t) const) {
+  for (std::int64_t& place : places.as<std::int64_t>()) place = (box.*map)(place);
+}
+
+// Between the operator's order [N, C, positions] and a tile's [N, C / g, positions, g].
+template <std::size_t bytes>
+void reorder(std::byte* natural, std::byte* grouped, const Shape& shape, std::int64_t g, bool to_natural) {
+  std::int64_t positions = 1;
+  for (int axis = 2; axis < shape.rank(); ++axis) positions *= shape[axis];
+  for (std::int64_t block = 0; block < shape[0] * shape[1] / g; ++block)
+    for (std::int64_t position = 0; position < positions; ++position)
+      for (std::int64_t c = 0; c < g; ++c) {
+        std::byte* a = natural + static_cast<std::size_t>((block * g + c) * positions + position) * bytes;
+        std::byte* b = grouped + static_cast<std::size_t>((block * positions + position) * g + c) * bytes;
+        std::memcpy(to_natural ? a : b, to_natural ? b : a, bytes);
+      }
+}
+
+void move(Tensor& tensor, std::byte* tile, const Operand& operand, bool from_tile) {
+  if (tensor.byte_count() == 0) return;
+  auto* data = static_cast<std::byte*>(static_cast<void*>(tensor.bytes()));
+  if (operand.channel_group <= 1) {
+    std::memcpy(from_tile ? data : tile, from_tile ? tile : data, tensor.byte_count());
+    return;
+  }
+  const Shape& shape = operand.type.shape;
+  switch (size_in_bytes(operand.type.element)) {
+    case 1: return reorder<1>(data, tile, shape, operand.channel_group, from_tile);
+    case 2: return reorder<2>(data, tile, shape, operand.channel_group, from_tile);
+    case 4: return reorder<4>(data, tile, shape, operand.channel_group, from_tile);
+    default: return reorder<8>(data, tile, shape, operand.channel_group, from_tile);
+  }
 }
 
 void compute(void* object, unsigned worker) {
@@ -31,6 +61,7 @@ void compute(void* object, unsigned worker) {
   std::vector<Tensor> inputs(part.inputs.size()), outputs(part.outputs.size());
   op::EvaluateContext context{part.attributes, {}, {}};
   std::size_t next = 0;
+  const auto piece = [&] { return static_cast<std::byte*>(static_cast<void*>(vertex.pieces[next++].data)); };
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Operand& operand = part.inputs[i];
     context.inputs.push_back(operand.present ? &inputs[i] : nullptr);
@@ -40,37 +71,36 @@ void compute(void* object, unsigned worker) {
       continue;
     }
     inputs[i] = Tensor(operand.type.element, operand.type.shape);
-    if (inputs[i].byte_count() > 0)
-      std::memcpy(inputs[i].bytes(), vertex.pieces[next].data, inputs[i].byte_count());
-    ++next;
+    move(inputs[i], piece(), operand, true);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    outputs[i] = Tensor(part.outputs[i].type.element, part.outputs[i].type.shape);
+    if (part.outputs[i].present) outputs[i] = Tensor(part.outputs[i].type.element, part.outputs[i].type.shape);
     context.outputs.push_back(part.outputs[i].present ? &outputs[i] : nullptr);
   }
   const bool gradient = part.places && inputs.size() == 2 && part.inputs[1].present;
-  if (gradient) shift(inputs[1], *part.places, &PlaneOrigin::to_part);
+  if (gradient) shift(inputs[1], *part.places, &PlaceBox::to_part);
   part.definition->evaluate(context);
-  if (part.places && !gradient) shift(outputs[1], *part.places, &PlaneOrigin::to_whole);
+  if (part.places && !gradient) shift(outputs[1], *part.places, &PlaceBox::to_whole);
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (part.outputs[i].present) {
-      if (outputs[i].byte_count() > 0)
-        std::memcpy(vertex.pieces[next].data, outputs[i].bytes(), outputs[i].byte_count());
-      ++next;
-    }
+    if (part.outputs[i].present) move(outputs[i], piece(), part.outputs[i], false);
+}
+
+std::int64_t moved(std::int64_t place, const std::vector<std::int64_t>& from,
+                   const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& begin,
+                   std::int64_t sign) {
+  std::int64_t result = 0, scale = 1;
+  for (std::size_t axis = from.size(); axis-- > 0;) {
+    result += (place % from[axis] + sign * begin[axis]) * scale;
+    place /= from[axis];
+    scale *= to[axis];
+  }
+  return result;
 }
 
 }  // namespace
 
-std::int64_t PlaneOrigin::to_whole(std::int64_t place) const {
-  const std::int64_t number = place / plane, n = number / part_channels, c = number % part_channels;
-  return ((sample + n) * channels + channel + c) * plane + place % plane;
-}
-
-std::int64_t PlaneOrigin::to_part(std::int64_t place) const {
-  const std::int64_t number = place / plane, n = number / channels, c = number % channels;
-  return ((n - sample) * part_channels + c - channel) * plane + place % plane;
-}
+std::int64_t PlaceBox::to_whole(std::int64_t place) const { return moved(place, part, whole, begin, 1); }
+std::int64_t PlaceBox::to_part(std::int64_t place) const { return moved(place, whole, part, begin, -1); }
 
 std::string input_field(std::size_t i) { return fmt::format("in{}", i); }
 std::string output_field(std::size_t i) { return fmt::format("out{}", i); }

@@ -15,13 +15,14 @@ struct Operand {
   bool present = false;
   graph::ValueType type;
   std::optional<Tensor> known;  // a shape, axes: part of the code, not of a tile's data
+  // Channels of a group that lie innermost on the tile: [N, C / g, positions, g]. 1: the operator's own order.
+  std::int64_t channel_group = 1;
 };
 
 // Maxima are found by their place in the whole [N, C, ...] tensor; a part counts places in its own.
-struct PlaneOrigin {
-  std::int64_t sample = 0, channel = 0;          // of the part's first plane
-  std::int64_t part_channels = 1, channels = 1;  // of the part and of the whole
-  std::int64_t plane = 1;                        // elements of a plane
+struct PlaceBox {
+  std::vector<std::int64_t> begin;        // of the part, along every axis of the whole
+  std::vector<std::int64_t> part, whole;  // extents
   std::int64_t to_whole(std::int64_t place) const;
   std::int64_t to_part(std::int64_t place) const;
 };
@@ -30,7 +31,7 @@ struct OperatorPart {
   const op::Definition* definition = nullptr;
   graph::Attributes attributes;
   std::vector<Operand> inputs, outputs;
-  std::optional<PlaneOrigin> places;  // of MaxPool's second result, of MaxPoolGradient's second input
+  std::optional<PlaceBox> places;       // of MaxPool's second result, of MaxPoolGradient's second input
 };
 
 inline constexpr std::size_t max_operands = 24;

@@ -88,7 +88,7 @@ namespace {
 std::string dot_refusal(const ProductShape& s) {
   if (s.m > dot_rows_limit) return "more than 8 outputs";
   if (s.b_k_stride != 1) return "the inner dimension is not contiguous";
-  if (s.k < 32) return "the inner dimension is too short to run vectors along it";
+  if (s.k < (s.m == 1 ? 16 : 32)) return "the inner dimension is too short to run vectors along it";
   return {};
 }
 

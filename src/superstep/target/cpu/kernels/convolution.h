@@ -32,9 +32,10 @@ struct Convolution {
   Image x, y;
   Window window;
   std::int64_t groups = 1;
-  bool accumulate = false;     // add to what y (forward) or dx holds, before the epilogue
-  bool bias_gradient = false;  // weight gradient only: db as well
-  Epilogue epilogue;           // forward: on y; input gradient: on dx; weight gradient: must be empty
+  bool accumulate = false;        // add to what y (forward) or dx holds, before the epilogue
+  bool bias_gradient = false;     // weight gradient only: db as well
+  bool constant_weights = false;  // packed once and for all: what packing takes need not be won back
+  Epilogue epilogue;              // forward: on y; input gradient: on dx; weight gradient: must be empty
 };
 
 const ImplementationList<Convolution>& convolution_forward();

@@ -1,9 +1,10 @@
 // Depthwise convolutions: forward, input gradient, weight gradient. The weights are [kh][kw][channels] for
-// all three. Channels are taken in blocks, and all rows of a block before the next, so that each row stays in
-// the first-level cache until the last window that reaches it.
+// all three. Channels are taken in blocks and columns in tiles, and all rows of a tile before the next, so that
+// what a row reads stays in the first-level cache until the last window that reaches it.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "superstep/target/cpu/kernels/column_sum.h"
 #include "superstep/target/cpu/kernels/convolution_kernels.h"
@@ -16,8 +17,9 @@ namespace superstep::kernels {
 namespace {
 
 constexpr const char* name = "depthwise";
-constexpr std::int64_t window_bytes = 64 * 1024;  // the rows under a window, of one block of channels
-constexpr std::int64_t tile_columns = 64;         // a tile of results between its sums and its epilogue
+constexpr std::int64_t block_channels = 32;    // two lines of the cache, of f32
+constexpr std::int64_t tile_bytes = 32 * 1024;  // what the windows of a tile reach, in the first-level cache
+constexpr std::int64_t least_tile_columns = 8, most_tile_columns = 64;
 
 std::string fault_of_depthwise(const Convolution& c) {
   if (std::string fault = fault_of(c); !fault.empty()) return fault;
@@ -31,10 +33,20 @@ double bytes_of(const Image& image) {
   return static_cast<double>(image.element_count()) * static_cast<double>(size_in_bytes(image.type));
 }
 
-// Never short, because each block pays for its calls.
-std::int64_t channel_block(const Convolution& c, const Image& source) {
-  const std::int64_t line = c.window.height * source.columns() * bytes(source.type);
-  return std::min(source.channels, std::max<std::int64_t>(128, window_bytes / line / 64 * 64));
+std::int64_t channel_block(const Image& source) { return std::min(source.channels, block_channels); }
+
+// Columns of results so few that what their windows reach stays in the first-level cache from one row to the
+// next.
+std::int64_t tile_columns(const Convolution& c, const Image& source) {
+  const std::int64_t column_bytes = c.window.height * block_channels * bytes(source.type);
+  const std::int64_t reached = tile_bytes / std::max<std::int64_t>(1, column_bytes) -
+                               (c.window.width - 1) * c.window.dilation_w * source.batch;
+  return std::clamp(reached / c.window.stride_w / 8 * 8, least_tile_columns, most_tile_columns);
+}
+
+std::optional<DepthwiseEpilogue> finish_of(const Convolution& c, const Image& result) {
+  if (c.accumulate || result.type != ElementType::f32) return std::nullopt;
+  return depthwise_epilogue(c.epilogue);
 }
 
 // The taps of every pair of a run of rows and a run of columns, as offsets.
@@ -68,37 +80,65 @@ class TapOffsets {
   std::vector<std::int64_t> sources_, weights_;
 };
 
-// A stretch of one row: results that see the same taps.
+// A stretch of one row: neighbouring results that see the same taps.
 struct Stretch {
   DepthwiseTaps taps;
   std::int64_t result_row, source_row;
   const Run* columns;
+  std::int64_t begin, count;  // of the run's columns (positions times micro-batch)
   std::int64_t first_channel, channels;
 };
 
-// A line is one row of one block of channels.
-std::int64_t count_lines(const TapSide& side, std::int64_t block) {
+// How the results are gone over: all rows of a tile of columns, tile after tile, of a block of channels.
+struct Walk {
+  std::int64_t block, tile;  // channels and columns
+};
+
+std::int64_t count_rows(const TapSide& side) {
   std::int64_t rows = 0;
   for (const Run& run : side.rows) rows += run.count;
-  return (side.source.channels + block - 1) / block * rows;
+  return rows;
 }
 
-// Calls body(stretch) for every run of columns of the lines in a range: all rows of a block, then the next.
+// A line is one row of one block of channels.
+std::int64_t count_lines(const TapSide& side, std::int64_t block) {
+  return (side.source.channels + block - 1) / block * count_rows(side);
+}
+
+// Calls body(stretch) for the rows in a range, of one tile: `s` with the tile's columns and channels.
 template <class Body>
-void for_each_stretch(const TapSide& side, const TapOffsets& offsets, std::int64_t block, PartRange lines,
-                      const Body& body) {
-  std::int64_t line = -1;
-  for (std::int64_t first = 0; first < side.source.channels; first += block)
-    for (std::size_t r = 0; r < side.rows.size(); ++r) {
-      const Run& rows = side.rows[r];
-      for (std::int64_t i = 0; i < rows.count; ++i) {
-        if (++line < lines.begin || line >= lines.end) continue;
-        for (std::size_t c = 0; c < side.columns.size(); ++c)
-          body(Stretch{offsets.taps(r, c), rows.first + i * rows.result_step,
-                       lowest_source(rows) + i * rows.source_step, &side.columns[c], first,
-                       std::min(block, side.source.channels - first)});
-      }
+void for_each_row(const TapSide& side, const TapOffsets& offsets, std::size_t columns, PartRange range,
+                  Stretch s, const Body& body) {
+  std::int64_t before = 0;
+  for (std::size_t r = 0; r < side.rows.size(); before += side.rows[r++].count) {
+    const Run& rows = side.rows[r];
+    s.taps = offsets.taps(r, columns);
+    for (std::int64_t i = std::max<std::int64_t>(0, range.begin - before);
+         i < std::min(rows.count, range.end - before); ++i) {
+      s.result_row = rows.first + i * rows.result_step;
+      s.source_row = lowest_source(rows) + i * rows.source_step;
+      body(s);
     }
+  }
+}
+
+// Calls body(stretch) for the lines in a range.
+template <class Body>
+void for_each_stretch(const TapSide& side, const TapOffsets& offsets, const Walk& walk, PartRange lines,
+                      const Body& body) {
+  const std::int64_t rows = count_rows(side);
+  for (std::int64_t first = 0, line = 0; first < side.source.channels; first += walk.block, line += rows) {
+    const PartRange range{std::max<std::int64_t>(0, lines.begin - line), std::min(rows, lines.end - line)};
+    if (range.begin >= range.end) continue;
+    for (std::size_t c = 0; c < side.columns.size(); ++c) {
+      const std::int64_t total = side.columns[c].count * side.result.batch;
+      for (std::int64_t done = 0; done < total; done += walk.tile)
+        for_each_row(side, offsets, c, range,
+                     {{}, 0, 0, &side.columns[c], done, std::min(walk.tile, total - done), first,
+                      std::min(walk.block, side.source.channels - first)},
+                     body);
+    }
+  }
 }
 
 // Forward and input gradient, which differ in their geometry alone.
@@ -109,11 +149,12 @@ class DepthwiseKernel final : public Kernel {
         side_(std::move(side)),
         offsets_(c, side_),
         epilogue_(epilogue),
-        loop_(depthwise_loop(side_.source.type)),
+        finish_(finish_of(c, side_.result)),
+        loop_(depthwise_loop(side_.source.type, finish_ ? finish_->finish : DepthwiseFinish::none)),
         accumulate_(c.accumulate),
         staged_(side_.result.type != ElementType::f32),
-        block_(channel_block(c, side_.source)),
-        lines_(count_lines(side_, block_)) {
+        walk_{channel_block(side_.source), tile_columns(c, side_.source)},
+        lines_(count_lines(side_, walk_.block)) {
     info_.parts = std::clamp<std::int64_t>(lines_, 1, most_parts);
   }
 
@@ -124,33 +165,30 @@ class DepthwiseKernel final : public Kernel {
 
  private:
   void run_lines(const Arguments& arguments, PartRange lines) const {
-    for_each_stretch(side_, offsets_, block_, lines, [&](const Stretch& s) {
-      const std::int64_t total = s.columns->count * side_.result.batch;
-      for (std::int64_t done = 0; done < total; done += tile_columns)
-        run_tile(arguments, s, done, std::min(tile_columns, total - done));
-    });
+    for_each_stretch(side_, offsets_, walk_, lines, [&](const Stretch& s) { run_stretch(arguments, s); });
   }
 
-  void run_tile(const Arguments& arguments, const Stretch& s, std::int64_t done, std::int64_t count) const {
+  void run_stretch(const Arguments& arguments, const Stretch& s) const {
     const Image &source = side_.source, &result = side_.result;
     const Run& columns = *s.columns;
-    const std::int64_t column = columns.first * result.batch + done * columns.result_step;
+    const std::int64_t column = columns.first * result.batch + s.begin * columns.result_step;
     const std::int64_t source_start = s.source_row * source.row_stride +
-                                      done * columns.source_step * source.column_stride + s.first_channel;
+                                      s.begin * columns.source_step * source.column_stride + s.first_channel;
     const std::int64_t result_start =
         s.result_row * result.row_stride + column * result.column_stride + s.first_channel;
     auto* y = static_cast<std::byte*>(arguments.outputs[0]) + result_start * bytes(result.type);
     const std::int64_t stride = result.column_stride * columns.result_step;
-    DepthwiseRun run{count, s.channels, s.taps};
+    DepthwiseRun run{s.count, s.channels, s.taps};
     run.source = static_cast<const std::byte*>(arguments.inputs[0]) + source_start * bytes(source.type);
     run.weights = static_cast<const std::byte*>(arguments.inputs[1]) + s.first_channel * bytes(source.type);
     run.source_stride = source.column_stride * columns.source_step;
     run.result = staged_ ? static_cast<float*>(arguments.scratch) : reinterpret_cast<float*>(y);
     run.result_stride = staged_ ? s.channels : stride;
     run.accumulate = accumulate_;
+    if (finish_ && finish_->bias) run.bias = static_cast<const float*>(arguments.inputs[2]) + s.first_channel;
     loop_(run);
-    if (epilogue_.empty() && !staged_) return;
-    epilogue_.apply({run.result, run.result_stride, y, result.type, stride, count, s.channels},
+    if (finish_ || (epilogue_.empty() && !staged_)) return;
+    epilogue_.apply({run.result, run.result_stride, y, result.type, stride, s.count, s.channels},
                     {s.result_row, column, s.first_channel, columns.result_step}, arguments.inputs.data() + 2,
                     arguments.outputs.data() + 1);
   }
@@ -158,9 +196,11 @@ class DepthwiseKernel final : public Kernel {
   TapSide side_;
   TapOffsets offsets_;
   EpilogueRunner epilogue_;
+  std::optional<DepthwiseEpilogue> finish_;
   DepthwiseLoop* loop_;
   bool accumulate_, staged_;
-  std::int64_t block_, lines_;
+  Walk walk_;
+  std::int64_t lines_;
 };
 
 Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
@@ -172,13 +212,13 @@ Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
   auto epilogue = EpilogueRunner::prepare(c.epilogue, side.result);
   if (!epilogue) return refuse(name, epilogue.error());
   KernelInfo info;
-  info.name = fmt::format("{}, depthwise, blocks of {} channels{}",
-                          side.flipped ? "input gradient" : "convolution", channel_block(c, side.source),
-                          c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
+  info.name = fmt::format("{}, depthwise, tiles of {} x {}{}",
+                          side.flipped ? "input gradient" : "convolution", channel_block(side.source),
+                          tile_columns(c, side.source), c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
   info.flops = 2 * multiply_adds(c);
   info.bytes = bytes_of(side.source) + bytes_of(side.result) * (c.accumulate ? 2 : 1) +
                static_cast<double>(side.result.element_count()) * epilogue->bytes_per_element();
-  if (staged) info.scratch_bytes = static_cast<std::size_t>(tile_columns * channel_block(c, side.source)) * 4;
+  if (staged) info.scratch_bytes = static_cast<std::size_t>(tile_columns(c, side.source) * channel_block(side.source)) * 4;
   info.inputs = 2 + epilogue->inputs();
   info.outputs = 1 + epilogue->outputs();
   info.weights = WeightLayout::taps_channels;
@@ -194,10 +234,10 @@ class DepthwiseWeightGradient final : public Kernel {
         offsets_(c, side_),
         loop_(depthwise_gradient_loop(c.x.type)),
         column_sum_(column_sum(c.y.type)),
-        block_(channel_block(c, c.x)),
-        lines_(count_lines(side_, block_)) {
+        walk_{channel_block(c.x), tile_columns(c, c.x)},
+        lines_(count_lines(side_, walk_.block)) {
     // Rows of a block add into the same sums: a part is whole blocks.
-    info_.parts = (c.x.channels + block_ - 1) / block_;
+    info_.parts = (c.x.channels + walk_.block - 1) / walk_.block;
   }
 
   void run(const Arguments& arguments) const override {
@@ -211,7 +251,7 @@ class DepthwiseWeightGradient final : public Kernel {
 
  private:
   void run_lines(const Arguments& arguments, PartRange lines) const {
-    for_each_stretch(side_, offsets_, block_, lines, [&](const Stretch& s) { run_stretch(arguments, s); });
+    for_each_stretch(side_, offsets_, walk_, lines, [&](const Stretch& s) { run_stretch(arguments, s); });
   }
 
   void add_bias(const Arguments& arguments) const {
@@ -222,13 +262,15 @@ class DepthwiseWeightGradient final : public Kernel {
   }
 
   void run_stretch(const Arguments& arguments, const Stretch& s) const {
-    const std::int64_t source = s.source_row * c_.x.row_stride + s.first_channel;
-    const std::int64_t gradient = c_.y.offset(s.result_row, s.columns->first) + s.first_channel;
-    DepthwiseGradientRun run{s.columns->count * c_.y.batch, s.channels, s.taps};
-    run.source = static_cast<const std::byte*>(arguments.inputs[0]) + source * bytes(c_.x.type);
+    DepthwiseGradientRun run{s.count, s.channels, s.taps};
     run.source_stride = c_.x.column_stride * s.columns->source_step;
-    run.gradient = static_cast<const std::byte*>(arguments.inputs[1]) + gradient * bytes(c_.y.type);
     run.gradient_stride = c_.y.column_stride * s.columns->result_step;
+    const std::int64_t source =
+        s.source_row * c_.x.row_stride + s.begin * run.source_stride + s.first_channel;
+    const std::int64_t gradient =
+        c_.y.offset(s.result_row, s.columns->first) + s.begin * run.gradient_stride + s.first_channel;
+    run.source = static_cast<const std::byte*>(arguments.inputs[0]) + source * bytes(c_.x.type);
+    run.gradient = static_cast<const std::byte*>(arguments.inputs[1]) + gradient * bytes(c_.y.type);
     run.sums = static_cast<float*>(arguments.outputs[0]) + s.first_channel;
     loop_(run);
   }
@@ -238,7 +280,8 @@ class DepthwiseWeightGradient final : public Kernel {
   TapOffsets offsets_;
   DepthwiseGradientLoop* loop_;
   ColumnSum* column_sum_;
-  std::int64_t block_, lines_;
+  Walk walk_;
+  std::int64_t lines_;
 };
 
 }  // namespace
@@ -251,8 +294,8 @@ Prepared prepare_depthwise_weight_gradient(const Convolution& c) {
   if (!c.epilogue.steps.empty()) return refuse(name, "a weight gradient has no epilogue");
   if (c.x.type != c.y.type) return refuse(name, "x and dy differ in type");
   KernelInfo info;
-  info.name = fmt::format("weight gradient, depthwise, blocks of {} channels{}", channel_block(c, c.x),
-                          c.bias_gradient ? " + bias" : "");
+  info.name = fmt::format("weight gradient, depthwise, tiles of {} x {}{}", channel_block(c.x),
+                          tile_columns(c, c.x), c.bias_gradient ? " + bias" : "");
   info.flops = 2 * multiply_adds(c) + (c.bias_gradient ? static_cast<double>(c.y.element_count()) : 0);
   info.bytes = bytes_of(c.x) + bytes_of(c.y);
   info.inputs = 2;

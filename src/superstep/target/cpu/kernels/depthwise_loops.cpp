@@ -6,80 +6,79 @@
 #define HWY_TARGET_INCLUDE "superstep/target/cpu/kernels/depthwise_loops.cpp"
 #include <hwy/foreach_target.h>
 
-#include "superstep/target/cpu/kernels/vector-inl.h"
+#include "superstep/target/cpu/kernels/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
 
-// One vector of channels of `columns` neighbouring results: a tap's weights are read once for all of them.
-template <std::size_t columns, class T>
+template <DepthwiseFinish finish>
+HWY_INLINE V finished(V v) {
+  if (finish == DepthwiseFinish::relu) return max_or_second(hn::Zero(f32_tag), v);
+  if (finish == DepthwiseFinish::silu) return silu(v);
+  if (finish == DepthwiseFinish::hard_swish) return hard_swish(v);
+  return v;
+}
+
+HWY_INLINE V first_summand(const DepthwiseRun& r, const float* result, std::int64_t channel, std::size_t n) {
+  if (r.accumulate) return load_first(result, n);
+  return r.bias ? load_first(r.bias + channel, n) : hn::Zero(f32_tag);
+}
+
+// `groups` vectors of channels of `columns` neighbouring results: a tap's weights are read once for all
+// columns. Eight sums and more, so that none waits for the one before. n: of the last vector.
+template <std::size_t columns, std::size_t groups, DepthwiseFinish finish, class T>
 HWY_INLINE void result_block(const DepthwiseRun& r, std::int64_t column, std::int64_t channel,
                              std::size_t n) {
-  V sum[columns];
+  V sum[columns * groups];
   float* result = r.result + column * r.result_stride + channel;
-  unrolled<columns>([&](auto j) SUPERSTEP_INLINE_LAMBDA {
-    sum[j] = r.accumulate ? load_first(result + static_cast<std::int64_t>(j) * r.result_stride, n)
-                          : hn::Zero(f32_tag);
+  const auto place = [&](auto s) SUPERSTEP_INLINE_LAMBDA {
+    return static_cast<std::int64_t>(s / groups) * r.result_stride +
+           static_cast<std::int64_t>(s % groups * lanes);
+  };
+  unrolled<columns * groups>([&](auto s) SUPERSTEP_INLINE_LAMBDA {
+    sum[s] = first_summand(r, result + place(s), channel + static_cast<std::int64_t>(s % groups * lanes), n);
   });
   for (std::int64_t tap = 0; tap < r.taps.count; ++tap) {
-    const V weight = load_first(static_cast<const T*>(r.weights) + r.taps.weight_offsets[tap] + channel, n);
+    const T* weights = static_cast<const T*>(r.weights) + r.taps.weight_offsets[tap] + channel;
     const T* source =
         static_cast<const T*>(r.source) + r.taps.source_offsets[tap] + column * r.source_stride + channel;
-    unrolled<columns>([&](auto j) SUPERSTEP_INLINE_LAMBDA {
-      const V v = load_first(source + static_cast<std::int64_t>(j) * r.source_stride, n);
-      sum[j] = hn::MulAdd(v, weight, sum[j]);
+    V weight[groups];
+    unrolled<groups>([&](auto g) SUPERSTEP_INLINE_LAMBDA { weight[g] = load_first(weights + g * lanes, n); });
+    unrolled<columns * groups>([&](auto s) SUPERSTEP_INLINE_LAMBDA {
+      const T* p = source + static_cast<std::int64_t>(s / groups) * r.source_stride + s % groups * lanes;
+      sum[s] = hn::MulAdd(load_first(p, n), weight[s % groups], sum[s]);
     });
   }
-  unrolled<columns>([&](auto j) SUPERSTEP_INLINE_LAMBDA {
-    store_first(sum[j], result + static_cast<std::int64_t>(j) * r.result_stride, n);
+  unrolled<columns * groups>([&](auto s) SUPERSTEP_INLINE_LAMBDA {
+    store_first(finished<finish>(sum[s]), result + place(s), n);
   });
 }
 
-// `groups` vectors of channels of one result, so that their sums do not wait for one another.
-template <std::size_t groups, class T>
-HWY_INLINE void single_result(const DepthwiseRun& r, std::int64_t column, std::int64_t channel,
-                              std::size_t n) {
-  V sum[groups];
-  float* result = r.result + column * r.result_stride + channel;
-  unrolled<groups>([&](auto g) SUPERSTEP_INLINE_LAMBDA {
-    sum[g] = r.accumulate ? load_first(result + g * lanes, n) : hn::Zero(f32_tag);
-  });
-  for (std::int64_t tap = 0; tap < r.taps.count; ++tap) {
-    const T* weight = static_cast<const T*>(r.weights) + r.taps.weight_offsets[tap] + channel;
-    const T* source =
-        static_cast<const T*>(r.source) + r.taps.source_offsets[tap] + column * r.source_stride + channel;
-    unrolled<groups>([&](auto g) SUPERSTEP_INLINE_LAMBDA {
-      sum[g] = hn::MulAdd(load_first(source + g * lanes, n), load_first(weight + g * lanes, n), sum[g]);
-    });
-  }
-  unrolled<groups>([&](auto g) SUPERSTEP_INLINE_LAMBDA { store_first(sum[g], result + g * lanes, n); });
-}
-
-template <class T>
-void single_results(const DepthwiseRun& r, std::int64_t column) {
-  constexpr auto width = static_cast<std::int64_t>(lanes);
+// All channels of a few columns before the next ones: memory is read in the order in which it lies.
+template <std::size_t columns, std::size_t groups, DepthwiseFinish finish, class T>
+HWY_INLINE void result_channels(const DepthwiseRun& r, std::int64_t column) {
+  constexpr auto width = static_cast<std::int64_t>(lanes), together = static_cast<std::int64_t>(groups) * width;
   std::int64_t channel = 0;
-  for (; channel + 4 * width <= r.channels; channel += 4 * width)
-    single_result<4, T>(r, column, channel, lanes);
-  for (; channel + width <= r.channels; channel += width) single_result<1, T>(r, column, channel, lanes);
+  for (; channel + together <= r.channels; channel += together)
+    result_block<columns, groups, finish, T>(r, column, channel, lanes);
+  for (; channel + width <= r.channels; channel += width)
+    result_block<columns, 1, finish, T>(r, column, channel, lanes);
   if (channel < r.channels)
-    single_result<1, T>(r, column, channel, static_cast<std::size_t>(r.channels - channel));
+    result_block<columns, 1, finish, T>(r, column, channel, static_cast<std::size_t>(r.channels - channel));
 }
 
-template <class T>
-HWY_INLINE void result_columns(const DepthwiseRun& r, std::int64_t channel, std::size_t n) {
-  std::int64_t column = 0;
-  for (; column + 8 <= r.columns; column += 8) result_block<8, T>(r, column, channel, n);
-  for (; column + 4 <= r.columns; column += 4) result_block<4, T>(r, column, channel, n);
-}
-
-template <class T>
+template <DepthwiseFinish finish, class T>
 void results(const DepthwiseRun& r) {
-  constexpr auto width = static_cast<std::int64_t>(lanes);
-  std::int64_t channel = 0;
-  for (; channel + width <= r.channels; channel += width) result_columns<T>(r, channel, lanes);
-  if (channel < r.channels) result_columns<T>(r, channel, static_cast<std::size_t>(r.channels - channel));
-  for (std::int64_t column = r.columns / 4 * 4; column < r.columns; ++column) single_results<T>(r, column);
+  std::int64_t column = 0;
+  for (; column + 8 <= r.columns; column += 8) result_channels<8, 1, finish, T>(r, column);
+  // The last ones again with some before them, rather than one by one.
+  const bool overlap = !r.accumulate;
+  if (overlap && r.columns > 8 && r.columns - column > 4)
+    return result_channels<8, 1, finish, T>(r, r.columns - 8);
+  for (; column + 4 <= r.columns; column += 4) result_channels<4, 2, finish, T>(r, column);
+  if (column == r.columns) return;
+  if (overlap && r.columns > 4) return result_channels<4, 2, finish, T>(r, r.columns - 4);
+  for (; column < r.columns; ++column) result_channels<1, 4, finish, T>(r, column);
 }
 
 // One vector of channels of `taps` taps: dy is read once for all of them. Two interleaved sums a tap.
@@ -130,8 +129,17 @@ void gradients(const DepthwiseGradientRun& r) {
   if (channel < r.channels) gradient_taps<T>(r, channel, static_cast<std::size_t>(r.channels - channel));
 }
 
-DepthwiseLoop* result_loop(ElementType type) {
-  return type == ElementType::bf16 ? results<bf16> : results<float>;
+template <class T>
+DepthwiseLoop* finished_loop(DepthwiseFinish finish) {
+  switch (finish) {
+    case DepthwiseFinish::relu: return results<DepthwiseFinish::relu, T>;
+    case DepthwiseFinish::silu: return results<DepthwiseFinish::silu, T>;
+    case DepthwiseFinish::hard_swish: return results<DepthwiseFinish::hard_swish, T>;
+    default: return results<DepthwiseFinish::none, T>;
+  }
+}
+DepthwiseLoop* result_loop(ElementType type, DepthwiseFinish finish) {
+  return type == ElementType::bf16 ? finished_loop<bf16>(finish) : finished_loop<float>(finish);
 }
 DepthwiseGradientLoop* gradient_loop(ElementType type) {
   return type == ElementType::bf16 ? gradients<bf16> : gradients<float>;
@@ -146,7 +154,35 @@ namespace superstep::kernels {
 HWY_EXPORT(result_loop);
 HWY_EXPORT(gradient_loop);
 
-DepthwiseLoop* depthwise_loop(ElementType type) { return SUPERSTEP_VECTOR_FUNCTION(result_loop)(type); }
+namespace {
+
+std::optional<DepthwiseFinish> finish_of(Activation activation) {
+  switch (activation) {
+    case Activation::relu: return DepthwiseFinish::relu;
+    case Activation::silu: return DepthwiseFinish::silu;
+    case Activation::hard_swish: return DepthwiseFinish::hard_swish;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<DepthwiseEpilogue> depthwise_epilogue(const Epilogue& epilogue) {
+  DepthwiseEpilogue found;
+  std::size_t step = 0;
+  const auto& steps = epilogue.steps;
+  if (step < steps.size() && steps[step].op == EpilogueOp::bias) found.bias = true, ++step;
+  if (step < steps.size() && steps[step].op == EpilogueOp::activate) {
+    const auto finish = finish_of(steps[step++].activation);
+    if (!finish) return std::nullopt;
+    found.finish = *finish;
+  }
+  return step == steps.size() ? std::optional(found) : std::nullopt;
+}
+
+DepthwiseLoop* depthwise_loop(ElementType type, DepthwiseFinish finish) {
+  return SUPERSTEP_VECTOR_FUNCTION(result_loop)(type, finish);
+}
 DepthwiseGradientLoop* depthwise_gradient_loop(ElementType type) {
   return SUPERSTEP_VECTOR_FUNCTION(gradient_loop)(type);
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "superstep/base/element_type.h"
+#include "superstep/target/cpu/kernels/epilogue.h"
 
 namespace superstep::kernels {
 
@@ -14,8 +16,19 @@ struct DepthwiseTaps {
   const std::int64_t *source_offsets, *weight_offsets;
 };
 
-// `columns` results that see the same taps: result(column)[c] = sum over taps of weights(tap)[c] *
-// source(tap, column)[c].
+// What is done to a sum before it is stored.
+enum class DepthwiseFinish : std::uint8_t { none, relu, silu, hard_swish };
+
+// An epilogue that the loop itself applies, while a sum is in a register: [bias] [activation].
+struct DepthwiseEpilogue {
+  DepthwiseFinish finish = DepthwiseFinish::none;
+  bool bias = false;
+};
+std::optional<DepthwiseEpilogue> depthwise_epilogue(const Epilogue& epilogue);
+
+// `columns` results that see the same taps: result(column)[c] = finish(first + sum over taps of
+// weights(tap)[c] * source(tap, column)[c]), where `first` is what the result holds when it accumulates, else
+// the bias when there is one. Unless it accumulates, a result may be computed twice.
 struct DepthwiseRun {
   std::int64_t columns, channels;
   DepthwiseTaps taps;
@@ -24,6 +37,7 @@ struct DepthwiseRun {
   float* result;
   std::int64_t result_stride;
   bool accumulate;
+  const float* bias = nullptr;
 };
 
 using DepthwiseLoop = void(const DepthwiseRun& run);
@@ -42,7 +56,7 @@ struct DepthwiseGradientRun {
 using DepthwiseGradientLoop = void(const DepthwiseGradientRun& run);
 
 // For the instruction set in force; f32 or bf16 sources, weights and gradients.
-DepthwiseLoop* depthwise_loop(ElementType type);
+DepthwiseLoop* depthwise_loop(ElementType type, DepthwiseFinish finish = DepthwiseFinish::none);
 DepthwiseGradientLoop* depthwise_gradient_loop(ElementType type);
 
 }  // namespace superstep::kernels

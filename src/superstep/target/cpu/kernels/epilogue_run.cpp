@@ -1,5 +1,7 @@
 #include "superstep/target/cpu/kernels/epilogue_run.h"
 
+#include <algorithm>
+
 #include "superstep/target/cpu/kernels/vector_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -37,6 +39,14 @@ HWY_INLINE void load_operand(const BoundStep& step, std::int64_t offset, std::si
   if (step.type == ElementType::bf16)
     return load_group<G>(static_cast<const bf16*>(step.operand) + offset, tail, v);
   load_group<G>(static_cast<const std::uint8_t*>(step.operand) + offset, tail, v);
+}
+
+// A vector of channels, or its only value for all.
+template <std::size_t G>
+HWY_INLINE void load_vector(const BoundStep& step, std::int64_t channel, std::size_t tail, V (&v)[G]) {
+  const auto* values = static_cast<const float*>(step.operand);
+  if (!step.uniform) return load_group<G>(values + channel, tail, v);
+  for (std::size_t i = 0; i < G; ++i) v[i] = constant(*values);
 }
 
 template <std::size_t G>
@@ -79,11 +89,11 @@ HWY_INLINE void apply_step(const BoundStep& step, std::int64_t column, std::int6
   V t[G];
   switch (step.op) {
     case EpilogueOp::bias:
-      load_group<G>(static_cast<const float*>(step.operand) + channel, tail, t);
+      load_vector<G>(step, channel, tail, t);
       for (std::size_t i = 0; i < G; ++i) v[i] = hn::Add(v[i], t[i]);
       return;
     case EpilogueOp::scale_channels:
-      load_group<G>(static_cast<const float*>(step.operand) + channel, tail, t);
+      load_vector<G>(step, channel, tail, t);
       for (std::size_t i = 0; i < G; ++i) v[i] = hn::Mul(v[i], t[i]);
       return;
     case EpilogueOp::scale:
@@ -138,9 +148,9 @@ HWY_INLINE V rectify(V v, V alpha) {
   if (rectifier == Rectifier::relu) return max_or_second(hn::Zero(f32_tag), v);
   if (rectifier == Rectifier::leaky_relu)
     return hn::IfThenElse(hn::Lt(v, hn::Zero(f32_tag)), hn::Mul(alpha, v), v);
-  if (rectifier == Rectifier::silu) return activate(v, Activation::silu, alpha, alpha);
-  if (rectifier == Rectifier::hard_swish) return activate(v, Activation::hard_swish, alpha, alpha);
-  if (rectifier == Rectifier::gelu) return activate(v, Activation::gelu_erf, alpha, alpha);
+  if (rectifier == Rectifier::silu) return silu(v);
+  if (rectifier == Rectifier::hard_swish) return hard_swish(v);
+  if (rectifier == Rectifier::gelu) return activate_slow(v, Activation::gelu_erf, alpha, alpha);
   return v;
 }
 
@@ -317,6 +327,21 @@ UsualList usual_list(const Epilogue& epilogue, ElementType result) {
   return list;
 }
 
+// A single channel without gaps: vectors can run along the columns.
+bool is_one_row(const EpilogueBlock& block) {
+  if (block.channels != 1 || block.columns == 1 || block.source_stride != 1 || block.result_stride != 1)
+    return false;
+  return std::all_of(block.steps, block.steps + block.step_count,
+                     [](const BoundStep& step) { return !has_tensor(step.op) || step.column_stride == 1; });
+}
+
+EpilogueBlock as_one_column(EpilogueBlock block, std::array<BoundStep, max_epilogue_steps>& steps) {
+  for (BoundStep& step : steps) step.uniform = true;
+  block.channels = block.columns;
+  block.columns = 1;
+  return block;
+}
+
 }  // namespace
 
 std::expected<EpilogueRunner, std::string> EpilogueRunner::prepare(const Epilogue& epilogue,
@@ -333,6 +358,7 @@ std::expected<EpilogueRunner, std::string> EpilogueRunner::prepare(const Epilogu
   runner.inputs_ = epilogue.inputs();
   runner.outputs_ = epilogue.outputs();
   runner.function_ = SUPERSTEP_VECTOR_FUNCTION(epilogue_function)(usual_list(epilogue, result.type));
+  runner.any_list_ = SUPERSTEP_VECTOR_FUNCTION(epilogue_function)(UsualList{});
   return runner;
 }
 
@@ -356,7 +382,10 @@ void EpilogueRunner::apply(EpilogueBlock block, const Place& place, const void* 
   }
   block.steps = bound.data();
   block.step_count = count_;
-  function_(block);
+  if (is_one_row(block))
+    any_list_(as_one_column(block, bound));
+  else
+    function_(block);
 }
 
 }  // namespace superstep::kernels

@@ -23,6 +23,7 @@ struct BoundStep {
   float alpha, beta;
   void* operand;               // null where the step has none
   std::int64_t column_stride;  // elements between columns of the operand; 0 for a vector of channels
+  bool uniform = false;        // a vector of channels that has one value for all
 };
 
 // `columns` columns of `channels` contiguous elements.
@@ -76,6 +77,7 @@ class EpilogueRunner {
   std::size_t count_ = 0, inputs_ = 0, outputs_ = 0;
   double bytes_per_element_ = 0;
   EpilogueFunction* function_ = nullptr;
+  EpilogueFunction* any_list_ = nullptr;  // what runs every list
 };
 
 }  // namespace superstep::kernels

@@ -27,12 +27,21 @@ HWY_INLINE VI load_integers(const std::int32_t* p, std::size_t n) {
   return hn::Load(i32_tag, buffer);
 }
 
+// To nearest, halves to even; what is too low for 32 bits, and NaN, becomes a large negative number.
+HWY_INLINE VI nearest_integer(V v) {
+#if HWY_TARGET == HWY_AVX3
+  return VI{_mm512_cvtps_epi32(v.raw)};
+#else
+  return hn::NearestInt(hn::Max(v, constant(-1024)));
+#endif
+}
+
 // round(v * inverse_scale) + zero_point as a byte, for the first n lanes. Rounding and narrowing are single
-// instructions; the limits keep what is converted within 32 bits, and turn NaN into the lowest byte.
+// instructions; the limit keeps what is converted within 32 bits; NaN becomes the lowest byte.
 HWY_INLINE void store_bytes(V v, V inverse_scale, VI zero_point, std::uint8_t* p, std::size_t n) {
-  const V scaled = hn::Min(hn::Max(hn::Mul(v, inverse_scale), constant(-1024)), constant(1024));
+  const V scaled = min_or_second(constant(1024), hn::Mul(v, inverse_scale));
   const hn::Rebind<std::uint8_t, F> bytes;
-  const auto packed = hn::DemoteTo(bytes, hn::Add(hn::NearestInt(scaled), zero_point));
+  const auto packed = hn::DemoteTo(bytes, hn::Add(nearest_integer(scaled), zero_point));
   if (n == lanes) return hn::StoreU(packed, bytes, p);
   alignas(64) std::uint8_t buffer[lanes];
   hn::StoreU(packed, bytes, buffer);

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <string>
 
-#include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/kernel.h"
 
 namespace superstep::kernels {
@@ -37,6 +36,9 @@ struct Lstm {
   bool has_dy = true, has_dh = false, has_dc = false, wants_dx = true;
   // The initial states are zero: their products are left out.
   bool zero_state = false;
+  // Products of bf16 pairs: weights are packed as such (lstm_pack.h), rows of x, h and the gates' cotangents
+  // rounded ahead of them; sums, states and activations stay f32.
+  bool narrow = false;
 };
 
 // Why a specification has no kernel; empty when it has one.
@@ -44,11 +46,5 @@ std::string fault_of(const Lstm& lstm);
 
 Prepared prepare_lstm(const Lstm& lstm);
 Prepared prepare_lstm_gradient(const Lstm& lstm);
-
-// Copies of ONNX's W [directions, 4 hidden, inputs] or R [directions, 4 hidden, hidden] (gates input, output,
-// forget, cell) into the packed form, all directions one after the other. `columns`: inputs or hidden.
-StridedCopy pack_lstm_forward(std::int64_t directions, std::int64_t hidden, std::int64_t columns);
-StridedCopy pack_lstm_gradient_w(std::int64_t directions, std::int64_t hidden, std::int64_t inputs);
-StridedCopy pack_lstm_gradient_r(std::int64_t directions, std::int64_t hidden);
 
 }  // namespace superstep::kernels

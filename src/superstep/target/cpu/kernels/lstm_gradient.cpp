@@ -9,6 +9,7 @@
 #include "superstep/target/cpu/kernels/column_sum.h"
 #include "superstep/target/cpu/kernels/lstm.h"
 #include "superstep/target/cpu/kernels/lstm_loops.h"
+#include "superstep/target/cpu/kernels/lstm_pack.h"
 #include "superstep/target/cpu/kernels/matmul.h"
 
 namespace superstep::kernels {
@@ -27,6 +28,7 @@ class LstmGradientKernel final : public Kernel {
     BatchReduceProduct to_state;  // dgates times R: what the hidden state before gets
     KernelPointer dx, dw, dr, dr_first;
     std::size_t scratch_of_products;
+    NarrowRows gate_rows, x_rows, y_rows, state_rows;  // of narrow products
   };
 
   LstmGradientKernel(KernelInfo info, Plan plan)
@@ -34,17 +36,21 @@ class LstmGradientKernel final : public Kernel {
         p_(std::move(plan)),
         loops_(lstm_loops()),
         column_sum_(column_sum(ElementType::f32)) {
+    const std::int64_t row = l().narrow ? p_.panel : l().hidden, size = l().narrow ? 2 : 4;
     for (std::int64_t i = 0; i < p_.depths; ++i) {
-      r_offsets_.push_back(static_cast<std::uint64_t>(i * depth() * l().hidden) * sizeof(float));
-      gate_offsets_.push_back(static_cast<std::uint64_t>(i * depth()) * sizeof(float));
+      r_offsets_.push_back(static_cast<std::uint64_t>(i * depth() * row * size));
+      gate_offsets_.push_back(static_cast<std::uint64_t>(i * depth() * size));
     }
   }
   void run(const Arguments& arguments) const override;
 
  private:
   struct Pointers {
-    const float *x, *w, *r, *h0, *c0, *y, *cells, *dy;
+    const float* x;
+    const std::byte *w, *r;
+    const float *h0, *c0, *y, *cells, *dy;
     float *gates, *dh, *dc;
+    bf16* narrow_gates;  // of all steps; narrow products alone
   };
 
   const Lstm& l() const { return p_.lstm; }
@@ -53,6 +59,8 @@ class LstmGradientKernel final : public Kernel {
 
   void start(const Pointers& p, const float* dh_last, const float* dc_last) const;
   void run_step(const Pointers& p, std::int64_t order) const;
+  void add_products(const Pointers& p, const Arguments& arguments) const;
+  void add_narrow_products(const Pointers& p, const Arguments& arguments, std::byte* scratch) const;
   void add_bias_gradient(const float* gates, float* d_bias, float* scratch) const;
 
   Plan p_;
@@ -81,9 +89,17 @@ void LstmGradientKernel::run_step(const Pointers& p, std::int64_t order) const {
     loops_.gradient({batch, gates + 4 * unit, 4 * hidden, c_before + unit, p.cells + step * states + unit,
                      p.dy ? p.dy + step * l().dy_step + unit : nullptr, p.dh + unit, p.dc + unit, hidden,
                      hidden, l().dy_sample, hidden, hidden});
+  const void* right = gates;
+  if (l().narrow) {
+    bf16* rows = p.narrow_gates + step * 4 * states;
+    p_.gate_rows.convert(p.gates, step, 1, rows);
+    right = rows;
+  }
+  // Wide, a panel of R is some of its columns; narrow, a panel is packed by itself.
+  const std::int64_t step_of_r = l().narrow ? 4 * hidden * 2 : 4;
   for (std::int64_t first = 0; first < hidden; first += p_.panel)
-    p_.to_state(p.r + first, gates, p.dh + first, static_cast<std::uint64_t>(p_.depths), r_offsets_.data(),
-                gate_offsets_.data());
+    p_.to_state(p.r + first * step_of_r, right, p.dh + first, static_cast<std::uint64_t>(p_.depths),
+                r_offsets_.data(), gate_offsets_.data());
 }
 
 // Sums over all rows in the packed order, then added where ONNX has them: to both halves.
@@ -101,7 +117,7 @@ void LstmGradientKernel::add_bias_gradient(const float* gates, float* d_bias, fl
       }
 }
 
-void call(const Kernel& kernel, const float* a, const float* b, float* c, void* scratch) {
+void call(const Kernel& kernel, const void* a, const void* b, float* c, void* scratch) {
   const void* inputs[] = {a, b};
   void* outputs[] = {c};
   kernel.run({inputs, outputs, scratch});
@@ -115,19 +131,49 @@ void LstmGradientKernel::run(const Arguments& arguments) const {
   const float *dy = optional(l().has_dy), *dh_last = optional(l().has_dh), *dc_last = optional(l().has_dc);
   auto* gates =
       static_cast<float*>(const_cast<void*>(arguments.inputs[6]));  // ours to overwrite: see the header
-  const std::int64_t states = l().batch * l().hidden;
-  const Pointers p{in(0), in(1), in(2), in(3), in(4), in(5), in(7), dy, gates, out(3), out(4)};
+  const auto weights = [&](std::size_t i) { return static_cast<const std::byte*>(arguments.inputs[i]); };
+  auto* scratch = static_cast<std::byte*>(arguments.scratch);
+  const Pointers p{in(0), weights(1), weights(2), in(3), in(4), in(5), in(7), dy, gates, out(3), out(4),
+                   reinterpret_cast<bf16*>(scratch)};
   start(p, dh_last, dc_last);
   for (std::int64_t order = l().steps; order-- > 0;) run_step(p, order);
-  if (l().wants_dx) call(*p_.dx, gates, p.w, out(5), arguments.scratch);
-  call(*p_.dw, gates, p.x, out(0), arguments.scratch);
+  if (l().narrow)
+    add_narrow_products(p, arguments, scratch + p_.gate_rows.bytes(l().steps));
+  else
+    add_products(p, arguments);
+  add_bias_gradient(gates, out(2), static_cast<float*>(arguments.scratch));
+}
+
+void LstmGradientKernel::add_products(const Pointers& p, const Arguments& arguments) const {
+  const auto out = [&](std::size_t i) { return static_cast<float*>(arguments.outputs[i]); };
+  const std::int64_t states = l().batch * l().hidden;
+  if (l().wants_dx) call(*p_.dx, p.gates, p.w, out(5), arguments.scratch);
+  call(*p_.dw, p.gates, p.x, out(0), arguments.scratch);
   if (p_.dr) {
     const std::int64_t later = l().reverse ? 0 : 4 * states, before = l().reverse ? l().y_step : 0;
     for (std::int64_t i = 0; i < p_.recurrences; ++i)
-      call(*p_.dr, gates + later + i * 4 * states, p.y + before + i * l().y_step, out(1), arguments.scratch);
+      call(*p_.dr, p.gates + later + i * 4 * states, p.y + before + i * l().y_step, out(1), arguments.scratch);
   }
-  if (p_.dr_first) call(*p_.dr_first, gates + step_at(0) * 4 * states, p.h0, out(1), arguments.scratch);
-  add_bias_gradient(gates, out(2), static_cast<float*>(arguments.scratch));
+  if (p_.dr_first) call(*p_.dr_first, p.gates + step_at(0) * 4 * states, p.h0, out(1), arguments.scratch);
+}
+
+// The same from rounded rows, which have no gaps between them.
+void LstmGradientKernel::add_narrow_products(const Pointers& p, const Arguments& arguments,
+                                             std::byte* scratch) const {
+  const auto out = [&](std::size_t i) { return static_cast<float*>(arguments.outputs[i]); };
+  const std::int64_t states = l().batch * l().hidden, steps = l().steps;
+  auto* rows = reinterpret_cast<bf16*>(scratch);  // of x, then of y, then of the initial state
+  void* rest = scratch + std::max({p_.x_rows.bytes(steps), p_.y_rows.bytes(steps), p_.state_rows.bytes(1)});
+  if (l().wants_dx) call(*p_.dx, p.narrow_gates, p.w, out(5), rest);
+  p_.x_rows.convert(p.x, 0, steps, rows);
+  call(*p_.dw, p.narrow_gates, rows, out(0), rest);
+  if (p_.dr) {
+    p_.y_rows.convert(p.y, l().reverse ? 1 : 0, steps - 1, rows);
+    call(*p_.dr, p.narrow_gates + (l().reverse ? 0 : 4 * states), rows, out(1), rest);
+  }
+  if (!p_.dr_first) return;
+  p_.state_rows.convert(p.h0, 0, 1, rows);
+  call(*p_.dr_first, p.narrow_gates + step_at(0) * 4 * states, rows, out(1), rest);
 }
 
 // Rows (t, n) as one or two batch dimensions of a product is what Matmul cannot sum over: they must be
@@ -154,6 +200,7 @@ Matmul weight_gradient(const Lstm& l, std::int64_t rows, std::int64_t columns, s
   product.c.column = 1;
   product.c.batch = {l.hidden * columns, lstm_panel * columns};
   product.accumulate = true;
+  if (l.narrow) product.a.type = product.b.type = ElementType::bf16;
   return product;
 }
 
@@ -168,6 +215,7 @@ Matmul input_gradient(const Lstm& l, std::int64_t distance) {
   product.b.column = 1;
   product.c.row = distance;
   product.c.column = 1;
+  if (l.narrow) product.a.type = product.b.type = ElementType::bf16;
   return product;
 }
 
@@ -176,8 +224,9 @@ class GradientPlanner {
   explicit GradientPlanner(const Lstm& lstm) : l_(lstm) { plan_.lstm = lstm; }
 
   std::expected<LstmGradientKernel::Plan, std::string> run() {
-    const std::int64_t x = distance_of_rows(l_, l_.x_step, l_.x_sample),
-                       y = distance_of_rows(l_, l_.y_step, l_.y_sample),
+    if (l_.narrow) round_rows();
+    const std::int64_t x = l_.narrow ? plan_.x_rows.length() : distance_of_rows(l_, l_.x_step, l_.x_sample),
+                       y = l_.narrow ? l_.hidden : distance_of_rows(l_, l_.y_step, l_.y_sample),
                        dx = distance_of_rows(l_, l_.dx_step, l_.dx_sample);
     if (x == 0 || (l_.wants_dx && dx == 0))
       return std::unexpected("rows of a sequence are not equally spaced");
@@ -206,22 +255,26 @@ class GradientPlanner {
     place = std::move(*kernel);
   }
 
+  void round_rows() {
+    plan_.gate_rows = NarrowRows(l_.batch, 4 * l_.hidden, l_.batch * 4 * l_.hidden, 4 * l_.hidden);
+    plan_.x_rows = NarrowRows(l_.batch, l_.inputs, l_.x_step, l_.x_sample);
+    plan_.y_rows = NarrowRows(l_.batch, l_.hidden, l_.y_step, l_.y_sample);
+    plan_.state_rows = NarrowRows(l_.batch, l_.hidden, 0, l_.hidden);
+  }
+
   void make_recurrent_product() {
-    plan_.panel = lstm_panel;
-    for (std::int64_t width : {64, 48, 32})
-      if (l_.hidden % width == 0) {
-        plan_.panel = width;
-        break;
-      }
+    plan_.panel = lstm_gradient_panel(l_.hidden);
     const std::int64_t all = 4 * l_.hidden;
     plan_.depths = all % depth_block == 0 ? all / depth_block : 1;
     ProductShape shape;
     shape.m = plan_.panel;
     shape.n = l_.batch;
     shape.k = all / plan_.depths;
-    shape.a_stride = l_.hidden;
+    shape.a_stride = l_.narrow ? plan_.panel : l_.hidden;
     shape.b_n_stride = all;
     shape.c_stride = l_.hidden;
+    shape.type = l_.narrow ? ElementType::bf16 : ElementType::f32;
+    shape.pairs = l_.narrow;
     auto product = BatchReduceProduct::prepare(shape, ProductMaker::libxsmm);
     if (!product) product = BatchReduceProduct::prepare(shape, ProductMaker::portable);
     if (product)
@@ -244,12 +297,17 @@ Prepared prepare_lstm_gradient(const Lstm& l) {
   const auto rows = static_cast<double>(l.steps * l.batch), gates = static_cast<double>(4 * l.hidden);
   const auto inputs = static_cast<double>(l.inputs), hidden = static_cast<double>(l.hidden);
   KernelInfo info;
-  info.name = fmt::format("lstm gradient, {} steps of {} x ({} + {}), weights packed", l.steps, l.batch,
-                          l.inputs, l.hidden);
+  info.name = fmt::format("lstm gradient, {} steps of {} x ({} + {}), weights packed{}", l.steps, l.batch,
+                          l.inputs, l.hidden, l.narrow ? " as bf16" : "");
+  info.arithmetic = l.narrow ? ElementType::bf16 : ElementType::f32;
   info.flops = 2 * rows * gates * (2 * hidden + (l.wants_dx ? 2 : 1) * inputs);
   info.bytes = 4 * (rows * (2 * gates + 3 * hidden + 2 * inputs) + 2 * gates * (inputs + hidden));
-  info.scratch_bytes =
-      std::max(plan->scratch_of_products, static_cast<std::size_t>(4 * l.hidden) * sizeof(float));
+  std::size_t products = plan->scratch_of_products;
+  if (l.narrow)
+    products += plan->gate_rows.bytes(l.steps) + std::max({plan->x_rows.bytes(l.steps),
+                                                           plan->y_rows.bytes(l.steps),
+                                                           plan->state_rows.bytes(1)});
+  info.scratch_bytes = std::max(products, static_cast<std::size_t>(4 * l.hidden) * sizeof(float));
   info.inputs = 8 + static_cast<std::size_t>(l.has_dy) + static_cast<std::size_t>(l.has_dh) +
                 static_cast<std::size_t>(l.has_dc);
   info.outputs = l.wants_dx ? 6 : 5;

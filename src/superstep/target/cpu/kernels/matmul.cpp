@@ -84,6 +84,7 @@ class MatmulKernel final : public Kernel {
     Form form;
     Blocks blocks;
     bool accumulate, staged, pack_left, pack_right, pairs;
+    bool one_left;  // packed once for the whole batch
     std::vector<BatchReduceProduct> products;  // [last panel][last tile][last depth][depth > 0]
     std::vector<KernelPointer> left_copies;    // [last panel][last depth]
     std::vector<KernelPointer> right_copies;   // [last tile][last depth]
@@ -100,7 +101,10 @@ class MatmulKernel final : public Kernel {
 
   void run(const Arguments& arguments) const override {
     for (std::int64_t i = 0; i < p_.form.batch[0]; ++i)
-      for (std::int64_t j = 0; j < p_.form.batch[1]; ++j) run_one(arguments, i, j);
+      for (std::int64_t j = 0; j < p_.form.batch[1]; ++j) {
+        const bool packed = p_.one_left && (i > 0 || j > 0);
+        run_panels(arguments, place_of(arguments, i, j), {0, p_.blocks.panels}, {0, p_.blocks.tiles}, packed);
+      }
   }
 
   // A stretch of the tiles of one panel of one product.
@@ -109,7 +113,7 @@ class MatmulKernel final : public Kernel {
                        product = part / stretches_ / p_.blocks.panels;
     const PartRange tiles = part_range(p_.blocks.tiles, part % stretches_, stretches_);
     run_panels(arguments, place_of(arguments, product / p_.form.batch[1], product % p_.form.batch[1]),
-               {panel, panel + 1}, tiles);
+               {panel, panel + 1}, tiles, false);
   }
 
  private:
@@ -123,10 +127,12 @@ class MatmulKernel final : public Kernel {
   };
 
   Place place_of(const Arguments& arguments, std::int64_t i, std::int64_t j) const;
-  void run_one(const Arguments& arguments, std::int64_t i, std::int64_t j) const;
-  void run_panels(const Arguments& arguments, const Place& place, PartRange panels, PartRange tiles) const;
-  void run_group(const Arguments& arguments, const Place& place, PartRange panels, PartRange tiles) const;
-  const std::byte* packed_left(const Place& place, const Index& at, std::byte* scratch) const;
+  // `packed`: the left operand is in scratch already.
+  void run_panels(const Arguments& arguments, const Place& place, PartRange panels, PartRange tiles,
+                  bool packed) const;
+  void run_group(const Arguments& arguments, const Place& place, PartRange panels, PartRange tiles,
+                 bool packed) const;
+  const std::byte* packed_left(const Place& place, const Index& at, std::byte* scratch, bool fresh) const;
   const std::byte* packed_right(const Place& place, const Index& at, std::byte* scratch, bool fresh) const;
   void run_tile(const Arguments& arguments, const Place& place, const Index& at, const std::byte* left,
                 const std::byte* right) const;
@@ -149,17 +155,18 @@ void copy(const Kernel& kernel, const std::byte* from, std::byte* to) {
   kernel.run({{&input, 1}, {&output, 1}, nullptr});
 }
 
-const std::byte* MatmulKernel::packed_left(const Place& place, const Index& at, std::byte* scratch) const {
+// Packed where `fresh` asks for it, else as it was left there.
+const std::byte* MatmulKernel::packed_left(const Place& place, const Index& at, std::byte* scratch,
+                                           bool fresh) const {
   const Side& left = p_.form.left;
   const std::byte* from =
       place.left + (at.panel * p_.blocks.panel * left.m + at.depth * p_.blocks.depth * left.k) * left.size();
   if (!p_.pack_left) return from;
   const std::size_t kind = last_panel(at) * 2 + last_depth(at);
-  copy(*p_.left_copies[kind], from, scratch);
+  if (fresh) copy(*p_.left_copies[kind], from, scratch);
   return scratch;
 }
 
-// Packed where `fresh` asks for it, else as it was left there.
 const std::byte* MatmulKernel::packed_right(const Place& place, const Index& at, std::byte* scratch,
                                             bool fresh) const {
   const Side& right = p_.form.right;
@@ -202,27 +209,23 @@ MatmulKernel::Place MatmulKernel::place_of(const Arguments& arguments, std::int6
 
 // Tiles whose packed right operands stay in the second-level cache for all panels.
 void MatmulKernel::run_group(const Arguments& arguments, const Place& place, PartRange panels,
-                             PartRange tiles) const {
+                             PartRange tiles, bool packed) const {
   auto* scratch = static_cast<std::byte*>(arguments.scratch);
   Index at{};
   for (at.depth = 0; at.depth < p_.blocks.depths; ++at.depth)
     for (at.panel = panels.begin; at.panel < panels.end; ++at.panel) {
-      const std::byte* left = packed_left(place, at, scratch);
+      const std::byte* left = packed_left(place, at, scratch, !packed);
       for (at.tile = tiles.begin; at.tile < tiles.end; ++at.tile) {
-        std::byte* packed = scratch + p_.left_scratch + (at.tile - tiles.begin) * p_.right_tile;
-        run_tile(arguments, place, at, left, packed_right(place, at, packed, at.panel == panels.begin));
+        std::byte* room = scratch + p_.left_scratch + (at.tile - tiles.begin) * p_.right_tile;
+        run_tile(arguments, place, at, left, packed_right(place, at, room, at.panel == panels.begin));
       }
     }
 }
 
 void MatmulKernel::run_panels(const Arguments& arguments, const Place& place, PartRange panels,
-                              PartRange tiles) const {
+                              PartRange tiles, bool packed) const {
   for (std::int64_t first = tiles.begin; first < tiles.end; first += p_.tile_group)
-    run_group(arguments, place, panels, {first, std::min(first + p_.tile_group, tiles.end)});
-}
-
-void MatmulKernel::run_one(const Arguments& arguments, std::int64_t i, std::int64_t j) const {
-  run_panels(arguments, place_of(arguments, i, j), {0, p_.blocks.panels}, {0, p_.blocks.tiles});
+    run_group(arguments, place, panels, {first, std::min(first + p_.tile_group, tiles.end)}, packed);
 }
 
 // Left as [k][m], or in pairs [k/2][m][2].
@@ -277,6 +280,8 @@ void MatmulBuilder::choose() {
   if (p_.pack_right) shorten_tiles(depth * f.right.size());
   p_.left_scratch = p_.pack_left ? aligned(p_.blocks.panel * depth * f.left.size()) : 0;
   p_.right_tile = p_.pack_right ? aligned(p_.blocks.tile * depth * f.right.size()) : 0;
+  p_.one_left = p_.pack_left && f.left.batch[0] == 0 && f.left.batch[1] == 0 && p_.blocks.panels == 1 &&
+                p_.blocks.depths == 1;
   p_.tile_group = p_.pack_right ? std::clamp<std::int64_t>(packed_limit / p_.right_tile, 1, p_.blocks.tiles)
                                 : p_.blocks.tiles;
 }

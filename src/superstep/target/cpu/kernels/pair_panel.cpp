@@ -142,6 +142,7 @@ void from_anywhere(const PairPanel& p, const void* source, void* result) {
 template <class T>
 PairPanelFunction* function_of(const PairPanel& p) {
   const bool panels = p.order == PairPanel::Order::panels;
+  if (p.width == 1 && p.depth_stride == 1) return columns_from_columns<T>;  // in either order
   if (p.width_stride == 1 || p.width == 1) return panels ? panels_from_rows<T> : columns_from_rows<T>;
   if (p.depth_stride == 1) return panels ? panels_from_columns<T> : columns_from_columns<T>;
   return from_anywhere<T>;

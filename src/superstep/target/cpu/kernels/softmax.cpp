@@ -95,8 +95,47 @@ HWY_INLINE void softmax_block(const Softmax& s, const X* x, Y* y, std::int64_t r
   }
 }
 
+// A row that fits into registers, N vectors: read and written once.
+template <std::size_t N, class X, class Y>
+HWY_INLINE void softmax_short_row(const X* x, Y* y, std::size_t last, V scale) {
+  const V low = constant(-std::numeric_limits<float>::infinity());
+  V e[N];
+  unrolled<N - 1>([&](auto i) SUPERSTEP_INLINE_LAMBDA { e[i] = load(x + i * lanes); });
+  e[N - 1] = load_or(x + (N - 1) * lanes, last, low);
+  V maximum = e[N - 1];
+  unrolled<N - 1>([&](auto i) SUPERSTEP_INLINE_LAMBDA { maximum = max_or_second(maximum, e[i]); });
+  const V shift = hn::Mul(hn::MaxOfLanes(f32_tag, maximum), scale);
+  unrolled<N>([&](auto i) SUPERSTEP_INLINE_LAMBDA { e[i] = exp_negative(hn::MulSub(e[i], scale, shift)); });
+  e[N - 1] = hn::IfThenElseZero(hn::FirstN(f32_tag, last), e[N - 1]);
+  V sum = e[N - 1];
+  unrolled<N - 1>([&](auto i) SUPERSTEP_INLINE_LAMBDA { sum = hn::Add(sum, e[i]); });
+  const V factor = hn::Div(constant(1), hn::SumOfLanes(f32_tag, sum));
+  unrolled<N - 1>([&](auto i) SUPERSTEP_INLINE_LAMBDA { store(hn::Mul(e[i], factor), y + i * lanes); });
+  store_first(hn::Mul(e[N - 1], factor), y + (N - 1) * lanes, last);
+}
+
+template <std::size_t N, class X, class Y>
+void softmax_short_rows(const Softmax& s, const X* x, Y* y) {
+  const V scale = constant(s.scale);
+  const std::size_t last = static_cast<std::size_t>(s.length) - (N - 1) * lanes;
+  for (std::int64_t row = 0; row < s.rows; ++row, x += s.x_stride, y += s.y_stride)
+    softmax_short_row<N>(x, y, last, scale);
+}
+
+constexpr std::int64_t short_vectors = 8;
+
+template <class X, class Y, std::size_t... i>
+void choose_short_rows(const Softmax& s, const X* x, Y* y, std::size_t vectors, std::index_sequence<i...>) {
+  static constexpr void (*functions[])(const Softmax&, const X*, Y*) = {softmax_short_rows<i + 1, X, Y>...};
+  functions[vectors - 1](s, x, y);
+}
+
 template <class X, class Y>
 void softmax_rows(const Softmax& s, const void* x, const void*, void* y) {
+  const std::int64_t vectors = (s.length + width - 1) / width;
+  if (vectors <= short_vectors)
+    return choose_short_rows(s, static_cast<const X*>(x), static_cast<Y*>(y),
+                             static_cast<std::size_t>(vectors), std::make_index_sequence<short_vectors>());
   for (std::int64_t row = 0; row < s.rows; row += row_block)
     softmax_block(s, static_cast<const X*>(x) + row * s.x_stride, static_cast<Y*>(y) + row * s.y_stride,
                   std::min(row_block, s.rows - row));

@@ -59,12 +59,30 @@ HWY_INLINE V exp(V x) {
   return hn::Mul(scale_exponent(e.p, half), scale_exponent(constant(1), rest));
 }
 
+// Results below the smallest normal number are 0.
 HWY_INLINE V sigmoid(V x) {
+  const Mask vanishes = hn::Lt(x, constant(-87.3f));
+#if HWY_TARGET == HWY_AVX3
+  // exp(-x) = 2^n exp(-r), r = x + n ln 2; the instruction that scales by 2^n takes care of its range. The
+  // reciprocal is an estimate of 14 bits and one step of Newton's: a third of the time of a division.
+  const V magic = constant(12582912.0f), one = constant(1);
+  const V n = hn::Sub(hn::MulAdd(x, constant(-1.44269504f), magic), magic);
+  const V r = hn::MulAdd(n, constant(-2.12194440e-4f), hn::MulAdd(n, constant(0.693359375f), x));
+  const V p = horner(r, one, constant(-1), constant(4.999999343e-01f), constant(-1.666652040e-01f),
+                     constant(4.166839079e-02f), constant(-8.368745108e-03f), constant(1.381454009e-03f));
+  const V d = hn::Add(one, V{_mm512_scalef_ps(p.raw, n.raw)});
+  const V estimate = hn::ApproximateReciprocal(d);
+  const V s = hn::MulAdd(estimate, hn::NegMulAdd(d, estimate, one), estimate);
+#else
   // From exp(-|x|), which cannot overflow.
   const V e = exp_negative(hn::Neg(hn::Abs(x)));
-  const V s = hn::Div(constant(1), hn::Add(constant(1), e));
-  return hn::IfThenElse(hn::Lt(x, hn::Zero(f32_tag)), hn::Mul(e, s), s);
+  const V q = hn::Div(constant(1), hn::Add(constant(1), e));
+  const V s = hn::IfThenElse(hn::Lt(x, hn::Zero(f32_tag)), hn::Mul(e, q), q);
+#endif
+  return hn::IfThenElseZero(hn::Not(vanishes), s);
 }
+
+HWY_INLINE V silu(V x) { return hn::Mul(x, sigmoid(x)); }
 
 HWY_INLINE V tanh(V x) {
   const V a = hn::Abs(x), s = hn::Mul(x, x);
@@ -108,6 +126,10 @@ HWY_INLINE V softplus(V x) {  // log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|))
 
 HWY_INLINE V clamp(V x, V low, V high) { return min_or_second(high, max_or_second(low, x)); }
 
+HWY_INLINE V hard_swish(V x) {
+  return hn::Mul(x, clamp(hn::MulAdd(x, constant(1.0f / 6.0f), constant(0.5f)), hn::Zero(f32_tag), constant(1)));
+}
+
 // The inner function of the tanh form of GELU, sqrt(2/pi) (x + 0.044715 x^3).
 HWY_INLINE V gelu_argument(V x) {
   return hn::Mul(hn::Mul(constant(0.7978845608f), x),
@@ -122,12 +144,11 @@ inline HWY_NOINLINE V activate_slow(V x, Activation activation, V alpha, V beta)
     case Activation::gelu_erf:
       return hn::Mul(hn::Mul(half, x), hn::Add(one, erf(hn::Mul(x, constant(0.7071067812f)))));
     case Activation::gelu_tanh: return hn::Mul(hn::Mul(half, x), hn::Add(one, tanh(gelu_argument(x))));
-    case Activation::silu: return hn::Mul(x, sigmoid(x));
+    case Activation::silu: return silu(x);
     case Activation::elu: return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(alpha, hn::Sub(exp(x), one)), x);
     case Activation::softplus: return softplus(x);
     case Activation::hard_sigmoid: return clamp(hn::MulAdd(alpha, x, beta), zero, one);
-    case Activation::hard_swish:
-      return hn::Mul(x, clamp(hn::MulAdd(x, constant(1.0f / 6.0f), half), zero, one));
+    case Activation::hard_swish: return hard_swish(x);
     case Activation::clip: return clamp(x, alpha, beta);
     default: return x;
   }

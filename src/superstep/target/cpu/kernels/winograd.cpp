@@ -22,10 +22,10 @@ struct Side {
 };
 
 struct Blocking {
-  std::int64_t columns;                 // of a block
+  std::int64_t columns;  // of a block
   std::int64_t blocks, panels;
-  std::int64_t v_stride, m_stride;      // floats between planes
-  std::int64_t panel_groups;            // parts that a block is divided into
+  std::int64_t v_stride, m_stride;  // floats between planes
+  std::int64_t panel_groups;        // parts that a block is divided into
 };
 
 Blocking blocking_of(const WinogradGrid& grid, const Side& side) {
@@ -37,7 +37,8 @@ Blocking blocking_of(const WinogradGrid& grid, const Side& side) {
   b.panels = (out + panel_width - 1) / panel_width;
   b.v_stride = winograd_plane_stride(b.columns * in);
   b.m_stride = winograd_plane_stride(b.columns * std::min(out, panel_width));
-  b.panel_groups = b.blocks >= enough_parts ? 1 : std::min(b.panels, (enough_parts + b.blocks - 1) / b.blocks);
+  b.panel_groups =
+      b.blocks >= enough_parts ? 1 : std::min(b.panels, (enough_parts + b.blocks - 1) / b.blocks);
   return b;
 }
 
@@ -64,10 +65,8 @@ class WinogradConvolution final : public Kernel {
 
   void run_part(const Arguments& arguments, std::int64_t part) const override {
     const PartRange panels = part_range(b_.panels, part % b_.panel_groups, b_.panel_groups);
-    const PartRange blocks =
-        part_range(b_.blocks, part / b_.panel_groups, info_.parts / b_.panel_groups);
-    for (std::int64_t block = blocks.begin; block < blocks.end; ++block)
-      run_block(arguments, block, panels);
+    const PartRange blocks = part_range(b_.blocks, part / b_.panel_groups, info_.parts / b_.panel_groups);
+    for (std::int64_t block = blocks.begin; block < blocks.end; ++block) run_block(arguments, block, panels);
   }
 
  private:
@@ -104,18 +103,18 @@ void WinogradConvolution::transform_input(const float* source, PartRange columns
     const auto inside = [&](std::int64_t start, std::int64_t extent) {
       return WinogradRun::Range{std::max<std::int64_t>(0, -start), std::min(size, extent - start)};
     };
-    loops_.input({.square = const_cast<float*>(source) + image.offset(row, column) +
-                            piece.begin * image.column_stride,
-                  .row_stride = image.row_stride,
-                  .column_stride = image.batch * image.column_stride,
-                  .rows = inside(row, image.height),
-                  .columns = inside(column, image.width),
-                  .run_stride = image.column_stride,
-                  .planes = v + (piece.first - columns.begin) * channels,
-                  .plane_stride = b_.v_stride,
-                  .plane_run_stride = channels,
-                  .runs = joined ? 1 : samples,
-                  .length = joined ? samples * channels : channels});
+    loops_.input(
+        {.square = const_cast<float*>(source) + image.offset(row, column) + piece.begin * image.column_stride,
+         .row_stride = image.row_stride,
+         .column_stride = image.batch * image.column_stride,
+         .rows = inside(row, image.height),
+         .columns = inside(column, image.width),
+         .run_stride = image.column_stride,
+         .planes = v + (piece.first - columns.begin) * channels,
+         .plane_stride = b_.v_stride,
+         .plane_run_stride = channels,
+         .runs = joined ? 1 : samples,
+         .length = joined ? samples * channels : channels});
   });
 }
 
@@ -179,7 +178,8 @@ void WinogradConvolution::finish(const Arguments& arguments, PartRange columns, 
     if (piece.end - piece.begin < grid_.batch) return finish_rows(arguments, panel, piece, 1);
     // The first of a row's tiles stands for all of them.
     if (piece.column > 0 && piece.first - grid_.batch >= columns.begin) return;
-    const std::int64_t tiles = std::min(grid_.columns - piece.column, (columns.end - piece.first) / grid_.batch);
+    const std::int64_t tiles =
+        std::min(grid_.columns - piece.column, (columns.end - piece.first) / grid_.batch);
     finish_rows(arguments, panel, piece, tiles);
   });
 }
@@ -239,9 +239,9 @@ KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Side& 
                           side.flipped ? "input gradient" : "convolution", grid.tile, grid.tile, b.blocks,
                           b.columns, c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
   info.flops = 2 * multiply_adds(c);
-  info.bytes = 4 * (static_cast<double>(side.source.element_count()) + weights +
-                    results * (c.accumulate ? 2 : 1)) +
-               results * epilogue.bytes_per_element();
+  info.bytes =
+      4 * (static_cast<double>(side.source.element_count()) + weights + results * (c.accumulate ? 2 : 1)) +
+      results * epilogue.bytes_per_element();
   info.inputs = 2 + epilogue.inputs();
   info.outputs = 1 + epilogue.outputs();
   info.scratch_bytes = static_cast<std::size_t>(grid.planes() * (b.v_stride + b.m_stride)) * sizeof(float);

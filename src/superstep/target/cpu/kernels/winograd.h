@@ -17,7 +17,7 @@
 
 namespace superstep::kernels {
 
-inline constexpr double winograd_error_growth = 2;
+inline constexpr double winograd_error_growth = 4;
 
 // With tiles of a given size, whatever the time it takes. Refuses what it cannot do.
 Prepared prepare_winograd_forward(const Convolution& convolution, std::int64_t tile, ProductMaker maker);

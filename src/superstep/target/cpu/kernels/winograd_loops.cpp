@@ -41,28 +41,34 @@ HWY_INLINE V plus(V sum, double factor, V v) {
   return hn::MulAdd(constant(static_cast<float>(factor)), v, sum);
 }
 
-// The sum over some columns of matrix[row][column] * x[column].
-template <class M, std::size_t row, Part part>
-HWY_INLINE V row_sum(const V* x) {
+// The sum over some columns of matrix[row][column] * x(column).
+template <class M, std::size_t row, Part part, class X>
+HWY_INLINE V row_sum(const X& x) {
   constexpr std::size_t first = first_part<M>(row, part);
-  V sum = times(M::value.at[row][first], x[first]);
+  V sum = times(M::value.at[row][first], x(std::integral_constant<std::size_t, first>()));
   unrolled<M::value.columns>([&](auto column) SUPERSTEP_INLINE_LAMBDA {
     if constexpr (column > first && takes_part<M>(row, column, part))
-      sum = plus(sum, M::value.at[row][column], x[column]);
+      sum = plus(sum, M::value.at[row][column], x(column));
   });
   return sum;
 }
 
-// y = M x
+// The second row of a mirrored pair.
 template <class M>
-HWY_INLINE void multiply(const V* x, V* y) {
+constexpr bool is_second(std::size_t row) {
+  return row > 0 && M::value.mirrored(row - 1);
+}
+
+// body(row, y[row]) for y = M x, a pair of rows at a time: x(column) is asked for once a pair.
+template <class M, class X, class Body>
+HWY_INLINE void multiply(const X& x, const Body& body) {
   unrolled<M::value.rows>([&](auto row) SUPERSTEP_INLINE_LAMBDA {
     if constexpr (M::value.mirrored(row)) {
       const V equal = row_sum<M, row, Part::equal>(x), opposite = row_sum<M, row, Part::opposite>(x);
-      y[row] = hn::Add(equal, opposite);
-      y[row + 1] = hn::Sub(equal, opposite);
-    } else if constexpr (row == 0 || !M::value.mirrored(row == 0 ? 0 : row - 1)) {
-      y[row] = row_sum<M, row, Part::all>(x);
+      body(row, hn::Add(equal, opposite));
+      body(std::integral_constant<std::size_t, row + 1>(), hn::Sub(equal, opposite));
+    } else if constexpr (!is_second<M>(row)) {
+      body(row, row_sum<M, row, Part::all>(x));
     }
   });
 }
@@ -75,18 +81,17 @@ HWY_INLINE void multiply_transposed(const V* x, V* y) {
     if constexpr (M::value.mirrored(row)) {
       folded[row] = hn::Add(x[row], x[row + 1]);
       folded[row + 1] = hn::Sub(x[row], x[row + 1]);
-    } else if constexpr (row == 0 || !M::value.mirrored(row == 0 ? 0 : row - 1)) {
+    } else if constexpr (!is_second<M>(row)) {
       folded[row] = x[row];
     }
   });
   unrolled<M::value.columns>([&](auto column) SUPERSTEP_INLINE_LAMBDA {
     V sum = hn::Zero(f32_tag);
     unrolled<M::value.rows>([&](auto row) SUPERSTEP_INLINE_LAMBDA {
-      constexpr bool second = row > 0 && M::value.mirrored(row == 0 ? 0 : row - 1);
       constexpr double factor = M::value.at[row][column];
-      if constexpr (factor != 0 && !second) {
-        constexpr bool differs = M::value.mirrored(row) && M::value.at[row + (row + 1 < M::value.rows)][column] != factor;
-        sum = plus(sum, factor, folded[row + (differs ? 1 : 0)]);
+      if constexpr (factor != 0 && !is_second<M>(row)) {
+        constexpr bool opposite = M::value.mirrored(row) && !takes_part<M>(row, column, Part::equal);
+        sum = plus(sum, factor, folded[row + (opposite ? 1 : 0)]);
       }
     });
     y[column] = sum;
@@ -104,56 +109,101 @@ HWY_INLINE void for_each_vector(const WinogradRun& run, const Body& body) {
   }
 }
 
-// planes = M square M^T. Columns first, then rows of what they gave.
-template <class M>
-void to_planes(const WinogradRun& run) {
+bool has(const WinogradRun::Range& range, std::int64_t i) { return i >= range.begin && i < range.end; }
+
+// planes = M square M^T: a row of M over columns, then M over what that gave. Rows of the square are read
+// again for every row of M, so that nothing in between needs memory. `whole`: all positions exist.
+template <class M, bool whole>
+HWY_INLINE void fill_planes(const WinogradRun& run) {
   constexpr std::size_t in = M::value.columns, out = M::value.rows;
+  const std::int64_t row_stride = run.row_stride, column_stride = run.column_stride,
+                     plane_stride = run.plane_stride;
   for_each_vector(run, [&](const float* square, float* planes, std::size_t n) SUPERSTEP_INLINE_LAMBDA {
-    V half[out][in], x[in], y[out];
-    for (std::size_t column = 0; column < in; ++column) {
-      const auto c = static_cast<std::int64_t>(column);
-      const bool outside = c < run.columns.begin || c >= run.columns.end;
-      for (std::size_t row = 0; row < in; ++row) {
-        const auto r = static_cast<std::int64_t>(row);
-        x[row] = outside || r < run.rows.begin || r >= run.rows.end
-                     ? hn::Zero(f32_tag)
-                     : load_first(square + r * run.row_stride + c * run.column_stride, n);
+    const auto store_row = [&](auto row, const V* sums) SUPERSTEP_INLINE_LAMBDA {
+      multiply<M>([&](auto column) SUPERSTEP_INLINE_LAMBDA { return sums[column]; },
+                  [&](auto column, V v) SUPERSTEP_INLINE_LAMBDA {
+                    store_first(v, planes + static_cast<std::int64_t>(row * out + column) * plane_stride, n);
+                  });
+    };
+    unrolled<out>([&](auto row) SUPERSTEP_INLINE_LAMBDA {
+      if constexpr (!is_second<M>(row)) {
+        V first[in], second[in];
+        unrolled<in>([&](auto column) SUPERSTEP_INLINE_LAMBDA {
+          const auto c = static_cast<std::int64_t>(column);
+          const auto position = [&](auto from) SUPERSTEP_INLINE_LAMBDA {
+            const auto r = static_cast<std::int64_t>(from);
+            if (!whole && !(has(run.rows, r) && has(run.columns, c))) return hn::Zero(f32_tag);
+            return load_first(square + r * row_stride + c * column_stride, n);
+          };
+          if constexpr (M::value.mirrored(row)) {
+            const V equal = row_sum<M, row, Part::equal>(position),
+                    opposite = row_sum<M, row, Part::opposite>(position);
+            first[column] = hn::Add(equal, opposite);
+            second[column] = hn::Sub(equal, opposite);
+          } else {
+            first[column] = row_sum<M, row, Part::all>(position);
+          }
+        });
+        store_row(row, first);
+        if constexpr (M::value.mirrored(row))
+          store_row(std::integral_constant<std::size_t, row + 1>(), second);
       }
-      multiply<M>(x, y);
-      for (std::size_t row = 0; row < out; ++row) half[row][column] = y[row];
-    }
-    for (std::size_t row = 0; row < out; ++row) {
-      multiply<M>(half[row], y);
-      for (std::size_t column = 0; column < out; ++column, planes += run.plane_stride)
-        store_first(y[column], planes, n);
-    }
+    });
   });
 }
 
+template <class M>
+bool is_whole(const WinogradRun& run) {
+  constexpr auto all = static_cast<std::int64_t>(M::value.columns);
+  return run.rows.begin == 0 && run.rows.end == all && run.columns.begin == 0 && run.columns.end == all;
+}
+
+template <class M>
+void to_planes(const WinogradRun& run) {
+  if (is_whole<M>(run))
+    fill_planes<M, true>(run);
+  else
+    fill_planes<M, false>(run);
+}
+
 // square [+]= M^T planes M
+template <class M, bool whole>
+HWY_INLINE void fill_square(const WinogradRun& run) {
+  constexpr std::size_t in = M::value.rows, out = M::value.columns;
+  const std::int64_t row_stride = run.row_stride, column_stride = run.column_stride,
+                     plane_stride = run.plane_stride;
+  const bool accumulate = run.accumulate;
+  for_each_vector(run, [&](float* square, const float* planes, std::size_t n) SUPERSTEP_INLINE_LAMBDA {
+    V half[out][in];
+    unrolled<in>([&](auto column) SUPERSTEP_INLINE_LAMBDA {
+      V x[in], y[out];
+      unrolled<in>([&](auto row) SUPERSTEP_INLINE_LAMBDA {
+        x[row] = load_first(planes + static_cast<std::int64_t>(row * in + column) * plane_stride, n);
+      });
+      multiply_transposed<M>(x, y);
+      unrolled<out>([&](auto row) SUPERSTEP_INLINE_LAMBDA { half[row][column] = y[row]; });
+    });
+    unrolled<out>([&](auto row) SUPERSTEP_INLINE_LAMBDA {
+      const auto r = static_cast<std::int64_t>(row);
+      if (!whole && !has(run.rows, r)) return;
+      V y[out];
+      multiply_transposed<M>(half[row], y);
+      unrolled<out>([&](auto column) SUPERSTEP_INLINE_LAMBDA {
+        const auto c = static_cast<std::int64_t>(column);
+        if (!whole && !has(run.columns, c)) return;
+        float* at = square + r * row_stride + c * column_stride;
+        store_first(accumulate ? hn::Add(load_first(at, n), y[column]) : y[column], at, n);
+      });
+    });
+  });
+}
+
 template <class M>
 void to_square(const WinogradRun& run) {
-  constexpr std::size_t in = M::value.rows, out = M::value.columns;
-  for_each_vector(run, [&](float* square, const float* planes, std::size_t n) SUPERSTEP_INLINE_LAMBDA {
-    V half[out][in], x[in], y[out];
-    for (std::size_t column = 0; column < in; ++column) {
-      for (std::size_t row = 0; row < in; ++row)
-        x[row] = load_first(planes + static_cast<std::int64_t>(row * in + column) * run.plane_stride, n);
-      multiply_transposed<M>(x, y);
-      for (std::size_t row = 0; row < out; ++row) half[row][column] = y[row];
-    }
-    for (std::size_t row = 0; row < out; ++row) {
-      const auto r = static_cast<std::int64_t>(row);
-      if (r < run.rows.begin || r >= run.rows.end) continue;
-      multiply_transposed<M>(half[row], y);
-      for (std::size_t column = 0; column < out; ++column) {
-        const auto c = static_cast<std::int64_t>(column);
-        if (c < run.columns.begin || c >= run.columns.end) continue;
-        float* at = square + r * run.row_stride + c * run.column_stride;
-        store_first(run.accumulate ? hn::Add(load_first(at, n), y[column]) : y[column], at, n);
-      }
-    }
-  });
+  if (is_whole<M>(run))
+    fill_square<M, true>(run);
+  else
+    fill_square<M, false>(run);
 }
 
 template <std::size_t tile>

@@ -13,14 +13,14 @@ struct WinogradRun {
   struct Range {
     std::int64_t begin, end;
   };
-  float* square;                             // position (0, 0), which may lie outside of the image
-  std::int64_t row_stride, column_stride;    // elements between positions
-  Range rows, columns;                       // positions that exist; the others are zero, or dropped
-  std::int64_t run_stride;                   // between stretches, on the side of the square
-  float* planes;                             // plane (0, 0)
+  float* square;                           // position (0, 0), which may lie outside of the image
+  std::int64_t row_stride, column_stride;  // elements between positions
+  Range rows, columns;                     // positions that exist; the others are zero, or dropped
+  std::int64_t run_stride;                 // between stretches, on the side of the square
+  float* planes;                           // plane (0, 0)
   std::int64_t plane_stride, plane_run_stride;
   std::int64_t runs, length;
-  bool accumulate = false;                   // to positions: add
+  bool accumulate = false;  // to positions: add
 };
 
 using WinogradLoop = void(const WinogradRun& run);

@@ -24,7 +24,8 @@ struct Matrix {
   std::array<std::array<double, columns_>, rows_> at{};
 
   static constexpr double magnitude(double x) { return x < 0 ? -x : x; }
-  // Rows i and i + 1 differ in signs alone, as those of the points p and -p do: they share their partial sums.
+  // Rows i and i + 1 differ in signs alone, as those of the points p and -p do: they share their partial
+  // sums.
   constexpr bool mirrored(std::size_t i) const {
     if (i + 1 >= rows) return false;
     bool equal = false, opposite = false;

@@ -14,7 +14,7 @@ namespace superstep::kernels {
 
 namespace {
 
-constexpr std::int64_t block_bytes = 384 * 1024;  // of v and z
+constexpr std::int64_t block_bytes = 640 * 1024;  // of v and z
 constexpr std::int64_t least_columns = 32;        // of a block: the sums are read and written once a block
 constexpr std::int64_t chunk_width = 64;          // input channels of a unit
 
@@ -27,7 +27,8 @@ struct Blocking {
 Blocking blocking_of(const WinogradGrid& grid, const Convolution& c) {
   const std::int64_t in = std::min(chunk_width, c.x.channels), out = std::min(panel_width, c.y.channels);
   Blocking b{};
-  b.columns = winograd_block_columns(grid, std::max(least_columns, block_bytes / (grid.planes() * 4 * (in + out))));
+  const std::int64_t wanted = block_bytes / (grid.planes() * 4 * (in + out));
+  b.columns = winograd_block_columns(grid, std::max(least_columns, wanted));
   b.blocks = (grid.count() + b.columns - 1) / b.columns;
   b.chunks = (c.x.channels + chunk_width - 1) / chunk_width;
   b.panels = (c.y.channels + panel_width - 1) / panel_width;
@@ -63,8 +64,7 @@ class WinogradWeightGradient final : public Kernel {
   }
 
   void run_part(const Arguments& arguments, std::int64_t part) const override {
-    const std::int64_t units = b_.chunks * b_.panels,
-                       unit_parts = info_.parts - (c_.bias_gradient ? 1 : 0);
+    const std::int64_t units = b_.chunks * b_.panels, unit_parts = info_.parts - (c_.bias_gradient ? 1 : 0);
     if (part == unit_parts) return add_bias(arguments);
     const PartRange range = part_range(units, part, unit_parts);
     for (std::int64_t unit = range.begin; unit < range.end; ++unit) run_unit(arguments, unit_of(unit));
@@ -128,9 +128,8 @@ void WinogradWeightGradient::transform(WinogradLoop* loop, const Image& image, c
 
 void WinogradWeightGradient::multiply(const Unit& unit, PartRange columns, const float* v, const float* z,
                                       float* sums) const {
-  const BatchReduceProduct& product =
-      products_[unit.in < chunk_width][unit.out < panel_width][columns.end - columns.begin < b_.columns]
-               [columns.begin > 0];
+  const BatchReduceProduct& product = products_[unit.in < chunk_width][unit.out < panel_width]
+                                               [columns.end - columns.begin < b_.columns][columns.begin > 0];
   for (std::int64_t plane = 0; plane < grid_.planes(); ++plane)
     product(z + plane * b_.z_stride, v + plane * b_.v_stride, sums + plane * b_.sum_stride);
 }
@@ -191,13 +190,13 @@ std::string make_products(const WinogradGrid& grid, const Blocking& b, const Con
 KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Blocking& b) {
   const auto weights = static_cast<double>(9 * c.x.channels * c.y.channels);
   KernelInfo info;
-  info.name = fmt::format("weight gradient, Winograd F({}x{}, 3x3), {} x {} blocks of {} columns{}", grid.tile,
-                          grid.tile, b.chunks * b.panels, b.blocks, b.columns,
-                          c.bias_gradient ? " + bias" : "");
+  info.name =
+      fmt::format("weight gradient, Winograd F({}x{}, 3x3), {} x {} blocks of {} columns{}", grid.tile,
+                  grid.tile, b.chunks * b.panels, b.blocks, b.columns, c.bias_gradient ? " + bias" : "");
   info.flops = 2 * multiply_adds(c) + (c.bias_gradient ? static_cast<double>(c.y.element_count()) : 0);
   info.bytes = 4 * static_cast<double>(c.x.element_count() + c.y.element_count()) + 8 * weights;
-  info.scratch_bytes = static_cast<std::size_t>(grid.planes() * (b.v_stride + b.z_stride + b.sum_stride)) *
-                       sizeof(float);
+  info.scratch_bytes =
+      static_cast<std::size_t>(grid.planes() * (b.v_stride + b.z_stride + b.sum_stride)) * sizeof(float);
   info.inputs = 2;
   info.outputs = c.bias_gradient ? 2 : 1;
   info.parts = std::min(b.chunks * b.panels, most_parts) + (c.bias_gradient ? 1 : 0);

@@ -90,7 +90,8 @@ Prepared copy_of_panel(const Sides& sides, std::int64_t panel) {
 
 std::int64_t winograd_tile_of(WeightLayout layout) {
   if (layout < WeightLayout::winograd_2_in_out) return 0;
-  return 2 + (static_cast<std::int64_t>(layout) - static_cast<std::int64_t>(WeightLayout::winograd_2_in_out)) % 3;
+  return 2 +
+         (static_cast<std::int64_t>(layout) - static_cast<std::int64_t>(WeightLayout::winograd_2_in_out)) % 3;
 }
 
 std::size_t winograd_packed_elements(const WeightTransfer& t) {
@@ -113,12 +114,13 @@ Prepared prepare_winograd_pack(const WeightTransfer& t) {
     copies[i] = std::move(*copy);
   }
   const std::size_t count = static_cast<std::size_t>(9 * t.in * t.out);
-  KernelInfo info{.name = fmt::format("pack weights, {}", name_of(t.layout)),
-                  .bytes = 4.0 * static_cast<double>(count + winograd_packed_elements(t)),
-                  .scratch_bytes = static_cast<std::size_t>(9 * sides.depth.channels * widths[0]) * sizeof(float),
-                  .inputs = 1,
-                  .outputs = 1,
-                  .weights = t.layout};
+  KernelInfo info{
+      .name = fmt::format("pack weights, {}", name_of(t.layout)),
+      .bytes = 4.0 * static_cast<double>(count + winograd_packed_elements(t)),
+      .scratch_bytes = static_cast<std::size_t>(9 * sides.depth.channels * widths[0]) * sizeof(float),
+      .inputs = 1,
+      .outputs = 1,
+      .weights = t.layout};
   return std::make_unique<WinogradPack>(std::move(info), t, std::move(copies[0]), std::move(copies[1]));
 }
 

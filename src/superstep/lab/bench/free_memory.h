@@ -1,0 +1,13 @@
+// How much memory a benchmark may still take before something ends it.
+#pragma once
+
+#include <filesystem>
+
+namespace superstep::lab {
+
+// Bytes: the least of what the system estimates (MemAvailable), of what the process's control group still
+// has, page cache that can be dropped not counted (versions 1 and 2), and of its limit on addresses
+// (ulimit -v). 0: nobody knows. `root` holds proc/ and sys/; tests have their own.
+double available_memory(const std::filesystem::path& root = "/");
+
+}  // namespace superstep::lab

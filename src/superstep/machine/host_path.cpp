@@ -1,0 +1,65 @@
+#include "superstep/machine/host_path.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace superstep::machine {
+
+double HostPath::without_loader(double step_seconds) const {
+  return overlaps ? std::max(step_seconds + call, link) : step_seconds + call + link;
+}
+
+double HostPath::with(double step_seconds) const { return std::max(without_loader(step_seconds), loader); }
+
+const char* HostPath::bound_by(double step_seconds) const {
+  if (loader > without_loader(step_seconds)) return "host loader";
+  if (link > step_seconds && link > call) return "host link";
+  return call > step_seconds ? "host call" : nullptr;
+}
+
+HostPath host_path(const CostModel& model, const HostWork& work) {
+  const Machine& machine = model.machine();
+  HostPath path;
+  path.overlaps = model.overlaps_transfers();
+  path.link = work.accumulate * model.host_seconds(work.transfer_bytes);
+  path.call = machine.value("host_call") / work.device_iterations;
+  if (work.training)
+    path.loader = work.samples / work.loaders *
+                  (machine.value("host_sample") + work.loader_bytes / machine.value("host_feed_rate") +
+                   work.extra_seconds);
+  return path;
+}
+
+namespace {
+
+// Logarithms of how far up and down a quantity may be, independent causes together.
+struct Spread {
+  double up = 0, down = 0;
+  void add(double factor) {
+    const double log = std::log(factor);
+    (log > 0 ? up : down) += log * log;
+  }
+};
+
+}  // namespace
+
+FedInterval fed_interval(const Machine& machine, const HostWork& work, double step_seconds,
+                         double uncertainty) {
+  const HostPath usual = host_path(*cost_model(machine), work);
+  const double fed = usual.with(step_seconds), alone = usual.without_loader(step_seconds);
+  Spread with, without;
+  const auto add = [&](const HostPath& path, double step) {
+    with.add(path.with(step) / fed);
+    without.add(path.without_loader(step) / alone);
+  };
+  for (const double sign : {-1.0, 1.0}) add(usual, step_seconds * std::exp(sign * uncertainty));
+  for (const char* name : {"host_rate", "host_latency", "host_call", "host_sample", "host_feed_rate"}) {
+    const Constant& constant = machine.constant(name);
+    for (const double end : {constant.low, constant.high})
+      if (end > 0) add(host_path(*cost_model(machine.with(name, end)), work), step_seconds);
+  }
+  return {fed * std::exp(-std::sqrt(with.down)), fed * std::exp(std::sqrt(with.up)),
+          alone * std::exp(-std::sqrt(without.down)), alone * std::exp(std::sqrt(without.up))};
+}
+
+}  // namespace superstep::machine

@@ -1,0 +1,46 @@
+// What the host adds to a step: transfers over its link, the framework's calls of the program, and the loader
+// that prepares samples.
+//
+// A call runs `device_iterations` steps and then returns to the framework, with the machine idle meanwhile.
+// Loaders work ahead, so that a step takes the longer of theirs and the machine's time; one that runs a model
+// for an answer has its data at hand, and no loader.
+#pragma once
+
+#include "superstep/machine/cost_model.h"
+
+namespace superstep::machine {
+
+// What one replica's step asks of the host.
+struct HostWork {
+  double transfer_bytes = 0;  // of one micro-batch, over the link
+  double loader_bytes = 0;    // of one sample, as the framework has it in memory
+  double samples = 0;
+  int accumulate = 1, device_iterations = 1;
+  int loaders = 1;           // processes that prepare samples
+  double extra_seconds = 0;  // of a loader on one sample, beside the constants: decoding
+  bool training = true;
+};
+
+struct HostPath {
+  double link = 0, call = 0, loader = 0;  // seconds of a step
+  bool overlaps = false;                  // transfers run while the machine computes
+
+  double with(double step_seconds) const;  // a step that is fed
+  double without_loader(double step_seconds) const;
+  // "host loader", "host link", "host call"; null where the machine itself takes longest.
+  const char* bound_by(double step_seconds) const;
+};
+
+// From the constants host_rate, host_latency, host_call, host_sample and host_feed_rate.
+HostPath host_path(const CostModel& model, const HostWork& work);
+
+// The interval of a fed step that holds 80 %: `uncertainty` is that of the logarithm of step_seconds; the
+// host's constants add theirs, each moved to the ends of its range alone.
+struct FedInterval {
+  double low = 0, high = 0;  // seconds
+  double low_without_loader = 0, high_without_loader = 0;
+};
+FedInterval fed_interval(const Machine& machine, const HostWork& work, double step_seconds,
+                         double uncertainty);
+
+}  // namespace superstep::machine

@@ -1,0 +1,20 @@
+// When Winograd's algorithm is faster than the direct sum, and with which tiles. Internal to the kernels.
+#pragma once
+
+#include "superstep/target/cpu/kernels/winograd.h"
+
+namespace superstep::kernels {
+
+// Cycles of one core for a run with full vectors of 16 lanes (narrower ones change all counts alike, near
+// enough), what reading weights from beyond the second-level cache costs included, and the packing of weights
+// that change from step to step. The constants were measured on Zen 5; on it the estimates lie within a fifth
+// of the clock for most of the layers that bench_winograd prints.
+double direct_cycles(const Convolution& convolution, ConvolutionPass pass);
+double winograd_cycles(const Convolution& convolution, ConvolutionPass pass, std::int64_t tile);
+
+// With the tiles that take the least time; refuses where they would not be clearly faster than the direct
+// sum.
+template <ConvolutionPass pass>
+Prepared prepare_winograd(const Convolution& convolution);
+
+}  // namespace superstep::kernels

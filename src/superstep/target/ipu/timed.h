@@ -1,0 +1,16 @@
+// What a model takes on such a machine, counted without running a vertex.
+#pragma once
+
+#include <string_view>
+
+#include "superstep/bsp/profile.h"
+#include "superstep/target/ipu/lowering.h"
+#include "superstep/target/target.h"
+
+namespace superstep::target::ipu {
+
+// Lowers and compiles the graph and counts one run of it: cycles, memory by tile, liveness. A graph that does
+// not fit is counted all the same, and the profile says what is too full. Throws what lower() throws.
+bsp::Profile timed_profile(const graph::Graph& graph, std::string_view machine, LowerOptions options = {});
+
+}  // namespace superstep::target::ipu

@@ -1,0 +1,158 @@
+// superstep bench, compare, report, records: as a user runs them, stops them and gets them wrong.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+#include "tests/data/scratch.h"
+
+namespace superstep {
+namespace {
+
+using nlohmann::json;
+
+void expect_says(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+void expect_refused(const std::string& arguments, int code, std::initializer_list<std::string> parts) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(folder / "", arguments);
+  EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.output << outcome.errors;
+  for (const std::string& part : parts) expect_says(outcome.errors, part);
+}
+
+TEST(Bench, WrongCallsSayWhatToDo) {
+  expect_refused("bench gemm --config gemm_k9", 2, {"gemm_k9", "did you mean"});
+  expect_refused("bench braggn", 2, {"braggn", "did you mean 'braggnn'"});
+  expect_refused("bench gemm --mode finetune", 2, {"there is no such mode", "train and infer"});
+  expect_refused("bench gemm --precision f33", 2, {"f33"});
+  expect_refused("bench mlp --load bursty", 2, {"bursty", "single"});
+  expect_refused("bench gemm --format xml", 2, {"xml"});
+  expect_refused("bench gemm --on gpu", 2, {"gpu"});
+  expect_refused("report --results none.json", 1, {"none.json"});
+  expect_refused("compare none.json other.json", 1, {".json", "there is no such file"});
+}
+
+TEST(Bench, MeasuresTheFirstAgainAndSaysHowItChanged) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(
+      folder / "", "bench mlp --mode infer --batch 1,64 --seconds 0.02 --threads 1 --json out.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json results = json::parse(content_of(folder / "out.json"));
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(results[2]["id"], "mlp-infer-f32-b1-again");
+  EXPECT_EQ(results[2]["config"]["repeats"], "mlp-infer-f32-b1");
+  expect_says(results[2]["metrics"]["step_time"]["flags"].dump(), "since its first measurement");
+  expect_says(outcome.errors, "[3/3, ");
+}
+
+TEST(Bench, RepeatsInFreshProcesses) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(
+      folder / "",
+      "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --processes=2 --json out.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json result = json::parse(content_of(folder / "out.json"));
+  EXPECT_EQ(result["config"]["processes"], 2);
+  EXPECT_EQ(result["metrics"]["step_time"]["process_values"].size(), 2U);
+  expect_says(outcome.output, "2 processes, ");
+  // The record is that of the whole, not of each process.
+  const Outcome records = run_program(folder / "", "records list");
+  expect_says(records.output, "     1  20");
+  EXPECT_EQ(records.output.find("     2  20"), std::string::npos) << records.output;
+}
+
+TEST(Bench, ASweepEndsWithARowWhereMemoryDoes) {
+  const ScratchFolder folder;
+  const Outcome outcome =
+      run_program(folder / "", "bench relu --sweep --mode infer --seconds 0.01 --threads 1 --json out.json",
+                  "ulimit -v 400000;");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json results = json::parse(content_of(folder / "out.json"));
+  ASSERT_GE(results.size(), 4U);
+  expect_says(results[results.size() - 2]["config"].dump(), "memory ends: its tensors take");
+  expect_says(outcome.output, "not run: memory ends");
+}
+
+TEST(Bench, CtrlCKeepsWhatWasMeasured) {
+  const ScratchFolder folder;
+  // The second row has a second or more to go when the first is there.
+  const std::string script =
+      "cd '" + (folder / "").string() +
+      "' && export SUPERSTEP_HOME=home; : >err.txt; " SUPERSTEP_PROGRAM
+      " bench gemm --config gemm_k1,gemm_k4 --mode infer --seconds 0.2 --threads 1 --no-record --json "
+      "out.json "
+      ">out.txt 2>err.txt & program=$!; "
+      "until grep -q '\\[1/' '" +
+      (folder / "err.txt").string() +
+      "' || ! kill -0 $program; do sleep 0.02; done; kill -INT $program; wait $program";
+  const int status = std::system(script.c_str());
+  const std::string errors = content_of(folder / "err.txt");
+  EXPECT_EQ(WEXITSTATUS(status), 130) << errors;
+  expect_says(errors, "stopped");
+  const json result = json::parse(content_of(folder / "out.json"));
+  EXPECT_EQ(result["id"], "gemm_k1-infer-f32");
+  expect_says(content_of(folder / "out.txt"), "gemm_k1");
+}
+
+TEST(Bench, SelfCheckRunsEverythingTwice) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(
+      folder / "", "bench mlp --mode infer --batch 1 --seconds 0.02 --threads 1 --self-check --pause 0");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  expect_says(outcome.output, "self-check: ");
+  expect_says(outcome.output, " of 1 rows agree within their intervals");
+}
+
+TEST(Bench, EnergyIsMeasuredOrSaidToBeAbsent) {
+  if (std::filesystem::exists("/sys/class/powercap/intel-rapl:0/energy_uj"))
+    GTEST_SKIP() << "this host counts energy: ten seconds a row";
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(folder / "",
+                                      "bench mlp,gemm --config gemm_k1 --mode infer --batch 1 --seconds 0.01 "
+                                      "--threads 1 --energy --json out.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json results = json::parse(content_of(folder / "out.json"));
+  for (std::size_t i = 0; i < 2; ++i) {
+    expect_says(results[i]["config"]["energy"].dump(), "absent: ");
+    EXPECT_FALSE(results[i]["metrics"].contains("energy_per_sample"));
+  }
+}
+
+// --- the records
+
+TEST(RecordsCommand, RefusesAFileOfALaterVersion) {
+  const ScratchFolder folder;
+  ASSERT_EQ(run_program(folder / "", "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1").code, 0);
+  // user_version is the big-endian number at byte 60 of an SQLite file.
+  std::fstream file(folder / "home/records.sqlite", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(60);
+  file.write("\0\0\0\x09", 4);
+  file.close();
+  const Outcome list = run_program(folder / "", "records list");
+  EXPECT_EQ(list.code, 1);
+  expect_says(list.errors, "are of version 9, this program knows up to 2");
+  // A measurement is not lost for that.
+  const Outcome bench =
+      run_program(folder / "", "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --json out.json");
+  EXPECT_EQ(bench.code, 0) << bench.errors;
+  expect_says(bench.errors, "not in the records");
+  EXPECT_TRUE(std::filesystem::exists(folder / "out.json"));
+}
+
+TEST(RecordsCommand, RefusesWhatIsNoResult) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "later.json") << R"({"schema": "superstep-result/2", "metrics": {}})";
+  std::ofstream(folder / "other.json") << "[1, 2";
+  for (const char* command : {"records import ", "report --results ", "compare other.json "}) {
+    const Outcome outcome = run_program(folder / "", std::string(command) + "later.json");
+    EXPECT_EQ(outcome.code, 1) << command << outcome.output << outcome.errors;
+    expect_says(outcome.errors, ".json");
+  }
+  expect_says(run_program(folder / "", "records import later.json").errors,
+              "is of version superstep-result/2");
+}
+
+}  // namespace
+}  // namespace superstep

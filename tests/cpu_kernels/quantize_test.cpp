@@ -1,0 +1,59 @@
+#include "superstep/target/cpu/kernels/quantize.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/cpu_kernels/check.h"
+
+namespace superstep::kernels {
+namespace {
+
+int count_wrong(const Quantize& q, std::int32_t expected_zero_point) {
+  GuardedBuffer x(ElementType::f32, q.elements), y(ElementType::u8, q.elements);
+  x.fill_random(3, -40, 90);  // some beyond the bytes on either side
+  run_kernel(*require_kernel(prepare(q)), {x.data()}, {y.data()});
+  int wrong = 0;
+  for (std::int64_t i = 0; i < q.elements; ++i) {
+    const float scaled = x.as<float>()[i] * (1 / q.scale);
+    const double expected = std::clamp(std::nearbyint(static_cast<double>(scaled)) + expected_zero_point, 0.0, 255.0);
+    wrong += y.get(i) != expected;
+  }
+  return wrong;
+}
+
+TEST(Quantize, rounds_shifts_and_limits) {
+  for_each_instruction_set([] {
+    for (const std::int64_t elements : {1, 15, 16, 77, 20000})
+      EXPECT_EQ(0, count_wrong({.elements = elements, .scale = 0.25f, .zero_point = 31}, 31)) << elements;
+  });
+}
+
+TEST(Quantize, the_test_would_notice_another_zero_point) {
+  EXPECT_LT(50, count_wrong({.elements = 100, .scale = 0.5f, .zero_point = 80}, 81));
+}
+
+TEST(Quantize, limits_what_is_far_away) {
+  for_each_instruction_set([] {
+    GuardedBuffer x(ElementType::f32, 20), y(ElementType::u8, 20);
+    x.fill(0);
+    const float infinity = std::numeric_limits<float>::infinity();
+    x.as<float>()[0] = infinity, x.as<float>()[1] = -infinity, x.as<float>()[2] = 1e30f;
+    x.as<float>()[3] = -1e30f, x.as<float>()[4] = std::numeric_limits<float>::quiet_NaN();
+    run_kernel(*require_kernel(prepare(Quantize{.elements = 20, .scale = 1, .zero_point = 7})), {x.data()},
+               {y.data()});
+    const double expected[] = {255, 0, 255, 0, 0};
+    for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(expected[i], y.get(i)) << i;
+    EXPECT_EQ(7, y.get(5));
+  });
+}
+
+TEST(Quantize, refuses_what_is_no_scale) {
+  EXPECT_EQ("the scale is not positive", prepare(Quantize{.scale = 0}).error().reason);
+  EXPECT_EQ("the zero point is no byte", prepare(Quantize{.zero_point = 256}).error().reason);
+  EXPECT_EQ("there are no elements", prepare(Quantize{.elements = 0}).error().reason);
+}
+
+}  // namespace
+}  // namespace superstep::kernels

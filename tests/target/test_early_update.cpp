@@ -1,0 +1,135 @@
+// Large parameters of a batch that runs as one micro-batch: updated in the middle of the backward pass.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "superstep/target/target.h"
+#include "superstep/transform/training_step.h"
+#include "tests/contains.h"
+#include "tests/target/models.h"
+
+namespace superstep {
+namespace {
+
+constexpr std::int64_t width = 260;  // a square of it is large enough for an update of its own
+
+// One matrix in two places, read again in the backward pass of both; one on the left of a product, whose gradient
+// is there before it is read for the last time; a convolution and a small layer behind them.
+graph::Graph tied(std::int64_t batch) {
+  graph::Graph graph("tied");
+  op::Builder b(graph);
+  test::Layers layers(b, 21);
+  const op::Var w = layers.parameter("tied", {width, width}, width);
+  op::Var y = op::tanh(op::matmul(b.input("x", ElementType::f32, {batch, width}), w));
+  y = op::tanh(op::matmul(y, w));
+  const op::Var left = layers.parameter("left", {width, width}, width);
+  y = op::tanh(op::transpose(op::matmul(left, op::transpose(y, {1, 0})), {1, 0}));
+  y = op::relu(layers.conv(op::reshape(y, {batch, 65, 2, 2}), "conv", 128, 3, {.pads = {1, 1, 1, 1}}));
+  b.output("y", layers.dense(op::flatten(y), "small", 3));
+  b.output("weights", w);
+  return graph;
+}
+
+// The matrix is an output of the step where `outputs` says so: then its old values are wanted to the end.
+target::GraphAtBatch training(bool outputs, transform::OptimizerKind kind) {
+  return [=](std::int64_t batch) {
+    transform::OptimizerSpec optimizer{.kind = kind};
+    if (kind == transform::OptimizerKind::sgd) optimizer.momentum = 0.9;
+    return transform::make_training_step(tied(batch), {{transform::LossTerm{.output = "y"}}}, optimizer,
+                                         {.model_outputs = outputs});
+  };
+}
+
+struct Runner {
+  Runner(const char* backend, const target::GraphAtBatch& step, const target::CompileOptions& options)
+      : executable(target::find_target(backend).compile(step, options)) {
+    std::uint64_t seed = 3;
+    for (const auto& port : executable->inputs())
+      inputs.push_back(port.name == "learning_rate"
+                           ? Tensor::scalar(0.02f)
+                           : test::random_tensor(port.type.element, port.type.shape, seed++));
+    for (const auto& port : executable->outputs()) outputs.emplace_back(port.type.element, port.type.shape);
+  }
+  void run() { executable->run(inputs, outputs); }
+
+  std::unique_ptr<target::Executable> executable;
+  std::vector<Tensor> inputs, outputs;
+};
+
+void expect_close(const Tensor& actual, const Tensor& expected, double tolerance, const std::string& name) {
+  double scale = 1e-4;
+  for (std::int64_t i = 0; i < expected.element_count(); ++i)
+    scale = std::max(scale, std::abs(expected.at(i)));
+  for (std::int64_t i = 0; i < actual.element_count(); ++i)
+    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * scale) << name << " at " << i;
+}
+
+std::size_t body_updates(const Runner& runner) {
+  const auto steps = runner.executable->summary().steps;
+  return static_cast<std::size_t>(std::ranges::count_if(
+      steps, [](const target::PlanStep& step) { return step.op == "superstep.Sgd"; }));
+}
+
+TEST(EarlyUpdate, StepsAsTheReferenceDoes) {
+  for (const bool outputs : {false, true})
+    for (const int threads : {1, 2}) {
+      const auto step = training(outputs, transform::OptimizerKind::sgd);
+      Runner cpu("cpu", step, {.batch = 4, .micro_batch = 4, .threads = threads});
+      Runner reference("reference", step, {.batch = 4});
+      EXPECT_EQ(body_updates(cpu), outputs ? 2u : 3u);  // the convolution and the matrices
+      for (int i = 0; i < 3; ++i) {
+        cpu.run();
+        reference.run();
+        for (std::size_t k = 0; k < cpu.outputs.size(); ++k)
+          expect_close(cpu.outputs[k], reference.outputs[k], 1e-4, "output " + std::to_string(k));
+      }
+      for (const std::string& name : cpu.executable->state_names())
+        expect_close(cpu.executable->state(name), reference.executable->state(name), 1e-3, name);
+    }
+}
+
+TEST(EarlyUpdate, GivesTheBitsOfAnUpdateAtTheEnd) {
+  const auto step = training(false, transform::OptimizerKind::adam);
+  Runner early("cpu", step, {.batch = 4, .micro_batch = 4});
+  Runner late("cpu", step, {.batch = 4, .micro_batch = 4, .parts = {.average = [](std::span<float>) {}}});
+  for (int i = 0; i < 2; ++i) {
+    early.run();
+    late.run();
+  }
+  for (const std::string& name : early.executable->state_names()) {
+    const Tensor a = early.executable->state(name), b = late.executable->state(name);
+    EXPECT_EQ(std::memcmp(a.bytes(), b.bytes(), a.byte_count()), 0) << name;
+  }
+}
+
+TEST(EarlyUpdate, KeepsNoGradientOfALargeParameter) {
+  const auto step = training(false, transform::OptimizerKind::adam);
+  const auto gradients = [&](std::int64_t micro_batch) {
+    return Runner("cpu", step, {.batch = 4, .micro_batch = micro_batch}).executable->summary().gradient_bytes;
+  };
+  const std::size_t matrix = width * width * sizeof(float);
+  EXPECT_LT(gradients(4), matrix);
+  EXPECT_GT(gradients(2), matrix);  // summed over micro-batches
+}
+
+TEST(EarlyUpdate, WorkingMemoryCanBeGivenBackBetweenRuns) {
+  const auto step = training(false, transform::OptimizerKind::adam);
+  for (const std::int64_t micro_batch : {1, 4}) {
+    Runner kept("cpu", step, {.batch = 4, .micro_batch = micro_batch, .threads = 2});
+    Runner released("cpu", step, {.batch = 4, .micro_batch = micro_batch, .threads = 2});
+    for (int i = 0; i < 2; ++i) {
+      kept.run();
+      released.run();
+      released.executable->release_working_memory();
+    }
+    for (const std::string& name : kept.executable->state_names()) {
+      const Tensor a = kept.executable->state(name), b = released.executable->state_in_place(name);
+      EXPECT_EQ(std::memcmp(a.bytes(), b.bytes(), a.byte_count()), 0) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace superstep

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "superstep/base/element_type.h"
@@ -154,6 +155,24 @@ TEST(ThreadPool, DoesEveryItemOnceManyTimes) {
     pool.parallel_for(17, [&](std::int64_t item, int) { counts[static_cast<std::size_t>(item)]++; });
     for (auto& count : counts) ASSERT_EQ(count, 1);
   }
+}
+
+// Pools of a size share their threads: each call still does all of its items, with workers that it may count.
+TEST(ThreadPool, PoolsUsedAtTheSameTimeDoAllTheirItems) {
+  std::atomic<int> done{0}, wrong{0};
+  const auto use = [&] {
+    ThreadPool pool(3);
+    for (int repeat = 0; repeat < 300; ++repeat)
+      pool.parallel_for(20, [&](std::int64_t, int worker) {
+        ++done;
+        if (worker < 0 || worker >= pool.threads()) ++wrong;
+      });
+  };
+  std::thread beside(use);
+  use();
+  beside.join();
+  EXPECT_EQ(done, 2 * 300 * 20);
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(ThreadPool, RethrowsAndGoesOn) {

@@ -185,6 +185,43 @@ TEST(Resample, IsASparseMatrixAlongEachAxis) {
             "a position lies outside");
 }
 
+// Two axes, in either order, in one piece and in parts: what one axis after the other gives.
+TEST(Resample, TwoAxesInPartsAreOneAfterTheOther) {
+  const auto random_taps = [](RandomStream& random, std::int64_t in, std::int64_t out) {
+    std::vector<std::vector<ResampleTap>> taps(static_cast<std::size_t>(out));
+    for (auto& line : taps)
+      for (std::uint64_t k = random.below(3); k > 0; --k)
+        line.push_back({draw(random, in) - 1, static_cast<float>(random.uniform(-1, 1))});
+    return taps;
+  };
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    RandomStream random(seed);
+    const std::vector<std::int64_t> in{draw(random, 9), draw(random, 9), draw(random, 20)};
+    std::vector<std::int64_t> extents = in;
+    std::vector<ResamplePass> passes;
+    for (int axis : {static_cast<int>(seed % 2), 1 - static_cast<int>(seed % 2)})
+      passes.push_back({axis, random_taps(random, in[static_cast<std::size_t>(axis)], draw(random, 40))});
+    GuardedBuffer x = random_buffer(in[0] * in[1] * in[2], seed);
+    std::vector<GuardedBuffer> stages;
+    for (const ResamplePass& pass : passes) {
+      const KernelPointer alone = require_kernel(prepare(Resample{.extents = extents, .passes = {pass}}));
+      extents[static_cast<std::size_t>(pass.axis)] = static_cast<std::int64_t>(pass.taps.size());
+      GuardedBuffer y = empty_buffer(extents[0] * extents[1] * extents[2]);
+      run_kernel(*alone, {stages.empty() ? x.data() : stages.back().data()}, {y.data()});
+      stages.push_back(std::move(y));
+    }
+    const KernelPointer both = require_kernel(prepare(Resample{.extents = in, .passes = passes}));
+    EXPECT_GT(both->info().parts, extents[0] > 1 ? 1 : 0);
+    std::vector<double> expected;
+    for (std::int64_t i = 0; i < stages[1].size(); ++i) expected.push_back(stages[1].get(i));
+    for (int turn = 0; turn < 2; ++turn) {  // in one piece, and in parts
+      GuardedBuffer y = empty_buffer(stages[1].size());
+      run_kernel(*both, {x.data()}, {y.data()});
+      EXPECT_EQ(far_off(y, expected, 1e-6), 0) << seed;
+    }
+  }
+}
+
 TEST(WindowColumns, HoldTheTapsOfEveryWindow) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     RandomStream random(seed);

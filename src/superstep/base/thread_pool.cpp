@@ -48,11 +48,19 @@ class ThreadPool::Crew {
  private:
   struct Job;
   void worker_main(int worker);
-  void claim_items(Job& job, int worker) const;
+  void claim_items(Job& job, int worker);
   void wait_for_workers();
 
+  // The items that a thread takes first, one by one; when none is left it goes on with those of the others.
+  // So a thread mostly writes to a line of its own, and works on the part of the data that it worked on before.
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+
+  std::vector<Share> shares_;  // one a thread
   std::vector<std::thread> workers_;
-  // Each on a line of its own: the counters are written from all sides.
+  // Each on a line of its own: they are written from all sides.
   alignas(64) std::atomic<bool> busy_{false};
   alignas(64) std::atomic<std::uint32_t> generation_{0};
   std::atomic<Job*> job_{nullptr};
@@ -62,13 +70,11 @@ class ThreadPool::Crew {
 
 struct ThreadPool::Crew::Job {
   FunctionRef<void(std::int64_t, int)> body;
-  std::int64_t items;
-  alignas(64) std::atomic<std::int64_t> next{0};
   std::mutex error_mutex;
   std::exception_ptr error;
 };
 
-ThreadPool::Crew::Crew(int threads) {
+ThreadPool::Crew::Crew(int threads) : shares_(static_cast<std::size_t>(threads)) {
   for (int worker = 1; worker < threads; ++worker)
     workers_.emplace_back([this, worker] { worker_main(worker); });
 }
@@ -89,21 +95,19 @@ std::shared_ptr<ThreadPool::Crew> ThreadPool::Crew::of_size(int threads) {
   return crew;
 }
 
-// Many at a time at first, one by one at the end: few visits to the counter, and all end together.
-void ThreadPool::Crew::claim_items(Job& job, int worker) const {
-  const auto shares = static_cast<std::int64_t>(2 * (workers_.size() + 1));
-  std::int64_t first = job.next.load(std::memory_order_relaxed);
-  while (first < job.items) {
-    const std::int64_t count = std::max<std::int64_t>(1, (job.items - first) / shares);
-    if (!job.next.compare_exchange_weak(first, first + count, std::memory_order_relaxed)) continue;
-    try {
-      for (std::int64_t item = first; item < first + count; ++item) job.body(item, worker);
-    } catch (...) {
-      std::lock_guard lock(job.error_mutex);
-      if (!job.error) job.error = std::current_exception();
-      job.next.store(job.items, std::memory_order_relaxed);
+void ThreadPool::Crew::claim_items(Job& job, int worker) {
+  try {
+    for (std::size_t k = 0; k < shares_.size(); ++k) {
+      Share& share = shares_[(static_cast<std::size_t>(worker) + k) % shares_.size()];
+      while (share.next.load(std::memory_order_relaxed) < share.end) {
+        const std::int64_t item = share.next.fetch_add(1, std::memory_order_relaxed);
+        if (item < share.end) job.body(item, worker);
+      }
     }
-    first = job.next.load(std::memory_order_relaxed);
+  } catch (...) {
+    std::lock_guard lock(job.error_mutex);
+    if (!job.error) job.error = std::current_exception();
+    for (Share& share : shares_) share.next.store(share.end, std::memory_order_relaxed);
   }
 }
 
@@ -127,7 +131,13 @@ void ThreadPool::Crew::wait_for_workers() {
 
 void ThreadPool::Crew::parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body) {
   if (busy_.exchange(true)) return run_alone(items, body);
-  Job job{body, items, {}, {}, {}};
+  Job job{body, {}, {}};
+  const auto count = static_cast<std::int64_t>(shares_.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    Share& share = shares_[static_cast<std::size_t>(i)];
+    share.next.store(items * i / count, std::memory_order_relaxed);
+    share.end = items * (i + 1) / count;
+  }
   job_.store(&job);
   generation_.fetch_add(1);
   generation_.notify_all();

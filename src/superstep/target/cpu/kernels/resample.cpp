@@ -75,36 +75,73 @@ class ResampleKernel final : public Kernel {
       : Kernel(std::move(info)),
         passes_(std::move(passes)),
         stage_(stage),
-        sum_(SUPERSTEP_VECTOR_FUNCTION(weighted_sum_loop)()) {}
+        sum_(SUPERSTEP_VECTOR_FUNCTION(weighted_sum_loop)()) {
+    info_.parts = std::clamp<std::int64_t>(rows(), 1, most_parts);
+  }
 
-  void run(const Arguments& arguments) const override {
+  void run(const Arguments& arguments) const override { run_rows(arguments, {0, rows()}); }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    run_rows(arguments, part_range(rows(), part, info_.parts));
+  }
+
+ private:
+  // Rows of the result can be made apart where two passes go along rows and within them, in either order.
+  bool rows_within() const {  // rows first
+    return passes_.size() == 2 && passes_[0].outer == 1 && passes_[1].outer == passes_[0].outputs;
+  }
+  bool rows_last() const {
+    return passes_.size() == 2 && passes_[1].outer == 1 && passes_[0].outer == passes_[1].inputs;
+  }
+  std::int64_t rows() const {
+    if (rows_last()) return passes_[1].outputs;
+    return passes_.size() == 1 || rows_within() ? passes_[0].outer * passes_[0].outputs : 1;
+  }
+
+  // The lines of a pass that a range of rows takes.
+  PartRange lines_for(std::size_t i, PartRange rows) const {
+    const PlannedPass& pass = passes_[i];
+    const std::int64_t lines = pass.outer * pass.outputs;
+    if (rows.begin >= rows.end) return {0, 0};
+    if (passes_.size() == 1) return rows;
+    if (rows_within()) return i == 0 ? rows : PartRange{rows.begin * pass.outputs, rows.end * pass.outputs};
+    if (!rows_last()) return {0, lines};
+    if (i == 1) return rows;
+    PartRange read{passes_[1].inputs, 0};
+    for (std::int64_t row = rows.begin; row < rows.end; ++row)
+      for (const ResampleTap& tap : passes_[1].taps[static_cast<std::size_t>(row)])
+        read = {std::min(read.begin, tap.position), std::max(read.end, tap.position + 1)};
+    return {read.begin * pass.outputs, read.end * pass.outputs};
+  }
+
+  void run_rows(const Arguments& arguments, PartRange rows) const {
     const auto* from = static_cast<const float*>(arguments.inputs[0]);
     auto* scratch = static_cast<float*>(arguments.scratch);
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       const bool last = i + 1 == passes_.size();
       float* to = last ? static_cast<float*>(arguments.outputs[0])
                        : scratch + static_cast<std::int64_t>(i % 2) * stage_;
-      run_pass(passes_[i], from, to);
+      run_pass(passes_[i], from, to, lines_for(i, rows));
       from = to;
     }
   }
 
- private:
-  void run_pass(const PlannedPass& pass, const float* x, float* y) const {
+  // A line is [inner] elements of the result.
+  void run_pass(const PlannedPass& pass, const float* x, float* y, PartRange range) const {
     const float* lines[most_taps];
     float weights[most_taps];
-    for (std::int64_t outer = 0; outer < pass.outer; ++outer, x += pass.inputs * pass.inner)
-      for (const auto& taps : pass.taps) {
-        for (std::size_t k = 0; k < taps.size(); ++k) {
-          lines[k] = x + taps[k].position * pass.inner;
-          weights[k] = taps[k].weight;
-        }
-        if (taps.empty())
-          std::fill_n(y, pass.inner, 0.0f);
-        else
-          sum_({lines, weights, static_cast<std::int64_t>(taps.size()), pass.inner, y});
-        y += pass.inner;
+    for (std::int64_t line = range.begin; line < range.end; ++line) {
+      const auto& taps = pass.taps[static_cast<std::size_t>(line % pass.outputs)];
+      const float* source = x + line / pass.outputs * pass.inputs * pass.inner;
+      for (std::size_t k = 0; k < taps.size(); ++k) {
+        lines[k] = source + taps[k].position * pass.inner;
+        weights[k] = taps[k].weight;
       }
+      float* target = y + line * pass.inner;
+      if (taps.empty())
+        std::fill_n(target, pass.inner, 0.0f);
+      else
+        sum_({lines, weights, static_cast<std::int64_t>(taps.size()), pass.inner, target});
+    }
   }
 
   std::vector<PlannedPass> passes_;

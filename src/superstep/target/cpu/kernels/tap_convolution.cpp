@@ -137,11 +137,15 @@ TapConvolution::Pointers TapConvolution::pointers(const Arguments& arguments) {
           static_cast<float*>(arguments.scratch)};
 }
 
-// A stretch of the tiles, counted through all rows, of one panel of one group.
+// A stretch of the tiles, counted through all rows, of one panel of one group. Neighbouring parts, which one
+// thread mostly takes, share their rows, so that the next layer finds them in the same core's cache; or, where
+// weights are what is large, their panel.
 void TapConvolution::run_part(const Arguments& arguments, std::int64_t number) const {
   const Pointers p = pointers(arguments);
-  const std::int64_t panel = number / stretches_;
-  const PartRange tiles = part_range(tiles_, number % stretches_, stretches_);
+  const std::int64_t panels = groups_ * t_.panels;
+  const std::int64_t panel = t_.rows_outside ? number % panels : number / stretches_;
+  const std::int64_t stretch = t_.rows_outside ? number / panels : number % stretches_;
+  const PartRange tiles = part_range(tiles_, stretch, stretches_);
   for (std::size_t depth = 0; depth < t_.depths.size(); ++depth) {
     const Part work = part(panel / t_.panels, panel % t_.panels, depth);
     std::int64_t first = 0;

@@ -57,7 +57,8 @@ void TapTableBuilder::choose_panels() {
   t_.panel_kinds = channels > panel_width && channels % panel_width != 0 ? 2 : 1;
   t_.panel_bytes = taps * stored_depth() * panel_width * element_size();
   t_.group_bytes = taps * stored_depth() * channels * element_size();
-  t_.max_columns = std::max<std::int64_t>(6, tile_bytes / 4 / panel_channels(0) / 6 * 6);
+  // Few channels would make tiles so long that there were not enough of them to share.
+  t_.max_columns = std::clamp<std::int64_t>(tile_bytes / 4 / panel_channels(0) / 6 * 6, 6, 504);
 }
 
 // As many channels as let a panel of weights fit, in multiples of 64. A staged result has one block, because

@@ -181,6 +181,7 @@ std::size_t Lowering::shared_bytes(std::size_t bytes) {
 
 std::size_t Lowering::accumulator_bytes(std::size_t bytes) {
   const std::size_t offset = plan_.accumulator_bytes;
+  plan_.accumulator_slots.push_back(offset);
   plan_.accumulator_bytes += aligned(bytes);
   return offset;
 }

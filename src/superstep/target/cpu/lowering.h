@@ -197,6 +197,7 @@ std::span<const Lowerer> resample_lowerers();
 std::span<const Lowerer> recurrent_lowerers();
 std::span<const Lowerer> data_lowerers();
 std::span<const Lowerer> random_lowerers();
+std::span<const Lowerer> parts_lowerers();
 std::span<const Lowerer> optimizer_lowerers();
 void lower_by_reference(Lowering& lowering, NodeId id);
 

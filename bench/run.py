@@ -98,17 +98,22 @@ def main():
     peak = measure_peak(arguments.build)
     print("peak of a thread: " + ", ".join("%s %.0f GFLOP/s" % (k, v * 1e-9) for k, v in peak.items()))
     table, kept = [], []
+    stopped = False
     with tempfile.TemporaryDirectory() as folder:
-        for model in ALL if arguments.models == "all" else arguments.models.split(","):
-            for mode in ("train", "infer"):
-                results = contest(arguments, model, mode, pathlib.Path(folder))
-                table += rows(model, mode, results, peak)
-                kept.append({"model": model, "mode": mode, "results": results})
-                print("measured %s, %s" % (model, mode), file=sys.stderr)
+        try:
+            for model in ALL if arguments.models == "all" else arguments.models.split(","):
+                for mode in ("train", "infer"):
+                    results = contest(arguments, model, mode, pathlib.Path(folder))
+                    table += rows(model, mode, results, peak)
+                    kept.append({"model": model, "mode": mode, "results": results})
+                    print("measured %s, %s" % (model, mode), file=sys.stderr)
+        except KeyboardInterrupt:
+            stopped = True
+            print("stopped: the table has what was measured", file=sys.stderr)
     show(["model", "mode", "batch", "threads", "f32 us", "best peer", "peer us", "ratio", "of the floor", "bf16 us",
           "int8 us"], table)
     print("ratio: time of the best peer over ours; medians of interleaved rounds. Training is forward, loss, backward, Adam.")
-    made = {} if arguments.no_generation else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
+    made = {} if arguments.no_generation or stopped else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
     if arguments.json:
         arguments.json.write_text(json.dumps({"schema": "superstep-result/1", "command": "bench", "peak": peak, "contests": kept, **made}) + "\n")
     return 0

@@ -54,6 +54,32 @@ TEST(Results, NameTheMachineThatTheySpeakOf) {
   EXPECT_EQ(machine_after("profile mlp --mode infer --batch 8 --on gc2"), "gc2");
 }
 
+TEST(ProfileCommand, RunsOnSeveralChips) {
+  const ScratchFolder folder;
+  const Outcome piped = run_program(folder / "",
+                                    "profile mlp --on gc200 --mode infer --pipeline 2,2 --accumulate 4 "
+                                    "--batch 16 --json p.json --out p");
+  ASSERT_EQ(piped.code, 0) << piped.errors;
+  EXPECT_TRUE(contains(piped.output, "on chips: 2 stages, layers 2,2; 4 micro-batches"));
+  EXPECT_TRUE(contains(piped.output, "Cycles of steps of chip 1"));
+  const nlohmann::json profile = nlohmann::json::parse(content_of(folder / "p/profile.json"));
+  EXPECT_EQ(profile.at("compilation").at("target").at("numIPUs"), 2);
+  EXPECT_GT(profile.at("execution").at("linkBytes").get<int>(), 0);
+  EXPECT_EQ(profile.at("execution").at("runs").at(0).at("activeCyclesOfIpus").size(), 2U);
+  const Outcome trained =
+      run_program(folder / "", "profile mlp --on bow --mode train --replicas 2 --accumulate 2 --batch 16");
+  ASSERT_EQ(trained.code, 0) << trained.errors;
+  EXPECT_TRUE(contains(trained.output, "CrossReplicaCopy gradients of the partner at 1"));
+  const Outcome served = run_program(
+      folder / "", "infer mlp --on gc200 --pipeline auto --units 2 --accumulate 2 --batch 4 --samples 4");
+  EXPECT_EQ(served.code, 0) << served.errors;
+  EXPECT_TRUE(contains(served.output, "2 stages"));
+  expect_refused(folder, "profile mlp --on gc200 --pipeline 2,2 --accumulate 2 --batch 8", 1,
+                 "stages of a pipeline");
+  expect_refused(folder, "profile mlp --replicas 2", 1, "several chips");
+  expect_refused(folder, "infer mlp --on gc200 --pipeline auto --samples 4", 2, "say how many chips");
+}
+
 TEST(Int8, ShowsBothPrecisions) {
   const ScratchFolder folder;
   ASSERT_EQ(

@@ -103,4 +103,21 @@ inline graph::Graph pooled_network(std::int64_t batch) {
   return graph;
 }
 
+// Pointwise expansions, each read by a depthwise convolution alone.
+inline graph::Graph bottleneck_network(std::int64_t batch) {
+  graph::Graph graph("bottleneck");
+  op::Builder b(graph);
+  Layers layers(b, 13);
+  const auto silu = [](op::Var v) { return v * op::sigmoid(v); };
+  const op::Var x = b.input("x", ElementType::f32, {batch, 4, 10, 11});
+  op::Var y = silu(layers.conv(x, "expand1", 70, 1));
+  y = silu(layers.conv(y, "depthwise1", 70, 3, {.strides = {2, 2}, .pads = {1, 1, 1, 1}, .group = 70}));
+  const op::Var skip = layers.conv(y, "project1", 6, 1);
+  y = op::hard_swish(layers.conv(skip, "expand2", 18, 1));
+  y = op::hard_swish(layers.conv(y, "depthwise2", 18, 5, {.pads = {2, 2, 2, 2}, .group = 18}));
+  y = layers.conv(y, "project2", 6, 1) + skip;
+  b.output("y", layers.dense(op::flatten(y), "dense", 3));
+  return graph;
+}
+
 }  // namespace superstep::test

@@ -54,7 +54,8 @@ struct Case {
 std::vector<Case> models() {
   return {{"attention", [](std::int64_t batch) { return test::attention_network(batch); }},
           {"mlp", [](std::int64_t batch) { return test::perceptron(batch); }},
-          {"pooled", [](std::int64_t batch) { return test::pooled_network(batch); }}};
+          {"pooled", [](std::int64_t batch) { return test::pooled_network(batch); }},
+          {"bottleneck", [](std::int64_t batch) { return test::bottleneck_network(batch); }}};
 }
 
 GraphAtBatch training(const GraphAtBatch& model,
@@ -144,6 +145,19 @@ TEST(CpuTarget, NothingIsLeftToTheReferenceEvaluation) {
     for (const auto& step : cpu->summary().steps)
       EXPECT_NE(step.kernel, "reference evaluation") << test.name << ": " << step.op << " " << step.node;
   }
+}
+
+// An expansion runs with the depthwise convolution behind it; in training, where the gradient reads what lies
+// between, each runs alone.
+TEST(CpuTarget, ExpansionsRunWithTheirDepthwiseConvolution) {
+  const GraphAtBatch model = models().back().model;
+  const auto count = [](const Executable& executable) {
+    int steps = 0;
+    for (const auto& step : executable.summary().steps) steps += step.kernel.starts_with("expansion");
+    return steps;
+  };
+  EXPECT_EQ(count(*target::find_target("cpu").compile(model, {.batch = 2})), 2);
+  EXPECT_EQ(count(*target::find_target("cpu").compile(training(model), {.batch = 2})), 0);
 }
 
 void expect_same_bits_on_any_threads(const GraphAtBatch& step, std::int64_t micro_batch) {

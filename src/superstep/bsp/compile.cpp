@@ -124,6 +124,17 @@ class Compiler {
         node.kind == ProgramKind::execute ? execute(node, lowered) : lowering_.leaf(node, lowered);
     if (node.kind == ProgramKind::execute && !node.name.empty())
       steps_[lowered.step].profile.name = node.name;
+    if (graph_.target.ipus > 1) steps_[lowered.step].profile.chips = chips_of(steps_[lowered.step]);
+  }
+
+  // Steps that stay on some chips; none listed where all must meet.
+  std::vector<std::uint32_t> chips_of(const LoweredStep& step) const {
+    const StepProfile& profile = step.profile;
+    const bool local = profile.kind == ProgramKind::execute || profile.kind == ProgramKind::copy;
+    if (!local || profile.link_bytes > 0 || step.tiles.empty()) return {};
+    std::set<std::uint32_t> chips;
+    for (const StepTile& tile : step.tiles) chips.insert(graph_.target.ipu_of(tile.tile));
+    return {chips.begin(), chips.end()};
   }
 
   LoweredStep execute(const ProgramNode& node, LoweredNode& lowered) {

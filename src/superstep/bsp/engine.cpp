@@ -72,7 +72,7 @@ class Engine::Implementation {
                   fmt::format("there is no program {}: the engine has {}", program, data_.programs.size()),
                   "engine");
     need_loaded();
-    RunClock clock(data_.profile.steps, replicas_,
+    RunClock clock(data_.profile.steps, replicas_, data_.profile.target.ipus,
                    options_.trace_events - std::min(options_.trace_events, events_));
     clock_ = &clock;
     Replicas all(options_.timing_only ? 1 : replicas_);
@@ -145,6 +145,8 @@ class Engine::Implementation {
     total.cycles += run.cycles;
     add(total.cost, run.cost);
     for (std::size_t i = 0; i < run.times.size(); ++i) total.times[i] += run.times[i];
+    total.active.resize(run.active.size());
+    for (std::size_t i = 0; i < run.active.size(); ++i) total.active[i] += run.active[i];
     total.assumed = total.assumed || run.assumed;
     if (profile_.runs.size() < kept_runs) profile_.runs.push_back(std::move(run));
   }

@@ -127,7 +127,7 @@ LoweredStep Lowering::copy(const ProgramNode& node, LoweredNode& lowered) {
     profile.compute_cycles_all += cycles;
     profile.compute_cycles_busy += cycles;
     ++profile.compute_tiles;
-    if (lowered.staged) step.tiles.push_back({tile, moves.bytes, 0, 0});
+    step.tiles.push_back({tile, lowered.staged ? moves.bytes : 0, 0, 0});
   }
   if (timing_only_) lowered.segments = {};
   return step;

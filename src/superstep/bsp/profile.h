@@ -4,6 +4,7 @@
 // docs/bsp.md. Nothing here is measured on hardware.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <iosfwd>
 #include <map>
@@ -80,6 +81,11 @@ struct StepProfile {
   std::uint64_t max_fragments = 0;  // of the tile with most
   std::uint64_t flops = 0;
   std::map<std::string, std::uint64_t> cycles_by_vertex;  // worker cycles x workers (tile time), all tiles
+  // Chips that take part, in order; empty: all of them. What leaves a chip (links, host) is a step of all.
+  std::vector<std::uint32_t> chips;
+  bool has_chip(std::uint32_t chip) const {
+    return chips.empty() || std::find(chips.begin(), chips.end(), chip) != chips.end();
+  }
 };
 
 // One step as it ran.
@@ -91,11 +97,12 @@ struct Event {
 struct RunProfile {
   int program = 0;
   std::uint64_t cycles = 0;
-  StepCost cost;                     // sums of all steps that ran
-  std::vector<std::uint64_t> times;  // how often each step ran
-  std::vector<Event> events;         // the first ones, up to EngineOptions::trace_events
-  bool truncated = false;            // there were more
-  bool assumed = false;              // timing only: a data-dependent branch was assumed
+  StepCost cost;                      // sums of all steps that ran
+  std::vector<std::uint64_t> times;   // how often each step ran
+  std::vector<std::uint64_t> active;  // cycles of the steps that each chip took part in
+  std::vector<Event> events;          // the first ones, up to EngineOptions::trace_events
+  bool truncated = false;             // there were more
+  bool assumed = false;               // timing only: a data-dependent branch was assumed
 };
 
 struct CompilationProfile {

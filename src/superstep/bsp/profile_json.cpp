@@ -138,15 +138,18 @@ Json run_json(const Profile& profile, const RunProfile& run) {
   for (const Event& event : run.events) {
     const std::uint64_t end = event.begin + compilation.steps[event.step].cost.total();
     Json ipus = Json::array();
-    for (std::uint32_t ipu = 0; ipu < compilation.target.ipus; ++ipu)
+    for (std::uint32_t ipu = 0; ipu < compilation.target.ipus; ++ipu) {
+      const std::uint64_t to = compilation.steps[event.step].has_chip(ipu) ? end : event.begin;
       ipus.push_back({{"activeCycles",
                        {{"cyclesFrom", {{"min", event.begin}, {"max", event.begin}}},
-                        {"cyclesTo", {{"min", end}, {"max", end}}}}}});
+                        {"cyclesTo", {{"min", to}, {"max", to}}}}}});
+    }
     steps.push_back({{"step", event.step}, {"cyclesFrom", event.begin}, {"cyclesTo", end}, {"ipus", ipus}});
   }
-  return {{"program", run.program}, {"totalCycles", run.cycles},  {"cycles", cost_json(run.cost)},
-          {"assumed", run.assumed}, {"truncated", run.truncated}, {"timesOfSteps", run.times},
-          {"steps", steps}};
+  return {{"program", run.program},        {"totalCycles", run.cycles},
+          {"cycles", cost_json(run.cost)}, {"activeCyclesOfIpus", run.active},
+          {"assumed", run.assumed},        {"truncated", run.truncated},
+          {"timesOfSteps", run.times},     {"steps", steps}};
 }
 
 Json execution_json(const Profile& profile) {

@@ -119,6 +119,7 @@ class Printer {
     share("Cycles by phase: host exchange", total.cost.host_exchange);
     share("Cycles by phase: sync", total.cost.sync);
     share("Cycles by phase: control", total.cost.control);
+    chips();
     line("  Exchanged between tiles:    {} B; between chips {} B; with the host {} B",
          count(sums.exchanged_bytes), count(sums.link_bytes), count(sums.host_bytes));
     if (sums.flops > 0) line("  Floating-point operations:  {}", count(sums.flops));
@@ -126,10 +127,21 @@ class Printer {
     if (options_.show_execution_steps) steps();
   }
 
+  // Chips work at the same time where no step joins them: phases then add up to more than the run.
+  void chips() {
+    const RunProfile& total = profile_.total;
+    if (total.active.size() < 2) return;
+    for (std::size_t chip = 0; chip < total.active.size(); ++chip)
+      share(fmt::format("Cycles of steps of chip {}", chip).c_str(), total.active[chip]);
+  }
+
   // What tiles spend at barriers because another tile computes or exchanges longer.
   std::uint64_t waiting(const ExecutionSums& sums) const {
     const std::uint64_t tiles = profile_.compilation.target.num_tiles();
-    const std::uint64_t phases = profile_.total.cost.compute + profile_.total.cost.exchange;
+    const StepCost& cost = profile_.total.cost;
+    const std::uint64_t others = cost.sync + cost.global_exchange + cost.host_exchange + cost.control;
+    const std::uint64_t phases = std::min(cost.compute + cost.exchange,
+                                          profile_.total.cycles - std::min(others, profile_.total.cycles));
     const std::uint64_t working = (sums.compute_all + sums.exchange) / tiles;
     return phases > working ? phases - working : 0;
   }

@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/cli/chip_options.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/explain.h"
 #include "superstep/cli/metrics.h"
@@ -20,6 +21,7 @@ namespace {
 struct Arguments {
   run::InferSettings settings;
   std::string weights, input, output, onnx;
+  ChipArguments chips;
   bool explain = false;
 };
 
@@ -30,6 +32,8 @@ constexpr const char* examples =
     "  superstep infer model.onnx --input x.npy --batch 4 --output y.npz    a model of your own\n"
     "  superstep infer model.onnx --shape image=-1,3,224,224               its speed, on random data\n"
     "  superstep infer braggnn --weights run/ --precision int8 --calibrate 1024    beside f32\n"
+    "  superstep infer braggnn --on gc200 --pipeline 4,4 --accumulate 8 --batch 16    stage by stage, on two "
+    "chips\n"
     "Without --input the workload's data are generated; without --weights the model has its initial\n"
     "weights, which is enough to measure speed.";
 
@@ -63,12 +67,14 @@ void infer(Arguments arguments) {
   settings.output = arguments.output;
   settings.onnx = arguments.onnx;
   settings.threads = thread_count();
+  settings.chips = chips_of(arguments.chips);
   settings.measure_steps = arguments.explain;
   const run::InferReport report = run::infer(settings);
   if (!common().quiet) {
     fmt::print("{}: {} samples in batches of {} (micro-batches of {}), {} threads\n", settings.workload,
                format_count(static_cast<double>(report.samples)), report.plan.batch, report.plan.micro_batch,
                report.plan.threads);
+    if (settings.chips.several()) fmt::print("on chips: {}\n", report.plan.choice);
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
   }
@@ -136,6 +142,7 @@ void declare_infer(CLI::App& command) {
                   "int8: percentile, entropy or minmax: how much of the tails bytes leave out")
       ->type_name("METHOD");
   command.add_option("--onnx", arguments->onnx, "int8: write the quantised model as ONNX")->type_name("FILE");
+  add_chip_options(command, arguments->chips);
   command.add_flag("--explain", arguments->explain,
                    "print the plan: each step, its kernel and why faster ones refused");
   command.footer(examples);

@@ -9,6 +9,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/cli/chip_options.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/result.h"
 #include "superstep/op/definition.h"
@@ -18,9 +19,10 @@ namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string workload, machine = "gc200", mode = "train", precision = "f16", pipeline;
+  std::string workload, machine = "gc200", mode = "train", precision = "f16";
+  ChipArguments chips;
   std::int64_t micro_batch = 0;
-  int accumulate = 1, replicas = 1, units = 0, device_iterations = 1, loaders = 1;
+  int device_iterations = 1, loaders = 1;
   double sample_seconds = 0;
   std::string input_type;
   bool explain = false, recompute = false, largest = false, approximate = false;
@@ -41,24 +43,10 @@ run::Model model_of(const Arguments& arguments) {
 
 std::vector<int> pipeline_of(const Arguments& arguments, const machine::Machine& machine,
                              const graph::Graph& graph, const machine::PredictSettings& settings) {
-  if (arguments.pipeline.empty()) return {};
-  if (arguments.pipeline == "auto") {
-    const int stages = std::max(1, arguments.units / std::max(1, arguments.replicas));
-    if (stages < 2)
-      throw Error(ErrorCode::invalid_argument, "an automatic pipeline needs two units a replica or more",
-                  "--pipeline", "say how many chips there are with --units");
-    return machine::balanced_pipeline(machine, graph, settings, stages);
-  }
-  std::vector<int> shares;
-  for (const std::string& part : split(arguments.pipeline, ',')) {
-    char* end = nullptr;
-    const long share = std::strtol(part.c_str(), &end, 10);
-    if (part.empty() || *end != 0 || share < 1 || share > 10000)
-      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a number of layers", part),
-                  "--pipeline", "as in --pipeline 6,4, or --pipeline auto with --units");
-    shares.push_back(static_cast<int>(share));
-  }
-  return shares;
+  if (arguments.chips.pipeline.empty()) return {};
+  const target::Chips chips = chips_of(arguments.chips);
+  if (!chips.pipeline.empty()) return chips.pipeline;
+  return machine::balanced_pipeline(machine, graph, settings, chips.stages);
 }
 
 std::string seconds_with_share(double seconds, double total) {
@@ -237,8 +225,8 @@ void predict(const Arguments& arguments) {
                          : model.fixed_batch() > 0 ? model.fixed_batch()
                          : training                ? model.settings().batch
                                                    : 1;
-  settings.accumulate = arguments.accumulate;
-  settings.replicas = arguments.replicas;
+  settings.accumulate = arguments.chips.accumulate;
+  settings.replicas = chips_of(arguments.chips).replicas;
   settings.recompute = arguments.recompute;
   settings.device_iterations = arguments.device_iterations;
   settings.loaders = arguments.loaders;
@@ -248,8 +236,6 @@ void predict(const Arguments& arguments) {
                          : arguments.input_type == "f16" ? 2
                                                          : 4;
   const graph::Graph graph = graph_at(settings.micro_batch);
-  if (arguments.pipeline.empty() && arguments.units > 1 && arguments.replicas == 1)
-    settings.replicas = arguments.units;
   settings.pipeline = pipeline_of(arguments, machine, graph, settings);
   const machine::Prediction prediction = machine::predict(machine, graph, settings);
   refuse_unsupported(arguments, prediction);
@@ -285,14 +271,7 @@ void declare_predict(CLI::App& command) {
       ->check(count)
       ->type_name("N");
   command.add_option("--precision", a->precision, "of data, sums and weights")->capture_default_str();
-  command.add_option("--accumulate", a->accumulate, "micro-batches a step")
-      ->check(count)
-      ->capture_default_str();
-  command.add_option("--replicas", a->replicas, "copies of the model")->check(count)->capture_default_str();
-  command.add_option("--pipeline", a->pipeline, "layers of each stage (6,4), or auto")->type_name("A,B,...");
-  command.add_option("--units", a->units, "chips: stages of an automatic pipeline x replicas")
-      ->check(count)
-      ->type_name("N");
+  add_chip_options(command, a->chips);
   command.add_option("--device-iterations", a->device_iterations, "steps a call of the program")
       ->check(count)
       ->capture_default_str();

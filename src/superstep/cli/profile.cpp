@@ -8,6 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
+#include "superstep/cli/chip_options.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/profile_modelled.h"
 #include "superstep/cli/result.h"
@@ -22,6 +23,7 @@ namespace {
 struct Arguments {
   lab::ProfileRequest request;
   lab::ProfileSettings settings;
+  ChipArguments chips;
   std::string machine = "cpu", out, data;
 };
 
@@ -31,6 +33,13 @@ constexpr const char* examples =
     "  superstep profile braggnn --mode infer --batch 1 --threads 1 --out profile/\n"
     "  superstep profile braggnn --on gc200 --mode infer --batch 16 --out profile/    cycles and memory, "
     "tile by tile\n"
+<<<<<<< HEAD
+    "  superstep profile braggnn --on gc200 --replicas 2 --accumulate 2 --batch 16 --out profile/    a step "
+    "of two "
+    "chips\n"
+=======
+    "  superstep profile unet-256 --on gc200 --mode infer --batch 1 --out profile/\n"
+>>>>>>> main
     "Writes profile.html (tables, timeline) and trace.json, which https://ui.perfetto.dev opens.";
 
 void write_files(const lab::Profile& profile, const std::filesystem::path& folder) {
@@ -62,6 +71,10 @@ void keep(const Arguments& arguments, const lab::Profile& profile) {
 
 // Measured on this machine, by the target of that name.
 void profile_measured(Arguments arguments) {
+  if (chips_of(arguments.chips).several())
+    throw Error(ErrorCode::unsupported,
+                "stages, replicas and accumulation belong to machines of several chips", arguments.machine,
+                "use --on gc200, bow or gc2");
   arguments.request.data = arguments.data;
   const lab::ProfiledModel model = lab::open_profiled_model(arguments.request);
   arguments.settings.batch = arguments.request.batch;
@@ -77,7 +90,7 @@ void profile_measured(Arguments arguments) {
 // Modelled, on a bulk-synchronous machine.
 void profile_on_machine(Arguments arguments) {
   arguments.request.data = arguments.data;
-  profile_modelled(arguments.machine, arguments.request, arguments.out);
+  profile_modelled(arguments.machine, arguments.request, chips_of(arguments.chips), arguments.out);
 }
 
 struct Profiler {
@@ -134,6 +147,7 @@ void declare_profile(CLI::App& command) {
       .add_option("--shape", request.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
+  add_chip_options(command, arguments->chips);
   command.add_option("--out", arguments->out, "folder for profile.html and trace.json")->type_name("DIR");
   command.footer(examples);
   command.callback([arguments] { profile(*arguments); });

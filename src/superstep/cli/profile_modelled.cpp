@@ -12,8 +12,12 @@
 #include "superstep/cli/result.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/records.h"
+<<<<<<< HEAD
+#include "superstep/target/ipu/ipu.h"
+=======
 #include "superstep/target/ipu/planned.h"
 #include "superstep/target/ipu/prepare.h"
+>>>>>>> main
 #include "superstep/target/ipu/timed.h"
 
 namespace superstep::cli {
@@ -46,6 +50,30 @@ void write_files(const bsp::Profile& profile, const std::filesystem::path& folde
     fmt::print("written to {}, profile.json and trace.json beside it\n", (folder / "profile.html").string());
 }
 
+<<<<<<< HEAD
+struct Profiled {
+  bsp::Profile profile;
+  std::string layout;  // over chips; empty: one chip
+};
+
+Profiled run_once(target::Executable& executable, const lab::ProfiledModel& model) {
+  std::vector<Tensor> inputs, outputs;
+  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
+  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
+  model.fill(inputs);
+  executable.run(inputs, outputs);
+  return {*target::ipu::profile_of(executable), executable.summary().choice};
+}
+
+// One chip is timed alone; several are run, vertex by vertex.
+Profiled profiled(const std::string& machine, const lab::ProfiledModel& model, std::int64_t batch,
+                  const target::Chips& chips) {
+  if (!chips.several())
+    return {target::ipu::timed_profile(target::prepare_graph(model.graph(batch)), machine), {}};
+  const auto executable = target::find_target(machine).compile(
+      model.graph, {.batch = batch, .threads = thread_count(), .chips = chips});
+  return run_once(*executable, model);
+=======
 // The program itself where it can be made in a minute; else what the machine model plans.
 bsp::Profile profile_of(const graph::Graph& graph, const std::string& machine) {
   constexpr double most_seconds = 60;
@@ -59,23 +87,34 @@ bsp::Profile profile_of(const graph::Graph& graph, const std::string& machine) {
     if (error.code() != ErrorCode::unsupported) throw;
     return target::ipu::planned_profile(graph, machine, error.what());
   }
+>>>>>>> main
 }
 
 }  // namespace
 
-void profile_modelled(const std::string& machine, lab::ProfileRequest request,
+void profile_modelled(const std::string& machine, lab::ProfileRequest request, const target::Chips& chips,
                       const std::filesystem::path& out) {
   const lab::ProfiledModel model = lab::open_profiled_model(request);
+<<<<<<< HEAD
+  const auto [profile, layout] = profiled(machine, model, request.batch, chips);
+=======
   const bsp::Profile profile =
       target::ipu::timed_profile(target::ipu::prepare_for_tiles(model.graph(request.batch)), machine);
+>>>>>>> main
   if (!common().quiet) {
     std::ostringstream text;
     bsp::print_profile_summary(text, profile, {.show_execution_steps = true, .show_variables = true});
     fmt::print("{}", text.str());
+    if (!layout.empty()) fmt::print("on chips: {}\n", layout);
   }
   if (!out.empty()) write_files(profile, out);
   const std::vector<Metric> metrics = metrics_of(profile, request.batch);
-  const nlohmann::json config{{"mode", model.mode}, {"precision", model.precision}, {"batch", request.batch}};
+  nlohmann::json config{{"mode", model.mode}, {"precision", model.precision}, {"batch", request.batch}};
+  if (chips.several())
+    config["chips"] = {{"pipeline", chips.pipeline},
+                       {"accumulate", chips.accumulate},
+                       {"replicas", chips.replicas},
+                       {"layout", layout}};
   run::keep_record({.command = "profile",
                     .workload = model.name,
                     .machine = machine,

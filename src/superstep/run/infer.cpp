@@ -231,7 +231,10 @@ InferReport infer(const InferSettings& given) {
                                      .model_options = model_settings.model_options,
                                      .labels_required = false,
                                      .pool = &pool});
-  const std::int64_t batch = fixed > 0 ? fixed : std::min(wanted, task->size());
+  // Fewer samples than a batch fill a smaller one, where no chips are to share it.
+  const std::int64_t batch = fixed > 0                  ? fixed
+                             : settings.chips.several() ? wanted
+                                                        : std::min(wanted, task->size());
   InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
   const auto open = [&](const target::GraphAtBatch& graph) {
     auto evaluator =
@@ -239,8 +242,9 @@ InferReport infer(const InferSettings& given) {
                                     target::CompileOptions{.batch = batch,
                                                            .micro_batch = fixed,
                                                            .threads = settings.threads,
-                                                           .measure_steps = settings.measure_steps},
-                                    fixed > 0);
+                                                           .measure_steps = settings.measure_steps,
+                                                           .chips = settings.chips},
+                                    fixed > 0 || settings.chips.several());
     if (weights) evaluator->set_parameters(weights->states, weights->where);
     if (!settings.output.empty()) check_array_file(settings.output, evaluator->executable().outputs().size());
     return evaluator;

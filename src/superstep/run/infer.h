@@ -31,6 +31,7 @@ struct InferSettings {
   std::filesystem::path input;      // empty: generated data
   std::filesystem::path output;     // .h5, .npz, .npy (one output), .safetensors; empty: nothing is written
   std::string backend = "cpu";
+  target::Chips chips;         // of machines of several chips: how they share a batch
   std::string precision;       // empty: that of the run, or f32; "int8": quantised after calibration
   std::int64_t calibrate = 0;  // int8: samples that ranges are taken from; 0: 512
   std::string ranges;          // int8: percentile (when empty), entropy, minmax

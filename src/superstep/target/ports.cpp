@@ -63,4 +63,11 @@ void refuse_parts(const CompileOptions& options, std::string_view target) {
                 "use --on cpu");
 }
 
+void refuse_chips(const CompileOptions& options, std::string_view target) {
+  if (options.chips.several())
+    throw Error(ErrorCode::unsupported,
+                "stages, replicas and accumulation belong to machines of several chips", std::string(target),
+                "use --on gc200, bow or gc2");
+}
+
 }  // namespace superstep::target

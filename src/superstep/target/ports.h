@@ -29,5 +29,7 @@ graph::Graph prepare_graph(graph::Graph graph);
 
 // For targets that cannot average over parts of a batch: throws Error (unsupported) when there are several.
 void refuse_parts(const CompileOptions& options, std::string_view target);
+// For targets that are one machine: throws Error (unsupported) when a run is to be shared by chips.
+void refuse_chips(const CompileOptions& options, std::string_view target);
 
 }  // namespace superstep::target

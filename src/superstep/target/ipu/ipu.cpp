@@ -9,8 +9,13 @@
 #include "superstep/base/text.h"
 #include "superstep/bsp/engine.h"
 #include "superstep/op/definition.h"
+#include "superstep/target/ipu/chip_options.h"
 #include "superstep/target/ipu/lowering.h"
+<<<<<<< HEAD
+#include "superstep/target/ipu/transfers.h"
+=======
 #include "superstep/target/ipu/prepare.h"
+>>>>>>> main
 #include "superstep/target/ports.h"
 
 namespace superstep::target::ipu {
@@ -18,16 +23,20 @@ namespace {
 
 class IpuExecutable : public Executable {
  public:
-  IpuExecutable(const graph::Graph& graph, BatchedPorts ports, const CompileOptions& options,
-                const char* machine)
-      : ports_(std::move(ports)), options_(options) {
-    LoweredGraph lowered = lower(graph, target_of(machine), hardware_of(machine));
+  // `graph` is that of a micro-batch, `lowered` what it became.
+  IpuExecutable(const graph::Graph& graph, LoweredGraph lowered, BatchedPorts ports,
+                const CompileOptions& options, std::string choice)
+      : ports_(std::move(ports)),
+        options_(options),
+        transfers_(std::move(lowered.inputs), std::move(lowered.outputs), ports_, options.chips),
+        handles_(std::move(lowered.states)) {
     const bsp::Program programs[] = {lowered.program};
     engine_ = std::make_unique<bsp::Engine>(
         lowered.graph, programs, bsp::EngineOptions{.threads = options.threads, .trace_events = 5000});
     engine_->load();
     for (const graph::ValueId id : graph.states()) states_.emplace(graph.value(id).name, graph.type(id));
-    connect();
+    transfers_.connect(*engine_);
+    summary_.choice = std::move(choice);
     summarize(graph, std::move(lowered.steps));
   }
 
@@ -37,9 +46,9 @@ class IpuExecutable : public Executable {
   void run(std::span<const Tensor> inputs, std::span<Tensor> outputs) override {
     check_ports("input", ports_.inputs, inputs);
     check_ports("output", ports_.outputs, outputs);
-    inputs_ = inputs;
-    outputs_ = outputs;
+    transfers_.begin(inputs, outputs);
     engine_->run();
+    transfers_.end();
   }
 
   std::vector<std::string> state_names() const override {
@@ -50,7 +59,10 @@ class IpuExecutable : public Executable {
   Tensor state(std::string_view name) const override {
     const graph::ValueType& type = state_type(name);
     Tensor value(type.element, type.shape);
-    if (value.byte_count() > 0) engine_->read_tensor(name, value.bytes(), value.byte_count());
+    std::vector<std::byte> replicas(value.byte_count() * static_cast<std::size_t>(options_.chips.replicas));
+    if (replicas.empty()) return value;
+    engine_->read_tensor(handles_.find(name)->second.front(), replicas.data(), replicas.size());
+    std::memcpy(value.bytes(), replicas.data(), value.byte_count());  // all replicas hold the same
     return value;
   }
   void set_state(std::string_view name, const Tensor& value) override {
@@ -60,7 +72,13 @@ class IpuExecutable : public Executable {
                   fmt::format("is {}, not {}{}", graph::to_string(type), name_of(value.type()),
                               to_string(value.shape())),
                   "state " + std::string(name));
-    if (value.byte_count() > 0) engine_->write_tensor(name, value.bytes(), value.byte_count());
+    std::vector<std::byte> replicas;
+    const auto* bytes = reinterpret_cast<const std::byte*>(value.bytes());
+    for (int r = 0; r < options_.chips.replicas; ++r)
+      replicas.insert(replicas.end(), bytes, bytes + value.byte_count());
+    if (replicas.empty()) return;
+    for (const std::string& handle : handles_.find(name)->second)
+      engine_->write_tensor(handle, replicas.data(), replicas.size());
   }
 
   PlanSummary summary() const override { return summary_; }
@@ -75,24 +93,12 @@ class IpuExecutable : public Executable {
                 unknown_name_hint(name, names));
   }
 
-  void connect() {
-    for (std::size_t i = 0; i < ports_.inputs.size(); ++i)
-      if (ports_.inputs[i].type.shape.element_count() > 0)
-        engine_->connect_stream_to_callback("in:" + ports_.inputs[i].name, [this, i](void* data) {
-          std::memcpy(data, inputs_[i].bytes(), inputs_[i].byte_count());
-        });
-    for (std::size_t i = 0; i < ports_.outputs.size(); ++i)
-      if (ports_.outputs[i].type.shape.element_count() > 0)
-        engine_->connect_stream_to_callback("out:" + ports_.outputs[i].name, [this, i](void* data) {
-          std::memcpy(outputs_[i].bytes(), data, outputs_[i].byte_count());
-        });
-  }
-
   void summarize(const graph::Graph& graph, std::vector<LoweredStep> steps) {
     const bsp::CompilationProfile& compiled = engine_->profile().compilation;
     std::map<std::string, const bsp::StepProfile*> costs;
     for (const bsp::StepProfile& step : compiled.steps) costs[step.name] = &step;
-    summary_.batch = summary_.micro_batch = options_.batch;
+    summary_.batch = options_.batch;
+    summary_.micro_batch = options_.batch / options_.chips.accumulate / options_.chips.replicas;
     summary_.threads = options_.threads;
     summary_.flops = op::cost(graph).flops;
     summary_.compile_seconds = compiled.compile_seconds;
@@ -126,8 +132,8 @@ class IpuExecutable : public Executable {
   CompileOptions options_;
   std::unique_ptr<bsp::Engine> engine_;
   std::map<std::string, graph::ValueType, std::less<>> states_;
-  std::span<const Tensor> inputs_;
-  std::span<Tensor> outputs_;
+  MicroBatchTransfers transfers_;
+  std::map<std::string, std::vector<std::string>, std::less<>> handles_;  // of states
   PlanSummary summary_;
 };
 
@@ -139,9 +145,28 @@ class IpuTarget : public Target {
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
     refuse_parts(options, name());
+    const machine::Machine machine = machine::find_machine(machine_);
+    const machine::ipu::Hardware hardware = machine::ipu::hardware_of(machine);
     BatchedPorts ports = batched_ports(model, options.batch);
+<<<<<<< HEAD
+    if (!options.chips.several()) {
+      const graph::Graph graph = prepare_graph(model(options.batch));
+      return std::make_unique<IpuExecutable>(graph, lower(graph, target_of(machine_), hardware),
+                                             std::move(ports), options, std::string());
+    }
+    const graph::Graph graph = prepare_graph(model(micro_batch_of(model, ports, options)));
+    const ChipLayout layout = layout_of(machine, graph, options);
+    const bsp::Target target =
+        target_of(machine_, layout.chips() * static_cast<std::uint32_t>(layout.replicas));
+    return std::make_unique<IpuExecutable>(graph,
+                                           is_training(graph)
+                                               ? lower_training(graph, target, hardware, layout)
+                                               : lower_pipeline(graph, target, hardware, layout),
+                                           std::move(ports), options, description_of(layout));
+=======
     const graph::Graph graph = prepare_for_tiles(model(options.batch));
     return std::make_unique<IpuExecutable>(graph, std::move(ports), options, machine_);
+>>>>>>> main
   }
 
  private:
@@ -164,9 +189,9 @@ machine::ipu::Hardware hardware_of(std::string_view machine) {
   return machine::ipu::hardware_of(machine::find_machine(std::string(machine)));
 }
 
-bsp::Target target_of(std::string_view machine) {
+bsp::Target target_of(std::string_view machine, std::uint32_t chips) {
   const machine::ipu::Hardware hardware = hardware_of(machine);
-  bsp::Target target = bsp::find_target(machine);
+  bsp::Target target = bsp::find_target(machine, chips);
   target.constants.exchange_setup_cycles.value = hardware.exchange_setup;
   target.constants.sync_cycles.value = hardware.sync_cycles;
   return target;

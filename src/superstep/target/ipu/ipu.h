@@ -14,7 +14,7 @@ namespace superstep::target::ipu {
 std::span<const Target* const> ipu_targets();
 
 // The machine's numbers with the constants that its file has fitted, and those for planners: gc2, gc200, bow.
-bsp::Target target_of(std::string_view machine);
+bsp::Target target_of(std::string_view machine, std::uint32_t chips = 1);
 machine::ipu::Hardware hardware_of(std::string_view machine);
 
 // The modelled profile of what such a target has run; null for an executable of another target.

@@ -18,10 +18,18 @@ struct LoweredStep {
   std::vector<std::string> more_compute_sets;
 };
 
+// A stream of the program and the graph's input or output, by its number, that passes over it.
+struct HostStream {
+  std::string handle;
+  std::size_t port = 0;
+};
+
 struct LoweredGraph {
   bsp::Graph graph;
   bsp::Sequence program;  // inputs in, operators, outputs out, states updated
   std::vector<LoweredStep> steps;
+  std::vector<HostStream> inputs, outputs;  // every transfer is one micro-batch
+  std::map<std::string, std::vector<std::string>, std::less<>> states;  // handles, by the state's name
 };
 
 struct LowerOptions {

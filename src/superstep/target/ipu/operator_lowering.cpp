@@ -386,7 +386,7 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
   if (places) key.insert(key.end(), places->begin.begin(), places->begin.end());
   const auto [place, added] = classes_.emplace(std::move(key), std::string());
   if (!added) return place->second;
-  place->second = fmt::format("{}#{}", operation.node->op, class_count_++);
+  place->second = fmt::format("{}#{}{}", operation.node->op, prefix_, class_count_++);
   auto part = std::make_shared<OperatorPart>();
   part->definition = &work.definition;
   part->attributes = placed.shape.attributes;
@@ -453,7 +453,7 @@ void OperatorLowering::combine_output(Work& work, bsp::ComputeSet set, std::size
     const std::int64_t count = out.num_elements();
     const auto [place, added] = classes_.emplace(std::vector<std::int64_t>{count}, std::string());
     if (added) {
-      place->second = fmt::format("{}/combine#{}", work.node.op, class_count_++);
+      place->second = fmt::format("{}/combine#{}{}", work.node.op, prefix_, class_count_++);
       device_.add_codelets({combine_vertex(place->second, work.choice.partition.cuts.combine, element, count,
                                            weights, hardware_)});
     }

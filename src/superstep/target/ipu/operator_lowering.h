@@ -14,9 +14,10 @@ namespace superstep::target::ipu {
 
 class OperatorLowering {
  public:
+  // `prefix` tells the vertex classes of several lowerings onto one device graph apart.
   OperatorLowering(const graph::Graph& graph, const machine::ipu::Hardware& hardware, bsp::Graph& device,
-                   Values& values)
-      : graph_(graph), hardware_(hardware), device_(device), values_(values) {}
+                   Values& values, std::string prefix = {})
+      : graph_(graph), hardware_(hardware), device_(device), values_(values), prefix_(std::move(prefix)) {}
 
   // Appends to `program` and gives the step for reports; `name` is unique in the program.
   LoweredStep lower(const graph::Node& node, const Operation& operation, const std::string& name,
@@ -62,6 +63,7 @@ class OperatorLowering {
   const machine::ipu::Hardware& hardware_;
   bsp::Graph& device_;
   Values& values_;
+  std::string prefix_;
   std::map<std::vector<std::int64_t>, std::string> classes_;  // of the node at hand, by shapes
   std::size_t class_count_ = 0;
 };

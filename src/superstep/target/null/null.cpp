@@ -42,6 +42,7 @@ class NullTarget : public Target {
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
     refuse_parts(options, name());
+    refuse_chips(options, name());
     return std::make_unique<NullExecutable>(
         model(options.batch), batched_ports(model, options.batch, options.micro_batch), options);
   }

@@ -71,6 +71,7 @@ class ReferenceTarget : public Target {
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
     refuse_parts(options, name());
+    refuse_chips(options, name());
     const auto begun = std::chrono::steady_clock::now();
     BatchedPorts ports = batched_ports(model, options.batch, options.micro_batch);
     graph::Graph graph = prepare_graph(model(options.batch));

@@ -130,6 +130,10 @@ HWY_INLINE V hard_swish(V x) {
   return hn::Mul(x, clamp(hn::MulAdd(x, constant(1.0f / 6.0f), constant(0.5f)), hn::Zero(f32_tag), constant(1)));
 }
 
+HWY_INLINE V gelu_erf(V x) {
+  return hn::Mul(hn::Mul(constant(0.5f), x), hn::Add(constant(1), erf(hn::Mul(x, constant(0.7071067812f)))));
+}
+
 // The inner function of the tanh form of GELU, sqrt(2/pi) (x + 0.044715 x^3).
 HWY_INLINE V gelu_argument(V x) {
   return hn::Mul(hn::Mul(constant(0.7978845608f), x),
@@ -141,8 +145,7 @@ inline HWY_NOINLINE V activate_slow(V x, Activation activation, V alpha, V beta)
   switch (activation) {
     case Activation::sigmoid: return sigmoid(x);
     case Activation::tanh: return tanh(x);
-    case Activation::gelu_erf:
-      return hn::Mul(hn::Mul(half, x), hn::Add(one, erf(hn::Mul(x, constant(0.7071067812f)))));
+    case Activation::gelu_erf: return gelu_erf(x);
     case Activation::gelu_tanh: return hn::Mul(hn::Mul(half, x), hn::Add(one, tanh(gelu_argument(x))));
     case Activation::silu: return silu(x);
     case Activation::elu: return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(alpha, hn::Sub(exp(x), one)), x);

@@ -27,7 +27,7 @@ def parse():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--train-batch", default="64,512")
     parser.add_argument("--infer-batch", default="1,64")
-    parser.add_argument("--precisions", default="f32,bf16")
+    parser.add_argument("--precisions", default="f32,bf16,int8", help="int8 for inference alone")
     parser.add_argument("--rounds", default="5")
     parser.add_argument("--seconds", default="0.3", help="of each round of each contender")
     parser.add_argument("--no-generation", action="store_true", help="leave out how fast data are made")
@@ -63,6 +63,8 @@ def contest(arguments, model, mode, folder):
                "--threads", arguments.threads, "--build", arguments.build, "--rounds", arguments.rounds,
                "--seconds", arguments.seconds, "--json", out]
     for precision in arguments.precisions.split(","):
+        if precision == "int8" and mode == "train":
+            continue
         command += ["--contender", "Superstep=%s --model %s --mode %s --precision %s --batch {batch} --threads {threads}"
                     % (contender, model, mode, precision)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -70,19 +72,19 @@ def contest(arguments, model, mode, folder):
 
 
 def rows(model, mode, results, peak):
-    """A line a batch and thread count: ours in f32, the best peer, the ratio, the share of the floor, ours in bf16."""
+    """A line a batch and thread count: ours in f32, the best peer, the ratio, the share of the floor, ours in bf16 and int8."""
     for threads, batch in sorted({(r["threads"], r["batch"]) for r in results}):
         here = [r for r in results if (r["threads"], r["batch"]) == (threads, batch)]
         time = lambda r: r["metrics"]["step_time"]["value"]
         ours = next(r for r in here if r["contender"] == "Superstep")
-        reduced = [r for r in here if r["contender"] == "Superstep bf16"]
+        reduced = {name: r for r in here for name in ("bf16", "int8") if r["contender"] == "Superstep " + name}
         peers = [r for r in here if not r["contender"].startswith("Superstep")]
         best = min(peers, key=time) if peers else None
         floor = ours["ready"]["flops"] / (peak["f32_fma"] * threads)
         yield [model, mode, str(batch), str(threads), "%.1f" % (1e6 * time(ours)),
                best["contender"] if best else "no peer found", "%.1f" % (1e6 * time(best)) if best else "-",
                "%.2f" % (time(best) / time(ours)) if best else "-", "%.0f %%" % (100 * floor / time(ours)),
-               "%.1f" % (1e6 * time(reduced[0])) if reduced else "-"]
+               *("%.1f" % (1e6 * time(reduced[name])) if name in reduced else "-" for name in ("bf16", "int8"))]
 
 
 def show(header, table):
@@ -96,16 +98,22 @@ def main():
     peak = measure_peak(arguments.build)
     print("peak of a thread: " + ", ".join("%s %.0f GFLOP/s" % (k, v * 1e-9) for k, v in peak.items()))
     table, kept = [], []
+    stopped = False
     with tempfile.TemporaryDirectory() as folder:
-        for model in ALL if arguments.models == "all" else arguments.models.split(","):
-            for mode in ("train", "infer"):
-                results = contest(arguments, model, mode, pathlib.Path(folder))
-                table += rows(model, mode, results, peak)
-                kept.append({"model": model, "mode": mode, "results": results})
-                print("measured %s, %s" % (model, mode), file=sys.stderr)
-    show(["model", "mode", "batch", "threads", "f32 us", "best peer", "peer us", "ratio", "of the floor", "bf16 us"], table)
+        try:
+            for model in ALL if arguments.models == "all" else arguments.models.split(","):
+                for mode in ("train", "infer"):
+                    results = contest(arguments, model, mode, pathlib.Path(folder))
+                    table += rows(model, mode, results, peak)
+                    kept.append({"model": model, "mode": mode, "results": results})
+                    print("measured %s, %s" % (model, mode), file=sys.stderr)
+        except KeyboardInterrupt:
+            stopped = True
+            print("stopped: the table has what was measured", file=sys.stderr)
+    show(["model", "mode", "batch", "threads", "f32 us", "best peer", "peer us", "ratio", "of the floor", "bf16 us",
+          "int8 us"], table)
     print("ratio: time of the best peer over ours; medians of interleaved rounds. Training is forward, loss, backward, Adam.")
-    made = {} if arguments.no_generation else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
+    made = {} if arguments.no_generation or stopped else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
     if arguments.json:
         arguments.json.write_text(json.dumps({"schema": "superstep-result/1", "command": "bench", "peak": peak, "contests": kept, **made}) + "\n")
     return 0

@@ -1,9 +1,12 @@
 // Superstep behind the line protocol of contenders: one workload at one batch, timed beside the peers.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 #include "protocol.h"
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
+#include "superstep/run/calibrate.h"
 #include "superstep/run/export.h"
 #include "superstep/run/model.h"
 
@@ -40,13 +43,17 @@ Arguments parse(int argc, char** argv) {
 }
 
 // Random data of every type an input can have; labels are small whole numbers.
+void fill_random(Tensor& tensor, std::uint64_t seed) {
+  RandomStream random(seed);
+  const bool whole = is_integer(tensor.type());
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+    tensor.set(i, whole ? static_cast<double>(random.below(10)) : random.uniform());
+}
+
 Tensor random_input(const target::Executable::Port& port, std::uint64_t seed) {
   if (port.name == "learning_rate") return Tensor::scalar(1e-3f);
   Tensor tensor(port.type.element, port.type.shape);
-  RandomStream random(seed);
-  const bool whole = is_integer(port.type.element);
-  for (std::int64_t i = 0; i < tensor.element_count(); ++i)
-    tensor.set(i, whole ? static_cast<double>(random.below(10)) : random.uniform());
+  fill_random(tensor, seed);
   return tensor;
 }
 
@@ -54,18 +61,38 @@ Tensor random_input(const target::Executable::Port& port, std::uint64_t seed) {
 run::Model make_model(const Arguments& arguments) {
   run::TrainSettings settings;
   settings.workload = arguments.model;
-  settings.precision = arguments.precision;
+  settings.precision = arguments.precision == "int8" ? "f32" : arguments.precision;
   settings.optimizer = "adam";
   return run::Model(settings);
 }
 
+// Products on bytes, calibrated on the random data that the steps are timed with.
+target::GraphAtBatch on_bytes(const run::Model& model, std::int64_t batch) {
+  constexpr std::int64_t most_samples = 64;
+  const std::int64_t samples =
+      model.fixed_batch() > 0 ? model.fixed_batch() : std::min(batch, most_samples);
+  const auto fill = [](std::int64_t first, std::span<Tensor> inputs) {
+    std::uint64_t seed = static_cast<std::uint64_t>(first);
+    for (Tensor& input : inputs) fill_random(input, ++seed);
+  };
+  return run::quantize_model(target::find_target("cpu"), model.inference(), {},
+                             {.samples = samples, .batch = samples, .products = {}}, fill)
+      .graph;
+}
+
+target::GraphAtBatch graph_of(const run::Model& model, const Arguments& arguments) {
+  const bool training = arguments.mode == "train";
+  if (arguments.precision != "int8") return training ? model.training_step() : model.inference();
+  if (training) throw Error(ErrorCode::invalid_argument, "int8 is for serving", "--precision");
+  return on_bytes(model, arguments.batch);
+}
+
 void serve(const Arguments& arguments) {
   const run::Model model = make_model(arguments);
-  const bool training = arguments.mode == "train";
   const auto executable =
       target::find_target(arguments.backend)
           .compile(
-              training ? model.training_step() : model.inference(),
+              graph_of(model, arguments),
               {.batch = arguments.batch, .micro_batch = arguments.micro_batch, .threads = arguments.threads});
   std::vector<Tensor> inputs, outputs;
   for (const auto& port : executable->inputs()) inputs.push_back(random_input(port, inputs.size() + 1));

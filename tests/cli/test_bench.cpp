@@ -120,6 +120,18 @@ TEST(Bench, EnergyIsMeasuredOrSaidToBeAbsent) {
   }
 }
 
+TEST(Report, AfterBenchmarksShowsTheNewestOfEach) {
+  const ScratchFolder folder;
+  const std::string quick = "bench mlp --mode infer --seconds 0.01 --threads 1 --batch ";
+  for (const char* batch : {"1", "64", "1"}) ASSERT_EQ(run_program(folder / "", quick + batch).code, 0);
+  const Outcome outcome = run_program(folder / "", "report --out site");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const std::string page = content_of(folder / "site/index.html");
+  expect_says(page, "2 results of ");
+  expect_says(page, "Batch sweeps");
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+}
+
 // --- the records
 
 TEST(RecordsCommand, RefusesAFileOfALaterVersion) {

@@ -1,6 +1,4 @@
 // Winograd's convolutions against sums in f64.
-#include "superstep/target/cpu/kernels/winograd.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/instruction_set.h"
 #include "superstep/target/cpu/kernels/weights.h"
+#include "superstep/target/cpu/kernels/winograd_choice.h"
 #include "tests/cpu_kernels/check.h"
 #include "tests/cpu_kernels/convolution_reference.h"
 
@@ -260,6 +259,36 @@ TEST(Winograd, the_test_would_notice_a_wrong_weight) {
     for (Sum& sum : expected) sum = {2 * sum.value, 2 * sum.magnitude};
     EXPECT_LT(0, wrong_elements(expected, 2 * static_cast<double>(c.y.positions()), actual));
   }
+}
+
+Convolution same_size(std::int64_t side, std::int64_t batch, std::int64_t in, std::int64_t out) {
+  return {.x = dense_image(side, side, batch, in),
+          .y = dense_image(side, side, batch, out),
+          .window = {3, 3, 1, 1, 1, 1, 1, 1}};
+}
+
+std::string chosen(const Prepared& kernel) {
+  return kernel ? (*kernel)->info().name.substr(0, kernel.value()->info().name.find(')') + 1)
+                : kernel.error().reason;
+}
+
+TEST(Winograd, is_chosen_where_it_is_estimated_to_be_faster) {
+  if (available_instruction_sets().back() == InstructionSet::scalar) GTEST_SKIP() << "no vector instructions";
+  using enum ConvolutionPass;
+  EXPECT_EQ("convolution, Winograd F(4x4, 3x3)", chosen(prepare_winograd<forward>(same_size(32, 4, 64, 64))));
+  EXPECT_EQ("input gradient, Winograd F(3x3, 3x3)",
+            chosen(prepare_winograd<input_gradient>(same_size(9, 8, 64, 32))));
+  EXPECT_EQ("weight gradient, Winograd F(4x4, 3x3)",
+            chosen(prepare_winograd<weight_gradient>(same_size(32, 4, 64, 64))));
+  // Too few channels for the transforms; too few positions for weights of megabytes.
+  const auto refused = [](const Prepared& kernel) { return chosen(kernel).starts_with("estimated at "); };
+  EXPECT_TRUE(refused(prepare_winograd<weight_gradient>(same_size(7, 8, 32, 8))));
+  EXPECT_TRUE(refused(prepare_winograd<forward>(same_size(7, 1, 512, 512))));
+  // Packed once a step, the weights of a single small image are not worth their transform.
+  Convolution single = same_size(7, 1, 64, 32);
+  EXPECT_FALSE(prepare_winograd<forward>(single));
+  single.constant_weights = true;
+  EXPECT_TRUE(prepare_winograd<forward>(single));
 }
 
 TEST(Winograd, refuses_what_it_cannot_do) {

@@ -1,4 +1,5 @@
 // The page of benchmark results, and published rows beside ours.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/report/bench_report.h"
 #include "tests/contains.h"
 
@@ -76,6 +78,65 @@ TEST_F(BenchReports, AreOnePageWithoutScripts) {
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org"));  // nothing is fetched
   EXPECT_TRUE(contains(report.text, "util"));
+}
+
+Result scaled(std::int64_t ranks, double rate) {
+  Result result{.command = "scale", .id = fmt::format("mlp-weak-{}ranks", ranks), .workload = "mlp"};
+  result.mode = "train, weak scaling";
+  result.units = ranks;
+  result.config = {{"batch", 64 * ranks}, {"precision", "f32"}};
+  result.add("throughput", rate, "samples/s");
+  result.add("scaling_efficiency", rate / static_cast<double>(ranks) / 100, "");
+  result.add("communication_time", 1e-3, "s");
+  return result;
+}
+
+TEST_F(BenchReports, ShowScalingServingAndCollectives) {
+  Result served = product("infer", 2560, 0.05);
+  served.add("poisson_latency_mean", 2e-3, "s");
+  served.add("poisson_latency_p99", 7e-3, "s");
+  Result collective{.command = "bench", .workload = "all_reduce", .mode = "collective", .units = 2};
+  std::vector<Result> results{served, scaled(1, 100), scaled(2, 190)};
+  for (const std::int64_t bytes : {1024, 4096}) {
+    collective.parameters = {{"bytes", bytes}};
+    collective.quantities.clear();
+    collective.add("in_place_busbw", 1e6 * static_cast<double>(bytes), "B/s");
+    results.push_back(collective);
+  }
+  const std::string page = read_text_file(make_bench_report({results, {}, folder_ / "out"}).page);
+  for (const char* part : {"Scaling over ranks", "95.0 %", "exchange a step", ">1 ms<", "Serving under load",
+                           ">7 ms<", "Collectives", "bytes of a rank"})
+    EXPECT_TRUE(contains(page, part)) << part;
+}
+
+TEST_F(BenchReports, DoNotShowTheRepeatOfTheFirstAsAPoint) {
+  Result first = product("infer", 2560, 0.05), again = product("infer", 2560, 0.06);
+  mark_as_baseline(again, first);
+  const auto once = compare_with_published({first}, folder_ / "published.csv");
+  const auto twice = compare_with_published({first, again}, folder_ / "published.csv");
+  EXPECT_EQ(twice.size(), once.size());
+  const std::string page = read_text_file(make_bench_report({{first, again}, {}, folder_ / "out"}).page);
+  EXPECT_TRUE(contains(page, "the machine drifted: +20.0 %"));
+  EXPECT_EQ(page.find("gemm_k4-infer-f32-again"), std::string::npos);  // no histogram of its own
+}
+
+TEST_F(BenchReports, TakeTheResultAtThePublishedBatchElseTheBest) {
+  std::ofstream(folder_ / "rates.csv")
+      << "id,source,place,workload,mode,machine,units,framework,precision,micro_batch,global_batch,replicas,"
+         "pipeline_stages,grad_accum,metric,value,unit,note\n"
+         "same,Paper,T1,net,train,a,1,tf,fp32,,64,,,,throughput,1000,samples/s,\n"
+         "best,Paper,T1,net,train,b,1,tf,fp32,,512,,,,throughput,1000,samples/s,\n";
+  std::vector<Result> results;
+  for (const auto& [batch, rate] : {std::pair{16, 30.0}, {64, 20.0}, {128, 10.0}}) {
+    Result result{.command = "bench", .id = fmt::format("b{}", batch), .workload = "net", .mode = "train"};
+    result.config = {{"batch", batch}, {"precision", "f32"}};
+    result.add("throughput", rate, "samples/s");
+    results.push_back(result);
+  }
+  const auto ratios = compare_with_published(results, folder_ / "rates.csv");
+  ASSERT_EQ(ratios.size(), 2U);
+  EXPECT_EQ(ratios[0].result, "b64");
+  EXPECT_EQ(ratios[1].result, "b16");
 }
 
 TEST_F(BenchReports, RefuseToBeEmpty) {

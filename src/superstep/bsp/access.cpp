@@ -1,9 +1,18 @@
 #include "superstep/bsp/access.h"
 
+#include <fmt/format.h>
+
+#include "superstep/base/error.h"
+
 namespace superstep::bsp {
 
-VertexAccesses accesses_of(const GraphData& graph, const ComputeSetData& set) {
+VertexAccesses accesses_of(const GraphData& graph, const ComputeSetData& set, std::size_t most) {
   VertexAccesses result;
+  const auto too_many = [&] {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("its vertices touch more than {} separate runs of elements", most),
+                fmt::format("compute set '{}'", set.name), "take fewer samples at a time");
+  };
   for (std::size_t i = 0; i < set.vertices.size(); ++i) {
     const VertexData& vertex = graph.vertices[set.vertices[i].index()];
     for (std::size_t f = 0; f < vertex.fields.size(); ++f) {
@@ -12,6 +21,7 @@ VertexAccesses accesses_of(const GraphData& graph, const ComputeSetData& set) {
         tensor.view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {
           const Access access{variable, begin, end, static_cast<std::uint32_t>(i),
                               static_cast<std::uint16_t>(f)};
+          if (result.reads.size() + result.writes.size() >= most) too_many();
           if (direction != FieldDirection::output) result.reads.push_back(access);
           if (direction != FieldDirection::input) result.writes.push_back(access);
         });
@@ -47,7 +57,7 @@ AccessTable::Entry& AccessTable::entry(ComputeSetId id) {
   Entry& entry = sets_[id.index()];
   if (entry.known) return entry;
   entry.known = true;
-  entry.vertices = accesses_of(graph_, graph_.compute_sets[id.index()]);
+  entry.vertices = accesses_of(graph_, graph_.compute_sets[id.index()], most_);
   entry.reads = element_sets(entry.vertices.reads);
   entry.writes = element_sets(entry.vertices.writes);
   return entry;

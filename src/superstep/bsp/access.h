@@ -16,11 +16,13 @@ struct Access {
   friend auto operator<=>(const Access&, const Access&) = default;
 };
 
-// Reads and writes of the vertices of a compute set; an InOut field is in both.
+// Reads and writes of the vertices of a compute set; an InOut field is in both. Throws Error (unsupported) when
+// there are more than `most`.
 struct VertexAccesses {
   std::vector<Access> reads, writes;
 };
-VertexAccesses accesses_of(const GraphData& graph, const ComputeSetData& set);
+VertexAccesses accesses_of(const GraphData& graph, const ComputeSetData& set,
+                           std::size_t most = static_cast<std::size_t>(-1));
 
 using ElementSets = std::map<VariableId, IntervalSet>;
 ElementSets element_sets(const std::vector<Access>& accesses);
@@ -35,7 +37,8 @@ struct LeafAccess {
 // The leaves' accesses, compute sets looked up once.
 class AccessTable {
  public:
-  explicit AccessTable(const GraphData& graph) : graph_(graph), sets_(graph.compute_sets.size()) {}
+  explicit AccessTable(const GraphData& graph, std::size_t most = static_cast<std::size_t>(-1))
+      : graph_(graph), sets_(graph.compute_sets.size()), most_(most) {}
   const VertexAccesses& vertices(ComputeSetId id);
   LeafAccess leaf(const ProgramNode& node);
   void forget_vertices(ComputeSetId id);  // keeps the sums
@@ -49,6 +52,7 @@ class AccessTable {
   Entry& entry(ComputeSetId id);
   const GraphData& graph_;
   std::vector<Entry> sets_;
+  std::size_t most_;  // accesses of one compute set
 };
 
 }  // namespace superstep::bsp

@@ -16,7 +16,7 @@ class Compiler {
       : graph_(graph),
         programs_(programs),
         options_(options),
-        accesses_(graph),
+        accesses_(graph, options.most_accesses),
         mapping_(graph),
         lowering_(graph, options.timing_only),
         data_(std::make_shared<ExecutableData>()) {}

@@ -70,9 +70,16 @@ class ProfilePage {
                                format_seconds(target.seconds(static_cast<double>(profile_.total.cycles))),
                                count(profile_.run_count), profile_.run_count == 1 ? "run" : "runs",
                                count(profile_.total.cycles))});
+    if (!compilation_.planned.empty())
+      page_.paragraph("Planned, not executed: " + compilation_.planned +
+                      ". These are the plans of the machine model, a step a kernel; parts are not placed, so "
+                      "every tile shows the mean.");
     page_.paragraph(
         "Cycles and bytes on this page are modelled, not measured on hardware; the constants that nobody has "
         "published stand at its end with their ranges.");
+    if (!compilation_.too_full.empty())
+      page_.paragraph("It does not fit: tiles are too full, so this program could not run as it is. The tables "
+                      "of memory show where.");
     page_.table({"", ""}, rows);
   }
 
@@ -94,6 +101,7 @@ class ProfilePage {
     plot.series = {total, always};
     plot.horizontal = {{static_cast<double>(compilation_.target.bytes_per_tile) / 1e3, "a tile's memory"}};
     page_.plot(plot);
+    too_full();
     const MemorySums sums = sum_memory(compilation_);
     std::vector<std::vector<std::string>> rows;
     const TileMemory& fullest = compilation_.tiles[sums.fullest_tile];
@@ -102,6 +110,25 @@ class ProfilePage {
           {category.name, count(sums.by_category.*category.bytes), count(fullest.*category.bytes)});
     rows.push_back({"in all", count(sums.including_gaps), count(fullest.including_gaps())});
     page_.table({"what", "all tiles, B", fmt::format("fullest tile ({}), B", sums.fullest_tile)}, rows);
+  }
+
+  // The message of the compiler: a line of what, then a tenant a line.
+  void too_full() {
+    const std::string& message = compilation_.too_full;
+    if (message.empty()) return;
+    std::vector<std::vector<std::string>> rows;
+    std::size_t at = message.find('\n');
+    page_.paragraph("Too full: " + message.substr(0, at));
+    while (at != std::string::npos) {
+      const std::size_t next = message.find('\n', at + 1);
+      const std::string line = message.substr(at + 1, next == std::string::npos ? next : next - at - 1);
+      const std::size_t unit = line.find(" B  ");
+      if (unit != std::string::npos)
+        rows.push_back({line.substr(unit + 4), line.substr(line.find_first_not_of(' '),
+                                                           unit - line.find_first_not_of(' '))});
+      at = next;
+    }
+    page_.table({"tenant", "B"}, rows);
   }
 
   void liveness() {

@@ -110,6 +110,8 @@ Json compilation_json(const CompilationProfile& compilation) {
                      {"codeBytes", kind.code_bytes},
                      {"standInEstimate", kind.default_estimate}});
   return {{"target", target_json(compilation)},
+          {"planned", compilation.planned},
+          {"tooFull", compilation.too_full},
           {"openConstants", constants_json(compilation.target)},
           {"graph",
            {{"numVars", compilation.variables},

@@ -22,9 +22,13 @@ class Printer {
       : out_(out), profile_(profile), options_(options) {}
 
   void run() {
+    if (!profile_.compilation.planned.empty())
+      line("Planned, not executed: {}\n", profile_.compilation.planned);
     target();
     graph();
     memory();
+    if (!profile_.compilation.too_full.empty())
+      line("\nIt does not fit: {}", profile_.compilation.too_full);
     if (profile_.run_count > 0) execution();
   }
 

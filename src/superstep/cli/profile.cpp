@@ -31,6 +31,7 @@ constexpr const char* examples =
     "  superstep profile braggnn --mode infer --batch 1 --threads 1 --out profile/\n"
     "  superstep profile braggnn --on gc200 --mode infer --batch 16 --out profile/    cycles and memory, "
     "tile by tile\n"
+    "  superstep profile unet-256 --on gc200 --mode infer --batch 1 --out profile/\n"
     "Writes profile.html (tables, timeline) and trace.json, which https://ui.perfetto.dev opens.";
 
 void write_files(const lab::Profile& profile, const std::filesystem::path& folder) {

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <sstream>
 
+#include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/progress.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/result.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/records.h"
+#include "superstep/target/ipu/planned.h"
+#include "superstep/target/ipu/prepare.h"
 #include "superstep/target/ipu/timed.h"
-#include "superstep/target/ports.h"
 
 namespace superstep::cli {
 namespace {
@@ -43,13 +46,28 @@ void write_files(const bsp::Profile& profile, const std::filesystem::path& folde
     fmt::print("written to {}, profile.json and trace.json beside it\n", (folder / "profile.html").string());
 }
 
+// The program itself where it can be made in a minute; else what the machine model plans.
+bsp::Profile profile_of(const graph::Graph& graph, const std::string& machine) {
+  constexpr double most_seconds = 60;
+  Progress progress("lowering", static_cast<double>(graph.node_count()), "nodes");
+  try {
+    return target::ipu::timed_profile(
+        graph, machine, {.seconds = most_seconds, .progress = [&](std::size_t done, std::size_t) {
+                           progress.update(static_cast<double>(done));
+                         }});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    return target::ipu::planned_profile(graph, machine, error.what());
+  }
+}
+
 }  // namespace
 
 void profile_modelled(const std::string& machine, lab::ProfileRequest request,
                       const std::filesystem::path& out) {
   const lab::ProfiledModel model = lab::open_profiled_model(request);
   const bsp::Profile profile =
-      target::ipu::timed_profile(target::prepare_graph(model.graph(request.batch)), machine);
+      target::ipu::timed_profile(target::ipu::prepare_for_tiles(model.graph(request.batch)), machine);
   if (!common().quiet) {
     std::ostringstream text;
     bsp::print_profile_summary(text, profile, {.show_execution_steps = true, .show_variables = true});

@@ -38,7 +38,15 @@ void report_results(const Arguments& arguments) {
   if (!common().quiet) fmt::print("{}\nthe report is {}\n", made.text, made.page.string());
 }
 
-void report(const Arguments& arguments) {
+// Without a word about what: what was done last, a training run or benchmarks.
+bool benchmarks_are_newest() {
+  const auto newest = run::Records().list({.workload = {}, .command = {}, .most = 1});
+  return !newest.empty() && (newest.front().command == "bench" || newest.front().command == "scale");
+}
+
+void report(Arguments arguments) {
+  if (arguments.run.empty() && arguments.results.empty() && benchmarks_are_newest())
+    arguments.results = {"all"};
   if (!arguments.results.empty()) return report_results(arguments);
   const std::string folder = arguments.run.empty() ? newest_run() : arguments.run;
   const lab::Report made = lab::make_report(
@@ -53,7 +61,7 @@ void declare_report(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   command
       .add_option("--run", arguments->run,
-                  "the folder of a training run (default: the newest in the records)")
+                  "the folder of a training run (default: what was done last, a run or benchmarks)")
       ->type_name("DIR");
   command.add_option("--out", arguments->out, "folder for the page")->type_name("DIR")->capture_default_str();
   command.add_option("--samples", arguments->samples, "fresh samples to compare methods on")
@@ -63,13 +71,15 @@ void declare_report(CLI::App& command) {
   command
       .add_option(
           "--results", arguments->results,
-          "report these in place of a training run: files that --json wrote, numbers of records, last")
+          "report these in place of a training run: files that --json wrote, numbers of records, last, all "
+          "(the newest of every benchmark in the records)")
       ->type_name("NAME,...")
       ->delimiter(',');
   command.add_option("--published", arguments->published, "published rows to set beside them, in CSV")
       ->type_name("FILE");
   command.footer(
       "Examples:\n"
+      "  superstep report --out site/                                 after superstep bench: all results\n"
       "  superstep report --run run/braggnn --out report/\n"
       "  superstep report --results primitives.json --published results.csv --out report/");
   command.callback([arguments] { report(*arguments); });

@@ -70,6 +70,8 @@ svg.plot .band { fill: var(--c); fill-opacity: 0.2; }
 @media (max-width: 34rem) {
   body { padding: 1rem 0.8rem 2rem; }
   h1 { font-size: 1.5rem; }
+  /* A table scrolls here: a last column of words need not be a tower. */
+  .table td:last-child:not(.number) { min-width: 14rem; }
   svg.plot text { font-size: 15.5px; }
   svg.plot text.title { font-size: 17px; }
 }

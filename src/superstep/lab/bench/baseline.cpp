@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "superstep/lab/bench/self_check.h"
@@ -12,6 +13,11 @@ namespace {
 constexpr const char* drifted = "the machine drifted";
 constexpr double notable_change = 0.02;  // what the protocol calls steady
 
+Quantity* time_of(Result& result) {
+  const auto found = std::ranges::find(result.quantities, "step_time", &Quantity::name);
+  return found == result.quantities.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 bool is_baseline(const Result& result) { return result.config.contains("repeats"); }
@@ -20,20 +26,21 @@ void mark_as_baseline(Result& again, const Result& first) {
   again.config["repeats"] = first.id;
   again.id = first.id + "-again";
   const Quantity* before = first.find("step_time");
-  if (!before || !again.find("step_time") || before->value <= 0) return;
-  Quantity& now = again.quantities.front();
-  const double change = now.value / before->value - 1;
-  now.details["change"] = change;
-  const bool same = intervals_meet(*before, now) || std::abs(change) < notable_change;
-  now.flags.push_back(fmt::format("{}: {:+.1f} % since its first measurement",
-                                  same ? "the first again" : drifted, 100 * change));
+  Quantity* now = time_of(again);
+  if (!before || !now || before->value <= 0) return;
+  const double change = now->value / before->value - 1;
+  now->details["change"] = change;
+  const bool same = intervals_meet(*before, *now) || std::abs(change) < notable_change;
+  now->flags.push_back(fmt::format("{}: {:+.1f} % since its first measurement",
+                                   same ? "the first again" : drifted, 100 * change));
 }
 
 std::string baseline_text(const std::vector<Result>& results) {
   std::string text;
   for (const Result& result : results) {
-    if (!is_baseline(result) || result.quantities.empty()) continue;
-    for (const std::string& flag : result.quantities.front().flags)
+    const Quantity* time = result.find("step_time");
+    if (!is_baseline(result) || !time) continue;
+    for (const std::string& flag : time->flags)
       if (flag.starts_with(drifted))
         text += fmt::format("{}: {}; rows between are as uncertain\n", result.id, flag);
   }

@@ -158,6 +158,7 @@ Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, con
                    {"threads", settings.threads},
                    {"seed", entry.options.seed},
                    {"data", "synthetic, in memory"}};
+  if (settings.whole_batches) result.config["sweep"] = true;
   if (batch_of(entry.primitive) != entry.wanted_batch) result.config["batch_wanted"] = entry.wanted_batch;
   if (!entry.measurement) {
     result.config["not_run"] = entry.refusal;

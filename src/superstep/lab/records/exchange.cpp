@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
@@ -48,6 +50,23 @@ Result newest(const std::string& workload) {
                 workload.empty() ? "there are no records yet" : "no record is of that workload",
                 workload.empty() ? "last" : workload, "superstep records list shows what there is");
   return to_result(found.front());
+}
+
+// Of results that were measured again the newest; in the order of the records.
+std::vector<Result> newest_of_each() {
+  constexpr int most = 2000;
+  std::vector<run::Record> records;
+  std::set<std::pair<std::string, std::string>> seen;
+  const run::Records all;
+  for (const char* command : {"bench", "scale"})
+    for (run::Record& record : all.list({.workload = {}, .command = command, .most = most}))
+      if (seen.emplace(command, record.details.value("id", "")).second) records.push_back(std::move(record));
+  if (records.empty())
+    throw Error(ErrorCode::not_found, "the records hold no benchmark", "all", "measure with superstep bench");
+  std::ranges::sort(records, {}, &run::Record::id);
+  std::vector<Result> results;
+  for (const run::Record& record : records) results.push_back(to_result(record));
+  return results;
 }
 
 }  // namespace
@@ -107,6 +126,7 @@ std::vector<Result> load_results(const std::string& name) {
       throw Error(ErrorCode::bad_file, "is larger than 64 MB", name);
     return read_results(read_text_file(name), name);
   }
+  if (name == "all") return newest_of_each();
   if (name == "last" || name.starts_with("last:")) return {newest(name.size() > 5 ? name.substr(5) : "")};
   const auto number = record_number(name);
   if (!number)

@@ -16,7 +16,8 @@ std::vector<run::Record> to_records(const std::vector<Result>& results);
 Result to_result(const run::Record& record);
 
 // The results of a JSON file, or of a record where `name` is a number or "record:12", or "last" (the newest
-// record) or "last:WORKLOAD". Throws Error (not_found, bad_file).
+// record) or "last:WORKLOAD", or "all": the newest of every result of bench and scale. Throws Error
+// (not_found, bad_file).
 std::vector<Result> load_results(const std::string& name);
 
 }  // namespace superstep::lab

@@ -31,8 +31,9 @@ struct BenchReport {
 BenchReport make_bench_report(const BenchReportSettings& settings);
 
 // Rows of the published table that have a partner among the results: the same workload and mode, and a metric
-// that both have (throughput, compute_utilization, time, latency_per_sample). Products are also found under
-// the names "gemm_MxNxK_nn".
+// that both have (throughput, compute_utilization, time, latency_per_sample). Of our results at several
+// batches the one at the published batch is taken, else the best, in each precision. Products are also found
+// under the names "gemm_MxNxK_nn".
 std::vector<PublishedRatio> compare_with_published(const std::vector<Result>& results,
                                                    const std::filesystem::path& published);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <limits>
 
 #include "superstep/target/cpu/kernels/copy.h"
@@ -292,7 +293,8 @@ void Lowering::lower_section(Section section) {
 
 void Lowering::lower_at(Section section, NodeId id) {
   const std::size_t i = id.index();
-  const bool waits = section == Section::body && is_optimizer(graph_.node(id));
+  const bool waits =
+      (section == Section::body && is_optimizer(graph_.node(id))) || waits_for_readers(id);
   if (section_of_[i] == section && !layout_.is_alias[i] && !done_[i] && !waits) lower_node(id);
   if (section != Section::body) return;
   if (const auto due = early_updates_.find(static_cast<int>(i)); due != early_updates_.end())
@@ -498,6 +500,7 @@ DraftOperand Lowering::read(ValueId id) {
     if (const auto found = accumulator_of_.find(id); found != accumulator_of_.end())
       return Operand{Space::accumulator, 0, found->second};
   const View& where = view(id);
+  if (!placed_.contains(where.root)) lower_waiting(where.root);
   const auto found = placed_.find(where.root);
   if (found == placed_.end())
     throw Error(ErrorCode::internal, "read before it was written", "value %" + graph_.value(id).name);
@@ -505,6 +508,27 @@ DraftOperand Lowering::read(ValueId id) {
   const std::size_t bytes = static_cast<std::size_t>(where.offset) * size_in_bytes(type(id).element);
   std::visit([&](auto& place) { place.offset += bytes; }, operand);
   return operand;
+}
+
+// Parameters rounded ahead are mostly read behind their Cast, when they are packed: it runs where somebody
+// reads its result alone.
+bool Lowering::waits_for_readers(NodeId id) const {
+  const Node& node = graph_.node(id);
+  if (section_of_[id.index()] != Section::prepare || node.op != "Cast") return false;
+  const int group = fusion_.group_of[id.index()];
+  if (group >= 0 && fusion_.groups[static_cast<std::size_t>(group)].members.size() != 1) return false;
+  const graph::ValueKind kind = graph_.value(node.inputs[0]).kind;
+  return kind == graph::ValueKind::state || kind == graph::ValueKind::constant;
+}
+
+void Lowering::lower_waiting(ValueId id) {
+  const graph::Value& value = graph_.value(id);
+  if (value.kind != graph::ValueKind::computed || !waits_for_readers(value.producer)) return;
+  const Section here = std::exchange(section_, Section::prepare);
+  std::vector<Refusal> refusals = std::exchange(refusals_, {});
+  lower_node(value.producer);
+  refusals_ = std::move(refusals);
+  section_ = here;
 }
 
 DraftOperand Lowering::write(ValueId id) {

@@ -134,6 +134,8 @@ class Lowering {
   void lower_section(Section section);
   void lower_at(Section section, NodeId id);
   void lower_node(NodeId id);
+  bool waits_for_readers(NodeId id) const;
+  void lower_waiting(ValueId id);
   void copy_inputs();
   void copy_outputs(Section section);
   bool accumulator_averages(std::uint32_t port) const;

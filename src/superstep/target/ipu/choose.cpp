@@ -209,7 +209,7 @@ Choice choose(const Hardware& hardware, const Operation& operation, const Spread
   if (cuts.axes.empty()) return {};
   const std::int64_t elements =
       std::max(operation.input(0).element_count(), operation.output().element_count());
-  if (free || cuts.form != WindowForm::none)
+  if (free || cuts.even || cuts.form != WindowForm::none)
     return {Flattening::none, even_cuts(operation, std::move(cuts), elements, hardware.tiles), std::nullopt};
   return {Flattening::none, Search(hardware, operation, std::move(cuts)).run(), std::nullopt};
 }

@@ -111,10 +111,29 @@ class Mapping {
     if (form == ProductForm::folded_last)  // batch, the last, the others
       std::rotate(kept.begin(), kept.end() - 1, kept.end());
     for (std::size_t i = 0; i < kept.size() && i + 1 < splits.size(); ++i) by_axis[kept[i]] = splits[i + 1];
+    std::vector<std::int64_t> units, found;
     for (const std::size_t cut : cuts) {
       const int window = partition_.cuts.axes[cut].window;
-      set(cut, window < 0 ? splits[0] : by_axis[static_cast<std::size_t>(window)], 1);
+      units.push_back(partition_.cuts.axes[cut].units);
+      found.push_back(window < 0 ? splits[0] : by_axis[static_cast<std::size_t>(window)]);
     }
+    found = outermost_first(units, std::move(found));
+    for (std::size_t i = 0; i < cuts.size(); ++i) set(cuts[i], found[i], 1);
+  }
+
+  // The same parts by outer axes rather than inner ones, where that is possible: less is read twice around
+  // them, and what is left lies together.
+  static std::vector<std::int64_t> outermost_first(const std::vector<std::int64_t>& units,
+                                                   std::vector<std::int64_t> found) {
+    std::int64_t parts = 1;
+    for (const std::int64_t split : found) parts *= split;
+    std::vector<std::int64_t> other = balanced_splits(units, parts);
+    const auto largest = [&](const std::vector<std::int64_t>& splits) {
+      std::int64_t box = 1;
+      for (std::size_t i = 0; i < units.size(); ++i) box *= machine::ipu::ceil_div(units[i], splits[i]);
+      return box;
+    };
+    return largest(other) <= largest(found) ? other : found;
   }
 
   void turns(CutRole role, std::int64_t turns) {

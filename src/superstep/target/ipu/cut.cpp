@@ -166,6 +166,8 @@ Operation operation_of(const graph::Graph& graph, const graph::Node& node) {
     operation.inputs.push_back(id.valid() ? &graph.type(id) : nullptr);
     const bool known = id.valid() && graph.value(id).kind == graph::ValueKind::constant;
     operation.constants.push_back(known ? &graph.value(id).data : nullptr);
+    const bool made = id.valid() && graph.value(id).kind == graph::ValueKind::computed;
+    operation.producers.push_back(made ? &graph.node(graph.value(id).producer) : nullptr);
   }
   for (const graph::ValueId id : node.outputs)
     operation.outputs.push_back(id.valid() ? &graph.type(id) : nullptr);

@@ -48,6 +48,7 @@ struct Cuts {
   std::vector<Cut> axes;  // none: the operator stays whole
   Combine combine = Combine::sum;
   WindowForm form = WindowForm::none;
+  bool even = false;  // every part costs by its elements alone: no search is needed
   std::vector<op::Window> windows;  // one for each spatial axis: operands' axes from 2 on
 };
 
@@ -56,7 +57,8 @@ struct Operation {
   const graph::Node* node = nullptr;
   const graph::Attributes* attributes = nullptr;
   std::vector<const graph::ValueType*> inputs, outputs;
-  std::vector<const Tensor*> constants;  // of inputs whose elements are known
+  std::vector<const Tensor*> constants;        // of inputs whose elements are known
+  std::vector<const graph::Node*> producers;  // of inputs that a node makes
 
   const Shape& input(std::size_t i) const { return inputs[i]->shape; }
   const Shape& output(std::size_t i = 0) const { return outputs[i]->shape; }

@@ -32,6 +32,34 @@ Cuts windows(const Operation& op) {
   return cuts;
 }
 
+// The windows of the pooling whose maxima are at `indices`, when they lie side by side and fill the image.
+std::vector<op::Window> windows_side_by_side(const Operation& op) {
+  const graph::Node* pooling = op.producers.size() > 1 ? op.producers[1] : nullptr;
+  if (!pooling || pooling->op != "MaxPool") return {};
+  std::vector<op::Window> windows = op::pooling_windows(pooling->attributes, op::spatial_extents(op.output()));
+  for (const op::Window& window : windows)
+    if (window.kernel != window.stride || window.pad_begin != 0 || window.dilation != 1 ||
+        window.output * window.stride != window.input)
+      return {};
+  return windows;
+}
+
+// Where windows do not overlap, a row of the gradient belongs to the rows of its window.
+Cuts max_pool_gradient(const Operation& op) {
+  Cuts cuts = planes(op);
+  cuts.even = true;
+  const std::vector<op::Window> windows = windows_side_by_side(op);
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    if (windows[i].output <= 1) continue;
+    Cut cut = empty_cut(op, windows[i].output);
+    cut.inputs[0].axis = cut.inputs[1].axis = axis;
+    cut.outputs[0] = {axis, windows[i].stride};
+    cuts.axes.push_back(std::move(cut));
+  }
+  return cuts;
+}
+
 // Planes keep their scale; what says the sizes is known and follows the part (part.cpp).
 Cuts resize(const Operation& op) {
   Cuts cuts;
@@ -45,7 +73,8 @@ Cuts resize(const Operation& op) {
 std::span<const CutRule> pooling_cut_rules() {
   static const CutRule rules[] = {
       {windows, {"MaxPool", "AveragePool", "LpPool"}},
-      {planes, {"superstep.MaxPoolGradient", "superstep.AveragePoolGradient"}},
+      {max_pool_gradient, {"superstep.MaxPoolGradient"}},
+      {planes, {"superstep.AveragePoolGradient"}},
       {resize, {"Resize", "superstep.ResizeGradient"}}};
   return rules;
 }

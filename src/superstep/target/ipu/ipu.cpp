@@ -10,6 +10,7 @@
 #include "superstep/bsp/engine.h"
 #include "superstep/op/definition.h"
 #include "superstep/target/ipu/lowering.h"
+#include "superstep/target/ipu/prepare.h"
 #include "superstep/target/ports.h"
 
 namespace superstep::target::ipu {
@@ -139,7 +140,7 @@ class IpuTarget : public Target {
                                       const CompileOptions& options) const override {
     refuse_parts(options, name());
     BatchedPorts ports = batched_ports(model, options.batch);
-    const graph::Graph graph = prepare_graph(model(options.batch));
+    const graph::Graph graph = prepare_for_tiles(model(options.batch));
     return std::make_unique<IpuExecutable>(graph, std::move(ports), options, machine_);
   }
 

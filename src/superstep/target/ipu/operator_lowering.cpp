@@ -324,10 +324,18 @@ void OperatorLowering::make_outputs(Work& work) {
     work.results[i] = work.flat.output(i, tensor);
     if (tensor.num_elements() == 0) device_.set_tile_mapping(tensor, 0);
     if (partition.summed()) {
-      std::vector<std::int64_t> extents = work.results[i].shape().extents();
+      // A partial result after the other, each as the result lies.
+      std::vector<std::int64_t> extents = work.results[i].shape().extents(), stacked = extents;
+      if (extents.empty()) stacked = extents = {1};
+      stacked[0] *= partition.partials();
+      const graph::ValueType type{tensor.element_type(), Shape(stacked)};
+      const std::string name = graph_.value(id).name + "/partials";
+      const bsp::Tensor partials = grouped && has_channel_groups(type)
+                                       ? values_.grouped_variable(name, type)
+                                       : values_.plain_variable(name, type);
+      extents = work.results[i].shape().extents();
       extents.insert(extents.begin(), partition.partials());
-      work.partials[i] = device_.add_variable(tensor.element_type(), Shape(extents),
-                                              graph_.value(id).name + "/partials");
+      work.partials[i] = partials.reshape(Shape(extents));
     } else if (std::optional<Spread> spread = spread_of_output(partition, work.flat.flattening(),
                                                                work.results[i].shape(), i, tiles)) {
       values_.set_spread(id, std::move(*spread));

@@ -1,6 +1,7 @@
 #include "superstep/target/ipu/spread.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "superstep/machine/ipu/product_search.h"
@@ -33,13 +34,13 @@ class Balance {
     return count;
   }
 
-  // Of the same cost, the fewest boxes.
+  // Of the same cost, the fewest rows, then the fewest boxes.
   void descend(std::size_t axis, std::int64_t most, std::int64_t box, std::int64_t boxes) {
     if (axis == extents_.size()) {
-      if (row_cost_ > 0) box += row_cost_ * rows();
-      if (box > smallest_ || (box == smallest_ && boxes >= fewest_)) return;
-      smallest_ = box;
-      fewest_ = boxes;
+      const std::int64_t row_count = rows();
+      const std::array<std::int64_t, 3> cost{box + row_cost_ * row_count, row_count, boxes};
+      if (cost >= least_) return;
+      least_ = cost;
       best_ = now_;
       return;
     }
@@ -58,8 +59,7 @@ class Balance {
   const std::vector<std::int64_t>& extents_;
   std::int64_t row_cost_;
   std::vector<std::int64_t> now_, best_;
-  std::int64_t smallest_ = std::numeric_limits<std::int64_t>::max(),
-               fewest_ = std::numeric_limits<std::int64_t>::max();
+  std::array<std::int64_t, 3> least_{std::numeric_limits<std::int64_t>::max()};
 };
 
 // Calls f(index) for every box of a grid, row-major.

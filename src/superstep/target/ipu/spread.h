@@ -21,7 +21,7 @@ struct Spread {
 };
 
 // How often to split every extent, at most `most` boxes in all, so that the largest box is as small as can
-// be; axes of larger extent are split first where it does not matter.
+// be; of those that are the same, outer axes are split first, so that boxes have few rows apart.
 std::vector<std::int64_t> balanced_splits(const std::vector<std::int64_t>& extents, std::int64_t most);
 
 // A grid whose boxes are each shared by several tiles, every box split among its tiles as far as it goes:

@@ -127,7 +127,8 @@ HWY_INLINE V softplus(V x) {  // log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|))
 HWY_INLINE V clamp(V x, V low, V high) { return min_or_second(high, max_or_second(low, x)); }
 
 HWY_INLINE V hard_swish(V x) {
-  return hn::Mul(x, clamp(hn::MulAdd(x, constant(1.0f / 6.0f), constant(0.5f)), hn::Zero(f32_tag), constant(1)));
+  return hn::Mul(x,
+                 clamp(hn::MulAdd(x, constant(1.0f / 6.0f), constant(0.5f)), hn::Zero(f32_tag), constant(1)));
 }
 
 HWY_INLINE V gelu_erf(V x) {

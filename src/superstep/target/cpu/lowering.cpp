@@ -66,13 +66,13 @@ Plan Lowering::run() {
 // ---- preparation -----------------------------------------------------------------------------------
 
 void Lowering::divide() {
+  plan_.trains = !graph_.updates().empty();
   for (std::size_t i = 0; i < graph_.node_count(); ++i) {
     const Node& node = graph_.nodes()[i];
     for (ValueId input : node.inputs)
       if (input.valid()) consumers_[input.index()].push_back(NodeId(i));
     if (node.phase == graph::Phase::update) {
       section_of_[i] = Section::update;
-      plan_.trains = true;
       continue;
     }
     const bool known_before = std::ranges::all_of(node.inputs, [&](ValueId input) {

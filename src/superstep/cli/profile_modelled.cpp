@@ -12,12 +12,9 @@
 #include "superstep/cli/result.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/records.h"
-<<<<<<< HEAD
 #include "superstep/target/ipu/ipu.h"
-=======
 #include "superstep/target/ipu/planned.h"
 #include "superstep/target/ipu/prepare.h"
->>>>>>> main
 #include "superstep/target/ipu/timed.h"
 
 namespace superstep::cli {
@@ -50,7 +47,21 @@ void write_files(const bsp::Profile& profile, const std::filesystem::path& folde
     fmt::print("written to {}, profile.json and trace.json beside it\n", (folder / "profile.html").string());
 }
 
-<<<<<<< HEAD
+// The program itself where it can be made in a minute; else what the machine model plans.
+bsp::Profile profile_of(const graph::Graph& graph, const std::string& machine) {
+  constexpr double most_seconds = 60;
+  Progress progress("lowering", static_cast<double>(graph.node_count()), "nodes");
+  try {
+    return target::ipu::timed_profile(
+        graph, machine, {.seconds = most_seconds, .progress = [&](std::size_t done, std::size_t) {
+                           progress.update(static_cast<double>(done));
+                         }});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    return target::ipu::planned_profile(graph, machine, error.what());
+  }
+}
+
 struct Profiled {
   bsp::Profile profile;
   std::string layout;  // over chips; empty: one chip
@@ -68,26 +79,10 @@ Profiled run_once(target::Executable& executable, const lab::ProfiledModel& mode
 // One chip is timed alone; several are run, vertex by vertex.
 Profiled profiled(const std::string& machine, const lab::ProfiledModel& model, std::int64_t batch,
                   const target::Chips& chips) {
-  if (!chips.several())
-    return {target::ipu::timed_profile(target::prepare_graph(model.graph(batch)), machine), {}};
+  if (!chips.several()) return {profile_of(target::ipu::prepare_for_tiles(model.graph(batch)), machine), {}};
   const auto executable = target::find_target(machine).compile(
       model.graph, {.batch = batch, .threads = thread_count(), .chips = chips});
   return run_once(*executable, model);
-=======
-// The program itself where it can be made in a minute; else what the machine model plans.
-bsp::Profile profile_of(const graph::Graph& graph, const std::string& machine) {
-  constexpr double most_seconds = 60;
-  Progress progress("lowering", static_cast<double>(graph.node_count()), "nodes");
-  try {
-    return target::ipu::timed_profile(
-        graph, machine, {.seconds = most_seconds, .progress = [&](std::size_t done, std::size_t) {
-                           progress.update(static_cast<double>(done));
-                         }});
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;
-    return target::ipu::planned_profile(graph, machine, error.what());
-  }
->>>>>>> main
 }
 
 }  // namespace
@@ -95,12 +90,7 @@ bsp::Profile profile_of(const graph::Graph& graph, const std::string& machine) {
 void profile_modelled(const std::string& machine, lab::ProfileRequest request, const target::Chips& chips,
                       const std::filesystem::path& out) {
   const lab::ProfiledModel model = lab::open_profiled_model(request);
-<<<<<<< HEAD
   const auto [profile, layout] = profiled(machine, model, request.batch, chips);
-=======
-  const bsp::Profile profile =
-      target::ipu::timed_profile(target::ipu::prepare_for_tiles(model.graph(request.batch)), machine);
->>>>>>> main
   if (!common().quiet) {
     std::ostringstream text;
     bsp::print_profile_summary(text, profile, {.show_execution_steps = true, .show_variables = true});

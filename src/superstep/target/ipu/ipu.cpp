@@ -11,11 +11,8 @@
 #include "superstep/op/definition.h"
 #include "superstep/target/ipu/chip_options.h"
 #include "superstep/target/ipu/lowering.h"
-<<<<<<< HEAD
-#include "superstep/target/ipu/transfers.h"
-=======
 #include "superstep/target/ipu/prepare.h"
->>>>>>> main
+#include "superstep/target/ipu/transfers.h"
 #include "superstep/target/ports.h"
 
 namespace superstep::target::ipu {
@@ -148,13 +145,12 @@ class IpuTarget : public Target {
     const machine::Machine machine = machine::find_machine(machine_);
     const machine::ipu::Hardware hardware = machine::ipu::hardware_of(machine);
     BatchedPorts ports = batched_ports(model, options.batch);
-<<<<<<< HEAD
     if (!options.chips.several()) {
-      const graph::Graph graph = prepare_graph(model(options.batch));
+      const graph::Graph graph = prepare_for_tiles(model(options.batch));
       return std::make_unique<IpuExecutable>(graph, lower(graph, target_of(machine_), hardware),
                                              std::move(ports), options, std::string());
     }
-    const graph::Graph graph = prepare_graph(model(micro_batch_of(model, ports, options)));
+    const graph::Graph graph = prepare_for_tiles(model(micro_batch_of(model, ports, options)));
     const ChipLayout layout = layout_of(machine, graph, options);
     const bsp::Target target =
         target_of(machine_, layout.chips() * static_cast<std::uint32_t>(layout.replicas));
@@ -163,10 +159,6 @@ class IpuTarget : public Target {
                                                ? lower_training(graph, target, hardware, layout)
                                                : lower_pipeline(graph, target, hardware, layout),
                                            std::move(ports), options, description_of(layout));
-=======
-    const graph::Graph graph = prepare_for_tiles(model(options.batch));
-    return std::make_unique<IpuExecutable>(graph, std::move(ports), options, machine_);
->>>>>>> main
   }
 
  private:

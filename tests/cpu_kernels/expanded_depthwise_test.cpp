@@ -146,7 +146,8 @@ TEST(ExpandedDepthwise, says_what_it_does_not_take) {
   EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.expand.epilogue.add(); }), "an epilogue reads a tensor");
   EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.depthwise.epilogue.activate(Activation::tanh); }),
             "the depthwise loop has no such epilogue");
-  EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.expand.window.height = 3; }), "the expansion is not pointwise");
+  EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.expand.window.height = 3; }),
+            "the expansion is not pointwise");
   EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.expand.x.type = ElementType::bf16; }), "an image is not f32");
   EXPECT_EQ(reason([](ExpandedDepthwise& p) { p.depthwise.groups = 1; }), "the second one is not depthwise");
 }

@@ -151,6 +151,30 @@ TEST(Matmul, cuts_long_products_into_blocks) {
   EXPECT_EQ(0, wrong_elements(m, "portable", 9));
 }
 
+// Operands that are packed: in tiles that several panels share, in groups of tiles, in blocks of an odd depth.
+TEST(Matmul, cuts_long_products_of_bf16_into_blocks) {
+  Matmul m;
+  m.a.type = m.b.type = ElementType::bf16;
+  m.rows = 700, m.columns = 150, m.inner = 601;  // a by columns: the right operand is transposed
+  m.a.row = 1, m.a.column = 700, m.b.row = 150, m.c.row = 150;
+  EXPECT_LE(wrong_elements(m, "libxsmm", 1), 0);  // -1: there are no such products
+  m.rows = 20, m.inner = 1101;
+  m.a.column = 20;
+  EXPECT_LE(wrong_elements(m, "libxsmm", 2), 0);
+  m.accumulate = true;
+  EXPECT_LE(wrong_elements(m, "libxsmm", 3), 0);
+}
+
+TEST(Matmul, packs_an_operand_that_a_batch_shares_once) {
+  Matmul m;
+  m.a.type = m.b.type = ElementType::bf16;
+  m.batch = {4, 3}, m.rows = 16, m.columns = 40, m.inner = 50;
+  m.a.row = 1, m.a.column = 192, m.a.batch = {16, 64};
+  m.b.row = 40;  // one for all
+  m.c.row = 40, m.c.batch = {3 * 640, 640};
+  for (std::uint64_t seed : {1, 2, 3}) EXPECT_LE(wrong_elements(m, "libxsmm", seed), 0);
+}
+
 TEST(Matmul, refuses_what_it_cannot_do_and_says_why) {
   Matmul m;
   m.rows = m.columns = m.inner = 4;

@@ -140,6 +140,7 @@ TEST(PrimitiveBench, GivesRatesByBothFormulas) {
   settings.protocol = {.warm_up_seconds = 0, .warm_up_limit = 0.05, .budget_seconds = 0.02};
   const auto results = bench_primitives(settings, {.flops = {{"f32", 1e12}}, .threads = 2});
   ASSERT_EQ(results.size(), 1U);
+  ASSERT_TRUE(results[0].find("flops_rate")) << results[0].config.dump();
   const Primitive p = small(conv);
   const double ratio = results[0].find("flops_rate")->value / results[0].find("flops_emani2022")->value;
   EXPECT_NEAR(ratio, corrected_flops(p) / printed_flops(p), 1e-6);

@@ -14,6 +14,7 @@
 #include "superstep/lab/ranks/collective_bench.h"
 #include "superstep/lab/ranks/scale.h"
 #include "superstep/run/checkpoint.h"
+#include "superstep/run/ranks/alone.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/ranks/gradient_exchange.h"
 #include "tests/cli/program.h"
@@ -88,6 +89,53 @@ TEST_F(Ranks, GiveTheSameBitsEveryTime) {
   EXPECT_TRUE(same_bits(states_of("a"), states_of("b")));
 }
 
+// Gradients on any road, beside the backward pass or after it: the same sums.
+TEST_F(Ranks, GiveTheSameBitsByEveryRoad) {
+  const std::string settings = "train mlp --steps 12 --batch 96 --micro-batch 8 --samples 960 --threads 1 ";
+  ASSERT_EQ(on_ranks(3, settings + "--out beside").code, 0);
+  ASSERT_EQ(on_ranks(3, settings + "--exchange after --out after").code, 0);
+  const Outcome messages =
+      run_program(folder_, settings + "--out messages", "env SUPERSTEP_SHARED_MEMORY=0 " + mpirun(3));
+  ASSERT_EQ(messages.code, 0) << messages.errors;
+  ASSERT_EQ(on_ranks(3, settings + "--exchange library --out library").code, 0);
+  EXPECT_TRUE(same_bits(states_of("beside"), states_of("after")));
+  EXPECT_TRUE(same_bits(states_of("beside"), states_of("messages")));
+  EXPECT_LT(largest_difference(states_of("beside"), states_of("library")), 2e-4);
+  EXPECT_EQ(on_ranks(2, "train mlp --steps 2 --exchange never").code, 2);
+}
+
+// Two ranks that normalise together are one rank with the whole batch; apart they are not.
+TEST_F(Ranks, NormaliseOverASpan) {
+  const std::string settings =
+      "train mobilenet-v3-small --set size=32 --set classes=4 --steps 2 --batch 8 --samples 32 --threads 1 "
+      "--learning-rate 0.001 --optimizer sgd --quiet ";
+  const auto loss_of = [&](const std::string& file) {
+    return nlohmann::json::parse(content_of(folder_ / file))["metrics"]["loss"]["value"].get<double>();
+  };
+  ASSERT_EQ(on_ranks(1, settings + "--json one.json").code, 0);
+  const Outcome joint = on_ranks(2, settings + "--batch-norm-span 2 --json joint.json");
+  ASSERT_EQ(joint.code, 0) << joint.errors;
+  ASSERT_EQ(on_ranks(2, settings + "--json apart.json").code, 0);
+  EXPECT_NEAR(loss_of("joint.json") / loss_of("one.json"), 1, 1e-5);
+  EXPECT_GT(std::abs(loss_of("apart.json") / loss_of("one.json") - 1), 1e-4);
+  const Outcome refused = on_ranks(2, settings + "--batch-norm-span 3");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(contains(refused.errors, "a span of 3 does not divide 2 ranks"));
+}
+
+// One rank sleeps where it should start.
+TEST_F(Ranks, ThatNeverStartAreNotWaitedForForEver) {
+  std::ofstream(folder_ / "late.sh") << "[ \"$OMPI_COMM_WORLD_RANK\" = 1 ] && exec sleep 100\nexec \"$@\"\n";
+  const auto begun = std::chrono::steady_clock::now();
+  const Outcome outcome = run_program(folder_, "train mlp --steps 2 --batch 32",
+                                      "env SUPERSTEP_START_SECONDS=1 " + mpirun(2) + " sh late.sh");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_NE(outcome.code, 124);
+  EXPECT_TRUE(contains(outcome.errors, "rank 0 of 2: the others did not all start within 1 s"))
+      << outcome.errors;
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(60));
+}
+
 TEST_F(Ranks, RefuseABatchThatCannotBeDivided) {
   const Outcome outcome = on_ranks(2, "train mlp --steps 2 --batch 33");
   EXPECT_NE(outcome.code, 0);
@@ -148,6 +196,41 @@ TEST_F(Ranks, StartThemselves) {
   const Outcome outcome = run_program(folder_, "bench all-reduce --ranks 2 --sizes 4K");
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_TRUE(contains(outcome.output, "#  Rank  1"));
+  const Outcome none = run_program(folder_, "bench gradients --ranks 2 --launcher no-such-launcher");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_TRUE(contains(none.errors, "cannot be started"));
+}
+
+TEST_F(Ranks, AreMeasuredBesideTheLibrary) {
+  const Outcome outcome =
+      on_ranks(2, "bench all-reduce --order both --sizes 4K,64K --iterations 3 --json r.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "MPI_Allreduce"));
+  const auto results = lab::read_results(content_of(folder_ / "r.json"), "r.json");
+  ASSERT_EQ(results.size(), 4U);
+  EXPECT_EQ(results[1].id, results[0].id + "-library");
+  EXPECT_EQ(results[0].find("in_place_wrong")->value + results[1].find("in_place_wrong")->value, 0);
+  const Outcome json = on_ranks(2, "bench all-reduce --sizes 4K --iterations 2 --format nccl-json");
+  const auto twin = nlohmann::json::parse(json.output);
+  EXPECT_EQ(twin["results"][0]["size"], 4096);
+  EXPECT_EQ(twin["args"][0], "bench");
+}
+
+// What the exchange adds to a step; its means are checked in every way.
+TEST_F(Ranks, ExchangeBesideArithmetic) {
+  for (const char* shared : {"1", "0"}) {
+    const Outcome outcome =
+        run_program(folder_, "bench gradients --sizes 8,3M --iterations 2 --json g.json",
+                    std::string("env SUPERSTEP_SHARED_MEMORY=") + shared + " " + mpirun(2));
+    ASSERT_EQ(outcome.code, 0) << outcome.errors;
+    const auto results = lab::read_results(content_of(folder_ / "g.json"), "g.json");
+    ASSERT_EQ(results.size(), 2U);
+    for (const auto& result : results) {
+      EXPECT_EQ(result.find("wrong")->value, 0);
+      EXPECT_GT(result.find("ours_overlapped_time")->value, 0);
+      EXPECT_EQ(result.config["road"], *shared == '1' ? "shared memory" : "messages");
+    }
+  }
 }
 
 TEST_F(Ranks, AreScaledAndCompared) {
@@ -187,6 +270,12 @@ class Forgetful : public run::Communicator {
   }
   double maximum(double value) override { return value; }
   bool any(bool flag) override { return flag; }
+  std::unique_ptr<run::RangeMeans> range_means(std::size_t values, std::vector<target::ValueRange>,
+                                               run::SumOrder) override {
+    return std::make_unique<run::AloneMeans>(values);
+  }
+  std::unique_ptr<run::Communicator> group(int) override { return std::make_unique<Forgetful>(factor_); }
+  std::string road() const override { return "nowhere"; }
   [[noreturn]] void abort(int code) override { std::_Exit(code); }
 
  private:
@@ -201,13 +290,27 @@ TEST(AllReduce, CountsWrongElements) {
 
 TEST(GradientExchange, TakesTheMean) {
   Forgetful doubles(2);  // as if the other rank had the same gradients
-  run::GradientExchange exchange(doubles);
-  std::vector<float> means{1, -2, 3};
-  exchange.parts().average(means);
-  EXPECT_EQ(means, (std::vector<float>{1, -2, 3}));
+  run::GradientExchange exchange(doubles, {.mode = run::ExchangeMode::library, .span = 2});
+  const std::span<float> means = exchange.open(5, {{1, 3}});
+  const std::vector<float> given{7, 1, -2, 3, 9};
+  std::ranges::copy(given, means.begin());
+  exchange.begin();
+  exchange.ready(0);
+  exchange.progress();
+  exchange.finish();
+  EXPECT_TRUE(std::ranges::equal(means, given));  // what is in no range as well
   EXPECT_EQ(exchange.communication().size(), 1U);
   EXPECT_EQ(exchange.bytes(), 12);
   EXPECT_EQ(exchange.parts().count, 2);
+  std::vector<float> statistics{4, 6};
+  exchange.average_over_span(statistics);
+  EXPECT_EQ(statistics, (std::vector<float>{4, 6}));
+}
+
+TEST(GradientExchange, RefusesASpanThatDoesNotDivideTheRanks) {
+  Forgetful world(2);
+  EXPECT_THROW(run::GradientExchange(world, {.span = 3}), Error);
+  EXPECT_THROW(run::exchange_mode_from_name("sometimes"), Error);
 }
 
 TEST(Sizes, AreParsed) {

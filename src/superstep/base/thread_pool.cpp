@@ -52,7 +52,8 @@ class ThreadPool::Crew {
   void wait_for_workers();
 
   // The items that a thread takes first, one by one; when none is left it goes on with those of the others.
-  // So a thread mostly writes to a line of its own, and works on the part of the data that it worked on before.
+  // So a thread mostly writes to a line of its own, and works on the part of the data that it worked on
+  // before.
   struct alignas(64) Share {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;

@@ -27,8 +27,8 @@ class ThreadPool {
   // Calls body(item, worker) once for every item in [0, items), worker in [0, threads()). Returns when all
   // are done; the first exception thrown by a body is rethrown here and the items not yet claimed are
   // skipped. Which worker gets which item is not determined: write results by item. Not re-entrant: one
-  // call of a pool at a time, none from inside a body. While another pool has the threads, the caller does its
-  // items alone, as worker 0.
+  // call of a pool at a time, none from inside a body. While another pool has the threads, the caller does
+  // its items alone, as worker 0.
   void parallel_for(std::int64_t items, FunctionRef<void(std::int64_t item, int worker)> body);
 
  private:

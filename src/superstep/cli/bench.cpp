@@ -14,6 +14,7 @@
 #include "superstep/lab/bench/self_check.h"
 #include "superstep/lab/ranks/collective_bench.h"
 #include "superstep/lab/ranks/launch.h"
+#include "superstep/lab/ranks/overlap_bench.h"
 #include "superstep/run/host_load.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/target/target.h"
@@ -34,6 +35,7 @@ constexpr const char* examples =
     "  superstep bench braggnn --mode infer --batch 1 --load single,offline,poisson --rate 5000\n"
     "  superstep bench all-reduce --ranks 2 --sizes 4K..256M         or: mpirun -n 2 superstep bench "
     "all-reduce\n"
+    "  superstep bench gradients --ranks 2 --sizes 1M..64M           what their exchange adds to a step\n"
     "  superstep bench gemm,lstm --processes 5                       repeats in fresh processes\n"
     "  superstep bench gemm --self-check                             do two runs agree?\n"
     "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";
@@ -48,20 +50,46 @@ void fail_if_wrong(const std::vector<Result>& results) {
                 "its time is not reported; the table says which element is wrong");
 }
 
+std::vector<run::SumOrder> orders_of(const std::string& name) {
+  if (name == "ranks") return {run::SumOrder::by_rank};
+  if (name == "library") return {run::SumOrder::library};
+  if (name == "both") return {run::SumOrder::by_rank, run::SumOrder::library};
+  throw Error(ErrorCode::invalid_argument, "there is no such order of sums", name,
+              "there are ranks, library and both");
+}
+
 // Between the ranks that a launcher started, or between those that this process starts to be replaced by.
 void bench_all_reduce(const Arguments& arguments) {
   const std::vector<std::int64_t> sizes = lab::parse_sizes(arguments.sizes);
-  if (arguments.order != "ranks" && arguments.order != "library")
-    throw Error(ErrorCode::invalid_argument, "there is no such order of sums", arguments.order,
-                "there are ranks and library");
+  const std::vector<run::SumOrder> orders = orders_of(arguments.order);
   if (arguments.ranks > 1 && run::launched_size() == 1)
     lab::replace_by_ranks(arguments.ranks, arguments.launcher);
   const run::HostLoad load;
   std::vector<Result> results = lab::bench_all_reduce(
-      run::communicator(),
-      {.sizes = sizes,
-       .order = arguments.order == "ranks" ? run::SumOrder::by_rank : run::SumOrder::library});
+      run::communicator(), {.sizes = sizes, .orders = orders, .iterations = arguments.iterations});
+  for (Result& result : results) result.config["arguments"] = lab::own_arguments();
   finish_results(results, load, {arguments.format, arguments.out});
+  if (run::launched_rank() == 0 && !common().quiet && arguments.format == "text")
+    fmt::print("{}", lab::contenders_table(results));
+}
+
+// What the exchange of gradients adds to a step, beside the pass that makes them and after it.
+void bench_gradients(const Arguments& arguments) {
+  const std::vector<std::int64_t> sizes = lab::parse_sizes(arguments.sizes);
+  if (arguments.ranks > 1 && run::launched_size() == 1)
+    lab::replace_by_ranks(arguments.ranks, arguments.launcher);
+  if (run::launched_size() == 1)
+    throw Error(ErrorCode::invalid_argument, "one rank has nobody to exchange with", "gradients",
+                "give --ranks, or start it under mpirun");
+  const run::HostLoad load;
+  std::vector<Result> results =
+      lab::bench_overlap(run::communicator(), {.sizes = sizes, .iterations = arguments.iterations});
+  if (arguments.format != "text") return finish_results(results, load, {arguments.format, arguments.out});
+  keep_results(results, load);
+  if (run::launched_rank() > 0 || common().quiet) return;
+  fmt::print("{}in brackets: the fastest of {} steps\n", lab::overlap_table(results),
+             results.front().quantities.front().samples.size());
+  if (const std::string warning = load.warning(); !warning.empty()) fmt::print(stderr, "note: {}\n", warning);
 }
 
 OutputChoice output_of(const Arguments& arguments) {
@@ -70,6 +98,7 @@ OutputChoice output_of(const Arguments& arguments) {
 
 void bench(const Arguments& arguments) {
   if (arguments.what == std::vector<std::string>{"all-reduce"}) return bench_all_reduce(arguments);
+  if (arguments.what == std::vector<std::string>{"gradients"}) return bench_gradients(arguments);
   check_bench(arguments);
   const run::HostLoad load;
   std::vector<Result> results, second;
@@ -96,7 +125,8 @@ void bench(const Arguments& arguments) {
 void declare_bench(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
   command
-      .add_option("what", a->what, "gemm, conv, relu, lstm, workloads (separated by commas), or all-reduce")
+      .add_option("what", a->what,
+                  "gemm, conv, relu, lstm, workloads (separated by commas), all-reduce, or gradients")
       ->required()
       ->delimiter(',');
   command.add_option("--config", a->configs, "published configurations, by name, or all")
@@ -154,13 +184,19 @@ void declare_bench(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
-  command.add_option("--sizes", a->sizes, "of all-reduce, in bytes: 4K..256M, or a list")
+  command.add_option("--sizes", a->sizes, "of all-reduce and gradients, in bytes: 4K..256M, or a list")
       ->type_name("SIZES")
       ->capture_default_str();
-  command.add_option("--ranks", a->ranks, "of all-reduce: start so many under the launcher")
+  command.add_option("--ranks", a->ranks, "of all-reduce and gradients: start so many under the launcher")
       ->type_name("N")
       ->check(CLI::Range(2, 4096));
-  command.add_option("--order", a->order, "of all-reduce's sums: ranks (always the same bits), library")
+  command.add_option("--iterations", a->iterations, "of all-reduce and gradients, timed, a size")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command
+      .add_option("--order", a->order,
+                  "of all-reduce's sums: ranks (always the same bits), library, both in turn")
       ->type_name("ORDER")
       ->capture_default_str();
   command.add_option("--launcher", a->launcher, "the program that starts ranks")
@@ -175,7 +211,8 @@ void declare_bench(CLI::App& command) {
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   command.add_flag("--no-record", a->no_record, "do not keep the results in the records");
-  command.add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, mllog, trace")
+  command
+      .add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, nccl-json, mllog, trace")
       ->type_name("FORMAT")
       ->capture_default_str();
   command.add_option("--out", a->out, "file for it (default: standard output)")->type_name("FILE");

@@ -17,6 +17,7 @@ struct BenchArguments {
   std::string only;  // of the configurations, this one alone; empty: all
   int ranks = 0;
   std::int64_t micro_batch = 0, requests = 1000;
+  int iterations = 20;
   double seconds = 3, rate = 0, pause = 60;
   int repeat = 1, processes = 1;
   bool sweep = false, self_check = false, energy = false, no_record = false;

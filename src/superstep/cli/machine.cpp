@@ -1,19 +1,23 @@
-// superstep machine measure: this machine as a machine file.
+// superstep machine: this machine as a machine file, and as the description that goes beside a log.
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/outcome.h"
+#include "superstep/lab/formats/system_json.h"
 #include "superstep/lab/machine/host_machine.h"
+#include "superstep/run/environment.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string out = "cpu-local.toml", folder;
+  std::string out = "cpu-local.toml", folder, description;
+  std::vector<std::string> given;
 };
 
 std::string format(const lab::HostQuantity& quantity, double value) {
@@ -46,6 +50,21 @@ void measure(const Arguments& arguments) {
   if (!common().quiet) fmt::print("written to {}\n", arguments.out);
 }
 
+void describe(const Arguments& arguments) {
+  std::map<std::string, std::string> given;
+  for (const std::string& text : arguments.given) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not NAME=VALUE", text), "--set",
+                  "for example --set submitter='Our laboratory'");
+    given[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  const std::string text = lab::write_system_json(run::environment_record(thread_count()), given);
+  if (arguments.description.empty()) return fmt::print("{}", text);
+  write_file_atomically(arguments.description, text);
+  if (!common().quiet) fmt::print("written to {}\n", arguments.description);
+}
+
 }  // namespace
 
 void declare_machine(CLI::App& command) {
@@ -61,7 +80,20 @@ void declare_machine(CLI::App& command) {
       ->type_name("DIR");
   measuring->fallthrough();  // --json and --quiet may stand at the end
   measuring->callback([a] { measure(*a); });
-  command.footer("Example:\n  superstep machine measure --out mybox.toml");
+  CLI::App* const describing = command.add_subcommand(
+      "system", "describe this machine as a system JSON, which goes beside a log of :::MLLOG lines");
+  describing->add_option("--out", a->description, "file for it (default: standard output)")
+      ->type_name("FILE");
+  describing
+      ->add_option("--set", a->given,
+                   "name=value of a member that a program cannot find out; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  describing->fallthrough();
+  describing->callback([a] { describe(*a); });
+  command.footer(
+      "Examples:\n  superstep machine measure --out mybox.toml\n"
+      "  superstep machine system --set host_networking=none --out system.json");
 }
 
 }  // namespace superstep::cli

@@ -33,10 +33,8 @@ constexpr const char* examples =
     "  superstep profile braggnn --mode infer --batch 1 --threads 1 --out profile/\n"
     "  superstep profile braggnn --on gc200 --mode infer --batch 16 --out profile/    cycles and memory, "
     "tile by tile\n"
-    "  superstep profile braggnn --on gc200 --replicas 2 --accumulate 2 --batch 16 --out profile/    a step "
-    "of two "
-    "chips\n"
     "  superstep profile unet-256 --on gc200 --mode infer --batch 1 --out profile/\n"
+    "  superstep profile braggnn --on gc200 --replicas 2 --accumulate 2 --batch 16 --out profile/\n"
     "Writes profile.html (tables, timeline) and trace.json, which https://ui.perfetto.dev opens.";
 
 void write_files(const lab::Profile& profile, const std::filesystem::path& folder) {

@@ -47,21 +47,6 @@ void write_files(const bsp::Profile& profile, const std::filesystem::path& folde
     fmt::print("written to {}, profile.json and trace.json beside it\n", (folder / "profile.html").string());
 }
 
-// The program itself where it can be made in a minute; else what the machine model plans.
-bsp::Profile profile_of(const graph::Graph& graph, const std::string& machine) {
-  constexpr double most_seconds = 60;
-  Progress progress("lowering", static_cast<double>(graph.node_count()), "nodes");
-  try {
-    return target::ipu::timed_profile(
-        graph, machine, {.seconds = most_seconds, .progress = [&](std::size_t done, std::size_t) {
-                           progress.update(static_cast<double>(done));
-                         }});
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::unsupported) throw;
-    return target::ipu::planned_profile(graph, machine, error.what());
-  }
-}
-
 struct Profiled {
   bsp::Profile profile;
   std::string layout;  // over chips; empty: one chip
@@ -76,10 +61,26 @@ Profiled run_once(target::Executable& executable, const lab::ProfiledModel& mode
   return {*target::ipu::profile_of(executable), executable.summary().choice};
 }
 
+// One chip: the program itself where it can be made in a minute; else what the machine model plans.
+bsp::Profile of_one_chip(const graph::Graph& graph, const std::string& machine) {
+  constexpr double most_seconds = 60;
+  Progress progress("lowering", static_cast<double>(graph.node_count()), "nodes");
+  try {
+    return target::ipu::timed_profile(
+        graph, machine, {.seconds = most_seconds, .progress = [&](std::size_t done, std::size_t) {
+                           progress.update(static_cast<double>(done));
+                         }});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    return target::ipu::planned_profile(graph, machine, error.what());
+  }
+}
+
 // One chip is timed alone; several are run, vertex by vertex.
 Profiled profiled(const std::string& machine, const lab::ProfiledModel& model, std::int64_t batch,
                   const target::Chips& chips) {
-  if (!chips.several()) return {profile_of(target::ipu::prepare_for_tiles(model.graph(batch)), machine), {}};
+  if (!chips.several())
+    return {of_one_chip(target::ipu::prepare_for_tiles(model.graph(batch)), machine), {}};
   const auto executable = target::find_target(machine).compile(
       model.graph, {.batch = batch, .threads = thread_count(), .chips = chips});
   return run_once(*executable, model);

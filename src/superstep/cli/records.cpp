@@ -110,7 +110,7 @@ void declare_records(CLI::App& command) {
       command.add_subcommand("export", "records as a file that import and compare read");
   exporting->add_option("records", a->names, "numbers (default: those that the filters leave)");
   exporting->add_option("--out", a->file, "file (default: standard output)")->type_name("FILE");
-  exporting->add_option("--format", a->format, "json, google, csv, deepbench, nccl, mllog")
+  exporting->add_option("--format", a->format, "json, google, csv, deepbench, nccl, nccl-json, mllog")
       ->type_name("FORMAT")
       ->capture_default_str();
   add_filter(*exporting, *a);

@@ -26,6 +26,7 @@ struct Arguments {
   std::string data, out, resume, until, mllog;
   double checkpoint_seconds = 30;
   std::uint64_t memory_limit = 0;
+  std::string exchange = "overlapped";
   bool no_augment = false, explain = false, tune = false;
 };
 
@@ -101,7 +102,8 @@ void train(Arguments arguments) {
                                       .checkpoint_seconds = arguments.checkpoint_seconds,
                                       .measure_steps = arguments.explain,
                                       .tune = arguments.tune,
-                                      .observer = log.get()});
+                                      .observer = log.get(),
+                                      .exchange = run::exchange_mode_from_name(arguments.exchange)});
   if (!common().quiet) print_report(arguments, report);
   if (arguments.explain) fmt::print("{}", explain(report.plan));
   nlohmann::json config = run::to_json(arguments.settings);
@@ -195,6 +197,18 @@ void declare_train(CLI::App& command) {
       .add_option("--mllog", arguments->mllog,
                   "log of the run as :::MLLOG lines (not a result verified by MLCommons)")
       ->type_name("FILE");
+  command
+      .add_option("--batch-norm-span", settings.batch_norm_span,
+                  "of several ranks: neighbours whose batches batch normalisation takes together")
+      ->type_name("RANKS")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  command
+      .add_option("--exchange", arguments->exchange,
+                  "of gradients between ranks: overlapped with the backward pass, after it, or after it by "
+                  "the MPI library's own all-reduce (library)")
+      ->type_name("WAY")
+      ->capture_default_str();
   command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");
   command.add_flag("--explain", arguments->explain,
                    "print the plan: each step, its kernel and why faster ones refused");

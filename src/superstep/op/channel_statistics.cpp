@@ -3,6 +3,7 @@
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/checks.h"
 #include "superstep/op/composite.h"
+#include "superstep/op/parts_mean.h"
 #include "superstep/op/reduction.h"
 #include "superstep/op/view.h"
 
@@ -63,6 +64,14 @@ std::vector<Var> decompose_sums(const DerivativeContext& context) {
 ChannelMoments channel_moments(Var x) {
   const auto outputs = x.builder().node("superstep.ChannelMoments", std::span(&x, 1), {}, 2);
   return {outputs[0], outputs[1]};
+}
+
+// By the parts' own variances about their own means: the mean of squares less the square of the mean would
+// cancel.
+ChannelMoments channel_moments_over_parts(Var x) {
+  const ChannelMoments own = channel_moments(x);
+  const Var mean = parts_mean_in_f32(own.mean), away = own.mean - mean;
+  return {mean, parts_mean_in_f32(own.variance + away * away)};
 }
 
 ChannelSums channel_sums(Var a, Var b, Var centre) {

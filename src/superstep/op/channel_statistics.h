@@ -11,6 +11,8 @@ struct ChannelMoments {
   Var mean, variance;
 };
 ChannelMoments channel_moments(Var x);
+// Of all parts of a batch together (op/parts_mean.h).
+ChannelMoments channel_moments_over_parts(Var x);
 
 // superstep.ChannelSums: for each channel the sum of a, and the sum of a * (b - centre[channel]); [C] each.
 struct ChannelSums {

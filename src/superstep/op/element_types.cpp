@@ -223,6 +223,7 @@ constexpr Row rows[] = {
     {"superstep.LSTMGradient", floating},
     {"superstep.LayerNormalizationGradient", floating},
     {"superstep.MaxPoolGradient", numeric},
+    {"superstep.PartsMean", floating},
     {"superstep.RandomMask", counter},
     {"superstep.ResizeGradient", floating},
     {"superstep.Sgd", floating},

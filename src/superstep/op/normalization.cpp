@@ -9,6 +9,7 @@
 #include "superstep/op/checks.h"
 #include "superstep/op/composite.h"
 #include "superstep/op/normalization_gradient.h"
+#include "superstep/op/parts_mean.h"
 #include "superstep/op/reduction.h"
 #include "superstep/op/rules.h"
 #include "superstep/op/unary.h"
@@ -35,13 +36,19 @@ struct Centred {
   Var mean, difference, variance;
 };
 
-// Mean, x - mean and variance over `axes`, kept.
-Centred centred(Var x, const Axes& axes) {
-  const Var mean = reduce_mean(x, axes, true), difference = x - mean;
-  return {mean, difference, reduce_mean(difference * difference, axes, true)};
+// Mean, x - mean and variance over `axes`, kept; over_parts: and over all parts of the batch.
+Centred centred(Var x, const Axes& axes, bool over_parts = false) {
+  const auto mean_of = [&](Var value) {
+    const Var own = reduce_mean(value, axes, true);
+    return over_parts ? parts_mean_in_f32(own) : own;
+  };
+  const Var mean = mean_of(x), difference = x - mean;
+  return {mean, difference, mean_of(difference * difference)};
 }
 
 bool is_training(const Attributes& attributes) { return attributes.integer("training_mode", 0) != 0; }
+
+bool is_over_parts(const Attributes& attributes) { return attributes.integer("over_parts", 0) != 0; }
 
 std::vector<ValueType> infer_batch(const InferContext& context) {
   require_floating(context, 0, "X");
@@ -73,7 +80,7 @@ std::vector<Var> decompose_batch(const DerivativeContext& context) {
     return {(x - per_channel(running_mean, x)) * factor + bias};
   }
   const double momentum = context.attributes.number("momentum", 0.9);
-  const Centred batch = centred(x, all_but_channels(x));
+  const Centred batch = centred(x, all_but_channels(x), is_over_parts(context.attributes));
   const Var y = batch.difference * (scale / sqrt(batch.variance + epsilon)) + bias;
   return {y, mixed(running_mean, batch.mean, momentum), mixed(running_variance, batch.variance, momentum)};
 }
@@ -86,8 +93,9 @@ std::vector<Var> vjp_batch(const DerivativeContext& context, std::span<const Var
       std::none_of(cotangents.begin() + 1, cotangents.end(), [](Var cotangent) { return cotangent.valid(); });
   if (!is_training(context.attributes) || !of_y_alone)
     return vjp_through(decompose_batch, context, cotangents, wanted);
-  const auto found = batch_normalization_gradient(cotangents[0], context.inputs[0], context.inputs[1],
-                                                  epsilon_of(context.attributes));
+  const auto found =
+      batch_normalization_gradient(cotangents[0], context.inputs[0], context.inputs[1],
+                                   epsilon_of(context.attributes), is_over_parts(context.attributes));
   return {found.x, found.scale, found.bias, Var(), Var()};
 }
 
@@ -192,10 +200,10 @@ Var batch_normalization(Var x, Var scale, Var bias, Var mean, Var variance, doub
 }
 
 BatchNormalized batch_normalization_training(Var x, Var scale, Var bias, Var mean, Var variance,
-                                             double epsilon, double momentum) {
+                                             double epsilon, double momentum, bool over_parts) {
   const Var inputs[] = {x, scale, bias, mean, variance};
-  const Attributes attributes{
-      {"epsilon", epsilon}, {"momentum", momentum}, {"training_mode", std::int64_t{1}}};
+  Attributes attributes{{"epsilon", epsilon}, {"momentum", momentum}, {"training_mode", std::int64_t{1}}};
+  if (over_parts) attributes.set("over_parts", std::int64_t{1});
   const std::vector<Var> outputs = x.builder().node("BatchNormalization", inputs, attributes, 3);
   return {outputs[0], outputs[1], outputs[2]};
 }

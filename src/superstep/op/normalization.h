@@ -9,12 +9,14 @@ namespace superstep::op {
 Var batch_normalization(Var x, Var scale, Var bias, Var mean, Var variance, double epsilon = 1e-5);
 
 // With the statistics of the batch (variance without Bessel's correction), which are mixed into the running
-// ones: running * momentum + batch * (1 - momentum).
+// ones: running * momentum + batch * (1 - momentum). `over_parts` (an attribute of ours, not ONNX's): the
+// statistics of all parts of the batch together (op/parts_mean.h).
 struct BatchNormalized {
   Var y, running_mean, running_variance;
 };
 BatchNormalized batch_normalization_training(Var x, Var scale, Var bias, Var mean, Var variance,
-                                             double epsilon = 1e-5, double momentum = 0.9);
+                                             double epsilon = 1e-5, double momentum = 0.9,
+                                             bool over_parts = false);
 
 // Over all axes from `axis` on, with scale and (optional) bias that broadcast to x.
 Var layer_normalization(Var x, Var scale, Var bias = {}, std::int64_t axis = -1, double epsilon = 1e-5);

@@ -7,6 +7,7 @@
 #include "superstep/op/channel_statistics.h"
 #include "superstep/op/checks.h"
 #include "superstep/op/composite.h"
+#include "superstep/op/parts_mean.h"
 #include "superstep/op/reduction.h"
 #include "superstep/op/unary.h"
 #include "superstep/op/view.h"
@@ -67,15 +68,17 @@ LayerNormalizationGradient layer_normalization_gradient(Var dy, Var x, Var scale
 }
 
 // dx = a dy + b x + c with numbers a, b, c of each channel, so that it is one pass over memory.
-BatchNormalizationGradient batch_normalization_gradient(Var dy, Var x, Var scale, double epsilon) {
-  const ChannelMoments moments = channel_moments(x);
+BatchNormalizationGradient batch_normalization_gradient(Var dy, Var x, Var scale, double epsilon,
+                                                        bool over_parts) {
+  const ChannelMoments moments = over_parts ? channel_moments_over_parts(x) : channel_moments(x);
   const ChannelSums sums = channel_sums(dy, x, moments.mean);
   const auto count = static_cast<double>(x.shape().element_count() / x.shape()[1]);
   const Var inverse = reciprocal(sqrt(moments.variance + epsilon));
   const Var d_scale = sums.centred_product * inverse;
   const Var a = cast(scale, x.element()) * inverse;
-  const Var b = -(a * inverse * d_scale) * (1 / count);
-  const Var c = -(a * sums.sum) * (1 / count) - b * moments.mean;
+  const auto of_all = [&](Var sum) { return over_parts ? parts_mean_in_f32(sum) : sum; };
+  const Var b = -(a * inverse * of_all(d_scale)) * (1 / count);
+  const Var c = -(a * of_all(sums.sum)) * (1 / count) - b * moments.mean;
   const Var dx = dy * as_channels(a, x) + (x * as_channels(b, x) + as_channels(c, x));
   return {dx, cast(d_scale, scale.element()), cast(sums.sum, scale.element())};
 }

@@ -13,12 +13,14 @@ struct LayerNormalizationGradient {
 LayerNormalizationGradient layer_normalization_gradient(Var dy, Var x, Var scale, std::int64_t axis,
                                                         double epsilon);
 
-// The cotangents of x, scale and bias of BatchNormalization in training (statistics of the batch):
-// Ioffe and Szegedy, Batch Normalization, ICML 2015, section 3.
+// The cotangents of x, scale and bias of BatchNormalization in training (statistics of the batch;
+// `over_parts`: of all parts of a batch, and then those of scale and bias are this part's): Ioffe and
+// Szegedy, Batch Normalization, ICML 2015, section 3.
 struct BatchNormalizationGradient {
   Var x, scale, bias;
 };
-BatchNormalizationGradient batch_normalization_gradient(Var dy, Var x, Var scale, double epsilon);
+BatchNormalizationGradient batch_normalization_gradient(Var dy, Var x, Var scale, double epsilon,
+                                                        bool over_parts = false);
 
 std::span<const Definition> normalization_gradient_operators();
 

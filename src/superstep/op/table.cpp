@@ -26,6 +26,7 @@
 #include "superstep/op/normalization.h"
 #include "superstep/op/normalization_gradient.h"
 #include "superstep/op/optimizer.h"
+#include "superstep/op/parts_mean.h"
 #include "superstep/op/pooling.h"
 #include "superstep/op/quantization.h"
 #include "superstep/op/random.h"
@@ -77,6 +78,7 @@ constexpr Family families[] = {
     softmax_operators,
     normalization_operators,
     channel_statistics_operators,
+    parts_mean_operators,
     normalization_gradient_operators,
     group_normalization_operators,
     recurrent_operators,

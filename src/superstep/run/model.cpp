@@ -65,8 +65,9 @@ target::GraphAtBatch Model::training_step() const {
   return [settings = settings_, workload = *workload_](std::int64_t batch) {
     transform::OptimizerSpec optimizer = workload.training.optimizer;
     optimizer.kind = transform::optimizer_kind_from_name(settings.optimizer);
-    return transform::make_training_step(build(workload, settings, batch, true), workload.training.loss,
-                                         optimizer, {.seed = settings.seed});
+    return transform::make_training_step(
+        build(workload, settings, batch, true), workload.training.loss, optimizer,
+        {.seed = settings.seed, .joint_statistics = settings.batch_norm_span > 1});
   };
 }
 

@@ -231,17 +231,10 @@ class Training {
     epoch_seconds_ += step_seconds_.back();
     ++epoch_timed_steps_;
     ++step_;
-    loss_ = mean_over_ranks(outputs_[0].at(0));
+    loss_ = outputs_[0].at(0);  // of all ranks: averaged with the gradients
     epoch_loss_ += loss_;
     ++epoch_steps_;
     if (!std::isfinite(loss_)) diverged();
-  }
-
-  double mean_over_ranks(double value) {
-    if (world_.size() == 1) return value;
-    float sum = static_cast<float>(value);
-    world_.sum({&sum, 1});
-    return static_cast<double>(sum) / world_.size();
   }
 
   [[noreturn]] void diverged() {
@@ -406,17 +399,18 @@ class Training {
     add("compile_time", report.plan.compile_seconds, "s");
     if (world_.size() == 1) return;
     add("communication_time", quantile(exchange_.communication(), 0.5), "s");
+    add("exposed_communication_time", quantile(exchange_.exposed(), 0.5), "s");
     add("waiting_time", quantile(exchange_.waiting(), 0.5), "s");
     add("gradient_bytes", exchange_.bytes(), "B");
   }
 
   Communicator& world_ = communicator();
-  GradientExchange exchange_{world_};
   Model model_;
   TrainSettings settings_;  // with every default filled in
   TrainOptions options_;
   TrainObserver nobody_;
   TrainObserver& observer_ = options_.observer && world_.rank() == 0 ? *options_.observer : nobody_;
+  GradientExchange exchange_{world_, {.mode = options_.exchange, .span = settings_.batch_norm_span}};
   ThreadPool pool_;
   std::unique_ptr<Task> task_;
   std::int64_t batches_, scheduled_steps_ = 0, last_step_ = 0;
@@ -468,7 +462,8 @@ json to_json(const TrainSettings& s) {
               {"optimizer", s.optimizer},
               {"learning_rate", s.learning_rate},
               {"augment", s.augment},
-              {"seed", s.seed}};
+              {"seed", s.seed},
+              {"batch_norm_span", s.batch_norm_span}};
   object["until"] = s.until ? json{{"metric", s.until->metric}, {"value", s.until->value}} : json(nullptr);
   return object;
 }
@@ -494,6 +489,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.learning_rate = object.at("learning_rate");
     s.augment = object.at("augment");
     s.seed = object.at("seed");
+    s.batch_norm_span = object.value("batch_norm_span", 1);  // absent from older files
     if (const json& until = object.at("until"); !until.is_null())
       s.until = Until{until.at("metric").get<std::string>(), until.at("value").get<double>()};
   } catch (const json::exception& error) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "superstep/base/metric.h"
+#include "superstep/run/ranks/gradient_exchange.h"
 #include "superstep/run/schedule.h"
 #include "superstep/target/target.h"
 
@@ -40,6 +41,7 @@ struct TrainSettings {
   double learning_rate = 0;  // peak; 0: the workload's own
   bool augment = true;       // where the data allow it
   std::uint64_t seed = 1;
+  int batch_norm_span = 1;  // neighbouring ranks whose batches a normalisation's statistics are taken of
 };
 nlohmann::json to_json(const TrainSettings& settings);
 TrainSettings train_settings_from_json(const nlohmann::json& json);  // throws Error (bad_file)
@@ -53,6 +55,7 @@ struct TrainOptions {
   bool measure_steps = false;         // time every step of the plan (slower)
   bool tune = false;                  // micro-batch and threads by a timed search (run/tune.h)
   TrainObserver* observer = nullptr;  // told what happens (run/train_observer.h); not owned
+  ExchangeMode exchange = ExchangeMode::overlapped;  // of gradients between ranks
 };
 
 struct TrainReport {

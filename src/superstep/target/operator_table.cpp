@@ -77,6 +77,7 @@ constexpr std::string_view with_kernel[] = {
     "superstep.ConvWeightGradient",
     "superstep.LayerNormalizationGradient",
     "superstep.MaxPoolGradient",
+    "superstep.PartsMean",
     "superstep.RandomMask",
     "superstep.ResizeGradient",
     "superstep.Sgd",

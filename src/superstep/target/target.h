@@ -18,14 +18,43 @@ namespace superstep::target {
 // target asks for the micro-batch it wants to compile.
 using GraphAtBatch = std::function<graph::Graph(std::int64_t batch)>;
 
-// A run that is one of several, each on its own part of a larger batch (run/ranks): what passes from backward
-// to update is averaged over all of them before the update.
+struct ValueRange {
+  std::size_t begin = 0, count = 0;  // of f32 values
+
+  friend bool operator==(const ValueRange&, const ValueRange&) = default;
+};
+
+// How several runs, each on its own part of a larger batch, exchange what has to be averaged over all parts
+// before the update: f32 gradients and averaged outputs (the loss). What carries it is the caller's affair
+// (run/ranks). But for ready() everything is called by the thread that calls Executable::run.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // How many values a range should have: a target joins neighbours up to this and divides what is longer.
+  virtual std::size_t range_values() const = 0;
+  // Once, when a target has compiled: so many values lie in the memory that is returned (zeroed, on a 64-byte
+  // boundary, the exchange's own), and these ranges of it are exchanged, numbered in the order in which a run
+  // completes them. All parts give the same ranges.
+  virtual std::span<float> open(std::size_t values, std::vector<ValueRange> ranges) = 0;
+
+  // In every run: begin(); ready(r) for every range when its means over this part are in place, by any thread
+  // and in any order; progress() now and then, which must return soon; finish(), which returns when every
+  // range has its means over all parts. From ready() to finish() a target leaves the range alone.
+  virtual void begin() = 0;
+  virtual void ready(std::size_t range) = 0;
+  virtual void progress() = 0;
+  virtual void finish() = 0;
+
+  // In the middle of a run: each value becomes its mean over this part and its neighbours (op/parts_mean.h).
+  // Every part calls it the same number of times, with as many values.
+  virtual void average_over_span(std::span<float> values) = 0;
+};
+
+// A run that is one of several, each on its own part of a larger batch.
 struct Parts {
   int count = 1, index = 0;  // this part is rows index * batch ... of a batch of count * batch samples
-  // Called once a run, by the thread that runs, with the means over this part's batch: f32 gradients and
-  // averaged outputs (the loss) in an order that is the same in every part. Replaces each by the mean over
-  // parts. Empty: there is one part.
-  std::function<void(std::span<float> means)> average = {};
+  Exchange* exchange = nullptr;  // must outlive the executable; null: there is one part
 };
 
 // How a machine of several chips shares a run's batch. Every replica has the whole model, cut into stages,

@@ -51,9 +51,9 @@ void TrainingForm::train_dropout(const Node& node) {
 
 void TrainingForm::train_batch_normalization(const Node& node) {
   const std::vector<Var> in = rewrite_.now(node.inputs);
-  const auto trained = op::batch_normalization_training(in[0], in[1], in[2], in[3], in[4],
-                                                        node.attributes.number("epsilon", 1e-5),
-                                                        node.attributes.number("momentum", 0.9));
+  const auto trained = op::batch_normalization_training(
+      in[0], in[1], in[2], in[3], in[4], node.attributes.number("epsilon", 1e-5),
+      node.attributes.number("momentum", 0.9), joint_statistics_);
   rewrite_.replace(node, std::span(&trained.y, 1));
   rewrite_.builder().update(in[3], trained.running_mean);
   rewrite_.builder().update(in[4], trained.running_variance);

@@ -15,7 +15,9 @@ inline constexpr const char* dropout_counter = "dropout.counter";
 
 class TrainingForm {
  public:
-  TrainingForm(Rewrite& rewrite, std::uint64_t seed) : rewrite_(rewrite), seed_(seed) {}
+  // `joint_statistics`: those of a batch whose parts several runs work on.
+  TrainingForm(Rewrite& rewrite, std::uint64_t seed, bool joint_statistics)
+      : rewrite_(rewrite), seed_(seed), joint_statistics_(joint_statistics) {}
 
   // Keeps the node, or replaces it by its form in training.
   void visit(const Node& node);
@@ -30,6 +32,7 @@ class TrainingForm {
 
   Rewrite& rewrite_;
   std::uint64_t seed_;
+  bool joint_statistics_;
   std::uint32_t next_stream_ = 0;  // a number for each Dropout, in the order of the nodes
   Var counter_;
 };

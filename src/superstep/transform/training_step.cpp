@@ -34,7 +34,7 @@ class TrainingStep {
         options_(options),
         rewrite_(model),
         builder_(rewrite_.builder()),
-        form_(rewrite_, options.seed) {}
+        form_(rewrite_, options.seed, options.joint_statistics) {}
 
   Graph run() {
     builder_.graph().set_name(model_.name() + ".training");

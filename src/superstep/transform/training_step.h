@@ -46,6 +46,8 @@ struct TrainingStepOptions {
   bool model_outputs = false;       // also give the model's outputs
   std::uint64_t seed = 0;           // of random masks
   std::vector<std::string> frozen;  // parameters that are not trained, by name
+  // Normalisations take the statistics of this part of the batch and its neighbours (op/parts_mean.h).
+  bool joint_statistics = false;
 };
 
 // Throws Error (bad_graph, invalid_argument, unsupported) when the loss names an output the model does not

@@ -2,6 +2,7 @@
 
 #include "superstep/op/channel_statistics.h"
 #include "superstep/op/normalization_gradient.h"
+#include "superstep/op/parts_mean.h"
 #include "superstep/op/softmax.h"
 #include "tests/op/cases/case.h"
 
@@ -67,6 +68,7 @@ std::vector<Case> normalization_cases() {
       {"superstep.ChannelMoments", "image", moments, {image}},
       {"superstep.ChannelMoments", "matrix", moments, {matrix}},
       {"superstep.ChannelSums", "image", sums, {image, random_tensor({2, 3, 4, 2}, 90), mean}},
+      {"superstep.PartsMean", "of one part", OF(parts_mean(x[0])), {mean}},
       {"superstep.LayerNormalizationGradient",
        "last axis",
        layer_gradient(-1),

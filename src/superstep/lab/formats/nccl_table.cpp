@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "superstep/lab/formats/nccl.h"
 #include "superstep/lab/formats/writers.h"
 
 namespace superstep::lab {
 namespace {
-
-using nlohmann::json;
 
 // Two decimals, fewer when that is too wide.
 std::string fitted(double value, std::size_t width) {
@@ -24,20 +23,6 @@ std::string time_text(double seconds) {
   return fmt::format("{:.{}f}", us, us >= 1e4 ? 0 : us >= 100 ? 1 : 2);
 }
 
-std::int64_t integer(const json& object, const char* name, std::int64_t otherwise) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
-}
-
-json host_of(const Result& result) {
-  return result.environment.is_object() ? result.environment.value("host", json::object()) : json::object();
-}
-
-std::string text_of(const json& object, const char* name, const char* otherwise) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
-}
-
 std::string side(const Result& result, const std::string& place) {
   const Quantity *time = result.find(place + "_time"), *algbw = result.find(place + "_algbw");
   const Quantity *busbw = result.find(place + "_busbw"), *wrong = result.find(place + "_wrong");
@@ -48,30 +33,30 @@ std::string side(const Result& result, const std::string& place) {
 }
 
 std::string row_of(const Result& result) {
-  return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", integer(result.parameters, "bytes", 0),
-                     integer(result.parameters, "count", 0), text_of(result.parameters, "type", "float"),
-                     text_of(result.parameters, "redop", "sum"), integer(result.parameters, "root", -1),
-                     side(result, "out_of_place"), side(result, "in_place"));
+  return fmt::format(
+      "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", integer_member(result.parameters, "bytes", 0),
+      integer_member(result.parameters, "count", 0), text_member(result.parameters, "type", "float"),
+      text_member(result.parameters, "redop", "sum"), integer_member(result.parameters, "root", -1),
+      side(result, "out_of_place"), side(result, "in_place"));
 }
 
 std::string header_of(const std::vector<const Result*>& rows) {
-  std::int64_t least = INT64_MAX, most = 0;
-  for (const Result* row : rows) {
-    least = std::min(least, integer(row->parameters, "bytes", 0));
-    most = std::max(most, integer(row->parameters, "bytes", 0));
-  }
+  const NcclRange range = nccl_range(rows);
   const Result& first = *rows.front();
   std::string text = fmt::format("# superstep version {}\n# Collective test starting: {}_perf\n",
-                                 text_of(first.program, "version", "unknown"), first.workload);
+                                 text_member(first.program, "version", "unknown"), first.workload);
   text += fmt::format(
       "# nThread 1 nGpus 0 minBytes {} maxBytes {} step: 2(factor) warmup iters: {} iters: {} agg iters: 1 "
       "validation: 1 graph: 0 unalign: 0\n#\n# Using devices\n",
-      least, most, integer(first.config, "warmup", 1), integer(first.config, "iterations", 20));
+      range.least, range.most, integer_member(first.config, "warmup", 1),
+      integer_member(first.config, "iterations", 20));
   for (std::int64_t rank = 0; rank < first.units; ++rank)
-    text += fmt::format("#  Rank {:>2} Group  0 on {:>10} device  0 processor\n", rank,
-                        text_of(host_of(first), "hostname", "host"));
+    text += fmt::format("#  Rank {:>2} Group  0 on {:>10} device  0 processor\n", rank, host_name_of(first));
   const char* const columns =
       "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}\n";
+  if (first.config.contains("order"))
+    text += fmt::format("# Sums: {}, by way of {}\n", text_member(first.config, "order", ""),
+                        text_member(first.config, "road", "the library"));
   text += fmt::format("#\n# {:>54}out-of-place{:>23}in-place\n", "", "");
   text += fmt::format(fmt::runtime(columns), "size", "count", "type", "redop", "root", "time", "algbw",
                       "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
@@ -80,30 +65,35 @@ std::string header_of(const std::vector<const Result*>& rows) {
 }
 
 std::string footer_of(const std::vector<const Result*>& rows) {
-  double sum = 0, wrong = 0;
-  std::size_t count = 0;
-  for (const Result* row : rows)
-    for (const char* place : {"out_of_place", "in_place"}) {
-      if (const Quantity* busbw = row->find(std::string(place) + "_busbw")) sum += busbw->value, ++count;
-      if (const Quantity* bad = row->find(std::string(place) + "_wrong")) wrong += bad->value;
-    }
+  const NcclTotals totals = nccl_totals(rows);
   return fmt::format(
       "# Out of bounds values : {:.0f} {}\n# Avg bus bandwidth    : {:.4f} \n#\n# Collective test concluded: "
       "{}_perf\n",
-      wrong, wrong == 0 ? "OK" : "FAILED", count ? sum * 1e-9 / static_cast<double>(count) : 0,
-      rows.front()->workload);
+      totals.wrong, totals.wrong == 0 ? "OK" : "FAILED", totals.bus_bandwidth * 1e-9, rows.front()->workload);
 }
 
 }  // namespace
 
 std::string write_nccl_table(const std::vector<Result>& results) {
-  std::vector<const Result*> rows;
-  for (const Result& result : results)
-    if (result.mode == "collective") rows.push_back(&result);
-  if (rows.empty()) return {};
-  std::string text = header_of(rows);
-  for (const Result* row : rows) text += row_of(*row);
-  return text + footer_of(rows);
+  // A table a contender, each as a run of the original would print it.
+  std::vector<std::vector<const Result*>> tables;
+  for (const Result& result : results) {
+    if (result.mode != "collective") continue;
+    const auto same = std::ranges::find_if(tables, [&](const auto& rows) {
+      return rows.front()->config.value("order", "") == result.config.value("order", "");
+    });
+    if (same == tables.end())
+      tables.push_back({&result});
+    else
+      same->push_back(&result);
+  }
+  std::string text;
+  for (const auto& rows : tables) {
+    text += header_of(rows);
+    for (const Result* row : rows) text += row_of(*row);
+    text += footer_of(rows);
+  }
+  return text;
 }
 
 }  // namespace superstep::lab

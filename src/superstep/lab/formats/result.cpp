@@ -149,12 +149,14 @@ Quantity with_summary(Quantity quantity, const Measurement& measurement) {
   quantity.low = summary.low;
   quantity.high = summary.high;
   quantity.flags = measurement.flags;
-  quantity.details = {
-      {"warmup", measurement.warm_up_calls}, {"warmup_seconds", measurement.warm_up_seconds},
-      {"steady", measurement.steady},        {"calls_per_sample", measurement.calls_per_sample},
-      {"coverage", summary.coverage},        {"clustering", summary.clustering},
-      {"drift", summary.drift},
-      {"stopped", name_of(measurement.stop)}};
+  quantity.details = {{"warmup", measurement.warm_up_calls},
+                      {"warmup_seconds", measurement.warm_up_seconds},
+                      {"steady", measurement.steady},
+                      {"calls_per_sample", measurement.calls_per_sample},
+                      {"coverage", summary.coverage},
+                      {"clustering", summary.clustering},
+                      {"drift", summary.drift},
+                      {"stopped", name_of(measurement.stop)}};
   return quantity;
 }
 

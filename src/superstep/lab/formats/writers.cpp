@@ -15,6 +15,7 @@ std::span<const Writer> writers() {
       Writer{"csv", "a row a metric", write_csv},
       Writer{"deepbench", "DeepBench's columns", write_deepbench},
       Writer{"nccl", "the table of nccl-tests", write_nccl_table},
+      Writer{"nccl-json", "the JSON of nccl-tests", write_nccl_json},
       Writer{"mllog", ":::MLLOG lines", write_mllog},
       Writer{"trace", "Chrome's trace events", write_chrome_trace},
   };

@@ -25,6 +25,9 @@ std::string write_deepbench(const std::vector<Result>& results);
 
 // The table of nccl-tests, for results of mode "collective".
 std::string write_nccl_table(const std::vector<Result>& results);
+// Its JSON twin (version 3): times in us, bandwidths in GB/s. One time is kept of a run, when it was
+// completed: start_time and end_time are that.
+std::string write_nccl_json(const std::vector<Result>& results);
 
 // Lines ":::MLLOG {...}". Not verified by MLCommons.
 std::string write_mllog(const std::vector<Result>& results);

@@ -14,6 +14,7 @@ namespace superstep::lab {
 namespace {
 
 constexpr std::int64_t largest_size = std::int64_t{1} << 36;
+constexpr int turn = 5;              // timed iterations of a contender before the next one has its turn
 constexpr std::int64_t period = 13;  // of the values: small integers, whose sums are exact in any order
 
 float value_at(std::int64_t rank, std::size_t i) {
@@ -33,6 +34,10 @@ double count_wrong(const std::vector<float>& values, int ranks) {
   return wrong;
 }
 
+const char* name_of(run::SumOrder order) {
+  return order == run::SumOrder::by_rank ? "by rank" : "the library's";
+}
+
 class AllReduce {
  public:
   AllReduce(run::Communicator& world, const CollectiveSettings& settings, std::int64_t bytes)
@@ -44,43 +49,63 @@ class AllReduce {
     fill(source_, world.rank());
   }
 
-  Result run() {
+  std::vector<Result> run() {
+    std::vector<Result> results;
+    for (const run::SumOrder order : settings_.orders) results.push_back(describe(order));
+    measure(results, "out_of_place", true);
+    measure(results, "in_place", false);
+    return results;
+  }
+
+ private:
+  Result describe(run::SumOrder order) const {
     Result result{.command = "bench", .workload = "all_reduce", .mode = "collective"};
-    result.id = fmt::format("all_reduce-{}-{}", bytes_, world_.size());
+    result.id = fmt::format("all_reduce-{}-{}{}", bytes_, world_.size(),
+                            order == run::SumOrder::library ? "-library" : "");
     result.units = world_.size();
     result.parameters = {
         {"bytes", bytes_}, {"count", source_.size()}, {"type", "float"}, {"redop", "sum"}, {"root", -1}};
     result.config = {{"ranks", world_.size()},
                      {"warmup", settings_.warm_up},
                      {"iterations", settings_.iterations},
-                     {"order", settings_.order == run::SumOrder::by_rank ? "by rank" : "the library's"}};
-    measure(result, "out_of_place", true);
-    measure(result, "in_place", false);
+                     {"order", name_of(order)},
+                     {"road", order == run::SumOrder::by_rank ? world_.road() : "the library's"}};
     return result;
   }
 
- private:
   // Out of place, the sum of what lies elsewhere is made in the buffer: the copy is part of it.
-  double once(bool copy) {
+  double once(run::SumOrder order, bool copy) {
     if (!copy) buffer_ = source_;
     world_.barrier();
     const double begun = steady_clock().seconds();
     if (copy) std::ranges::copy(source_, buffer_.begin());
-    world_.sum(buffer_, settings_.order);
+    world_.sum(buffer_, order);
     return world_.maximum(steady_clock().seconds() - begun);
   }
 
-  void measure(Result& result, const std::string& place, bool copy) {
-    Measurement measurement{.warm_up_calls = settings_.warm_up};
-    for (int i = 0; i < settings_.warm_up; ++i) once(copy);
-    for (int i = 0; i < settings_.iterations; ++i) {
-      if (world_.any(interrupted())) throw Error(ErrorCode::interrupted, "while measuring all-reduce");
-      measurement.samples.push_back(once(copy));
-    }
-    const double wrong = world_.maximum(count_wrong(buffer_, world_.size())), ranks = world_.size();
+  void measure(std::vector<Result>& results, const std::string& place, bool copy) {
+    std::vector<Measurement> measurements(results.size(), Measurement{.warm_up_calls = settings_.warm_up});
+    std::vector<double> wrong(results.size(), 0);
+    for (const run::SumOrder order : settings_.orders)
+      for (int i = 0; i < settings_.warm_up; ++i) once(order, copy);
+    for (int done = 0; done < settings_.iterations; done += turn)
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        if (world_.any(interrupted())) throw Error(ErrorCode::interrupted, "while measuring all-reduce");
+        // Not timed where others take turns: they have left the buffer in another rank's cache.
+        if (results.size() > 1) once(settings_.orders[k], copy);
+        for (int i = done; i < std::min(done + turn, settings_.iterations); ++i)
+          measurements[k].samples.push_back(once(settings_.orders[k], copy));
+        if (done + turn >= settings_.iterations)
+          wrong[k] = world_.maximum(count_wrong(buffer_, world_.size()));
+      }
+    for (std::size_t k = 0; k < results.size(); ++k) note(results[k], place, measurements[k], wrong[k]);
+  }
+
+  void note(Result& result, const std::string& place, Measurement& measurement, double wrong) {
     measurement.summary = summarize(measurement.samples);
     measurement.flags = flags_of(measurement.summary, settings_.iterations);
     const auto bytes = static_cast<double>(bytes_);
+    const double ranks = world_.size();
     result.quantities.push_back(time_quantity(place + "_time", measurement));
     result.quantities.push_back(rate_quantity(place + "_algbw", bytes, "B/s", measurement));
     result.quantities.push_back(
@@ -93,6 +118,16 @@ class AllReduce {
   std::int64_t bytes_;
   std::vector<float> source_, buffer_;
 };
+
+double fastest(const Result& result, const char* name) {
+  return std::ranges::min(result.find(name)->samples);
+}
+
+// How much less time the first takes than the second: its bandwidth over the other's.
+std::string ratio_of(const Result& ours, const Result& other, const char* name) {
+  return fmt::format("{:.2f} ({:.2f})", other.find(name)->value / ours.find(name)->value,
+                     fastest(other, name) / fastest(ours, name));
+}
 
 std::int64_t parse_size(const std::string& text) {
   std::int64_t size = 0;
@@ -128,11 +163,31 @@ std::vector<std::int64_t> parse_sizes(const std::string& text) {
 
 std::vector<Result> bench_all_reduce(run::Communicator& world, const CollectiveSettings& settings) {
   std::vector<Result> results;
-  for (const std::int64_t bytes : settings.sizes) {
-    results.push_back(AllReduce(world, settings, bytes).run());
-    if (settings.done) settings.done(results.back());
-  }
+  for (const std::int64_t bytes : settings.sizes)
+    for (Result& result : AllReduce(world, settings, bytes).run()) {
+      results.push_back(std::move(result));
+      if (settings.done) settings.done(results.back());
+    }
   return results;
+}
+
+std::string contenders_table(const std::vector<Result>& results) {
+  TextTable table({"bytes", "ours", "MPI_Allreduce", "ratio (of fastest)", "ours in place", "MPI_Allreduce",
+                   "ratio (of fastest)"});
+  bool any = false;
+  for (std::size_t i = 0; i + 1 < results.size(); ++i) {
+    const Result &ours = results[i], &other = results[i + 1];
+    if (other.id != ours.id + "-library") continue;
+    any = true;
+    std::vector<std::string> row{ours.parameters["bytes"].dump()};
+    for (const std::string place : {"out_of_place", "in_place"}) {
+      for (const Result* result : {&ours, &other})
+        row.push_back(format_si(result->find(place + "_busbw")->value, "B/s"));
+      row.push_back(ratio_of(ours, other, (place + "_time").c_str()));
+    }
+    table.add_row(row);
+  }
+  return any ? table.to_string() : "";
 }
 
 }  // namespace superstep::lab

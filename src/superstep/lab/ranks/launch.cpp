@@ -53,14 +53,6 @@ void prepare_launch() {
               "install the launcher of an MPI library (Debian: openmpi-bin), or name yours with --launcher");
 }
 
-// This process's own words, without the program's name.
-std::vector<std::string> own_arguments() {
-  std::vector<std::string> words = split(read_text_file("/proc/self/cmdline"), '\0');
-  if (!words.empty() && words.back().empty()) words.pop_back();
-  if (!words.empty()) words.erase(words.begin());
-  return words;
-}
-
 std::vector<char*> pointers_to(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -98,6 +90,13 @@ std::string last_lines(const std::string& text) {
 }
 
 }  // namespace
+
+std::vector<std::string> own_arguments() {
+  std::vector<std::string> words = split(read_text_file("/proc/self/cmdline"), '\0');
+  if (!words.empty() && words.back().empty()) words.pop_back();
+  if (!words.empty()) words.erase(words.begin());
+  return words;
+}
 
 LaunchOutcome launch_ranks(const LaunchSettings& settings) {
   prepare_launch();

@@ -26,6 +26,9 @@ LaunchOutcome launch_ranks(const LaunchSettings& settings);
 // The same, and throws Error (io) when the ranks did not end well, with the last that they said.
 void launch_ranks_or_throw(const LaunchSettings& settings, const std::string& what);
 
+// This process's own words, without the program's name.
+std::vector<std::string> own_arguments();
+
 // Replaces this process by the launcher with the same command line, so that standard output and Ctrl-C are as
 // the user expects. Throws Error (not_found, unsupported).
 [[noreturn]] void replace_by_ranks(int ranks, const std::string& launcher);

@@ -1,11 +1,14 @@
 // Ranks: the processes of one run, as the site's own launcher started them (mpirun, srun). A program that was
 // started alone is one rank. The library that connects them is MPI, chosen at build time: ranks/mpi or, where
-// there is none, ranks/none.
+// there is none, ranks/none. Ranks of one host add up in shared memory (ranks/shared).
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+
+#include "superstep/run/ranks/range_means.h"
 
 namespace superstep::run {
 
@@ -27,12 +30,22 @@ class Communicator {
   virtual void sum(std::span<float> values, SumOrder order = SumOrder::by_rank) = 0;
   virtual double maximum(double value) = 0;
   virtual bool any(bool flag) = 0;
+  // Means of ranges of an array of so many values, made beside other work. The ranges are the same on all
+  // ranks.
+  virtual std::unique_ptr<RangeMeans> range_means(std::size_t values, std::vector<target::ValueRange> ranges,
+                                                  SumOrder order = SumOrder::by_rank) = 0;
+  // Ranks [k size, (k + 1) size) as a world of their own; size divides the number of ranks.
+  virtual std::unique_ptr<Communicator> group(int size) = 0;
+  // How sums by rank travel, for people: "shared memory", "messages".
+  virtual std::string road() const = 0;
   // Ends all ranks at once, without a word: for a rank that cannot go on while the others wait for it.
   [[noreturn]] virtual void abort(int code) = 0;
 };
 
 // All ranks of this run; started on the first call, ended with the program. Throws Error (unsupported) when a
-// launcher started several processes of a program that was built without MPI.
+// launcher started several processes of a program that was built without MPI. With SUPERSTEP_SHARED_MEMORY=0
+// in the environment ranks of one host send messages, as those of several hosts do. Where the others do not
+// start within 60 s (SUPERSTEP_START_SECONDS) the program says so and ends with 1.
 Communicator& communicator();
 
 // What the launcher says, without starting anything: 0 and 1 for a program that was started alone.

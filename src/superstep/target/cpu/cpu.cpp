@@ -47,13 +47,24 @@ graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, doubl
   return transform::recompute(graph, {.extra_share = recompute_share}).graph;
 }
 
+bool is_scalar(const Executable::Port& port) {
+  return port.type.shape.rank() == 0 && is_floating(port.type.element);
+}
+
+// What a plan is for: one micro-batch may be the whole run, and a run one part of a larger batch.
+struct CompiledFor {
+  bool whole_batch = false, a_part = false;
+};
+
+// A whole batch in one micro-batch gives its outputs as they are, but for scalars of a part of a larger one.
 Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const BatchedPorts& ports,
-                    std::int64_t batch, bool whole_batch, double recompute_share = 0) {
+                    std::int64_t batch, CompiledFor use, double recompute_share = 0) {
   const graph::Graph graph = graph_at(model, micro_batch, recompute_share);
   std::vector<bool> batched_output;
   for (std::size_t i = 0; i < ports.outputs.size(); ++i)
-    batched_output.push_back(micro_batch == batch || ports.output_is_batched[i]);
-  Compiled result{Lowering(graph, batched_output, whole_batch).run(), {}, {}};
+    batched_output.push_back(ports.output_is_batched[i] ||
+                             (micro_batch == batch && !(use.a_part && is_scalar(ports.outputs[i]))));
+  Compiled result{Lowering(graph, batched_output, use.whole_batch).run(), {}, {}};
   const auto row_bytes = [&](const Executable::Port& port, bool batched) -> std::size_t {
     if (!batched) return 0;
     return static_cast<std::size_t>(port.type.shape.element_count()) * size_in_bytes(port.type.element) /
@@ -77,7 +88,11 @@ std::int64_t choose_micro_batch(std::int64_t batch, int threads, std::size_t byt
 
 // One micro-batch is all that a run computes: nothing is summed before the update.
 bool is_whole(const CompileOptions& options) {
-  return options.micro_batch == options.batch && options.parts.count == 1 && !options.parts.average;
+  return options.micro_batch == options.batch && options.parts.count == 1 && !options.parts.exchange;
+}
+
+CompiledFor used_for(const CompileOptions& options) {
+  return {.whole_batch = is_whole(options), .a_part = options.parts.exchange != nullptr};
 }
 
 // Each batch is built once, however often it is asked for: drawing the weights of a large model takes longer
@@ -118,13 +133,13 @@ class CpuTarget : public Target {
       // How much a sample takes is asked only where it matters.
       if (chosen.micro_batch != choose(~std::size_t{0})) {
         const std::int64_t tried = largest_divisor(options.batch, first_try);
-        compiled = compile_at(once, tried, ports, options.batch, false);
+        compiled = compile_at(once, tried, ports, options.batch, {.a_part = used_for(options).a_part});
         chosen.micro_batch = choose(compiled->plan.arena_bytes / static_cast<std::size_t>(tried));
         if (chosen.micro_batch != tried || (is_whole(chosen) && compiled->plan.trains)) compiled.reset();
       }
     }
     if (!compiled)
-      compiled = compile_at(once, chosen.micro_batch, ports, options.batch, is_whole(chosen));
+      compiled = compile_at(once, chosen.micro_batch, ports, options.batch, used_for(chosen));
     if (options.memory_limit > 0) choice = stay_below_limit(once, ports, chosen, *compiled);
     compiled->plan.choice = choice;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -141,7 +156,7 @@ class CpuTarget : public Target {
       CompileOptions tried = options;
       tried.micro_batch = micro_batch;
       if (micro_batch != options.micro_batch || share > 0)
-        compiled = compile_at(model, micro_batch, ports, options.batch, is_whole(tried), share);
+        compiled = compile_at(model, micro_batch, ports, options.batch, used_for(tried), share);
       return plan_bytes(compiled.plan, tried);
     };
     const LimitedChoice choice =

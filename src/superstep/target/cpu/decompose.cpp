@@ -68,7 +68,9 @@ std::vector<Var> batch_normalization(const Node& node, const std::vector<Var>& i
   const bool training = node.attributes.integer("training_mode", 0) != 0;
   Var mean = in[3], variance = in[4];
   if (training) {
-    const op::ChannelMoments moments = op::channel_moments(x);
+    const bool over_parts = node.attributes.integer("over_parts", 0) != 0;
+    const op::ChannelMoments moments =
+        over_parts ? op::channel_moments_over_parts(x) : op::channel_moments(x);
     mean = op::cast(moments.mean, in[3].element());
     variance = op::cast(moments.variance, in[4].element());
   }

@@ -38,7 +38,13 @@ Memory::Memory(std::size_t bytes) : size_(bytes) {
   data_ = {reinterpret_cast<std::byte*>(address), [whole](std::byte*) { std::free(whole); }};
 }
 
+Memory::Memory(std::span<float> values)
+    : size_(values.size_bytes()),
+      data_(reinterpret_cast<std::byte*>(values.data()), [](std::byte*) {}),
+      own_(false) {}
+
 void Memory::release() {
+  if (!own_) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(data()), end = begin + size_;
   const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
@@ -93,8 +99,19 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
                         {},
                         {},
                         StepRecorder(step_count(), i)});
-  if (plan_.accumulator_bytes > 0)
-    for (std::size_t i = 0; i < groups(); ++i) accumulators_.emplace_back(plan_.accumulator_bytes);
+  if (plan_.accumulator_bytes == 0) return;
+  if (options_.parts.exchange) open_exchange();
+  while (accumulators_.size() < groups()) accumulators_.emplace_back(plan_.accumulator_bytes);
+}
+
+// The first group sums where the exchange wants the values: what is sent need not be copied.
+void CpuExecutable::open_exchange() {
+  Exchange& exchange = *options_.parts.exchange;
+  ranges_ = gradient_ranges(plan_, exchange.range_values());
+  groups_done_ = std::vector<std::atomic<std::size_t>>(ranges_.size());
+  std::vector<ValueRange> ranges;
+  for (const GradientRange& range : ranges_) ranges.push_back(range.values);
+  accumulators_.emplace_back(exchange.open(plan_.accumulator_bytes / sizeof(float), std::move(ranges)));
 }
 
 CpuExecutable::~CpuExecutable() = default;
@@ -121,6 +138,7 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
     run_steps({plan_.prepare, 0, false}, run, {0, workers_[0].arena.data(), nullptr, true}, workers_[0]);
     prepared_ = true;
   }
+  begin_exchange();
   // One group: its steps are divided over the threads. Several: a group a thread.
   if (groups() == 1)
     run_group(run, 0, workers_[0], true);
@@ -137,8 +155,10 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
 void CpuExecutable::finish_run(const Run& run) {
   if (plan_.accumulator_bytes > 0) {
     const double begin = StepRecorder::now();
-    average_accumulators();
-    average_over_parts();
+    if (ranges_.empty())
+      average_accumulators();
+    else
+      options_.parts.exchange->finish();
     write_averages(run);
     if (options_.measure_steps)
       workers_[0].recorder.add(sum_step(), -1, begin, StepRecorder::now(), pool_.threads());
@@ -166,7 +186,8 @@ void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker,
   const std::size_t begin = group * count / groups(), end = (group + 1) * count / groups();
   for (std::size_t micro_batch = begin; micro_batch < end; ++micro_batch)
     run_steps({plan_.body, plan_.prepare.size(), true}, run,
-              {static_cast<std::int64_t>(micro_batch), worker.arena.data(), accumulator, all_threads},
+              {static_cast<std::int64_t>(micro_batch), worker.arena.data(), accumulator, all_threads,
+               micro_batch + 1 == end},
               worker);
 }
 
@@ -184,7 +205,8 @@ int CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, boo
 
 void CpuExecutable::run_steps(const Section& section, const Run& run, const Place& place, Worker& worker) {
   RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch +
-                                                       options_.parts.index * options_.batch)};
+                                                       options_.parts.index * options_.batch),
+               .exchange = options_.parts.exchange};
   const auto row = static_cast<std::size_t>(place.micro_batch);
   const auto address = [&](const Operand& operand) -> std::byte* {
     switch (operand.space) {
@@ -203,6 +225,8 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
   };
   const bool measured = options_.measure_steps;
   const std::int64_t recorded = section.in_micro_batch ? place.micro_batch : -1;
+  const bool exchanges = place.ends_group && !ranges_.empty();
+  std::size_t next_range = 0;
   for (std::size_t i = 0; i < section.steps.size(); ++i) {
     const Step& step = section.steps[i];
     worker.inputs.clear();
@@ -212,29 +236,45 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
     const double start = measured ? StepRecorder::now() : 0;
     const int threads = run_kernel(*step.kernel, worker, place.all_threads);
     if (measured) worker.recorder.add(section.first_step + i, recorded, start, StepRecorder::now(), threads);
+    if (!exchanges) continue;
+    complete_ranges(i, next_range);
+    if (&worker == &workers_[0]) options_.parts.exchange->progress();
   }
 }
 
-// The mean over micro-batches, into the first group's accumulator: groups are added in order.
+void CpuExecutable::begin_exchange() {
+  if (ranges_.empty()) return;
+  for (auto& groups_done : groups_done_) groups_done.store(0, std::memory_order_relaxed);
+  options_.parts.exchange->begin();
+}
+
+void CpuExecutable::complete_ranges(std::size_t step, std::size_t& next) {
+  for (; next < ranges_.size() && ranges_[next].last_step == step; ++next) {
+    if (groups_done_[next].fetch_add(1, std::memory_order_acq_rel) + 1 < groups()) continue;
+    average_groups(ranges_[next].values);
+    options_.parts.exchange->ready(next);
+  }
+}
+
+// The mean over micro-batches, into the first group's accumulator.
 void CpuExecutable::average_accumulators() {
   const std::size_t count = plan_.accumulator_bytes / sizeof(float);
-  const float scale = 1.0f / static_cast<float>(micro_batches_);
   constexpr std::size_t piece = 16384;
   pool_.parallel_for(static_cast<std::int64_t>((count + piece - 1) / piece), [&](std::int64_t item, int) {
-    const std::size_t begin = static_cast<std::size_t>(item) * piece, end = std::min(count, begin + piece);
-    auto* total = reinterpret_cast<float*>(accumulators_[0].data());
-    for (std::size_t group = 1; group < accumulators_.size(); ++group) {
-      const auto* term = reinterpret_cast<const float*>(accumulators_[group].data());
-      for (std::size_t i = begin; i < end; ++i) total[i] += term[i];
-    }
-    for (std::size_t i = begin; i < end; ++i) total[i] *= scale;
+    const std::size_t begin = static_cast<std::size_t>(item) * piece;
+    average_groups({begin, std::min(piece, count - begin)});
   });
 }
 
-void CpuExecutable::average_over_parts() {
-  if (!options_.parts.average) return;
-  options_.parts.average(
-      {reinterpret_cast<float*>(accumulators_[0].data()), plan_.accumulator_bytes / sizeof(float)});
+// Groups are added in order.
+void CpuExecutable::average_groups(ValueRange range) {
+  const float scale = 1.0f / static_cast<float>(micro_batches_);
+  auto* total = reinterpret_cast<float*>(accumulators_[0].data()) + range.begin;
+  for (std::size_t group = 1; group < accumulators_.size(); ++group) {
+    const auto* term = reinterpret_cast<const float*>(accumulators_[group].data()) + range.begin;
+    for (std::size_t i = 0; i < range.count; ++i) total[i] += term[i];
+  }
+  for (std::size_t i = 0; i < range.count; ++i) total[i] *= scale;
 }
 
 void CpuExecutable::write_averages(const Run& run) const {

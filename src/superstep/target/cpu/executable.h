@@ -2,10 +2,12 @@
 // one group of micro-batches alone, each step is divided over the threads instead.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "superstep/base/thread_pool.h"
+#include "superstep/target/cpu/gradient_ranges.h"
 #include "superstep/target/cpu/plan.h"
 #include "superstep/target/cpu/step_recorder.h"
 #include "superstep/target/target.h"
@@ -16,15 +18,18 @@ namespace superstep::target::cpu {
 class Memory {
  public:
   explicit Memory(std::size_t bytes);
+  // Somebody else's, which outlives this.
+  explicit Memory(std::span<float> values);
   std::byte* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
   const std::shared_ptr<std::byte>& shared() const { return data_; }
-  // Zeroes it, and lets go of the room that it takes until it is touched again.
+  // Zeroes it, and lets go of the room that it takes until it is touched again. Somebody else's is left alone.
   void release();
 
  private:
   std::size_t size_;
   std::shared_ptr<std::byte> data_;
+  bool own_ = true;
 };
 
 struct PortPlan {
@@ -58,6 +63,7 @@ class CpuExecutable : public Executable {
     std::int64_t micro_batch;
     std::byte *arena, *accumulator;
     bool all_threads;
+    bool ends_group = false;  // the last micro-batch of its group: what it sums is complete
   };
 
   void fill_shared();
@@ -68,8 +74,13 @@ class CpuExecutable : public Executable {
   void run_steps(const Section& section, const Run& run, const Place& place, Worker& worker);
   // Gives the number of threads that shared it.
   int run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
+  void open_exchange();
+  void begin_exchange();
+  // After a step of a group's last micro-batch: hands over what is complete in every group. `next` is the
+  // first range that this group has still to complete.
+  void complete_ranges(std::size_t step, std::size_t& next);
   void average_accumulators();
-  void average_over_parts();
+  void average_groups(ValueRange range);
   std::size_t step_count() const;  // of all parts; the sum of gradients is one
   std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
   PlanStep described_step(std::size_t step) const;
@@ -85,6 +96,8 @@ class CpuExecutable : public Executable {
   Memory shared_, update_;
   std::vector<Worker> workers_;
   std::vector<Memory> accumulators_;  // one a group
+  std::vector<GradientRange> ranges_;                  // what is exchanged with other parts; empty: nothing
+  std::vector<std::atomic<std::size_t>> groups_done_;  // by range: groups that have completed it in this run
   bool prepared_ = false;             // `prepare` has run since the state last changed
   std::int64_t runs_ = 0;
   double last_run_seconds_ = 0;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string_view>
 
+#include "superstep/target/cpu/fusion.h"
 #include "superstep/target/cpu/lower_product.h"
 
 namespace superstep::target::cpu {
@@ -38,6 +40,9 @@ constexpr std::array image_operators = {
     ImageOperands{"superstep.ResizeGradient", 1, 1},
 };
 
+// Channels of a part of a concatenation: lines of cache that no two parts share.
+constexpr std::int64_t channel_multiple = 16;
+
 std::vector<std::int64_t> permutation(const Node& node, int rank) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
   std::iota(order.rbegin(), order.rend(), std::int64_t{0});  // ONNX's default: reversed
@@ -56,6 +61,7 @@ class Assigner {
   Layout run() {
     find_views();
     find_preferences();
+    find_joins();
     for (std::size_t i = 0; i < graph_.value_count(); ++i) {
       const graph::Value& value = graph_.values()[i];
       if (value.kind != graph::ValueKind::computed) place_root(ValueId(i));
@@ -105,6 +111,61 @@ class Assigner {
 
   void want_image(ValueId id) {
     if (shape(id).rank() >= 3) wants_image_[id.index()] = true;
+  }
+
+  // ---- concatenations by placement ---------------------------------------------------------------------
+
+  // What a Concat joins along the channels of an image is written there by the kernel that makes it, where
+  // that kernel can leave gaps between positions and nobody else reads it: reading across gaps wastes more of
+  // the caches than the copy that it saves (measured on U-Nets, whose skip connections are pooled too).
+  void find_joins() {
+    readers_ = graph_.use_counts();
+    const std::vector<bool> varies = depends_on_input();
+    for (const Node& node : graph_.nodes()) {
+      if (node.op != "Concat" || node.phase == graph::Phase::update) continue;
+      const ValueId whole = node.outputs[0];
+      if (!wants_image_[whole.index()] || shape(whole)[1] % channel_multiple != 0 ||
+          normalize_axis(node.attributes.integer("axis"), shape(whole).rank()) != 1)
+        continue;
+      std::int64_t begin = 0;
+      for (ValueId part : node.inputs) {
+        if (begin % channel_multiple == 0 && varies[part.index()] && can_be_part(node, part))
+          joins_.emplace(part, Join{whole, begin});
+        begin += shape(part)[1];
+      }
+    }
+  }
+
+  // What does not is computed ahead, in memory that all threads share.
+  std::vector<bool> depends_on_input() const {
+    std::vector<bool> depends(graph_.value_count(), false);
+    for (ValueId input : graph_.inputs()) depends[input.index()] = true;
+    for (const Node& node : graph_.nodes())
+      if (std::ranges::any_of(node.inputs,
+                              [&](ValueId input) { return input.valid() && depends[input.index()]; }))
+        for (ValueId output : node.outputs)
+          if (output.valid()) depends[output.index()] = true;
+    return depends;
+  }
+
+  bool can_be_part(const Node& concat, ValueId part) const {
+    const graph::Value& value = graph_.value(part);
+    if (value.kind != graph::ValueKind::computed || value.type.element != ElementType::f32 ||
+        readers_[part.index()] != 1 || joins_.contains(part) || shape(part)[1] % channel_multiple != 0 ||
+        std::ranges::count(concat.inputs, part) != 1)
+      return false;
+    const Node& producer = graph_.node(value.producer);
+    return producer.phase == concat.phase &&
+           (producer.op == "Conv" || producer.op == "ConvTranspose" || is_elementwise(graph_, producer));
+  }
+
+  bool place_part(ValueId id) {
+    const auto join = joins_.find(id);
+    if (join == joins_.end()) return false;
+    const auto& [whole, begin] = join->second;
+    const Strides strides = dense_strides(shape(whole), image_order(shape(whole).rank()));
+    view(id) = {whole, begin, strides};
+    return true;
   }
 
   // Strides of `node`'s output when its input has `strides`, and the other way round.
@@ -178,6 +239,7 @@ class Assigner {
   }
 
   void place_root(ValueId id) {
+    if (place_part(id)) return;
     const graph::Value& value = graph_.value(id);
     std::optional<Strides> strides;
     const bool stored_by_user =
@@ -213,6 +275,9 @@ class Assigner {
     if (place_cuts(id)) return;
     for (ValueId output : node.outputs)
       if (output.valid()) place_root(output);
+    if (node.op == "Concat")
+      layout_.is_alias[id.index()] =
+          std::ranges::all_of(node.inputs, [&](ValueId part) { return joins_.contains(part); });
   }
 
   // Parts of a value where they lie in it. What somebody wants as an image must be one, gaps aside.
@@ -259,6 +324,12 @@ class Assigner {
   Layout layout_;
   std::vector<std::vector<NodeId>> children_;
   std::vector<bool> wants_image_;
+  struct Join {
+    ValueId whole;
+    std::int64_t begin = 0;  // its first channel there
+  };
+  std::map<ValueId, Join> joins_;
+  std::vector<int> readers_;
 };
 
 }  // namespace

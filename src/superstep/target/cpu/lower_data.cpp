@@ -73,15 +73,17 @@ Lowered lower_concat(Lowering& lowering, NodeId id) {
   const DraftOperand target = lowering.write(y);
   std::int64_t position = 0;
   for (ValueId x : node.inputs) {
+    const std::int64_t begin = position;
+    position += lowering.shape(x)[axis];
+    if (lowering.view(x).root == y) continue;  // its producer wrote it here
     DraftOperand piece = target;
     std::visit(
-        [&](auto& place) { place.offset += static_cast<std::size_t>(position * step) * element_bytes; },
+        [&](auto& place) { place.offset += static_cast<std::size_t>(begin * step) * element_bytes; },
         piece);
     if (Lowered done = copy(lowering, node, lowering.shape(x), lowering.view(x).strides,
                             lowering.view(y).strides, lowering.read(x), piece, lowering.element_in_memory(x));
         !done)
       return done;
-    position += lowering.shape(x)[axis];
   }
   return {};
 }

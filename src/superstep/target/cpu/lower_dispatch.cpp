@@ -50,7 +50,7 @@ void lower_single(Lowering& lowering, NodeId id) {
   for (std::span<const Lowerer> family :
        {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(), normalization_lowerers(),
         lookup_lowerers(), resample_lowerers(), recurrent_lowerers(), data_lowerers(), random_lowerers(),
-        optimizer_lowerers(), integer_lowerers()})
+        parts_lowerers(), optimizer_lowerers(), integer_lowerers()})
     for (const Lowerer& lowerer : family)
       if (lowerer.op == node.op && tried(lowering, lowerer.lower(lowering, id))) return;
   lower_by_reference(lowering, id);

@@ -438,8 +438,8 @@ std::expected<DescribedConvolution, Refusal> described_convolution(const Lowerin
   const Node& node = lowering.graph().node(id);
   auto target = target_of(lowering, id, group, 1);
   if (!target) return std::unexpected(target.error());
-  auto convolution = describe(lowering, node, node.inputs[0], target->result,
-                              kernel_shape(lowering.shape(node.inputs[1])));
+  auto convolution =
+      describe(lowering, node, node.inputs[0], target->result, kernel_shape(lowering.shape(node.inputs[1])));
   if (!convolution) return std::unexpected(convolution.error());
   if (Lowered weights = require_f32_weights(lowering, node.inputs[1]); !weights)
     return std::unexpected(weights.error());

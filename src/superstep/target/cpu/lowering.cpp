@@ -147,14 +147,22 @@ int Lowering::place_of(NodeId id) const {
   return place;
 }
 
+// The node of the body after which the value is in memory.
+int Lowering::made_at(ValueId id) const {
+  const graph::Value& value = graph_.value(id);
+  if (value.kind != graph::ValueKind::computed) return -1;
+  if (!layout_.is_alias[value.producer.index()]) return place_of(value.producer);
+  int made = -1;
+  for (ValueId input : graph_.node(value.producer).inputs)
+    if (input.valid()) made = std::max(made, made_at(input));
+  return made;
+}
+
 void Lowering::find_early_updates() {
   for (std::size_t i = 0; i < graph_.node_count(); ++i) {
     const Node& node = graph_.nodes()[i];
     if (section_of_[i] != Section::body || !is_optimizer(node)) continue;
-    ValueId gradient = node.inputs[1];
-    while (layout_.is_alias[graph_.value(gradient).producer.index()])
-      gradient = graph_.node(graph_.value(gradient).producer).inputs[0];
-    const int made = place_of(graph_.value(gradient).producer);
+    const int made = made_at(node.inputs[1]);
     early_updates_[std::max(made, last_reader(node.inputs[0]))].push_back(NodeId(i));
   }
 }
@@ -173,6 +181,7 @@ std::size_t Lowering::shared_bytes(std::size_t bytes) {
 
 std::size_t Lowering::accumulator_bytes(std::size_t bytes) {
   const std::size_t offset = plan_.accumulator_bytes;
+  plan_.accumulator_slots.push_back(offset);
   plan_.accumulator_bytes += aligned(bytes);
   return offset;
 }
@@ -533,6 +542,12 @@ void Lowering::lower_waiting(ValueId id) {
 
 DraftOperand Lowering::write(ValueId id) {
   if (const auto found = placed_.find(id); found != placed_.end()) return found->second;
+  if (const View& part = view(id); part.root != id) {  // of a concatenation
+    DraftOperand operand = write(part.root);
+    const std::size_t bytes = static_cast<std::size_t>(part.offset) * size_in_bytes(type(id).element);
+    std::visit([&](auto& place) { place.offset += bytes; }, operand);
+    return operand;
+  }
   // What `prepare` makes is kept; everything else is a block of the section's arena.
   if (section_ == Section::prepare)
     placed_[id] = Operand{Space::shared, 0, shared_bytes(byte_count(type(id)))};

@@ -126,6 +126,7 @@ class Lowering {
   void find_early_updates();
   bool updates_early(NodeId optimizer) const;
   int last_reader(ValueId id) const;
+  int made_at(ValueId id) const;
   int place_of(NodeId id) const;
   void place_states();
   void plan_accumulators();
@@ -196,6 +197,7 @@ std::span<const Lowerer> resample_lowerers();
 std::span<const Lowerer> recurrent_lowerers();
 std::span<const Lowerer> data_lowerers();
 std::span<const Lowerer> random_lowerers();
+std::span<const Lowerer> parts_lowerers();
 std::span<const Lowerer> optimizer_lowerers();
 void lower_by_reference(Lowering& lowering, NodeId id);
 

@@ -69,6 +69,7 @@ struct Plan {
   std::vector<StateSlot> states;
   std::vector<std::pair<std::size_t, Tensor>> initial;  // shared offset, elements: constants and states
   std::vector<AveragedOutput> averaged;
+  std::vector<std::size_t> accumulator_slots;  // where each value's sum begins, ascending; in bytes
   std::vector<SampleCounter> counters;
   bool trains = false;  // has an update
   std::string choice;   // how the micro-batch came about

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 
+#include "superstep/target/target.h"
+
 namespace superstep::target::cpu {
 
 struct RunInfo {
-  std::uint64_t first_row = 0;  // of this micro-batch within the batch
+  std::uint64_t first_row = 0;   // of this micro-batch within the batch
+  Exchange* exchange = nullptr;  // with the other parts of the batch; null: there is one part
 };
 
 }  // namespace superstep::target::cpu

@@ -1,61 +1,88 @@
 // Ranks over MPI.
-// The C interface alone: MPI has no C++ one since version 3.
-#define OMPI_SKIP_MPICXX 1
-#define MPICH_SKIP_MPICXX 1
-#include <mpi.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
+#include <chrono>
+#include <cstring>
 
 #include "superstep/run/ranks/alone.h"
+#include "superstep/run/ranks/mpi/library_means.h"
+#include "superstep/run/ranks/mpi/message_means.h"
+#include "superstep/run/ranks/mpi/mpi_c.h"
+#include "superstep/run/ranks/mpi/patience.h"
+#include "superstep/run/ranks/mpi/pieces.h"
+#include "superstep/run/ranks/shared/adding.h"
+#include "superstep/run/ranks/shared/shared_means.h"
+#include "superstep/run/ranks/shared/staged_sum.h"
 
 namespace superstep::run {
 namespace {
 
-// Elements that are exchanged at a time: a bucket of 4 MB keeps the pieces within a second-level cache or two
-// and the room that they take small.
-constexpr std::size_t bucket = std::size_t{1} << 20;
+// Elements that are exchanged at a time: 4 MB keeps the pieces within a second-level cache or two and the
+// room that they take small.
+constexpr std::size_t message_values = std::size_t{1} << 20;
+constexpr std::size_t library_values = std::size_t{1} << 30;  // what a count of MPI holds
+
+bool may_share_memory() {
+  const char* const asked = std::getenv("SUPERSTEP_SHARED_MEMORY");
+  return !asked || std::strcmp(asked, "0") != 0;
+}
 
 class World : public Communicator {
  public:
-  World() {
-    int provided = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    MPI_Comm_size(MPI_COMM_WORLD, &size_);
-  }
-  ~World() override {
-    // A rank that leaves because of an error must not wait for the others to say goodbye.
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (!finalized) MPI_Finalize();
+  explicit World(MPI_Comm world) : world_(world) {
+    MPI_Comm_rank(world_, &rank_);
+    MPI_Comm_size(world_, &size_);
+    if (on_one_host() && may_share_memory()) staged_ = StagedSum::open(meeting());
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
+  void barrier() override {
+    if (staged_)
+      staged_->meet();
+    else
+      MPI_Barrier(world_);
+  }
 
   void sum(std::span<float> values, SumOrder order) override {
-    for (std::size_t at = 0; at < values.size(); at += bucket) {
-      const auto part = values.subspan(at, std::min(bucket, values.size() - at));
+    if (order == SumOrder::by_rank && staged_) return staged_->sum(values);
+    const std::size_t most = order == SumOrder::library ? library_values : message_values;
+    for (std::size_t at = 0; at < values.size(); at += most) {
+      const auto part = values.subspan(at, std::min(most, values.size() - at));
       if (order == SumOrder::library)
-        MPI_Allreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM,
-                      MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM, world_);
       else
-        sum_by_rank(part);
+        sum_by_messages(part);
     }
   }
 
   double maximum(double value) override {
-    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, world_);
     return value;
   }
 
   bool any(bool flag) override {
-    int value = flag ? 1 : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    return value != 0;
+    float value = flag ? 1 : 0;
+    sum({&value, 1}, SumOrder::by_rank);
+    return value > 0;
   }
+
+  std::unique_ptr<RangeMeans> range_means(std::size_t values, std::vector<target::ValueRange> ranges,
+                                          SumOrder order) override {
+    if (order == SumOrder::library) return make_library_means(world_, values, std::move(ranges));
+    if (staged_)
+      if (auto means = open_shared_means(meeting(), values, ranges)) return means;
+    return make_message_means(world_, values, std::move(ranges));
+  }
+
+  std::unique_ptr<Communicator> group(int size) override {
+    MPI_Comm part = MPI_COMM_NULL;
+    MPI_Comm_split(world_, rank_ / size, rank_, &part);
+    return std::make_unique<World>(part);
+  }
+
+  std::string road() const override { return staged_ ? "shared memory" : "messages"; }
 
   [[noreturn]] void abort(int code) override {
     MPI_Abort(MPI_COMM_WORLD, code);
@@ -63,31 +90,82 @@ class World : public Communicator {
   }
 
  private:
-  // Each rank adds up one piece of the bucket, in the order of ranks, and gives it to all: as many bytes over
-  // the wire as any all-reduce needs, 2 (n - 1) / n of the bucket a rank.
-  void sum_by_rank(std::span<float> values) {
-    const auto ranks = static_cast<std::size_t>(size_);
-    std::vector<int> counts(ranks), offsets(ranks), own_counts(ranks), own_offsets(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) {
-      offsets[r] = static_cast<int>(r * values.size() / ranks);
-      counts[r] = static_cast<int>((r + 1) * values.size() / ranks) - offsets[r];
-    }
-    const auto mine = static_cast<std::size_t>(counts[static_cast<std::size_t>(rank_)]);
-    for (std::size_t r = 0; r < ranks; ++r) {
-      own_counts[r] = static_cast<int>(mine);
-      own_offsets[r] = static_cast<int>(r * mine);
-    }
-    pieces_.resize(std::max<std::size_t>(1, ranks * mine));
-    MPI_Alltoallv(values.data(), counts.data(), offsets.data(), MPI_FLOAT, pieces_.data(), own_counts.data(),
-                  own_offsets.data(), MPI_FLOAT, MPI_COMM_WORLD);
-    for (std::size_t r = 1; r < ranks; ++r)
-      for (std::size_t i = 0; i < mine; ++i) pieces_[i] += pieces_[r * mine + i];
-    MPI_Allgatherv(pieces_.data(), static_cast<int>(mine), MPI_FLOAT, values.data(), counts.data(),
-                   offsets.data(), MPI_FLOAT, MPI_COMM_WORLD);
+  Meeting meeting() {
+    return {.rank = rank_,
+            .size = size_,
+            .gather =
+                [this](const Meeting::Words& words) {
+                  std::vector<Meeting::Words> found(static_cast<std::size_t>(size_));
+                  MPI_Allgather(words.data(), sizeof words, MPI_BYTE, found.data(), sizeof words, MPI_BYTE,
+                                world_);
+                  return found;
+                },
+            .all =
+                [this](bool mine) {
+                  int value = mine ? 1 : 0;
+                  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, world_);
+                  return value != 0;
+                }};
   }
 
+  bool on_one_host() const {
+    MPI_Comm host = MPI_COMM_NULL;
+    MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
+    int together = 0;
+    MPI_Comm_size(host, &together);
+    MPI_Comm_free(&host);
+    return together == size_;
+  }
+
+  // Each rank adds up one piece, in the order of ranks, and gives it to all.
+  void sum_by_messages(std::span<float> values) {
+    const Pieces p(values.size(), static_cast<std::size_t>(size_), static_cast<std::size_t>(rank_));
+    const auto ranks = static_cast<std::size_t>(size_);
+    received_.resize(std::max<std::size_t>(1, ranks * p.mine));
+    MPI_Alltoallv(values.data(), p.counts.data(), p.offsets.data(), MPI_FLOAT, received_.data(),
+                  p.own_counts.data(), p.own_offsets.data(), MPI_FLOAT, world_);
+    std::vector<const float*> terms;
+    for (std::size_t r = 0; r < ranks; ++r) terms.push_back(received_.data() + r * p.mine);
+    add_in_order(received_.data(), terms, p.mine);
+    MPI_Allgatherv(received_.data(), static_cast<int>(p.mine), MPI_FLOAT, values.data(), p.counts.data(),
+                   p.offsets.data(), MPI_FLOAT, world_);
+  }
+
+  MPI_Comm world_;
   int rank_ = 0, size_ = 1;
-  std::vector<float> pieces_;
+  std::unique_ptr<StagedSum> staged_;  // where all ranks are on one host
+  std::vector<float> received_;
+};
+
+// The library waits for all ranks without an end; one may never come.
+std::chrono::seconds start_limit() {
+  const char* const asked = std::getenv("SUPERSTEP_START_SECONDS");
+  const int seconds = asked ? std::atoi(asked) : 0;
+  return std::chrono::seconds(seconds > 0 ? seconds : 60);
+}
+
+[[noreturn]] void give_up_start() {
+  fmt::print(
+      stderr,
+      "superstep: error: rank {} of {}: the others did not all start within {} s (did one die, or wait for "
+      "a host? SUPERSTEP_START_SECONDS sets another limit)\n",
+      launched_rank(), launched_size(), start_limit().count());
+  std::_Exit(1);
+}
+
+// Starts the library with the program and ends it with it.
+class Library {
+ public:
+  Library() {
+    int provided = 0;
+    const Patience patience(start_limit(), give_up_start);
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  }
+  ~Library() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized) MPI_Finalize();
+  }
 };
 
 }  // namespace
@@ -95,8 +173,9 @@ class World : public Communicator {
 bool has_ranks() { return true; }
 
 std::unique_ptr<Communicator> make_communicator() {
-  if (launched_size() > 1) return std::make_unique<World>();
-  return std::make_unique<Alone>();
+  if (launched_size() == 1) return std::make_unique<Alone>();
+  static const Library library;
+  return std::make_unique<World>(MPI_COMM_WORLD);
 }
 
 }  // namespace superstep::run

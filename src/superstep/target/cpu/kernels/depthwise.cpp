@@ -1,6 +1,6 @@
 // Depthwise convolutions: forward, input gradient, weight gradient. The weights are [kh][kw][channels] for
-// all three. Channels are taken in blocks and columns in tiles, and all rows of a tile before the next, so that
-// what a row reads stays in the first-level cache until the last window that reaches it.
+// all three. Channels are taken in blocks and columns in tiles, and all rows of a tile before the next, so
+// that what a row reads stays in the first-level cache until the last window that reaches it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace superstep::kernels {
 namespace {
 
 constexpr const char* name = "depthwise";
-constexpr std::int64_t block_channels = 32;    // two lines of the cache, of f32
+constexpr std::int64_t block_channels = 32;     // two lines of the cache, of f32
 constexpr std::int64_t tile_bytes = 32 * 1024;  // what the windows of a tile reach, in the first-level cache
 constexpr std::int64_t least_tile_columns = 8, most_tile_columns = 64;
 
@@ -134,7 +134,13 @@ void for_each_stretch(const TapSide& side, const TapOffsets& offsets, const Walk
       const std::int64_t total = side.columns[c].count * side.result.batch;
       for (std::int64_t done = 0; done < total; done += walk.tile)
         for_each_row(side, offsets, c, range,
-                     {{}, 0, 0, &side.columns[c], done, std::min(walk.tile, total - done), first,
+                     {{},
+                      0,
+                      0,
+                      &side.columns[c],
+                      done,
+                      std::min(walk.tile, total - done),
+                      first,
                       std::min(walk.block, side.source.channels - first)},
                      body);
     }
@@ -212,13 +218,16 @@ Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
   auto epilogue = EpilogueRunner::prepare(c.epilogue, side.result);
   if (!epilogue) return refuse(name, epilogue.error());
   KernelInfo info;
-  info.name = fmt::format("{}, depthwise, tiles of {} x {}{}",
-                          side.flipped ? "input gradient" : "convolution", channel_block(side.source),
-                          tile_columns(c, side.source), c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
+  info.name =
+      fmt::format("{}, depthwise, tiles of {} x {}{}", side.flipped ? "input gradient" : "convolution",
+                  channel_block(side.source), tile_columns(c, side.source),
+                  c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
   info.flops = 2 * multiply_adds(c);
   info.bytes = bytes_of(side.source) + bytes_of(side.result) * (c.accumulate ? 2 : 1) +
                static_cast<double>(side.result.element_count()) * epilogue->bytes_per_element();
-  if (staged) info.scratch_bytes = static_cast<std::size_t>(tile_columns(c, side.source) * channel_block(side.source)) * 4;
+  if (staged)
+    info.scratch_bytes =
+        static_cast<std::size_t>(tile_columns(c, side.source) * channel_block(side.source)) * 4;
   info.inputs = 2 + epilogue->inputs();
   info.outputs = 1 + epilogue->outputs();
   info.weights = WeightLayout::taps_channels;

@@ -49,15 +49,15 @@ HWY_INLINE void result_block(const DepthwiseRun& r, std::int64_t column, std::in
       sum[s] = hn::MulAdd(load_first(p, n), weight[s % groups], sum[s]);
     });
   }
-  unrolled<columns * groups>([&](auto s) SUPERSTEP_INLINE_LAMBDA {
-    store_first(finished<finish>(sum[s]), result + place(s), n);
-  });
+  unrolled<columns * groups>(
+      [&](auto s) SUPERSTEP_INLINE_LAMBDA { store_first(finished<finish>(sum[s]), result + place(s), n); });
 }
 
 // All channels of a few columns before the next ones: memory is read in the order in which it lies.
 template <std::size_t columns, std::size_t groups, DepthwiseFinish finish, class T>
 HWY_INLINE void result_channels(const DepthwiseRun& r, std::int64_t column) {
-  constexpr auto width = static_cast<std::int64_t>(lanes), together = static_cast<std::int64_t>(groups) * width;
+  constexpr auto width = static_cast<std::int64_t>(lanes),
+                 together = static_cast<std::int64_t>(groups) * width;
   std::int64_t channel = 0;
   for (; channel + together <= r.channels; channel += together)
     result_block<columns, groups, finish, T>(r, column, channel, lanes);

@@ -150,7 +150,7 @@ HWY_INLINE V rectify(V v, V alpha) {
     return hn::IfThenElse(hn::Lt(v, hn::Zero(f32_tag)), hn::Mul(alpha, v), v);
   if (rectifier == Rectifier::silu) return silu(v);
   if (rectifier == Rectifier::hard_swish) return hard_swish(v);
-  if (rectifier == Rectifier::gelu) return activate_slow(v, Activation::gelu_erf, alpha, alpha);
+  if (rectifier == Rectifier::gelu) return gelu_erf(v);
   return v;
 }
 

@@ -18,7 +18,8 @@ constexpr std::int64_t strip_bytes = 384 * 1024;     // of the expansion: beside
 constexpr std::int64_t product_columns = 60;         // of the expansion, between its product and its epilogue
 constexpr std::int64_t most_depthwise_columns = 16;  // of a tile, whose windows stay in the first-level cache
 
-// The expansion in scratch: rows of `columns` columns, zeros at both ends where windows reach beyond the image.
+// The expansion in scratch: rows of `columns` columns, zeros at both ends where windows reach beyond the
+// image.
 struct Buffer {
   std::int64_t pad_left, width, columns;
 };
@@ -261,8 +262,8 @@ void ExpandedDepthwiseKernel::convolve(const Arguments& arguments, const Unit& u
                                        const float* buffer) const {
   const Window& w = d_.window;
   const std::size_t weights = 2 + e_.epilogue.inputs();  // the slot
-  const std::int64_t channels = unit.panel.channels, tiles = (d_.y.width + most_depthwise_columns - 1) /
-                                                             most_depthwise_columns;
+  const std::int64_t channels = unit.panel.channels,
+                     tiles = (d_.y.width + most_depthwise_columns - 1) / most_depthwise_columns;
   DepthwiseRun run{.columns = 0, .channels = channels, .taps = {}};
   run.weights = static_cast<const float*>(arguments.inputs[weights]) + unit.first_channel;
   if (finish_.bias) run.bias = static_cast<const float*>(arguments.inputs[weights + 1]) + unit.first_channel;

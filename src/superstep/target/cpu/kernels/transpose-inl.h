@@ -19,7 +19,7 @@ HWY_INLINE void transpose_scalar(const T* x, std::int64_t x_stride, T* y, std::i
     for (std::int64_t i = 0; i < rows; ++i) y[j * y_stride + i] = x[i * x_stride + j];
 }
 
-#if HWY_TARGET == HWY_SCALAR
+#if HWY_MAX_BYTES < 32  // vectors without 128-bit blocks to combine
 HWY_INLINE void transpose(const float* x, std::int64_t x_stride, float* y, std::int64_t y_stride,
                           std::int64_t rows, std::int64_t columns) {
   transpose_scalar(x, x_stride, y, y_stride, rows, columns);

@@ -127,7 +127,12 @@ HWY_INLINE V softplus(V x) {  // log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|))
 HWY_INLINE V clamp(V x, V low, V high) { return min_or_second(high, max_or_second(low, x)); }
 
 HWY_INLINE V hard_swish(V x) {
-  return hn::Mul(x, clamp(hn::MulAdd(x, constant(1.0f / 6.0f), constant(0.5f)), hn::Zero(f32_tag), constant(1)));
+  return hn::Mul(x,
+                 clamp(hn::MulAdd(x, constant(1.0f / 6.0f), constant(0.5f)), hn::Zero(f32_tag), constant(1)));
+}
+
+HWY_INLINE V gelu_erf(V x) {
+  return hn::Mul(hn::Mul(constant(0.5f), x), hn::Add(constant(1), erf(hn::Mul(x, constant(0.7071067812f)))));
 }
 
 // The inner function of the tanh form of GELU, sqrt(2/pi) (x + 0.044715 x^3).
@@ -141,8 +146,7 @@ inline HWY_NOINLINE V activate_slow(V x, Activation activation, V alpha, V beta)
   switch (activation) {
     case Activation::sigmoid: return sigmoid(x);
     case Activation::tanh: return tanh(x);
-    case Activation::gelu_erf:
-      return hn::Mul(hn::Mul(half, x), hn::Add(one, erf(hn::Mul(x, constant(0.7071067812f)))));
+    case Activation::gelu_erf: return gelu_erf(x);
     case Activation::gelu_tanh: return hn::Mul(hn::Mul(half, x), hn::Add(one, tanh(gelu_argument(x))));
     case Activation::silu: return silu(x);
     case Activation::elu: return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(alpha, hn::Sub(exp(x), one)), x);

@@ -1,0 +1,29 @@
+// What the two forms of nccl-tests, table and JSON, have in common. Internal to formats/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "superstep/lab/formats/result.h"
+
+namespace superstep::lab {
+
+// Of both places of all rows.
+struct NcclTotals {
+  double bus_bandwidth = 0, wrong = 0;  // B/s, the mean; elements
+};
+NcclTotals nccl_totals(const std::vector<const Result*>& rows);
+
+// Bytes of the smallest and the largest row.
+struct NcclRange {
+  std::int64_t least = 0, most = 0;
+};
+NcclRange nccl_range(const std::vector<const Result*>& rows);
+
+// A member of a result's own JSON, or what to write where it is not there.
+std::int64_t integer_member(const nlohmann::json& object, const char* name, std::int64_t otherwise);
+std::string text_member(const nlohmann::json& object, const char* name, const char* otherwise);
+std::string host_name_of(const Result& result);
+
+}  // namespace superstep::lab

@@ -1,6 +1,5 @@
 // Superstep behind the line protocol of contenders: one workload at one batch, timed beside the peers.
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 
 #include "protocol.h"
@@ -69,8 +68,7 @@ run::Model make_model(const Arguments& arguments) {
 // Products on bytes, calibrated on the random data that the steps are timed with.
 target::GraphAtBatch on_bytes(const run::Model& model, std::int64_t batch) {
   constexpr std::int64_t most_samples = 64;
-  const std::int64_t samples =
-      model.fixed_batch() > 0 ? model.fixed_batch() : std::min(batch, most_samples);
+  const std::int64_t samples = model.fixed_batch() > 0 ? model.fixed_batch() : std::min(batch, most_samples);
   const auto fill = [](std::int64_t first, std::span<Tensor> inputs) {
     std::uint64_t seed = static_cast<std::uint64_t>(first);
     for (Tensor& input : inputs) fill_random(input, ++seed);
@@ -89,11 +87,10 @@ target::GraphAtBatch graph_of(const run::Model& model, const Arguments& argument
 
 void serve(const Arguments& arguments) {
   const run::Model model = make_model(arguments);
-  const auto executable =
-      target::find_target(arguments.backend)
-          .compile(
-              graph_of(model, arguments),
-              {.batch = arguments.batch, .micro_batch = arguments.micro_batch, .threads = arguments.threads});
+  const auto executable = target::find_target(arguments.backend)
+                              .compile(graph_of(model, arguments), {.batch = arguments.batch,
+                                                                    .micro_batch = arguments.micro_batch,
+                                                                    .threads = arguments.threads});
   std::vector<Tensor> inputs, outputs;
   for (const auto& port : executable->inputs()) inputs.push_back(random_input(port, inputs.size() + 1));
   for (const auto& port : executable->outputs()) outputs.emplace_back(port.type.element, port.type.shape);

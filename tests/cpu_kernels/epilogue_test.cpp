@@ -236,7 +236,8 @@ TEST(Epilogue, of_a_single_channel) {
         c.y.type = type;
         c.epilogue = Epilogue().bias().scale_channels().add(type).activate(Activation::sigmoid);
         const KernelPointer kernel = require_kernel(convolution_forward().prepare(c));
-        GuardedBuffer x(ElementType::f32, columns * 40), w(ElementType::f32, 40), packed(ElementType::f32, 40);
+        GuardedBuffer x(ElementType::f32, columns * 40), w(ElementType::f32, 40),
+            packed(ElementType::f32, 40);
         GuardedBuffer y(type, columns);
         x.fill_random(1), w.fill_random(2, -0.3, 0.3);
         run_kernel(*require_kernel(prepare_pack(weight_transfer(c, kernel->info().weights))), {w.data()},

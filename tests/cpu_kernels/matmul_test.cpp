@@ -151,7 +151,8 @@ TEST(Matmul, cuts_long_products_into_blocks) {
   EXPECT_EQ(0, wrong_elements(m, "portable", 9));
 }
 
-// Operands that are packed: in tiles that several panels share, in groups of tiles, in blocks of an odd depth.
+// Operands that are packed: in tiles that several panels share, in groups of tiles, in blocks of an odd
+// depth.
 TEST(Matmul, cuts_long_products_of_bf16_into_blocks) {
   Matmul m;
   m.a.type = m.b.type = ElementType::bf16;

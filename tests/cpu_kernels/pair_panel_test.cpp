@@ -55,9 +55,9 @@ TEST(PairPanel, has_every_element_in_its_place) {
   for_each_instruction_set([] {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
       const PairPanel p = random_panel(seed);
-      EXPECT_EQ(0, count_wrong(p, seed)) << fmt::format(
-          "seed {}: {} x {}, strides {} {}, {}, order {}", seed, p.depth, p.width, p.depth_stride,
-          p.width_stride, name_of(p.type), static_cast<int>(p.order));
+      EXPECT_EQ(0, count_wrong(p, seed))
+          << fmt::format("seed {}: {} x {}, strides {} {}, {}, order {}", seed, p.depth, p.width,
+                         p.depth_stride, p.width_stride, name_of(p.type), static_cast<int>(p.order));
     }
   });
 }

@@ -17,7 +17,8 @@ int count_wrong(const Quantize& q, std::int32_t expected_zero_point) {
   int wrong = 0;
   for (std::int64_t i = 0; i < q.elements; ++i) {
     const float scaled = x.as<float>()[i] * (1 / q.scale);
-    const double expected = std::clamp(std::nearbyint(static_cast<double>(scaled)) + expected_zero_point, 0.0, 255.0);
+    const double expected =
+        std::clamp(std::nearbyint(static_cast<double>(scaled)) + expected_zero_point, 0.0, 255.0);
     wrong += y.get(i) != expected;
   }
   return wrong;

@@ -1,6 +1,5 @@
 // What a written file holds beyond the standard operators: written, read again, and run.
 #include "superstep/onnx/writer.h"
-
 #include "tests/onnx/support.h"
 
 namespace superstep::onnx {

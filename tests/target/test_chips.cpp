@@ -48,8 +48,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 
 std::unique_ptr<Executable> on_chips(const GraphAtBatch& model, std::int64_t batch, Chips chips,
                                      const char* machine = "gc200") {
-  return target::find_target(machine).compile(model,
-                                              {.batch = batch, .chips = std::move(chips)});
+  return target::find_target(machine).compile(model, {.batch = batch, .chips = std::move(chips)});
 }
 
 GraphAtBatch zoo(const char* name, std::vector<std::string> options = {}) {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t width = 260;  // a square of it is large enough for an update of its own
 
-// One matrix in two places, read again in the backward pass of both; one on the left of a product, whose gradient
-// is there before it is read for the last time; a convolution and a small layer behind them.
+// One matrix in two places, read again in the backward pass of both; one on the left of a product, whose
+// gradient is there before it is read for the last time; a convolution and a small layer behind them.
 graph::Graph tied(std::int64_t batch) {
   graph::Graph graph("tied");
   op::Builder b(graph);
@@ -69,8 +69,8 @@ void expect_close(const Tensor& actual, const Tensor& expected, double tolerance
 
 std::size_t body_updates(const Runner& runner) {
   const auto steps = runner.executable->summary().steps;
-  return static_cast<std::size_t>(std::ranges::count_if(
-      steps, [](const target::PlanStep& step) { return step.op == "superstep.Sgd"; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(steps, [](const target::PlanStep& step) { return step.op == "superstep.Sgd"; }));
 }
 
 TEST(EarlyUpdate, StepsAsTheReferenceDoes) {

@@ -63,7 +63,8 @@ void expect_close(const Tensor& actual, const Tensor& expected, double tolerance
     ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * scale) << name << " at " << i;
 }
 
-// What was raised is read by the join alone: where all parts are whole lines of cache, only the skip is copied.
+// What was raised is read by the join alone: where all parts are whole lines of cache, only the skip is
+// copied.
 constexpr Channels cases[] = {{16, 16, 1}, {32, 16, 1}, {16, 32, 1}, {24, 16, 2}, {8, 24, 2}, {24, 24, 2}};
 
 TEST(Joined, InfersAsTheReferenceDoes) {

@@ -39,8 +39,8 @@ void PrintTo(const Model& model, std::ostream* out) {
 }
 
 // Where few samples are left to normalise over, one rectifier on the other side of its kink moves a gradient
-// by some hundredths: hence the tolerance of the deepest model. Without kinks it is held to a two-hundredth of
-// that, which is twice what others are: its fifty layers add up the rounding of Winograd's sums.
+// by some hundredths: hence the tolerance of the deepest model. Without kinks it is held to a two-hundredth
+// of that, which is twice what others are: its fifty layers add up the rounding of Winograd's sums.
 std::vector<Model> models() {
   return {{"ptychonn-64", {"window=16"}, 2},
           {"ptychonn-128", {"window=16"}, 2},
@@ -93,8 +93,7 @@ graph::Graph without_kinks(const graph::Graph& graph) {
 }
 
 graph::Graph build(const Model& model, std::int64_t batch) {
-  graph::Graph graph =
-      workload::build_model(workload::find_workload(model.workload), batch, model.options);
+  graph::Graph graph = workload::build_model(workload::find_workload(model.workload), batch, model.options);
   return model.smooth ? without_kinks(graph) : graph;
 }
 
@@ -106,8 +105,8 @@ GraphAtBatch serving(const Model& model) {
 GraphAtBatch training(const Model& model) {
   return [model](std::int64_t batch) {
     const workload::Workload& workload = workload::find_workload(model.workload);
-    return transform::make_training_step(build(model, batch),
-                                         workload.training.loss, {.kind = transform::OptimizerKind::sgd});
+    return transform::make_training_step(build(model, batch), workload.training.loss,
+                                         {.kind = transform::OptimizerKind::sgd});
   };
 }
 
@@ -189,8 +188,7 @@ TEST_P(Zoo, LearnsOneBatch) {
     const auto cpu = target::find_target("cpu").compile(
         [&](std::int64_t batch) {
           const workload::Workload& workload = workload::find_workload(model.workload);
-          return transform::make_training_step(build(model, batch),
-                                               workload.training.loss,
+          return transform::make_training_step(build(model, batch), workload.training.loss,
                                                {.kind = transform::OptimizerKind::adam});
         },
         {.batch = model.batch, .threads = 1});
@@ -267,8 +265,7 @@ LstmError lstm_error(const std::string& products) {
     reference->run(inputs, expected);
     worst.loss = std::max(worst.loss, std::abs(actual[0].at(0) / expected[0].at(0) - 1));
     for (const char* name : {"w", "r", "b", "h0", "c0"})
-      worst.parameter =
-          std::max(worst.parameter, worst_difference(cpu->state(name), reference->state(name)));
+      worst.parameter = std::max(worst.parameter, worst_difference(cpu->state(name), reference->state(name)));
   }
   return worst;
 }
@@ -279,8 +276,8 @@ TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReference) {
   EXPECT_LT(error.parameter, 2e-6);
 }
 
-// Products of bf16 round what they read by up to 2^-9; a step changes parameters by 0.01 or so. Rounding must be
-// seen where there are such products.
+// Products of bf16 round what they read by up to 2^-9; a step changes parameters by 0.01 or so. Rounding must
+// be seen where there are such products.
 TEST(ZooLstm, EveryKindOfLayerAgreesWithTheReferenceInReducedPrecision) {
   const LstmError error = lstm_error("bf16");
   EXPECT_LT(error.loss, 5e-3);

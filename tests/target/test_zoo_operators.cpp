@@ -26,7 +26,8 @@ void find_whole(const graph::Graph& graph, std::set<std::string>& whole, std::se
       elements = std::max(elements, type ? type->shape.element_count() : 0);
     const auto operand = [&](std::size_t i) {
       const graph::ValueType& type = graph.type(node.inputs[i]);
-      return device.add_variable(bsp::is_device_type(type.element) ? type.element : ElementType::i32, type.shape);
+      return device.add_variable(bsp::is_device_type(type.element) ? type.element : ElementType::i32,
+                                 type.shape);
     };
     if (!op::get(node.op).evaluate) missing.insert(node.op);
     if (elements <= 16 || layout_views(operation, device, operand)) continue;
@@ -40,13 +41,14 @@ TEST(IpuZoo, OperatorsAreCut) {
     if (workload.parameters > 8'000'000) continue;  // their layers are those of the smaller ones
     const graph::Graph model = workload::build_model(workload, 2);
     find_whole(target::prepare_graph(model), whole, missing);
-    find_whole(target::prepare_graph(transform::make_training_step(model, workload.training.loss,
-                                                                   workload.training.optimizer)),
+    find_whole(target::prepare_graph(
+                   transform::make_training_step(model, workload.training.loss, workload.training.optimizer)),
                whole, missing);
   }
   for (const std::string& op : missing) ADD_FAILURE() << op << " has no evaluation";
   // Those that no rule cuts yet: one vertex, and `--explain` says so.
-  const std::set<std::string> known{"ConstantOfShape", "GatherElements", "ScatterElements", "ScatterND",
+  const std::set<std::string> known{"ConstantOfShape",        "GatherElements",
+                                    "ScatterElements",        "ScatterND",
                                     "superstep.LSTMGradient", "superstep.LayerNormalizationGradient",
                                     "superstep.RandomMask"};
   for (const std::string& op : whole) EXPECT_TRUE(known.contains(op)) << op << " stays on one tile";

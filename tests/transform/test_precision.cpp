@@ -76,14 +76,13 @@ state %w : f32[2,2] = [1.0, 2.0, 3.0, 4.0]
 %p : f32[2,2] = MatMul(%r, %w)
 output "p" = %p)";
   const auto operators = [](const std::string& text) {
-    return typed_operators(
-        verified(autocast(graph_of(text.c_str()), ElementType::bf16, {.least_width = 1})));
+    return typed_operators(verified(autocast(graph_of(text.c_str()), ElementType::bf16, {.least_width = 1})));
   };
   EXPECT_EQ(operators(before), (std::vector<std::string>{"Exp:f32", "Cast:bf16", "Relu:bf16", "Cast:bf16",
                                                          "MatMul:bf16", "Cast:f32"}));
-  EXPECT_EQ(operators(before + "\noutput \"r\" = %r"),
-            (std::vector<std::string>{"Exp:f32", "Relu:f32", "Cast:bf16", "Cast:bf16", "MatMul:bf16",
-                                      "Cast:f32"}));
+  EXPECT_EQ(
+      operators(before + "\noutput \"r\" = %r"),
+      (std::vector<std::string>{"Exp:f32", "Relu:f32", "Cast:bf16", "Cast:bf16", "MatMul:bf16", "Cast:f32"}));
 }
 
 TEST(Autocast, CastsEveryParameterOnce) {

@@ -92,8 +92,8 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   const std::string temporary = target.string() + fmt::format(".partial-{}-{}", ::getpid(), serial++);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) throw system_error(path, "write");
-  const bool written = write_all(file.get(), pieces) && ::fsync(file.get()) == 0 &&
-                       file.close() == 0 && ::rename(temporary.c_str(), target.c_str()) == 0;
+  const bool written = write_all(file.get(), pieces) && ::fsync(file.get()) == 0 && file.close() == 0 &&
+                       ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
     const Error error = system_error(path, "write");
     ::unlink(temporary.c_str());

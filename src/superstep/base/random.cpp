@@ -38,7 +38,9 @@ std::uint64_t RandomStream::next_u64() {
 
 namespace {
 
-double to_unit(std::uint64_t bits) { return static_cast<double>(static_cast<std::int64_t>(bits >> 11)) * 0x1p-53; }
+double to_unit(std::uint64_t bits) {
+  return static_cast<double>(static_cast<std::int64_t>(bits >> 11)) * 0x1p-53;
+}
 
 }  // namespace
 

@@ -16,8 +16,8 @@ class RandomStream {
 
   std::uint32_t next_u32();
   std::uint64_t next_u64();
-  double uniform();                          // [0, 1), 53 bits
-  double uniform(double low, double high);   // [low, high)
+  double uniform();                         // [0, 1), 53 bits
+  double uniform(double low, double high);  // [low, high)
   // What as many calls of uniform(low, high) give, rounded to f32; faster.
   void fill_uniform(std::span<float> values, double low, double high);
   std::uint64_t below(std::uint64_t bound);  // [0, bound), unbiased; bound > 0

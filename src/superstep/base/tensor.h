@@ -33,8 +33,8 @@ class Tensor {
   static Tensor scalar(T value);
   // Every element set to `value`, converted to `type`.
   static Tensor full(ElementType type, Shape shape, double value);
-  // Elements made by `fill`, which writes all of them (byte_count() bytes), gives the same every time, and may
-  // be called by any thread, more than once. Without `fill` they are zero.
+  // Elements made by `fill`, which writes all of them (byte_count() bytes), gives the same every time, and
+  // may be called by any thread, more than once. Without `fill` they are zero.
   using Fill = std::function<void(std::byte* elements)>;
   static Tensor generated(ElementType type, Shape shape, Fill fill = {});
   // Elements in memory that somebody else fills and may change later; `memory` is kept alive. byte_count()

@@ -180,9 +180,9 @@ void print_peak(const lab::MachinePeak& peak) {
   for (const auto& [precision, rate] : peak.flops)
     rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s"))
                              : precision + " no instruction");
-  fmt::print(stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads,
-             join(rates, ", "),
-             peak.copy_bandwidth > 0 ? format_si(peak.copy_bandwidth, "B/s") : "not measured: too little memory");
+  fmt::print(
+      stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads, join(rates, ", "),
+      peak.copy_bandwidth > 0 ? format_si(peak.copy_bandwidth, "B/s") : "not measured: too little memory");
 }
 
 void run_here(const BenchArguments& arguments, std::vector<Result>& results) {

@@ -79,8 +79,7 @@ bsp::Profile of_one_chip(const graph::Graph& graph, const std::string& machine) 
 // One chip is timed alone; several are run, vertex by vertex.
 Profiled profiled(const std::string& machine, const lab::ProfiledModel& model, std::int64_t batch,
                   const target::Chips& chips) {
-  if (!chips.several())
-    return {of_one_chip(target::ipu::prepare_for_tiles(model.graph(batch)), machine), {}};
+  if (!chips.several()) return {of_one_chip(target::ipu::prepare_for_tiles(model.graph(batch)), machine), {}};
   const auto executable = target::find_target(machine).compile(
       model.graph, {.batch = batch, .threads = thread_count(), .chips = chips});
   return run_once(*executable, model);

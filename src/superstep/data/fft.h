@@ -37,7 +37,6 @@ class Fft {
   std::unique_ptr<Plan> plan_;
 };
 
-
 // The calling thread's own plan for `shape`, made on first use and kept.
 template <class T>
 Fft<T>& thread_fft(const Shape& shape);

@@ -19,8 +19,8 @@ struct Domain {
   bool takes_over;  // its operators in room op/ that have no line here are taken as they are
 };
 
-constexpr Family default_families[] = {elementwise_adapters, shape_adapters,        reduction_adapters,
-                                       network_adapters,     random_adapters,       control_flow_adapters,
+constexpr Family default_families[] = {elementwise_adapters, shape_adapters,  reduction_adapters,
+                                       network_adapters,     random_adapters, control_flow_adapters,
                                        sequence_adapters};
 constexpr Family microsoft_families[] = {microsoft_adapters};
 

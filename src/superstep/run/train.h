@@ -49,12 +49,12 @@ TrainSettings train_settings_from_json(const nlohmann::json& json);  // throws E
 class TrainObserver;
 
 struct TrainOptions {
-  std::filesystem::path out;          // the run's folder; empty: nothing is written
-  bool resume = false;                // `out` holds a run: go on with it
-  double checkpoint_seconds = 30;     // between checkpoints within an epoch
-  bool measure_steps = false;         // time every step of the plan (slower)
-  bool tune = false;                  // micro-batch and threads by a timed search (run/tune.h)
-  TrainObserver* observer = nullptr;  // told what happens (run/train_observer.h); not owned
+  std::filesystem::path out;                         // the run's folder; empty: nothing is written
+  bool resume = false;                               // `out` holds a run: go on with it
+  double checkpoint_seconds = 30;                    // between checkpoints within an epoch
+  bool measure_steps = false;                        // time every step of the plan (slower)
+  bool tune = false;                                 // micro-batch and threads by a timed search (run/tune.h)
+  TrainObserver* observer = nullptr;                 // told what happens (run/train_observer.h); not owned
   ExchangeMode exchange = ExchangeMode::overlapped;  // of gradients between ranks
 };
 

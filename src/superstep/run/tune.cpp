@@ -134,9 +134,8 @@ std::string to_string(const Tuning& tuning) {
 }
 
 std::string tuning_key(const graph::Graph& graph, std::string_view backend, const target::PlanSummary& plan) {
-  std::string what =
-      fmt::format("{}\n{}\n{}\n{} {} {}\n", graph::to_text(graph, {.data = false}), backend, processor_name(),
-                  plan.batch, plan.micro_batch, plan.threads);
+  std::string what = fmt::format("{}\n{}\n{}\n{} {} {}\n", graph::to_text(graph, {.data = false}), backend,
+                                 processor_name(), plan.batch, plan.micro_batch, plan.threads);
   for (const target::PlanStep& step : plan.steps) what += fmt::format("{} {}\n", step.op, step.kernel);
   return fmt::format("{:016x}", hash_of(what));
 }
@@ -201,7 +200,8 @@ Tuning tune(const target::Target& target, const target::GraphAtBatch& model,
     return {.chosen = *found, .tried = {}, .cached = true};
   const bool splits = target::batched_ports(model, options.batch).splits;
   std::vector<std::unique_ptr<Contender>> contenders;
-  for (const TuneCandidate& candidate : tune_candidates(options.batch, plan.micro_batch, options.threads, splits))
+  for (const TuneCandidate& candidate :
+       tune_candidates(options.batch, plan.micro_batch, options.threads, splits))
     contenders.push_back(std::make_unique<Contender>(target, model, options, candidate, fill));
   race(contenders, tune_options);
   Tuning tuning;

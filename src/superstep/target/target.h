@@ -53,7 +53,7 @@ class Exchange {
 
 // A run that is one of several, each on its own part of a larger batch.
 struct Parts {
-  int count = 1, index = 0;  // this part is rows index * batch ... of a batch of count * batch samples
+  int count = 1, index = 0;      // this part is rows index * batch ... of a batch of count * batch samples
   Exchange* exchange = nullptr;  // must outlive the executable; null: there is one part
 };
 

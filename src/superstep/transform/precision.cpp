@@ -44,10 +44,9 @@ class Autocast {
 
  private:
   void visit(const Node& node) {
-    const bool narrow = is_fusion_anchor(node.op)
-                            ? is_wide(node)
-                            : (follows(node.op) && !gives_output(node) &&
-                               (all_come_narrow(node) || gives_wanted(node)));
+    const bool narrow = is_fusion_anchor(node.op) ? is_wide(node)
+                                                  : (follows(node.op) && !gives_output(node) &&
+                                                     (all_come_narrow(node) || gives_wanted(node)));
     if (narrow && has_wide_data(node)) return run_narrow(node);
     for (ValueId id : node.inputs) widen(id);
     if (node.op == "LSTM" && reduced_ == ElementType::bf16) return multiply_narrow(node);

@@ -12,7 +12,7 @@
 namespace superstep::lab {
 
 struct CollectiveSettings {
-  std::vector<std::int64_t> sizes;  // bytes of one rank's buffer; multiples of 4
+  std::vector<std::int64_t> sizes;                            // bytes of one rank's buffer; multiples of 4
   std::vector<run::SumOrder> orders{run::SumOrder::by_rank};  // contenders: five iterations each in turn
   int warm_up = 5, iterations = 20;
   std::function<void(const Result&)> done = {};

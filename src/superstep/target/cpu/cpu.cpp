@@ -138,8 +138,7 @@ class CpuTarget : public Target {
         if (chosen.micro_batch != tried || (is_whole(chosen) && compiled->plan.trains)) compiled.reset();
       }
     }
-    if (!compiled)
-      compiled = compile_at(once, chosen.micro_batch, ports, options.batch, used_for(chosen));
+    if (!compiled) compiled = compile_at(once, chosen.micro_batch, ports, options.batch, used_for(chosen));
     if (options.memory_limit > 0) choice = stay_below_limit(once, ports, chosen, *compiled);
     compiled->plan.choice = choice;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t alignment = 64;
 
 // A step goes to all threads when it is long enough to pay for calling them (about 1 us), one alone when not:
-// some 3 to 5 us of work at 100 GFLOP/s and 25 GB/s a core. What other steps left in several cores' caches costs one
-// core alone more.
+// some 3 to 5 us of work at 100 GFLOP/s and 25 GB/s a core. What other steps left in several cores' caches
+// costs one core alone more.
 constexpr double parallel_flops = 5e5, parallel_bytes = 64e3;
 
 bool pays_in_parallel(const kernels::KernelInfo& info) {

@@ -23,7 +23,8 @@ class Memory {
   std::byte* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
   const std::shared_ptr<std::byte>& shared() const { return data_; }
-  // Zeroes it, and lets go of the room that it takes until it is touched again. Somebody else's is left alone.
+  // Zeroes it, and lets go of the room that it takes until it is touched again. Somebody else's is left
+  // alone.
   void release();
 
  private:
@@ -95,10 +96,10 @@ class CpuExecutable : public Executable {
   ThreadPool pool_;
   Memory shared_, update_;
   std::vector<Worker> workers_;
-  std::vector<Memory> accumulators_;  // one a group
+  std::vector<Memory> accumulators_;                   // one a group
   std::vector<GradientRange> ranges_;                  // what is exchanged with other parts; empty: nothing
   std::vector<std::atomic<std::size_t>> groups_done_;  // by range: groups that have completed it in this run
-  bool prepared_ = false;             // `prepare` has run since the state last changed
+  bool prepared_ = false;                              // `prepare` has run since the state last changed
   std::int64_t runs_ = 0;
   double last_run_seconds_ = 0;
 

@@ -77,9 +77,8 @@ Lowered lower_concat(Lowering& lowering, NodeId id) {
     position += lowering.shape(x)[axis];
     if (lowering.view(x).root == y) continue;  // its producer wrote it here
     DraftOperand piece = target;
-    std::visit(
-        [&](auto& place) { place.offset += static_cast<std::size_t>(begin * step) * element_bytes; },
-        piece);
+    std::visit([&](auto& place) { place.offset += static_cast<std::size_t>(begin * step) * element_bytes; },
+               piece);
     if (Lowered done = copy(lowering, node, lowering.shape(x), lowering.view(x).strides,
                             lowering.view(y).strides, lowering.read(x), piece, lowering.element_in_memory(x));
         !done)

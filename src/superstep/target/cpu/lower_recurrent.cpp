@@ -277,15 +277,14 @@ class LstmLowering {
     const auto read = [&](std::size_t input, std::int64_t offset) {
       return shifted(lowering_.read(node_.inputs[input]), offset);
     };
-    std::vector<DraftOperand> inputs{
-        x.place,
-        packed(back_w, Use::gradient_w, l_.inputs, d),
-        packed(back_r, Use::gradient_r, hidden, d),
-        read(back_h, d * states),
-        read(back_c, d * states),
-        read(back_y, d * y_strides(node_.inputs[back_y]).direction),
-        kept[static_cast<std::size_t>(2 * d)],
-        kept[static_cast<std::size_t>(2 * d + 1)]};
+    std::vector<DraftOperand> inputs{x.place,
+                                     packed(back_w, Use::gradient_w, l_.inputs, d),
+                                     packed(back_r, Use::gradient_r, hidden, d),
+                                     read(back_h, d * states),
+                                     read(back_c, d * states),
+                                     read(back_y, d * y_strides(node_.inputs[back_y]).direction),
+                                     kept[static_cast<std::size_t>(2 * d)],
+                                     kept[static_cast<std::size_t>(2 * d + 1)]};
     if (has(node_, back_dy)) inputs.push_back(read(back_dy, d * y_strides(node_.inputs[back_dy]).direction));
     for (std::size_t i : {back_dh, back_dc})
       if (has(node_, i)) inputs.push_back(read(i, d * states));

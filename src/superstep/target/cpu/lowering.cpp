@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 #include <limits>
+#include <utility>
 
 #include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/vector_program.h"
@@ -287,8 +287,7 @@ void Lowering::skip_zeros() {
 void Lowering::lower_section(Section section) {
   section_ = section;
   if (section == Section::body) copy_inputs();
-  for (std::size_t i = 0; i < graph_.node_count(); ++i)
-    lower_at(section, NodeId(i));
+  for (std::size_t i = 0; i < graph_.node_count(); ++i) lower_at(section, NodeId(i));
   if (section == Section::body) {
     for (const auto& [value, offset] : accumulator_of_)
       if (!accumulated_.contains(value)) accumulate(value, offset);
@@ -302,8 +301,7 @@ void Lowering::lower_section(Section section) {
 
 void Lowering::lower_at(Section section, NodeId id) {
   const std::size_t i = id.index();
-  const bool waits =
-      (section == Section::body && is_optimizer(graph_.node(id))) || waits_for_readers(id);
+  const bool waits = (section == Section::body && is_optimizer(graph_.node(id))) || waits_for_readers(id);
   if (section_of_[i] == section && !layout_.is_alias[i] && !done_[i] && !waits) lower_node(id);
   if (section != Section::body) return;
   if (const auto due = early_updates_.find(static_cast<int>(i)); due != early_updates_.end())

@@ -30,8 +30,8 @@ InstructionSet instruction_set();
 // Not thread-safe: call before kernels are prepared. Throws Error (unsupported) when the processor lacks it.
 void set_instruction_set(InstructionSet set);
 
-// Whether the set in force converts f32 to bf16 in one instruction: asked inside loops, hence a variable. Only
-// set_instruction_set() changes it.
+// Whether the set in force converts f32 to bf16 in one instruction: asked inside loops, hence a variable.
+// Only set_instruction_set() changes it.
 extern bool converts_bf16;
 
 }  // namespace superstep::kernels

@@ -82,7 +82,8 @@ void LstmKernel::multiply_inputs(const Pointers& p, std::int64_t first_step, std
   if (l().narrow) p_.x_rows.convert(p.x, first_step, count, p.x_rows);
   for (std::int64_t panel = 0; panel < l().hidden / lstm_panel; ++panel)
     for (std::int64_t call = 0; call < calls; ++call) {
-      const void* x = l().narrow ? static_cast<const void*>(p.x_rows) : p.x + (first_step + call) * l().x_step;
+      const void* x =
+          l().narrow ? static_cast<const void*>(p.x_rows) : p.x + (first_step + call) * l().x_step;
       product(p.w + panel * panel_bytes(l().inputs), x,
               gates + call * l().batch * rows_of_gates() + panel * width);
     }

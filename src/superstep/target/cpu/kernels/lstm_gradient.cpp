@@ -133,8 +133,8 @@ void LstmGradientKernel::run(const Arguments& arguments) const {
       static_cast<float*>(const_cast<void*>(arguments.inputs[6]));  // ours to overwrite: see the header
   const auto weights = [&](std::size_t i) { return static_cast<const std::byte*>(arguments.inputs[i]); };
   auto* scratch = static_cast<std::byte*>(arguments.scratch);
-  const Pointers p{in(0), weights(1), weights(2), in(3), in(4), in(5), in(7), dy, gates, out(3), out(4),
-                   reinterpret_cast<bf16*>(scratch)};
+  const Pointers p{in(0), weights(1), weights(2), in(3),  in(4),  in(5),
+                   in(7), dy,         gates,      out(3), out(4), reinterpret_cast<bf16*>(scratch)};
   start(p, dh_last, dc_last);
   for (std::int64_t order = l().steps; order-- > 0;) run_step(p, order);
   if (l().narrow)
@@ -152,7 +152,8 @@ void LstmGradientKernel::add_products(const Pointers& p, const Arguments& argume
   if (p_.dr) {
     const std::int64_t later = l().reverse ? 0 : 4 * states, before = l().reverse ? l().y_step : 0;
     for (std::int64_t i = 0; i < p_.recurrences; ++i)
-      call(*p_.dr, p.gates + later + i * 4 * states, p.y + before + i * l().y_step, out(1), arguments.scratch);
+      call(*p_.dr, p.gates + later + i * 4 * states, p.y + before + i * l().y_step, out(1),
+           arguments.scratch);
   }
   if (p_.dr_first) call(*p_.dr_first, p.gates + step_at(0) * 4 * states, p.h0, out(1), arguments.scratch);
 }
@@ -304,9 +305,9 @@ Prepared prepare_lstm_gradient(const Lstm& l) {
   info.bytes = 4 * (rows * (2 * gates + 3 * hidden + 2 * inputs) + 2 * gates * (inputs + hidden));
   std::size_t products = plan->scratch_of_products;
   if (l.narrow)
-    products += plan->gate_rows.bytes(l.steps) + std::max({plan->x_rows.bytes(l.steps),
-                                                           plan->y_rows.bytes(l.steps),
-                                                           plan->state_rows.bytes(1)});
+    products +=
+        plan->gate_rows.bytes(l.steps) +
+        std::max({plan->x_rows.bytes(l.steps), plan->y_rows.bytes(l.steps), plan->state_rows.bytes(1)});
   info.scratch_bytes = std::max(products, static_cast<std::size_t>(4 * l.hidden) * sizeof(float));
   info.inputs = 8 + static_cast<std::size_t>(l.has_dy) + static_cast<std::size_t>(l.has_dh) +
                 static_cast<std::size_t>(l.has_dc);

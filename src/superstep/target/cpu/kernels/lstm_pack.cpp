@@ -32,19 +32,22 @@ StridedCopy gradient_order(const LstmWeights& w) {
 // Blocks of pairs: each [depth][width], in one of the orders above.
 struct PairBlocks {
   std::int64_t count = 1, depth = 1, width = 1;
-  std::int64_t row_stride = 1;              // of the ordered weights
-  std::int64_t inner = 1;                   // blocks that lie `width` apart
-  std::int64_t outer_stride = 0;            // between groups of those
+  std::int64_t row_stride = 1;    // of the ordered weights
+  std::int64_t inner = 1;         // blocks that lie `width` apart
+  std::int64_t outer_stride = 0;  // between groups of those
   std::int64_t source(std::int64_t i) const { return i / inner * outer_stride + i % inner * width; }
   std::int64_t packed(std::int64_t i) const { return i * padded_depth(depth) * width; }
 };
 
 PairBlocks blocks_of(const LstmWeights& w) {
   const std::int64_t width = 4 * lstm_panel, panels = w.hidden / lstm_panel;
-  if (w.use == Use::forward)
-    return {w.directions * panels, w.columns, width, width, 1, w.columns * width};
+  if (w.use == Use::forward) return {w.directions * panels, w.columns, width, width, 1, w.columns * width};
   const std::int64_t panel = lstm_gradient_panel(w.columns);
-  return {w.directions * (w.columns / panel), 4 * w.hidden, panel, w.columns, w.columns / panel,
+  return {w.directions * (w.columns / panel),
+          4 * w.hidden,
+          panel,
+          w.columns,
+          w.columns / panel,
           4 * w.hidden * w.columns};
 }
 
@@ -58,7 +61,8 @@ class PairWeights final : public Kernel {
     auto* ordered = static_cast<float*>(arguments.scratch);
     apply(*order_, arguments.inputs[0], ordered);
     for (std::int64_t i = 0; i < blocks_.count; ++i)
-      apply(*pairs_, ordered + blocks_.source(i), static_cast<bf16*>(arguments.outputs[0]) + blocks_.packed(i));
+      apply(*pairs_, ordered + blocks_.source(i),
+            static_cast<bf16*>(arguments.outputs[0]) + blocks_.packed(i));
   }
 
  private:

@@ -84,7 +84,7 @@ class MatmulKernel final : public Kernel {
     Form form;
     Blocks blocks;
     bool accumulate, staged, pack_left, pack_right, pairs;
-    bool one_left;  // packed once for the whole batch
+    bool one_left;                             // packed once for the whole batch
     std::vector<BatchReduceProduct> products;  // [last panel][last tile][last depth][depth > 0]
     std::vector<KernelPointer> left_copies;    // [last panel][last depth]
     std::vector<KernelPointer> right_copies;   // [last tile][last depth]
@@ -289,7 +289,8 @@ void MatmulBuilder::choose() {
 // A packed tile of the right operand stays in the second-level cache.
 void MatmulBuilder::shorten_tiles(std::int64_t column_bytes) {
   Blocks& b = p_.blocks;
-  b.tile = std::clamp<std::int64_t>(packed_limit / column_bytes / 6 * 6, std::min<std::int64_t>(6, b.tile), b.tile);
+  b.tile = std::clamp<std::int64_t>(packed_limit / column_bytes / 6 * 6, std::min<std::int64_t>(6, b.tile),
+                                    b.tile);
   b.tiles = pieces(p_.form.n, b.tile);
 }
 

@@ -7,8 +7,8 @@
 
 namespace superstep::kernels {
 
-// y = round(x / scale) + zero_point in u8, limited to 0..255, halves to even; x / scale is x times the inverse,
-// as fused kernels take it. Elements are dense. Slots: inputs x (f32); outputs y.
+// y = round(x / scale) + zero_point in u8, limited to 0..255, halves to even; x / scale is x times the
+// inverse, as fused kernels take it. Elements are dense. Slots: inputs x (f32); outputs y.
 struct Quantize {
   std::int64_t elements = 1;
   float scale = 1;

@@ -138,8 +138,8 @@ TapConvolution::Pointers TapConvolution::pointers(const Arguments& arguments) {
 }
 
 // A stretch of the tiles, counted through all rows, of one panel of one group. Neighbouring parts, which one
-// thread mostly takes, share their rows, so that the next layer finds them in the same core's cache; or, where
-// weights are what is large, their panel.
+// thread mostly takes, share their rows, so that the next layer finds them in the same core's cache; or,
+// where weights are what is large, their panel.
 void TapConvolution::run_part(const Arguments& arguments, std::int64_t number) const {
   const Pointers p = pointers(arguments);
   const std::int64_t panels = groups_ * t_.panels;

@@ -35,8 +35,7 @@ struct Panel {
 
 // From stored order to [tap][depth][width].
 StridedCopy copy_of(const Panel& p, std::int64_t taps) {
-  return {
-      {taps, p.depth, p.width}, {1, p.depth_stride, p.width_stride}, {p.depth * p.width, p.width, 1}};
+  return {{taps, p.depth, p.width}, {1, p.depth_stride, p.width_stride}, {p.depth * p.width, p.width, 1}};
 }
 
 // One contiguous piece of the packed form (a panel of a group) as a copy between the two orders.
@@ -151,8 +150,8 @@ class PairWeightKernel final : public Kernel {
   struct Part {
     std::shared_ptr<const Kernel> order;  // none: a single tap
     std::shared_ptr<const Kernel> pairs;
-    std::int64_t source, destination;             // elements
-    std::int64_t ordered_tap, destination_tap;    // elements between taps
+    std::int64_t source, destination;           // elements
+    std::int64_t ordered_tap, destination_tap;  // elements between taps
   };
   PairWeightKernel(KernelInfo info, std::vector<Part> parts, std::int64_t taps)
       : Kernel(std::move(info)), parts_(std::move(parts)), taps_(taps) {

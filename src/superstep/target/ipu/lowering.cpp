@@ -67,8 +67,10 @@ class GraphLowering {
     for (const graph::ValueId id : graph_.states()) {
       const graph::Value& value = graph_.value(id);
       const bsp::Tensor tensor = values_.plain_variable(value.name, value.type);
-      if (options_.data) graph().set_initial_value(tensor, value.data);
-      else graph().set_initial_value(tensor, 0.0);
+      if (options_.data)
+        graph().set_initial_value(tensor, value.data);
+      else
+        graph().set_initial_value(tensor, 0.0);
       graph().create_host_write(value.name, tensor);
       graph().create_host_read(value.name, tensor);
       values_.add_waiting(id, tensor);

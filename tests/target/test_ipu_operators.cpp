@@ -34,8 +34,7 @@ graph::Graph graph_of(const Build& build) {
 std::vector<Tensor> inputs_of(const graph::Graph& graph) {
   std::vector<Tensor> inputs;
   for (const graph::ValueId id : graph.inputs())
-    inputs.push_back(
-        test::random_tensor(graph.type(id).element, graph.type(id).shape, inputs.size() + 3));
+    inputs.push_back(test::random_tensor(graph.type(id).element, graph.type(id).shape, inputs.size() + 3));
   return inputs;
 }
 
@@ -106,10 +105,12 @@ void check(const char* op, const std::vector<Shape>& shapes, const graph::Attrib
 
 TEST(IpuOperators, Convolutions) {
   check("Conv", {{2, 8, 9, 7}, {16, 8, 3, 3}, {16}}, {{"pads", Integers{1, 1, 1, 1}}});
-  check("Conv", {{1, 3, 12, 11}, {5, 3, 3, 2}}, {{"strides", Integers{2, 1}}, {"pads", Integers{0, 1, 2, 0}}});
+  check("Conv", {{1, 3, 12, 11}, {5, 3, 3, 2}},
+        {{"strides", Integers{2, 1}}, {"pads", Integers{0, 1, 2, 0}}});
   check("Conv", {{1, 40, 6, 5}, {24, 40, 1, 1}, {24}});
   check("Conv", {{3, 16, 8, 8}, {8, 16, 1, 1}}, {{"strides", Integers{2, 2}}});
-  check("Conv", {{2, 12, 7, 6}, {12, 1, 3, 3}}, {{"group", std::int64_t{12}}, {"pads", Integers{1, 1, 1, 1}}});
+  check("Conv", {{2, 12, 7, 6}, {12, 1, 3, 3}},
+        {{"group", std::int64_t{12}}, {"pads", Integers{1, 1, 1, 1}}});
   check("Conv", {{2, 8, 30}, {4, 8, 5}}, {{"dilations", Integers{2}}, {"pads", Integers{4, 4}}});
 }
 
@@ -136,7 +137,8 @@ TEST(IpuOperators, Products) {
 }
 
 TEST(IpuOperators, Reductions) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceSumSquare"}) {
+  for (const char* op :
+       {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceSumSquare"}) {
     check(op, {{6, 20, 33}}, {{"keepdims", std::int64_t{0}}}, 1, {0, 2});
     check(op, {{7, 500}});
   }
@@ -146,9 +148,8 @@ TEST(IpuOperators, Reductions) {
 }
 
 TEST(IpuOperators, PoolingAndResampling) {
-  const graph::Attributes overlapping{{"kernel_shape", Integers{3, 3}},
-                                      {"strides", Integers{2, 2}},
-                                      {"pads", Integers{1, 1, 1, 1}}};
+  const graph::Attributes overlapping{
+      {"kernel_shape", Integers{3, 3}}, {"strides", Integers{2, 2}}, {"pads", Integers{1, 1, 1, 1}}};
   check("MaxPool", {{2, 8, 13, 12}}, overlapping);
   check("AveragePool", {{2, 8, 13, 12}}, overlapping);
   check("MaxPool", {{1, 3, 16, 16}}, {{"kernel_shape", Integers{2, 2}}, {"ceil_mode", std::int64_t{1}}});
@@ -178,8 +179,7 @@ TEST(IpuOperators, ElementwiseAndRows) {
     for (const char* name : {"scale", "bias", "mean", "deviation"})
       channels.push_back(b.input(name, ElementType::f32, {16}));
     const op::Var variance = b.node1("Mul", {channels[3], channels[3]});
-    return std::vector{
-        b.node1("BatchNormalization", {x, channels[0], channels[1], channels[2], variance})};
+    return std::vector{b.node1("BatchNormalization", {x, channels[0], channels[1], channels[2], variance})};
   });
   check("Softmax", {{40, 33}});
   check("LayerNormalization", {{6, 20, 32}, {32}, {32}});
@@ -187,8 +187,8 @@ TEST(IpuOperators, ElementwiseAndRows) {
 
 // Cycles that a program takes without the host, and those that are predicted without launching kernels.
 double executed_to_predicted(const char* name, const std::vector<std::string>& options) {
-  const graph::Graph graph = target::ipu::prepare_for_tiles(
-      workload::build_model(workload::find_workload(name), 1, options));
+  const graph::Graph graph =
+      target::ipu::prepare_for_tiles(workload::build_model(workload::find_workload(name), 1, options));
   const bsp::Profile executed = target::ipu::timed_profile(graph, "gc200"),
                      planned = target::ipu::planned_profile(graph, "gc200", "a test");
   EXPECT_TRUE(executed.compilation.too_full.empty());
@@ -211,8 +211,8 @@ TEST(IpuOperators, ProgramsTakeAboutWhatIsPredicted) {
 }
 
 TEST(IpuOperators, APlannedPageSaysSo) {
-  const graph::Graph graph = target::ipu::prepare_for_tiles(
-      workload::build_model(workload::find_workload("mlp"), 4, {}));
+  const graph::Graph graph =
+      target::ipu::prepare_for_tiles(workload::build_model(workload::find_workload("mlp"), 4, {}));
   const bsp::Profile planned = target::ipu::planned_profile(graph, "gc200", "too many parts");
   const std::string html = bsp::profile_to_html(planned);
   EXPECT_TRUE(contains(html, "Planned, not executed: too many parts"));
@@ -232,8 +232,8 @@ TEST(IpuOperators, APageShowsWhatDoesNotFit) {
 }
 
 TEST(IpuOperators, LoweringGivesUpInTime) {
-  const graph::Graph graph = target::ipu::prepare_for_tiles(
-      workload::build_model(workload::find_workload("mlp"), 4, {}));
+  const graph::Graph graph =
+      target::ipu::prepare_for_tiles(workload::build_model(workload::find_workload("mlp"), 4, {}));
   try {
     target::ipu::timed_profile(graph, "gc200", {.seconds = 0});
     FAIL();

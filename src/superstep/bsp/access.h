@@ -16,8 +16,8 @@ struct Access {
   friend auto operator<=>(const Access&, const Access&) = default;
 };
 
-// Reads and writes of the vertices of a compute set; an InOut field is in both. Throws Error (unsupported) when
-// there are more than `most`.
+// Reads and writes of the vertices of a compute set; an InOut field is in both. Throws Error (unsupported)
+// when there are more than `most`.
 struct VertexAccesses {
   std::vector<Access> reads, writes;
 };

@@ -198,11 +198,11 @@ std::optional<Error> misfit(const MemoryInput& input, const MemoryPlan& plan) {
   for (const auto& [name, bytes] : tenants_of(input, plan, worst))
     list += fmt::format("\n  {:>12} B  {}", format_count(static_cast<double>(bytes)), name);
   return Error(ErrorCode::out_of_memory,
-              fmt::format("{} of {} tiles are too full; tile {} needs {} B of {} B. Its largest tenants:{}",
-                          too_full, plan.tiles.size(), worst,
-                          format_count(static_cast<double>(plan.tiles[worst].including_gaps())),
-                          format_count(static_cast<double>(capacity)), list),
-              "target " + input.graph.target.name, "spread the largest over more tiles, or use more chips");
+               fmt::format("{} of {} tiles are too full; tile {} needs {} B of {} B. Its largest tenants:{}",
+                           too_full, plan.tiles.size(), worst,
+                           format_count(static_cast<double>(plan.tiles[worst].including_gaps())),
+                           format_count(static_cast<double>(capacity)), list),
+               "target " + input.graph.target.name, "spread the largest over more tiles, or use more chips");
 }
 
 }  // namespace superstep::bsp

@@ -27,8 +27,8 @@ struct MemoryPlan {
 };
 MemoryPlan plan_memory(const MemoryInput& input);
 
-// The error (out_of_memory) of a tile that holds more than it has, with its ten largest tenants; none when all
-// fit.
+// The error (out_of_memory) of a tile that holds more than it has, with its ten largest tenants; none when
+// all fit.
 std::optional<Error> misfit(const MemoryInput& input, const MemoryPlan& plan);
 
 }  // namespace superstep::bsp

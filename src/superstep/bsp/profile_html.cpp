@@ -78,8 +78,9 @@ class ProfilePage {
         "Cycles and bytes on this page are modelled, not measured on hardware; the constants that nobody has "
         "published stand at its end with their ranges.");
     if (!compilation_.too_full.empty())
-      page_.paragraph("It does not fit: tiles are too full, so this program could not run as it is. The tables "
-                      "of memory show where.");
+      page_.paragraph(
+          "It does not fit: tiles are too full, so this program could not run as it is. The tables "
+          "of memory show where.");
     page_.table({"", ""}, rows);
   }
 
@@ -124,8 +125,8 @@ class ProfilePage {
       const std::string line = message.substr(at + 1, next == std::string::npos ? next : next - at - 1);
       const std::size_t unit = line.find(" B  ");
       if (unit != std::string::npos)
-        rows.push_back({line.substr(unit + 4), line.substr(line.find_first_not_of(' '),
-                                                           unit - line.find_first_not_of(' '))});
+        rows.push_back({line.substr(unit + 4),
+                        line.substr(line.find_first_not_of(' '), unit - line.find_first_not_of(' '))});
       at = next;
     }
     page_.table({"tenant", "B"}, rows);

@@ -27,8 +27,7 @@ class Printer {
     target();
     graph();
     memory();
-    if (!profile_.compilation.too_full.empty())
-      line("\nIt does not fit: {}", profile_.compilation.too_full);
+    if (!profile_.compilation.too_full.empty()) line("\nIt does not fit: {}", profile_.compilation.too_full);
     if (profile_.run_count > 0) execution();
   }
 

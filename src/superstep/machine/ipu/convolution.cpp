@@ -81,8 +81,7 @@ PartPlan best_of(const Hardware& hardware, const std::vector<FormedProduct>& for
       SearchResult found = search(hardware, form.product, limit);
       if (found.plan.tiles == 0) continue;
       if (best.plan.tiles != 0 && found.plan.cycles.total() >= best.plan.cycles.total()) continue;
-      best = {std::move(found.plan), form.form,      form.combined,
-              found.grain,           found.partition, found.swapped};
+      best = {std::move(found.plan), form.form, form.combined, found.grain, found.partition, found.swapped};
     }
     if (best.plan.tiles > 0 || limit >= 1e18) return best;
   }
@@ -96,8 +95,7 @@ void restrict_to_parts(FormedProduct& form, const Convolution& forward, Pass pas
   product.whole_channels = form.combined > 1 || (forward.groups > 1 && !forward.axes.empty());
   if (pass != Pass::weight_gradient) return;
   const std::int64_t kernel = forward.kernel_positions();
-  if (form.form == ProductForm::weight_gradient && kernel > 1)
-    product.rows = {forward.in_channels, kernel};
+  if (form.form == ProductForm::weight_gradient && kernel > 1) product.rows = {forward.in_channels, kernel};
   product.most_row_splits.assign(product.rows.size(), 1);
   product.most_row_splits[0] = product.rows[0];
 }
@@ -119,8 +117,7 @@ PartPlan find_plan(const Hardware& hardware, const Convolution& forward, Pass pa
 // Everything a plan depends on.
 using Key = std::vector<double>;
 
-Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement,
-           bool parts) {
+Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement, bool parts) {
   const auto number = [](auto value) { return static_cast<double>(value); };
   Key key{number(h.tiles),
           number(h.workers),

@@ -185,8 +185,8 @@ Product product_of(const Convolution& forward, Pass pass, const Arrangement& arr
 }
 
 std::vector<FormedProduct> forms_of(const Convolution& forward, Pass pass, const Arrangement& arrangement) {
-  const std::vector<ProductForm> kinds = pass == Pass::weight_gradient ? weight_gradient_forms(forward)
-                                                                       : forms(done(forward, pass));
+  const std::vector<ProductForm> kinds =
+      pass == Pass::weight_gradient ? weight_gradient_forms(forward) : forms(done(forward, pass));
   std::vector<FormedProduct> list;
   for (const ProductForm form : kinds)
     list.push_back({form, 1, product_of(forward, pass, arrangement, form, 1)});

@@ -220,10 +220,10 @@ double tile_cycles(const Hardware& hardware, const Product& product, const Grain
   const double bytes = static_cast<double>(bytes_of(product.element));
   double cycles = vertex_cycles(hardware, product, grain, share);
   if (product.left.needed)
-    cycles += rearrange_cycles(hardware,
-                               static_cast<double>(share.groups * share.positions * share.inputs) * bytes,
-                               product.left.atom)
-                  .rearrange;
+    cycles +=
+        rearrange_cycles(hardware, static_cast<double>(share.groups * share.positions * share.inputs) * bytes,
+                         product.left.atom)
+            .rearrange;
   if (product.right.needed)
     cycles += rearrange_cycles(hardware, share.right * bytes, product.right.atom).rearrange;
   return cycles;

@@ -158,10 +158,15 @@ int Lowering::made_at(ValueId id) const {
   return made;
 }
 
+// A node of the update that divide() has put into the body.
+bool Lowering::is_early(NodeId id) const {
+  return section_of_[id.index()] == Section::body && graph_.node(id).phase == graph::Phase::update;
+}
+
 void Lowering::find_early_updates() {
   for (std::size_t i = 0; i < graph_.node_count(); ++i) {
     const Node& node = graph_.nodes()[i];
-    if (section_of_[i] != Section::body || !is_optimizer(node)) continue;
+    if (!is_early(NodeId(i))) continue;
     const int made = made_at(node.inputs[1]);
     early_updates_[std::max(made, last_reader(node.inputs[0]))].push_back(NodeId(i));
   }
@@ -301,7 +306,7 @@ void Lowering::lower_section(Section section) {
 
 void Lowering::lower_at(Section section, NodeId id) {
   const std::size_t i = id.index();
-  const bool waits = (section == Section::body && is_optimizer(graph_.node(id))) || waits_for_readers(id);
+  const bool waits = is_early(id) || waits_for_readers(id);
   if (section_of_[i] == section && !layout_.is_alias[i] && !done_[i] && !waits) lower_node(id);
   if (section != Section::body) return;
   if (const auto due = early_updates_.find(static_cast<int>(i)); due != early_updates_.end())

@@ -123,6 +123,7 @@ class Lowering {
     std::vector<Block> blocks;
   };
   void divide();
+  bool is_early(NodeId id) const;
   void find_early_updates();
   bool updates_early(NodeId optimizer) const;
   int last_reader(ValueId id) const;

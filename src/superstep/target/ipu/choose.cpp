@@ -19,8 +19,8 @@ graph::ValueType none() { return {ElementType::f32, {0}}; }
 PartTypes types_of(const Operation& operation, const PartShape& shape) {
   PartTypes types{shape.attributes, {}, {}};
   for (std::size_t i = 0; i < shape.inputs.size(); ++i)
-    types.inputs.push_back(
-        shape.inputs[i] ? graph::ValueType{operation.inputs[i]->element, *shape.inputs[i]} : none());
+    types.inputs.push_back(shape.inputs[i] ? graph::ValueType{operation.inputs[i]->element, *shape.inputs[i]}
+                                           : none());
   for (std::size_t i = 0; i < shape.outputs.size(); ++i)
     types.outputs.push_back(
         shape.outputs[i] ? graph::ValueType{operation.outputs[i]->element, *shape.outputs[i]} : none());

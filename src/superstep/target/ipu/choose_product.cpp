@@ -23,12 +23,11 @@ Pass pass_of(std::string_view op) {
 Convolution convolution_problem(std::string_view op, const graph::Attributes& attributes, const Shape& first,
                                 const Shape& second, const Shape& out, ElementType element) {
   const Pass pass = pass_of(op);
-  return machine::ipu::convolution_of(pass == Pass::weight_gradient
-                                          ? op::conv_geometry(attributes, first, out)
-                                      : pass == Pass::data_gradient
-                                          ? op::conv_transpose_geometry(attributes, first, second)
-                                          : op::conv_geometry(attributes, first, second),
-                                      element);
+  return machine::ipu::convolution_of(
+      pass == Pass::weight_gradient ? op::conv_geometry(attributes, first, out)
+      : pass == Pass::data_gradient ? op::conv_transpose_geometry(attributes, first, second)
+                                    : op::conv_geometry(attributes, first, second),
+      element);
 }
 
 // Leading axes of the left operand are rows where the right one has none, else groups.
@@ -159,9 +158,8 @@ std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, con
   const Flattening flattening = flat && is_convolution(op) ? Flattening::positions : Flattening::none;
   Cuts cuts = ipu::cuts_of(flattening == Flattening::none ? operation : flat->operation());
   if (cuts.axes.empty()) return std::nullopt;
-  const Convolution problem =
-      problem_of(op, *operation.attributes, operation.input(0), operation.input(1), operation.output(),
-                 operation.inputs[0]->element);
+  const Convolution problem = problem_of(op, *operation.attributes, operation.input(0), operation.input(1),
+                                         operation.output(), operation.inputs[0]->element);
   ProductChoice product;
   product.pass = pass_of(op);
   const bool backward = operation.node->phase == graph::Phase::backward;
@@ -177,9 +175,8 @@ std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, con
 
 std::uint64_t product_cycles(const machine::ipu::Hardware& hardware, const ProductChoice& choice,
                              const Operation& operation, const PartShape& shape) {
-  const Convolution part =
-      problem_of(operation.node->op, shape.attributes, *shape.inputs[0], *shape.inputs[1], *shape.outputs[0],
-                 operation.inputs[0]->element);
+  const Convolution part = problem_of(operation.node->op, shape.attributes, *shape.inputs[0],
+                                      *shape.inputs[1], *shape.outputs[0], operation.inputs[0]->element);
   return static_cast<std::uint64_t>(
       machine::ipu::part_cycles(hardware, choice.plan, part, choice.pass, choice.arrangement));
 }

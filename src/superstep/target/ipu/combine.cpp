@@ -98,8 +98,8 @@ void combine_values(const CombineVertex& vertex) {
   const auto n = static_cast<std::size_t>(part.count);
   const T* partials = static_cast<const T*>(vertex.pieces[0].data);
   for (std::size_t i = 0; i < n; ++i)
-    static_cast<T*>(vertex.pieces[1].data)[i] = rounded<T>(
-        combined(part, [&](std::size_t s) { return widened(partials[s * n + i]); }));
+    static_cast<T*>(vertex.pieces[1].data)[i] =
+        rounded<T>(combined(part, [&](std::size_t s) { return widened(partials[s * n + i]); }));
 }
 
 void compute(void* object, unsigned worker) {
@@ -150,7 +150,7 @@ bsp::VertexClass combine_vertex(std::string name, Combine combine, ElementType e
   const auto cycles = static_cast<std::uint64_t>(
       (moments ? 2 : 1) * machine::ipu::reduce_strided_cycles(hardware, count, depth, ElementType::f32));
   vertex.cycles = [cycles, flops = static_cast<std::uint64_t>(count * depth)](const bsp::VertexFields&,
-                                                                             const bsp::Target&) {
+                                                                              const bsp::Target&) {
     return bsp::PerfEstimate(cycles, flops);
   };
   return vertex;

@@ -23,18 +23,20 @@ bool follow(const std::vector<const graph::ValueType*>& types, std::vector<CutOp
 }
 
 constexpr std::array pointwise_operators = {
-    "Neg",         "Abs",        "Sign",       "Exp",        "Log",        "Sqrt",
-    "Reciprocal",  "Erf",        "Floor",      "Ceil",       "Round",      "Add",
-    "Sub",         "Mul",        "Div",        "Pow",        "Min",        "Max",
-    "Sum",         "Mean",       "Sin",        "Cos",        "Tan",        "Asin",
-    "Acos",        "Atan",       "Sinh",       "Cosh",       "Asinh",      "Acosh",
-    "Atanh",       "Mod",        "BitShift",   "BitwiseAnd", "BitwiseOr",  "BitwiseXor",
-    "BitwiseNot",  "Equal",      "Greater",    "GreaterOrEqual", "Less",   "LessOrEqual",
-    "And",         "Or",         "Xor",        "Not",        "IsNaN",      "IsInf",
-    "Where",       "Cast",       "Relu",       "LeakyRelu",  "Sigmoid",    "Tanh",
-    "Softplus",    "Softsign",   "Elu",        "Selu",       "Celu",       "HardSigmoid",
-    "HardSwish",   "Gelu",       "Mish",       "Swish",      "ThresholdedRelu", "Shrink",
-    "Clip",        "PRelu"};
+    "Neg",        "Abs",         "Sign",     "Exp",        "Log",
+    "Sqrt",       "Reciprocal",  "Erf",      "Floor",      "Ceil",
+    "Round",      "Add",         "Sub",      "Mul",        "Div",
+    "Pow",        "Min",         "Max",      "Sum",        "Mean",
+    "Sin",        "Cos",         "Tan",      "Asin",       "Acos",
+    "Atan",       "Sinh",        "Cosh",     "Asinh",      "Acosh",
+    "Atanh",      "Mod",         "BitShift", "BitwiseAnd", "BitwiseOr",
+    "BitwiseXor", "BitwiseNot",  "Equal",    "Greater",    "GreaterOrEqual",
+    "Less",       "LessOrEqual", "And",      "Or",         "Xor",
+    "Not",        "IsNaN",       "IsInf",    "Where",      "Cast",
+    "Relu",       "LeakyRelu",   "Sigmoid",  "Tanh",       "Softplus",
+    "Softsign",   "Elu",         "Selu",     "Celu",       "HardSigmoid",
+    "HardSwish",  "Gelu",        "Mish",     "Swish",      "ThresholdedRelu",
+    "Shrink",     "Clip",        "PRelu"};
 
 Cuts pointwise(const Operation& op) {
   Cuts cuts;

@@ -3,8 +3,8 @@
 // A cut goes along one dimension of the work: the samples, the output channels, the rows of an image, the
 // columns of a product. It says for every operand which axis follows it; an operand without such an axis goes
 // whole to every part. A part needs nothing but its slices, so that a vertex can evaluate the operator's
-// definition on them. Along most cuts every part makes results of its own; along a summed one (the inputs of a
-// product, what a reduction takes in) each makes a partial result, and partial results are combined after.
+// definition on them. Along most cuts every part makes results of its own; along a summed one (the inputs of
+// a product, what a reduction takes in) each makes a partial result, and partial results are combined after.
 #pragma once
 
 #include <string>
@@ -48,7 +48,7 @@ struct Cuts {
   std::vector<Cut> axes;  // none: the operator stays whole
   Combine combine = Combine::sum;
   WindowForm form = WindowForm::none;
-  bool even = false;  // every part costs by its elements alone: no search is needed
+  bool even = false;                // every part costs by its elements alone: no search is needed
   std::vector<op::Window> windows;  // one for each spatial axis: operands' axes from 2 on
 };
 
@@ -57,7 +57,7 @@ struct Operation {
   const graph::Node* node = nullptr;
   const graph::Attributes* attributes = nullptr;
   std::vector<const graph::ValueType*> inputs, outputs;
-  std::vector<const Tensor*> constants;        // of inputs whose elements are known
+  std::vector<const Tensor*> constants;       // of inputs whose elements are known
   std::vector<const graph::Node*> producers;  // of inputs that a node makes
 
   const Shape& input(std::size_t i) const { return inputs[i]->shape; }

@@ -15,8 +15,8 @@ Cuts planes(const Operation& op) {
 
 // An average over a window that hangs over the end counts by the whole image: such images stay whole.
 bool may_cut_windows(const Operation& op) {
-  return op.node->op == "MaxPool" ||
-         (op.attributes->integer("ceil_mode", 0) == 0 && op.attributes->text("auto_pad", "NOTSET") == "NOTSET");
+  return op.node->op == "MaxPool" || (op.attributes->integer("ceil_mode", 0) == 0 &&
+                                      op.attributes->text("auto_pad", "NOTSET") == "NOTSET");
 }
 
 Cuts windows(const Operation& op) {
@@ -36,7 +36,8 @@ Cuts windows(const Operation& op) {
 std::vector<op::Window> windows_side_by_side(const Operation& op) {
   const graph::Node* pooling = op.producers.size() > 1 ? op.producers[1] : nullptr;
   if (!pooling || pooling->op != "MaxPool") return {};
-  std::vector<op::Window> windows = op::pooling_windows(pooling->attributes, op::spatial_extents(op.output()));
+  std::vector<op::Window> windows =
+      op::pooling_windows(pooling->attributes, op::spatial_extents(op.output()));
   for (const op::Window& window : windows)
     if (window.kernel != window.stride || window.pad_begin != 0 || window.dilation != 1 ||
         window.output * window.stride != window.input)
@@ -71,11 +72,10 @@ Cuts resize(const Operation& op) {
 }  // namespace
 
 std::span<const CutRule> pooling_cut_rules() {
-  static const CutRule rules[] = {
-      {windows, {"MaxPool", "AveragePool", "LpPool"}},
-      {max_pool_gradient, {"superstep.MaxPoolGradient"}},
-      {planes, {"superstep.AveragePoolGradient"}},
-      {resize, {"Resize", "superstep.ResizeGradient"}}};
+  static const CutRule rules[] = {{windows, {"MaxPool", "AveragePool", "LpPool"}},
+                                  {max_pool_gradient, {"superstep.MaxPoolGradient"}},
+                                  {planes, {"superstep.AveragePoolGradient"}},
+                                  {resize, {"Resize", "superstep.ResizeGradient"}}};
   return rules;
 }
 

@@ -87,10 +87,10 @@ bool FlatOperation::join_product() {
   const std::string& op = whole_.node->op;
   const bool gradient = op == "superstep.ConvWeightGradient", transposed = op == "ConvTranspose";
   const std::vector<op::Window> windows =
-      transposed ? op::conv_transpose_geometry(attributes_, whole_.input(0), whole_.input(1)).windows
-                 : op::conv_geometry(attributes_, whole_.input(0),
-                                     gradient ? whole_.output() : whole_.input(1))
-                       .windows;
+      transposed
+          ? op::conv_transpose_geometry(attributes_, whole_.input(0), whole_.input(1)).windows
+          : op::conv_geometry(attributes_, whole_.input(0), gradient ? whole_.output() : whole_.input(1))
+                .windows;
   if (!is_pointwise_convolution(windows, !transposed)) return false;
   Shape read = whole_.input(0);
   std::vector<std::int64_t> extents = read.extents();

@@ -36,8 +36,7 @@ std::vector<std::int64_t> key_of(const PartShape& shape) {
 std::optional<PlaceBox> places_of(const Operation& operation, const Cuts& cuts, const Part& part,
                                   const PartShape& shape) {
   const bool gradient = operation.node->op == "superstep.MaxPoolGradient";
-  if (!gradient &&
-      (operation.node->op != "MaxPool" || operation.outputs.size() < 2 || !operation.outputs[1]))
+  if (!gradient && (operation.node->op != "MaxPool" || operation.outputs.size() < 2 || !operation.outputs[1]))
     return std::nullopt;
   const Shape& whole = gradient ? operation.output() : operation.input(0);
   PlaceBox box;
@@ -208,15 +207,16 @@ LoweredStep OperatorLowering::lower(const graph::Node& node, const Operation& op
   const op::Cost cost = op::cost(graph_, node);
   Work work{node, definition, seen, *flat, choice, std::move(*parts), {}, {}, {}, name, cost.flops};
   const auto count = static_cast<std::int64_t>(work.parts.size());
-  LoweredStep step{{.node = node.name,
-                    .op = node.op,
-                    .kernel = count == 1 ? std::string("one vertex")
-                                         : fmt::format("{} vertices", format_count(static_cast<double>(count))),
-                    .refusals = refusals(work),
-                    .flops = cost.flops,
-                    .bytes = cost.bytes},
-                   name,
-                   {}};
+  LoweredStep step{
+      {.node = node.name,
+       .op = node.op,
+       .kernel = count == 1 ? std::string("one vertex")
+                            : fmt::format("{} vertices", format_count(static_cast<double>(count))),
+       .refusals = refusals(work),
+       .flops = cost.flops,
+       .bytes = cost.bytes},
+      name,
+      {}};
   if (choice.product) step.plan.kernel += fmt::format(" ({})", choice.product->plan.plan.partition);
   emit(work, program, step);
   return step;
@@ -316,8 +316,8 @@ void OperatorLowering::make_outputs(Work& work) {
     work.partials.emplace_back();
     if (!work.operation.outputs[i]) continue;
     const graph::ValueId id = work.node.outputs[i];
-    const bool grouped = work.flat.flattening() != Flattening::all &&
-                         in_channel_groups(graph_.type(id), partition, i);
+    const bool grouped =
+        work.flat.flattening() != Flattening::all && in_channel_groups(graph_.type(id), partition, i);
     const bsp::Tensor tensor = grouped ? values_.grouped_variable(graph_.value(id).name, graph_.type(id))
                                        : values_.plain_variable(graph_.value(id).name, graph_.type(id));
     values_.set(id, tensor);
@@ -330,14 +330,13 @@ void OperatorLowering::make_outputs(Work& work) {
       stacked[0] *= partition.partials();
       const graph::ValueType type{tensor.element_type(), Shape(stacked)};
       const std::string name = graph_.value(id).name + "/partials";
-      const bsp::Tensor partials = grouped && has_channel_groups(type)
-                                       ? values_.grouped_variable(name, type)
-                                       : values_.plain_variable(name, type);
+      const bsp::Tensor partials = grouped && has_channel_groups(type) ? values_.grouped_variable(name, type)
+                                                                       : values_.plain_variable(name, type);
       extents = work.results[i].shape().extents();
       extents.insert(extents.begin(), partition.partials());
       work.partials[i] = partials.reshape(Shape(extents));
-    } else if (std::optional<Spread> spread = spread_of_output(partition, work.flat.flattening(),
-                                                               work.results[i].shape(), i, tiles)) {
+    } else if (std::optional<Spread> spread =
+                   spread_of_output(partition, work.flat.flattening(), work.results[i].shape(), i, tiles)) {
       values_.set_spread(id, std::move(*spread));
     }
   }
@@ -370,9 +369,9 @@ void OperatorLowering::add_part(const Work& work, const Placed& placed, bsp::Com
     connections.emplace_back(output_field(i), std::move(field));
     groups.push_back(group);
   }
-  device_.set_tile_mapping(device_.add_vertex(set, class_of(work, placed, groups),
-                                              std::span<const bsp::Connection>(connections)),
-                           placed.tile);
+  device_.set_tile_mapping(
+      device_.add_vertex(set, class_of(work, placed, groups), std::span<const bsp::Connection>(connections)),
+      placed.tile);
 }
 
 // One class for all parts of a node that have the same shape.
@@ -404,8 +403,8 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     Operand operand;
     if (placed.shape.outputs[i]) {
-      operand = {true, {operation.outputs[i]->element, *placed.shape.outputs[i]}, std::nullopt,
-                 groups[field++]};
+      operand = {
+          true, {operation.outputs[i]->element, *placed.shape.outputs[i]}, std::nullopt, groups[field++]};
       elements += static_cast<double>(placed.shape.outputs[i]->element_count());
       whole += static_cast<double>(operation.output(i).element_count());
     }

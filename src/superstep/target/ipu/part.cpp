@@ -14,8 +14,7 @@ std::vector<bsp::Interval> window_positions(const Cuts& cuts, const Part& part) 
   for (const op::Window& window : cuts.windows)
     positions.push_back({0, cuts.form == WindowForm::transposed ? window.input : window.output});
   for (std::size_t a = 0; a < cuts.axes.size(); ++a)
-    if (cuts.axes[a].window >= 0)
-      positions[static_cast<std::size_t>(cuts.axes[a].window)] = part.range[a];
+    if (cuts.axes[a].window >= 0) positions[static_cast<std::size_t>(cuts.axes[a].window)] = part.range[a];
   return positions;
 }
 
@@ -79,7 +78,8 @@ Tensor known_of(const Operation& operation, std::size_t i, const PartShape& part
 }  // namespace
 
 Bounds even_bounds(std::int64_t extent, std::int64_t parts, std::int64_t grain) {
-  const std::int64_t grains = (extent + grain - 1) / grain, count = std::clamp<std::int64_t>(parts, 1, grains);
+  const std::int64_t grains = (extent + grain - 1) / grain,
+                     count = std::clamp<std::int64_t>(parts, 1, grains);
   Bounds bounds{0};
   for (std::int64_t k = 1; k <= count; ++k) bounds.push_back(std::min(extent, k * grains / count * grain));
   return bounds;

@@ -78,7 +78,8 @@ class Lives {
 bsp::StepProfile step_of(const machine::OperatorCost& cost, const bsp::Target& target) {
   const double clock = target.clock_hz, tiles = target.num_tiles();
   bsp::StepProfile step;
-  step.name = fmt::format("{}/{}: {}", cost.work.name.empty() ? "node" : cost.work.name, cost.work.op, cost.how);
+  step.name =
+      fmt::format("{}/{}: {}", cost.work.name.empty() ? "node" : cost.work.name, cost.work.op, cost.how);
   step.kind = bsp::ProgramKind::execute;
   step.cost.compute = whole((cost.parts.compute + cost.parts.memory) * clock);
   step.cost.exchange = whole(cost.parts.exchange * clock);
@@ -129,7 +130,8 @@ void add_memory(bsp::CompilationProfile& compilation, const machine::Memory& mem
   for (const auto& [name, bytes] : worst->largest)
     list += fmt::format("\n  {:>12} B  {}", format_count(static_cast<double>(bytes)), name);
   compilation.too_full = fmt::format(
-      "a tile needs {} B on average, of {} B. Parameters and optimiser take {} B of each; most is live at '{}', "
+      "a tile needs {} B on average, of {} B. Parameters and optimiser take {} B of each; most is live at "
+      "'{}', "
       "on all tiles together:{}",
       format_count(static_cast<double>(tile.including_gaps())),
       format_count(static_cast<double>(compilation.target.bytes_per_tile)),

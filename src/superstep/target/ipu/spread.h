@@ -25,7 +25,8 @@ struct Spread {
 std::vector<std::int64_t> balanced_splits(const std::vector<std::int64_t>& extents, std::int64_t most);
 
 // A grid whose boxes are each shared by several tiles, every box split among its tiles as far as it goes:
-// `sharers[box]` are the tiles of a box, all lists of one length. Axis 1 is split at multiples of `grain` alone.
+// `sharers[box]` are the tiles of a box, all lists of one length. Axis 1 is split at multiples of `grain`
+// alone.
 Spread subdivided(Flattening flattening, const std::vector<Bounds>& bounds,
                   const std::vector<std::vector<std::uint32_t>>& sharers, std::int64_t grain = 1);
 

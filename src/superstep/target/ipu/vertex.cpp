@@ -74,7 +74,8 @@ void compute(void* object, unsigned worker) {
     move(inputs[i], piece(), operand, true);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (part.outputs[i].present) outputs[i] = Tensor(part.outputs[i].type.element, part.outputs[i].type.shape);
+    if (part.outputs[i].present)
+      outputs[i] = Tensor(part.outputs[i].type.element, part.outputs[i].type.shape);
     context.outputs.push_back(part.outputs[i].present ? &outputs[i] : nullptr);
   }
   const bool gradient = part.places && inputs.size() == 2 && part.inputs[1].present;

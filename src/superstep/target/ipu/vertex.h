@@ -15,7 +15,8 @@ struct Operand {
   bool present = false;
   graph::ValueType type;
   std::optional<Tensor> known;  // a shape, axes: part of the code, not of a tile's data
-  // Channels of a group that lie innermost on the tile: [N, C / g, positions, g]. 1: the operator's own order.
+  // Channels of a group that lie innermost on the tile: [N, C / g, positions, g]. 1: the operator's own
+  // order.
   std::int64_t channel_group = 1;
 };
 
@@ -31,7 +32,7 @@ struct OperatorPart {
   const op::Definition* definition = nullptr;
   graph::Attributes attributes;
   std::vector<Operand> inputs, outputs;
-  std::optional<PlaceBox> places;       // of MaxPool's second result, of MaxPoolGradient's second input
+  std::optional<PlaceBox> places;  // of MaxPool's second result, of MaxPoolGradient's second input
 };
 
 inline constexpr std::size_t max_operands = 24;

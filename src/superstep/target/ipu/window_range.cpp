@@ -25,12 +25,10 @@ WindowRange forward_range(const op::Window& window, bsp::Interval positions) {
 WindowRange transposed_range(const op::Window& window, bsp::Interval positions) {
   const std::int64_t begin = positions.begin + window.pad_begin, last = positions.end - 1 + window.pad_begin;
   WindowRange range;
-  range.read.begin =
-      std::clamp<std::int64_t>(std::min(ceil_div(begin - window.reach() + 1, window.stride),
-                                        begin / window.stride),
-                               0, window.output - 1);
-  range.read.end =
-      std::clamp<std::int64_t>(last / window.stride + 1, range.read.begin + 1, window.output);
+  range.read.begin = std::clamp<std::int64_t>(
+      std::min(ceil_div(begin - window.reach() + 1, window.stride), begin / window.stride), 0,
+      window.output - 1);
+  range.read.end = std::clamp<std::int64_t>(last / window.stride + 1, range.read.begin + 1, window.output);
   range.pad_begin = begin - range.read.begin * window.stride;
   const std::int64_t written =
       (range.read.size() - 1) * window.stride + window.reach() - range.pad_begin - positions.size();

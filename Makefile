@@ -15,7 +15,7 @@ REPORT ?= report
 run: program
 	@mkdir -p $(RUN)
 	$(PROGRAM) generate braggnn --samples 77267 --seed 1 --set margin=1 --out $(RUN)/peaks.h5
-	$(PROGRAM) train braggnn $(if $(wildcard $(RUN)/braggnn/config.json),--resume $(RUN)/braggnn,--data $(RUN)/peaks.h5 --until error_px_mean=0.040 --out $(RUN)/braggnn)
+	$(PROGRAM) train braggnn $(if $(wildcard $(RUN)/braggnn/config.json),--resume $(RUN)/braggnn,--data $(RUN)/peaks.h5 --epochs 40 --until error_px_mean=0.040 --out $(RUN)/braggnn)
 	$(PROGRAM) report --run $(RUN)/braggnn --out $(REPORT)
 
 test: build

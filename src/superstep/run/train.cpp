@@ -395,7 +395,8 @@ class Training {
     add("step_time", median, "s");
     add("flops_rate", report.plan.flops / median, "FLOP/s");
     add("data_wait", waited, "s");
-    add("time_to_solution", seconds_before_ + elapsed, "s");
+    // A quality that was asked for and not reached has no time to it.
+    if (!settings_.until || reached_) add("time_to_solution", seconds_before_ + elapsed, "s");
     add("compile_time", report.plan.compile_seconds, "s");
     if (world_.size() == 1) return;
     add("communication_time", quantile(exchange_.communication(), 0.5), "s");

@@ -1,4 +1,7 @@
 // From nodes to steps: the state of one compilation, and the table of ways to lower each operator.
+//
+// lowering.cpp: the order of things; lowering_sections.cpp: which node runs when; lowering_states.cpp: states
+// and sums over micro-batches; lowering_operands.cpp: values and their memory; lower_*.cpp: the operators.
 #pragma once
 
 #include <expected>
@@ -146,6 +149,7 @@ class Lowering {
   bool counts_samples(const graph::Update& update);
   void finish_updates();
   Section section_of_value(ValueId id) const;
+  std::size_t byte_count(ValueId id) const;
   std::size_t shared_bytes(std::size_t bytes);
   std::size_t accumulator_bytes(std::size_t bytes);
   Draft& draft(Section section) { return drafts_[static_cast<std::size_t>(section)]; }

@@ -34,8 +34,20 @@ struct LoweredGraph {
 
 struct LowerOptions {
   bool data = true;        // initial values of states; without, the program can be timed but not run
-  double seconds = 1e300;  // of lowering, before it is given up with an error (unsupported)
+  double seconds = 1e300;  // of processor time for the nodes, before it is given up with an error (unsupported)
   std::function<void(std::size_t done, std::size_t all)> progress = {};  // nodes
+};
+
+// Counts the nodes that are lowered, tells of progress and gives up.
+class LoweringBudget {
+ public:
+  LoweringBudget(const graph::Graph& graph, const LowerOptions& options);
+  void lowered(std::size_t nodes) const;
+
+ private:
+  const graph::Graph& graph_;
+  const LowerOptions& options_;
+  double start_;
 };
 
 // Streams are called "in:NAME" and "out:NAME"; states have host handles of their names. Throws Error

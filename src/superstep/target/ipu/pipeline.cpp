@@ -24,9 +24,11 @@ struct Stage {
 class PipelineLowering {
  public:
   PipelineLowering(const graph::Graph& graph, const bsp::Target& target,
-                   const machine::ipu::Hardware& hardware, const ChipLayout& layout)
+                   const machine::ipu::Hardware& hardware, const ChipLayout& layout,
+                   const LowerOptions& options)
       : graph_(graph),
         layout_(layout),
+        options_(options),
         stage_of_node_(stages_of(graph, layout.shares)),
         producer_(graph.value_count(), 0),
         last_reader_(graph.value_count(), 0),
@@ -46,10 +48,12 @@ class PipelineLowering {
     refuse_state();
     follow_values();
     for (std::size_t s = 0; s < stages_.size(); ++s) variables(s);
+    const LoweringBudget budget(graph_, options_);
     std::size_t number = 0;
     for (const graph::Node& node : graph_.nodes()) {
       Stage& stage = stages_[stage_of_node_[number++]];
       stage.nodes->lower(node, stage.body, out_.steps);
+      budget.lowered(out_.steps.size());
     }
     outputs();
     for (Stage& stage : stages_) stage.nodes->values().place_all_waiting();
@@ -113,7 +117,7 @@ class PipelineLowering {
       std::vector<std::string>& handles = out_.states[graph_.value(id).name];
       // A state that nobody reads is kept on the first chip.
       if (!readers_[id].contains(s) && !(s == 0 && readers_[id].empty())) continue;
-      add_state(graph_, id, stage.nodes->device(), values, suffix);
+      add_state(graph_, id, stage.nodes->device(), values, suffix, options_.data);
       handles.push_back(graph_.value(id).name + suffix);
     }
     for (const ValueId id : stage.arriving) {
@@ -181,6 +185,7 @@ class PipelineLowering {
 
   const graph::Graph& graph_;
   const ChipLayout& layout_;
+  const LowerOptions& options_;
   const std::vector<std::size_t> stage_of_node_;
   std::vector<std::size_t> producer_, last_reader_;   // by value: stages; of computed values
   std::map<ValueId, std::set<std::size_t>> readers_;  // of inputs and states
@@ -191,8 +196,9 @@ class PipelineLowering {
 }  // namespace
 
 LoweredGraph lower_pipeline(const graph::Graph& graph, const bsp::Target& target,
-                            const machine::ipu::Hardware& hardware, const ChipLayout& layout) {
-  return PipelineLowering(graph, target, hardware, layout).run();
+                            const machine::ipu::Hardware& hardware, const ChipLayout& layout,
+                            const LowerOptions& options) {
+  return PipelineLowering(graph, target, hardware, layout, options).run();
 }
 
 }  // namespace superstep::target::ipu

@@ -1,21 +1,9 @@
 #include "superstep/target/ipu/states.h"
 
-#include <vector>
+#include <algorithm>
+#include <set>
 
 namespace superstep::target::ipu {
-namespace {
-
-bool reads_state(const graph::Graph& graph, Values& values, const bsp::Tensor& tensor) {
-  std::set<bsp::VariableId> states;
-  for (const graph::ValueId id : graph.states())
-    for (const bsp::Region& region : values.tensor(id).view().regions()) states.insert(region.variable);
-  for (const bsp::Region& region : tensor.view().regions())
-    if (states.contains(region.variable)) return true;
-  return false;
-}
-
-}  // namespace
-
 void add_state(const graph::Graph& graph, graph::ValueId id, bsp::Graph& device, Values& values,
                const std::string& suffix, bool data) {
   const graph::Value& value = graph.value(id);
@@ -30,22 +18,31 @@ void add_state(const graph::Graph& graph, graph::ValueId id, bsp::Graph& device,
 }
 
 void add_updates(const graph::Graph& graph, bsp::Graph& device, Values& values, bsp::Sequence& program) {
-  // A new value that is a view of a state must be taken before any state changes.
-  std::vector<std::pair<bsp::Tensor, bsp::Tensor>> copies;
-  for (const graph::Update& update : graph.updates()) {
-    if (!update.next.valid() || update.next == update.state) continue;
-    bsp::Tensor next = values.tensor(update.next);
-    if (reads_state(graph, values, next)) {
-      values.place_all_waiting();
-      const bsp::Tensor kept =
-          device.clone(next, graph.value(update.state).name + "/next", bsp::CloneMethod::create_new_order);
-      program.add(bsp::Copy(next, kept));
-      next = kept;
-    }
-    copies.emplace_back(next, values.tensor(update.state));
+  values.place_all_waiting();
+  std::vector<NextState> list;
+  for (const graph::Update& update : graph.updates())
+    if (update.next.valid() && update.next != update.state)
+      list.push_back(
+          {graph.value(update.state).name, values.tensor(update.next), values.tensor(update.state)});
+  values.place_all_waiting();  // constants
+  add_new_states(device, std::move(list), program);
+}
+
+void add_new_states(bsp::Graph& device, std::vector<NextState> list, bsp::Sequence& program) {
+  std::set<bsp::VariableId> changed;
+  for (const NextState& one : list)
+    for (const bsp::Region& region : one.state.view().regions()) changed.insert(region.variable);
+  for (NextState& one : list) {
+    const auto regions = one.next.view().regions();
+    if (std::none_of(regions.begin(), regions.end(),
+                     [&](const bsp::Region& region) { return changed.contains(region.variable); }))
+      continue;
+    const bsp::Tensor kept = device.clone(one.next, one.name + "/next", bsp::CloneMethod::create_new_order);
+    program.add(bsp::Copy(one.next, kept));
+    one.next = kept;
   }
-  for (const auto& [next, state] : copies)
-    if (state.num_elements() > 0) program.add(bsp::Copy(next, state));
+  for (const NextState& one : list)
+    if (one.state.num_elements() > 0) program.add(bsp::Copy(one.next, one.state));
 }
 
 }  // namespace superstep::target::ipu

@@ -64,6 +64,17 @@ void Values::place_all_waiting() {
   while (!waiting_.empty()) place_evenly(*waiting_.begin());
 }
 
+void Values::place_waiting(const bsp::Tensor& tensor) {
+  std::set<bsp::VariableId> variables;
+  for (const bsp::Region& region : tensor.view().regions()) variables.insert(region.variable);
+  std::vector<graph::ValueId> found;
+  for (const graph::ValueId id : waiting_) {
+    const auto regions = tensors_.at(id).view().regions();
+    if (!regions.empty() && variables.contains(regions[0].variable)) found.push_back(id);
+  }
+  for (const graph::ValueId id : found) place_evenly(id);
+}
+
 const Spread* Values::spread(graph::ValueId id) const {
   const auto found = spreads_.find(id);
   return found == spreads_.end() ? nullptr : &found->second;

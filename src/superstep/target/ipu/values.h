@@ -26,6 +26,7 @@ class Values {
   void set(graph::ValueId id, const bsp::Tensor& tensor) { tensors_[id] = tensor; }
   // Makes constants when they are first asked for; they wait for a place as inputs do.
   bsp::Tensor tensor(graph::ValueId id);
+  bool is_made(graph::ValueId id) const { return tensors_.contains(id); }
 
   bool is_waiting(graph::ValueId id) const { return waiting_.contains(id); }
   // Puts a waiting value on the boxes of a spread, seen as `flat`; remembers the spread.
@@ -33,6 +34,8 @@ class Values {
   // Puts it on all tiles evenly.
   void place_evenly(graph::ValueId id);
   void place_all_waiting();
+  // The same of what `tensor` is a view of.
+  void place_waiting(const bsp::Tensor& tensor);
 
   const Spread* spread(graph::ValueId id) const;
   void set_spread(graph::ValueId id, Spread spread) { spreads_[id] = std::move(spread); }

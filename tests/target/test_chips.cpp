@@ -6,6 +6,7 @@
 
 #include "superstep/target/ipu/chips.h"
 #include "superstep/target/ipu/ipu.h"
+#include "superstep/target/ipu/timed.h"
 #include "superstep/target/ports.h"
 #include "superstep/transform/training_step.h"
 #include "superstep/workload/workload.h"
@@ -219,6 +220,32 @@ TEST(Chips, PipelinedStepsOfConvolutionsAndAttention) {
   // The table of words is read at both ends; the loss is a mean over the masked words of a micro-batch.
   expect_trains_alike(sgd(zoo("bert-small", {"layers=1", "width=8", "heads=1", "vocabulary=64", "length=4"})),
                       3, {.pipeline = {1, 1, 1}, .accumulate = 3}, 1e-4, {.accumulate = 3});
+}
+
+// A training pipeline overlaps its stages, and is counted without being run.
+TEST(Chips, PipelinedStepsAreCountedWithoutRunning) {
+  const GraphAtBatch step = trained(zoo("braggnn"), transform::OptimizerKind::adam);
+  const auto counted =
+      target::ipu::timed_profile(step, "gc200", {.batch = 8, .chips = {.stages = 2, .accumulate = 8}});
+  const bsp::RunProfile& total = counted.profile.total;
+  ASSERT_EQ(total.active.size(), 2U);
+  for (const std::uint64_t active : total.active) EXPECT_LT(active, total.cycles);
+  EXPECT_GT(total.active[0] + total.active[1], total.cycles);
+  EXPECT_TRUE(contains(counted.layout, "2 stages")) << counted.layout;
+  const auto serial =
+      target::ipu::timed_profile(step, "gc200", {.batch = 8, .chips = {.accumulate = 8}});
+  EXPECT_LT(total.cycles, serial.profile.total.cycles);
+}
+
+// What is counted is what a run takes.
+TEST(Chips, CountedCyclesAreThoseOfARun) {
+  const GraphAtBatch step =
+      trained([](std::int64_t b) { return test::perceptron(b); }, transform::OptimizerKind::sgd);
+  const Chips chips{.pipeline = {1, 1, 1}, .accumulate = 5};
+  const auto executed = on_chips(step, 10, chips);
+  run(*executed, inputs_of(*executed));
+  EXPECT_EQ(target::ipu::timed_profile(step, "gc200", {.batch = 10, .chips = chips}).profile.total.cycles,
+            target::ipu::profile_of(*executed)->total.cycles);
 }
 
 // The control: gradients that were summed and not averaged would show.

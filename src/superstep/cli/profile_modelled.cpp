@@ -47,23 +47,10 @@ void write_files(const bsp::Profile& profile, const std::filesystem::path& folde
     fmt::print("written to {}, profile.json and trace.json beside it\n", (folder / "profile.html").string());
 }
 
-struct Profiled {
-  bsp::Profile profile;
-  std::string layout;  // over chips; empty: one chip
-};
-
-Profiled run_once(target::Executable& executable, const lab::ProfiledModel& model) {
-  std::vector<Tensor> inputs, outputs;
-  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
-  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
-  model.fill(inputs);
-  executable.run(inputs, outputs);
-  return {*target::ipu::profile_of(executable), executable.summary().choice};
-}
+constexpr double most_seconds = 60;  // of processor time for lowering
 
 // One chip: the program itself where it can be made in a minute; else what the machine model plans.
 bsp::Profile of_one_chip(const graph::Graph& graph, const std::string& machine) {
-  constexpr double most_seconds = 60;
   Progress progress("lowering", static_cast<double>(graph.node_count()), "nodes");
   try {
     return target::ipu::timed_profile(
@@ -76,13 +63,11 @@ bsp::Profile of_one_chip(const graph::Graph& graph, const std::string& machine) 
   }
 }
 
-// One chip is timed alone; several are run, vertex by vertex.
-Profiled profiled(const std::string& machine, const lab::ProfiledModel& model, std::int64_t batch,
-                  const target::Chips& chips) {
+target::ipu::TimedChips profiled(const std::string& machine, const lab::ProfiledModel& model,
+                                 std::int64_t batch, const target::Chips& chips) {
   if (!chips.several()) return {of_one_chip(target::ipu::prepare_for_tiles(model.graph(batch)), machine), {}};
-  const auto executable = target::find_target(machine).compile(
-      model.graph, {.batch = batch, .threads = thread_count(), .chips = chips});
-  return run_once(*executable, model);
+  return target::ipu::timed_profile(model.graph, machine, {.batch = batch, .chips = chips},
+                                    {.seconds = most_seconds});
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ std::string description_of(const ChipLayout& layout) {
   for (const int share : layout.shares) shares.push_back(fmt::format("{}", share));
   std::string text = shares.size() > 1 ? fmt::format("{} stages, layers {}", shares.size(), join(shares, ","))
                                        : std::string("one stage");
-  text += fmt::format("; {} micro-batches of each of {} replicas", layout.micro_batches, layout.replicas);
+  text += fmt::format("; {} micro-batch{}", layout.micro_batches, layout.micro_batches == 1 ? "" : "es");
+  if (layout.replicas > 1) text += fmt::format(" of each of {} replicas", layout.replicas);
   if (layout.chips() > layout.shares.size()) text += "; one chip of a replica is idle, links join pairs";
   return text;
 }

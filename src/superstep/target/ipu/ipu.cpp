@@ -9,9 +9,7 @@
 #include "superstep/base/text.h"
 #include "superstep/bsp/engine.h"
 #include "superstep/op/definition.h"
-#include "superstep/target/ipu/chip_options.h"
-#include "superstep/target/ipu/lowering.h"
-#include "superstep/target/ipu/prepare.h"
+#include "superstep/target/ipu/chip_program.h"
 #include "superstep/target/ipu/transfers.h"
 #include "superstep/target/ports.h"
 
@@ -142,23 +140,10 @@ class IpuTarget : public Target {
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
     refuse_parts(options, name());
-    const machine::Machine machine = machine::find_machine(machine_);
-    const machine::ipu::Hardware hardware = machine::ipu::hardware_of(machine);
     BatchedPorts ports = batched_ports(model, options.batch);
-    if (!options.chips.several()) {
-      const graph::Graph graph = prepare_for_tiles(model(options.batch));
-      return std::make_unique<IpuExecutable>(graph, lower(graph, target_of(machine_), hardware),
-                                             std::move(ports), options, std::string());
-    }
-    const graph::Graph graph = prepare_for_tiles(model(micro_batch_of(model, ports, options)));
-    const ChipLayout layout = layout_of(machine, graph, options);
-    const bsp::Target target =
-        target_of(machine_, layout.chips() * static_cast<std::uint32_t>(layout.replicas));
-    return std::make_unique<IpuExecutable>(graph,
-                                           is_training(graph)
-                                               ? lower_training(graph, target, hardware, layout)
-                                               : lower_pipeline(graph, target, hardware, layout),
-                                           std::move(ports), options, description_of(layout));
+    ChipProgram program = lower_for(model, machine_, ports, options);
+    return std::make_unique<IpuExecutable>(program.graph, std::move(program.lowered), std::move(ports),
+                                           options, std::move(program.layout));
   }
 
  private:

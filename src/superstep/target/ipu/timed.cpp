@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "superstep/bsp/engine.h"
+#include "superstep/target/ipu/chip_program.h"
 #include "superstep/target/ipu/ipu.h"
 
 namespace superstep::target::ipu {
@@ -11,12 +12,7 @@ namespace {
 
 constexpr std::size_t most_accesses = 10'000'000;  // about 400 MB of the host's memory
 
-}  // namespace
-
-bsp::Profile timed_profile(const graph::Graph& graph, std::string_view machine, LowerOptions options) {
-  const auto start = std::chrono::steady_clock::now();
-  options.data = false;
-  const LoweredGraph lowered = lower(graph, target_of(machine), hardware_of(machine), options);
+bsp::Profile counted(const LoweredGraph& lowered, std::chrono::steady_clock::time_point start) {
   const bsp::Program programs[] = {lowered.program};
   bsp::Engine engine(lowered.graph, programs, {.timing_only = true, .trace_events = 20000},
                      {.allow_out_of_memory = true, .timing_only = true, .most_accesses = most_accesses});
@@ -25,6 +21,23 @@ bsp::Profile timed_profile(const graph::Graph& graph, std::string_view machine, 
   profile.compilation.compile_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return profile;
+}
+
+}  // namespace
+
+bsp::Profile timed_profile(const graph::Graph& graph, std::string_view machine, LowerOptions options) {
+  const auto start = std::chrono::steady_clock::now();
+  options.data = false;
+  return counted(lower(graph, target_of(machine), hardware_of(machine), options), start);
+}
+
+TimedChips timed_profile(const GraphAtBatch& model, std::string_view machine, const CompileOptions& options,
+                         LowerOptions lower_options) {
+  const auto start = std::chrono::steady_clock::now();
+  lower_options.data = false;
+  const ChipProgram program =
+      lower_for(model, machine, batched_ports(model, options.batch), options, lower_options);
+  return {counted(program.lowered, start), program.layout};
 }
 
 }  // namespace superstep::target::ipu

@@ -205,7 +205,7 @@ TEST(Chips, PipelinedStepsAreTheStep) {
   const GraphAtBatch step = trained(model, transform::OptimizerKind::sgd);
   expect_trains_alike(step, 8, {.pipeline = {1, 1}, .accumulate = 4}, 1e-5);
   expect_trains_alike(step, 14, {.pipeline = {1, 1, 1}, .accumulate = 7}, 1e-5);
-  expect_trains_alike(step, 4, {.pipeline = {1, 1, 1}}, 1e-5);                    // never full
+  expect_trains_alike(step, 4, {.pipeline = {1, 1, 1}}, 1e-5);                   // never full
   expect_trains_alike(step, 6, {.pipeline = {1, 1, 1}, .accumulate = 3}, 1e-5);  // just
   expect_trains_alike(trained(model, transform::OptimizerKind::adam), 16,
                       {.pipeline = {2, 1}, .accumulate = 2, .replicas = 4}, 2e-4);
@@ -224,8 +224,8 @@ TEST(Chips, PipelinedStepsOfConvolutionsAndAttention) {
 
 // A training pipeline overlaps its stages, and is counted without being run.
 TEST(Chips, PipelinedStepsAreCountedWithoutRunning) {
-  const GraphAtBatch step = trained([](std::int64_t b) { return test::attention_network(b); },
-                                    transform::OptimizerKind::adam);
+  const GraphAtBatch step =
+      trained([](std::int64_t b) { return test::attention_network(b); }, transform::OptimizerKind::adam);
   const auto counted =
       target::ipu::timed_profile(step, "gc200", {.batch = 8, .chips = {.stages = 2, .accumulate = 8}});
   const bsp::RunProfile& total = counted.profile.total;

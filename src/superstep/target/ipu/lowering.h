@@ -33,8 +33,9 @@ struct LoweredGraph {
 };
 
 struct LowerOptions {
-  bool data = true;        // initial values of states; without, the program can be timed but not run
-  double seconds = 1e300;  // of processor time for the nodes, before it is given up with an error (unsupported)
+  bool data = true;  // initial values of states; without, the program can be timed but not run
+  double seconds =
+      1e300;  // of processor time for the nodes, before it is given up with an error (unsupported)
   std::function<void(std::size_t done, std::size_t all)> progress = {};  // nodes
 };
 

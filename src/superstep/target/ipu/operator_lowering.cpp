@@ -6,13 +6,11 @@
 
 #include "superstep/base/text.h"
 #include "superstep/target/ipu/channel_group.h"
-#include "superstep/target/ipu/combine.h"
+#include "superstep/target/ipu/operand_grid.h"
 #include "superstep/target/ipu/vertex.h"
 
 namespace superstep::target::ipu {
 namespace {
-
-constexpr std::int64_t least_elements = 32;  // of a value on a tile that shares it with others
 
 std::vector<std::int64_t> window_numbers(const graph::Attributes& attributes) {
   std::vector<std::int64_t> numbers = attributes.integers("pads", {});
@@ -79,110 +77,11 @@ std::pair<bsp::Tensor, std::int64_t> field_of(const bsp::Tensor& tensor) {
   return {tensor, 1};
 }
 
-// Of the tiles that share a box, those that take a piece of it.
-std::vector<std::uint32_t> thinned(std::vector<std::uint32_t> tiles, std::int64_t count) {
-  std::vector<std::uint32_t> kept;
-  const auto all = static_cast<std::int64_t>(tiles.size());
-  for (std::int64_t k = 0; k < count; ++k) kept.push_back(tiles[static_cast<std::size_t>(k * all / count)]);
-  return kept;
-}
-
-std::int64_t elements_of(const std::vector<Bounds>& bounds) {
-  std::int64_t count = 1;
-  for (const Bounds& along : bounds) {
-    std::int64_t least = along[1];
-    for (std::size_t i = 0; i + 1 < along.size(); ++i) least = std::min(least, along[i + 1] - along[i]);
-    count *= least;
-  }
-  return count;
-}
-
-// A grid over some axes of an operand, whose boxes several parts share.
-Spread shared_grid(Flattening flattening, const std::vector<Bounds>& bounds,
-                   std::vector<std::vector<std::uint32_t>> sharers, std::int64_t grain) {
-  auto least = static_cast<std::int64_t>(sharers[0].size());
-  for (std::vector<std::uint32_t>& tiles : sharers) {
-    std::sort(tiles.begin(), tiles.end());
-    tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
-    least = std::min(least, static_cast<std::int64_t>(tiles.size()));
-  }
-  const std::int64_t count =
-      std::clamp<std::int64_t>(elements_of(bounds) / least_elements, 1, std::max<std::int64_t>(least, 1));
-  for (std::vector<std::uint32_t>& tiles : sharers) tiles = thinned(std::move(tiles), count);
-  return subdivided(flattening, bounds, sharers, grain);
-}
-
-// The grid that the cuts make of an operand's axes, and the box of it that a part has.
-class OperandGrid {
- public:
-  OperandGrid(const Partition& partition, const Shape& shape, bool input, std::size_t i)
-      : axis_of_(partition.bounds.size(), -1) {
-    for (int axis = 0; axis < shape.rank(); ++axis) bounds_.push_back({0, shape[axis]});
-    for (std::size_t c = 0; c < partition.bounds.size(); ++c) {
-      const Cut& cut = partition.cuts.axes[c];
-      const CutOperand& operand = input ? cut.inputs[i] : cut.outputs[i];
-      if (operand.axis < 0 || partition.bounds[c].size() == 2) continue;
-      Bounds& along = bounds_[static_cast<std::size_t>(operand.axis)];
-      valid_ = valid_ && along.size() == 2;
-      along = partition.bounds[c];
-      for (std::int64_t& bound : along) bound *= operand.chunk;
-      axis_of_[c] = operand.axis;
-    }
-  }
-
-  bool valid() const { return valid_; }
-  const std::vector<Bounds>& bounds() const { return bounds_; }
-  std::size_t boxes() const {
-    std::size_t count = 1;
-    for (const Bounds& along : bounds_) count *= along.size() - 1;
-    return count;
-  }
-  std::size_t box_of(const Part& part) const {
-    std::vector<std::size_t> index(bounds_.size(), 0);
-    for (std::size_t c = 0; c < axis_of_.size(); ++c)
-      if (axis_of_[c] >= 0)
-        index[static_cast<std::size_t>(axis_of_[c])] = static_cast<std::size_t>(part.index[c]);
-    std::size_t box = 0;
-    for (std::size_t axis = 0; axis < bounds_.size(); ++axis)
-      box = box * (bounds_[axis].size() - 1) + index[axis];
-    return box;
-  }
-
- private:
-  std::vector<int> axis_of_;  // of each cut
-  std::vector<Bounds> bounds_;
-  bool valid_ = true;  // no two cuts go along one axis
-};
-
-// Can the value lie in groups of channels? It can when every part has whole ones.
-bool in_channel_groups(const graph::ValueType& type, const Partition& partition, std::size_t output) {
-  if (!has_channel_groups(type)) return false;
-  for (std::size_t c = 0; c < partition.bounds.size(); ++c) {
-    const CutOperand& operand = partition.cuts.axes[c].outputs[output];
-    if (operand.axis != 1) continue;
-    for (const std::int64_t bound : partition.bounds[c])
-      if (bound * operand.chunk % channel_group != 0) return false;
-  }
-  return true;
-}
-
 bool reads_through_windows(const Partition& partition, std::size_t i) {
   if (i != 0) return false;
   for (std::size_t c = 0; c < partition.bounds.size(); ++c)
     if (partition.cuts.axes[c].window >= 0 && partition.bounds[c].size() > 2) return true;
   return false;
-}
-
-// Elements that stand behind each partial result: of the ranges that are summed.
-std::vector<double> weights_of(const Partition& partition, std::span<const Part> parts) {
-  std::vector<double> weights(static_cast<std::size_t>(partition.partials()), 1);
-  for (const Part& part : parts) {
-    double weight = 1;
-    for (std::size_t c = 0; c < partition.bounds.size(); ++c)
-      if (partition.cuts.axes[c].summed) weight *= static_cast<double>(part.range[c].size());
-    weights[static_cast<std::size_t>(part.partial)] = weight;
-  }
-  return weights;
 }
 
 }  // namespace
@@ -284,9 +183,7 @@ void OperatorLowering::emit(Work& work, bsp::Sequence& program, LoweredStep& ste
     if (turns > 1) step.more_compute_sets.push_back(name);
   }
   if (!work.choice.partition.summed()) return;
-  const std::string name = work.name + "/combine";
-  program.add(bsp::Execute(combine(work, name), name));
-  step.more_compute_sets.push_back(name);
+  combine(work, program, step);
 }
 
 // Values without a place go where the parts that read them are.
@@ -416,60 +313,6 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
                                         cycles_of(hardware_, work.choice, operation, placed.shape),
                                         static_cast<std::uint64_t>(flops))});
   return place->second;
-}
-
-// --- partial results
-// ----------------------------------------------------------------------------------------
-
-// The tiles that have partial results of a box share its results among them.
-Spread OperatorLowering::combined_spread(const Work& work, std::size_t i) const {
-  const OperandGrid grid(work.choice.partition, work.results[i].shape(), false, i);
-  std::vector<std::vector<std::uint32_t>> sharers(grid.boxes());
-  for (const Placed& placed : work.parts) sharers[grid.box_of(placed.part)].push_back(placed.tile);
-  const bool grouped = in_channel_groups(graph_.type(work.node.outputs[i]), work.choice.partition, i);
-  return shared_grid(work.flat.flattening(), grid.bounds(), std::move(sharers), grouped ? channel_group : 1);
-}
-
-bsp::ComputeSet OperatorLowering::combine(Work& work, const std::string& name) {
-  const bsp::ComputeSet set = device_.add_compute_set(name);
-  classes_.clear();
-  const bool moments = work.choice.partition.cuts.combine == Combine::moments;
-  for (std::size_t i = 0; i < (moments ? 1 : work.results.size()); ++i)
-    if (work.results[i].valid()) combine_output(work, set, i, moments);
-  return set;
-}
-
-void OperatorLowering::combine_output(Work& work, bsp::ComputeSet set, std::size_t i, bool moments) {
-  std::vector<Part> parts;
-  for (const Placed& placed : work.parts) parts.push_back(placed.part);
-  const std::vector<double> weights = weights_of(work.choice.partition, parts);
-  const ElementType element = work.operation.outputs[i]->element;
-  Spread spread = combined_spread(work, i);
-  for_each_box(spread, [&](const std::vector<AxisRange>& ranges, std::uint32_t tile) {
-    std::vector<AxisRange> behind = ranges;
-    for (AxisRange& range : behind) ++range.axis;  // of the partial results: they are numbered first
-    const bsp::Tensor out = sliced(work.results[i], ranges);
-    const std::int64_t count = out.num_elements();
-    const auto [place, added] = classes_.emplace(std::vector<std::int64_t>{count}, std::string());
-    if (added) {
-      place->second = fmt::format("{}/combine#{}{}", work.node.op, prefix_, class_count_++);
-      device_.add_codelets({combine_vertex(place->second, work.choice.partition.cuts.combine, element, count,
-                                           weights, hardware_)});
-    }
-    std::vector<bsp::Connection> connections{{"in0", sliced(work.partials[i], behind)}};
-    if (moments) connections.emplace_back("in1", sliced(work.partials[1], behind));
-    connections.emplace_back("out0", out);
-    device_.set_tile_mapping(out, tile);
-    if (moments) {
-      const bsp::Tensor variance = sliced(work.results[1], ranges);
-      device_.set_tile_mapping(variance, tile);
-      connections.emplace_back("out1", variance);
-    }
-    device_.set_tile_mapping(
-        device_.add_vertex(set, place->second, std::span<const bsp::Connection>(connections)), tile);
-  });
-  if (moments) values_.set_spread(work.node.outputs[1], spread);
-  values_.set_spread(work.node.outputs[i], std::move(spread));
 }
 
 }  // namespace superstep::target::ipu

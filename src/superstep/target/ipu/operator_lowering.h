@@ -53,9 +53,19 @@ class OperatorLowering {
   void add_part(const Work& work, const Placed& placed, bsp::ComputeSet set);
   const std::string& class_of(const Work& work, const Placed& placed,
                               const std::vector<std::int64_t>& groups);
-  bsp::ComputeSet combine(Work& work, const std::string& name);
-  void combine_output(Work& work, bsp::ComputeSet set, std::size_t i, bool moments);
-  Spread combined_spread(const Work& work, std::size_t i) const;
+  // operator_combine.cpp
+  struct Partials {
+    std::vector<bsp::Tensor> tensors;  // of each output: a partial result after the other
+    std::vector<double> weights;       // elements that stand behind each
+  };
+  void combine(Work& work, bsp::Sequence& program, LoweredStep& step);
+  Partials grouped_partials(const Work& work, const Partials& partials, std::int64_t size);
+  Spread combine_some(const Work& work, const Partials& partials, bsp::Interval which, bsp::ComputeSet set,
+                      std::size_t i, const std::vector<bsp::Tensor>& results);
+  Spread combined_spread(const Work& work, const Partials& partials, bsp::Interval which,
+                         std::size_t i) const;
+  static std::vector<bsp::Tensor> results_of(const Partials& sums, std::int64_t group);
+  static bool has_moments(const Work& work);
   std::vector<std::uint32_t> tiles_of(const Work& work) const;
   static std::vector<std::string> refusals(const Work& work);
 

@@ -16,8 +16,8 @@ using graph::Phase;
 using graph::ValueId;
 
 // In turn t stage s takes micro-batch t - s forward and micro-batch t - 2 (stages - 1) + s backward. Between
-// the two halves of a turn everything that crosses a border does, in one exchange: what the forward half made,
-// and what the backward half of the turn before made.
+// the two halves of a turn everything that crosses a border does, in one exchange: what the forward half
+// made, and what the backward half of the turn before made.
 class TrainingLowering {
  public:
   TrainingLowering(const graph::Graph& graph, const bsp::Target& target,

@@ -22,8 +22,7 @@ TrainingStage::TrainingStage(const graph::Graph& graph, const ValueRoutes& route
 // The variables of a value that no earlier value has are its own.
 void TrainingStage::remember(ValueId id) {
   const bsp::Tensor tensor = values().tensor(id);
-  for (const bsp::Region& region : tensor.view().regions())
-    written_.try_emplace(region.variable, id, tensor);
+  for (const bsp::Region& region : tensor.view().regions()) written_.try_emplace(region.variable, id, tensor);
 }
 
 void TrainingStage::add_inputs(LoweredGraph& out, const std::vector<bool>& of_turns, bsp::Sequence& update) {
@@ -64,8 +63,7 @@ void TrainingStage::add_rising() {
 void TrainingStage::add_falling() {
   for (const ValueId id : routes_.falling(number_)) {
     const graph::Value& value = graph_.value(id);
-    values().add_waiting(id,
-                         values().plain_variable(fmt::format("{}@{}", value.name, number_), value.type));
+    values().add_waiting(id, values().plain_variable(fmt::format("{}@{}", value.name, number_), value.type));
   }
 }
 

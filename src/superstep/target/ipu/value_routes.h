@@ -1,7 +1,7 @@
 // Where the values of a training step are made and needed when its nodes are shared among stages.
 //
-// Values of the forward pass travel up, a stage a turn, and gradients down. A stage meets a micro-batch twice:
-// in its forward turn and in its backward turn.
+// Values of the forward pass travel up, a stage a turn, and gradients down. A stage meets a micro-batch
+// twice: in its forward turn and in its backward turn.
 #pragma once
 
 #include <set>
@@ -20,9 +20,7 @@ class ValueRoutes {
   std::size_t stage_of(graph::ValueId id) const { return made_[id.index()].stage; }
   // By the phase of the node that makes it; forward: inputs, states and constants too.
   graph::Phase phase_of(graph::ValueId id) const { return made_[id.index()].phase; }
-  bool is_computed(graph::ValueId id) const {
-    return graph_.value(id).kind == graph::ValueKind::computed;
-  }
+  bool is_computed(graph::ValueId id) const { return graph_.value(id).kind == graph::ValueKind::computed; }
 
   // Values that come to a stage from the one below for its forward turn, from the one above for its backward
   // turn.

@@ -1,0 +1,61 @@
+#include "superstep/target/ipu/operand_grid.h"
+
+#include <algorithm>
+
+#include "superstep/target/ipu/channel_group.h"
+
+namespace superstep::target::ipu {
+namespace {
+
+constexpr std::int64_t least_elements = 32;  // of a value on a tile that shares it with others
+
+// Of the tiles that share a box, those that take a piece of it.
+std::vector<std::uint32_t> thinned(std::vector<std::uint32_t> tiles, std::int64_t count) {
+  std::vector<std::uint32_t> kept;
+  const auto all = static_cast<std::int64_t>(tiles.size());
+  for (std::int64_t k = 0; k < count; ++k) kept.push_back(tiles[static_cast<std::size_t>(k * all / count)]);
+  return kept;
+}
+
+std::int64_t elements_of(const std::vector<Bounds>& bounds) {
+  std::int64_t count = 1;
+  for (const Bounds& along : bounds) {
+    std::int64_t least = along[1];
+    for (std::size_t i = 0; i + 1 < along.size(); ++i) least = std::min(least, along[i + 1] - along[i]);
+    count *= least;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::int64_t pieces_of(const std::vector<Bounds>& bounds, std::int64_t sharers) {
+  return std::clamp<std::int64_t>(elements_of(bounds) / least_elements, 1,
+                                  std::max<std::int64_t>(sharers, 1));
+}
+
+Spread shared_grid(Flattening flattening, const std::vector<Bounds>& bounds,
+                   std::vector<std::vector<std::uint32_t>> sharers, std::int64_t grain) {
+  auto least = static_cast<std::int64_t>(sharers[0].size());
+  for (std::vector<std::uint32_t>& tiles : sharers) {
+    std::sort(tiles.begin(), tiles.end());
+    tiles.erase(std::unique(tiles.begin(), tiles.end()), tiles.end());
+    least = std::min(least, static_cast<std::int64_t>(tiles.size()));
+  }
+  const std::int64_t count = pieces_of(bounds, least);
+  for (std::vector<std::uint32_t>& tiles : sharers) tiles = thinned(std::move(tiles), count);
+  return subdivided(flattening, bounds, sharers, grain);
+}
+
+bool in_channel_groups(const graph::ValueType& type, const Partition& partition, std::size_t output) {
+  if (!has_channel_groups(type)) return false;
+  for (std::size_t c = 0; c < partition.bounds.size(); ++c) {
+    const CutOperand& operand = partition.cuts.axes[c].outputs[output];
+    if (operand.axis != 1) continue;
+    for (const std::int64_t bound : partition.bounds[c])
+      if (bound * operand.chunk % channel_group != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace superstep::target::ipu

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
@@ -57,6 +58,7 @@ const Metric* find_metric(const std::vector<Metric>& metrics, const std::string&
   if (world.rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
   fmt::print(stderr, "superstep: error: rank {} of {}: {}\n", world.rank(), world.size(), error.what());
   world.abort(error.code() == ErrorCode::invalid_argument ? 2 : 1);
+  std::unreachable();  // a virtual function's [[noreturn]] is not seen through the call
 }
 
 // One sitting of a training run.

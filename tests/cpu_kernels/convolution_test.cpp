@@ -24,7 +24,7 @@ void round_to_bf16(GuardedBuffer& w) {
 }
 
 GuardedBuffer random_pixels(const Image& image, std::uint64_t seed) {
-  GuardedBuffer buffer(image.type, extent_of(image));
+  GuardedBuffer buffer = image_buffer(image);
   buffer.fill_random(seed);
   return buffer;
 }

@@ -16,7 +16,7 @@ bool kept(const RandomAddress& a, std::uint64_t sample, std::int64_t e, float ke
 }
 
 void check(RandomMask mask, const RandomAddress& address) {
-  GuardedBuffer buffer(mask.image.type, extent_of(mask.image));
+  GuardedBuffer buffer = image_buffer(mask.image);
   run_kernel(*require_kernel(prepare(mask)), {&address}, {buffer.data()});
   const Image& image = mask.image;
   const bool by_channel = mask.number_c == 0;

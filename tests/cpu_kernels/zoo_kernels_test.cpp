@@ -1,4 +1,4 @@
-// Kernels of normalisation, resampling, lookups, window columns and LSTM against naive loops in double.
+// Kernels of normalisation, resampling, lookups and window columns against naive loops in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +8,6 @@
 #include "superstep/target/cpu/kernels/channel_statistics.h"
 #include "superstep/target/cpu/kernels/element_lookup.h"
 #include "superstep/target/cpu/kernels/layer_normalization.h"
-#include "superstep/target/cpu/kernels/lstm.h"
 #include "superstep/target/cpu/kernels/resample.h"
 #include "superstep/target/cpu/kernels/window_columns.h"
 #include "tests/cpu_kernels/check.h"
@@ -249,11 +248,6 @@ TEST(WindowColumns, HoldTheTapsOfEveryWindow) {
             }
     EXPECT_EQ(far_off(y, expected, 0), 0) << seed;
   }
-}
-
-TEST(Lstm, RefusesWhatItHasNoPanelsFor) {
-  EXPECT_EQ(fault_of(Lstm{.hidden = 24}), "24 units are no multiple of 16");
-  EXPECT_EQ(prepare_lstm_gradient({.steps = 0}).error().reason, "an extent is not positive");
 }
 
 }  // namespace

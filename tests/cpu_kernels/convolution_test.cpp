@@ -120,6 +120,19 @@ TEST(Convolution, agrees_with_the_oracle_whatever_the_shape) {
   });
 }
 
+TEST(Convolution, agrees_with_the_oracle_where_every_channel_is_alone) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      Convolution c = random_depthwise_convolution(seed);
+      c.accumulate = seed % 4 == 0;
+      if (seed % 3 == 0) c.x.type = c.y.type = ElementType::bf16, c.accumulate = false;
+      check_pass(c, Pass::forward, "depthwise", seed);
+      check_pass(c, Pass::input_gradient, "depthwise", seed);
+      check_weight_gradient(c, "depthwise", seed);
+    }
+  });
+}
+
 TEST(Convolution, agrees_with_the_oracle_in_bf16) {
   for_each_instruction_set([] {
     for (std::uint64_t seed = 100; seed < 140; ++seed) {

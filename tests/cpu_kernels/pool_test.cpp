@@ -77,8 +77,7 @@ void check_forward(const Pool& p, std::uint64_t seed) {
 
 void check_gradient(const Pool& p, std::uint64_t seed) {
   const bool is_max = p.pooling == Pooling::max;
-  GuardedBuffer dy = image_buffer(p.y), dx = image_buffer(p.x),
-                winners(ElementType::u8, p.y.element_count());
+  GuardedBuffer dy = image_buffer(p.y), dx = image_buffer(p.x), winners(ElementType::u8, p.y.element_count());
   dy.fill_random(seed);
   dx.fill_random(seed + 1);
   std::vector<Sum> expected(static_cast<std::size_t>(extent_of(p.x)));

@@ -44,8 +44,8 @@ TEST(Reduce, agrees_with_the_definition) {
       r.reduced_stride = r.inner + static_cast<std::int64_t>(random.below(3));
       r.outer_stride = r.reduced * r.reduced_stride + static_cast<std::int64_t>(random.below(3));
       r.accumulate = seed % 4 == 0 && r.reduction != Reduction::mean;
-      GuardedBuffer x = strided_buffer(r.type, {r.outer, r.reduced, r.inner},
-                                       {r.outer_stride, r.reduced_stride, 1});
+      GuardedBuffer x =
+          strided_buffer(r.type, {r.outer, r.reduced, r.inner}, {r.outer_stride, r.reduced_stride, 1});
       GuardedBuffer y(ElementType::f32, r.outer * r.inner);
       x.fill_random(seed), y.fill(0.25);
       run_kernel(*require_kernel(prepare(r)), {x.data()}, {y.data()});

@@ -411,8 +411,8 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
   double flops = work.flops;  // in the share that the part has of every dimension
   const Partition& partition = work.choice.partition;
   for (std::size_t c = 0; c < partition.bounds.size(); ++c)
-    flops *= static_cast<double>(placed.part.range[c].size()) /
-             static_cast<double>(partition.cuts.axes[c].units);
+    flops *=
+        static_cast<double>(placed.part.range[c].size()) / static_cast<double>(partition.cuts.axes[c].units);
   device_.add_codelets({operator_vertex(place->second, std::move(part),
                                         cycles_of(hardware_, work.choice, operation, placed.shape),
                                         static_cast<std::uint64_t>(flops))});

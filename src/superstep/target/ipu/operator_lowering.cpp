@@ -386,10 +386,10 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
   const auto [place, added] = classes_.emplace(std::move(key), std::string());
   if (!added) return place->second;
   place->second = fmt::format("{}#{}{}", operation.node->op, prefix_, class_count_++);
-  auto part = std::make_shared<OperatorPart>();
-  part->definition = &work.definition;
-  part->attributes = placed.shape.attributes;
-  part->places = places;
+  OperatorPart part;
+  part.definition = &work.definition;
+  part.attributes = placed.shape.attributes;
+  part.places = places;
   std::size_t field = 0;
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
     Operand operand;
@@ -397,7 +397,7 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
       operand = {true, {operation.inputs[i]->element, *placed.shape.inputs[i]}, placed.shape.known[i], 1};
       if (!operand.known) operand.channel_group = groups[field++];
     }
-    part->inputs.push_back(std::move(operand));
+    part.inputs.push_back(std::move(operand));
   }
   double elements = 0, whole = 0;
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
@@ -408,7 +408,7 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
       elements += static_cast<double>(placed.shape.outputs[i]->element_count());
       whole += static_cast<double>(operation.output(i).element_count());
     }
-    part->outputs.push_back(std::move(operand));
+    part.outputs.push_back(std::move(operand));
   }
   const double share = static_cast<double>(work.choice.partition.partials());
   const double flops = whole > 0 ? work.flops * elements / whole / share : 0;

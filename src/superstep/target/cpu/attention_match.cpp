@@ -137,12 +137,24 @@ class Matcher {
     return result;
   }
 
-  // The random mask that a product has as one factor.
-  std::optional<NodeId> mask_of(const Node& node) const {
+  // A product with a random mask, which may be rounded first.
+  struct Dropped {
+    ValueId x;
+    NodeId mask;
+    std::optional<NodeId> rounding;
+  };
+  std::optional<Dropped> dropped(const Node& node) const {
     if (node.op != "Mul") return std::nullopt;
-    for (ValueId input : node.inputs)
-      if (const Node* made = producer(input); made && made->op == "superstep.RandomMask")
-        return producer_id(input);
+    for (std::size_t side : {0u, 1u}) {
+      ValueId factor = node.inputs[side];
+      std::optional<NodeId> rounding;
+      if (const Node* cast = producer(factor); cast && is_cast(*cast)) {
+        rounding = producer_id(factor);
+        factor = cast->inputs[0];
+      }
+      if (const Node* made = producer(factor); made && made->op == "superstep.RandomMask")
+        return Dropped{node.inputs[1 - side], producer_id(factor), rounding};
+    }
     return std::nullopt;
   }
 
@@ -153,11 +165,13 @@ class Matcher {
       const Nodes next = readers(weights);
       if (next.size() != 1 || graph_.node(next[0]).op == "MatMul") return match_product(weights, next);
       const Node& node = graph_.node(next[0]);
-      const auto mask = mask_of(node);
-      if (mask && !match_.drop && scores_.rank() >= 3 && lowering_.shape(node.outputs[0]) == scores_)
-        match_.drop = *mask;
-      else if (!is_cast(node))
+      const auto drop = dropped(node);
+      if (drop && !match_.drop && scores_.rank() >= 3) {
+        match_.drop = drop->mask;
+        if (drop->rounding && !take(*drop->rounding)) return false;
+      } else if (!is_cast(node)) {
         return false;
+      }
       if (!take(next[0])) return false;
       weights = node.outputs[0];
     }
@@ -232,20 +246,20 @@ class Matcher {
 
   // d_weights = dy v^T, times the drop mask.
   bool match_d_weights() {
-    bool dropped = false;
+    bool drops = false;
     for (ValueId id = gradient_->dy;;) {
       const Node* node = producer(id);
       if (!node || !has_one_reader(id) || !take(producer_id(id))) return false;
       if (node->op == "MatMul") {
         match_.gradient->dy = node->inputs[0];
-        return dropped == match_.drop.has_value() && is_turned(node->inputs[1], match_.v);
+        return drops == match_.drop.has_value() && is_turned(node->inputs[1], match_.v);
       }
       if (is_cast(*node)) {
         id = node->inputs[0];
-      } else if (mask_of(*node) && mask_of(*node) == match_.drop && !dropped) {
-        dropped = true;
-        const ValueId mask = graph_.node(*match_.drop).outputs[0];
-        id = node->inputs[node->inputs[0] == mask ? 1 : 0];
+      } else if (const auto drop = dropped(*node); drop && drop->mask == match_.drop && !drops) {
+        drops = true;
+        if (drop->rounding && !take(*drop->rounding)) return false;
+        id = drop->x;
       } else {
         return false;
       }
@@ -348,9 +362,15 @@ class Matcher {
       const auto in = [&](const Nodes& nodes) { return std::ranges::find(nodes, id) != nodes.end(); };
       return in(match_.inner) || (match_.gradient && in(match_.gradient->inner));
     };
+    const auto only_mine = [&](ValueId id) {
+      return !lowering_.leaves_section(id) && std::ranges::all_of(lowering_.consumers(id), mine);
+    };
+    const bool roundings_too = std::ranges::all_of(lowering_.consumers(mask), [&](NodeId reader) {
+      const Node& node = graph_.node(reader);
+      return !is_cast(node) || only_mine(node.outputs[0]);
+    });
     in_gradient_ = false;
-    return !lowering_.leaves_section(mask) && lowering_.shape(mask) == scores_ &&
-           std::ranges::all_of(lowering_.consumers(mask), mine) && take(*match_.drop);
+    return only_mine(mask) && roundings_too && lowering_.shape(mask) == scores_ && take(*match_.drop);
   }
 
   const Lowering& lowering_;

@@ -1,7 +1,7 @@
 // Convolutions of 3 x 3 taps: the direct kernel beside Winograd's with tiles of 2, 3 and 4, interleaved, the
 // least time of each; in brackets how many times as fast as direct it is, and how many times the choice among
-// them reckons with; last what is chosen. Weights are packed ahead, and constant. With --bf16 images are bf16;
-// Winograd's products are then in bf16, after those in f32.
+// them reckons with; last what is chosen. Weights are packed ahead, and constant. With --bf16 images are
+// bf16; Winograd's products are then in bf16, after those in f32.
 //   bench_winograd [--bf16] [micro-batch ...]
 #include <fmt/format.h>
 
@@ -89,7 +89,8 @@ void compare(const char* name, const Convolution& c, const ImplementationList<Co
   std::vector<Contender> contenders;
   contenders.push_back(contender(c, list.prepare(c, "libxsmm")));
   const std::vector<WinogradForm> forms = forms_of(c);
-  for (const WinogradForm& form : forms) contenders.push_back(contender(c, prepare(c, form, ProductMaker::libxsmm)));
+  for (const WinogradForm& form : forms)
+    contenders.push_back(contender(c, prepare(c, form, ProductMaker::libxsmm)));
   Buffer x(extent_of(c.x)), y(extent_of(c.y)), extra(c.y.channels);
   for (int round = 0; round < 15; ++round)
     for (Contender& each : contenders) {

@@ -50,7 +50,8 @@ TEST(PairProduct, agrees_with_the_oracle_whatever_the_shape) {
   for_each_instruction_set([] {
     for (const std::int64_t m : {1, 15, 16, 33, 64, 100})
       for (const std::int64_t n : {1, 2, 5, 6, 11, 13})
-        for (const bool b_pairs : {false, true}) check(m, n, 2 * (1 + (m + n) % 7), b_pairs, (m + n) % 2 == 0);
+        for (const bool b_pairs : {false, true})
+          check(m, n, 2 * (1 + (m + n) % 7), b_pairs, (m + n) % 2 == 0);
   });
 }
 

@@ -10,9 +10,10 @@ namespace {
 
 constexpr ElementType both_products[] = {ElementType::f32, ElementType::bf16};
 
-// Of a result of products and images as they are: what the f32 sums are allowed, twelve times the expected root
-// mean square of rounding to bf16 (six where it is worst in a tile), and the result's own rounding. The terms
-// are products of uniform values in (-1, 1), whose mean magnitude is 1/4 and whose root mean square is 1/3.
+// Of a result of products and images as they are: what the f32 sums are allowed, twelve times the expected
+// root mean square of rounding to bf16 (six where it is worst in a tile), and the result's own rounding. The
+// terms are products of uniform values in (-1, 1), whose mean magnitude is 1/4 and whose root mean square is
+// 1/3.
 class Tolerance {
  public:
   Tolerance(const WinogradForm& form, const std::vector<Sum>& expected, double terms, ElementType result)
@@ -122,12 +123,11 @@ TEST(WinogradBf16, agrees_with_the_oracle_whatever_the_shape) {
 // columns in a block.
 TEST(WinogradBf16, agrees_with_the_oracle_over_many_blocks) {
   constexpr ElementType type = ElementType::bf16;
-  const Convolution problems[] = {{.x = dense_image(17, 18, 1, 24, type),
-                                   .y = dense_image(17, 18, 1, 72, type),
-                                   .window = {3, 3, 1, 1, 1, 1, 1, 1}},
-                                  {.x = dense_image(6, 5, 67, 34, type),
-                                   .y = dense_image(4, 3, 67, 16, type),
-                                   .window = {3, 3}}};
+  const Convolution problems[] = {
+      {.x = dense_image(17, 18, 1, 24, type),
+       .y = dense_image(17, 18, 1, 72, type),
+       .window = {3, 3, 1, 1, 1, 1, 1, 1}},
+      {.x = dense_image(6, 5, 67, 34, type), .y = dense_image(4, 3, 67, 16, type), .window = {3, 3}}};
   for (const Convolution& c : problems) {
     for (const Pass& pass : passes) check_pass(c, pass, 7);
     check_weight_gradient(c, 7);
@@ -164,8 +164,8 @@ TEST(WinogradBf16, leaves_the_noise_that_was_expected) {
     const double forward =
         noise(y, run_pass(passes[0], c, *require_kernel(prepare_winograd_forward(c, form, maker)), x, w));
     const double backward = noise(
-        dw, weight_gradient(gradient, *require_kernel(prepare_winograd_weight_gradient(gradient, form, maker)),
-                            x, dy));
+        dw, weight_gradient(gradient,
+                            *require_kernel(prepare_winograd_weight_gradient(gradient, form, maker)), x, dy));
     const bool narrow = form.products == ElementType::bf16;
     const double expected = narrow ? winograd_bf16_noise(form.tile) : 0;
     EXPECT_NEAR(expected, forward, narrow ? 0.2 * expected : 1e-6) << "tiles of " << form.tile;
@@ -176,7 +176,8 @@ TEST(WinogradBf16, leaves_the_noise_that_was_expected) {
   EXPECT_NEAR(0.0110, winograd_bf16_noise(4), 1e-4);
 }
 
-// The result is rounded once, behind the epilogue: the bits are those of the f32 result taken further by hand.
+// The result is rounded once, behind the epilogue: the bits are those of the f32 result taken further by
+// hand.
 TEST(WinogradBf16, the_epilogue_follows_each_element_once) {
   for_each_instruction_set([] {
     for (std::uint64_t seed = 200; seed < 208; ++seed)
@@ -256,7 +257,8 @@ TEST(WinogradBf16, rounds_its_products_where_that_is_faster_and_exact_enough) {
     EXPECT_LT(winograd_bf16_noise(3), winograd_noise_allowed(pass));
     EXPECT_LT(winograd_noise_allowed(forward), winograd_bf16_noise(4));
   }
-  EXPECT_EQ("convolution, Winograd F(3x3, 3x3), 11", chosen(prepare_winograd<forward>(same_size(32, 4, 64, 64))));
+  EXPECT_EQ("convolution, Winograd F(3x3, 3x3), 11",
+            chosen(prepare_winograd<forward>(same_size(32, 4, 64, 64))));
   EXPECT_EQ("weight gradient, Winograd F(4x4, 3x3), 1 x 4",
             chosen(prepare_winograd<weight_gradient>(same_size(32, 4, 64, 64))));
   // Few channels: the direct sum, which is twice as fast in bf16.
@@ -277,8 +279,9 @@ TEST(WinogradBf16, refuses_what_it_cannot_do) {
   EXPECT_EQ("winograd: products of pairs need an even number of channels",
             to_string(prepare_winograd_forward(c, {2, ElementType::bf16}, ProductMaker::portable).error()));
   c = same_size(8, 1, 16, 16, ElementType::f32);
-  EXPECT_EQ("winograd: products in bf16 of an image in f32",
-            to_string(prepare_winograd_weight_gradient(c, {2, ElementType::bf16}, ProductMaker::portable).error()));
+  EXPECT_EQ(
+      "winograd: products in bf16 of an image in f32",
+      to_string(prepare_winograd_weight_gradient(c, {2, ElementType::bf16}, ProductMaker::portable).error()));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ inline Convolution random_problem(std::uint64_t seed, ElementType type = Element
 }
 
 inline GuardedBuffer random_pixels(const Image& image, std::uint64_t seed) {
-  GuardedBuffer buffer(image.type, extent_of(image));
+  GuardedBuffer buffer = image_buffer(image);
   buffer.fill_random(seed);
   return buffer;
 }
@@ -56,8 +56,7 @@ inline GuardedBuffer random_weights(const Convolution& c, std::uint64_t seed) {
 // As the kernel wants them.
 inline GuardedBuffer packed(const Convolution& c, const GuardedBuffer& w, const Kernel& kernel) {
   const ElementType type = kernel.info().arithmetic;
-  const WeightTransfer transfer =
-      weight_transfer(c, kernel.info().weights, WeightOrder::out_in_taps, type);
+  const WeightTransfer transfer = weight_transfer(c, kernel.info().weights, WeightOrder::out_in_taps, type);
   GuardedBuffer buffer(type, static_cast<std::int64_t>(packed_elements(transfer)));
   run_kernel(*require_kernel(prepare_pack(transfer)), {w.data()}, {buffer.data()});
   return buffer;
@@ -104,13 +103,14 @@ struct Pass {
 };
 inline constexpr Pass passes[] = {{"forward", true}, {"input gradient", false}};
 
-inline Prepared prepare_pass(const Pass& pass, const Convolution& c, const WinogradForm& form, ProductMaker maker) {
+inline Prepared prepare_pass(const Pass& pass, const Convolution& c, const WinogradForm& form,
+                             ProductMaker maker) {
   return pass.forward ? prepare_winograd_forward(c, form, maker)
                       : prepare_winograd_input_gradient(c, form, maker);
 }
 
 inline std::vector<Sum> reference(const Pass& pass, const Convolution& c, const GuardedBuffer& source,
-                           const GuardedBuffer& w) {
+                                  const GuardedBuffer& w) {
   return pass.forward ? reference_forward(c, source, w) : reference_input_gradient(c, source, w);
 }
 

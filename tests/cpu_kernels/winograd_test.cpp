@@ -154,7 +154,8 @@ TEST(Winograd, the_test_would_notice_a_wrong_weight) {
       EXPECT_LT(0, wrong_elements(reference(pass, c, s, w), 9 * static_cast<double>(source.channels),
                                   elements(result, r)));
     }
-    const KernelPointer kernel = require_kernel(prepare_winograd_weight_gradient(c, {tile}, makers().front()));
+    const KernelPointer kernel =
+        require_kernel(prepare_winograd_weight_gradient(c, {tile}, makers().front()));
     const GuardedBuffer x = random_pixels(c.x, 1);
     GuardedBuffer dy = random_pixels(c.y, 2), db(ElementType::f32, c.y.channels);
     const std::vector<double> actual = weight_gradient(c, *kernel, x, dy, db);
@@ -214,8 +215,9 @@ TEST(Winograd, refuses_what_it_cannot_do) {
   c.x = dense_image(4, 4, 1, 4), c.y = dense_image(4, 4, 1, 4);
   c.groups = 2;
   EXPECT_EQ("winograd: the channels are in groups", reason(c));
-  EXPECT_EQ("winograd: products in bf16 of an image in f32",
-            to_string(prepare_winograd_forward(fine, {2, ElementType::bf16}, ProductMaker::portable).error()));
+  EXPECT_EQ(
+      "winograd: products in bf16 of an image in f32",
+      to_string(prepare_winograd_forward(fine, {2, ElementType::bf16}, ProductMaker::portable).error()));
   EXPECT_EQ("winograd: no tiles of 5",
             to_string(prepare_winograd_forward(fine, {5}, ProductMaker::portable).error()));
   c = fine;

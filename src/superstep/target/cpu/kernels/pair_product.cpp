@@ -24,9 +24,7 @@ struct Walk {
 
 // The halves of each lane: the even element of a pair is the lower one.
 HWY_INLINE V even_half(VU pairs) { return hn::BitCast(f32_tag, hn::ShiftLeft<16>(pairs)); }
-HWY_INLINE V odd_half(VU pairs) {
-  return hn::BitCast(f32_tag, hn::And(pairs, hn::Set(u32_tag, 0xffff0000)));
-}
+HWY_INLINE V odd_half(VU pairs) { return hn::BitCast(f32_tag, hn::And(pairs, hn::Set(u32_tag, 0xffff0000))); }
 
 // Vectors of pairs, ready to be multiplied.
 template <bool native>
@@ -77,8 +75,8 @@ HWY_INLINE void product_block(const Walk& w, std::size_t tail) {
     });
   });
   for (std::uint64_t number = 0; number < w.count; ++number) {
-    const auto* a = reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const std::byte*>(w.a) +
-                                                           w.a_offsets[number]);
+    const auto* a =
+        reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const std::byte*>(w.a) + w.a_offsets[number]);
     const std::byte* b = w.b + w.b_offsets[number];
     for (std::int64_t pair = 0; pair < w.pairs; ++pair, a += w.a_stride, b += w.b_pair_stride) {
       Pairs<native> row[MV];
@@ -110,7 +108,8 @@ void product_columns(Walk w, std::int64_t columns, std::size_t tail) {
 template <bool native, std::size_t MV>
 void product_rows(Walk w, std::int64_t rows, std::int64_t columns) {
   constexpr auto block = static_cast<std::int64_t>(MV * lanes);
-  for (; rows >= block; rows -= block, w.a += block, w.c += block) product_columns<native, MV, 6>(w, columns, lanes);
+  for (; rows >= block; rows -= block, w.a += block, w.c += block)
+    product_columns<native, MV, 6>(w, columns, lanes);
   if constexpr (MV > 1) {
     if (rows > 0) product_rows<native, MV / 2>(w, rows, columns);
   } else {

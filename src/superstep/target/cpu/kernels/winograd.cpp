@@ -186,7 +186,8 @@ void WinogradConvolution::transform_back(const Arguments& arguments, PartRange c
     Piece piece = first;
     Place place = run;
     for (std::int64_t tile = 0; tile < tiles; ++tile, ++piece.column) {
-      transform_tile(piece, m + (first.first - columns.begin + tile * grid_.batch) * channels, channels, place);
+      transform_tile(piece, m + (first.first - columns.begin + tile * grid_.batch) * channels, channels,
+                     place);
       place.first += grid_.tile * place.position_stride;
     }
     finish(arguments, panel, first, tiles, run);
@@ -249,10 +250,10 @@ KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Side& 
   const auto weights = static_cast<double>(grid.planes() * c.x.channels * c.y.channels);
   const auto results = static_cast<double>(side.result.element_count());
   KernelInfo info;
-  info.name = fmt::format("{}, {}, {} blocks of {} columns{}",
-                          side.flipped ? "input gradient" : "convolution",
-                          name_of(WinogradForm{grid.tile, b.products}, side.source.type), b.blocks, b.columns,
-                          c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
+  info.name =
+      fmt::format("{}, {}, {} blocks of {} columns{}", side.flipped ? "input gradient" : "convolution",
+                  name_of(WinogradForm{grid.tile, b.products}, side.source.type), b.blocks, b.columns,
+                  c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
   info.flops = 2 * multiply_adds(c);
   const auto size = [](ElementType type) { return static_cast<double>(size_in_bytes(type)); };
   info.bytes = size(side.source.type) * static_cast<double>(side.source.element_count()) +

@@ -21,8 +21,8 @@ double winograd_rate(ElementType products) {
   const double rate = multiply_adds_a_cycle(products);
   return rate > 32 ? 0.8 * rate : rate;
 }
-constexpr double call_cycles = 25;            // of a matrix product
-constexpr double gain_wanted = 0.9;           // of the direct time: estimates are not exact
+constexpr double call_cycles = 25;   // of a matrix product
+constexpr double gain_wanted = 0.9;  // of the direct time: estimates are not exact
 
 // Cycles of the transforms a tile of 2, 3, 4 for 16 channels of one sample.
 struct TransformCycles {
@@ -30,7 +30,7 @@ struct TransformCycles {
 };
 constexpr TransformCycles transforms[] = {
     {45, 45, 45, 40, 60}, {95, 85, 80, 70, 90}, {125, 135, 120, 110, 130}};
-constexpr double piece_cycles = 35;    // of a transform's call: once a tile
+constexpr double piece_cycles = 35;     // of a transform's call: once a tile
 constexpr double widened_cycles = 1.5;  // a position of a bf16 image, brought to f32 before its transform
 constexpr double narrowed_cycles = 4;   // a position of a bf16 result, from f32
 
@@ -70,17 +70,17 @@ double forward_cycles(const Convolution& c, ConvolutionPass pass, const Winograd
   const double block = std::max(24.0, 448 * 1024 / (planes * 16 * (size * in + 4 * std::min(out, 4.0))));
   const double blocks = std::max(1.0, columns / block), panels = std::max(1.0, out / 4);
   const TransformCycles& t = transform_of(form.tile);
-  const double products =
-      planes * (columns * out * (16 * depth / winograd_rate(form.products) + 2) + blocks * panels * call_cycles);
+  const double products = planes * (columns * out * (16 * depth / winograd_rate(form.products) + 2) +
+                                    blocks * panels * call_cycles);
   const double pieces = columns / static_cast<double>(grid.batch) * (1 + panels) * piece_cycles;
   const double narrowed = side.result.type == ElementType::bf16
                               ? static_cast<double>(form.tile * form.tile) * narrowed_cycles
                               : 0;
   const double bytes = size * planes * weight_count(c);
-  double cycles = products +
-                  columns * (in * input_cycles(side.source, form.tile + 2, t.input) + out * (t.output + narrowed)) +
-                  pieces +
-                  std::max(reading_cycles(bytes), (blocks - 1) * std::min(bytes / 16, reading_cycles(bytes)));
+  double cycles =
+      products +
+      columns * (in * input_cycles(side.source, form.tile + 2, t.input) + out * (t.output + narrowed)) +
+      pieces + std::max(reading_cycles(bytes), (blocks - 1) * std::min(bytes / 16, reading_cycles(bytes)));
   if (!c.constant_weights)
     cycles += weight_count(c) / 16 * t.filter + (bytes > 4 * 1024 * 1024 ? 2 * reading_cycles(bytes) : 0);
   return cycles;
@@ -97,8 +97,9 @@ double weight_gradient_cycles(const Convolution& c, const WinogradForm& form) {
   const double blocks = std::max(1.0, columns / block);
   const double chunks = std::max(1.0, in / 4), panels = std::max(1.0, out / 4);
   const TransformCycles& t = transform_of(form.tile);
-  const double products = planes * (out * channels * (16 * columns / winograd_rate(form.products) + 3 * blocks) +
-                                    blocks * chunks * panels * call_cycles);
+  const double products =
+      planes * (out * channels * (16 * columns / winograd_rate(form.products) + 3 * blocks) +
+                blocks * chunks * panels * call_cycles);
   const double pieces = columns / static_cast<double>(grid.batch) * chunks * panels * 2 * piece_cycles;
   return products +
          columns * (in * panels * input_cycles(c.x, form.tile + 2, t.input) +
@@ -124,7 +125,8 @@ double direct_cycles(const Convolution& c, ConvolutionPass pass) {
 }
 
 double winograd_cycles(const Convolution& c, ConvolutionPass pass, const WinogradForm& form) {
-  return pass == ConvolutionPass::weight_gradient ? weight_gradient_cycles(c, form) : forward_cycles(c, pass, form);
+  return pass == ConvolutionPass::weight_gradient ? weight_gradient_cycles(c, form)
+                                                  : forward_cycles(c, pass, form);
 }
 
 double winograd_noise_allowed(ConvolutionPass pass) {
@@ -137,7 +139,8 @@ namespace {
 bool may_be_narrow(const Convolution& c, ConvolutionPass pass, std::int64_t tile) {
   if (multiply_adds_a_cycle(ElementType::bf16) == multiply_adds_a_cycle(ElementType::f32)) return false;
   const Image& source = sides_of(c, pass).source;
-  if (source.type != ElementType::bf16 || winograd_bf16_noise(tile) > winograd_noise_allowed(pass)) return false;
+  if (source.type != ElementType::bf16 || winograd_bf16_noise(tile) > winograd_noise_allowed(pass))
+    return false;
   return pass == ConvolutionPass::weight_gradient ? c.y.type == ElementType::bf16 : source.channels % 2 == 0;
 }
 
@@ -161,10 +164,11 @@ Prepared prepare_winograd(const Convolution& c) {
   const WinogradForm best = fastest_form(c, pass);
   const double share = winograd_cycles(c, pass, best) / direct_cycles(c, pass);
   if (share > gain_wanted)
-    return refuse("winograd", fmt::format("estimated at {:.2f} of the direct time, with tiles of {}{}", share, best.tile,
-                                          sides_of(c, pass).source.type == best.products
-                                              ? ""
-                                              : fmt::format(" in {}", superstep::name_of(best.products))));
+    return refuse("winograd",
+                  fmt::format("estimated at {:.2f} of the direct time, with tiles of {}{}", share, best.tile,
+                              sides_of(c, pass).source.type == best.products
+                                  ? ""
+                                  : fmt::format(" in {}", superstep::name_of(best.products))));
   if (pass == ConvolutionPass::forward) return prepare_winograd_forward(c, best, ProductMaker::libxsmm);
   if (pass == ConvolutionPass::input_gradient)
     return prepare_winograd_input_gradient(c, best, ProductMaker::libxsmm);

@@ -13,7 +13,8 @@ double direct_cycles(const Convolution& convolution, ConvolutionPass pass);
 double winograd_cycles(const Convolution& convolution, ConvolutionPass pass, const WinogradForm& form);
 
 // What rounding to bf16 may leave in a result (winograd_bf16_noise): a unit in its last place, 2^-7, where it
-// goes on to the next layer; twice that in a weight's gradient, which differs from batch to batch by far more.
+// goes on to the next layer; twice that in a weight's gradient, which differs from batch to batch by far
+// more.
 double winograd_noise_allowed(ConvolutionPass pass);
 
 // In the form that takes the least time, of those that are as exact as the images' type asks for; refuses

@@ -17,8 +17,8 @@ double square_of_row(const M& matrix, std::size_t row) {
   return sum;
 }
 
-// The variance of what rounding leaves, in one dimension, beside that of the result: a point's product has the
-// variance of its row of B^T times that of G, and reaches the outputs by its row of A.
+// The variance of what rounding leaves, in one dimension, beside that of the result: a point's product has
+// the variance of its row of B^T times that of G, and reaches the outputs by its row of A.
 template <std::size_t tile>
 double variance_growth() {
   using namespace winograd;

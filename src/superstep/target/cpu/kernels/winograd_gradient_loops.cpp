@@ -32,7 +32,9 @@ namespace superstep::kernels {
 
 HWY_EXPORT(other_loops_for);
 
-WinogradOtherLoops winograd_other_loops(std::int64_t tile) { return SUPERSTEP_VECTOR_FUNCTION(other_loops_for)(tile); }
+WinogradOtherLoops winograd_other_loops(std::int64_t tile) {
+  return SUPERSTEP_VECTOR_FUNCTION(other_loops_for)(tile);
+}
 
 }  // namespace superstep::kernels
 #endif

@@ -32,7 +32,9 @@ namespace superstep::kernels {
 
 HWY_EXPORT(input_loops_for);
 
-WinogradInputLoops winograd_input_loops(std::int64_t tile) { return SUPERSTEP_VECTOR_FUNCTION(input_loops_for)(tile); }
+WinogradInputLoops winograd_input_loops(std::int64_t tile) {
+  return SUPERSTEP_VECTOR_FUNCTION(input_loops_for)(tile);
+}
 
 }  // namespace superstep::kernels
 #endif

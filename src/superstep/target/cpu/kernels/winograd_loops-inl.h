@@ -65,7 +65,9 @@ constexpr bool is_second(std::size_t row) {
   return row > 0 && M::value.mirrored(row - 1);
 }
 
-HWY_INLINE bool has(const WinogradRun::Range& range, std::int64_t i) { return i >= range.begin && i < range.end; }
+HWY_INLINE bool has(const WinogradRun::Range& range, std::int64_t i) {
+  return i >= range.begin && i < range.end;
+}
 
 // All positions of a square of `side` exist.
 HWY_INLINE bool is_whole(const WinogradRun& run, std::int64_t side) {

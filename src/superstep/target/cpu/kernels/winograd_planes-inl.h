@@ -56,8 +56,7 @@ HWY_INLINE void fill_planes(const float* square, std::int64_t row_stride, std::i
         }
       });
       store_row(row, first);
-      if constexpr (M::value.mirrored(row))
-        store_row(std::integral_constant<std::size_t, row + 1>(), second);
+      if constexpr (M::value.mirrored(row)) store_row(std::integral_constant<std::size_t, row + 1>(), second);
     }
   });
 }
@@ -104,7 +103,8 @@ struct PairPlanes {
 #if HWY_TARGET == HWY_AVX3
     const hn::Repartition<std::uint16_t, F> halves;
     const auto both = hn::BitCast(halves, hn::Or(bits, hn::ShiftLeft<16>(bits)));
-    const std::uint32_t one = (odd ? 0xaaaaaaaau : 0x55555555u) & static_cast<std::uint32_t>((1ull << (2 * count)) - 1);
+    const std::uint32_t one =
+        (odd ? 0xaaaaaaaau : 0x55555555u) & static_cast<std::uint32_t>((1ull << (2 * count)) - 1);
     hn::BlendedStore(both, hn::Mask<decltype(halves)>{one}, halves, to);
 #else
     std::uint32_t each[lanes];
@@ -121,7 +121,8 @@ void gather(const WinogradRun& run, std::int64_t side, const T* from, std::int64
   for (std::int64_t row = 0; row < side; ++row)
     for (std::int64_t column = 0; column < side; ++column, to += vector_width)
       store(has(run.rows, row) && has(run.columns, column)
-                ? load_first(from + row * run.row_stride + column * run.column_stride, static_cast<std::size_t>(n))
+                ? load_first(from + row * run.row_stride + column * run.column_stride,
+                             static_cast<std::size_t>(n))
                 : hn::Zero(f32_tag),
             to);
 }

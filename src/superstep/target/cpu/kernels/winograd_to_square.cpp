@@ -68,7 +68,8 @@ HWY_INLINE void fill_square(const float* planes, std::int64_t plane_stride, cons
 }
 
 // One vector of a square that is not all there, or not full.
-HWY_INLINE void scatter(const WinogradRun& run, std::int64_t side, const float* from, std::int64_t n, float* to) {
+HWY_INLINE void scatter(const WinogradRun& run, std::int64_t side, const float* from, std::int64_t n,
+                        float* to) {
   const auto count = static_cast<std::size_t>(n);
   for (std::int64_t row = 0; row < side; ++row)
     for (std::int64_t column = 0; column < side; ++column, from += vector_width) {

@@ -27,7 +27,9 @@ struct Blocking {
 
   bool pairs() const { return products == ElementType::bf16; }
   // Along which products run: pairs are padded.
-  std::int64_t depth(std::int64_t of_columns) const { return pairs() ? (of_columns + 1) / 2 * 2 : of_columns; }
+  std::int64_t depth(std::int64_t of_columns) const {
+    return pairs() ? (of_columns + 1) / 2 * 2 : of_columns;
+  }
 };
 
 Blocking blocking_of(const WinogradGrid& grid, const Convolution& c, ElementType products) {
@@ -97,7 +99,8 @@ class WinogradWeightGradient final : public Kernel {
     const auto size = static_cast<std::int64_t>(size_in_bytes(c_.y.type));
     for (std::int64_t row = 0; row < c_.y.height; ++row)
       column_sum_(static_cast<const std::byte*>(arguments.inputs[1]) + row * c_.y.row_stride * size,
-                  c_.y.column_stride, c_.y.columns(), c_.y.channels, static_cast<float*>(arguments.outputs[1]));
+                  c_.y.column_stride, c_.y.columns(), c_.y.channels,
+                  static_cast<float*>(arguments.outputs[1]));
   }
 
   Convolution c_;
@@ -120,17 +123,17 @@ void WinogradWeightGradient::multiply(const Unit& unit, PartRange columns, const
 void WinogradWeightGradient::transform_back(const Unit& unit, float* sums, float* dw) const {
   const std::int64_t tap = c_.x.channels * unit.out;  // elements of a tap of the panel
   back_({.square = dw + unit.first_out * c_.x.channels * 9 + unit.first_in * unit.out,
-                          .row_stride = 3 * tap,
-                          .column_stride = tap,
-                          .rows = {0, 3},
-                          .columns = {0, 3},
-                          .run_stride = 0,
-                          .planes = sums,
-                          .plane_stride = b_.sum_stride,
-                          .plane_run_stride = 0,
-                          .runs = 1,
-                          .length = unit.in * unit.out,
-                          .accumulate = true});
+         .row_stride = 3 * tap,
+         .column_stride = tap,
+         .rows = {0, 3},
+         .columns = {0, 3},
+         .run_stride = 0,
+         .planes = sums,
+         .plane_stride = b_.sum_stride,
+         .plane_run_stride = 0,
+         .runs = 1,
+         .length = unit.in * unit.out,
+         .accumulate = true});
 }
 
 // Tiles of x overlap by two positions and start in the padding; those of dy do neither.
@@ -138,8 +141,8 @@ void WinogradWeightGradient::run_unit(const Arguments& arguments, const Unit& un
   auto* v = static_cast<std::byte*>(arguments.scratch);
   std::byte* z = v + grid_.planes() * b_.v_stride * b_.size;
   auto* sums = reinterpret_cast<float*>(z + grid_.planes() * b_.z_stride * b_.size);
-  const WinogradSource x{c_.x, arguments.inputs[0], unit.first_in, unit.in, grid_.tile + 2, c_.window.pad_top,
-                         c_.window.pad_left};
+  const WinogradSource x{c_.x,           arguments.inputs[0], unit.first_in,     unit.in,
+                         grid_.tile + 2, c_.window.pad_top,   c_.window.pad_left};
   const WinogradSource dy{c_.y, arguments.inputs[1], unit.first_out, unit.out, grid_.tile};
   for (std::int64_t first = 0; first < grid_.count(); first += b_.columns) {
     const PartRange columns{first, std::min(grid_.count(), first + b_.columns)};
@@ -201,7 +204,8 @@ KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Blocki
 Prepared prepare_winograd_weight_gradient(const Convolution& c, WinogradForm form, ProductMaker maker) {
   if (std::string fault = winograd_fault(c); !fault.empty()) return refuse("winograd", fault);
   for (const Image* image : {&c.x, &c.y})
-    if (std::string fault = winograd_fault(form, image->type); !fault.empty()) return refuse("winograd", fault);
+    if (std::string fault = winograd_fault(form, image->type); !fault.empty())
+      return refuse("winograd", fault);
   if (!c.epilogue.steps.empty()) return refuse("winograd", "a weight gradient has no epilogue");
   const WinogradGrid grid(form.tile, c.y);
   const Blocking blocking = blocking_of(grid, c, form.products);

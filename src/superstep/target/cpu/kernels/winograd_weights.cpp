@@ -67,7 +67,8 @@ class WinogradPack final : public Kernel {
   }
 
   // Returns the bytes it wrote.
-  std::int64_t pack_panel(const PanelKernels& kernels, float* taps, std::int64_t elements, std::byte* to) const {
+  std::int64_t pack_panel(const PanelKernels& kernels, float* taps, std::int64_t elements,
+                          std::byte* to) const {
     const std::int64_t points = (tile_ + 2) * (tile_ + 2);
     if (!kernels.pairs) {
       transform(taps, elements, reinterpret_cast<float*>(to));

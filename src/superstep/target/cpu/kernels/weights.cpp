@@ -281,7 +281,8 @@ bool is_stored_form(const WeightTransfer& t) {
   const WeightPieces all(t);
   return std::ranges::all_of(all.pieces, [](const Piece& piece) {
     for (std::size_t axis = 0; axis < piece.copy.extents.size(); ++axis)
-      if (piece.copy.extents[axis] > 1 && piece.copy.x_strides[axis] != piece.copy.y_strides[axis]) return false;
+      if (piece.copy.extents[axis] > 1 && piece.copy.x_strides[axis] != piece.copy.y_strides[axis])
+        return false;
     return piece.packed_offset == piece.stored_offset;
   });
 }

@@ -42,9 +42,11 @@ TEST(Reduce, agrees_with_the_definition) {
       if (r.reduction == Reduction::product) r.reduced = 1 + r.reduced % 9;
       if (random.below(2)) r.type = ElementType::bf16;
       r.reduced_stride = r.inner + static_cast<std::int64_t>(random.below(3));
-      r.outer_stride = r.reduced * r.reduced_stride;
+      r.outer_stride = r.reduced * r.reduced_stride + static_cast<std::int64_t>(random.below(3));
       r.accumulate = seed % 4 == 0 && r.reduction != Reduction::mean;
-      GuardedBuffer x(r.type, r.outer * r.outer_stride), y(ElementType::f32, r.outer * r.inner);
+      GuardedBuffer x =
+          strided_buffer(r.type, {r.outer, r.reduced, r.inner}, {r.outer_stride, r.reduced_stride, 1});
+      GuardedBuffer y(ElementType::f32, r.outer * r.inner);
       x.fill_random(seed), y.fill(0.25);
       run_kernel(*require_kernel(prepare(r)), {x.data()}, {y.data()});
       for (std::int64_t o = 0; o < r.outer; ++o)

@@ -80,7 +80,7 @@ void compute(void* object, unsigned worker) {
   }
   const bool gradient = part.places && inputs.size() == 2 && part.inputs[1].present;
   if (gradient) shift(inputs[1], *part.places, &PlaceBox::to_part);
-  part.definition->evaluate(context);
+  part.evaluate ? part.evaluate(context) : part.definition->evaluate(context);
   if (part.places && !gradient) shift(outputs[1], *part.places, &PlaceBox::to_whole);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (part.outputs[i].present) move(outputs[i], piece(), part.outputs[i], false);

@@ -78,7 +78,9 @@ DraftOperand packed_weights(Lowering& lowering, const Convolution& convolution,
   // Weights have the type of what they are multiplied with; layouts of pairs are bf16's alone.
   const bool pairs = info.weights == kernels::WeightLayout::taps_in_out_pairs ||
                      info.weights == kernels::WeightLayout::taps_out_in_pairs;
-  const ElementType element = pairs ? ElementType::bf16 : operand_type;
+  const ElementType element = pairs                                    ? ElementType::bf16
+                              : kernels::are_transformed(info.weights) ? info.arithmetic
+                                                                       : operand_type;
   const auto transfer = kernels::weight_transfer(convolution, info.weights, order, element);
   if (kernels::is_stored_form(transfer)) return lowering.read(source);
   auto pack = kernels::prepare_pack(transfer);

@@ -10,10 +10,15 @@ namespace superstep::kernels {
 // that change from step to step. The constants were measured on Zen 5; on it the estimates lie within a fifth
 // of the clock for most of the layers that bench_winograd prints.
 double direct_cycles(const Convolution& convolution, ConvolutionPass pass);
-double winograd_cycles(const Convolution& convolution, ConvolutionPass pass, std::int64_t tile);
+double winograd_cycles(const Convolution& convolution, ConvolutionPass pass, const WinogradForm& form);
 
-// With the tiles that take the least time; refuses where they would not be clearly faster than the direct
-// sum.
+// What rounding to bf16 may leave in a result (winograd_bf16_noise): a unit in its last place, 2^-7, where it
+// goes on to the next layer; twice that in a weight's gradient, which differs from batch to batch by far
+// more.
+double winograd_noise_allowed(ConvolutionPass pass);
+
+// In the form that takes the least time, of those that are as exact as the images' type asks for; refuses
+// where it would not be clearly faster than the direct sum.
 template <ConvolutionPass pass>
 Prepared prepare_winograd(const Convolution& convolution);
 

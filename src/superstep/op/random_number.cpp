@@ -163,15 +163,9 @@ void evaluate_multinomial(const EvaluateContext& context) {
 
 Definition random_definition(std::string_view name, int inputs, decltype(Definition::infer) infer,
                              decltype(Definition::evaluate) evaluate, int opset = 1) {
-  return {.name = name,
-          .since_opset = opset,
-          .min_inputs = inputs,
-          .max_inputs = inputs,
-          .infer = infer,
-          .evaluate = evaluate,
-          .vjp = zero_vjp,
-          .jvp = zero_jvp,
-          .has_effects = true};
+  Definition definition = definition_without_slope(name, opset, inputs, infer, evaluate);
+  definition.has_effects = true;
+  return definition;
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ Case attention(Draw& d, const char* op) {
 }
 
 Case rotary(Draw& d, const char* op) {
-  const std::int64_t n = d.number(1, 3), heads = d.number(1, 4), length = d.number(1, 6), half = d.number(1, 3);
+  const std::int64_t n = d.number(1, 3), heads = d.number(1, 6), length = d.number(2, 9), half = d.number(1, 3);
   const bool flat = d.coin(), looked_up = d.coin();
   const Shape x = flat ? Shape{n, length, heads * 2 * half} : Shape{n, heads, length, 2 * half};
   const Shape table = looked_up ? Shape{7, half} : Shape{n, length, half};

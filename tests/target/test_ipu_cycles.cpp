@@ -1,6 +1,8 @@
 // Cycles of operators' programs beside those that are predicted for the operators.
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "superstep/op/gather.h"
 #include "superstep/op/normalization_gradient.h"
 #include "superstep/op/resize.h"
@@ -126,8 +128,9 @@ std::vector<Operator> operators() {
 TEST(IpuCycles, OperatorsTakeAboutWhatIsPredicted) {
   for (const Operator& one : operators()) {
     try {
+      const auto start = std::chrono::steady_clock::now();
       const Cycles cycles = cycles_of(one.build);
-      std::printf("%-40s executed %9.0f predicted %9.0f ratio %.2f\n", one.name, cycles.executed, cycles.predicted,
+      std::printf("%4.1f s %-40s executed %9.0f predicted %9.0f ratio %.2f\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), one.name, cycles.executed, cycles.predicted,
                   cycles.executed / cycles.predicted);
     } catch (const Error& error) {
       std::printf("%-40s %s\n", one.name, error.what());

@@ -4,6 +4,9 @@
 #include "superstep/machine/ipu/convolution.h"
 #include "superstep/machine/ipu/operators.h"
 #include "superstep/machine/ipu/product_search.h"
+#include "superstep/machine/predict.h"
+#include "superstep/transform/training_step.h"
+#include "superstep/workload/workload.h"
 
 namespace superstep::machine::ipu {
 namespace {
@@ -93,6 +96,27 @@ TEST(OtherPlans, GrowWithTheirWork) {
   trained.training = true;
   EXPECT_NEAR(plan_recurrent(h, longer).cycles.total() / plan_recurrent(h, lstm).cycles.total(), 2, 1e-9);
   EXPECT_GT(plan_recurrent(h, trained).cycles.total(), 2 * plan_recurrent(h, lstm).cycles.total());
+}
+
+// Planning the training of ResNet-50 a second time searches nothing; another option does.
+TEST(Plans, AreRememberedByAllThatTheyDependOn) {
+  const Machine machine = find_machine("gc200");
+  const workload::Workload& resnet = workload::find_workload("resnet50");
+  const graph::Graph step = transform::make_training_step(workload::build_model(resnet, 2),
+                                                          resnet.training.loss, resnet.training.optimizer);
+  const auto searches = [&](const Machine& on, const char* precision) {
+    const PlanCounts before = plan_counts();
+    predict(on, step, {.precision = precision_from_name(precision), .micro_batch = 2, .pipeline = {}});
+    const PlanCounts after = plan_counts();
+    EXPECT_GT(after.remembered + after.searched, before.remembered + before.searched);
+    return after.searched - before.searched;
+  };
+  EXPECT_GT(searches(machine, "16.16"), 20U);
+  EXPECT_EQ(searches(machine, "16.16"), 0U);
+  EXPECT_GT(searches(machine.with("memory_proportion", 0.55), "16.16"), 20U);
+  EXPECT_GT(searches(machine.with("exchange_share", 0.7), "16.16"), 20U);
+  EXPECT_GT(searches(machine, "f16"), 20U);
+  EXPECT_EQ(searches(machine, "16.16"), 0U);  // still there
 }
 
 }  // namespace

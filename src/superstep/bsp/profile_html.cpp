@@ -56,7 +56,6 @@ class ProfilePage {
         {"machine",
          fmt::format("{}: {} x {} tiles, {:.3f} GHz", target.name, target.ipus * compilation_.replicas,
                      count(target.tiles_per_ipu), target.clock_hz / 1e9)},
-        {"replicas", count(compilation_.replicas)},
         {"graph", fmt::format("{} variables, {} vertices in {} compute sets, {} edges",
                               count(compilation_.variables), count(compilation_.vertices),
                               count(compilation_.compute_sets), count(compilation_.edges))},
@@ -64,6 +63,9 @@ class ProfilePage {
                                      count(sums.max_including_gaps), count(target.bytes_per_tile),
                                      100.0 * static_cast<double>(sums.max_including_gaps) /
                                          static_cast<double>(target.bytes_per_tile))}};
+    if (compilation_.replicas > 1)
+      rows.insert(rows.begin() + 1,
+                  {"replicas", fmt::format("{} copies of the model", compilation_.replicas)});
     if (profile_.run_count > 0)
       rows.push_back(
           {"time", fmt::format("{} in {} {}, {} cycles",
@@ -177,7 +179,7 @@ class ProfilePage {
     constexpr double left = 110, width = 880, lane = 26;
     const double height = lane * std::size(phases) + 30;
     std::string svg = fmt::format(
-        "<figure style=\"width:100%\"><svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" "
+        "<figure class=\"timeline\"><svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" "
         "aria-label=\"timeline\">",
         left + width + 10, height);
     for (std::size_t p = 0; p < std::size(phases); ++p) {

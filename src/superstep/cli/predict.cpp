@@ -12,6 +12,7 @@
 #include "superstep/cli/chip_options.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/result.h"
+#include "superstep/machine/ipu/convolution.h"
 #include "superstep/op/definition.h"
 #include "superstep/run/model.h"
 
@@ -113,13 +114,18 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
     for (int share : settings.pipeline) shares.push_back(fmt::format("{}", share));
     fmt::print("pipeline of {} stages, layers {}\n", shares.size(), join(shares, ","));
   }
-  if (arguments.explain) print_operators(prediction);
+  if (arguments.explain) {
+    print_operators(prediction);
+    const machine::ipu::PlanCounts plans = machine::ipu::plan_counts();
+    if (plans.searched > 0)
+      fmt::print("plans of products: {} searched for, {} remembered\n\n", plans.searched, plans.remembered);
+  }
   print_memory(prediction);
   if (!prediction.fits) {
     print_largest_values(prediction);
     fmt::print(
-        "it does not fit: no time is given. Try a smaller --micro-batch, --recompute or --pipeline auto "
-        "--units N\n");
+        "it does not fit: no time is given. Try a smaller --micro-batch (--largest finds the largest that "
+        "fits; --accumulate N keeps the samples of a step), --recompute, or --pipeline auto --units N\n");
     return;
   }
   const double up = std::exp(prediction.uncertainty);

@@ -25,15 +25,23 @@ constexpr const char* footer =
     "(workload, machine, metric, value).\nNothing is fitted to a row: constants come from the machine file, "
     "and "
     "`superstep list machines --constants` shows which of them are open.\n"
-    "Example:\n  superstep validate ops.csv --verbose";
+    "Examples:\n  superstep validate ops.csv --verbose\n  superstep validate results.csv --on gc200    its "
+    "rows alone, with their errors";
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-void print_rows(const lab::Validation& validation) {
+void print_rows(const lab::Validation& validation, bool with_reasons) {
   const bool operators = validation.with_interval() == 0;
-  TextTable table({"row", "family", "published", "predicted", "unit", "error",
-                   operators ? "tile published" : "interval", operators ? "tile predicted" : "inside",
-                   "why"});
+  std::vector<std::string> header{"row",
+                                  operators ? "family" : "machine",
+                                  "published",
+                                  "predicted",
+                                  "unit",
+                                  "error",
+                                  operators ? "tile published" : "interval",
+                                  operators ? "tile predicted" : "inside"};
+  if (with_reasons) header.emplace_back("why");
+  TextTable table(header);
   for (const lab::RowResult& row : validation.rows) {
     std::string first = "-", second = "-";
     if (row.predicted && operators && row.tile_published > 0) {
@@ -43,10 +51,16 @@ void print_rows(const lab::Validation& validation) {
       first = fmt::format("{:.4g} to {:.4g}", row.low, row.high);
       second = row.inside() ? "yes" : "no";
     }
-    table.add_row({row.name, row.family, fmt::format("{:.6g}", row.published),
-                   row.predicted ? fmt::format("{:.6g}", *row.predicted) : "-", row.unit,
-                   row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-", first, second,
-                   row.reason});
+    std::vector<std::string> cells{row.name,
+                                   row.family,
+                                   fmt::format("{:.6g}", row.published),
+                                   row.predicted ? fmt::format("{:.6g}", *row.predicted) : "-",
+                                   row.unit,
+                                   row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-",
+                                   first,
+                                   second};
+    if (with_reasons) cells.push_back(row.reason);
+    table.add_row(cells);
   }
   fmt::print("{}\n", table.to_string());
 }
@@ -88,7 +102,8 @@ void validate(const Arguments& arguments) {
   if (arguments.fit > 0) return print_fit(lab::fit_open_constants(arguments.file, options, arguments.fit));
   const lab::Validation validation = lab::validate(arguments.file, options);
   if (!common().quiet) {
-    if (arguments.verbose) print_rows(validation);
+    // Applications are few, and each is a story of its own; operators are summed up.
+    if (arguments.verbose || validation.with_interval() > 0) print_rows(validation, arguments.verbose);
     fmt::print("predicted with the constants of {}\n\n", validation.machine);
     print_summary("error", validation.families);
     if (validation.memory.back().covered > 0) print_summary("fullest tile", validation.memory);
@@ -111,10 +126,13 @@ void validate(const Arguments& arguments) {
 void declare_validate(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("file", arguments->file, "CSV of published rows")->required()->type_name("FILE");
-  command.add_option("--on", arguments->machine, "the machine of operator rows (default: by its tiles)")
+  command
+      .add_option("--on", arguments->machine,
+                  "the machine of operator rows (default: by its tiles); of applications, only its rows")
       ->type_name("MACHINE");
   command.add_option("--set", arguments->family, "only rows of this family")->type_name("NAME");
-  command.add_flag("--verbose", arguments->verbose, "every row, with the plan found for it");
+  command.add_flag("--verbose", arguments->verbose,
+                   "every row with what it rests on: the plan, or what was assumed and what bounds it");
   command
       .add_option("--fit", arguments->fit,
                   "move the open constants within their ranges in so many rounds, and print them")

@@ -40,6 +40,9 @@ th { font-weight: 600; border-bottom: 1px solid var(--soft); white-space: nowrap
 th.number, td.number { text-align: right; white-space: nowrap; }
 figure { display: inline-block; vertical-align: top; margin: 0.8rem 1.2rem 0.8rem 0; max-width: 100%; break-inside: avoid; }
 figure.plot { width: min(100%, 31rem); }
+/* A timeline keeps its size on narrow screens and scrolls. */
+figure.timeline { width: 100%; overflow-x: auto; overflow-y: hidden; }
+figure.timeline svg.plot { min-width: 44rem; }
 figcaption, .legend { color: var(--soft); font-size: 0.85rem; line-height: 1.35; }
 figcaption { margin-top: 0.25rem; }
 .pictures { margin: 0.8rem 0; }
@@ -79,6 +82,7 @@ svg.plot .band { fill: var(--c); fill-opacity: 0.2; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   h1, h2, h3, h4 { margin-top: 1.2rem; }
   figure.plot { width: 48%; margin: 0.5rem 1% 0.5rem 0; }
+  figure.timeline svg.plot { min-width: 0; }
   pre, .table { overflow: visible; white-space: pre-wrap; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   .line.s1 { stroke-dasharray: 8 4; } .line.s2 { stroke-dasharray: 2 4; } .line.s3 { stroke-dasharray: 8 4 2 4; }

@@ -21,7 +21,7 @@ std::string first_op(const std::string& op) { return op.substr(0, op.find('+'));
 
 std::string svg(double height, const std::string& label, const std::string& content) {
   return fmt::format(
-      "<figure style=\"width:100%\"><svg class=\"plot\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
+      "<figure class=\"timeline\"><svg class=\"plot\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
       "aria-label=\"{}\">{}</svg></figure>\n",
       width, height, page::escape(label), content);
 }

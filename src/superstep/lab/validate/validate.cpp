@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "superstep/base/progress.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/validate/application_rows.h"
@@ -65,7 +66,9 @@ std::vector<RowResult> operator_rows(const PublishedTable& table, const Machine&
 std::vector<RowResult> application_rows(const PublishedTable& table, const ValidateOptions& options) {
   ApplicationRows rows(table);
   std::vector<RowResult> results;
+  Progress progress("predicting", static_cast<double>(table.rows()), "rows");
   for (std::size_t row = 0; row < table.rows(); ++row) {
+    progress.update(static_cast<double>(row), table.text(row, "id"));
     const std::string& machine = table.text(row, "machine");
     if (!options.machine.empty() && machine != options.machine) continue;
     if (!options.family.empty() && !table.text(row, "workload").starts_with(options.family)) continue;

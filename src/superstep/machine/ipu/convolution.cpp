@@ -1,6 +1,7 @@
 #include "superstep/machine/ipu/convolution.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -122,6 +123,9 @@ Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement
   Key key{number(h.tiles),
           number(h.workers),
           number(h.tile_bytes),
+          number(h.interleaved_start),
+          number(h.memory_element),
+          number(h.load_rate),
           number(h.exchange_rate),
           number(h.memcpy_rate),
           number(h.coefficient_load_rate),
@@ -162,9 +166,10 @@ Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement
 // Models repeat their layers, and predictions their models.
 class PlanCache {
  public:
-  bool find(const Key& key, PartPlan& plan) const {
+  bool find(const Key& key, PartPlan& plan) {
     const std::shared_lock lock(mutex_);
     const auto found = plans_.find(key);
+    ++(found == plans_.end() ? searched_ : remembered_);
     if (found == plans_.end()) return false;
     plan = found->second;
     return true;
@@ -174,16 +179,23 @@ class PlanCache {
     if (plans_.size() >= most_plans) plans_.clear();
     plans_.emplace(std::move(key), plan);
   }
+  PlanCounts counts() const { return {searched_, remembered_}; }
 
  private:
   static constexpr std::size_t most_plans = 100000;
   mutable std::shared_mutex mutex_;
   std::map<Key, PartPlan> plans_;
+  std::atomic<std::uint64_t> searched_ = 0, remembered_ = 0;
 };
+
+PlanCache& plan_cache() {
+  static PlanCache cache;
+  return cache;
+}
 
 PartPlan cached_plan(const Hardware& hardware, const Convolution& forward, Pass pass,
                      const Arrangement& arrangement, bool parts) {
-  static PlanCache cache;
+  PlanCache& cache = plan_cache();
   Key key = key_of(hardware, forward, pass, arrangement, parts);
   PartPlan plan;
   if (cache.find(key, plan)) return plan;
@@ -213,5 +225,7 @@ double part_cycles(const Hardware& hardware, const PartPlan& plan, const Convolu
   whole.rows.assign(product.rows.size(), 1);
   return tile_cycles(hardware, product, plan.grain, share_of(product, plan.grain, whole));
 }
+
+PlanCounts plan_counts() { return plan_cache().counts(); }
 
 }  // namespace superstep::machine::ipu

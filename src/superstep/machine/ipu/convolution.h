@@ -54,4 +54,11 @@ struct Arrangement {
 Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
                       const Arrangement& arrangement = {});
 
+// Plans of products in this process so far: searched for, and served from what was found before for the same
+// product on the same machine.
+struct PlanCounts {
+  std::uint64_t searched = 0, remembered = 0;
+};
+PlanCounts plan_counts();
+
 }  // namespace superstep::machine::ipu

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/bsp/engine.h"
 #include "superstep/op/definition.h"
@@ -15,6 +16,22 @@
 
 namespace superstep::target::ipu {
 namespace {
+
+// A line on the terminal for a part of the work that takes long.
+class Shown {
+ public:
+  Shown(const char* label, const char* unit) : label_(label), unit_(unit) {}
+  void operator()(std::size_t done, std::size_t all) {
+    if (done == 0 || !line_)
+      line_.reset(new Progress(Progress::passing(label_, static_cast<double>(all), unit_)));
+    line_->update(static_cast<double>(done), fmt::format("{} of {}", done, all));
+    if (done == all) line_.reset();
+  }
+
+ private:
+  const char *label_, *unit_;
+  std::shared_ptr<Progress> line_;  // functions are copied
+};
 
 class IpuExecutable : public Executable {
  public:
@@ -27,7 +44,10 @@ class IpuExecutable : public Executable {
         handles_(std::move(lowered.states)) {
     const bsp::Program programs[] = {lowered.program};
     engine_ = std::make_unique<bsp::Engine>(
-        lowered.graph, programs, bsp::EngineOptions{.threads = options.threads, .trace_events = 5000});
+        lowered.graph, programs,
+        bsp::EngineOptions{
+            .threads = options.threads, .trace_events = 5000, .progress = Shown("executing", "supersteps")},
+        bsp::CompileOptions{.progress = Shown("compiling", "compute sets")});
     engine_->load();
     for (const graph::ValueId id : graph.states()) states_.emplace(graph.value(id).name, graph.type(id));
     transfers_.connect(*engine_);
@@ -77,6 +97,11 @@ class IpuExecutable : public Executable {
   }
 
   PlanSummary summary() const override { return summary_; }
+  std::optional<ModelledTime> modelled_time() const override {
+    const bsp::Profile& profile = engine_->profile();
+    return ModelledTime{profile.run_count,
+                        profile.compilation.target.seconds(static_cast<double>(profile.total_cycles()))};
+  }
   const bsp::Profile& profile() const { return engine_->profile(); }
 
  private:
@@ -141,9 +166,15 @@ class IpuTarget : public Target {
                                       const CompileOptions& options) const override {
     refuse_parts(options, name());
     BatchedPorts ports = batched_ports(model, options.batch);
-    ChipProgram program = lower_for(model, machine_, ports, options);
-    return std::make_unique<IpuExecutable>(program.graph, std::move(program.lowered), std::move(ports),
-                                           options, std::move(program.layout));
+    ChipProgram program =
+        lower_for(model, machine_, ports, options, {.progress = Shown("lowering", "operators")});
+    try {
+      return std::make_unique<IpuExecutable>(program.graph, std::move(program.lowered), std::move(ports),
+                                             options, std::move(program.layout));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_memory) throw;
+      throw Error(error.code(), error.message(), error.where(), what_helps_to_fit);
+    }
   }
 
  private:

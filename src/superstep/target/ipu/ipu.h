@@ -17,6 +17,11 @@ std::span<const Target* const> ipu_targets();
 bsp::Target target_of(std::string_view machine, std::uint32_t chips = 1);
 machine::ipu::Hardware hardware_of(std::string_view machine);
 
+// What to do about a model that does not fit.
+inline constexpr const char* what_helps_to_fit =
+    "take a smaller batch, --accumulate N for the same batch in smaller micro-batches, or more chips with "
+    "--pipeline auto --units N; `superstep predict --largest` and `--recompute` say what else would fit";
+
 // The modelled profile of what such a target has run; null for an executable of another target.
 const bsp::Profile* profile_of(const Executable& executable);
 

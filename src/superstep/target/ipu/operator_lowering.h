@@ -39,6 +39,7 @@ class OperatorLowering {
     const Choice& choice;
     std::vector<Placed> parts;
     std::vector<bsp::Tensor> inputs, results, partials;  // as the operation sees them
+    std::vector<double> weights;                         // of the partial results, elements behind each
     std::string name;
     double flops = 0;
   };
@@ -53,19 +54,14 @@ class OperatorLowering {
   void add_part(const Work& work, const Placed& placed, bsp::ComputeSet set);
   const std::string& class_of(const Work& work, const Placed& placed,
                               const std::vector<std::int64_t>& groups);
-  // operator_combine.cpp
-  struct Partials {
-    std::vector<bsp::Tensor> tensors;  // of each output: a partial result after the other
-    std::vector<double> weights;       // elements that stand behind each
-  };
-  void combine(Work& work, bsp::Sequence& program, LoweredStep& step);
-  Partials grouped_partials(const Work& work, const Partials& partials, std::int64_t size);
-  Spread combine_some(const Work& work, const Partials& partials, bsp::Interval which, bsp::ComputeSet set,
-                      std::size_t i, const std::vector<bsp::Tensor>& results);
-  Spread combined_spread(const Work& work, const Partials& partials, bsp::Interval which,
-                         std::size_t i) const;
-  static std::vector<bsp::Tensor> results_of(const Partials& sums, std::int64_t group);
-  static bool has_moments(const Work& work);
+  // Partial results of neighbours into fewer, which take their place.
+  bsp::ComputeSet combine_groups(Work& work, const std::string& name);
+  bsp::ComputeSet combine(Work& work, const std::string& name);
+  // One vertex a box of the spread: some partial results of output i into `result`, of its shape; where they
+  // are moments, `second` is the result of output 1.
+  void combine_output(Work& work, bsp::ComputeSet set, std::size_t i, bsp::Interval partials,
+                      const Spread& spread, const bsp::Tensor& result, const bsp::Tensor& second);
+  Spread combined_spread(const Work& work, std::size_t i, bsp::Interval partials) const;
   std::vector<std::uint32_t> tiles_of(const Work& work) const;
   static std::vector<std::string> refusals(const Work& work);
 

@@ -1,0 +1,116 @@
+// A page as a headless Chromium shows it: what its script finds there. Without Chromium such tests skip.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace superstep::test {
+
+enum class Scheme { light, dark };
+
+inline std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) return text;
+  std::array<char, 4096> buffer;
+  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    text.append(buffer.data(), n);
+  ::pclose(pipe);
+  return text;
+}
+
+inline bool has_browser() {
+  return std::system("command -v chromium >/dev/null 2>&1") == 0;  // NOLINT(concurrency-mt-unsafe)
+}
+
+// Measures a page of pixels `width`: overflow to the side, colours, drawings (what they draw, and what the
+// pointer finds on their longest bar).
+inline constexpr const char* measuring_script = R"js(
+const errors = [];
+window.addEventListener('error', e => errors.push(e.message));
+window.addEventListener('load', () => {
+  const root = document.documentElement, style = getComputedStyle(document.body);
+  const drawings = [...document.querySelectorAll('svg.plot')].map(svg => {
+    const box = svg.getBoundingClientRect();
+    let length = 0;
+    for (const path of svg.querySelectorAll('path.line, path.bars, path.points'))
+      length += path.getTotalLength();
+    const bars = [...svg.querySelectorAll('rect')].sort(
+        (a, b) => b.getBoundingClientRect().width - a.getBoundingClientRect().width);
+    let hovered = null;
+    if (bars.length) {
+      svg.scrollIntoView({block: 'center'});
+      const bar = bars[0].getBoundingClientRect();
+      const found = document.elementFromPoint(bar.x + bar.width / 2, bar.y + bar.height / 2);
+      hovered = found && found.querySelector('title') ? found.querySelector('title').textContent : '';
+    }
+    const texts = [...svg.querySelectorAll('text')];
+    const sizes = texts.map(t => t.getBoundingClientRect().height);
+    return {width: box.width, height: box.height, length: length, bars: bars.length, hovered: hovered,
+            least_text: Math.min(...sizes)};
+  });
+  const found = {overflow: root.scrollWidth - root.clientWidth, width: root.clientWidth, errors: errors,
+                 ink: style.color, paper: style.backgroundColor, drawings: drawings,
+                 tables: document.querySelectorAll('table').length};
+  const out = document.createElement('pre');
+  out.id = 'measured';
+  out.textContent = 'MEASURED' + JSON.stringify(found) + 'DERUSAEM';
+  document.body.appendChild(out);
+});
+)js";
+
+// Empty when the browser gave nothing.
+inline nlohmann::json shown(std::string html, int width, Scheme scheme) {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      fmt::format("superstep-browser-{}-{}", ::getpid(), width + (scheme == Scheme::dark));
+  std::filesystem::create_directories(folder);
+  html.insert(html.find("<body"), fmt::format("<script>{}</script>", measuring_script));
+  std::ofstream(folder / "page.html") << html;
+  const std::string dom = output_of(fmt::format(
+      "timeout 60 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars "
+      "--user-data-dir={0}/profile --window-size={1},900 --blink-settings=preferredColorScheme={2} "
+      "--dump-dom file://{0}/page.html 2>/dev/null",
+      folder.string(), width, scheme == Scheme::dark ? 0 : 1));
+  std::filesystem::remove_all(folder);
+  const std::size_t begin = dom.rfind("MEASURED{"), end = dom.rfind("}DERUSAEM");
+  if (begin == std::string::npos || end == std::string::npos) return {};
+  std::string text = dom.substr(begin + 8, end + 1 - begin - 8);
+  for (const auto& [escaped, plain] :
+       {std::pair("&lt;", "<"), std::pair("&gt;", ">"), std::pair("&amp;", "&")})
+    for (std::size_t at; (at = text.find(escaped)) != std::string::npos;)
+      text.replace(at, std::string_view(escaped).size(), plain);
+  return nlohmann::json::parse(text, nullptr, false);
+}
+
+// The sum of a colour's channels: "rgb(21, 24, 27)" is 72.
+inline int brightness(const std::string& color) {
+  int r = 0, g = 0, b = 0;
+  std::sscanf(color.c_str(), "rgb(%d, %d, %d)", &r, &g, &b);
+  return r + g + b;
+}
+
+// No errors, nothing past the side but the last letter of a label of an axis (8 pixels), ink that stands out
+// from the paper, and no drawing that is blank.
+inline void expect_readable(const nlohmann::json& page, Scheme scheme) {
+  ASSERT_TRUE(page.is_object()) << "the browser gave nothing";
+  EXPECT_TRUE(page["errors"].empty()) << page["errors"].dump();
+  EXPECT_LE(page["overflow"].get<int>(), 8) << "at a width of " << page["width"];
+  const int ink = brightness(page["ink"]), paper = brightness(page["paper"]);
+  EXPECT_GT(std::abs(ink - paper), 400);
+  EXPECT_EQ(paper < ink, scheme == Scheme::dark);
+  for (const nlohmann::json& drawing : page["drawings"]) {
+    EXPECT_GT(drawing["width"].get<double>(), 100);
+    EXPECT_GT(drawing["length"].get<double>() + drawing["bars"].get<double>(), 5) << drawing.dump();
+    EXPECT_GT(drawing["least_text"].get<double>(), 7) << drawing.dump();
+  }
+}
+
+}  // namespace superstep::test

@@ -1,0 +1,60 @@
+// The profile's page in a real browser.
+#include <nlohmann/json.hpp>
+
+#include "tests/browser.h"
+#include "tests/bsp/support.h"
+
+namespace superstep::bsp {
+namespace {
+
+// Copies round a ring of tiles, some of them in a loop.
+Profile profile_of_copies() {
+  Graph graph = small_graph(16);
+  std::vector<Tensor> places;
+  for (std::uint32_t i = 0; i < 8; ++i)
+    places.push_back(mapped(graph, {1000 + 100 * i}, "place" + std::to_string(i), i));
+  graph.create_host_write("first", places[0]);
+  graph.create_host_read("last", places[7]);
+  Sequence program;
+  for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+    program.add(Copy(places[i].slice(0, 1000), places[i + 1].slice(0, 1000)));
+    program.add(Copy(places[i].slice(0, 100), places[i + 1].slice(1000, 1100)));
+  }
+  const Program programs[] = {program};
+  Engine engine(graph, programs, {}, {.allow_undefined_reads = true});
+  engine.run();
+  return engine.profile();
+}
+
+TEST(ProfilePage, IsReadableInABrowser) {
+  if (!test::has_browser()) GTEST_SKIP() << "chromium is not installed";
+  const std::string html = profile_to_html(profile_of_copies());
+  for (const auto& [width, scheme] :
+       {std::pair(1100, test::Scheme::light), std::pair(400, test::Scheme::dark)}) {
+    const nlohmann::json page = test::shown(html, width, scheme);
+    test::expect_readable(page, scheme);
+    if (!page.is_object()) continue;
+    EXPECT_EQ(page["drawings"].size(), 4U);  // memory, liveness twice, timeline
+    EXPECT_GE(page["tables"].get<int>(), 5);
+    std::string pointed;
+    for (const nlohmann::json& drawing : page["drawings"])
+      if (drawing["hovered"].is_string()) pointed = drawing["hovered"];
+    EXPECT_TRUE(contains(pointed, "cycles")) << "the pointer finds no bar of the timeline";
+  }
+}
+
+// The control: a page that overflows and an empty drawing are noticed.
+TEST(ProfilePage, AWrongPageWouldShow) {
+  if (!test::has_browser()) GTEST_SKIP() << "chromium is not installed";
+  const nlohmann::json page = test::shown(
+      "<!doctype html><html><head></head><body><div style=\"width:900px\">wide</div>"
+      "<svg class=\"plot\" viewBox=\"0 0 10 10\"></svg><script>nothing()</script></body></html>",
+      400, test::Scheme::light);
+  ASSERT_TRUE(page.is_object());
+  EXPECT_GT(page["overflow"].get<int>(), 0);
+  EXPECT_EQ(page["errors"].size(), 1U);
+  EXPECT_EQ(page["drawings"][0]["length"].get<double>() + page["drawings"][0]["bars"].get<double>(), 0);
+}
+
+}  // namespace
+}  // namespace superstep::bsp

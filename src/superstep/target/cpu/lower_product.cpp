@@ -78,8 +78,11 @@ DraftOperand packed_weights(Lowering& lowering, const Convolution& convolution,
   // Weights have the type of what they are multiplied with; layouts of pairs are bf16's alone.
   const bool pairs = info.weights == kernels::WeightLayout::taps_in_out_pairs ||
                      info.weights == kernels::WeightLayout::taps_out_in_pairs;
-  const ElementType element = pairs ? ElementType::bf16 : operand_type;
+  const ElementType element = pairs                                    ? ElementType::bf16
+                              : kernels::are_transformed(info.weights) ? info.arithmetic
+                                                                       : operand_type;
   const auto transfer = kernels::weight_transfer(convolution, info.weights, order, element);
+  if (kernels::is_stored_form(transfer)) return lowering.read(source);
   auto pack = kernels::prepare_pack(transfer);
   if (!pack) throw Error(ErrorCode::internal, to_string(pack.error()), "packing of weights");
   const std::size_t bytes = kernels::packed_elements(transfer) * size_in_bytes(transfer.type);
@@ -403,14 +406,15 @@ Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, Target t
     return std::unexpected(steps.error());
   if (Lowered set = set_matmul_strides(lowering, target, *matmul); !set) return set;
   matmul->epilogue = target.epilogue;
-  matmul->accumulate = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&
-                       lowering.is_row_major(target.result);
+  const bool sums = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&
+                    lowering.is_row_major(target.result);
+  matmul->accumulate = sums && !lowering.runs_once();
   auto kernel = kernels::matmul().prepare(*matmul);
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> inputs{lowering.read(product.a), lowering.read(product.b)};
   append(inputs, lowering, target.operands);
   const DraftOperand output =
-      matmul->accumulate ? *lowering.accumulator(target.result) : lowering.write(target.result);
+      sums ? *lowering.accumulator(target.result, Lowering::Sum::written) : lowering.write(target.result);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs), {output});
   return {};
 }

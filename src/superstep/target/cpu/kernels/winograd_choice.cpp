@@ -129,18 +129,13 @@ double winograd_cycles(const Convolution& c, ConvolutionPass pass, const Winogra
                                                   : forward_cycles(c, pass, form);
 }
 
-double winograd_noise_allowed(ConvolutionPass pass) {
-  return pass == ConvolutionPass::weight_gradient ? 0x1p-6 : 0x1p-7;
-}
-
 namespace {
 
 // Products in bf16 pay where the instruction set has them, where the images are of that type and as exact.
 bool may_be_narrow(const Convolution& c, ConvolutionPass pass, std::int64_t tile) {
   if (multiply_adds_a_cycle(ElementType::bf16) == multiply_adds_a_cycle(ElementType::f32)) return false;
   const Image& source = sides_of(c, pass).source;
-  if (source.type != ElementType::bf16 || winograd_bf16_noise(tile) > winograd_noise_allowed(pass))
-    return false;
+  if (source.type != ElementType::bf16 || winograd_bf16_noise(tile) > winograd_noise_allowed) return false;
   return pass == ConvolutionPass::weight_gradient ? c.y.type == ElementType::bf16 : source.channels % 2 == 0;
 }
 

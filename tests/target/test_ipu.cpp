@@ -17,12 +17,19 @@ namespace {
 using target::Executable;
 using target::GraphAtBatch;
 
+Tensor input_of(const Executable::Port& port, std::uint64_t seed) {
+  if (port.name == "learning_rate") return Tensor::scalar(0.01f);
+  if (is_floating(port.type.element)) return test::random_tensor(port.type.element, port.type.shape, seed);
+  Tensor numbers(port.type.element, port.type.shape);  // tokens, and which of them there are
+  for (std::int64_t i = 0; i < numbers.element_count(); ++i)
+    numbers.set(i, port.name == "attention_mask" ? i % 5 != 4 : static_cast<double>((7 * i + 3) % 50));
+  return numbers;
+}
+
 std::vector<Tensor> inputs_of(const Executable& executable) {
   std::vector<Tensor> inputs;
   for (const Executable::Port& port : executable.inputs())
-    inputs.push_back(port.name == "learning_rate"
-                         ? Tensor::scalar(0.01f)
-                         : test::random_tensor(port.type.element, port.type.shape, inputs.size() + 7));
+    inputs.push_back(input_of(port, inputs.size() + 7));
   return inputs;
 }
 
@@ -101,6 +108,38 @@ TEST(IpuTarget, RunsModelsOfTheZoo) {
   expect_as_reference(zoo("uno", {"width=24"}), "uno", "bow", 1);
   expect_as_reference(zoo("unet-64", {"size=16", "width=4"}), "unet", "gc200", 1);
   expect_as_reference(zoo("lstm", {"steps=3", "inputs=5", "units=8"}), "lstm", "gc200", 1);
+}
+
+// The same architectures as those that users run, small. Tokens are numbers of a vocabulary.
+TEST(IpuTarget, RunsASmallPtychoNN) {
+  expect_as_reference(zoo("ptychonn-64", {"window=16"}), "ptychonn", "gc200", 1);
+}
+TEST(IpuTarget, RunsASmallMobileNet) {
+  expect_as_reference(zoo("mobilenet-v3-small", {"size=32", "classes=10"}), "mobilenet", "gc200", 1);
+}
+TEST(IpuTarget, RunsASmallResNet) {
+  expect_as_reference(zoo("resnet50", {"size=32", "width=4", "classes=10", "zero-last=no"}), "resnet",
+                      "gc200", 1);
+}
+TEST(IpuTarget, RunsASmallBert) {
+  expect_as_reference(zoo("bert-small", {"layers=1", "width=16", "heads=2", "length=8", "vocabulary=64"}),
+                      "bert", "gc200", 1);
+}
+
+TEST(IpuTarget, TellsTheTimeOfItsMachine) {
+  const auto ipu = target::find_target("gc200").compile(test::perceptron, {.batch = 4});
+  const auto inputs = inputs_of(*ipu);
+  auto outputs = outputs_of(*ipu);
+  ASSERT_TRUE(ipu->modelled_time());
+  EXPECT_EQ(ipu->modelled_time()->runs, 0u);
+  ipu->run(inputs, outputs);
+  const double once = ipu->modelled_time()->seconds;
+  EXPECT_GT(once, 1e-7);
+  EXPECT_LT(once, 1e-3);
+  ipu->run(inputs, outputs);
+  EXPECT_EQ(ipu->modelled_time()->runs, 2u);
+  EXPECT_DOUBLE_EQ(ipu->modelled_time()->seconds, 2 * once);
+  EXPECT_FALSE(target::find_target("reference").compile(test::perceptron, {.batch = 4})->modelled_time());
 }
 
 // The control: a state that differs shows.

@@ -153,7 +153,7 @@ void check_convolution(std::uint64_t seed, bool forward, ElementType result_type
   const Image &source = forward ? c.x : c.y, &result = forward ? c.y : c.x;
   const KernelPointer kernel =
       require_kernel((forward ? convolution_forward() : convolution_input_gradient()).prepare(c));
-  GuardedBuffer s(source.type, extent_of(source)), r(result.type, extent_of(result));
+  GuardedBuffer s = image_buffer(source), r = image_buffer(result);
   const WeightTransfer transfer = weight_transfer(c, kernel->info().weights);
   GuardedBuffer w(ElementType::f32,
                   c.y.channels * (c.x.channels / c.groups) * c.window.height * c.window.width);

@@ -33,9 +33,9 @@ MatrixStrides random_strides(RandomStream& random, const Matmul& m, std::int64_t
   return s;
 }
 
-std::int64_t extent_of(const MatrixStrides& s, const Matmul& m, std::int64_t rows, std::int64_t columns) {
-  return (m.batch[0] - 1) * s.batch[0] + (m.batch[1] - 1) * s.batch[1] + (rows - 1) * s.row +
-         (columns - 1) * s.column + 1;
+GuardedBuffer matrix(const MatrixStrides& s, const Matmul& m, std::int64_t rows, std::int64_t columns) {
+  return strided_buffer(s.type, {m.batch[0], m.batch[1], rows, columns},
+                        {s.batch[0], s.batch[1], s.row, s.column});
 }
 
 Matmul random_matmul(std::uint64_t seed) {
@@ -78,9 +78,8 @@ std::int64_t at(const MatrixStrides& s, std::int64_t p, std::int64_t q, std::int
 int wrong_elements(const Matmul& m, const std::string& implementation, std::uint64_t seed) {
   Prepared prepared = matmul().prepare(m, implementation);
   if (!prepared) return -1;
-  GuardedBuffer a(m.a.type, extent_of(m.a, m, m.rows, m.inner)),
-      b(m.b.type, extent_of(m.b, m, m.inner, m.columns));
-  GuardedBuffer c(m.c.type, extent_of(m.c, m, m.rows, m.columns));
+  GuardedBuffer a = matrix(m.a, m, m.rows, m.inner), b = matrix(m.b, m, m.inner, m.columns),
+                c = matrix(m.c, m, m.rows, m.columns);
   a.fill_random(seed), b.fill_random(seed + 1), c.fill_random(seed + 2);
   std::vector<Sum> expected;
   std::vector<std::int64_t> where;

@@ -39,7 +39,7 @@ Convolution random_problem(std::uint64_t seed) {
 }
 
 GuardedBuffer random_pixels(const Image& image, std::uint64_t seed) {
-  GuardedBuffer buffer(ElementType::f32, extent_of(image));
+  GuardedBuffer buffer = image_buffer(image);
   buffer.fill_random(seed);
   return buffer;
 }

@@ -10,43 +10,25 @@
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
+#include "tests/target/run.h"
 
 namespace superstep {
 namespace {
 
 using target::Executable;
 using target::GraphAtBatch;
+using test::expect_close;
+using test::inputs_of;
+using test::outputs_of;
 
-Tensor input_of(const Executable::Port& port, std::uint64_t seed) {
-  if (port.name == "learning_rate") return Tensor::scalar(0.01f);
-  if (is_floating(port.type.element)) return test::random_tensor(port.type.element, port.type.shape, seed);
-  Tensor numbers(port.type.element, port.type.shape);  // tokens, and which of them there are
-  for (std::int64_t i = 0; i < numbers.element_count(); ++i)
-    numbers.set(i, port.name == "attention_mask" ? i % 5 != 4 : static_cast<double>((7 * i + 3) % 50));
-  return numbers;
-}
-
-std::vector<Tensor> inputs_of(const Executable& executable) {
-  std::vector<Tensor> inputs;
-  for (const Executable::Port& port : executable.inputs())
-    inputs.push_back(input_of(port, inputs.size() + 7));
-  return inputs;
-}
-
-std::vector<Tensor> outputs_of(const Executable& executable) {
-  std::vector<Tensor> outputs;
-  for (const Executable::Port& port : executable.outputs())
-    outputs.emplace_back(port.type.element, port.type.shape);
-  return outputs;
-}
-
-void expect_close(const Tensor& actual, const Tensor& expected, double tolerance, const std::string& name) {
-  ASSERT_EQ(actual.shape(), expected.shape()) << name;
-  double scale = 1e-4;
-  for (std::int64_t i = 0; i < expected.element_count(); ++i)
-    scale = std::max(scale, std::abs(expected.at(i)));
-  for (std::int64_t i = 0; i < actual.element_count(); ++i)
-    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * scale) << name << " at " << i;
+// Numbers of a vocabulary, and which of them there are: random reals would all be token 0.
+void set_tokens(const Executable& executable, std::vector<Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& name = executable.inputs()[i].name;
+    if (name != "input_ids" && name != "attention_mask") continue;
+    for (std::int64_t t = 0; t < inputs[i].element_count(); ++t)
+      inputs[i].set(t, name == "attention_mask" ? t % 5 != 4 : static_cast<double>((7 * t + 3) % 50));
+  }
 }
 
 struct Case {
@@ -73,7 +55,8 @@ void expect_as_reference(const GraphAtBatch& model, const std::string& name, con
                          double tolerance = 1e-6, std::string_view but = "none") {
   const auto ipu = target::find_target(machine).compile(model, {.batch = 4, .threads = 2});
   const auto reference = target::find_target("reference").compile(model, {.batch = 4});
-  const auto inputs = inputs_of(*ipu);
+  auto inputs = inputs_of(*ipu);
+  set_tokens(*ipu, inputs);
   auto actual = outputs_of(*ipu), expected = outputs_of(*reference);
   for (int i = 0; i < steps; ++i) {
     ipu->run(inputs, actual);

@@ -118,15 +118,13 @@ void declare_infer(CLI::App& command) {
       ->type_name("FILE");
   command.add_option("--batch", settings.batch, "samples a call")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->default_str("512; of a model file without data 1");
   command
       .add_option("--shape", settings.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
-  command.add_option("--samples", settings.samples, "use so many samples")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
+  command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
   command.add_option("--on", settings.backend, "where to run: superstep list backends")
       ->type_name("BACKEND")
       ->capture_default_str();
@@ -138,7 +136,7 @@ void declare_infer(CLI::App& command) {
       .add_option("--calibrate", settings.calibrate,
                   "int8: samples that ranges are taken from (default: 512)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--ranges", settings.ranges,
                   "int8: percentile, entropy or minmax: how much of the tails bytes leave out")

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "superstep/base/text.h"
+#include "superstep/target/cpu/flush_denormals.h"
 #include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/cpu/run_info.h"
 #include "superstep/target/ports.h"
@@ -18,6 +19,19 @@ namespace superstep::target::cpu {
 namespace {
 
 constexpr std::size_t alignment = 64;
+
+// Blocks of several large pages are asked for in large pages: reading megabytes of weights through small ones
+// costs a walk of the page tables every 64 lines of cache.
+constexpr std::size_t large_page = 2 << 20;
+
+// The whole pages inside [begin, begin + bytes); empty where there is none.
+std::span<std::byte> whole_pages(std::byte* begin, std::size_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<std::uintptr_t>(begin);
+  const std::uintptr_t first = (start + page - 1) / page * page, last = (start + bytes) / page * page;
+  if (first >= last) return {};
+  return {reinterpret_cast<std::byte*>(first), last - first};
+}
 
 // A step goes to all threads when it is long enough to pay for calling them (about 1 us), one alone when not:
 // some 3 to 5 us of work at 100 GFLOP/s and 25 GB/s a core. What other steps left in several cores' caches
@@ -36,6 +50,8 @@ Memory::Memory(std::size_t bytes) : size_(bytes) {
     throw Error(ErrorCode::out_of_memory, "the plan needs " + format_bytes(static_cast<double>(bytes)));
   const auto address = (reinterpret_cast<std::uintptr_t>(whole) + alignment - 1) / alignment * alignment;
   data_ = {reinterpret_cast<std::byte*>(address), [whole](std::byte*) { std::free(whole); }};
+  const std::span<std::byte> pages = whole_pages(data(), size_);
+  if (pages.size() >= 2 * large_page) ::madvise(pages.data(), pages.size(), MADV_HUGEPAGE);
 }
 
 Memory::Memory(std::span<float> values)
@@ -45,12 +61,11 @@ Memory::Memory(std::span<float> values)
 
 void Memory::release() {
   if (!own_) return;
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(data()), end = begin + size_;
-  const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
-  if (first < last && ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) == 0) {
-    std::memset(data(), 0, first - begin);
-    std::memset(reinterpret_cast<void*>(last), 0, end - last);
+  const std::span<std::byte> pages = whole_pages(data(), size_);
+  if (!pages.empty() && ::madvise(pages.data(), pages.size(), MADV_DONTNEED) == 0) {
+    std::byte* const behind = pages.data() + pages.size();
+    std::memset(data(), 0, static_cast<std::size_t>(pages.data() - data()));
+    std::memset(behind, 0, static_cast<std::size_t>(data() + size_ - behind));
   } else {
     std::memset(data(), 0, size_);
   }
@@ -132,6 +147,7 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   check_ports("input", input_ports_, inputs);
   check_ports("output", output_ports_, outputs);
   const Run run{inputs, outputs};
+  const FlushDenormals flush(plan_.trains);
   const double begun = StepRecorder::now();
   for (Worker& worker : workers_) worker.recorder.begin_run(begun);
   if (!prepared_) {
@@ -144,6 +160,7 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
     run_group(run, 0, workers_[0], true);
   else
     pool_.parallel_for(static_cast<std::int64_t>(groups()), [&](std::int64_t group, int worker) {
+      const FlushDenormals flush_there(plan_.trains && worker != 0);
       run_group(run, static_cast<std::size_t>(group), workers_[static_cast<std::size_t>(worker)], false);
     });
   ++runs_;
@@ -180,7 +197,7 @@ void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker,
   std::byte* accumulator = nullptr;
   if (!accumulators_.empty()) {
     accumulator = accumulators_[group].data();
-    std::memset(accumulator, 0, plan_.accumulator_bytes);
+    for (const ByteRange& range : plan_.added_to) std::memset(accumulator + range.begin, 0, range.count);
   }
   const auto count = static_cast<std::size_t>(micro_batches_);
   const std::size_t begin = group * count / groups(), end = (group + 1) * count / groups();
@@ -197,6 +214,7 @@ int CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, boo
     return 1;
   }
   pool_.parallel_for(kernel.info().parts, [&](std::int64_t part, int thread) {
+    const FlushDenormals flush(plan_.trains && thread != 0);  // thread 0 is the caller
     kernel.run_part(
         {worker.inputs, worker.outputs, workers_[static_cast<std::size_t>(thread)].scratch.data()}, part);
   });
@@ -258,6 +276,7 @@ void CpuExecutable::complete_ranges(std::size_t step, std::size_t& next) {
 
 // The mean over micro-batches, into the first group's accumulator.
 void CpuExecutable::average_accumulators() {
+  if (micro_batches_ == 1) return;
   const std::size_t count = plan_.accumulator_bytes / sizeof(float);
   constexpr std::size_t piece = 16384;
   pool_.parallel_for(static_cast<std::int64_t>((count + piece - 1) / piece), [&](std::int64_t item, int) {

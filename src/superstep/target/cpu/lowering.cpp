@@ -35,6 +35,7 @@ Plan Lowering::run() {
   plan_.prepare = resolve(draft(Section::prepare), Space::arena, prepare_bytes_);
   plan_.body = resolve(draft(Section::body), Space::arena, plan_.arena_bytes);
   plan_.arena_bytes = std::max(plan_.arena_bytes, prepare_bytes_);
+  if (!runs_once()) plan_.added_to = {{0, plan_.accumulator_bytes}};
   plan_.update = resolve(draft(Section::update), Space::update, plan_.update_bytes);
   return std::move(plan_);
 }

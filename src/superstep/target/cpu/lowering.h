@@ -81,9 +81,12 @@ class Lowering {
   // A gradient that leaves the body and may be added into its accumulator by the step that makes it.
   // `elements` is the accumulator's size in f32 values when the kernel keeps it in an order of its own
   // (`unpack` then turns it into row-major in the update); 0 for row-major.
-  // can_accumulate() asks whether that holds.
+  // can_accumulate() asks whether that holds. Where the body runs once (runs_once()), a step that writes
+  // every element need not add to it, and says so by Sum::written.
+  enum class Sum : std::uint8_t { added_to, written };
   bool can_accumulate(ValueId id) const { return sums_in_place(id); }
-  std::optional<DraftOperand> accumulator(ValueId id);
+  bool runs_once() const { return whole_batch_; }
+  std::optional<DraftOperand> accumulator(ValueId id, Sum sum = Sum::added_to);
   std::optional<DraftOperand> native_accumulator(ValueId id, std::size_t elements,
                                                  kernels::KernelPointer unpack);
   // Shared memory made by `kernel` from `source` (a parameter, or something made of parameters): packed
@@ -152,6 +155,7 @@ class Lowering {
   std::size_t byte_count(ValueId id) const;
   std::size_t shared_bytes(std::size_t bytes);
   std::size_t accumulator_bytes(std::size_t bytes);
+  void note_sum(std::size_t offset, std::size_t bytes, Sum sum);
   Draft& draft(Section section) { return drafts_[static_cast<std::size_t>(section)]; }
   std::vector<Step> resolve(Draft& draft, Space space, std::size_t& bytes);
 
@@ -203,6 +207,7 @@ std::span<const Lowerer> recurrent_lowerers();
 std::span<const Lowerer> data_lowerers();
 std::span<const Lowerer> random_lowerers();
 std::span<const Lowerer> parts_lowerers();
+std::span<const Lowerer> counter_lowerers();
 std::span<const Lowerer> optimizer_lowerers();
 void lower_by_reference(Lowering& lowering, NodeId id);
 

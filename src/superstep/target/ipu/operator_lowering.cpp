@@ -29,6 +29,7 @@ std::vector<std::int64_t> key_of(const PartShape& shape) {
       if (one) key.insert(key.end(), one->begin(), one->end());
     }
   for (const std::int64_t number : window_numbers(shape.attributes)) key.push_back(number);
+  key.insert(key.end(), shape.place.begin(), shape.place.end());
   return key;
 }
 
@@ -123,7 +124,7 @@ class OperandGrid {
       const CutOperand& operand = input ? cut.inputs[i] : cut.outputs[i];
       if (operand.axis < 0 || partition.bounds[c].size() == 2) continue;
       Bounds& along = bounds_[static_cast<std::size_t>(operand.axis)];
-      valid_ = valid_ && along.size() == 2;
+      valid_ = valid_ && along.size() == 2 && !operand.reads;
       along = partition.bounds[c];
       for (std::int64_t& bound : along) bound *= operand.chunk;
       axis_of_[c] = operand.axis;
@@ -228,7 +229,7 @@ std::vector<std::string> OperatorLowering::refusals(const Work& work) {
     elements = std::max(elements, type ? type->shape.element_count() : 0);
   if (work.parts.size() > 1 || elements <= 1) return {};
   if (work.choice.partition.cuts.axes.empty())
-    return {"parts on many tiles: there is no rule that cuts this operator"};
+    return {fmt::format("parts on many tiles: {}", why_whole(work.node.op))};
   return {"parts on many tiles: one is not slower"};
 }
 
@@ -283,7 +284,7 @@ void OperatorLowering::emit(Work& work, bsp::Sequence& program, LoweredStep& ste
     program.add(bsp::Execute(set, name));
     if (turns > 1) step.more_compute_sets.push_back(name);
   }
-  if (!work.choice.partition.summed()) return;
+  if (std::ranges::none_of(work.partials, &bsp::Tensor::valid)) return;
   const std::string name = work.name + "/combine";
   program.add(bsp::Execute(combine(work, name), name));
   step.more_compute_sets.push_back(name);
@@ -323,7 +324,7 @@ void OperatorLowering::make_outputs(Work& work) {
     values_.set(id, tensor);
     work.results[i] = work.flat.output(i, tensor);
     if (tensor.num_elements() == 0) device_.set_tile_mapping(tensor, 0);
-    if (partition.summed()) {
+    if (partition.summed(i)) {
       // A partial result after the other, each as the result lies.
       std::vector<std::int64_t> extents = work.results[i].shape().extents(), stacked = extents;
       if (extents.empty()) stacked = extents = {1};
@@ -363,7 +364,7 @@ void OperatorLowering::add_part(const Work& work, const Placed& placed, bsp::Com
     if (!work.results[i].valid()) continue;
     const std::vector<AxisRange> ranges = operand_ranges(partition.cuts, placed.part, false, i);
     const bsp::Tensor out =
-        sliced(partition.summed() ? work.partials[i][placed.part.partial] : work.results[i], ranges);
+        sliced(partition.summed(i) ? work.partials[i][placed.part.partial] : work.results[i], ranges);
     device_.set_tile_mapping(out, placed.tile);
     auto [field, group] = field_of(out);
     connections.emplace_back(output_field(i), std::move(field));
@@ -386,10 +387,18 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
   const auto [place, added] = classes_.emplace(std::move(key), std::string());
   if (!added) return place->second;
   place->second = fmt::format("{}#{}{}", operation.node->op, prefix_, class_count_++);
+<<<<<<< HEAD
   OperatorPart part;
   part.definition = &work.definition;
   part.attributes = placed.shape.attributes;
   part.places = places;
+=======
+  auto part = std::make_shared<OperatorPart>();
+  part->definition = &work.definition;
+  part->attributes = placed.shape.attributes;
+  part->places = places;
+  part->evaluate = placed.shape.evaluate;
+>>>>>>> main
   std::size_t field = 0;
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
     Operand operand;
@@ -399,19 +408,25 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
     }
     part.inputs.push_back(std::move(operand));
   }
-  double elements = 0, whole = 0;
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     Operand operand;
-    if (placed.shape.outputs[i]) {
+    if (placed.shape.outputs[i])
       operand = {
           true, {operation.outputs[i]->element, *placed.shape.outputs[i]}, std::nullopt, groups[field++]};
+<<<<<<< HEAD
       elements += static_cast<double>(placed.shape.outputs[i]->element_count());
       whole += static_cast<double>(operation.output(i).element_count());
     }
     part.outputs.push_back(std::move(operand));
+=======
+    part->outputs.push_back(std::move(operand));
+>>>>>>> main
   }
-  const double share = static_cast<double>(work.choice.partition.partials());
-  const double flops = whole > 0 ? work.flops * elements / whole / share : 0;
+  double flops = work.flops;  // in the share that the part has of every dimension
+  const Partition& partition = work.choice.partition;
+  for (std::size_t c = 0; c < partition.bounds.size(); ++c)
+    flops *=
+        static_cast<double>(placed.part.range[c].size()) / static_cast<double>(partition.cuts.axes[c].units);
   device_.add_codelets({operator_vertex(place->second, std::move(part),
                                         cycles_of(hardware_, work.choice, operation, placed.shape),
                                         static_cast<std::uint64_t>(flops))});
@@ -435,7 +450,7 @@ bsp::ComputeSet OperatorLowering::combine(Work& work, const std::string& name) {
   classes_.clear();
   const bool moments = work.choice.partition.cuts.combine == Combine::moments;
   for (std::size_t i = 0; i < (moments ? 1 : work.results.size()); ++i)
-    if (work.results[i].valid()) combine_output(work, set, i, moments);
+    if (work.partials[i].valid()) combine_output(work, set, i, moments);
   return set;
 }
 
@@ -450,7 +465,8 @@ void OperatorLowering::combine_output(Work& work, bsp::ComputeSet set, std::size
     for (AxisRange& range : behind) ++range.axis;  // of the partial results: they are numbered first
     const bsp::Tensor out = sliced(work.results[i], ranges);
     const std::int64_t count = out.num_elements();
-    const auto [place, added] = classes_.emplace(std::vector<std::int64_t>{count}, std::string());
+    const auto [place, added] =
+        classes_.emplace(std::vector<std::int64_t>{count, static_cast<std::int64_t>(element)}, std::string());
     if (added) {
       place->second = fmt::format("{}/combine#{}{}", work.node.op, prefix_, class_count_++);
       device_.add_codelets({combine_vertex(place->second, work.choice.partition.cuts.combine, element, count,

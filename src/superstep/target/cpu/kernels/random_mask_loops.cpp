@@ -88,13 +88,22 @@ void dense_mask(const MaskRun& run, T* mask) {
   for (std::int64_t done = -skip; done < run.n; done += 4 * width) {
     const auto first_block = static_cast<std::uint32_t>((run.first + done) / 4);
     const Words words = philox_lanes(hn::Iota(u32_tag, first_block), run);
-    float values[4][lanes];
-    for (std::size_t k = 0; k < 4; ++k) store(kept_or_zero(words.w[k], run), values[k]);
-    const std::int64_t begin = std::max<std::int64_t>(done, 0), end = std::min(done + 4 * width, run.n);
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto at = static_cast<std::size_t>(i - done);
-      mask[i] = static_cast<T>(values[at % 4][at / 4]);
+    const V kept[4] = {kept_or_zero(words.w[0], run), kept_or_zero(words.w[1], run),
+                       kept_or_zero(words.w[2], run), kept_or_zero(words.w[3], run)};
+    // Lane l of word w is element 4 l + w.
+    alignas(64) float values[4 * lanes];
+    if (done >= 0 && done + 4 * width <= run.n) {
+      if constexpr (std::is_same_v<T, float>) {
+        hn::StoreInterleaved4(kept[0], kept[1], kept[2], kept[3], f32_tag, mask + done);
+      } else {
+        hn::StoreInterleaved4(kept[0], kept[1], kept[2], kept[3], f32_tag, values);
+        for (std::size_t k = 0; k < 4; ++k) store(load(values + k * lanes), mask + done + k * lanes);
+      }
+      continue;
     }
+    hn::StoreInterleaved4(kept[0], kept[1], kept[2], kept[3], f32_tag, values);
+    const std::int64_t begin = std::max<std::int64_t>(done, 0), end = std::min(done + 4 * width, run.n);
+    for (std::int64_t i = begin; i < end; ++i) mask[i] = static_cast<T>(values[i - done]);
   }
 }
 

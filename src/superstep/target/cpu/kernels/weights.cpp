@@ -276,6 +276,17 @@ std::size_t packed_elements(const WeightTransfer& transfer) {
   return static_cast<std::size_t>(WeightPieces(transfer).packed_count);
 }
 
+bool is_stored_form(const WeightTransfer& t) {
+  if (t.type != ElementType::f32 || winograd_tile_of(t.layout) > 0 || in_pairs(t.layout)) return false;
+  const WeightPieces all(t);
+  return std::ranges::all_of(all.pieces, [](const Piece& piece) {
+    for (std::size_t axis = 0; axis < piece.copy.extents.size(); ++axis)
+      if (piece.copy.extents[axis] > 1 && piece.copy.x_strides[axis] != piece.copy.y_strides[axis])
+        return false;
+    return piece.packed_offset == piece.stored_offset;
+  });
+}
+
 Prepared prepare_pack(const WeightTransfer& transfer) {
   if (winograd_tile_of(transfer.layout) > 0) return prepare_winograd_pack(transfer);
   return prepare_transfer(transfer, true);

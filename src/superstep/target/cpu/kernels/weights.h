@@ -33,6 +33,9 @@ WeightTransfer weight_transfer(const Convolution& convolution, WeightLayout layo
 
 std::size_t packed_elements(const WeightTransfer& transfer);
 
+// Whether the packed form is the stored one, element by element: there is nothing to do.
+bool is_stored_form(const WeightTransfer& transfer);
+
 // inputs: f32 weights in `order`; outputs: packed weights.
 Prepared prepare_pack(const WeightTransfer& transfer);
 // inputs: f32 values in `layout` (a weight gradient); outputs: f32 values in `order`. Refuses bf16.

@@ -97,11 +97,7 @@ void compute(void* object, unsigned worker) {
     if (output.byte_count() > 0) std::memset(output.bytes(), 0, output.byte_count());
   const bool gradient = part.places && inputs.size() == 2 && part.inputs[1].present;
   if (gradient) shift(inputs[1], *part.places, &PlaceBox::to_part);
-<<<<<<< HEAD
-  part.definition->evaluate(*space.context);
-=======
-  part.evaluate ? part.evaluate(context) : part.definition->evaluate(context);
->>>>>>> main
+  part.evaluate ? part.evaluate(*space.context) : part.definition->evaluate(*space.context);
   if (part.places && !gradient) shift(outputs[1], *part.places, &PlaceBox::to_whole);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (part.outputs[i].present) move(outputs[i], piece(), part.outputs[i], false);

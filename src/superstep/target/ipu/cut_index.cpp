@@ -185,7 +185,7 @@ Cuts scatter_elements(const Operation& op) {
   cuts.by_cost = true;
   const int axis = normalize_axis(op.attributes->integer("axis", 0), op.input(0).rank());
   for (int i = 0; i < op.input(0).rank(); ++i)
-    if (i != axis) add_cut(cuts, op, op.input(0)[i], {i, i, i}, {i});
+    if (i != axis && op.input(1)[i] == op.input(0)[i]) add_cut(cuts, op, op.input(0)[i], {i, i, i}, {i});
   // Another's rows are told apart along axis 0 alone.
   if (axis == 0) add_cut(cuts, op, op.input(0)[0], {0, -1, -1}, {0});
   add_shared_updates(cuts, op, op.input(1)[axis], axis);

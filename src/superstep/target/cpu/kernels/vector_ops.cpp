@@ -123,6 +123,39 @@ void output_gradient_loop(const VectorStep& s) {
                          HWY_ATTR { return derivative_from_output(v, f, alpha, beta); });
 }
 
+// Activations of image networks, without a call for each vector.
+struct Silu {
+  static HWY_INLINE V of(V x) { return silu(x); }
+};
+struct SiluSlope {
+  static HWY_INLINE V of(V x) {
+    const V s = sigmoid(x);
+    return hn::MulAdd(hn::Mul(x, s), hn::Sub(constant(1), s), s);
+  }
+};
+struct HardSwish {
+  static HWY_INLINE V of(V x) { return hard_swish(x); }
+};
+struct HardSwishSlope {
+  static HWY_INLINE V of(V x) {
+    const V inner = hn::MulAdd(x, constant(1.0f / 3.0f), constant(0.5f));
+    return hn::IfThenElse(hn::Ge(x, constant(3)), constant(1),
+                          hn::IfThenElseZero(hn::Gt(x, constant(-3)), inner));
+  }
+};
+
+VectorLoop* activation_of(Activation activation) {
+  if (activation == Activation::silu) return unary_loop<Silu>;
+  if (activation == Activation::hard_swish) return unary_loop<HardSwish>;
+  return activate_loop;
+}
+
+VectorLoop* slope_of(Activation activation) {
+  if (activation == Activation::silu) return unary_loop<SiluSlope>;
+  if (activation == Activation::hard_swish) return unary_loop<HardSwishSlope>;
+  return activation_gradient_loop;
+}
+
 // Rare functions with hard special cases: the standard library's, element by element.
 void sin_loop(const VectorStep& s) {
   for (std::int64_t i = 0; i < s.n; ++i) s.out[i] = std::sin(s.a[i]);
@@ -155,8 +188,8 @@ VectorLoop* loop_of(const VectorProgram::Instruction& instruction) {
     case VectorOp::tanh: return unary_loop<Tanh>;
     case VectorOp::erf: return unary_loop<Erf>;
     case VectorOp::logical_not: return unary_loop<LogicalNot>;
-    case VectorOp::activate: return activate_loop;
-    case VectorOp::activation_gradient: return activation_gradient_loop;
+    case VectorOp::activate: return activation_of(instruction.activation);
+    case VectorOp::activation_gradient: return slope_of(instruction.activation);
     case VectorOp::output_gradient: return output_gradient_loop;
     case VectorOp::add: return binary_loop<Add>;
     case VectorOp::sub: return binary_loop<Sub>;

@@ -29,34 +29,38 @@ std::int64_t parts_of(const Shape& shape) {
   return std::clamp<std::int64_t>(shape.element_count() / least_elements, 1, most_parts);
 }
 
-// The partial sums [parts][count] of each output, added up and scaled.
+// Adds up and scales partial sums [parts][outputs of the node][count].
 Lowered emit_joined(Lowering& lowering, const Node& node, std::int64_t parts, std::int64_t count, float scale,
-                    std::vector<DraftOperand> partial) {
+                    const DraftOperand& partial) {
   VectorProgram program({parts, count});
-  std::vector<DraftOperand> outputs;
+  std::vector<DraftOperand> inputs, outputs;
   for (ValueId output : node.outputs) {
-    VectorProgram::Value value = program.input(ElementType::f32, {count, 1});
+    auto at = std::get<BlockOperand>(partial);
+    at.offset += outputs.size() * static_cast<std::size_t>(count) * sizeof(float);
+    inputs.emplace_back(at);
+    const auto stride = static_cast<std::int64_t>(node.outputs.size()) * count;
+    VectorProgram::Value value = program.input(ElementType::f32, {stride, 1});
     if (scale != 1) value = program.binary(VectorOp::mul, value, program.constant(scale));
     program.sum_leading(value);
     outputs.push_back(lowering.write(output));
   }
   auto kernel = kernels::prepare(program);
   if (!kernel) return std::unexpected(kernel.error());
-  lowering.emit(node.op, node.name, std::move(*kernel), std::move(partial), std::move(outputs));
+  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), std::move(outputs));
   return {};
 }
 
-// Emits the program, whose sums are in place, and the step that joins its parts.
+// Emits the program, whose one output is the node's sums, and the step that joins its parts.
 Lowered emit_sums(Lowering& lowering, const Node& node, GroupProgram made, std::int64_t count, float scale) {
   const std::int64_t parts = parts_of(lowering.shape(node.inputs[0]));
   made.program.sum_in_parts(parts);
   auto kernel = kernels::prepare(made.program);
   if (!kernel) return std::unexpected(kernel.error());
-  std::vector<DraftOperand> partial;
-  for (std::size_t i = 0; i < node.outputs.size(); ++i)
-    partial.push_back(lowering.temporary(static_cast<std::size_t>(parts * count) * sizeof(float)));
-  lowering.emit(made.ops + "+" + node.op, made.name, std::move(*kernel), std::move(made.inputs), partial);
-  return emit_joined(lowering, node, parts, count, scale, std::move(partial));
+  const auto outputs = static_cast<std::int64_t>(node.outputs.size());
+  const DraftOperand partial =
+      lowering.temporary(static_cast<std::size_t>(parts * outputs * count) * sizeof(float));
+  lowering.emit(made.ops + "+" + node.op, made.name, std::move(*kernel), std::move(made.inputs), {partial});
+  return emit_joined(lowering, node, parts, count, scale, partial);
 }
 
 Lowered lower_channel_sums(Lowering& lowering, const FusionGroup& group, const Node& node) {
@@ -69,9 +73,7 @@ Lowered lower_channel_sums(Lowering& lowering, const FusionGroup& group, const N
   along_channels.back() = 1;
   const auto centre = program.input(ElementType::f32, along_channels);
   made->inputs.push_back(lowering.read(node.inputs[2]));
-  program.sum_leading(made->root);
-  const auto centred = program.binary(VectorOp::sub, made->read[0], centre);
-  program.sum_leading(program.binary(VectorOp::mul, made->root, centred));
+  program.sum_centred(made->root, made->read[0], centre);
   return emit_sums(lowering, node, std::move(*made), shape[1], 1);
 }
 

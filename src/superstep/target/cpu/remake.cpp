@@ -48,7 +48,12 @@ class Choice {
     for (const graph::Update& update : graph.updates()) leaving_.insert(update.next);
   }
 
+  // Only where a batch normalisation is trained: elsewhere epilogues of products and kernels of their own
+  // (softmax, layer normalisation) have what there is to gain.
   void run() {
+    const bool normalises = std::ranges::any_of(
+        graph_.nodes(), [](const Node& node) { return node.op == "superstep.ChannelSums"; });
+    if (!normalises) return;
     for (const Node& node : graph_.nodes())
       if (is_link(node) && pays(node)) remade_.insert(node.outputs[0]);
   }
@@ -142,21 +147,12 @@ class Choice {
     });
   }
 
-  bool is_normalised(const Chain& chain) const {
-    return std::ranges::any_of(chain.leaves, [&](ValueId leaf) {
-      return std::ranges::any_of(readers(leaf), [&](NodeId reader) {
-        return graph_.node(reader).op == "superstep.ChannelSums" && graph_.node(reader).inputs[1] == leaf;
-      });
-    });
-  }
-
   bool pays(const Node& node) const {
     const ValueId id = node.outputs[0];
     const std::vector<NodeId>& here = readers(id);
     if (here.size() < 2 || leaving_.contains(id)) return false;
     if (!std::ranges::all_of(here, [&](NodeId reader) { return absorbs(reader, id); })) return false;
     const Chain chain = chain_of(node);
-    if (!is_normalised(chain)) return false;
     const bool for_backward =
         std::ranges::any_of(here, [&](NodeId r) { return graph_.node(r).phase == Phase::backward; });
     if (!std::ranges::all_of(chain.leaves, [&](ValueId leaf) { return is_there(leaf, chain, for_backward); }))

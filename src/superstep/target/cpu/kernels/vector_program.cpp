@@ -40,7 +40,9 @@ const char* name_of(VectorOp op) {
                                           "logical_and",
                                           "logical_or",
                                           "fma",
-                                          "select"};
+                                          "select",
+                                          "activate_affine",
+                                          "slope_affine"};
   return names[static_cast<int>(op)];
 }
 
@@ -71,6 +73,11 @@ VectorProgram::Value VectorProgram::ternary(VectorOp op, Value a, Value b, Value
   return add({.op = op, .a = a, .b = b, .c = c});
 }
 
+VectorProgram::Value VectorProgram::affine(VectorOp op, Activation activation, Value a, Value b, Value c,
+                                           Value d) {
+  return add({.op = op, .activation = activation, .a = a, .b = b, .c = c, .d = d});
+}
+
 VectorProgram::Value VectorProgram::add(Instruction instruction) {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (nodes_[i].kind == Kind::instruction && nodes_[i].instruction == instruction)
@@ -90,6 +97,11 @@ void VectorProgram::sum_all(Value value, bool accumulate) {
 void VectorProgram::sum_leading(Value value, bool accumulate) {
   outputs_.push_back(
       {.value = value, .target = Target::sum_leading, .strides = {}, .accumulate = accumulate});
+}
+
+void VectorProgram::sum_centred(Value value, Value x, Value centre) {
+  outputs_.push_back(
+      {.value = value, .target = Target::sum_centred, .strides = {}, .x = x, .centre = centre});
 }
 
 void VectorProgram::sum_planes(Value value, bool accumulate) {

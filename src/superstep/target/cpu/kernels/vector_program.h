@@ -62,6 +62,9 @@ enum class VectorOp : std::uint8_t {
   // three operands
   fma,     // a * b + c, rounded once where the processor has it
   select,  // a != 0 ? b : c
+  activate_affine,  // activation(a * b + c): of a normalised value
+  // four operands
+  slope_affine,  // d * activation'(a * b + c)
 };
 
 const char* name_of(VectorOp op);
@@ -82,6 +85,12 @@ class VectorProgram {
   Value binary(VectorOp op, Value a, Value b);
   Value ternary(VectorOp op, Value a, Value b, Value c);
   Value fma(Value a, Value b, Value c) { return ternary(VectorOp::fma, a, b, c); }
+  // activate_affine and slope_affine, of those activations that has_affine() names.
+  Value affine(VectorOp op, Activation activation, Value a, Value b, Value c, Value d = -1);
+  static bool has_affine(Activation activation) {
+    return activation == Activation::relu || activation == Activation::silu ||
+           activation == Activation::hard_swish;
+  }
   Value select(Value a, Value b, Value c) { return ternary(VectorOp::select, a, b, c); }
 
   // Writes a tensor (next output slot), rounding to nearest even; integers saturate and truncate towards
@@ -94,6 +103,9 @@ class VectorProgram {
   void sum_leading(Value value, bool accumulate = false);
   // f32 values along the last two axes: sums over all others (means over the positions of images).
   void sum_planes(Value value, bool accumulate = false);
+  // Two rows of f32 values along the last axis: the sums of `value`, and those of value * (x - centre), over
+  // all other axes. `centre` must be an input that is the same along them.
+  void sum_centred(Value value, Value x, Value centre);
   // Sums along axes are then made in so many parts, for threads to share: an output holds [parts][its values],
   // and whoever reads it adds them up. The bits do not depend on who runs which part.
   void sum_in_parts(std::int64_t parts) { sum_parts_ = parts; }
@@ -101,7 +113,7 @@ class VectorProgram {
   struct Instruction {
     VectorOp op;
     Activation activation = Activation::identity;
-    Value a = -1, b = -1, c = -1;
+    Value a = -1, b = -1, c = -1, d = -1;
     float alpha = 0, beta = 0;
     friend bool operator==(const Instruction&, const Instruction&) = default;
   };
@@ -113,13 +125,14 @@ class VectorProgram {
     ElementType type = ElementType::f32;  // of Kind::input
     Strides strides;                      // of Kind::input
   };
-  enum class Target : std::uint8_t { tensor, sum_all, sum_leading, sum_planes };
+  enum class Target : std::uint8_t { tensor, sum_all, sum_leading, sum_planes, sum_centred };
   struct Output {
     Value value;
     Target target = Target::tensor;
     ElementType type = ElementType::f32;
     Strides strides;
     bool accumulate = false;
+    Value x = -1, centre = -1;  // of sum_centred
   };
 
   const std::vector<std::int64_t>& extents() const { return extents_; }

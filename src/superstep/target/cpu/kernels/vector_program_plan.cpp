@@ -17,18 +17,22 @@ using Value = VectorProgram::Value;
 constexpr std::int64_t register_bytes = 24 * 1024;  // of all registers together, in the first-level cache
 
 int operand_count(VectorOp op) {
+  if (op >= VectorOp::slope_affine) return 4;
   if (op >= VectorOp::fma) return 3;
   return op >= VectorOp::add ? 2 : 1;
 }
 
 std::string fault_of_instruction(const VectorProgram::Instruction& instruction, Value value) {
-  const Value operands[] = {instruction.a, instruction.b, instruction.c};
+  const Value operands[] = {instruction.a, instruction.b, instruction.c, instruction.d};
   const int needed = operand_count(instruction.op);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4; ++i) {
     if ((operands[i] >= 0) != (i < needed))
       return fmt::format("{} takes {} operands", name_of(instruction.op), needed);
     if (operands[i] >= value) return fmt::format("value {} is used before it is made", operands[i]);
   }
+  const bool affine = instruction.op == VectorOp::activate_affine || instruction.op == VectorOp::slope_affine;
+  if (affine && !VectorProgram::has_affine(instruction.activation))
+    return fmt::format("{} of {}", name_of(instruction.op), name_of(instruction.activation));
   if (instruction.op == VectorOp::output_gradient &&
       !gradient_from_output(instruction.activation, instruction.alpha))
     return std::string("the gradient of ") + name_of(instruction.activation) +
@@ -48,13 +52,27 @@ std::string fault_of_strides(const VectorProgram& program, const VectorProgram::
 
 // How many of the last axes a sum keeps.
 std::size_t axes_kept(Target target) {
-  return target == Target::sum_planes ? 2 : target == Target::sum_leading ? 1 : 0;
+  if (target == Target::sum_planes) return 2;
+  return target == Target::sum_leading || target == Target::sum_centred ? 1 : 0;
+}
+
+std::string fault_of_centred(const VectorProgram& program, const VectorProgram::Output& output) {
+  const auto count = static_cast<Value>(program.nodes().size());
+  if (output.x < 0 || output.x >= count || output.centre < 0 || output.centre >= count)
+    return "an output names a value that does not exist";
+  const auto& centre = program.nodes()[static_cast<std::size_t>(output.centre)];
+  bool fixed = centre.kind == Kind::input && !centre.strides.empty();
+  for (std::size_t axis = 0; fixed && axis + 1 < centre.strides.size(); ++axis)
+    fixed = centre.strides[axis] == 0;
+  return fixed ? "" : "the centre of a sum differs from row to row";
 }
 
 std::string fault_of_sums(const VectorProgram& program) {
   if (program.sum_parts() < 1) return "sums in no part";
   for (const auto& output : program.outputs()) {
     if (output.target == Target::sum_planes && program.extents().size() < 2) return "there are no planes";
+    if (output.target == Target::sum_centred)
+      if (std::string fault = fault_of_centred(program, output); !fault.empty()) return fault;
     if (program.sum_parts() == 1 || output.target == Target::tensor) continue;
     if (output.target == Target::sum_all) return "a sum of everything is made in one part";
     if (output.accumulate) return "sums in parts are not added to what is there";
@@ -125,6 +143,7 @@ class VectorPlanner {
  private:
   void settle_axes();
   bool planes_join() const;
+  bool stores() const;
   double bytes_of(const VectorStream& s) const;
   bool is_invariant(const VectorStream& s) const;
   VectorStream stream(std::size_t tensor, ElementType type) const;
@@ -208,10 +227,12 @@ void VectorPlanner::find_last_uses() {
   for (std::int64_t i = 0; i < end; ++i) {
     const auto& node = program_.nodes()[static_cast<std::size_t>(i)];
     if (node.kind != Kind::instruction) continue;
-    for (Value v : {node.instruction.a, node.instruction.b, node.instruction.c})
+    for (Value v : {node.instruction.a, node.instruction.b, node.instruction.c, node.instruction.d})
       if (v >= 0) last_use_[static_cast<std::size_t>(v)] = i;
   }
-  for (const auto& output : program_.outputs()) last_use_[static_cast<std::size_t>(output.value)] = end;
+  for (const auto& output : program_.outputs())
+    for (Value v : {output.value, output.x, output.centre})
+      if (v >= 0) last_use_[static_cast<std::size_t>(v)] = end;
 }
 
 std::int64_t VectorPlanner::take_register() {
@@ -219,6 +240,11 @@ std::int64_t VectorPlanner::take_register() {
   const std::int64_t reg = free_.back();
   free_.pop_back();
   return reg;
+}
+
+bool VectorPlanner::stores() const {
+  return std::ranges::any_of(program_.outputs(),
+                             [](const auto& output) { return output.target == Target::tensor; });
 }
 
 std::string VectorPlanner::add_inputs() {
@@ -235,7 +261,7 @@ std::string VectorPlanner::add_inputs() {
     input.stream.load = vector_loops().load(nodes[i].type);
     if (!input.stream.load) return fmt::format("cannot read {}", name_of(nodes[i].type));
     // An input that leaves unchanged is kept apart: another output may overwrite it first.
-    if (last_use_[i] == static_cast<std::int64_t>(nodes.size())) input.stream.contiguous = false;
+    if (last_use_[i] == static_cast<std::int64_t>(nodes.size()) && stores()) input.stream.contiguous = false;
     if (!input.stream.contiguous) input.reg = p_.registers++;
     p_.inputs.push_back(input);
     p_.bytes += bytes_of(input.stream);
@@ -256,12 +282,12 @@ void VectorPlanner::add_instructions() {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].kind != Kind::instruction || last_use_[i] < 0) continue;
     const auto& instruction = nodes[i].instruction;
-    for (Value v : {instruction.a, instruction.b, instruction.c})
+    for (Value v : {instruction.a, instruction.b, instruction.c, instruction.d})
       release_operand(v, static_cast<std::int64_t>(i));
     register_of_[i] = take_register();
     p_.instructions.push_back(
         {instruction, static_cast<Value>(i), vector_loops().of(instruction), register_of_[i]});
-    p_.flops += p_.elements * (instruction.op == VectorOp::fma ? 2 : 1);
+    p_.flops += p_.elements * (operand_count(instruction.op) > 2 ? operand_count(instruction.op) - 1 : 1);
   }
 }
 
@@ -279,7 +305,8 @@ std::string VectorPlanner::add_outputs() {
       p_.flops += p_.elements;
     } else {
       out.accumulator = p_.axis_sums;
-      out.sum_count = p_.inner * (output.target == Target::sum_planes ? p_.rows : 1);
+      out.sum_count = p_.inner * (output.target == Target::sum_planes ? p_.rows : 1) *
+                      (output.target == Target::sum_centred ? 2 : 1);
       p_.axis_sums += out.sum_count;
       p_.flops += p_.elements;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "superstep/target/cpu/kernels/channel_statistics_loops.h"
 #include "superstep/target/cpu/kernels/column_sum.h"
 #include "superstep/target/cpu/kernels/vector_program_plan.h"
 
@@ -32,7 +33,8 @@ class VectorProgramKernel final : public Kernel {
       : Kernel(std::move(info)),
         p_(std::move(plan)),
         column_sum_(column_sum(ElementType::f32)),
-        sum_(vector_loops().sum) {
+        sum_(vector_loops().sum),
+        centred_sum_(centred_sum_loop()) {
     const auto pieces = [](std::int64_t extent, std::int64_t piece) {
       return (extent + piece - 1) / std::max<std::int64_t>(1, piece);
     };
@@ -80,6 +82,7 @@ class VectorProgramKernel final : public Kernel {
   VectorPlan p_;
   ColumnSum* column_sum_;
   SumLoop* sum_;
+  StatisticsLoop* centred_sum_;
   std::int64_t plane_pieces_ = 1, row_pieces_ = 1, inner_pieces_ = 1;
   std::int64_t pieces_ = 0;  // of all outer indices
 };
@@ -166,7 +169,7 @@ void VectorProgramKernel::compute(const Workspace& w, const Piece& piece) const 
       for (std::size_t i = 0; i < p_.outputs.size(); ++i)
         if (p_.outputs[i].direct) out = reinterpret_cast<float*>(output_place(w, p_.outputs[i], i, piece));
     const auto& in = step.instruction;
-    step.loop({value(in.a), value(in.b), value(in.c), out, piece.count(), &in});
+    step.loop({value(in.a), value(in.b), value(in.c), value(in.d), out, piece.count(), &in});
     w.values[step.value] = out;
   }
 }
@@ -197,6 +200,9 @@ void VectorProgramKernel::store(const Workspace& w, const VectorOutput& output, 
 void VectorProgramKernel::sum_piece(const Workspace& w, const VectorOutput& output, const float* from,
                                     const Piece& piece) const {
   float* sums = w.axis_sums + output.accumulator + piece.first;
+  if (output.output.target == Target::sum_centred)
+    return centred_sum_({from, w.values[output.output.x], w.values[output.output.centre], sums,
+                         sums + p_.inner, piece.planes * piece.rows, piece.inner, piece.inner, piece.inner});
   if (output.output.target == Target::sum_leading)
     return column_sum_(from, piece.inner, piece.planes * piece.rows, piece.inner, sums);
   if (piece.inner == p_.inner)  // the rows of a plane, one behind the other

@@ -1,6 +1,7 @@
 #include "superstep/target/cpu/kernels/vector_program_simplify.h"
 
 #include <optional>
+#include <vector>
 
 namespace superstep::kernels {
 
@@ -92,6 +93,11 @@ std::optional<Slope> slope_of(const Values& values, const Instruction& made) {
   return slope ? slope : silu_slope(values, made.b, made.a);
 }
 
+Value as_it_is(VectorProgram& to, const Instruction& made) {
+  if (made.b < 0) return to.unary(made.op, made.a, made.activation, made.alpha, made.beta);
+  return to.affine(made.op, made.activation, made.a, made.b, made.c, made.d);
+}
+
 Value made_again(VectorProgram& to, const Instruction& made) {
   const Values values(to);
   if (const auto slope = slope_of(values, made)) {
@@ -102,8 +108,7 @@ Value made_again(VectorProgram& to, const Instruction& made) {
     for (const auto& [x, gate] : {std::pair{made.a, made.b}, std::pair{made.b, made.a}})
       if (const Instruction* sigmoid = values.made_by(gate, VectorOp::sigmoid); sigmoid && sigmoid->a == x)
         return to.unary(VectorOp::activate, x, Activation::silu);
-  if (made.b < 0) return to.unary(made.op, made.a, made.activation, made.alpha, made.beta);
-  return to.ternary(made.op, made.a, made.b, made.c);
+  return as_it_is(to, made);
 }
 
 // Goes over the nodes of a program and writes them into another one.
@@ -125,15 +130,17 @@ class Copy {
     return std::move(to_);
   }
 
-  Value now(Value value) const { return value < 0 ? -1 : now_[static_cast<std::size_t>(value)]; }
-
- private:
+  // The instruction over the values that stand for its operands.
   Instruction renamed(Instruction made) const {
     made.a = now(made.a);
     made.b = now(made.b);
     made.c = now(made.c);
+    made.d = now(made.d);
     return made;
   }
+
+ private:
+  Value now(Value value) const { return value < 0 ? -1 : now_[static_cast<std::size_t>(value)]; }
 
   void write_output(const VectorProgram::Output& output) {
     const Value value = now(output.value);
@@ -142,6 +149,8 @@ class Copy {
       case VectorProgram::Target::sum_all: return to_.sum_all(value, output.accumulate);
       case VectorProgram::Target::sum_leading: return to_.sum_leading(value, output.accumulate);
       case VectorProgram::Target::sum_planes: return to_.sum_planes(value, output.accumulate);
+      case VectorProgram::Target::sum_centred:
+        return to_.sum_centred(value, now(output.x), now(output.centre));
     }
   }
 
@@ -161,51 +170,98 @@ std::vector<int> uses_of(const VectorProgram& program) {
   const auto use = [&](Value value) {
     if (value >= 0) ++uses[static_cast<std::size_t>(value)];
   };
-  for (const auto& output : program.outputs()) use(output.value);
+  for (const auto& output : program.outputs())
+    for (Value value : {output.value, output.x, output.centre}) use(value);
   for (std::size_t i = uses.size(); i-- > 0;) {
     const auto& node = program.nodes()[i];
     if (node.kind != Kind::instruction || uses[i] == 0) continue;
-    for (Value operand : {node.instruction.a, node.instruction.b, node.instruction.c}) use(operand);
+    const Instruction& made = node.instruction;
+    for (Value operand : {made.a, made.b, made.c, made.d}) use(operand);
   }
   return uses;
 }
 
-// The product that only this sum reads, and the other summand; values of the program.
-std::optional<std::pair<const Instruction*, Value>> product_in_sum(const VectorProgram& program,
-                                                                   const std::vector<int>& uses,
-                                                                   const Instruction& sum) {
+// What one instruction does in place of itself and of others that it alone reads; values of the program.
+struct Joined {
+  Instruction instruction;
+  std::vector<Value> replaced;
+};
+
+// A product and the sum that alone reads it.
+std::optional<Joined> as_fma(const Values& values, const std::vector<int>& uses, const Instruction& sum) {
   if (sum.op != VectorOp::add) return std::nullopt;
-  const Values values(program);
   for (const auto& [product, rest] : {std::pair{sum.a, sum.b}, std::pair{sum.b, sum.a}})
     if (const Instruction* made = values.made_by(product, VectorOp::mul);
         made && uses[static_cast<std::size_t>(product)] == 1)
-      return std::pair{made, rest};
+      return Joined{{.op = VectorOp::fma, .a = made->a, .b = made->b, .c = rest}, {product}};
   return std::nullopt;
 }
 
-VectorProgram without_waste(const VectorProgram& program) {
+// activation(a * b + c).
+std::optional<Joined> as_affine_activation(const Values& values, const std::vector<int>& uses,
+                                           const Instruction& made) {
+  const bool relu = made.op == VectorOp::relu;
+  if (!relu && made.op != VectorOp::activate) return std::nullopt;
+  const Activation activation = relu ? Activation::relu : made.activation;
+  const Instruction* fma = values.made_by(made.a, VectorOp::fma);
+  if (!fma || uses[static_cast<std::size_t>(made.a)] != 1 || !VectorProgram::has_affine(activation))
+    return std::nullopt;
+  return Joined{
+      {.op = VectorOp::activate_affine, .activation = activation, .a = fma->a, .b = fma->b, .c = fma->c},
+      {made.a}};
+}
+
+// d * activation'(a * b + c).
+std::optional<Joined> as_affine_slope(const Values& values, const std::vector<int>& uses,
+                                      const Instruction& made) {
+  if (made.op != VectorOp::mul) return std::nullopt;
+  for (const auto& [d, slope] : {std::pair{made.a, made.b}, std::pair{made.b, made.a}}) {
+    const Instruction* gradient = values.made_by(slope, VectorOp::activation_gradient);
+    const Instruction* fma = gradient ? values.made_by(gradient->a, VectorOp::fma) : nullptr;
+    if (!fma || uses[static_cast<std::size_t>(slope)] != 1 ||
+        uses[static_cast<std::size_t>(gradient->a)] != 1 || !VectorProgram::has_affine(gradient->activation))
+      continue;
+    return Joined{{.op = VectorOp::slope_affine,
+                   .activation = gradient->activation,
+                   .a = fma->a,
+                   .b = fma->b,
+                   .c = fma->c,
+                   .d = d},
+                  {slope, gradient->a}};
+  }
+  return std::nullopt;
+}
+
+// The program without what nobody needs, and with instructions joined: `join(values, uses, instruction)`.
+template <class Join>
+VectorProgram with_joined(const VectorProgram& program, const Join& join) {
   const std::vector<int> uses = uses_of(program);
-  std::vector<bool> joined(uses.size(), false);  // products that a sum has taken in
-  for (std::size_t i = 0; i < uses.size(); ++i) {
+  const Values values(program);
+  std::vector<std::optional<Joined>> joined(uses.size());
+  std::vector<bool> dropped(uses.size(), false);
+  for (std::size_t i = uses.size(); i-- > 0;) {  // the last first: what it takes in takes in nothing itself
     const auto& node = program.nodes()[i];
-    if (node.kind != Kind::instruction || uses[i] == 0) continue;
-    if (const auto found = product_in_sum(program, uses, node.instruction))
-      for (Value operand : {node.instruction.a, node.instruction.b})
-        if (&program.nodes()[static_cast<std::size_t>(operand)].instruction == found->first)
-          joined[static_cast<std::size_t>(operand)] = true;
+    dropped[i] = dropped[i] || uses[i] == 0;
+    if (node.kind != Kind::instruction || dropped[i]) continue;
+    joined[i] = join(values, uses, node.instruction);
+    if (joined[i])
+      for (Value value : joined[i]->replaced) dropped[static_cast<std::size_t>(value)] = true;
   }
   Copy copy(program);
   return copy.run([&](VectorProgram& to, std::size_t i, const Instruction& made) -> Value {
-    if (uses[i] == 0 || joined[i]) return -1;
-    const auto product = product_in_sum(program, uses, program.nodes()[i].instruction);
-    if (product) return to.fma(copy.now(product->first->a), copy.now(product->first->b), copy.now(product->second));
-    if (made.b < 0) return to.unary(made.op, made.a, made.activation, made.alpha, made.beta);
-    return to.ternary(made.op, made.a, made.b, made.c);
+    if (dropped[i]) return -1;
+    return as_it_is(to, joined[i] ? copy.renamed(joined[i]->instruction) : made);
   });
 }
 
 }  // namespace
 
-VectorProgram simplified(const VectorProgram& program) { return without_waste(with_activations(program)); }
+VectorProgram simplified(const VectorProgram& program) {
+  const VectorProgram fused = with_joined(with_activations(program), as_fma);
+  return with_joined(fused, [](const Values& values, const std::vector<int>& uses, const Instruction& made) {
+    const auto slope = as_affine_slope(values, uses, made);
+    return slope ? slope : as_affine_activation(values, uses, made);
+  });
+}
 
 }  // namespace superstep::kernels

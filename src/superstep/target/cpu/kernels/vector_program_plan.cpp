@@ -144,6 +144,7 @@ class VectorPlanner {
   void settle_axes();
   bool planes_join() const;
   bool stores() const;
+  bool lies_ready(const VectorStream& s, std::int64_t rows, std::int64_t planes) const;
   double bytes_of(const VectorStream& s) const;
   bool is_invariant(const VectorStream& s) const;
   VectorStream stream(std::size_t tensor, ElementType type) const;
@@ -214,9 +215,6 @@ VectorStream VectorPlanner::stream(std::size_t tensor, ElementType type) const {
   s.plane_stride = axes_.strides[rank - 3][tensor];
   s.row_stride = axes_.strides[rank - 2][tensor];
   s.inner_stride = axes_.strides[rank - 1][tensor];
-  const bool unit = s.inner_stride == 1 || p_.inner == 1;
-  s.contiguous = type == ElementType::f32 && unit && (p_.rows == 1 || s.row_stride == p_.inner) &&
-                 (p_.planes == 1 || s.plane_stride == p_.rows * p_.inner);
   return s;
 }
 
@@ -242,6 +240,13 @@ std::int64_t VectorPlanner::take_register() {
   return reg;
 }
 
+// Whether pieces of so many rows and planes are one block of f32 in memory.
+bool VectorPlanner::lies_ready(const VectorStream& s, std::int64_t rows, std::int64_t planes) const {
+  const bool unit = s.inner_stride == 1 || p_.inner == 1;
+  return s.type == ElementType::f32 && unit && (rows == 1 || s.row_stride == p_.inner) &&
+         (planes == 1 || s.plane_stride == p_.rows * p_.inner);
+}
+
 bool VectorPlanner::stores() const {
   return std::ranges::any_of(program_.outputs(),
                              [](const auto& output) { return output.target == Target::tensor; });
@@ -260,9 +265,11 @@ std::string VectorPlanner::add_inputs() {
     VectorInput input{stream(tensor++, nodes[i].type), static_cast<Value>(i), -1};
     input.stream.load = vector_loops().load(nodes[i].type);
     if (!input.stream.load) return fmt::format("cannot read {}", name_of(nodes[i].type));
+    // Of larger pieces than there will be: smaller ones may lie ready where these do not.
+    input.stream.contiguous = lies_ready(input.stream, p_.rows, p_.planes);
     // An input that leaves unchanged is kept apart: another output may overwrite it first.
-    if (last_use_[i] == static_cast<std::int64_t>(nodes.size()) && stores()) input.stream.contiguous = false;
-    if (!input.stream.contiguous) input.reg = p_.registers++;
+    input.kept_apart = last_use_[i] == static_cast<std::int64_t>(nodes.size()) && stores();
+    if (!input.stream.contiguous || input.kept_apart) input.reg = p_.registers++;
     p_.inputs.push_back(input);
     p_.bytes += bytes_of(input.stream);
   }
@@ -297,6 +304,7 @@ std::string VectorPlanner::add_outputs() {
     VectorOutput out{.output = output, .stream = {}};
     if (output.target == Target::tensor) {
       out.stream = stream(tensor++, output.type);
+      out.stream.contiguous = lies_ready(out.stream, p_.rows, p_.planes);
       out.stream.store = vector_loops().store(output.type);
       if (!out.stream.store) return fmt::format("cannot write {}", name_of(output.type));
       p_.bytes += bytes_of(out.stream);
@@ -348,7 +356,11 @@ void VectorPlanner::choose_pieces() {
                         ? fitting(p_.rows * p_.inner, p_.planes)
                         : 1;
   p_.register_floats = (p_.piece_inner * p_.piece_rows * p_.piece_planes + 15) / 16 * 16;
-  for (VectorInput& input : p_.inputs) input.stream.invariant = is_invariant(input.stream);
+  for (VectorInput& input : p_.inputs) {
+    input.stream.invariant = is_invariant(input.stream);
+    input.stream.contiguous =
+        !input.kept_apart && lies_ready(input.stream, p_.piece_rows, p_.piece_planes);
+  }
 }
 
 std::expected<VectorPlan, std::string> VectorPlanner::plan() {

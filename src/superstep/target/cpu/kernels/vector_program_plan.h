@@ -19,14 +19,15 @@ struct VectorStream {
   std::int64_t plane_stride = 0, row_stride = 0, inner_stride = 0;
   LoadLoop* load = nullptr;
   StoreLoop* store = nullptr;
-  bool contiguous = false;  // f32, planes and rows one behind the other: used where it lies
+  bool contiguous = false;  // pieces are one block of f32: used where they lie
   bool invariant = false;   // the same for every piece: loaded once
 };
 
 struct VectorInput {
   VectorStream stream;
   VectorProgram::Value value;
-  std::int64_t reg;  // register to load into; -1 when contiguous
+  std::int64_t reg;         // register to load into; -1 when contiguous
+  bool kept_apart = false;  // loaded even where it lies ready
 };
 
 struct VectorInstruction {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t wide = 32, narrow = 16;  // channels: two lines of the cache, one; of f32
 constexpr std::int64_t wide_bytes = 256 * 1024, most_bytes = 512 * 1024;  // of a block
+constexpr std::int64_t streamed_bytes = 4 << 20, most_streamed = 192;  // of an image; channels
 constexpr std::int64_t least_blocks = 3, least_reads = 16;
 
 std::int64_t element_bytes(const Image& image) {
@@ -33,6 +34,12 @@ DepthwiseBlock depthwise_block(const Image& source, std::int64_t reads_of_an_ele
   if (serves(wide, wide_bytes)) return {wide, true};
   if (serves(narrow, most_bytes)) return {narrow, true};
   return plain;
+}
+
+DepthwiseBlock streamed_block(const Image& source, std::int64_t reads_of_an_element) {
+  const bool streams = source.element_count() * element_bytes(source) > streamed_bytes;
+  if (streams && source.channels <= most_streamed) return {source.channels};
+  return depthwise_block(source, reads_of_an_element);
 }
 
 Image packed_block(Image source, std::int64_t channels) {

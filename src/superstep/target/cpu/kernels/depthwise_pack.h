@@ -21,6 +21,10 @@ struct DepthwiseBlock {
 // by it), and where an image has several blocks, enough of them for threads to share, that fit that cache.
 DepthwiseBlock depthwise_block(const Image& source, std::int64_t reads_of_an_element);
 
+// The same, but all channels in one block where an image is read from memory and its columns are short: lines
+// are then read in the order in which they lie.
+DepthwiseBlock streamed_block(const Image& source, std::int64_t reads_of_an_element);
+
 // The strides that a packed block of the image has.
 Image packed_block(Image source, std::int64_t channels);
 std::size_t packed_block_bytes(const Image& source, const DepthwiseBlock& block);

@@ -31,7 +31,8 @@ struct Images {
 
 Images random_images(RandomStream& random) {
   static constexpr std::int64_t positions[] = {1, 2, 9, 49, 130}, channels[] = {1, 3, 16, 24, 72, 1100};
-  return {positions[random.below(5)], 1 + static_cast<std::int64_t>(random.below(9)), channels[random.below(6)]};
+  return {positions[random.below(5)], 1 + static_cast<std::int64_t>(random.below(9)),
+          channels[random.below(6)]};
 }
 
 // t = dy * silu'(x * f + s) with f and s a channel each, and a gate a sample and channel in front of dy.
@@ -46,7 +47,8 @@ struct Chain {
     for (GuardedBuffer* buffer : {&x, &dy, &gate, &factor, &shift}) buffer->fill_random(seed++);
   }
 
-  // The value at (p, n, c); its terms are as large as what the slope, which cancels near -1.3, is multiplied by.
+  // The value at (p, n, c); its terms are as large as what the slope, which cancels near -1.3, is multiplied
+  // by.
   Sum at(std::int64_t p, std::int64_t n, std::int64_t c) const {
     const std::int64_t i = (p * images.batch + n) * images.channels + c;
     const double t = dy.get(i) * gate.get(n * images.channels + c);
@@ -98,12 +100,13 @@ TEST(VectorProgramSums, planes_are_summed_in_any_number_of_parts) {
       for (std::int64_t i = 0; i < chain.images.count(); ++i)
         add(expected[static_cast<std::size_t>(i % (batch * channels))],
             chain.at(i / (batch * channels), i / channels % batch, i % channels));
-      EXPECT_EQ(0, count_wrong(expected, terms, ElementType::f32, [&](std::size_t i) {
-                  double sum = 0;
-                  for (std::int64_t part = 0; part < parts; ++part)
-                    sum += sums.get(part * batch * channels + static_cast<std::int64_t>(i));
-                  return sum;
-                }))
+      EXPECT_EQ(0, count_wrong(expected, terms, ElementType::f32,
+                               [&](std::size_t i) {
+                                 double sum = 0;
+                                 for (std::int64_t part = 0; part < parts; ++part)
+                                   sum += sums.get(part * batch * channels + static_cast<std::int64_t>(i));
+                                 return sum;
+                               }))
           << fmt::format("seed {}: {} x {} x {}", seed, positions, batch, channels);
     }
   });
@@ -133,12 +136,13 @@ TEST(VectorProgramSums, centred_sums_of_channels_are_made_beside_each_other) {
         add(expected[static_cast<std::size_t>(c)], t);
         add(expected[static_cast<std::size_t>(channels + c)], t, chain.x.get(i) - centre.get(c));
       }
-      EXPECT_EQ(0, count_wrong(expected, terms, ElementType::f32, [&](std::size_t i) {
-                  double sum = 0;
-                  for (std::int64_t part = 0; part < parts; ++part)
-                    sum += sums.get(part * 2 * channels + static_cast<std::int64_t>(i));
-                  return sum;
-                }))
+      EXPECT_EQ(0, count_wrong(expected, terms, ElementType::f32,
+                               [&](std::size_t i) {
+                                 double sum = 0;
+                                 for (std::int64_t part = 0; part < parts; ++part)
+                                   sum += sums.get(part * 2 * channels + static_cast<std::int64_t>(i));
+                                 return sum;
+                               }))
           << fmt::format("seed {}: {} x {} x {}", seed, positions, batch, channels);
     }
   });
@@ -186,8 +190,7 @@ Value silu_gradient(VectorProgram& p, Value n, Value t, float k) {
 }
 
 Value hard_swish_gradient(VectorProgram& p, Value n, Value t, float bend) {
-  const Value inner =
-      p.binary(VectorOp::add, p.binary(VectorOp::div, n, p.constant(3)), p.constant(0.5f));
+  const Value inner = p.binary(VectorOp::add, p.binary(VectorOp::div, n, p.constant(3)), p.constant(0.5f));
   const Value slope = p.select(p.binary(VectorOp::less, n, p.constant(bend)), inner, p.constant(1));
   return p.select(p.binary(VectorOp::less, p.constant(-3), n), p.binary(VectorOp::mul, t, slope),
                   p.constant(0));
@@ -195,40 +198,43 @@ Value hard_swish_gradient(VectorProgram& p, Value n, Value t, float bend) {
 
 std::vector<Joined> joined() {
   return {
-      {"silu", [](auto& p, Value x, Value f, Value s, Value) {
+      {"silu",
+       [](auto& p, Value x, Value f, Value s, Value) {
          const Value n = affine(p, x, f, s);
          return p.binary(VectorOp::mul, p.unary(VectorOp::sigmoid, n), n);
        },
        [](double n, double) { return silu(n); }, 1},
-      {"relu", [](auto& p, Value x, Value f, Value s, Value) {
-         return p.unary(VectorOp::relu, affine(p, x, f, s));
-       },
+      {"relu",
+       [](auto& p, Value x, Value f, Value s, Value) { return p.unary(VectorOp::relu, affine(p, x, f, s)); },
        [](double n, double) { return std::max(n, 0.0); }, 1},
-      {"hard swish", [](auto& p, Value x, Value f, Value s, Value) {
+      {"hard swish",
+       [](auto& p, Value x, Value f, Value s, Value) {
          return p.unary(VectorOp::activate, affine(p, x, f, s), Activation::hard_swish);
        },
        [](double n, double) { return hard_swish(n); }, 1},
-      {"slope of silu", [](auto& p, Value x, Value f, Value s, Value t) {
-         return silu_gradient(p, affine(p, x, f, s), t, 1);
-       },
+      {"slope of silu",
+       [](auto& p, Value x, Value f, Value s, Value t) { return silu_gradient(p, affine(p, x, f, s), t, 1); },
        [](double n, double t) { return t * silu_slope(n); }, 1},
-      {"slope of hard swish", [](auto& p, Value x, Value f, Value s, Value t) {
+      {"slope of hard swish",
+       [](auto& p, Value x, Value f, Value s, Value t) {
          return hard_swish_gradient(p, affine(p, x, f, s), t, 3);
        },
        [](double n, double t) { return t * hard_swish_slope(n); }, 1},
       // What only looks like one of them stays what it is.
-      {"no slope of silu", [](auto& p, Value x, Value f, Value s, Value t) {
-         return silu_gradient(p, affine(p, x, f, s), t, 2);
-       },
+      {"no slope of silu",
+       [](auto& p, Value x, Value f, Value s, Value t) { return silu_gradient(p, affine(p, x, f, s), t, 2); },
        [](double n, double t) {
          const double s = 1 / (1 + std::exp(-n));
          return t * s + t * n * s * (2 - s);
        },
        7},
-      {"no slope of hard swish", [](auto& p, Value x, Value f, Value s, Value t) {
+      {"no slope of hard swish",
+       [](auto& p, Value x, Value f, Value s, Value t) {
          return hard_swish_gradient(p, affine(p, x, f, s), t, 2);
        },
-       [](double n, double t) { return n <= -3 ? 0 : n < 2 ? t * (n / 3 + 0.5) : t; }, 8},
+       [](double n, double t) { return n <= -3 ? 0
+                                       : n < 2 ? t * (n / 3 + 0.5)
+                                               : t; }, 8},
   };
 }
 
@@ -238,7 +244,8 @@ TEST(VectorProgramJoined, activations_of_normalised_values_are_one_instruction) 
       for (const std::int64_t channels : {5, 16, 70}) {
         const std::int64_t rows = 90;
         GuardedBuffer x(ElementType::f32, rows * channels), t(ElementType::f32, rows * channels),
-            f(ElementType::f32, channels), s(ElementType::f32, channels), y(ElementType::f32, rows * channels);
+            f(ElementType::f32, channels), s(ElementType::f32, channels),
+            y(ElementType::f32, rows * channels);
         x.fill_random(1, -4, 4), t.fill_random(2), f.fill_random(3, 0.5, 2), s.fill_random(4);
         VectorProgram p({rows, channels});
         const auto image = [&] { return p.input(ElementType::f32, {channels, 1}); };

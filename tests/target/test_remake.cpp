@@ -35,7 +35,8 @@ op::Var normalised(op::Builder& b, op::Var x, const std::string& name) {
 }
 
 // Expansion, depthwise convolution, squeeze and excitation, projection, and the sum with what came in.
-op::Var block(op::Builder& b, test::Layers& layers, op::Var x, const std::string& name, op::Var (*activated)(op::Var)) {
+op::Var block(op::Builder& b, test::Layers& layers, op::Var x, const std::string& name,
+              op::Var (*activated)(op::Var)) {
   const std::int64_t width = x.shape()[1], inner = 5 * width;
   op::Var y = activated(normalised(b, layers.conv(x, name + ".expand", inner, 1), name + ".norm1"));
   y = layers.conv(y, name + ".depthwise", inner, 3, {.pads = {1, 1, 1, 1}, .group = inner});
@@ -108,9 +109,9 @@ TEST(Remake, SumsReadChainsOfTheirOwn) {
 
 // Where nothing is normalised in training there is nothing to do.
 TEST(Remake, OtherGraphsStayAsTheyAre) {
-  for (const Graph& graph :
-       {excited_network(2), transform::make_training_step(test::bottleneck_network(2), {{transform::LossTerm{}}},
-                                                          {.kind = transform::OptimizerKind::sgd})}) {
+  for (const Graph& graph : {excited_network(2), transform::make_training_step(
+                                                     test::bottleneck_network(2), {{transform::LossTerm{}}},
+                                                     {.kind = transform::OptimizerKind::sgd})}) {
     const Graph before = prepared(graph);
     EXPECT_EQ(target::cpu::remake_between_passes(before).node_count(), before.node_count());
   }

@@ -102,8 +102,8 @@ class ProgramWriter {
     }
     std::vector<Value> read;
     for (ValueId id : also) read.push_back(operand(id));
-    return GroupProgram{std::move(program_), values_.at(output_), std::move(read), std::move(inputs_),
-                        ops(),               name()};
+    return GroupProgram{
+        std::move(program_), values_.at(output_), std::move(read), std::move(inputs_), ops(), name()};
   }
 
  private:

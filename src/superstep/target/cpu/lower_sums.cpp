@@ -83,9 +83,8 @@ Lowered lower_position_sums(Lowering& lowering, const FusionGroup& group, const 
   if (!made) return std::unexpected(made.error());
   made->program.sum_planes(made->root);
   const std::int64_t count = shape[0] * shape[1];
-  const float scale = node.op == "ReduceSum"
-                          ? 1.0f
-                          : static_cast<float>(count) / static_cast<float>(shape.element_count());
+  const float scale =
+      node.op == "ReduceSum" ? 1.0f : static_cast<float>(count) / static_cast<float>(shape.element_count());
   return emit_sums(lowering, node, std::move(*made), count, scale);
 }
 

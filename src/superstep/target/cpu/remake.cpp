@@ -157,7 +157,8 @@ class Choice {
         std::ranges::any_of(here, [&](NodeId r) { return graph_.node(r).phase == Phase::backward; });
     if (!std::ranges::all_of(chain.leaves, [&](ValueId leaf) { return is_there(leaf, chain, for_backward); }))
       return false;
-    // Passes over memory: written, with the lines fetched for it, and read; or its leaves read by each reader.
+    // Passes over memory: written, with the lines fetched for it, and read; or its leaves read by each
+    // reader.
     const double written = static_cast<double>(chain.leaves.size()) + 2 + static_cast<double>(here.size());
     double remade = chain.expensive * expensive_reads * static_cast<double>(here.size() - 1);
     for (NodeId reader : here) {
@@ -236,7 +237,8 @@ bool sums_over_positions(const Graph& graph, const Node& node) {
     const auto axis = static_cast<std::int64_t>(axes.data.at(i));
     reduced.insert(axis < 0 ? axis + x.shape.rank() : axis);
   }
-  return static_cast<int>(reduced.size()) == x.shape.rank() - 2 && !reduced.contains(0) && !reduced.contains(1);
+  return static_cast<int>(reduced.size()) == x.shape.rank() - 2 && !reduced.contains(0) &&
+         !reduced.contains(1);
 }
 
 }  // namespace superstep::target::cpu

@@ -9,7 +9,8 @@ namespace superstep::target::cpu {
 
 // The training step with copies of such chains in front of their readers, where that reads and writes less
 // memory and keeps nothing for the backward pass that is not kept anyway; same results. A value that a
-// convolution reads is always written. Run no pass that merges equal nodes afterwards: it would undo this one.
+// convolution reads is always written. Run no pass that merges equal nodes afterwards: it would undo this
+// one.
 graph::Graph remake_between_passes(const graph::Graph& graph);
 
 // Whether the node sums its first input over the positions of an image, keeping samples and channels (by axes

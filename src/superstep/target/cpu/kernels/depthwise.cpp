@@ -173,7 +173,8 @@ class BlockedSource {
 
   // body(lines, base): `base` holds the block's first channel. `rows` lines a block.
   template <class Body>
-  void for_each(PartRange lines, std::int64_t rows, const void* source, void* scratch, const Body& body) const {
+  void for_each(PartRange lines, std::int64_t rows, const void* source, void* scratch,
+                const Body& body) const {
     for (std::int64_t number = 0; number < count(); ++number) {
       const PartRange range{std::max(lines.begin, number * rows), std::min(lines.end, (number + 1) * rows)};
       if (range.begin >= range.end) continue;
@@ -290,7 +291,8 @@ Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
   info.name =
       fmt::format("{}, depthwise, {}tiles of {} x {}{}", side.flipped ? "input gradient" : "convolution",
                   source.block().packed ? "packed, " : "", source.block().channels,
-                  tile_columns(c, side.source, source.block()), c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
+                  tile_columns(c, side.source, source.block()),
+                  c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
   info.flops = 2 * multiply_adds(c);
   info.bytes = bytes_of(side.source) + bytes_of(side.result) * (c.accumulate ? 2 : 1) +
                static_cast<double>(side.result.element_count()) * epilogue->bytes_per_element();

@@ -17,8 +17,9 @@ struct DepthwiseBlock {
 };
 
 // Blocks of two lines of the cache, or of one where more would not stay in the second-level cache. Packed
-// where each element is read at least 16 times, so that its copy is won back (5 x 5 taps; measured: 3 x 3 lose
-// by it), and where an image has several blocks, enough of them for threads to share, that fit that cache.
+// where each element is read at least 16 times, so that its copy is won back (5 x 5 taps; measured: 3 x 3
+// lose by it), and where an image has several blocks, enough of them for threads to share, that fit that
+// cache.
 DepthwiseBlock depthwise_block(const Image& source, std::int64_t reads_of_an_element);
 
 // The same, but all channels in one block where an image is read from memory and its columns are short: lines

@@ -2,8 +2,8 @@
 //
 // A VectorProgram is a straight-line program over f32 registers in single-assignment form: each call that
 // makes a value returns its number (the same one for the same operation on the same values), values are used
-// by number, and stores name what leaves. Prepared, it runs over pieces that stay in the first-level cache. Example, y = relu(a * x + b) with b along the last
-// axis, and the sum of y:
+// by number, and stores name what leaves. Prepared, it runs over pieces that stay in the first-level cache.
+// Example, y = relu(a * x + b) with b along the last axis, and the sum of y:
 //   VectorProgram p({rows, channels});
 //   auto y = p.unary(VectorOp::relu, p.fma(p.input(f32, {channels, 1}), p.constant(2), p.input(f32, {0,
 //   1}))); p.store(y, f32, {channels, 1}); p.sum_all(y);
@@ -60,8 +60,8 @@ enum class VectorOp : std::uint8_t {
   logical_and,
   logical_or,
   // three operands
-  fma,     // a * b + c, rounded once where the processor has it
-  select,  // a != 0 ? b : c
+  fma,              // a * b + c, rounded once where the processor has it
+  select,           // a != 0 ? b : c
   activate_affine,  // activation(a * b + c): of a normalised value
   // four operands
   slope_affine,  // d * activation'(a * b + c)
@@ -106,8 +106,8 @@ class VectorProgram {
   // Two rows of f32 values along the last axis: the sums of `value`, and those of value * (x - centre), over
   // all other axes. `centre` must be an input that is the same along them.
   void sum_centred(Value value, Value x, Value centre);
-  // Sums along axes are then made in so many parts, for threads to share: an output holds [parts][its values],
-  // and whoever reads it adds them up. The bits do not depend on who runs which part.
+  // Sums along axes are then made in so many parts, for threads to share: an output holds [parts][its
+  // values], and whoever reads it adds them up. The bits do not depend on who runs which part.
   void sum_in_parts(std::int64_t parts) { sum_parts_ = parts; }
 
   struct Instruction {

@@ -347,19 +347,19 @@ void VectorPlanner::choose_pieces() {
   const std::int64_t floats = register_bytes / 4 / std::max<std::int64_t>(p_.registers, 1) / 64 * 64;
   const std::int64_t most = std::clamp<std::int64_t>(floats, 64, 1024);
   const auto fitting = [&](std::int64_t size, std::int64_t extent) {
-    return std::clamp<std::int64_t>(most / std::max<std::int64_t>(size, 1), 1, std::max<std::int64_t>(extent, 1));
+    return std::clamp<std::int64_t>(most / std::max<std::int64_t>(size, 1), 1,
+                                    std::max<std::int64_t>(extent, 1));
   };
-  const std::int64_t inner_pieces = std::max<std::int64_t>(1, (p_.inner + most - 1) / most);  // of about a size
+  const std::int64_t inner_pieces =
+      std::max<std::int64_t>(1, (p_.inner + most - 1) / most);  // of about a size
   p_.piece_inner = std::min(p_.inner, (p_.inner + inner_pieces * 16 - 1) / (inner_pieces * 16) * 16);
   p_.piece_rows = p_.piece_inner == p_.inner ? fitting(p_.inner, p_.rows) : 1;
-  p_.piece_planes = p_.piece_rows == p_.rows && p_.piece_inner == p_.inner
-                        ? fitting(p_.rows * p_.inner, p_.planes)
-                        : 1;
+  p_.piece_planes =
+      p_.piece_rows == p_.rows && p_.piece_inner == p_.inner ? fitting(p_.rows * p_.inner, p_.planes) : 1;
   p_.register_floats = (p_.piece_inner * p_.piece_rows * p_.piece_planes + 15) / 16 * 16;
   for (VectorInput& input : p_.inputs) {
     input.stream.invariant = is_invariant(input.stream);
-    input.stream.contiguous =
-        !input.kept_apart && lies_ready(input.stream, p_.piece_rows, p_.piece_planes);
+    input.stream.contiguous = !input.kept_apart && lies_ready(input.stream, p_.piece_rows, p_.piece_planes);
   }
 }
 

@@ -75,7 +75,8 @@ std::optional<Slope> hard_swish_slope(const Values& values, const Instruction& s
     const Instruction* bend = values.made_by(slope, VectorOp::select);
     const Instruction* below = bend ? values.made_by(bend->a, VectorOp::less) : nullptr;
     const Instruction* sum = bend ? values.made_by(bend->b, VectorOp::add) : nullptr;
-    if (!below || !sum || below->a != x || !values.is_constant(below->b, 3) || !values.is_constant(bend->c, 1))
+    if (!below || !sum || below->a != x || !values.is_constant(below->b, 3) ||
+        !values.is_constant(bend->c, 1))
       continue;
     const Value third = values.is_constant(sum->b, 0.5f) ? sum->a : sum->b;
     const Instruction* quotient = values.made_by(third, VectorOp::div);
@@ -114,7 +115,8 @@ Value made_again(VectorProgram& to, const Instruction& made) {
 // Goes over the nodes of a program and writes them into another one.
 class Copy {
  public:
-  explicit Copy(const VectorProgram& from) : from_(from), to_(from.extents()), now_(from.nodes().size(), -1) {}
+  explicit Copy(const VectorProgram& from)
+      : from_(from), to_(from.extents()), now_(from.nodes().size(), -1) {}
 
   // `write(made)`: the instruction, its operands renamed, as a value of the new program; -1 leaves it out.
   template <class Write>

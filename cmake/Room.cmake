@@ -33,6 +33,7 @@ if(SUPERSTEP_WERROR)
   target_compile_options(superstep_flags INTERFACE -Werror)
 endif()
 if(SUPERSTEP_SANITIZE)
-  add_compile_options(-fsanitize=${SUPERSTEP_SANITIZE} -fno-omit-frame-pointer -g)
+  add_compile_options(-fsanitize=${SUPERSTEP_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)  # indices of vectors and spans are checked too
   add_link_options(-fsanitize=${SUPERSTEP_SANITIZE})
 endif()

@@ -127,6 +127,21 @@ Convolution random_convolution(std::uint64_t seed) {
   return c;
 }
 
+Convolution random_depthwise_convolution(std::uint64_t seed) {
+  RandomStream random(seed);
+  static constexpr std::int64_t channels[] = {1, 7, 8, 15, 16, 17, 31, 32, 33, 48, 64, 71, 130};
+  Convolution c = random_convolution(seed);
+  c.groups = channels[random.below(std::size(channels))];
+  for (Image* image : {&c.x, &c.y}) {
+    const std::int64_t gap = image->column_stride - image->channels;
+    const std::int64_t row_gap = image->row_stride - image->columns() * image->column_stride;
+    image->channels = c.groups;
+    image->column_stride = c.groups + gap;
+    image->row_stride = image->columns() * image->column_stride + row_gap;
+  }
+  return c;
+}
+
 std::string describe(const Convolution& c) {
   const Window& w = c.window;
   return fmt::format(

@@ -39,6 +39,8 @@ std::vector<Sum> reference_bias_gradient(const Convolution& c, const GuardedBuff
 
 // A random convolution: small extents, any stride, padding, dilation, groups and gaps.
 Convolution random_convolution(std::uint64_t seed);
+// The same with every channel alone, up to more of them than a block of vectors has.
+Convolution random_depthwise_convolution(std::uint64_t seed);
 
 std::string describe(const Convolution& c);
 

@@ -25,7 +25,7 @@ void round_to_bf16(GuardedBuffer& w) {
 }
 
 GuardedBuffer random_pixels(const Image& image, std::uint64_t seed) {
-  GuardedBuffer buffer(image.type, extent_of(image));
+  GuardedBuffer buffer = image_buffer(image);
   buffer.fill_random(seed);
   return buffer;
 }
@@ -117,6 +117,19 @@ TEST(Convolution, agrees_with_the_oracle_whatever_the_shape) {
       }
       for (const char* implementation : weight_implementations)
         check_weight_gradient(c, implementation, seed);
+    }
+  });
+}
+
+TEST(Convolution, agrees_with_the_oracle_where_every_channel_is_alone) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      Convolution c = random_depthwise_convolution(seed);
+      c.accumulate = seed % 4 == 0;
+      if (seed % 3 == 0) c.x.type = c.y.type = ElementType::bf16, c.accumulate = false;
+      check_pass(c, Pass::forward, "depthwise", seed);
+      check_pass(c, Pass::input_gradient, "depthwise", seed);
+      check_weight_gradient(c, "depthwise", seed);
     }
   });
 }

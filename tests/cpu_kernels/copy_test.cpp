@@ -123,6 +123,36 @@ TEST(Gather, takes_rows_and_zeros_for_what_lies_outside) {
   EXPECT_EQ(expected, y);
 }
 
+TEST(Gather, takes_the_rows_of_any_index) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      RandomStream random(seed);
+      const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
+      GatherRows g{.table_rows = 1 + below(9), .rows = below(40), .length = 1 + below(40)};
+      g.table_stride = g.length + below(3), g.y_stride = g.length + below(3);
+      g.type = types[random.below(std::size(types))];
+      if (below(2) == 0) g.index_type = ElementType::i32;
+      GuardedBuffer table = strided_buffer(g.type, {g.table_rows, g.length}, {g.table_stride, 1}),
+                    y = strided_buffer(g.type, {g.rows, g.length}, {g.y_stride, 1}),
+                    index(g.index_type, g.rows);
+      table.fill_random(seed, 0, 100), y.fill(77);
+      const auto limit = static_cast<double>(g.table_rows + 2);
+      index.fill_random(seed + 1, -limit, limit);
+      run_kernel(*require_kernel(prepare_gather(g)), {table.data(), index.data()}, {y.data()});
+      int wrong = 0;
+      for (std::int64_t r = 0; r < g.rows; ++r) {
+        std::int64_t row = static_cast<std::int64_t>(index.get(r));
+        if (row < 0) row += g.table_rows;
+        for (std::int64_t i = 0; i < g.length; ++i) {
+          const bool inside = row >= 0 && row < g.table_rows;
+          wrong += y.get(r * g.y_stride + i) != (inside ? table.get(row * g.table_stride + i) : 0);
+        }
+      }
+      EXPECT_EQ(0, wrong) << "seed " << seed;
+    }
+  });
+}
+
 TEST(Gather, scatter_adds_into_rows_in_order) {
   for_each_instruction_set([] {
     GatherRows g{.table_rows = 6, .rows = 40, .length = 19, .index_type = ElementType::i32};

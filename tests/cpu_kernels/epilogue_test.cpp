@@ -67,13 +67,15 @@ EpilogueStep random_step(RandomStream& random) {
 
 // The lists that have loops of their own, and random ones.
 Epilogue make_epilogue(std::uint64_t seed) {
-  const ElementType type = seed / 8 % 2 == 0 ? ElementType::f32 : ElementType::bf16;
-  switch (seed % 8) {
+  const ElementType type = seed / 10 % 2 == 0 ? ElementType::f32 : ElementType::bf16;
+  switch (seed % 10) {
     case 0: return Epilogue().bias();
     case 1: return Epilogue().bias().activate(Activation::leaky_relu, 0.01f);
     case 2: return Epilogue().bias().add(type).activate(Activation::relu);
     case 3: return Epilogue().add(type).activation_gradient(Activation::leaky_relu, 0.01f, 0, type);
     case 4: return Epilogue().activation_gradient(Activation::relu, 0, 0, type);
+    case 5: return Epilogue().add().add();
+    case 6: return Epilogue().add().add().add();
     default: break;
   }
   RandomStream random(seed);
@@ -153,7 +155,7 @@ void check_convolution(std::uint64_t seed, bool forward, ElementType result_type
   const Image &source = forward ? c.x : c.y, &result = forward ? c.y : c.x;
   const KernelPointer kernel =
       require_kernel((forward ? convolution_forward() : convolution_input_gradient()).prepare(c));
-  GuardedBuffer s(source.type, extent_of(source)), r(result.type, extent_of(result));
+  GuardedBuffer s = image_buffer(source), r = image_buffer(result);
   const WeightTransfer transfer = weight_transfer(c, kernel->info().weights);
   GuardedBuffer w(ElementType::f32,
                   c.y.channels * (c.x.channels / c.groups) * c.window.height * c.window.width);

@@ -51,6 +51,10 @@ ExpandedDepthwise random_pair(std::uint64_t seed, Activation activation) {
     return std::max<std::int64_t>(1, (input + 2 * pad - (taps - 1) * dilation - 1) / stride + 1);
   };
   e.x = dense_image(height, width, batch, in);
+  if (seed % 4 == 1) {
+    e.x.column_stride += one_to(3);
+    e.x.row_stride = e.x.columns() * e.x.column_stride;
+  }
   e.y = d.x = dense_image(height, width, batch, channels);
   d.y = dense_image(extent(height, w.height, w.stride_h, w.dilation_h, w.pad_top),
                     extent(width, w.width, w.stride_w, w.dilation_w, w.pad_left), batch, channels);
@@ -98,11 +102,11 @@ std::vector<Sum> reference(const ExpandedDepthwise& pair, const Parameters& p, c
 
 int wrong_elements(const ExpandedDepthwise& pair, Activation activation, std::uint64_t seed,
                    double error = 0) {
-  const GuardedBuffer x = random_buffer(extent_of(pair.expand.x), seed);
+  GuardedBuffer x = image_buffer(pair.expand.x), y = image_buffer(pair.depthwise.y);
+  x.fill_random(seed), y.fill_random(seed + 5);
   const Parameters p = random_parameters(pair, seed);
   const GuardedBuffer w_e = packed(pair.expand, p.w_e, WeightLayout::taps_in_out);
   const GuardedBuffer w_d = packed(pair.depthwise, p.w_d, WeightLayout::taps_channels);
-  GuardedBuffer y = random_buffer(extent_of(pair.depthwise.y), seed + 5);
   std::vector<const void*> inputs{x.data(), w_e.data(), p.bias_e.data(), w_d.data()};
   if (pair.depthwise.epilogue.inputs() > 0) inputs.push_back(p.bias_d.data());
   run_kernel(*require_kernel(prepare(pair)), inputs, {y.data()});

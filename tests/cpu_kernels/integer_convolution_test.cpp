@@ -8,6 +8,7 @@
 
 #include "superstep/base/random.h"
 #include "tests/contains.h"
+#include "tests/cpu_kernels/convolution_reference.h"
 #include "tests/cpu_kernels/guarded_buffer.h"
 
 namespace superstep::kernels {
@@ -53,13 +54,13 @@ IntegerConvolution random_convolution(std::uint64_t seed, ElementType result) {
 
 Operands make_operands(const IntegerConvolution& c, std::uint64_t seed) {
   const std::int64_t taps = c.window.height * c.window.width;
-  Operands o{GuardedBuffer(ElementType::u8, extent_of(c.x)),
+  Operands o{image_buffer(c.x),
              GuardedBuffer(ElementType::i8, c.y.channels * (c.x.channels / c.groups) * taps),
              GuardedBuffer(ElementType::u8, static_cast<std::int64_t>((byte_pack_bytes(c) + 63) / 64 * 64)),
              GuardedBuffer(ElementType::f32, c.y.channels),
              GuardedBuffer(ElementType::f32, c.y.channels),
              GuardedBuffer(ElementType::f32, extent_of(c.y)),
-             GuardedBuffer(c.y.type, extent_of(c.y))};
+             image_buffer(c.y)};
   o.x.fill_random(seed, 0, 255);
   o.weights.fill_random(seed + 1, -127, 127);
   o.scale.fill_random(seed + 2, 1e-4, 3e-3);
@@ -144,6 +145,7 @@ void run(const Kernel& kernel, const IntegerConvolution& c, Operands& o, bool in
   void* outputs[] = {o.y.data()};
   ASSERT_EQ(kernel.info().inputs, inputs.size());
   GuardedBuffer scratch(ElementType::f32, static_cast<std::int64_t>(kernel.info().scratch_bytes / 4));
+  scratch.fill_bits();
   if (!in_parts) return kernel.run({inputs, outputs, scratch.data()});
   for (std::int64_t part = kernel.info().parts; part-- > 0;)
     kernel.run_part({inputs, outputs, scratch.data()}, part);
@@ -200,7 +202,10 @@ TEST(IntegerConvolution, PartsTogetherAreTheWhole) {
     Operands whole = make_operands(c, seed), parts = make_operands(c, seed);
     run(**kernel, c, whole);
     run(**kernel, c, parts, true);
-    for (std::int64_t i = 0; i < whole.y.size(); ++i) ASSERT_EQ(whole.y.get(i), parts.y.get(i)) << seed;
+    for_each_element(c.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t channel) {
+      const std::int64_t at = address_of(c.y, h, w, n, channel);
+      ASSERT_EQ(whole.y.get(at), parts.y.get(at)) << seed;
+    });
   }
 }
 

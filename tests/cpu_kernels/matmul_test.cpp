@@ -33,9 +33,9 @@ MatrixStrides random_strides(RandomStream& random, const Matmul& m, std::int64_t
   return s;
 }
 
-std::int64_t extent_of(const MatrixStrides& s, const Matmul& m, std::int64_t rows, std::int64_t columns) {
-  return (m.batch[0] - 1) * s.batch[0] + (m.batch[1] - 1) * s.batch[1] + (rows - 1) * s.row +
-         (columns - 1) * s.column + 1;
+GuardedBuffer matrix(const MatrixStrides& s, const Matmul& m, std::int64_t rows, std::int64_t columns) {
+  return strided_buffer(s.type, {m.batch[0], m.batch[1], rows, columns},
+                        {s.batch[0], s.batch[1], s.row, s.column});
 }
 
 Matmul random_matmul(std::uint64_t seed) {
@@ -78,9 +78,8 @@ std::int64_t at(const MatrixStrides& s, std::int64_t p, std::int64_t q, std::int
 int wrong_elements(const Matmul& m, const std::string& implementation, std::uint64_t seed) {
   Prepared prepared = matmul().prepare(m, implementation);
   if (!prepared) return -1;
-  GuardedBuffer a(m.a.type, extent_of(m.a, m, m.rows, m.inner)),
-      b(m.b.type, extent_of(m.b, m, m.inner, m.columns));
-  GuardedBuffer c(m.c.type, extent_of(m.c, m, m.rows, m.columns));
+  GuardedBuffer a = matrix(m.a, m, m.rows, m.inner), b = matrix(m.b, m, m.inner, m.columns),
+                c = matrix(m.c, m, m.rows, m.columns);
   a.fill_random(seed), b.fill_random(seed + 1), c.fill_random(seed + 2);
   std::vector<Sum> expected;
   std::vector<std::int64_t> where;
@@ -121,6 +120,25 @@ TEST(Matmul, multiplies_bf16_into_f32_and_bf16) {
       for (const char* implementation : {"libxsmm", "portable"})
         EXPECT_LE(wrong_elements(m, implementation, seed), 0)
             << implementation << ", seed " << seed << ": " << describe(m);
+    }
+  });
+}
+
+// Steps of a page or more between the rows of the left operand, which is then copied in slices.
+TEST(Matmul, agrees_with_the_oracle_where_rows_lie_far_apart) {
+  for_each_instruction_set([] {
+    for (const std::int64_t inner : {2, 70, 300, 513}) {
+      Matmul m;
+      m.rows = 130, m.columns = 96, m.inner = inner;
+      m.batch = {1, 2};
+      m.a = {{0, 130 * inner}, inner % 2 == 0 ? 1 : inner, inner % 2 == 0 ? 130 : 1};
+      m.b = {{0, 96}, 256, 1};
+      m.c = {{0, 130 * 96}, 96, 1};
+      m.accumulate = inner == 300;
+      EXPECT_EQ(wrong_elements(m, "portable", 5), 0) << describe(m);
+      EXPECT_LE(wrong_elements(m, "libxsmm", 5), 0) << describe(m);
+      const KernelPointer kernel = require_kernel(matmul().prepare(m));
+      EXPECT_NE(kernel->info().name.find("b copied"), std::string::npos) << kernel->info().name;
     }
   });
 }

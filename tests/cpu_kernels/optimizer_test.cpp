@@ -57,8 +57,8 @@ std::vector<Optimizer> all_optimizers() {
   return list;
 }
 
-void check(Optimizer o, std::int64_t buffers, bool copy) {
-  o.count = 103, o.gradient_buffers = buffers, o.bf16_copy = copy;
+void check(Optimizer o, std::int64_t count, std::int64_t buffers, bool copy) {
+  o.count = count, o.gradient_buffers = buffers, o.bf16_copy = copy;
   GuardedBuffer p(ElementType::f32, o.count), bf(ElementType::bf16, o.count);
   std::vector<GuardedBuffer> states, gradients;
   for (std::size_t i = 0; i < state_arrays(o); ++i) states.emplace_back(ElementType::f32, o.count);
@@ -93,8 +93,9 @@ void check(Optimizer o, std::int64_t buffers, bool copy) {
 TEST(Optimizer, follows_its_formulas) {
   for_each_instruction_set([] {
     for (const Optimizer& o : all_optimizers()) {
-      check(o, 1, false);
-      check(o, 3, true);
+      check(o, 103, 1, false);
+      check(o, 103, 3, true);
+      for (const std::int64_t count : {1, 7, 8, 16, 31, 64}) check(o, count, 2, count % 2 == 0);
     }
   });
 }
@@ -114,12 +115,14 @@ TEST(Optimizer, the_test_would_notice_a_wrong_rate) {
 
 TEST(Optimizer, gradient_norm_is_the_sum_of_squares) {
   for_each_instruction_set([] {
-    GuardedBuffer a(ElementType::f32, 10007), b(ElementType::f32, 10007);
-    a.fill_random(1), b.fill_random(2);
-    double exact = 0, norm = 0;
-    for (std::int64_t i = 0; i < a.size(); ++i) exact += (a.get(i) + b.get(i)) * (a.get(i) + b.get(i));
-    run_kernel(*require_kernel(prepare(GradientNorm{10007, 2})), {a.data(), b.data()}, {&norm});
-    EXPECT_NEAR(exact, norm, 1e-6 * exact);
+    for (const std::int64_t count : {1, 7, 16, 33, 10007}) {
+      GuardedBuffer a(ElementType::f32, count), b(ElementType::f32, count);
+      a.fill_random(1), b.fill_random(2);
+      double exact = 0, norm = 0;
+      for (std::int64_t i = 0; i < a.size(); ++i) exact += (a.get(i) + b.get(i)) * (a.get(i) + b.get(i));
+      run_kernel(*require_kernel(prepare(GradientNorm{count, 2})), {a.data(), b.data()}, {&norm});
+      EXPECT_NEAR(exact, norm, 1e-6 * exact) << count;
+    }
   });
 }
 

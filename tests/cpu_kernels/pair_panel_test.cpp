@@ -35,7 +35,7 @@ std::int64_t place(const PairPanel& p, std::int64_t d, std::int64_t w) {
 
 // Elements that are not the source's, rounded, or zero in the padding.
 int count_wrong(const PairPanel& p, std::uint64_t seed, std::int64_t shift = 0) {
-  GuardedBuffer source(p.type, (p.depth - 1) * p.depth_stride + (p.width - 1) * p.width_stride + 1);
+  GuardedBuffer source = strided_buffer(p.type, {p.depth, p.width}, {p.depth_stride, p.width_stride});
   GuardedBuffer result(ElementType::bf16, padded_depth(p.depth) * p.width);
   source.fill_random(seed, -100, 100);
   result.fill(7);

@@ -60,8 +60,7 @@ double divisor(const Pool& p, const Winner& w) {
 double rounding(ElementType type) { return type == ElementType::bf16 ? 0x1p-8 : 1e-6; }
 
 void check_forward(const Pool& p, std::uint64_t seed) {
-  GuardedBuffer x(p.x.type, extent_of(p.x)), y(p.y.type, extent_of(p.y)),
-      winners(ElementType::u8, p.y.element_count());
+  GuardedBuffer x = image_buffer(p.x), y = image_buffer(p.y), winners(ElementType::u8, p.y.element_count());
   x.fill_random(seed);
   std::vector<void*> outputs{y.data()};
   if (p.save_argmax) outputs.push_back(winners.data());
@@ -78,13 +77,15 @@ void check_forward(const Pool& p, std::uint64_t seed) {
 
 void check_gradient(const Pool& p, std::uint64_t seed) {
   const bool is_max = p.pooling == Pooling::max;
-  GuardedBuffer dy(p.y.type, extent_of(p.y)), dx(p.x.type, extent_of(p.x)),
-      winners(ElementType::u8, p.y.element_count());
+  GuardedBuffer dy = image_buffer(p.y), dx = image_buffer(p.x), winners(ElementType::u8, p.y.element_count());
   dy.fill_random(seed);
   dx.fill_random(seed + 1);
   std::vector<Sum> expected(static_cast<std::size_t>(extent_of(p.x)));
   if (p.accumulate)
-    for (std::int64_t i = 0; i < dx.size(); ++i) expected[static_cast<std::size_t>(i)].add(dx.get(i));
+    for_each_element(p.x, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
+      const std::int64_t at = address_of(p.x, h, w, n, c);
+      expected[static_cast<std::size_t>(at)].add(dx.get(at));
+    });
   RandomStream random(seed);
   for_each_element(p.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
     const Winner window = window_at(p, nullptr, h, w, n, c);

@@ -16,7 +16,7 @@ bool kept(const RandomAddress& a, std::uint64_t sample, std::int64_t e, float ke
 }
 
 void check(RandomMask mask, const RandomAddress& address) {
-  GuardedBuffer buffer(mask.image.type, extent_of(mask.image));
+  GuardedBuffer buffer = image_buffer(mask.image);
   run_kernel(*require_kernel(prepare(mask)), {&address}, {buffer.data()});
   const Image& image = mask.image;
   const bool by_channel = mask.number_c == 0;
@@ -42,6 +42,26 @@ TEST(RandomMask, is_made_of_the_numbers_of_the_sample_streams) {
         mask.number_c = 1, mask.number_w = channels, mask.number_h = 3 * channels;
         check(mask, address);
       }
+  });
+}
+
+TEST(RandomMask, fills_images_of_any_shape_and_nothing_between) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      RandomStream random(seed);
+      const auto one_to = [&](std::uint64_t bound) {
+        return 1 + static_cast<std::int64_t>(random.below(bound));
+      };
+      static constexpr ElementType types[] = {ElementType::u8, ElementType::f32, ElementType::bf16};
+      RandomMask mask{dense_image(one_to(4), one_to(5), one_to(4), one_to(70), types[seed % 3]), 0.4f};
+      mask.image.column_stride += one_to(4) - 1;
+      mask.image.row_stride = mask.image.columns() * mask.image.column_stride + one_to(4) - 1;
+      if (seed % 2 == 0) {
+        mask.number_c = 1, mask.number_w = mask.image.channels;
+        mask.number_h = mask.image.width * mask.image.channels;
+      }
+      check(mask, {seed, random.below(1000), 3});
+    }
   });
 }
 

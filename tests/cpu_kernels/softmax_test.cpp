@@ -45,7 +45,7 @@ Softmax random_softmax(std::uint64_t seed) {
 }
 
 GuardedBuffer rows_of(ElementType type, const Softmax& s, std::int64_t stride) {
-  return GuardedBuffer(type, s.rows == 0 ? 0 : (s.rows - 1) * stride + s.length);
+  return strided_buffer(type, {s.rows, s.length}, {stride, 1});
 }
 
 TEST(Softmax, agrees_with_the_definition) {

@@ -1,4 +1,4 @@
-// Kernels of normalisation, resampling, lookups, window columns and LSTM against naive loops in double.
+// Kernels of normalisation, resampling, lookups and window columns against naive loops in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +8,6 @@
 #include "superstep/target/cpu/kernels/channel_statistics.h"
 #include "superstep/target/cpu/kernels/element_lookup.h"
 #include "superstep/target/cpu/kernels/layer_normalization.h"
-#include "superstep/target/cpu/kernels/lstm.h"
 #include "superstep/target/cpu/kernels/resample.h"
 #include "superstep/target/cpu/kernels/window_columns.h"
 #include "tests/cpu_kernels/check.h"
@@ -74,10 +73,13 @@ TEST(ChannelStatistics, SumsAreThoseOfTheDefinition) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       RandomStream random(seed);
       const std::int64_t rows = draw(random, 300), channels = draw(random, 150), gap = draw(random, 3);
-      GuardedBuffer a = random_buffer(rows * (channels + gap) - gap, seed),
-                    b = random_buffer(rows * channels, seed + 1), centre = random_buffer(channels, seed + 2);
+      GuardedBuffer a = strided_buffer(ElementType::f32, {rows, channels}, {channels + gap, 1}),
+                    b = strided_buffer(ElementType::f32, {rows, channels}, {channels + 2 * gap, 1}),
+                    centre = random_buffer(channels, seed + 2);
+      a.fill_random(seed), b.fill_random(seed + 1);
       GuardedBuffer sum = empty_buffer(channels), product = empty_buffer(channels);
-      const ChannelStatistics s{.rows = rows, .channels = channels, .a_stride = channels + gap};
+      const ChannelStatistics s{
+          .rows = rows, .channels = channels, .a_stride = channels + gap, .b_stride = channels + 2 * gap};
       run_kernel(*require_kernel(prepare_channel_sums(s)), {a.data(), b.data(), centre.data()},
                  {sum.data(), product.data()});
       std::vector<double> sums(static_cast<std::size_t>(channels)), products(sums.size());
@@ -85,7 +87,7 @@ TEST(ChannelStatistics, SumsAreThoseOfTheDefinition) {
         for (std::int64_t c = 0; c < channels; ++c) {
           const double value = a.get(r * (channels + gap) + c);
           sums[static_cast<std::size_t>(c)] += value;
-          products[static_cast<std::size_t>(c)] += value * (b.get(r * channels + c) - centre.get(c));
+          products[static_cast<std::size_t>(c)] += value * (b.get(r * s.b_stride + c) - centre.get(c));
         }
       EXPECT_EQ(far_off(sum, sums, 2e-5), 0) << seed;
       EXPECT_EQ(far_off(product, products, 3e-5), 0) << seed;
@@ -136,6 +138,89 @@ TEST(LayerNormalization, AgreesWithTheDefinitionBothWays) {
   });
   EXPECT_EQ(prepare_layer_normalization({.rows = 2, .length = 9, .x_stride = 5}).error().reason,
             "rows overlap");
+}
+
+// Strides of its own for every tensor, results over their sources, no bias: the bits of the plain case.
+TEST(LayerNormalization, StridesAndPlacesChangeNoBit) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+      RandomStream random(seed);
+      const std::int64_t rows = draw(random, 9), length = 1 + draw(random, 130);
+      const LayerNormalization dense{.rows = rows, .length = length};
+      LayerNormalization spread = dense;
+      spread.x_stride = length + draw(random, 4), spread.y_stride = length + draw(random, 4);
+      spread.dx_stride = length + draw(random, 4);
+      const auto tensor = [&](std::int64_t stride, std::uint64_t number) {
+        GuardedBuffer t = strided_buffer(ElementType::f32, {rows, length}, {stride, 1});
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const GuardedBuffer row =
+              random_buffer(length, seed * 1000 + number * 100 + static_cast<std::uint64_t>(r));
+          for (std::int64_t i = 0; i < length; ++i) t.set(r * stride + i, row.get(i));
+        }
+        return t;
+      };
+      const auto different = [&](const GuardedBuffer& a, std::int64_t a_stride, const GuardedBuffer& b,
+                                 std::int64_t b_stride) {
+        int count = 0;
+        for (std::int64_t r = 0; r < rows; ++r)
+          for (std::int64_t i = 0; i < length; ++i)
+            count += a.get(r * a_stride + i) != b.get(r * b_stride + i);
+        return count;
+      };
+      GuardedBuffer x = tensor(length, 1), x_spread = tensor(spread.x_stride, 1), dy = tensor(length, 2),
+                    dy_spread = tensor(spread.y_stride, 2);
+      const GuardedBuffer scale = random_buffer(length, seed + 2), bias = random_buffer(length, seed + 3);
+      GuardedBuffer dx = empty_buffer(rows * length), ds = empty_buffer(length), db = empty_buffer(length),
+                    dx_spread = tensor(spread.dx_stride, 3), ds2 = empty_buffer(length),
+                    db2 = empty_buffer(length);
+      run_kernel(*require_kernel(prepare_layer_normalization_gradient(dense)),
+                 {dy.data(), x.data(), scale.data()}, {dx.data(), ds.data(), db.data()});
+      run_kernel(*require_kernel(prepare_layer_normalization_gradient(spread)),
+                 {dy_spread.data(), x_spread.data(), scale.data()},
+                 {dx_spread.data(), ds2.data(), db2.data()});
+      EXPECT_EQ(0, different(dx, length, dx_spread, spread.dx_stride)) << seed;
+      EXPECT_EQ(0, different(ds, 0, ds2, 0) + different(db, 0, db2, 0)) << seed;
+      run_kernel(*require_kernel(prepare_layer_normalization_gradient(dense)),
+                 {dy.data(), x.data(), scale.data()}, {dy.data(), ds2.data(), db2.data()});  // in place
+      EXPECT_EQ(0, different(dx, length, dy, length)) << seed;
+
+      GuardedBuffer y = empty_buffer(rows * length), y_spread = tensor(spread.y_stride, 4);
+      run_kernel(*require_kernel(prepare_layer_normalization(dense)), {x.data(), scale.data(), bias.data()},
+                 {y.data()});
+      run_kernel(*require_kernel(prepare_layer_normalization(spread)),
+                 {x_spread.data(), scale.data(), bias.data()}, {y_spread.data()});
+      EXPECT_EQ(0, different(y, length, y_spread, spread.y_stride)) << seed;
+      LayerNormalization plain = dense;
+      plain.bias = false;
+      run_kernel(*require_kernel(prepare_layer_normalization(plain)), {x.data(), scale.data()}, {x.data()});
+      std::vector<double> expected;
+      for (std::int64_t i = 0; i < rows * length; ++i) expected.push_back(y.get(i) - bias.get(i % length));
+      EXPECT_EQ(far_off(x, expected, 1e-6), 0) << seed;
+    }
+  });
+}
+
+TEST(ElementLookup, GathersAndAddsBackWhateverTheShape) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    RandomStream random(seed);
+    ElementLookup l{.lines = draw(random, 5) - 1, .length = draw(random, 9), .chosen = draw(random, 9) - 1};
+    if (seed % 2 == 0) l.index_type = ElementType::i32;
+    const GuardedBuffer data = random_buffer(l.lines * l.length, seed);
+    GuardedBuffer index(l.index_type, l.lines * l.chosen), y = empty_buffer(l.lines * l.chosen),
+                                                           back = empty_buffer(data.size());
+    std::vector<double> chosen, sums(static_cast<std::size_t>(data.size()));
+    for (std::int64_t i = 0; i < index.size(); ++i) {
+      const std::int64_t at = draw(random, 2 * l.length) - 1 - l.length;
+      index.set(i, static_cast<double>(at));
+      const std::int64_t place = i / l.chosen * l.length + (at < 0 ? at + l.length : at);
+      chosen.push_back(data.get(place));
+      sums[static_cast<std::size_t>(place)] += data.get(place);
+    }
+    run_kernel(*require_kernel(prepare_gather_elements(l)), {data.data(), index.data()}, {y.data()});
+    EXPECT_EQ(far_off(y, chosen, 0), 0) << seed;
+    run_kernel(*require_kernel(prepare_scatter_elements(l)), {index.data(), y.data()}, {back.data()});
+    EXPECT_EQ(far_off(back, sums, 1e-5), 0) << seed;
+  }
 }
 
 TEST(ElementLookup, GathersAndAddsBack) {
@@ -194,32 +279,34 @@ TEST(Resample, TwoAxesInPartsAreOneAfterTheOther) {
         line.push_back({draw(random, in) - 1, static_cast<float>(random.uniform(-1, 1))});
     return taps;
   };
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    RandomStream random(seed);
-    const std::vector<std::int64_t> in{draw(random, 9), draw(random, 9), draw(random, 20)};
-    std::vector<std::int64_t> extents = in;
-    std::vector<ResamplePass> passes;
-    for (int axis : {static_cast<int>(seed % 2), 1 - static_cast<int>(seed % 2)})
-      passes.push_back({axis, random_taps(random, in[static_cast<std::size_t>(axis)], draw(random, 40))});
-    GuardedBuffer x = random_buffer(in[0] * in[1] * in[2], seed);
-    std::vector<GuardedBuffer> stages;
-    for (const ResamplePass& pass : passes) {
-      const KernelPointer alone = require_kernel(prepare(Resample{.extents = extents, .passes = {pass}}));
-      extents[static_cast<std::size_t>(pass.axis)] = static_cast<std::int64_t>(pass.taps.size());
-      GuardedBuffer y = empty_buffer(extents[0] * extents[1] * extents[2]);
-      run_kernel(*alone, {stages.empty() ? x.data() : stages.back().data()}, {y.data()});
-      stages.push_back(std::move(y));
+  for_each_instruction_set([&] {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      RandomStream random(seed);
+      const std::vector<std::int64_t> in{draw(random, 9), draw(random, 9), draw(random, 20)};
+      std::vector<std::int64_t> extents = in;
+      std::vector<ResamplePass> passes;
+      for (int axis : {static_cast<int>(seed % 2), 1 - static_cast<int>(seed % 2)})
+        passes.push_back({axis, random_taps(random, in[static_cast<std::size_t>(axis)], draw(random, 40))});
+      GuardedBuffer x = random_buffer(in[0] * in[1] * in[2], seed);
+      std::vector<GuardedBuffer> stages;
+      for (const ResamplePass& pass : passes) {
+        const KernelPointer alone = require_kernel(prepare(Resample{.extents = extents, .passes = {pass}}));
+        extents[static_cast<std::size_t>(pass.axis)] = static_cast<std::int64_t>(pass.taps.size());
+        GuardedBuffer y = empty_buffer(extents[0] * extents[1] * extents[2]);
+        run_kernel(*alone, {stages.empty() ? x.data() : stages.back().data()}, {y.data()});
+        stages.push_back(std::move(y));
+      }
+      const KernelPointer both = require_kernel(prepare(Resample{.extents = in, .passes = passes}));
+      EXPECT_GT(both->info().parts, extents[0] > 1 ? 1 : 0);
+      std::vector<double> expected;
+      for (std::int64_t i = 0; i < stages[1].size(); ++i) expected.push_back(stages[1].get(i));
+      for (int turn = 0; turn < 2; ++turn) {  // in one piece, and in parts
+        GuardedBuffer y = empty_buffer(stages[1].size());
+        run_kernel(*both, {x.data()}, {y.data()});
+        EXPECT_EQ(far_off(y, expected, 1e-6), 0) << seed;
+      }
     }
-    const KernelPointer both = require_kernel(prepare(Resample{.extents = in, .passes = passes}));
-    EXPECT_GT(both->info().parts, extents[0] > 1 ? 1 : 0);
-    std::vector<double> expected;
-    for (std::int64_t i = 0; i < stages[1].size(); ++i) expected.push_back(stages[1].get(i));
-    for (int turn = 0; turn < 2; ++turn) {  // in one piece, and in parts
-      GuardedBuffer y = empty_buffer(stages[1].size());
-      run_kernel(*both, {x.data()}, {y.data()});
-      EXPECT_EQ(far_off(y, expected, 1e-6), 0) << seed;
-    }
-  }
+  });
 }
 
 TEST(WindowColumns, HoldTheTapsOfEveryWindow) {
@@ -229,11 +316,14 @@ TEST(WindowColumns, HoldTheTapsOfEveryWindow) {
                     .width = draw(random, 9),
                     .batch = draw(random, 3),
                     .channels = draw(random, 4)};
-    w.column = 1, w.row = w.width, w.channel = w.height * w.width, w.sample = w.channels * w.channel;  // NCHW
+    w.column = draw(random, 2), w.row = w.width * w.column + draw(random, 2);  // NCHW, with gaps
+    w.channel = w.height * w.row + draw(random, 2), w.sample = w.channels * w.channel + draw(random, 2);
     w.window = {.width = draw(random, 4), .stride_w = draw(random, 2), .dilation_w = draw(random, 2)};
     w.window.pad_left = draw(random, w.window.width) - 1;
     w.outputs = draw(random, 6);
-    GuardedBuffer x = random_buffer(w.batch * w.sample, seed);
+    GuardedBuffer x = strided_buffer(ElementType::f32, {w.batch, w.channels, w.height, w.width},
+                                     {w.sample, w.channel, w.row, w.column});
+    x.fill_random(seed);
     const std::int64_t depth = w.window.width * w.channels;
     GuardedBuffer y = empty_buffer(w.height * w.outputs * w.batch * depth);
     run_kernel(*require_kernel(prepare(w)), {x.data()}, {y.data()});
@@ -245,15 +335,11 @@ TEST(WindowColumns, HoldTheTapsOfEveryWindow) {
             for (std::int64_t c = 0; c < w.channels; ++c) {
               const std::int64_t column = o * w.window.stride_w + k * w.window.dilation_w - w.window.pad_left;
               const bool inside = column >= 0 && column < w.width;
-              expected.push_back(inside ? x.get(n * w.sample + c * w.channel + h * w.row + column) : 0);
+              expected.push_back(inside ? x.get(n * w.sample + c * w.channel + h * w.row + column * w.column)
+                                        : 0);
             }
     EXPECT_EQ(far_off(y, expected, 0), 0) << seed;
   }
-}
-
-TEST(Lstm, RefusesWhatItHasNoPanelsFor) {
-  EXPECT_EQ(fault_of(Lstm{.hidden = 24}), "24 units are no multiple of 16");
-  EXPECT_EQ(prepare_lstm_gradient({.steps = 0}).error().reason, "an extent is not positive");
 }
 
 }  // namespace

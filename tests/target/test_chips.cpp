@@ -11,6 +11,7 @@
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
+#include "tests/target/run.h"
 
 namespace superstep {
 namespace {
@@ -18,15 +19,7 @@ namespace {
 using target::Chips;
 using target::Executable;
 using target::GraphAtBatch;
-
-std::vector<Tensor> inputs_of(const Executable& executable) {
-  std::vector<Tensor> inputs;
-  for (const Executable::Port& port : executable.inputs())
-    inputs.push_back(port.name == "learning_rate"
-                         ? Tensor::scalar(0.01f)
-                         : test::random_tensor(port.type.element, port.type.shape, inputs.size() + 3));
-  return inputs;
-}
+using test::inputs_of;
 
 std::vector<Tensor> run(Executable& executable, std::span<const Tensor> inputs) {
   std::vector<Tensor> outputs;
@@ -110,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
         PipelineCase{"replicas",
                      [](std::int64_t b) { return test::perceptron(b); },
                      {.accumulate = 2, .replicas = 3}}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& one) { return one.param.name; });
 
 // The bytes on the links are those of the values that cross, once a micro-batch.
 TEST(Chips, LinksCarryWhatCrosses) {
@@ -162,7 +155,9 @@ TEST(Chips, NoNodeComesBeforeWhatItNeeds) {
   std::size_t number = 0;
   for (const graph::Node& node : graph.nodes()) {
     for (const graph::ValueId id : node.inputs)
-      if (id.valid()) EXPECT_LE(made[id.index()], stages[number]);
+      if (id.valid()) {
+        EXPECT_LE(made[id.index()], stages[number]);
+      }
     for (const graph::ValueId id : node.outputs)
       if (id.valid()) made[id.index()] = stages[number];
     ++number;

@@ -10,6 +10,7 @@
 #include "superstep/transform/precision.h"
 #include "superstep/transform/training_step.h"
 #include "tests/target/models.h"
+#include "tests/target/run.h"
 
 namespace superstep {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 using target::CompileOptions;
 using target::Executable;
 using target::GraphAtBatch;
+using test::expect_close;
 
 std::vector<Tensor> make_outputs(const Executable& executable) {
   std::vector<Tensor> outputs;
@@ -31,19 +33,6 @@ std::vector<Tensor> make_inputs(const Executable& executable, std::uint64_t seed
                          ? Tensor::scalar(0.01f)
                          : test::random_tensor(port.type.element, port.type.shape, seed++));
   return inputs;
-}
-
-double largest(const Tensor& tensor) {
-  double value = 0;
-  for (std::int64_t i = 0; i < tensor.element_count(); ++i) value = std::max(value, std::abs(tensor.at(i)));
-  return value;
-}
-
-void expect_close(const Tensor& actual, const Tensor& expected, double tolerance, const std::string& name) {
-  ASSERT_EQ(actual.shape(), expected.shape()) << name;
-  const double scale = std::max(1e-4, largest(expected));
-  for (std::int64_t i = 0; i < actual.element_count(); ++i)
-    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * scale) << name << " at " << i;
 }
 
 struct Case {

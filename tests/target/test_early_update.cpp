@@ -10,9 +10,13 @@
 #include "superstep/transform/training_step.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
+#include "tests/target/run.h"
 
 namespace superstep {
 namespace {
+
+using test::expect_close;
+using test::Runner;
 
 constexpr std::int64_t width = 260;  // a square of it is large enough for an update of its own
 
@@ -43,43 +47,13 @@ target::GraphAtBatch training(bool outputs, transform::OptimizerKind kind) {
   };
 }
 
-struct Runner {
-  Runner(const char* backend, const target::GraphAtBatch& step, const target::CompileOptions& options)
-      : executable(target::find_target(backend).compile(step, options)) {
-    std::uint64_t seed = 3;
-    for (const auto& port : executable->inputs())
-      inputs.push_back(port.name == "learning_rate"
-                           ? Tensor::scalar(0.02f)
-                           : test::random_tensor(port.type.element, port.type.shape, seed++));
-    for (const auto& port : executable->outputs()) outputs.emplace_back(port.type.element, port.type.shape);
-  }
-  void run() { executable->run(inputs, outputs); }
-
-  std::unique_ptr<target::Executable> executable;
-  std::vector<Tensor> inputs, outputs;
-};
-
-void expect_close(const Tensor& actual, const Tensor& expected, double tolerance, const std::string& name) {
-  double scale = 1e-4;
-  for (std::int64_t i = 0; i < expected.element_count(); ++i)
-    scale = std::max(scale, std::abs(expected.at(i)));
-  for (std::int64_t i = 0; i < actual.element_count(); ++i)
-    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * scale) << name << " at " << i;
-}
-
-std::size_t body_updates(const Runner& runner) {
-  const auto steps = runner.executable->summary().steps;
-  return static_cast<std::size_t>(
-      std::ranges::count_if(steps, [](const target::PlanStep& step) { return step.op == "superstep.Sgd"; }));
-}
-
 TEST(EarlyUpdate, StepsAsTheReferenceDoes) {
   for (const bool outputs : {false, true})
     for (const int threads : {1, 2}) {
       const auto step = training(outputs, transform::OptimizerKind::sgd);
       Runner cpu("cpu", step, {.batch = 4, .micro_batch = 4, .threads = threads});
       Runner reference("reference", step, {.batch = 4});
-      EXPECT_EQ(body_updates(cpu), outputs ? 2u : 3u);  // the convolution and the matrices
+      EXPECT_EQ(cpu.count("superstep.Sgd"), outputs ? 2u : 3u);  // the convolution and the matrices
       for (int i = 0; i < 3; ++i) {
         cpu.run();
         reference.run();

@@ -10,37 +10,16 @@
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
+#include "tests/target/run.h"
 
 namespace superstep {
 namespace {
 
 using target::Executable;
 using target::GraphAtBatch;
-
-std::vector<Tensor> inputs_of(const Executable& executable) {
-  std::vector<Tensor> inputs;
-  for (const Executable::Port& port : executable.inputs())
-    inputs.push_back(port.name == "learning_rate"
-                         ? Tensor::scalar(0.01f)
-                         : test::random_tensor(port.type.element, port.type.shape, inputs.size() + 7));
-  return inputs;
-}
-
-std::vector<Tensor> outputs_of(const Executable& executable) {
-  std::vector<Tensor> outputs;
-  for (const Executable::Port& port : executable.outputs())
-    outputs.emplace_back(port.type.element, port.type.shape);
-  return outputs;
-}
-
-void expect_close(const Tensor& actual, const Tensor& expected, double tolerance, const std::string& name) {
-  ASSERT_EQ(actual.shape(), expected.shape()) << name;
-  double scale = 1e-4;
-  for (std::int64_t i = 0; i < expected.element_count(); ++i)
-    scale = std::max(scale, std::abs(expected.at(i)));
-  for (std::int64_t i = 0; i < actual.element_count(); ++i)
-    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * scale) << name << " at " << i;
-}
+using test::expect_close;
+using test::inputs_of;
+using test::outputs_of;
 
 struct Case {
   const char* name;

@@ -8,9 +8,13 @@
 #include "superstep/transform/training_step.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
+#include "tests/target/run.h"
 
 namespace superstep {
 namespace {
+
+using test::expect_close;
+using test::Runner;
 
 // The shape of a U-Net's step: a skip connection of `skip` channels beside what was made smaller and larger
 // again. The skip is pooled too, and read by its activation's gradient.
@@ -35,34 +39,6 @@ struct Channels {
   std::size_t copies;  // of parts: steps of the plan
 };
 
-struct Runner {
-  Runner(const char* backend, const target::GraphAtBatch& model, const target::CompileOptions& options)
-      : executable(target::find_target(backend).compile(model, options)) {
-    std::uint64_t seed = 3;
-    for (const auto& port : executable->inputs())
-      inputs.push_back(port.name == "learning_rate"
-                           ? Tensor::scalar(0.05f)
-                           : test::random_tensor(port.type.element, port.type.shape, seed++));
-    for (const auto& port : executable->outputs()) outputs.emplace_back(port.type.element, port.type.shape);
-  }
-  std::size_t copies() const {
-    const auto steps = executable->summary().steps;
-    return static_cast<std::size_t>(
-        std::ranges::count_if(steps, [](const target::PlanStep& step) { return step.op == "Concat"; }));
-  }
-
-  std::unique_ptr<target::Executable> executable;
-  std::vector<Tensor> inputs, outputs;
-};
-
-void expect_close(const Tensor& actual, const Tensor& expected, double tolerance, const std::string& name) {
-  double scale = 1e-4;
-  for (std::int64_t i = 0; i < expected.element_count(); ++i)
-    scale = std::max(scale, std::abs(expected.at(i)));
-  for (std::int64_t i = 0; i < actual.element_count(); ++i)
-    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * scale) << name << " at " << i;
-}
-
 // What was raised is read by the join alone: where all parts are whole lines of cache, only the skip is
 // copied.
 constexpr Channels cases[] = {{16, 16, 1}, {32, 16, 1}, {16, 32, 1}, {24, 16, 2}, {8, 24, 2}, {24, 24, 2}};
@@ -75,7 +51,7 @@ TEST(Joined, InfersAsTheReferenceDoes) {
       };
       Runner cpu("cpu", model, {.batch = 4, .micro_batch = micro_batch, .threads = 2});
       Runner reference("reference", model, {.batch = 4});
-      EXPECT_EQ(cpu.copies(), channels.copies) << channels.skip << " " << channels.raised;
+      EXPECT_EQ(cpu.count("Concat"), channels.copies) << channels.skip << " " << channels.raised;
       cpu.executable->run(cpu.inputs, cpu.outputs);
       reference.executable->run(reference.inputs, reference.outputs);
       expect_close(cpu.outputs[0], reference.outputs[0], 3e-5, std::to_string(channels.skip));
@@ -91,7 +67,7 @@ TEST(Joined, TrainsAsTheReferenceDoes) {
     };
     Runner cpu("cpu", model, {.batch = 2, .micro_batch = 2});
     Runner reference("reference", model, {.batch = 2});
-    EXPECT_EQ(cpu.copies(), channels.copies) << channels.skip << " " << channels.raised;
+    EXPECT_EQ(cpu.count("Concat"), channels.copies) << channels.skip << " " << channels.raised;
     for (int i = 0; i < 2; ++i) {
       cpu.executable->run(cpu.inputs, cpu.outputs);
       reference.executable->run(reference.inputs, reference.outputs);

@@ -26,6 +26,15 @@ void RandomStream::refill() {
   used_ = 0;
 }
 
+void RandomStream::seek(std::uint64_t word) {
+  has_spare_ = false;
+  counter_[0] = static_cast<std::uint32_t>(word / 4);
+  used_ = 4;
+  if (word % 4 == 0) return;
+  refill();
+  used_ = static_cast<int>(word % 4);
+}
+
 std::uint32_t RandomStream::next_u32() {
   if (used_ == 4) refill();
   return block_[static_cast<std::size_t>(used_++)];

@@ -14,6 +14,9 @@ class RandomStream {
   // `index` is the sample (or element) the stream belongs to; `purpose` separates streams of one sample.
   explicit RandomStream(std::uint64_t seed, std::uint64_t index = 0, std::uint32_t purpose = 0);
 
+  // What follows is what a new stream gives after so many 32-bit words (of 2^34 before they repeat).
+  void seek(std::uint64_t word);
+
   std::uint32_t next_u32();
   std::uint64_t next_u64();
   double uniform();                         // [0, 1), 53 bits

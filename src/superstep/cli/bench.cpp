@@ -147,10 +147,10 @@ void declare_bench(CLI::App& command) {
                   "samples a call (primitives take the first; default: the published ones)")
       ->type_name("N,...")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command.add_option("--micro-batch", a->micro_batch, "of workloads; default: the target chooses")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--set", a->model_options,
                   "name=value of an option of the workload's model; may be repeated")
@@ -161,7 +161,7 @@ void declare_bench(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--seconds", a->seconds, "of timed work, at most, a row and round")
       ->type_name("S")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   command.add_option("--repeat", a->repeat, "rounds over everything; their samples are joined")
       ->type_name("N")
@@ -179,7 +179,7 @@ void declare_bench(CLI::App& command) {
   command
       .add_option("--rate", a->rate, "of Poisson arrivals (default: half of what a single stream reaches)")
       ->type_name("REQUESTS/S")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command.add_option("--requests", a->requests, "of each load")
       ->type_name("N")
       ->check(CLI::Range(1, 10000000))

@@ -25,6 +25,10 @@ struct Command {
   void (*declare)(CLI::App& command);
 };
 
+// What a number must be; the message says so, where CLI11's names the whole range of doubles.
+CLI::Validator positive();
+CLI::Validator not_negative();
+
 const std::vector<Command>& commands();  // cli/commands.cpp: the table
 
 }  // namespace superstep::cli

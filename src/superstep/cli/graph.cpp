@@ -59,7 +59,7 @@ void declare_graph(CLI::App& command) {
   command.add_option("workload", arguments->workload, "superstep list workloads")->required();
   command.add_option("--batch", arguments->batch, "samples")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   command.add_flag("--train-step", arguments->training, "forward, backward and optimiser as one graph");
   command.add_flag("--passes", arguments->passes,

@@ -74,6 +74,8 @@ void infer(Arguments arguments) {
     fmt::print("{}: {} samples in batches of {} (micro-batches of {}), {} threads\n", settings.workload,
                format_count(static_cast<double>(report.samples)), report.plan.batch, report.plan.micro_batch,
                report.plan.threads);
+    if (!report.metrics.empty() && report.metrics[0].how == How::predicted)
+      fmt::print("executed vertex by vertex on this host; throughput and latency are modelled\n");
     if (settings.chips.several()) fmt::print("on chips: {}\n", report.plan.choice);
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
@@ -116,15 +118,13 @@ void declare_infer(CLI::App& command) {
       ->type_name("FILE");
   command.add_option("--batch", settings.batch, "samples a call")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->default_str("512; of a model file without data 1");
   command
       .add_option("--shape", settings.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
-  command.add_option("--samples", settings.samples, "use so many samples")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
+  command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
   command.add_option("--on", settings.backend, "where to run: superstep list backends")
       ->type_name("BACKEND")
       ->capture_default_str();
@@ -136,7 +136,7 @@ void declare_infer(CLI::App& command) {
       .add_option("--calibrate", settings.calibrate,
                   "int8: samples that ranges are taken from (default: 512)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--ranges", settings.ranges,
                   "int8: percentile, entropy or minmax: how much of the tails bytes leave out")

@@ -291,11 +291,11 @@ void declare_test(CLI::App& app) {
   command->add_option("--filter", arguments->filter, "cases with this in their name")->type_name("TEXT");
   command->add_option("--relative", arguments->tolerance.relative, "tolerance relative to what is expected")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command->add_option("--absolute", arguments->tolerance.absolute, "tolerance beside that")
       ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command->add_flag("--verbose", arguments->verbose, "a line for each case");
   command->fallthrough();

@@ -58,7 +58,7 @@ void declare_onnx_export(CLI::App& command) {
       .add_option("--batch", arguments->settings.batch,
                   "fix the batch (default: left open; of a training step the workload's own)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--opset", arguments->settings.opset, "operator set (default: the smallest that will do)")
       ->type_name("N")

@@ -120,12 +120,12 @@ void declare_profile(CLI::App& command) {
   command.add_option("--mode", request.mode, "train or infer")->type_name("MODE")->capture_default_str();
   command.add_option("--batch", request.batch, "samples a run (default: the workload's own)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--micro-batch", arguments->settings.micro_batch,
                   "samples through the model at a time (default: chosen to stay in cache)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command.add_option("--precision", request.precision, "f32 or bf16; with --mode infer also int8")
       ->type_name("TYPE")
       ->capture_default_str();

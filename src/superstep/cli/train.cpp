@@ -136,21 +136,19 @@ void declare_train(CLI::App& command) {
   command.add_option("--resume", arguments->resume, "go on with the run in this folder")->type_name("DIR");
   command.add_option("--epochs", settings.epochs, "passes over the data, and length of the schedule")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command.add_option("--steps", settings.steps, "stop after so many steps")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command.add_option("--until", arguments->until, "stop when a quality is at most VALUE")
       ->type_name("METRIC=VALUE");
-  command.add_option("--samples", settings.samples, "use so many samples")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--batch", settings.batch, "samples a step")->type_name("N")->check(CLI::PositiveNumber);
+  command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
+  command.add_option("--batch", settings.batch, "samples a step")->type_name("N")->check(positive());
   command
       .add_option("--micro-batch", settings.micro_batch,
                   "samples through the model at a time (default: chosen to stay in cache)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command
       .add_option("--replicas", settings.replicas,
                   "copies of the model that share the work, a thread each (default: --threads)")
@@ -180,7 +178,7 @@ void declare_train(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
       ->type_name("X")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command.add_option("--seed", settings.seed, "seed of weights, order and augmentation")
       ->type_name("N")
       ->capture_default_str();

@@ -18,12 +18,6 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-// The axes that "..." stands for are labelled '0', '1', ... counted from the last, so that they broadcast.
-struct Equation {
-  std::vector<std::string> operands;
-  std::string result;
-};
-
 std::string without_spaces(std::string text) {
   std::erase(text, ' ');
   return text;
@@ -59,6 +53,8 @@ std::string implied_result(const std::vector<std::string>& operands, int ellipsi
   return result;
 }
 
+}  // namespace
+
 Equation parse_equation(const Attributes& attributes, const std::vector<Shape>& shapes) {
   const std::string text = without_spaces(attributes.text("equation"));
   const std::size_t arrow = text.find("->");
@@ -82,6 +78,8 @@ Equation parse_equation(const Attributes& attributes, const std::vector<Shape>& 
                                                : expand_ellipsis(text.substr(arrow + 2), most, text);
   return equation;
 }
+
+namespace {
 
 // The extent of every label; only those of "..." may be 1 in one operand and more in another.
 std::map<char, std::int64_t> extents_of(const Equation& equation, const std::vector<Shape>& shapes) {

@@ -144,18 +144,6 @@ void evaluate_not(const EvaluateContext& context) {
   narrow(values, context.output(0));
 }
 
-Definition integer_definition(std::string_view name, int opset, int inputs, decltype(Definition::infer) infer,
-                              decltype(Definition::evaluate) evaluate) {
-  return {.name = name,
-          .since_opset = opset,
-          .min_inputs = inputs,
-          .max_inputs = inputs,
-          .infer = infer,
-          .evaluate = evaluate,
-          .vjp = zero_vjp,
-          .jvp = zero_jvp};
-}
-
 }  // namespace
 
 Var mod(Var a, Var b, bool like_fmod) {
@@ -179,11 +167,11 @@ std::span<const Definition> integer_operators() {
        .evaluate = evaluate_mod,
        .vjp = vjp_mod,
        .jvp = jvp_mod},
-      integer_definition("BitShift", 11, 2, infer_shift, evaluate_shift),
-      integer_definition("BitwiseAnd", 18, 2, infer_bitwise, evaluate_and),
-      integer_definition("BitwiseOr", 18, 2, infer_bitwise, evaluate_or),
-      integer_definition("BitwiseXor", 18, 2, infer_bitwise, evaluate_xor),
-      integer_definition("BitwiseNot", 18, 1, infer_not, evaluate_not),
+      definition_without_slope("BitShift", 11, 2, infer_shift, evaluate_shift),
+      definition_without_slope("BitwiseAnd", 18, 2, infer_bitwise, evaluate_and),
+      definition_without_slope("BitwiseOr", 18, 2, infer_bitwise, evaluate_or),
+      definition_without_slope("BitwiseXor", 18, 2, infer_bitwise, evaluate_xor),
+      definition_without_slope("BitwiseNot", 18, 1, infer_not, evaluate_not),
   };
   return definitions;
 }

@@ -7,6 +7,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/op/arithmetic.h"
+#include "superstep/op/box.h"
 #include "superstep/op/cast.h"
 #include "superstep/op/checks.h"
 #include "superstep/op/rules.h"
@@ -40,21 +41,30 @@ std::vector<ValueType> infer_random_mask(const InferContext& context) {
   return {{element, shape}};
 }
 
-void evaluate_random_mask(const EvaluateContext& context) {
+void evaluate_random_mask_box(const EvaluateContext& context, const Box& box) {
   const double keep = keep_of(context.attributes);
   const std::uint64_t threshold = keep_threshold(keep);
   const auto seed = static_cast<std::uint64_t>(context.attributes.integer("seed", 0));
   const auto first = static_cast<std::uint64_t>(integer_of(context.input(0)));
+  const std::uint32_t stream = stream_of(context.attributes);
   const Shape& shape = context.output(0).shape();
   std::vector<double> mask(static_cast<std::size_t>(shape.element_count()));
-  const std::size_t rows = shape.rank() > 0 ? static_cast<std::size_t>(shape[0]) : 1;
-  const std::size_t length = mask.size() / std::max<std::size_t>(1, rows);
-  for (std::size_t row = 0; row < rows; ++row) {
-    RandomStream words(seed, first + row, stream_of(context.attributes));
-    for (std::size_t i = 0; i < length; ++i)
-      mask[row * length + i] = words.next_u32() < threshold ? 1.0 / keep : 0.0;
-  }
+  const std::int64_t rows = box.whole.rank() > 0 ? box.whole[0] : 1;
+  const std::int64_t length = box.whole.element_count() / std::max<std::int64_t>(1, rows);
+  RandomStream words(seed);
+  std::int64_t expected = -1;  // the place whose word is the next one
+  for_each_in_box(box, shape, [&](std::int64_t i, std::int64_t place) {
+    if (place != expected || place % length == 0) {
+      words = RandomStream(seed, first + static_cast<std::uint64_t>(place / length), stream);
+      words.seek(static_cast<std::uint64_t>(place % length));
+    }
+    expected = place + 1;
+    mask[static_cast<std::size_t>(i)] = words.next_u32() < threshold ? 1.0 / keep : 0.0;
+  });
   narrow(mask, context.output(0));
+}
+void evaluate_random_mask(const EvaluateContext& context) {
+  evaluate_random_mask_box(context, whole_box(context.output(0).shape()));
 }
 
 // Dropout as ONNX has it: the identity unless training_mode is true.
@@ -76,18 +86,25 @@ double drop_ratio(const Tensor* ratio, const Tensor* training) {
   return value;
 }
 
-void evaluate_dropout(const EvaluateContext& context) {
+void evaluate_dropout_box(const EvaluateContext& context, const Box& box) {
   const double ratio =
       drop_ratio(context.has(1) ? &context.input(1) : nullptr, context.has(2) ? &context.input(2) : nullptr);
   const std::uint64_t threshold = keep_threshold(1 - ratio);
   RandomStream words(static_cast<std::uint64_t>(context.attributes.integer("seed", 0)));
   std::vector<double> y = widen<double>(context.input(0)), mask(y.size());
-  for (std::size_t i = 0; i < y.size(); ++i) {
+  std::int64_t expected = 0;
+  for_each_in_box(box, context.input(0).shape(), [&](std::int64_t number, std::int64_t place) {
+    if (place != expected) words.seek(static_cast<std::uint64_t>(place));
+    expected = place + 1;
+    const auto i = static_cast<std::size_t>(number);
     mask[i] = words.next_u32() < threshold;
     y[i] = mask[i] != 0 ? y[i] / (1 - ratio) : 0;
-  }
+  });
   if (context.wants(0)) narrow(y, context.output(0));
   if (context.wants(1)) narrow(mask, context.output(1));
+}
+void evaluate_dropout(const EvaluateContext& context) {
+  evaluate_dropout_box(context, whole_box(context.input(0).shape()));
 }
 
 Var scaled_mask(const DerivativeContext& context, Var t) {
@@ -130,6 +147,12 @@ Var random_mask(Var counter, ElementType element, const Shape& shape,
 
 Var dropout(Var x, double ratio, Var counter, std::uint64_t seed, std::uint32_t stream) {
   return x * random_mask(counter, x.element(), x.shape(), {seed, stream, 1.0 - ratio});
+}
+
+EvaluateBox box_evaluation(std::string_view op) {
+  if (op == "superstep.RandomMask") return evaluate_random_mask_box;
+  if (op == "Dropout") return evaluate_dropout_box;
+  return random_number_box(op);
 }
 
 std::span<const Definition> random_operators() {

@@ -2,6 +2,7 @@
 // bits on every target and for any number of threads; and dropout made of them.
 #pragma once
 
+#include "superstep/op/box.h"
 #include "superstep/op/definition.h"
 
 namespace superstep::op {
@@ -42,6 +43,7 @@ Var multinomial(Var log_probabilities, std::int64_t samples, double seed = 0);
 
 std::span<const Definition> random_operators();  // superstep.RandomMask, Dropout
 std::span<const Definition>
-random_number_operators();  // RandomUniform[Like] RandomNormal[Like] Bernoulli ...
+random_number_operators();                           // RandomUniform[Like] RandomNormal[Like] Bernoulli ...
+EvaluateBox random_number_box(std::string_view op);  // of those, null for others
 
 }  // namespace superstep::op

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
+#include "superstep/op/box.h"
 #include "superstep/op/cast.h"
 #include "superstep/op/checks.h"
 #include "superstep/op/random.h"
@@ -62,20 +63,45 @@ std::vector<ValueType> infer_like(const InferContext& context) {
   return {{floating_dtype(context.attributes, like.element), bounded(like.shape)}};
 }
 
-void evaluate_uniform(const EvaluateContext& context) {
+// Calls draw(i) for every element of the output's box with the stream where that element's numbers begin.
+// Numbers come in groups of `group` elements that take `words` words together.
+template <class Draw>
+void for_each_number(const EvaluateContext& context, const Box& box, RandomStream& random, std::int64_t group,
+                     std::uint64_t words, Draw&& draw) {
+  std::int64_t expected = 0;
+  for_each_in_box(box, context.output(0).shape(), [&](std::int64_t i, std::int64_t place) {
+    if (place != expected) {
+      random.seek(static_cast<std::uint64_t>(place / group) * words);
+      for (std::int64_t before = place / group * group; before < place; ++before) draw(i);
+    }
+    expected = place + 1;
+    draw(i);
+  });
+}
+
+void evaluate_uniform_box(const EvaluateContext& context, const Box& box) {
   RandomStream random = stream_of(context.attributes, uniform_purpose);
   const double low = context.attributes.number("low", 0), high = context.attributes.number("high", 1);
   std::vector<double> y(static_cast<std::size_t>(context.output(0).element_count()));
-  for (double& value : y) value = random.uniform(low, high);
+  for_each_number(context, box, random, 1, 2,
+                  [&](std::int64_t i) { y[static_cast<std::size_t>(i)] = random.uniform(low, high); });
   narrow(y, context.output(0));
 }
+void evaluate_uniform(const EvaluateContext& context) {
+  evaluate_uniform_box(context, whole_box(context.output(0).shape()));
+}
 
-void evaluate_normal(const EvaluateContext& context) {
+// Normal numbers come in pairs of two uniform ones.
+void evaluate_normal_box(const EvaluateContext& context, const Box& box) {
   RandomStream random = stream_of(context.attributes, normal_purpose);
   const double mean = context.attributes.number("mean", 0), scale = context.attributes.number("scale", 1);
   std::vector<double> y(static_cast<std::size_t>(context.output(0).element_count()));
-  for (double& value : y) value = mean + scale * random.normal();
+  for_each_number(context, box, random, 2, 4,
+                  [&](std::int64_t i) { y[static_cast<std::size_t>(i)] = mean + scale * random.normal(); });
   narrow(y, context.output(0));
+}
+void evaluate_normal(const EvaluateContext& context) {
+  evaluate_normal_box(context, whole_box(context.output(0).shape()));
 }
 
 std::vector<ValueType> infer_bernoulli(const InferContext& context) {
@@ -84,16 +110,20 @@ std::vector<ValueType> infer_bernoulli(const InferContext& context) {
   return {{element_attribute(context.attributes, "dtype", p.element), bounded(p.shape)}};
 }
 
-void evaluate_bernoulli(const EvaluateContext& context) {
+void evaluate_bernoulli_box(const EvaluateContext& context, const Box& box) {
   RandomStream random = stream_of(context.attributes, bernoulli_purpose);
   std::vector<double> y = widen<double>(context.input(0));
-  for (double& value : y) {
+  for_each_number(context, box, random, 1, 2, [&](std::int64_t i) {
+    double& value = y[static_cast<std::size_t>(i)];
     if (!(value >= 0 && value <= 1))
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("input holds {}, which is not a probability", value));
     value = random.uniform() < value;
-  }
+  });
   narrow(y, context.output(0));
+}
+void evaluate_bernoulli(const EvaluateContext& context) {
+  evaluate_bernoulli_box(context, whole_box(context.output(0).shape()));
 }
 
 std::vector<ValueType> infer_multinomial(const InferContext& context) {
@@ -108,8 +138,9 @@ std::vector<ValueType> infer_multinomial(const InferContext& context) {
 }
 
 // The class at which the running sum of a row's probabilities passes a uniform number.
-void evaluate_multinomial(const EvaluateContext& context) {
+void evaluate_multinomial_box(const EvaluateContext& context, const Box& box) {
   RandomStream random = stream_of(context.attributes, multinomial_purpose);
+  random.seek(static_cast<std::uint64_t>(2 * box.begin[0] * box.whole[1]));
   const std::vector<double> scores = widen<double>(context.input(0));
   const Shape& shape = context.output(0).shape();
   const auto classes = static_cast<std::size_t>(context.input(0).shape()[1]);
@@ -126,18 +157,15 @@ void evaluate_multinomial(const EvaluateContext& context) {
   }
   narrow(y, context.output(0));
 }
+void evaluate_multinomial(const EvaluateContext& context) {
+  evaluate_multinomial_box(context, whole_box(context.output(0).shape()));
+}
 
 Definition random_definition(std::string_view name, int inputs, decltype(Definition::infer) infer,
                              decltype(Definition::evaluate) evaluate, int opset = 1) {
-  return {.name = name,
-          .since_opset = opset,
-          .min_inputs = inputs,
-          .max_inputs = inputs,
-          .infer = infer,
-          .evaluate = evaluate,
-          .vjp = zero_vjp,
-          .jvp = zero_jvp,
-          .has_effects = true};
+  Definition definition = definition_without_slope(name, opset, inputs, infer, evaluate);
+  definition.has_effects = true;
+  return definition;
 }
 
 }  // namespace
@@ -169,6 +197,14 @@ Var bernoulli(Var probability, double seed) {
 Var multinomial(Var log_probabilities, std::int64_t samples, double seed) {
   return log_probabilities.builder().node1("Multinomial", {log_probabilities},
                                            {{"sample_size", samples}, {"seed", seed}});
+}
+
+EvaluateBox random_number_box(std::string_view op) {
+  if (op.starts_with("RandomUniform")) return evaluate_uniform_box;
+  if (op.starts_with("RandomNormal")) return evaluate_normal_box;
+  if (op == "Bernoulli") return evaluate_bernoulli_box;
+  if (op == "Multinomial") return evaluate_multinomial_box;
+  return nullptr;
 }
 
 std::span<const Definition> random_number_operators() {

@@ -79,17 +79,20 @@ std::vector<double> resampled(const std::vector<double>& x, Shape& shape, int ax
   return y;
 }
 
-void resample(const EvaluateContext& context, const Attributes& attributes,
-              const std::vector<ResizeAxis>& axes) {
-  Shape shape = context.input(0).shape();
-  std::vector<double> values = widen<double>(context.input(0));
-  for (int axis = 0; axis < static_cast<int>(axes.size()); ++axis) {
-    const ResizeAxis& plan = axes[static_cast<std::size_t>(axis)];
-    const std::vector<ResizeRow> rows = resize_rows(attributes, plan);
-    if (!is_identity(plan, rows))
-      values = resampled(values, shape, axis, rows, attributes.number("extrapolation_value", 0));
+// The rows of every axis, none where they would copy it as it is.
+std::vector<ResizeRows> rows_of(const Attributes& attributes, const std::vector<ResizeAxis>& axes) {
+  std::vector<ResizeRows> all;
+  for (const ResizeAxis& axis : axes) {
+    all.push_back(resize_rows(attributes, axis));
+    if (is_identity(axis, all.back())) all.back().clear();
   }
-  narrow(values, context.output(0));
+  return all;
+}
+
+void evaluate_axes(const EvaluateContext& context, const Attributes& attributes,
+                   const std::vector<ResizeAxis>& axes) {
+  resample(context.input(0), rows_of(attributes, axes), attributes.number("extrapolation_value", 0),
+           context.output(0));
 }
 
 const Tensor* optional_input(const EvaluateContext& context, std::size_t input) {
@@ -97,15 +100,15 @@ const Tensor* optional_input(const EvaluateContext& context, std::size_t input) 
 }
 
 void evaluate_resize(const EvaluateContext& context) {
-  resample(context, context.attributes,
-           resize_axes(context.attributes, context.input(0).shape(), optional_input(context, 1),
-                       optional_input(context, 2), optional_input(context, 3)));
+  evaluate_axes(context, context.attributes,
+                resize_axes(context.attributes, context.input(0).shape(), optional_input(context, 1),
+                            optional_input(context, 2), optional_input(context, 3)));
 }
 
 void evaluate_upsample(const EvaluateContext& context) {
   const Attributes attributes = as_resize(context.attributes);
-  resample(context, attributes,
-           resize_axes(attributes, context.input(0).shape(), nullptr, &context.input(1), nullptr));
+  evaluate_axes(context, attributes,
+                resize_axes(attributes, context.input(0).shape(), nullptr, &context.input(1), nullptr));
 }
 
 // k copies of every element, one after the other; 0 when the rows do something else.
@@ -214,7 +217,41 @@ double resize_flops(const Attributes& attributes, std::span<const ValueType>,
   return 2.0 * taps * static_cast<double>(outputs[0].shape.element_count());
 }
 
+// Input elements instead of output ones: who reads each.
+ResizeRows transposed_rows(const ResizeRows& rows, std::int64_t inputs) {
+  ResizeRows result(static_cast<std::size_t>(inputs));
+  for (std::size_t o = 0; o < rows.size(); ++o)
+    for (const ResizeTap& tap : rows[o].taps)
+      result[static_cast<std::size_t>(tap.position)].taps.push_back(
+          {static_cast<std::int64_t>(o), tap.weight});
+  return result;
+}
+
 }  // namespace
+
+void resample(const Tensor& x, std::span<const ResizeRows> axes, double extrapolation, Tensor& y) {
+  if (y.element_count() == 0) return;
+  Shape shape = x.shape();
+  std::vector<double> values = widen<double>(x);
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    if (!axes[axis].empty())
+      values = resampled(values, shape, static_cast<int>(axis), axes[axis], extrapolation);
+  narrow(values, y);
+}
+
+std::vector<ResizeRows> resize_rows_of(std::string_view op, const Attributes& attributes, const Shape& x,
+                                       std::span<const Tensor* const> inputs) {
+  const auto input = [&](std::size_t i) { return i < inputs.size() ? inputs[i] : nullptr; };
+  if (op == "Upsample")
+    return rows_of(as_resize(attributes), resize_axes(as_resize(attributes), x, nullptr, input(1), nullptr));
+  const bool gradient = op == "superstep.ResizeGradient";
+  const auto axes = gradient ? gradient_axes(attributes, input(1), input(2), input(3))
+                             : resize_axes(attributes, x, input(1), input(2), input(3));
+  std::vector<ResizeRows> rows = rows_of(attributes, axes);
+  for (std::size_t axis = 0; gradient && axis < rows.size(); ++axis)
+    if (!rows[axis].empty()) rows[axis] = transposed_rows(rows[axis], axes[axis].input);
+  return rows;
+}
 
 Var resize(Var x, const Shape& shape, const ResizeAttributes& a) {
   return x.builder().node1("Resize", {x, Var(), Var(), x.builder().integers(shape.extents())},

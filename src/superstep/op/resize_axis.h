@@ -1,7 +1,9 @@
 // One axis of a Resize as a sparse matrix. The formulas are those of the ONNX specification of Resize.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "superstep/base/shape.h"
@@ -25,6 +27,7 @@ struct ResizeRow {
   std::vector<ResizeTap> taps;
   bool outside = false;  // tf_crop_and_resize: takes the extrapolation value instead
 };
+using ResizeRows = std::vector<ResizeRow>;  // of an axis
 
 // The axes of a Resize node, one for each of x's; null inputs are left out.
 std::vector<ResizeAxis> resize_axes(const graph::Attributes& attributes, const Shape& x, const Tensor* roi,
@@ -34,5 +37,14 @@ std::vector<ResizeRow> resize_rows(const graph::Attributes& attributes, const Re
 
 // True when the rows copy the input as it is.
 bool is_identity(const ResizeAxis& axis, const std::vector<ResizeRow>& rows);
+
+// What a Resize, Upsample or superstep.ResizeGradient does along every axis of its result, which are rows of
+// its input 0 of shape `x`; no rows where the axis stays as it is. `inputs` are the elements of roi, scales
+// and sizes where the operator has them, null elsewhere.
+std::vector<ResizeRows> resize_rows_of(std::string_view op, const graph::Attributes& attributes,
+                                       const Shape& x, std::span<const Tensor* const> inputs);
+
+// y: x resampled along each axis that has rows, in double and rounded once.
+void resample(const Tensor& x, std::span<const ResizeRows> axes, double extrapolation, Tensor& y);
 
 }  // namespace superstep::op

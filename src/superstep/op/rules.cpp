@@ -33,6 +33,19 @@ std::vector<Var> zero_jvp(const DerivativeContext& context, std::span<const Var>
   return std::vector<Var>(context.outputs.size());
 }
 
+Definition definition_without_slope(std::string_view name, int opset, int inputs,
+                                    decltype(Definition::infer) infer,
+                                    decltype(Definition::evaluate) evaluate) {
+  return {.name = name,
+          .since_opset = opset,
+          .min_inputs = inputs,
+          .max_inputs = inputs,
+          .infer = infer,
+          .evaluate = evaluate,
+          .vjp = zero_vjp,
+          .jvp = zero_jvp};
+}
+
 std::vector<Var> no_cotangents(const DerivativeContext& context) {
   return std::vector<Var>(context.inputs.size());
 }

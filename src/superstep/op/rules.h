@@ -24,6 +24,11 @@ std::vector<Var> zero_vjp(const DerivativeContext& context, std::span<const Var>
                           const std::vector<bool>& wanted);
 std::vector<Var> zero_jvp(const DerivativeContext& context, std::span<const Var> tangents);
 
+// The definition of such an operator with exactly `inputs` inputs.
+Definition definition_without_slope(std::string_view name, int opset, int inputs,
+                                    decltype(Definition::infer) infer,
+                                    decltype(Definition::evaluate) evaluate);
+
 // As many invalid Vars as the node has inputs: what a vjp rule fills in.
 std::vector<Var> no_cotangents(const DerivativeContext& context);
 

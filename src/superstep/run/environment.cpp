@@ -14,6 +14,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "superstep/run/host_load.h"
 #include "superstep/run/revision.h"
 
 namespace superstep::run {
@@ -108,12 +109,6 @@ class Topology {
 json memory_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
   return pages > 0 && size > 0 ? json(static_cast<std::int64_t>(pages) * size) : json(nullptr);
-}
-
-json load_average() {
-  double load[3];
-  if (getloadavg(load, 3) != 3) return nullptr;
-  return json{load[0], load[1], load[2]};
 }
 
 json host_record() {

@@ -28,13 +28,13 @@ double own_seconds() {
   return sum;
 }
 
-json load_average() {
+}  // namespace
+
+nlohmann::json load_average() {
   double load[3];
   if (getloadavg(load, 3) != 3) return nullptr;
   return json{load[0], load[1], load[2]};
 }
-
-}  // namespace
 
 // "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in ticks; guest time is contained
 // in user time (proc(5)).

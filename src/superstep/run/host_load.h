@@ -16,6 +16,9 @@ struct ProcessorTime {
 // From the text of /proc/stat; nothing when it is of another form.
 std::optional<ProcessorTime> parse_processor_time(const std::string& stat, double ticks_a_second);
 
+// The load averages over 1, 5 and 15 minutes; null where the system does not tell.
+nlohmann::json load_average();
+
 class HostLoad {
  public:
   HostLoad();  // begins now

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
@@ -57,6 +58,7 @@ const Metric* find_metric(const std::vector<Metric>& metrics, const std::string&
   if (world.rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
   fmt::print(stderr, "superstep: error: rank {} of {}: {}\n", world.rank(), world.size(), error.what());
   world.abort(error.code() == ErrorCode::invalid_argument ? 2 : 1);
+  std::unreachable();  // a virtual function's [[noreturn]] is not seen through the call
 }
 
 // One sitting of a training run.
@@ -442,62 +444,6 @@ TrainReport train(const TrainSettings& settings, const TrainOptions& options) {
       throw;
     end_all_ranks(world, error);
   }
-}
-
-json to_json(const TrainSettings& s) {
-  json object{{"schema", "superstep-run/1"},
-              {"workload", s.workload},
-              {"backend", s.backend},
-              {"precision", s.precision},
-              {"model_options", s.model_options},
-              {"shapes", s.shapes},
-              {"loss", s.loss},
-              {"data", s.data.string()},
-              {"samples", s.samples},
-              {"batch", s.batch},
-              {"micro_batch", s.micro_batch},
-              {"memory_limit", s.memory_limit},
-              {"replicas", s.replicas},
-              {"epochs", s.epochs},
-              {"steps", s.steps},
-              {"optimizer", s.optimizer},
-              {"learning_rate", s.learning_rate},
-              {"augment", s.augment},
-              {"seed", s.seed},
-              {"batch_norm_span", s.batch_norm_span}};
-  object["until"] = s.until ? json{{"metric", s.until->metric}, {"value", s.until->value}} : json(nullptr);
-  return object;
-}
-
-TrainSettings train_settings_from_json(const json& object) {
-  TrainSettings s;
-  try {
-    s.workload = object.at("workload");
-    s.backend = object.at("backend");
-    s.precision = object.at("precision");
-    s.model_options = object.at("model_options").get<std::vector<std::string>>();
-    s.shapes = object.value("shapes", std::vector<std::string>{});
-    s.loss = object.value("loss", "");
-    s.data = object.at("data").get<std::string>();
-    s.samples = object.at("samples");
-    s.batch = object.at("batch");
-    s.micro_batch = object.at("micro_batch");
-    s.memory_limit = object.value("memory_limit", std::int64_t{0});  // absent from older files
-    s.replicas = object.at("replicas");
-    s.epochs = object.at("epochs");
-    s.steps = object.at("steps");
-    s.optimizer = object.at("optimizer");
-    s.learning_rate = object.at("learning_rate");
-    s.augment = object.at("augment");
-    s.seed = object.at("seed");
-    s.batch_norm_span = object.value("batch_norm_span", 1);  // absent from older files
-    if (const json& until = object.at("until"); !until.is_null())
-      s.until = Until{until.at("metric").get<std::string>(), until.at("value").get<double>()};
-  } catch (const json::exception& error) {
-    throw Error(ErrorCode::bad_file, fmt::format("is not the configuration of a run: {}", error.what()),
-                "config.json");
-  }
-  return s;
 }
 
 }  // namespace superstep::run

@@ -1,9 +1,7 @@
 #include "superstep/lab/bench/processes.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,14 +9,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "superstep/base/child_process.h"
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/measure/summary.h"
-
-extern char** environ;
 
 namespace superstep::lab {
 namespace {
@@ -47,22 +44,13 @@ class Scratch {
 };
 
 int run_and_wait(const std::vector<std::string>& command, const fs::path& errors) {
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                   0600);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int failure = posix_spawn(&child, words[0], &actions, nullptr, words.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0)
-    throw Error(ErrorCode::io, fmt::format("cannot be started again: {}", std::strerror(failure)), words[0]);
+  const auto child = start_process(command, errors);
+  if (!child)
+    throw Error(ErrorCode::io, fmt::format("cannot be started again: {}", std::strerror(child.error())),
+                command[0]);
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-    if (interrupted()) kill(child, SIGTERM);
+  while (waitpid(*child, &status, 0) < 0 && errno == EINTR)
+    if (interrupted()) kill(*child, SIGTERM);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -1,9 +1,7 @@
 #include "superstep/lab/ranks/launch.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,13 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "superstep/base/child_process.h"
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/run/ranks/communicator.h"
-
-extern char** environ;
 
 namespace superstep::lab {
 namespace {
@@ -53,25 +50,10 @@ void prepare_launch() {
               "install the launcher of an MPI library (Debian: openmpi-bin), or name yours with --launcher");
 }
 
-std::vector<char*> pointers_to(const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  return arguments;
-}
-
 pid_t start(const std::vector<std::string>& command, const std::filesystem::path& errors) {
-  std::vector<char*> arguments = pointers_to(command);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                   0600);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int failure = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failure != 0) refuse_launcher(command[0], failure);
-  return child;
+  const auto child = start_process(command, errors);
+  if (!child) refuse_launcher(command[0], child.error());
+  return *child;
 }
 
 int wait_for(pid_t child) {
@@ -117,7 +99,7 @@ void replace_by_ranks(int ranks, const std::string& launcher) {
   prepare_launch();
   const std::vector<std::string> command =
       command_of({.ranks = ranks, .arguments = own_arguments(), .launcher = launcher, .folder = {}});
-  execvp(launcher.c_str(), pointers_to(command).data());
+  execvp(launcher.c_str(), words_of(command).data());
   refuse_launcher(launcher, errno);
 }
 

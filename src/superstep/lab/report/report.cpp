@@ -132,6 +132,14 @@ void add_training(page::Page& page, const std::vector<json>& log, const run::Mod
              .series = {over_epochs(log, "throughput", "training step alone")}});
 }
 
+// The averages over 1, 5 and 15 minutes, or a dash where the system does not tell.
+std::string load_text(const json& averages) {
+  if (!averages.is_array() || averages.empty()) return "-";
+  std::vector<std::string> texts;
+  for (const json& average : averages) texts.push_back(fmt::format("{:.2f}", average.get<double>()));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 Rows setting_rows(const run::Weights& weights, const json& environment) {
   const run::TrainSettings& s = weights.settings;
   const auto text = [](const json& value) {
@@ -145,7 +153,7 @@ Rows setting_rows(const run::Weights& weights, const json& environment) {
             {"seed", std::to_string(s.seed)},
             {"data", s.data.empty() ? "generated" : s.data.filename().string()},
             {"processor", text(environment["host"]["processor"])},
-            {"load when the report was made", text(environment["host"]["load_average"])},
+            {"load when the report was made", load_text(environment["host"]["load_average"])},
             {"program", text(run::program_record()["version"]) + " " + text(run::program_record()["git"])}};
   return rows;
 }

@@ -17,7 +17,7 @@ bool tried(Lowering& lowering, Lowered result) {
 
 void lower_members(Lowering& lowering, const FusionGroup& group) {
   if (tried(lowering, lower_elementwise_group(lowering, group))) return;
-  for (NodeId member : group.members) lower_by_reference(lowering, member);
+  for (NodeId member : group.members) lower_single(lowering, member);
 }
 
 void lower_group_alone(Lowering& lowering, const FusionGroup& group) {
@@ -62,7 +62,7 @@ void lower_single(Lowering& lowering, NodeId id) {
   for (std::span<const Lowerer> family :
        {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(), normalization_lowerers(),
         lookup_lowerers(), resample_lowerers(), recurrent_lowerers(), data_lowerers(), random_lowerers(),
-        parts_lowerers(), optimizer_lowerers(), integer_lowerers()})
+        parts_lowerers(), optimizer_lowerers(), integer_lowerers(), counter_lowerers()})
     for (const Lowerer& lowerer : family)
       if (lowerer.op == node.op && tried(lowering, lowerer.lower(lowering, id))) return;
   lower_by_reference(lowering, id);

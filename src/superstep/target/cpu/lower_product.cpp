@@ -78,8 +78,11 @@ DraftOperand packed_weights(Lowering& lowering, const Convolution& convolution,
   // Weights have the type of what they are multiplied with; layouts of pairs are bf16's alone.
   const bool pairs = info.weights == kernels::WeightLayout::taps_in_out_pairs ||
                      info.weights == kernels::WeightLayout::taps_out_in_pairs;
-  const ElementType element = pairs ? ElementType::bf16 : operand_type;
+  const ElementType element = pairs                                    ? ElementType::bf16
+                              : kernels::are_transformed(info.weights) ? info.arithmetic
+                                                                       : operand_type;
   const auto transfer = kernels::weight_transfer(convolution, info.weights, order, element);
+  if (kernels::is_stored_form(transfer)) return lowering.read(source);
   auto pack = kernels::prepare_pack(transfer);
   if (!pack) throw Error(ErrorCode::internal, to_string(pack.error()), "packing of weights");
   const std::size_t bytes = kernels::packed_elements(transfer) * size_in_bytes(transfer.type);
@@ -238,8 +241,7 @@ bool made_of_parameters(const Lowering& lowering, ValueId id) {
          (root.kind == graph::ValueKind::computed && lowering.section_of(root.producer) == Section::prepare);
 }
 
-// A value [..., channels] as the matrix [rows, channels] that one stride walks. Only bf16 gains by it: its
-// weights have to be packed, those of f32 are read where they lie.
+// A value [..., channels] as the matrix [rows, channels] that one stride walks.
 std::expected<Image, Refusal> as_matrix(const Lowering& lowering, ValueId id) {
   const Shape& shape = lowering.shape(id);
   const Strides& strides = lowering.view(id).strides;
@@ -266,9 +268,12 @@ Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, Target tar
   if (!made_of_parameters(lowering, product.b))
     return refuse("dense layer", "the weights are not parameters");
   const Shape &a = lowering.shape(product.a), &b = lowering.shape(product.b);
+  if (b.rank() != 2 || product.transpose_a) return refuse("dense layer", "not a plain [n, in] input");
+  // Weights of bf16 have to be packed. Those of f32 need not, and in training packing them each step costs
+  // what it gains; packed once they are read without a step to another page for every summed channel.
   const bool narrow = lowering.element_in_memory(product.a) == ElementType::bf16;
-  if ((a.rank() != 2 && !narrow) || b.rank() != 2 || product.transpose_a)
-    return refuse("dense layer", "not a plain [n, in] input");
+  if (a.rank() != 2 && !narrow && lowering.graph().updates().size() > 0)
+    return refuse("dense layer", "weights of f32 that change are read where they lie");
   const auto x = as_matrix(lowering, product.a), y = as_matrix(lowering, target.result);
   if (!x) return std::unexpected(x.error());
   if (!y) return std::unexpected(y.error());
@@ -316,6 +321,18 @@ struct BatchWalk {
   }
 };
 
+// Products with one right operand are one product over all their rows, where one stride walks these.
+void join_rows(Matmul& m) {
+  for (std::size_t k = 2; k-- > 0;) {
+    const bool joins = m.batch[k] > 1 && m.b.batch[k] == 0 && m.a.batch[k] == m.rows * m.a.row &&
+                       m.c.batch[k] == m.rows * m.c.row && m.c.column == 1;
+    if (!joins) return;
+    m.rows *= m.batch[k];
+    m.batch[k] = 1;
+    m.a.batch[k] = m.c.batch[k] = 0;
+  }
+}
+
 std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const MatrixProduct& product,
                                                ValueId result) {
   const Shape& c = lowering.shape(result);
@@ -360,6 +377,7 @@ std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const M
   // A dimension of one element may have any stride; broadcasting gave it 0.
   if (matmul.rows == 1 && matmul.c.row == 0) matmul.c.row = matmul.columns;
   if (matmul.columns == 1 && matmul.c.column == 0) matmul.c.column = 1;
+  join_rows(matmul);
   return matmul;
 }
 
@@ -388,14 +406,15 @@ Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, Target t
     return std::unexpected(steps.error());
   if (Lowered set = set_matmul_strides(lowering, target, *matmul); !set) return set;
   matmul->epilogue = target.epilogue;
-  matmul->accumulate = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&
-                       lowering.is_row_major(target.result);
+  const bool sums = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&
+                    lowering.is_row_major(target.result);
+  matmul->accumulate = sums && !lowering.runs_once();
   auto kernel = kernels::matmul().prepare(*matmul);
   if (!kernel) return std::unexpected(kernel.error());
   std::vector<DraftOperand> inputs{lowering.read(product.a), lowering.read(product.b)};
   append(inputs, lowering, target.operands);
   const DraftOperand output =
-      matmul->accumulate ? *lowering.accumulator(target.result) : lowering.write(target.result);
+      sums ? *lowering.accumulator(target.result, Lowering::Sum::written) : lowering.write(target.result);
   lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs), {output});
   return {};
 }

@@ -146,11 +146,12 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
     return reduce_a_copy(lowering, node, y, reduced);
   reduce->reduction = reduction_of(node);
   reduce->type = element;
-  reduce->accumulate = node.op == "ReduceSum" && lowering.can_accumulate(y) && lowering.is_row_major(y);
+  const bool sums = node.op == "ReduceSum" && lowering.can_accumulate(y) && lowering.is_row_major(y);
+  reduce->accumulate = sums && !lowering.runs_once();
   auto kernel = kernels::prepare(*reduce);
   if (!kernel) return std::unexpected(kernel.error());
   lowering.skip_widening(node.outputs[0]);
-  const DraftOperand output = reduce->accumulate ? *lowering.accumulator(y) : lowering.write(y);
+  const DraftOperand output = sums ? *lowering.accumulator(y, Lowering::Sum::written) : lowering.write(y);
   lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(x)}, {output});
   return {};
 }

@@ -47,6 +47,24 @@ struct SoftmaxGradient {
   std::vector<NodeId> inner;  // nodes that the one kernel replaces beside the root
 };
 
+// Attention, recognised in its operators (attention_match.h): y = softmax(scale * q k + bias_scale * bias) v.
+struct AttentionMatch {
+  struct Gradient {
+    NodeId first;  // the node at whose place it runs
+    ValueId dy, dq, dk, dv;
+    std::vector<NodeId> inner;  // all nodes that it replaces
+  };
+  NodeId root;                    // the product with v
+  ValueId q, k, v, y;             // k as the product reads it: [.., depth, keys]
+  std::optional<ValueId> bias;    // added to the scores
+  std::optional<ValueId> condition;  // where it is hidden_if, the score is `hidden`
+  double scale = 1, bias_scale = 1, hidden = 0;
+  bool hidden_if = false;
+  std::optional<NodeId> drop;  // the random mask that multiplies the weights
+  std::vector<NodeId> inner;   // nodes that the one kernel replaces beside the root
+  std::optional<Gradient> gradient;
+};
+
 class Lowering {
  public:
   // `batched_output[i]`: output i has a row a sample; the others are averaged over micro-batches.
@@ -81,9 +99,12 @@ class Lowering {
   // A gradient that leaves the body and may be added into its accumulator by the step that makes it.
   // `elements` is the accumulator's size in f32 values when the kernel keeps it in an order of its own
   // (`unpack` then turns it into row-major in the update); 0 for row-major.
-  // can_accumulate() asks whether that holds.
+  // can_accumulate() asks whether that holds. Where the body runs once (runs_once()), a step that writes
+  // every element need not add to it, and says so by Sum::written.
+  enum class Sum : std::uint8_t { added_to, written };
   bool can_accumulate(ValueId id) const { return sums_in_place(id); }
-  std::optional<DraftOperand> accumulator(ValueId id);
+  bool runs_once() const { return whole_batch_; }
+  std::optional<DraftOperand> accumulator(ValueId id, Sum sum = Sum::added_to);
   std::optional<DraftOperand> native_accumulator(ValueId id, std::size_t elements,
                                                  kernels::KernelPointer unpack);
   // Shared memory made by `kernel` from `source` (a parameter, or something made of parameters): packed
@@ -134,7 +155,9 @@ class Lowering {
   int place_of(NodeId id) const;
   void place_states();
   void plan_accumulators();
-  std::vector<bool> find_softmax_gradients();
+  void find_attention(std::vector<bool>& taken);
+  void find_softmax_gradients(std::vector<bool>& taken);
+  bool lower_attention_at(NodeId id);
   void skip_zeros();
   void lower_section(Section section);
   void lower_at(Section section, NodeId id);
@@ -152,6 +175,7 @@ class Lowering {
   std::size_t byte_count(ValueId id) const;
   std::size_t shared_bytes(std::size_t bytes);
   std::size_t accumulator_bytes(std::size_t bytes);
+  void note_sum(std::size_t offset, std::size_t bytes, Sum sum);
   Draft& draft(Section section) { return drafts_[static_cast<std::size_t>(section)]; }
   std::vector<Step> resolve(Draft& draft, Space space, std::size_t& bytes);
 
@@ -175,6 +199,7 @@ class Lowering {
   std::map<NodeId, std::vector<DraftOperand>> kept_;
   std::map<ValueId, const FusionGroup*> deferred_;
   std::map<NodeId, SoftmaxGradient> softmax_gradients_;  // by root
+  std::vector<AttentionMatch> attentions_;
   Fusion fusion_;
   std::map<int, std::vector<NodeId>> early_updates_;  // optimiser nodes, by the node of the body they follow
   Draft drafts_[3];
@@ -203,6 +228,7 @@ std::span<const Lowerer> recurrent_lowerers();
 std::span<const Lowerer> data_lowerers();
 std::span<const Lowerer> random_lowerers();
 std::span<const Lowerer> parts_lowerers();
+std::span<const Lowerer> counter_lowerers();
 std::span<const Lowerer> optimizer_lowerers();
 void lower_by_reference(Lowering& lowering, NodeId id);
 

@@ -78,13 +78,19 @@ bool Lowering::accumulator_averages(std::uint32_t port) const {
 void Lowering::accumulate(ValueId id, std::size_t offset) {
   kernels::VectorProgram program(shape(id).extents());
   const Strides dense = shape(id).row_major_strides();
-  const auto sum = program.input(ElementType::f32, dense);
+  const Operand slot{Space::accumulator, 0, offset};
+  std::vector<DraftOperand> inputs;
+  std::optional<kernels::VectorProgram::Value> sum;
+  if (!runs_once()) {
+    sum = program.input(ElementType::f32, dense);
+    inputs.push_back(slot);
+  }
   const auto term = program.input(type(id).element, view(id).strides);
-  program.store(program.binary(kernels::VectorOp::add, sum, term), ElementType::f32, dense);
+  inputs.push_back(read(id));
+  program.store(sum ? program.binary(kernels::VectorOp::add, *sum, term) : term, ElementType::f32, dense);
   auto kernel = kernels::prepare(program);
   if (!kernel) throw Error(ErrorCode::internal, to_string(kernel.error()), "sum of " + graph_.value(id).name);
-  const Operand slot{Space::accumulator, 0, offset};
-  emit("accumulate", graph_.value(id).name, std::move(*kernel), {slot, read(id)}, {slot});
+  emit("accumulate", graph_.value(id).name, std::move(*kernel), std::move(inputs), {slot});
 }
 
 // A counter that addresses random masks goes on by the samples of the batch, not of one micro-batch.
@@ -129,9 +135,10 @@ void Lowering::finish_updates() {
   }
 }
 
-std::optional<DraftOperand> Lowering::accumulator(ValueId id) {
+std::optional<DraftOperand> Lowering::accumulator(ValueId id, Sum sum) {
   if (!sums_in_place(id)) return std::nullopt;
   accumulated_[id] = true;
+  note_sum(accumulator_of_[id], static_cast<std::size_t>(shape(id).element_count()) * sizeof(float), sum);
   return Operand{Space::accumulator, 0, accumulator_of_[id]};
 }
 
@@ -151,12 +158,18 @@ std::optional<DraftOperand> Lowering::native_accumulator(ValueId id, std::size_t
   if (!sums_in_place(id)) return std::nullopt;
   accumulated_[id] = true;
   const Operand native{Space::accumulator, 0, accumulator_bytes(elements * sizeof(float))};
+  note_sum(native.offset, elements * sizeof(float), Sum::added_to);
   const Section here = section_;
   section_ = Section::update;
   emit("unpack", graph_.value(id).name, std::move(unpack), {native},
        {Operand{Space::accumulator, 0, accumulator_of_[id]}});
   section_ = here;
   return native;
+}
+
+// Several micro-batches are added up whatever a step does for one; see run() for those.
+void Lowering::note_sum(std::size_t offset, std::size_t bytes, Sum sum) {
+  if (runs_once() && sum == Sum::added_to) plan_.added_to.push_back({offset, bytes});
 }
 
 void Lowering::write_in_place(ValueId next, ValueId state) {

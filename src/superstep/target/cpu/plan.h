@@ -62,6 +62,10 @@ struct SampleCounter {
   std::int64_t increment = 0;
 };
 
+struct ByteRange {
+  std::size_t begin = 0, count = 0;
+};
+
 struct Plan {
   std::int64_t micro_batch = 0;
   std::vector<Step> prepare, body, update;
@@ -70,6 +74,7 @@ struct Plan {
   std::vector<std::pair<std::size_t, Tensor>> initial;  // shared offset, elements: constants and states
   std::vector<AveragedOutput> averaged;
   std::vector<std::size_t> accumulator_slots;  // where each value's sum begins, ascending; in bytes
+  std::vector<ByteRange> added_to;             // of the accumulator: zero before the first micro-batch
   std::vector<SampleCounter> counters;
   bool trains = false;  // has an update
   std::string choice;   // how the micro-batch came about

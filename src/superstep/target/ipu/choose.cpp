@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "superstep/machine/ipu/vertex_cycles.h"
 #include "superstep/target/ipu/channel_group.h"
 #include "superstep/target/ipu/cycles.h"
 
@@ -33,6 +34,11 @@ double bytes_of(const std::vector<graph::ValueType>& types) {
     bytes +=
         static_cast<double>(type.shape.element_count()) * static_cast<double>(size_in_bytes(type.element));
   return bytes;
+}
+
+std::int64_t elements_of(const Operation& operation) {
+  const std::int64_t results = operation.output().element_count();
+  return operation.has(0) ? std::max(operation.input(0).element_count(), results) : results;
 }
 
 bool is_summed_op(const Cuts& cuts) {
@@ -93,7 +99,7 @@ Partition even_partition(Cuts cuts, const std::vector<std::int64_t>& splits,
 
 // Channels that lie in groups are cut between groups.
 std::int64_t grain_of(const Operation& operation, const Cut& cut) {
-  const bool input = has_channel_groups(*operation.inputs[0]) && cut.inputs[0].axis == 1,
+  const bool input = operation.has(0) && has_channel_groups(*operation.inputs[0]) && cut.inputs[0].axis == 1,
              output = has_channel_groups(*operation.outputs[0]) && cut.outputs[0].axis == 1;
   return input || output ? channel_group : 1;
 }
@@ -184,7 +190,19 @@ class Search {
     const double working = working_share * static_cast<double>(hardware_.tile_bytes);
     const double overflow = std::max(0.0, in + out - working) * 1e3;  // rather many parts than a full tile
     return static_cast<double>(part_cycles(hardware_, operation_.node->op, types)) +
-           in / static_cast<double>(hardware_.exchange_rate) + overflow;
+           in / static_cast<double>(hardware_.exchange_rate) + overflow + combining(types.outputs);
+  }
+
+  // Of partial results: those who made them share the work.
+  double combining(const std::vector<graph::ValueType>& outputs) const {
+    std::int64_t depth = 1;
+    for (std::size_t a = 0; a < splits_.size(); ++a)
+      if (cuts_.axes[a].summed) depth *= splits_[a];
+    if (depth == 1) return 0;
+    const std::int64_t own = machine::ipu::ceil_div(outputs[0].shape.element_count(), depth);
+    return hardware_.sync_cycles + hardware_.exchange_setup +
+           bytes_of(outputs) / static_cast<double>(hardware_.exchange_rate) +
+           static_cast<double>(machine::ipu::reduce_strided_cycles(hardware_, own, depth, ElementType::f32));
   }
 
   const Hardware& hardware_;
@@ -201,15 +219,15 @@ Choice choose(const Hardware& hardware, const Operation& operation, const Spread
   if (std::optional<Choice> product = choose_product(hardware, operation)) return std::move(*product);
   const bool pointwise = is_pointwise(operation.node->op);
   Cuts cuts = cuts_of(operation);
-  const bool free = pointwise || is_summed_op(cuts) || operation.node->op == "BatchNormalization";
+  const bool free =
+      pointwise || (is_summed_op(cuts) && !cuts.by_cost) || operation.node->op == "BatchNormalization";
   if (free)
     if (std::optional<Choice> choice = in_place(hardware, operation, spreads)) return std::move(*choice);
   if (pointwise)
     if (std::optional<Choice> choice = as_row(hardware, operation)) return std::move(*choice);
   if (cuts.axes.empty()) return {};
-  const std::int64_t elements =
-      std::max(operation.input(0).element_count(), operation.output().element_count());
-  if (free || cuts.even || cuts.form != WindowForm::none)
+  const std::int64_t elements = elements_of(operation);
+  if (free || cuts.even || (cuts.form != WindowForm::none && !cuts.by_cost))
     return {Flattening::none, even_cuts(operation, std::move(cuts), elements, hardware.tiles), std::nullopt};
   return {Flattening::none, Search(hardware, operation, std::move(cuts)).run(), std::nullopt};
 }

@@ -22,21 +22,78 @@ bool follow(const std::vector<const graph::ValueType*>& types, std::vector<CutOp
   return true;
 }
 
-constexpr std::array pointwise_operators = {
-    "Neg",        "Abs",         "Sign",     "Exp",        "Log",
-    "Sqrt",       "Reciprocal",  "Erf",      "Floor",      "Ceil",
-    "Round",      "Add",         "Sub",      "Mul",        "Div",
-    "Pow",        "Min",         "Max",      "Sum",        "Mean",
-    "Sin",        "Cos",         "Tan",      "Asin",       "Acos",
-    "Atan",       "Sinh",        "Cosh",     "Asinh",      "Acosh",
-    "Atanh",      "Mod",         "BitShift", "BitwiseAnd", "BitwiseOr",
-    "BitwiseXor", "BitwiseNot",  "Equal",    "Greater",    "GreaterOrEqual",
-    "Less",       "LessOrEqual", "And",      "Or",         "Xor",
-    "Not",        "IsNaN",       "IsInf",    "Where",      "Cast",
-    "Relu",       "LeakyRelu",   "Sigmoid",  "Tanh",       "Softplus",
-    "Softsign",   "Elu",         "Selu",     "Celu",       "HardSigmoid",
-    "HardSwish",  "Gelu",        "Mish",     "Swish",      "ThresholdedRelu",
-    "Shrink",     "Clip",        "PRelu"};
+constexpr std::array pointwise_operators = {"Neg",
+                                            "Abs",
+                                            "Sign",
+                                            "Exp",
+                                            "Log",
+                                            "Sqrt",
+                                            "Reciprocal",
+                                            "Erf",
+                                            "Floor",
+                                            "Ceil",
+                                            "Round",
+                                            "Add",
+                                            "Sub",
+                                            "Mul",
+                                            "Div",
+                                            "Pow",
+                                            "Min",
+                                            "Max",
+                                            "Sum",
+                                            "Mean",
+                                            "Sin",
+                                            "Cos",
+                                            "Tan",
+                                            "Asin",
+                                            "Acos",
+                                            "Atan",
+                                            "Sinh",
+                                            "Cosh",
+                                            "Asinh",
+                                            "Acosh",
+                                            "Atanh",
+                                            "Mod",
+                                            "BitShift",
+                                            "BitwiseAnd",
+                                            "BitwiseOr",
+                                            "BitwiseXor",
+                                            "BitwiseNot",
+                                            "Equal",
+                                            "Greater",
+                                            "GreaterOrEqual",
+                                            "Less",
+                                            "LessOrEqual",
+                                            "And",
+                                            "Or",
+                                            "Xor",
+                                            "Not",
+                                            "IsNaN",
+                                            "IsInf",
+                                            "Where",
+                                            "Cast",
+                                            "Relu",
+                                            "LeakyRelu",
+                                            "Sigmoid",
+                                            "Tanh",
+                                            "Softplus",
+                                            "Softsign",
+                                            "Elu",
+                                            "Selu",
+                                            "Celu",
+                                            "HardSigmoid",
+                                            "HardSwish",
+                                            "Gelu",
+                                            "Mish",
+                                            "Swish",
+                                            "ThresholdedRelu",
+                                            "Shrink",
+                                            "Clip",
+                                            "PRelu",
+                                            "SwiGLU",
+                                            "BitCast",
+                                            "Binarizer",
+                                            "superstep.PartsMean"};
 
 Cuts pointwise(const Operation& op) {
   Cuts cuts;
@@ -50,64 +107,37 @@ Cuts pointwise(const Operation& op) {
   return cuts;
 }
 
+// ONNX's optimisers take several tensors; they are pointwise where those are of one shape.
 Cuts optimizer(const Operation& op) {
   for (const graph::ValueType* type : op.outputs)
     if (type && type->shape != op.output()) return {};
   return pointwise(op);
 }
 
-// Every axis but one: softmax and its kin.
-Cuts softmax(const Operation& op) {
+// The result has the type of the second input.
+Cuts cast_like(const Operation& op) {
   Cuts cuts;
-  const int rank = op.input(0).rank(), axis = normalize_axis(op.attributes->integer("axis", -1), rank);
-  for (int i = 0; i < rank; ++i)
-    if (i != axis) add_cut(cuts, op, op.input(0)[i], {i}, std::vector<std::int64_t>(op.outputs.size(), i));
-  return cuts;
-}
-
-// The axes in front of the normalised ones.
-Cuts layer_norm(const Operation& op) {
-  Cuts cuts;
-  const int axis = normalize_axis(op.attributes->integer("axis", -1), op.input(0).rank());
-  for (int i = 0; i < axis; ++i)
-    add_cut(cuts, op, op.input(0)[i], {i}, std::vector<std::int64_t>(op.outputs.size(), i));
-  return cuts;
-}
-
-// Axes of the data before and behind the gathered one, and those of the indices.
-Cuts gather(const Operation& op) {
-  Cuts cuts;
-  const int axis = normalize_axis(op.attributes->integer("axis", 0), op.input(0).rank());
-  const int indices = op.input(1).rank();
-  for (int i = 0; i < indices; ++i) add_cut(cuts, op, op.input(1)[i], {-1, i}, {axis + i});
-  for (int i = 0; i < op.input(0).rank(); ++i) {
-    if (i == axis) continue;
-    add_cut(cuts, op, op.input(0)[i], {i, -1}, {i < axis ? i : i - 1 + indices});
-  }
-  return cuts;
-}
-
-// Samples of a recurrent layer: x [T, N, I], initial states [D, N, H], results [T, D, N, H] and [D, N, H].
-Cuts recurrent(const Operation& op) {
-  Cuts cuts;
-  if (op.attributes->integer("layout", 0) != 0 || op.has(4)) return cuts;
-  std::vector<std::int64_t> inputs{1, -1, -1, -1, -1, 1, 1};
-  inputs.resize(op.inputs.size());
-  if (op.inputs.size() > 7) inputs[7] = -1;
-  add_cut(cuts, op, op.input(0)[1], inputs, {2, 1, 1});
+  cuts.even = true;
+  for (int axis = 0; axis < op.output().rank(); ++axis) add_cut(cuts, op, op.output()[axis], {axis}, {axis});
   return cuts;
 }
 
 std::span<const CutRule> general_cut_rules() {
   static const CutRule rules[] = {
       {pointwise, {pointwise_operators.begin(), pointwise_operators.end()}},
-      {optimizer, {"superstep.Sgd", "superstep.Adam"}},
-      {softmax, {"Softmax", "LogSoftmax", "Hardmax"}},
-      {layer_norm, {"LayerNormalization", "RMSNormalization"}},
-      {gather, {"Gather"}},
-      {recurrent, {"LSTM", "GRU", "RNN"}},
+      {optimizer, {"superstep.Sgd", "superstep.Adam", "Adagrad", "Momentum", "Adam"}},
+      {cast_like, {"CastLike"}},
   };
   return rules;
+}
+
+const CutRule* rule_of(std::string_view op) {
+  for (const auto family : {general_cut_rules(), product_cut_rules(), reduction_cut_rules(),
+                            pooling_cut_rules(), line_cut_rules(), index_cut_rules(), sequence_cut_rules(),
+                            resample_cut_rules(), random_cut_rules(), quantized_cut_rules()})
+    for (const CutRule& rule : family)
+      if (std::find(rule.operators.begin(), rule.operators.end(), op) != rule.operators.end()) return &rule;
+  return nullptr;
 }
 
 }  // namespace
@@ -135,7 +165,7 @@ Cut* add_cut(Cuts& cuts, const Operation& op, std::int64_t units, const std::vec
 }
 
 Cut* add_summed_cut(Cuts& cuts, const Operation& op, std::int64_t units,
-                    const std::vector<std::int64_t>& inputs) {
+                    const std::vector<std::int64_t>& inputs, const std::vector<std::int64_t>& outputs) {
   if (units <= 1) return nullptr;
   Cut cut = empty_cut(op, units);
   cut.summed = true;
@@ -143,7 +173,16 @@ Cut* add_summed_cut(Cuts& cuts, const Operation& op, std::int64_t units,
   bool fits = true;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     fits = fits && follow(op.inputs, cut.inputs, i, inputs[i], units);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    fits = fits && follow(op.outputs, cut.outputs, i, outputs[i], units);
   return fits ? &cuts.axes.emplace_back(std::move(cut)) : nullptr;
+}
+
+CutOperand reading(int axis, std::vector<bsp::Interval> reads) {
+  CutOperand operand;
+  operand.axis = axis;
+  operand.reads = std::make_shared<const std::vector<bsp::Interval>>(std::move(reads));
+  return operand;
 }
 
 void add_window_cuts(Cuts& cuts, const Operation& op, std::size_t follower, bool is_input, bool summed) {
@@ -177,18 +216,29 @@ Operation operation_of(const graph::Graph& graph, const graph::Node& node) {
 }
 
 Cuts cuts_of(const Operation& operation) {
-  if (operation.outputs.empty() || !operation.outputs[0] || !operation.has(0)) return {};
-  for (const auto family :
-       {general_cut_rules(), product_cut_rules(), reduction_cut_rules(), pooling_cut_rules()})
-    for (const CutRule& rule : family)
-      if (std::find(rule.operators.begin(), rule.operators.end(), operation.node->op) != rule.operators.end())
-        return rule.cuts(operation);
-  return {};
+  if (operation.outputs.empty() || !operation.outputs[0]) return {};
+  if (!operation.inputs.empty() && !operation.has(0)) return {};
+  const CutRule* rule = rule_of(operation.node->op);
+  return rule ? rule->cuts(operation) : Cuts{};
+}
+
+std::string_view why_whole(std::string_view op) {
+  static constexpr std::pair<std::string_view, std::string_view> reasons[] = {
+      {"DynamicQuantizeLinear", "its scale is that of all elements"},
+      {"NonMaxSuppression", "a box is kept or dropped by those before it"},
+      {"NonZero", "where a result lies depends on all elements before it"},
+      {"Unique", "where a result lies depends on all elements before it"},
+  };
+  for (const auto& [name, reason] : reasons)
+    if (name == op) return reason;
+  return rule_of(op) ? "no dimension that it can be cut along has more than one element"
+                     : "there is no rule that cuts this operator";
 }
 
 bool is_pointwise(std::string_view op) {
   return std::find(pointwise_operators.begin(), pointwise_operators.end(), op) != pointwise_operators.end() ||
-         op == "superstep.Sgd" || op == "superstep.Adam";
+         op == "superstep.Sgd" || op == "superstep.Adam" || op == "Adagrad" || op == "Momentum" ||
+         op == "Adam";
 }
 
 }  // namespace superstep::target::ipu

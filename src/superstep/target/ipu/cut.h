@@ -7,9 +7,12 @@
 // a product, what a reduction takes in) each makes a partial result, and partial results are combined after.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "superstep/bsp/interval.h"
 #include "superstep/graph/graph.h"
 #include "superstep/op/window.h"
 
@@ -18,6 +21,11 @@ namespace superstep::target::ipu {
 struct CutOperand {
   int axis = -1;           // -1: whole
   std::int64_t chunk = 1;  // elements along the axis a unit
+  // Of an input whose units share elements: what each needs, instead of a chunk of its own.
+  std::shared_ptr<const std::vector<bsp::Interval>> reads = nullptr;
+
+  // What a range of units has of the axis.
+  bsp::Interval of(const bsp::Interval& units) const;
 };
 
 // What a cut deals out in a product, for planners.
@@ -28,7 +36,7 @@ struct Cut {
   std::vector<CutOperand> inputs, outputs;
   std::string attribute;  // becomes the number of units of a part (`group` of a grouped convolution)
   CutRole role = CutRole::other;
-  bool summed = false;            // parts along it make partial results
+  bool summed = false;            // parts along it make partial results of the outputs that do not follow it
   int window = -1;                // units are outputs (transposed: inputs) along this axis of Cuts::windows
   std::vector<std::size_t> once;  // inputs that the first part along a summed cut takes alone (a bias)
 };
@@ -44,11 +52,22 @@ enum class WindowForm : std::uint8_t {
   gradient     // input 0 is read by windows of input 1; the kernel is the result
 };
 
+struct Operation;
+struct Part;
+struct PartShape;
+struct Cuts;
+
+// What a part has beyond the operator on its slices (part.h): positions that it counts from elsewhere, a
+// rule for elements that lie outside it.
+using Adapt = std::function<void(const Operation&, const Cuts&, const Part&, PartShape&)>;
+
 struct Cuts {
   std::vector<Cut> axes;  // none: the operator stays whole
   Combine combine = Combine::sum;
   WindowForm form = WindowForm::none;
-  bool even = false;                // every part costs by its elements alone: no search is needed
+  bool even = false;     // every part costs by its elements alone: no search is needed
+  bool by_cost = false;  // what parts receive decides, even where sums are cut: search
+  Adapt adapt = nullptr;
   std::vector<op::Window> windows;  // one for each spatial axis: operands' axes from 2 on
 };
 
@@ -67,6 +86,9 @@ struct Operation {
 Operation operation_of(const graph::Graph& graph, const graph::Node& node);
 
 Cuts cuts_of(const Operation& operation);
+
+// Why an operator without cuts stays on one tile.
+std::string_view why_whole(std::string_view op);
 
 // Each element of the results needs the elements at its place alone, operands being broadcast.
 bool is_pointwise(std::string_view op);

@@ -95,6 +95,26 @@ Views slice(const Operation& op, bsp::Graph&, const Operand& operand) {
   return std::vector{tensor};
 }
 
+// `shape` elements of one value, which is on a tile once.
+bsp::Tensor filled(bsp::Graph& graph, ElementType element, const Shape& shape, double value,
+                   const std::string& name) {
+  const bsp::Tensor one = graph.add_constant(element, Shape{1}, value, name);
+  graph.set_tile_mapping(one, 0);
+  return one.broadcast(shape.element_count(), 0).reshape(shape);
+}
+
+// The tensor with so many elements more (of `value`) or fewer (below 0) at one end of an axis.
+bsp::Tensor padded(bsp::Graph& graph, const bsp::Tensor& tensor, int axis, bool front, std::int64_t width,
+                   double value, const std::string& name) {
+  const std::int64_t extent = tensor.shape()[axis];
+  if (width == 0) return tensor;
+  if (width < 0) return front ? tensor.slice(-width, extent, axis) : tensor.slice(0, extent + width, axis);
+  std::vector<std::int64_t> extents = tensor.shape().extents();
+  extents[static_cast<std::size_t>(axis)] = width;
+  const bsp::Tensor filling = filled(graph, tensor.element_type(), Shape(extents), value, name);
+  return front ? bsp::concat(filling, tensor, axis) : bsp::concat(tensor, filling, axis);
+}
+
 // Zeros (or another constant) around the tensor, which may also be cut.
 Views pad(const Operation& op, bsp::Graph& graph, const Operand& operand) {
   const auto pads = known(op, 1), axes = op.has(3) ? known(op, 3) : std::nullopt;
@@ -106,33 +126,74 @@ Views pad(const Operation& op, bsp::Graph& graph, const Operand& operand) {
   const std::size_t count = pads->size() / 2;
   for (std::size_t i = 0; i < count; ++i) {
     const int axis = normalize_axis(axes ? (*axes)[i] : static_cast<std::int64_t>(i), tensor.rank());
-    for (const bool front : {true, false}) {
-      const std::int64_t width = (*pads)[front ? i : i + count], extent = tensor.shape()[axis];
-      if (width < 0) {
-        tensor = front ? tensor.slice(-width, extent, axis) : tensor.slice(0, extent + width, axis);
-      } else if (width > 0) {
-        std::vector<std::int64_t> extents = tensor.shape().extents();
-        extents[static_cast<std::size_t>(axis)] = width;
-        const bsp::Tensor one =
-            graph.add_constant(tensor.element_type(), Shape{1}, value, op.node->name + "/padding");
-        graph.set_tile_mapping(one, 0);
-        const Shape border(extents);
-        const bsp::Tensor filling = one.broadcast(border.element_count(), 0).reshape(border);
-        tensor = front ? bsp::concat(filling, tensor, axis) : bsp::concat(tensor, filling, axis);
-      }
-    }
+    for (const bool front : {true, false})
+      tensor = padded(graph, tensor, axis, front, (*pads)[front ? i : i + count], value,
+                      op.node->name + "/padding");
   }
   return std::vector{tensor};
+}
+
+// The middle of the tensor, or the tensor in the middle of zeros: an odd element goes to the end.
+Views center(const Operation& op, bsp::Graph& graph, const Operand& operand) {
+  bsp::Tensor tensor = operand(0);
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    const std::int64_t missing = op.output()[axis] - op.input(0)[axis], before = missing / 2;
+    tensor = padded(graph, tensor, axis, true, before, 0, op.node->name + "/padding");
+    tensor = padded(graph, tensor, axis, false, missing - before, 0, op.node->name + "/padding");
+  }
+  return std::vector{tensor};
+}
+
+// The value is an attribute, zero in f32 by default; the result's type is its.
+Views constant_of_shape(const Operation& op, bsp::Graph& graph, const Operand&) {
+  const graph::Attributes& a = *op.attributes;
+  const double value = a.has("value") ? a.tensor("value").at(0) : 0;
+  if (op.output().element_count() == 0) return std::nullopt;
+  return std::vector{filled(graph, op.outputs[0]->element, op.output(), value, op.node->name + "/value")};
+}
+
+// [N, C, H, W] with blocks of b x b positions as channels: depth, row and column in this order or with the
+// depth first.
+Views depth_to_space(const Operation& op, bsp::Graph&, const Operand& operand) {
+  const Shape &x = op.input(0), &y = op.output();
+  const std::int64_t b = op.attributes->integer("blocksize");
+  const bool depth_first = op.attributes->text("mode", "DCR") == "CRD";
+  const bsp::Tensor apart = depth_first ? operand(0).reshape({x[0], y[1], b, b, x[2], x[3]})
+                                        : operand(0).reshape({x[0], b, b, y[1], x[2], x[3]});
+  const std::vector<int> order =
+      depth_first ? std::vector<int>{0, 1, 4, 2, 5, 3} : std::vector<int>{0, 3, 4, 1, 5, 2};
+  return std::vector{apart.dim_shuffle(order).reshape(y)};
+}
+
+Views space_to_depth(const Operation& op, bsp::Graph&, const Operand& operand) {
+  const Shape &x = op.input(0), &y = op.output();
+  const std::int64_t b = op.attributes->integer("blocksize");
+  const bool depth_first = op.attributes->text("mode", "DCR") == "CRD";
+  const std::vector<int> order =
+      depth_first ? std::vector<int>{0, 1, 3, 5, 2, 4} : std::vector<int>{0, 3, 5, 1, 2, 4};
+  return std::vector{operand(0).reshape({x[0], x[1], y[2], b, y[3], b}).dim_shuffle(order).reshape(y)};
 }
 
 struct Rule {
   std::string_view op;
   Views (*views)(const Operation&, bsp::Graph&, const Operand&);
 };
-constexpr Rule rules[] = {{"Identity", reshape}, {"Reshape", reshape},   {"Flatten", reshape},
-                          {"Squeeze", reshape},  {"Unsqueeze", reshape}, {"Transpose", transpose},
-                          {"Concat", concat},    {"Split", split},       {"Expand", expand},
-                          {"Tile", tile},        {"Slice", slice},       {"Pad", pad}};
+constexpr Rule rules[] = {{"Identity", reshape},
+                          {"Reshape", reshape},
+                          {"Flatten", reshape},
+                          {"Squeeze", reshape},
+                          {"Unsqueeze", reshape},
+                          {"Transpose", transpose},
+                          {"Concat", concat},
+                          {"Split", split},
+                          {"Expand", expand},
+                          {"Tile", tile},
+                          {"Slice", slice},
+                          {"Pad", pad},
+                          {"CenterCropPad", center},
+                          {"ConstantOfShape", constant_of_shape},
+                          {"DepthToSpace", depth_to_space},
+                          {"SpaceToDepth", space_to_depth}};
 
 }  // namespace
 

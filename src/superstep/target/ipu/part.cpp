@@ -63,19 +63,17 @@ bool left_out(const Cuts& cuts, const Part& part, std::size_t input) {
   return false;
 }
 
-// What is known of an input for the part: the sizes of a resampling's result are those of the part.
-Tensor known_of(const Operation& operation, std::size_t i, const PartShape& part) {
-  const std::string& op = operation.node->op;
-  const bool sizes = i == 3 && (op == "Resize" || op == "superstep.ResizeGradient");
-  if (!sizes) return *operation.constants[i];
-  const Shape& shape = op == "Resize" ? *part.outputs[0] : *part.inputs[0];
-  Tensor values = *operation.constants[i];
-  for (int axis = 0; axis < shape.rank() && axis < values.element_count(); ++axis)
-    values.set(axis, static_cast<double>(shape[axis]));
-  return values;
-}
-
 }  // namespace
+
+bsp::Interval CutOperand::of(const bsp::Interval& units) const {
+  if (!reads) return {units.begin * chunk, units.end * chunk};
+  bsp::Interval hull = (*reads)[static_cast<std::size_t>(units.begin)];
+  for (std::int64_t unit = units.begin + 1; unit < units.end; ++unit) {
+    const bsp::Interval& one = (*reads)[static_cast<std::size_t>(unit)];
+    hull = {std::min(hull.begin, one.begin), std::max(hull.end, one.end)};
+  }
+  return hull;
+}
 
 Bounds even_bounds(std::int64_t extent, std::int64_t parts, std::int64_t grain) {
   const std::int64_t grains = (extent + grain - 1) / grain,
@@ -96,6 +94,12 @@ std::int64_t Partition::partials() const {
   for (std::size_t a = 0; a < bounds.size(); ++a)
     if (cuts.axes[a].summed) count *= static_cast<std::int64_t>(bounds[a].size()) - 1;
   return count;
+}
+
+bool Partition::summed(std::size_t output) const {
+  for (std::size_t a = 0; a < bounds.size(); ++a)
+    if (cuts.axes[a].summed && bounds[a].size() > 2 && cuts.axes[a].outputs[output].axis < 0) return true;
+  return false;
 }
 
 Partition whole_partition() { return {}; }
@@ -124,8 +128,7 @@ std::vector<AxisRange> operand_ranges(const Cuts& cuts, const Part& part, bool i
   for (std::size_t a = 0; a < cuts.axes.size(); ++a) {
     const CutOperand& operand = input ? cuts.axes[a].inputs[i] : cuts.axes[a].outputs[i];
     if (operand.axis >= 0 && part.range[a].size() < cuts.axes[a].units)
-      ranges.push_back(
-          {operand.axis, {part.range[a].begin * operand.chunk, part.range[a].end * operand.chunk}});
+      ranges.push_back({operand.axis, operand.of(part.range[a])});
   }
   if (!input || i != 0 || !cuts_windows(cuts, part)) return ranges;
   const std::vector<bsp::Interval> positions = window_positions(cuts, part);
@@ -155,12 +158,14 @@ PartShape part_shape(const op::Definition& definition, const Operation& operatio
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
     std::optional<Tensor>& known = shape.known.emplace_back();
     if (shape.inputs[i] && operation.constants[i] && i < 32 && (definition.shape_inputs >> i & 1u))
-      known = known_of(operation, i, shape);
+      known = *operation.constants[i];
   }
+  if (cuts.adapt) cuts.adapt(operation, cuts, part, shape);
   return shape;
 }
 
 bool agrees(const op::Definition& definition, const Operation& operation, const PartShape& part) {
+  if (part.evaluate) return true;
   std::vector<graph::ValueType> types(operation.inputs.size());
   op::InferContext context{part.attributes, {}, {}, operation.outputs.size()};
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {

@@ -25,8 +25,8 @@ struct Partition {
   std::int64_t turns = 1;
 
   std::int64_t count() const;
-  std::int64_t partials() const;  // parts that make partial results of the same elements
-  bool summed() const { return partials() > 1; }
+  std::int64_t partials() const;          // parts that make partial results of the same elements
+  bool summed(std::size_t output) const;  // of this output
 };
 
 // An operator that stays whole.
@@ -52,11 +52,15 @@ struct PartShape {
   graph::Attributes attributes;
   std::vector<std::optional<Shape>> inputs, outputs;  // none where left out
   std::vector<std::optional<Tensor>> known;           // of inputs that are part of the code: shapes, axes
+  // What Cuts::adapt sets: an evaluation instead of the operator's own, and the numbers that tell the part
+  // from others of the same shapes.
+  std::function<void(const op::EvaluateContext&)> evaluate = nullptr;
+  std::vector<std::int64_t> place;
 };
 PartShape part_shape(const op::Definition& definition, const Operation& operation, const Partition& partition,
                      const Part& part);
 
-// Does the operator's own shape rule give what the cuts say?
+// Does the operator's own shape rule give what the cuts say? A part with an evaluation of its own needs none.
 bool agrees(const op::Definition& definition, const Operation& operation, const PartShape& part);
 
 }  // namespace superstep::target::ipu

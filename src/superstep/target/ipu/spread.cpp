@@ -133,7 +133,7 @@ std::optional<Partition> follow(const Cuts& cuts, const Spread& spread, std::siz
     if (static_cast<std::size_t>(operand.axis) >= spread.bounds.size()) return std::nullopt;
     const Bounds& along = spread.bounds[static_cast<std::size_t>(operand.axis)];
     if (along.size() == 2) continue;
-    if (operand.chunk != 1 || cuts.axes[c].window >= 0 || along.back() != cuts.axes[c].units)
+    if (operand.chunk != 1 || operand.reads || cuts.axes[c].window >= 0 || along.back() != cuts.axes[c].units)
       return std::nullopt;
     cut_of[static_cast<std::size_t>(operand.axis)] = static_cast<int>(c);
     partition.bounds.back() = along;

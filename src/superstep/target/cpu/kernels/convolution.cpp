@@ -23,12 +23,7 @@ bool is_float_pair(ElementType type) { return type == ElementType::f32 || type =
 }  // namespace
 
 std::string fault_of(const Convolution& c) {
-  for (const Image* image : {&c.x, &c.y})
-    if (std::string fault = fault_of(*image); !fault.empty()) return fault;
-  if (std::string fault = fault_of(c.window); !fault.empty()) return fault;
-  if (c.x.batch != c.y.batch) return "input and output differ in their micro-batch";
-  if (c.groups < 1 || c.x.channels % c.groups != 0 || c.y.channels % c.groups != 0)
-    return "the groups do not divide the channels";
+  if (std::string fault = fault_of(c.x, c.y, c.window, c.groups); !fault.empty()) return fault;
   if (!is_float_pair(c.x.type) || !is_float_pair(c.y.type)) return "images must be f32 or bf16";
   return {};
 }

@@ -45,6 +45,16 @@ std::string fault_of(const Window& window) {
   return {};
 }
 
+std::string fault_of(const Image& x, const Image& y, const Window& window, std::int64_t groups) {
+  for (const Image* image : {&x, &y})
+    if (std::string fault = fault_of(*image); !fault.empty()) return fault;
+  if (std::string fault = fault_of(window); !fault.empty()) return fault;
+  if (x.batch != y.batch) return "input and output differ in their micro-batch";
+  if (groups < 1 || x.channels % groups != 0 || y.channels % groups != 0)
+    return "the groups do not divide the channels";
+  return {};
+}
+
 TapRange valid_taps(std::int64_t o, std::int64_t taps, std::int64_t stride, std::int64_t dilation,
                     std::int64_t pad, std::int64_t input) {
   return inside(taps, dilation, o * stride - pad, input);

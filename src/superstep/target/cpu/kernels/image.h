@@ -56,6 +56,8 @@ struct Window {
 };
 
 std::string fault_of(const Window& window);
+// The same of a window of `groups` groups that slides over x and makes y.
+std::string fault_of(const Image& x, const Image& y, const Window& window, std::int64_t groups);
 
 // Half-open range of taps of one axis whose input lies inside [0, input) at output position `o`.
 struct TapRange {

@@ -315,12 +315,7 @@ Prepared prepare_taps(const IntegerConvolution& c) {
 }  // namespace
 
 std::string fault_of(const IntegerConvolution& c) {
-  for (const Image* image : {&c.x, &c.y})
-    if (std::string fault = fault_of(*image); !fault.empty()) return fault;
-  if (std::string fault = fault_of(c.window); !fault.empty()) return fault;
-  if (c.x.batch != c.y.batch) return "input and output differ in their micro-batch";
-  if (c.groups < 1 || c.x.channels % c.groups != 0 || c.y.channels % c.groups != 0)
-    return "the groups do not divide the channels";
+  if (std::string fault = fault_of(c.x, c.y, c.window, c.groups); !fault.empty()) return fault;
   if (c.x.type != ElementType::u8) return "the input must be u8";
   if (c.y.type != ElementType::i32 && c.y.type != ElementType::f32 && c.y.type != ElementType::u8)
     return "the output must be i32, f32 or u8";

@@ -20,84 +20,109 @@ struct State {
   V p, g, first, second;
 };
 
+// A rule's constants are in registers before the loop: what it stores might be what `r` refers to.
 struct SgdRule {
   static constexpr int states = 0;
-  static HWY_INLINE void step(const OptimizerRun& r, State& s) {
-    s.p = hn::NegMulAdd(constant(r.scalars.learning_rate), s.g, s.p);
-  }
+  V rate;
+  HWY_INLINE explicit SgdRule(const OptimizerRun& r) : rate(constant(r.scalars.learning_rate)) {}
+  HWY_INLINE void step(State& s) const { s.p = hn::NegMulAdd(rate, s.g, s.p); }
 };
 
 struct MomentumRule {
   static constexpr int states = 1;
-  static HWY_INLINE void step(const OptimizerRun& r, State& s) {
-    const Optimizer& o = *r.rule;
-    const V momentum = constant(o.momentum);
-    const V later = hn::MulAdd(momentum, s.first, hn::Mul(constant(1 - o.dampening), s.g));
-    s.first = r.scalars.step == 1 ? s.g : later;
-    const V direction = o.nesterov ? hn::MulAdd(momentum, s.first, s.g) : s.first;
-    s.p = hn::NegMulAdd(constant(r.scalars.learning_rate), direction, s.p);
+  V rate, momentum, taken;
+  bool first_step, nesterov;
+  HWY_INLINE explicit MomentumRule(const OptimizerRun& r)
+      : rate(constant(r.scalars.learning_rate)),
+        momentum(constant(r.rule->momentum)),
+        taken(constant(1 - r.rule->dampening)),
+        first_step(r.scalars.step == 1),
+        nesterov(r.rule->nesterov) {}
+  HWY_INLINE void step(State& s) const {
+    const V later = hn::MulAdd(momentum, s.first, hn::Mul(taken, s.g));
+    s.first = first_step ? s.g : later;
+    const V direction = nesterov ? hn::MulAdd(momentum, s.first, s.g) : s.first;
+    s.p = hn::NegMulAdd(rate, direction, s.p);
   }
 };
 
 HWY_INLINE V rounded(double value) { return constant(static_cast<float>(value)); }
 
-// The first moment, shared by the Adam family.
-HWY_INLINE void update_moment(const OptimizerRun& r, State& s) {
-  const double beta = r.rule->beta1;
-  s.first = hn::MulAdd(rounded(beta), s.first, hn::Mul(rounded(1 - beta), s.g));
-}
-
-HWY_INLINE void update_square(const OptimizerRun& r, State& s) {
-  const double beta = r.rule->beta2;
-  s.second = hn::MulAdd(rounded(beta), s.second, hn::Mul(rounded(1 - beta), hn::Mul(s.g, s.g)));
-}
+// A moving average: keep * before + take * value.
+struct Average {
+  V keep, take;
+  HWY_INLINE explicit Average(double beta) : keep(rounded(beta)), take(rounded(1 - beta)) {}
+  HWY_INLINE V next(V before, V value) const { return hn::MulAdd(keep, before, hn::Mul(take, value)); }
+};
 
 struct AdamRule {
   static constexpr int states = 2;
-  static HWY_INLINE void step(const OptimizerRun& r, State& s) {
-    update_moment(r, s);
-    update_square(r, s);
-    const V root = hn::Sqrt(hn::Mul(s.second, constant(r.correction2)));
-    const V ratio =
-        hn::Div(hn::Mul(s.first, constant(r.correction1)), hn::Add(root, constant(r.rule->epsilon)));
-    s.p = hn::NegMulAdd(constant(r.scalars.learning_rate), ratio, s.p);
+  Average moment, square;
+  V correction1, correction2, epsilon, rate;
+  HWY_INLINE explicit AdamRule(const OptimizerRun& r)
+      : moment(r.rule->beta1),
+        square(r.rule->beta2),
+        correction1(constant(r.correction1)),
+        correction2(constant(r.correction2)),
+        epsilon(constant(r.rule->epsilon)),
+        rate(constant(r.scalars.learning_rate)) {}
+  HWY_INLINE void step(State& s) const {
+    s.first = moment.next(s.first, s.g);
+    s.second = square.next(s.second, hn::Mul(s.g, s.g));
+    const V root = hn::Sqrt(hn::Mul(s.second, correction2));
+    const V ratio = hn::Div(hn::Mul(s.first, correction1), hn::Add(root, epsilon));
+    s.p = hn::NegMulAdd(rate, ratio, s.p);
   }
 };
 
 struct AdamwRule {
   static constexpr int states = 2;
-  static HWY_INLINE void step(const OptimizerRun& r, State& s) {
-    s.p = hn::Mul(s.p, constant(1 - r.scalars.learning_rate * r.rule->weight_decay));
-    AdamRule::step(r, s);
+  AdamRule adam;
+  V kept;
+  HWY_INLINE explicit AdamwRule(const OptimizerRun& r)
+      : adam(r), kept(constant(1 - r.scalars.learning_rate * r.rule->weight_decay)) {}
+  HWY_INLINE void step(State& s) const {
+    s.p = hn::Mul(s.p, kept);
+    adam.step(s);
   }
 };
 
 struct AdamaxRule {
   static constexpr int states = 2;
-  static HWY_INLINE void step(const OptimizerRun& r, State& s) {
-    update_moment(r, s);
-    const V size = hn::Add(hn::Abs(s.g), constant(r.rule->epsilon));
-    s.second = hn::Max(hn::Mul(rounded(r.rule->beta2), s.second), size);
-    const V rate = constant(r.scalars.learning_rate * r.correction1);
+  Average moment;
+  V keep, epsilon, rate;
+  HWY_INLINE explicit AdamaxRule(const OptimizerRun& r)
+      : moment(r.rule->beta1),
+        keep(rounded(r.rule->beta2)),
+        epsilon(constant(r.rule->epsilon)),
+        rate(constant(r.scalars.learning_rate * r.correction1)) {}
+  HWY_INLINE void step(State& s) const {
+    s.first = moment.next(s.first, s.g);
+    s.second = hn::Max(hn::Mul(keep, s.second), hn::Add(hn::Abs(s.g), epsilon));
     s.p = hn::NegMulAdd(rate, hn::Div(s.first, s.second), s.p);
   }
 };
 
 struct RmspropRule {
   static constexpr int states = 2;  // only the second is used
-  static HWY_INLINE void step(const OptimizerRun& r, State& s) {
-    update_square(r, s);
-    const V ratio = hn::Div(s.g, hn::Add(hn::Sqrt(s.second), constant(r.rule->epsilon)));
-    s.p = hn::NegMulAdd(constant(r.scalars.learning_rate), ratio, s.p);
+  Average square;
+  V epsilon, rate;
+  HWY_INLINE explicit RmspropRule(const OptimizerRun& r)
+      : square(r.rule->beta2), epsilon(constant(r.rule->epsilon)), rate(constant(r.scalars.learning_rate)) {}
+  HWY_INLINE void step(State& s) const {
+    s.second = square.next(s.second, hn::Mul(s.g, s.g));
+    s.p = hn::NegMulAdd(rate, hn::Div(s.g, hn::Add(hn::Sqrt(s.second), epsilon)), s.p);
   }
 };
 
 struct AdagradRule {
   static constexpr int states = 2;
-  static HWY_INLINE void step(const OptimizerRun& r, State& s) {
+  V epsilon, rate;
+  HWY_INLINE explicit AdagradRule(const OptimizerRun& r)
+      : epsilon(constant(r.rule->epsilon)), rate(constant(r.scalars.learning_rate)) {}
+  HWY_INLINE void step(State& s) const {
     s.second = hn::MulAdd(s.g, s.g, s.second);
-    const V ratio = hn::Div(s.g, hn::Add(hn::Sqrt(s.second), constant(r.rule->epsilon)));
-    s.p = hn::NegMulAdd(constant(r.scalars.learning_rate), ratio, s.p);
+    s.p = hn::NegMulAdd(rate, hn::Div(s.g, hn::Add(hn::Sqrt(s.second), epsilon)), s.p);
   }
 };
 
@@ -109,27 +134,42 @@ HWY_INLINE V sum_gradients(const float* const* gradients, std::int64_t buffers, 
 }
 
 template <class Rule, bool decays>
-HWY_INLINE void update(const OptimizerRun& r, std::int64_t i, std::size_t n) {
-  const V zero = hn::Zero(f32_tag);
-  State s{load_first(r.parameters + i, n), sum_gradients(r.gradients, r.rule->gradient_buffers, i, n), zero,
-          zero};
-  s.g = hn::Mul(s.g, constant(r.scalars.gradient_scale));
-  if (decays) s.g = hn::MulAdd(constant(r.rule->weight_decay), s.p, s.g);
-  if (Rule::states > 0 && r.first) s.first = load_first(r.first + i, n);
-  if (Rule::states > 1) s.second = load_first(r.second + i, n);
-  Rule::step(r, s);
-  store_first(s.p, r.parameters + i, n);
-  if (Rule::states > 0 && r.first) store_first(s.first, r.first + i, n);
-  if (Rule::states > 1) store_first(s.second, r.second + i, n);
-  if (r.copy) store_first(s.p, r.copy + i, n);
-}
+class Updater {
+ public:
+  HWY_INLINE explicit Updater(const OptimizerRun& run)
+      : r_(run),
+        rule_(run),
+        scale_(constant(run.scalars.gradient_scale)),
+        decay_(constant(run.rule->weight_decay)) {}
+
+  HWY_INLINE void update(std::int64_t i, std::size_t n) const {
+    const V zero = hn::Zero(f32_tag);
+    State s{load_first(r_.parameters + i, n), sum_gradients(r_.gradients, buffers_, i, n), zero, zero};
+    s.g = hn::Mul(s.g, scale_);
+    if (decays) s.g = hn::MulAdd(decay_, s.p, s.g);
+    if (Rule::states > 0 && r_.first) s.first = load_first(r_.first + i, n);
+    if (Rule::states > 1) s.second = load_first(r_.second + i, n);
+    rule_.step(s);
+    store_first(s.p, r_.parameters + i, n);
+    if (Rule::states > 0 && r_.first) store_first(s.first, r_.first + i, n);
+    if (Rule::states > 1) store_first(s.second, r_.second + i, n);
+    if (r_.copy) store_first(s.p, r_.copy + i, n);
+  }
+
+ private:
+  const OptimizerRun r_;  // a copy: nobody else's pointers can reach it
+  const std::int64_t buffers_ = r_.rule->gradient_buffers;
+  const Rule rule_;
+  const V scale_, decay_;
+};
 
 template <class Rule, bool decays>
 void update_all(const OptimizerRun& r) {
+  const Updater<Rule, decays> updater(r);
   const std::int64_t count = r.rule->count;
   std::int64_t i = 0;
-  for (; i + width <= count; i += width) update<Rule, decays>(r, i, lanes);
-  if (i < count) update<Rule, decays>(r, i, static_cast<std::size_t>(count - i));
+  for (; i + width <= count; i += width) updater.update(i, lanes);
+  if (i < count) updater.update(i, static_cast<std::size_t>(count - i));
 }
 
 template <class Rule>

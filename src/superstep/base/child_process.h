@@ -1,0 +1,22 @@
+// Starting another program.
+#pragma once
+
+#include <sys/types.h>
+
+#include <expected>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace superstep {
+
+// The words of a command as the system calls want them, ended by a null. They point into `command`.
+std::vector<char*> words_of(const std::vector<std::string>& command);
+
+// Starts `command[0]` (sought in PATH where it has no slash) with the arguments behind it. What it writes to
+// the standard error goes to the file `errors`, which is made anew and readable by its owner alone; what it
+// prints goes nowhere. The number of the process, or the system's error number.
+std::expected<pid_t, int> start_process(const std::vector<std::string>& command,
+                                        const std::filesystem::path& errors);
+
+}  // namespace superstep

@@ -321,6 +321,18 @@ struct BatchWalk {
   }
 };
 
+// Products with one right operand are one product over all their rows, where one stride walks these.
+void join_rows(Matmul& m) {
+  for (std::size_t k = 2; k-- > 0;) {
+    const bool joins = m.batch[k] > 1 && m.b.batch[k] == 0 && m.a.batch[k] == m.rows * m.a.row &&
+                       m.c.batch[k] == m.rows * m.c.row && m.c.column == 1;
+    if (!joins) return;
+    m.rows *= m.batch[k];
+    m.batch[k] = 1;
+    m.a.batch[k] = m.c.batch[k] = 0;
+  }
+}
+
 std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const MatrixProduct& product,
                                                ValueId result) {
   const Shape& c = lowering.shape(result);
@@ -365,6 +377,7 @@ std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const M
   // A dimension of one element may have any stride; broadcasting gave it 0.
   if (matmul.rows == 1 && matmul.c.row == 0) matmul.c.row = matmul.columns;
   if (matmul.columns == 1 && matmul.c.column == 0) matmul.c.column = 1;
+  join_rows(matmul);
   return matmul;
 }
 

@@ -32,7 +32,11 @@ Cycles cycles_of(const Build& build) {
   const std::vector<op::Var> results = build(b);
   for (std::size_t i = 0; i < results.size(); ++i) b.output("y" + std::to_string(i), results[i]);
   const graph::Graph prepared = target::ipu::prepare_for_tiles(graph);
-  return {cycles_of(target::ipu::timed_profile(prepared, "gc200")),
+  const bsp::Profile timed = target::ipu::timed_profile(prepared, "gc200");
+  if (std::getenv("SHOW"))
+    for (const bsp::StepProfile& step : timed.compilation.steps)
+      std::printf("   %-60s compute %8.0f exchange %8.0f sync %5.0f tiles %lu\n", step.name.c_str(), double(step.cost.compute), double(step.cost.exchange), double(step.cost.sync), step.compute_tiles);
+  return {cycles_of(timed),
           cycles_of(target::ipu::planned_profile(prepared, "gc200", "a test"))};
 }
 

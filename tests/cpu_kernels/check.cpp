@@ -10,6 +10,7 @@ void run_kernel(const Kernel& kernel, std::vector<const void*> inputs, std::vect
   // A multiple of the alignment, so that the guard page keeps the start aligned.
   const std::size_t bytes = (kernel.info().scratch_bytes + 63) / 64 * 64;
   GuardedBuffer scratch(ElementType::u8, static_cast<std::int64_t>(bytes));
+  scratch.fill_bits();
   const Arguments arguments{inputs, outputs, scratch.data()};
   // Every other kernel runs in its parts, the last one first.
   static int calls = 0;

@@ -4,6 +4,9 @@
 #include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
@@ -22,6 +25,22 @@ std::int64_t count_other(const std::byte* first, std::size_t bytes, std::byte pa
   return std::count_if(first, first + bytes, [&](std::byte b) { return b != pattern; });
 }
 
+// For the checkers of memory that may be at work: AddressSanitizer, and Valgrind, which sees generated code
+// too.
+void forbid(std::byte* first, std::size_t bytes) {
+  ASAN_POISON_MEMORY_REGION(first, bytes);
+#ifdef VALGRIND_MAKE_MEM_NOACCESS
+  static_cast<void>(VALGRIND_MAKE_MEM_NOACCESS(first, bytes));
+#endif
+}
+
+void allow(std::byte* first, std::size_t bytes) {
+  ASAN_UNPOISON_MEMORY_REGION(first, bytes);
+#ifdef VALGRIND_MAKE_MEM_DEFINED
+  static_cast<void>(VALGRIND_MAKE_MEM_DEFINED(first, bytes));
+#endif
+}
+
 }  // namespace
 
 GuardedBuffer::GuardedBuffer(ElementType type, std::int64_t elements) : type_(type), elements_(elements) {
@@ -36,12 +55,13 @@ GuardedBuffer::GuardedBuffer(ElementType type, std::int64_t elements) : type_(ty
   data_ = front_ + usable - bytes;
   if (usable > 0) mprotect(front_, usable, PROT_READ | PROT_WRITE);
   std::fill(front_, data_, front_pattern);
-  ASAN_POISON_MEMORY_REGION(front_, static_cast<std::size_t>(data_ - front_));
+  forbid(front_, static_cast<std::size_t>(data_ - front_));
 }
 
 GuardedBuffer::~GuardedBuffer() {
   if (!pages_) return;
-  ASAN_UNPOISON_MEMORY_REGION(front_, page_bytes_ - 2 * static_cast<std::size_t>(front_ - pages_));
+  allow(front_, static_cast<std::size_t>(data_ - front_));
+  for_each_gap([](std::byte* first, std::size_t bytes) { allow(first, bytes); });
   if (const std::int64_t bytes = bytes_out_of_place(); bytes > 0)
     ADD_FAILURE() << bytes << " bytes were written in front of a buffer of " << elements_ << " "
                   << name_of(type_) << " or between its elements";
@@ -74,11 +94,10 @@ void GuardedBuffer::keep_to(std::vector<bool> named) {
   named_ = std::move(named);
   for_each_gap([](std::byte* first, std::size_t bytes) {
     std::memset(first, static_cast<int>(gap_pattern), bytes);
-    ASAN_POISON_MEMORY_REGION(first, bytes);
+    forbid(first, bytes);
   });
 }
 
-// Of memory that is no longer poisoned.
 std::int64_t GuardedBuffer::bytes_out_of_place() const {
   std::int64_t bytes = count_other(front_, static_cast<std::size_t>(data_ - front_), front_pattern);
   for_each_gap(
@@ -111,6 +130,15 @@ void GuardedBuffer::fill_random(std::uint64_t seed, double low, double high) {
     const double value = random.uniform(low, high);
     if (!is_gap(i)) set(i, value);
   }
+}
+
+void GuardedBuffer::fill_bits() {
+  std::memset(data_, static_cast<int>(gap_pattern),
+              static_cast<std::size_t>(elements_) * size_in_bytes(type_));
+#ifdef VALGRIND_MAKE_MEM_UNDEFINED
+  static_cast<void>(
+      VALGRIND_MAKE_MEM_UNDEFINED(data_, static_cast<std::size_t>(elements_) * size_in_bytes(type_)));
+#endif
 }
 
 void GuardedBuffer::fill(double value) {

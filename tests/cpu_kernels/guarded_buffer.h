@@ -31,7 +31,7 @@ class GuardedBuffer {
 
   // Elements that are not `named` are gaps from now on: all their bits are set, which is NaN in the types of
   // floating point, so that a kernel that computes with one shows it, and are so still in the end. Filling
-  // leaves them out; with AddressSanitizer reading one ends the test.
+  // leaves them out; AddressSanitizer and Valgrind report every access.
   void keep_to(std::vector<bool> named);
 
   ElementType type() const { return type_; }
@@ -49,11 +49,12 @@ class GuardedBuffer {
   // Uniform in [low, high), rounded to the type.
   void fill_random(std::uint64_t seed, double low = -1, double high = 1);
   void fill(double value);
-
-  // The number of bytes that were written in front of the buffer and in its gaps.
-  std::int64_t bytes_out_of_place() const;
+  // With what a kernel must not rely on: all bits set. Of buffers without gaps.
+  void fill_bits();
 
  private:
+  // The number of bytes that were written in front of the buffer and in its gaps.
+  std::int64_t bytes_out_of_place() const;
   template <class Body>
   void for_each_gap(const Body& body) const;  // body(first byte, bytes)
 

@@ -145,6 +145,7 @@ void run(const Kernel& kernel, const IntegerConvolution& c, Operands& o, bool in
   void* outputs[] = {o.y.data()};
   ASSERT_EQ(kernel.info().inputs, inputs.size());
   GuardedBuffer scratch(ElementType::f32, static_cast<std::int64_t>(kernel.info().scratch_bytes / 4));
+  scratch.fill_bits();
   if (!in_parts) return kernel.run({inputs, outputs, scratch.data()});
   for (std::int64_t part = kernel.info().parts; part-- > 0;)
     kernel.run_part({inputs, outputs, scratch.data()}, part);

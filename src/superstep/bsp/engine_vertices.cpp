@@ -4,6 +4,9 @@
 #include <cstring>
 #include <new>
 
+#include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
+
 namespace superstep::bsp {
 namespace {
 
@@ -149,6 +152,7 @@ void VertexInstances::run(ThreadPool& pool) {
   const std::int64_t chunk = std::max<std::int64_t>(1, count / (8 * pool.threads()));
   std::vector<Scratch> scratch(static_cast<std::size_t>(pool.threads()));
   pool.parallel_for((count + chunk - 1) / chunk, [&](std::int64_t item, int worker) {
+    if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while executing");
     for (std::int64_t i = item * chunk; i < std::min(count, (item + 1) * chunk); ++i)
       run_vertex(static_cast<std::size_t>(i), scratch[static_cast<std::size_t>(worker)]);
   });

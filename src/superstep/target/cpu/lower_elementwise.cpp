@@ -6,8 +6,10 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 
+#include "superstep/target/cpu/gelu_slope.h"
 #include "superstep/target/cpu/kernels/vector_program.h"
 
 namespace superstep::target::cpu {
@@ -95,7 +97,9 @@ class ProgramWriter {
         program_(extents()) {}
 
   Lowered run() {
+    find_unused();
     for (NodeId member : group_.members) {
+      if (unused_.contains(member)) continue;
       const auto value = write_node(lowering_.graph().node(member));
       if (!value) return std::unexpected(value.error());
       values_[lowering_.graph().node(member).outputs[0]] = *value;
@@ -105,6 +109,23 @@ class ProgramWriter {
 
  private:
   using Value = VectorProgram::Value;
+
+  // Members that nobody reads any more, since one instruction does what they led to.
+  void find_unused() {
+    const Graph& graph = lowering_.graph();
+    std::map<NodeId, ValueId> slopes;  // and what they are slopes at
+    for (NodeId member : group_.members)
+      if (const auto x = input_of_gelu_slope(graph, graph.node(member))) slopes.emplace(member, *x);
+    if (slopes.empty()) return;
+    const auto is_read = [&](ValueId value) {
+      return std::ranges::any_of(slopes, [&](const auto& slope) { return slope.second == value; }) ||
+             std::ranges::any_of(lowering_.consumers(value), [&](NodeId reader) {
+               return !unused_.contains(reader) && !slopes.contains(reader);
+             });
+    };
+    for (auto member = group_.members.rbegin(); member != group_.members.rend(); ++member)
+      if (*member != group_.root && !is_read(graph.node(*member).outputs[0])) unused_.insert(*member);
+  }
 
   std::vector<std::int64_t> extents() const {
     std::vector<std::int64_t> result;
@@ -135,6 +156,8 @@ class ProgramWriter {
 
   std::expected<Value, Refusal> write_node(const Node& node) {
     if (computes_integers(node)) return refuse("vector program", "arithmetic of integers");
+    if (const auto x = input_of_gelu_slope(lowering_.graph(), node))
+      return program_.unary(VectorOp::activation_gradient, operand(*x), Activation::gelu_erf);
     if (const Simple* entry = find_simple(unary_operators, node.op))
       return program_.unary(entry->vector_op, operand(node.inputs[0]));
     if (const Simple* entry = find_simple(binary_operators, node.op))
@@ -189,6 +212,7 @@ class ProgramWriter {
   std::vector<int> order_;
   VectorProgram program_;
   std::map<ValueId, Value> values_;
+  std::set<NodeId> unused_;
   std::vector<DraftOperand> inputs_;
 };
 

@@ -401,11 +401,11 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
   const auto [place, added] = classes_.emplace(std::move(key), std::string());
   if (!added) return place->second;
   place->second = fmt::format("{}#{}{}", operation.node->op, prefix_, class_count_++);
-  auto part = std::make_shared<OperatorPart>();
-  part->definition = &work.definition;
-  part->attributes = placed.shape.attributes;
-  part->places = places;
-  part->evaluate = placed.shape.evaluate;
+  OperatorPart part;
+  part.definition = &work.definition;
+  part.attributes = placed.shape.attributes;
+  part.places = places;
+  part.evaluate = placed.shape.evaluate;
   std::size_t field = 0;
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
     Operand operand;
@@ -413,20 +413,20 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
       operand = {true, {operation.inputs[i]->element, *placed.shape.inputs[i]}, placed.shape.known[i], 1};
       if (!operand.known) operand.channel_group = groups[field++];
     }
-    part->inputs.push_back(std::move(operand));
+    part.inputs.push_back(std::move(operand));
   }
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     Operand operand;
     if (placed.shape.outputs[i])
       operand = {
           true, {operation.outputs[i]->element, *placed.shape.outputs[i]}, std::nullopt, groups[field++]};
-    part->outputs.push_back(std::move(operand));
+    part.outputs.push_back(std::move(operand));
   }
   double flops = work.flops;  // in the share that the part has of every dimension
   const Partition& partition = work.choice.partition;
   for (std::size_t c = 0; c < partition.bounds.size(); ++c)
-    flops *= static_cast<double>(placed.part.range[c].size()) /
-             static_cast<double>(partition.cuts.axes[c].units);
+    flops *=
+        static_cast<double>(placed.part.range[c].size()) / static_cast<double>(partition.cuts.axes[c].units);
   device_.add_codelets({operator_vertex(place->second, std::move(part),
                                         cycles_of(hardware_, work.choice, operation, placed.shape),
                                         static_cast<std::uint64_t>(flops))});

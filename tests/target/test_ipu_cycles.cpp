@@ -55,11 +55,12 @@ Operator node(const char* op, std::vector<Shape> shapes, graph::Attributes attri
 
 Operator indexed(const char* op, const Shape& data, const Shape& indices, std::optional<Shape> updates,
                  graph::Attributes attributes = {}) {
-  return {op, [=](op::Builder& b) {
-            std::vector<op::Var> inputs{input(b, "data", data), input(b, "indices", indices, ElementType::i32)};
-            if (updates) inputs.push_back(input(b, "updates", *updates));
-            return b.node(op, inputs, attributes);
-          }};
+  return {
+      op, [=](op::Builder& b) {
+        std::vector<op::Var> inputs{input(b, "data", data), input(b, "indices", indices, ElementType::i32)};
+        if (updates) inputs.push_back(input(b, "updates", *updates));
+        return b.node(op, inputs, attributes);
+      }};
 }
 
 Operator lstm(std::int64_t steps, std::int64_t batch, std::int64_t width, bool gradient) {
@@ -71,7 +72,8 @@ Operator lstm(std::int64_t steps, std::int64_t batch, std::int64_t width, bool g
               x.insert(x.end(), {op::Var(), h, c});
               return b.node("LSTM", x, {{"hidden_size", width}}, 3);
             }
-            x.insert(x.end(), {h, c, input(b, "y", {steps, 1, batch, width}), input(b, "dy", {steps, 1, batch, width})});
+            x.insert(x.end(), {h, c, input(b, "y", {steps, 1, batch, width}),
+                               input(b, "dy", {steps, 1, batch, width})});
             return b.node("superstep.LSTMGradient", x, {{"hidden_size", width}}, 6);
           }};
 }
@@ -87,12 +89,14 @@ std::vector<Operator> operators() {
   return {
       {"Resize",
        [](op::Builder& b) {
-         return std::vector{op::resize(input(b, "x", {1, 16, 64, 64}), {1, 16, 128, 128}, {.mode = "linear"})};
+         return std::vector{
+             op::resize(input(b, "x", {1, 16, 64, 64}), {1, 16, 128, 128}, {.mode = "linear"})};
        }},
       {"RandomMask",
        [](op::Builder& b) {
          const op::Var counter = b.input("counter", ElementType::i64, {});
-         return b.node("superstep.RandomMask", std::span(&counter, 1), {{"keep", 0.5}, {"shape", Extents{64, 4096}}});
+         return b.node("superstep.RandomMask", std::span(&counter, 1),
+                       {{"keep", 0.5}, {"shape", Extents{64, 4096}}});
        }},
       node("superstep.LayerNormalizationGradient", {{8, 128, 256}, {8, 128, 256}, {256}}, {}, 3),
       node("LayerNormalization", {{8, 128, 256}, {256}, {256}}),

@@ -146,7 +146,8 @@ std::int64_t indices_of(const PartTypes& t) {
   return t.inputs.size() > 1 ? std::max<std::int64_t>(count(t.inputs[1]), 1) : 1;
 }
 
-// Elements each picked by an index of its own, or put there into a copy of the data (machine/ipu's plan_pick).
+// Elements each picked by an index of its own, or put there into a copy of the data (machine/ipu's
+// plan_pick).
 std::int64_t pick_cycles(const Hardware& hardware, const PartTypes& t, bool copies) {
   const std::int64_t copied =
       copies ? count(t.outputs[0]) * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate : 0;
@@ -166,9 +167,9 @@ std::int64_t scatter_cycles(const Hardware& hardware, const PartTypes& t, std::i
   const std::int64_t updates = t.inputs.size() > 2 ? count(t.inputs[2]) : count(t.outputs[0]);
   const std::int64_t copied =
       count(t.outputs[0]) * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate;
-  return copied + hardware.workers * machine::ipu::gather_worker_cycles(
-                                         indices, ceil_div(updates, indices),
-                                         hardware.vector_width(ElementType::f32));
+  return copied +
+         hardware.workers * machine::ipu::gather_worker_cycles(indices, ceil_div(updates, indices),
+                                                               hardware.vector_width(ElementType::f32));
 }
 
 // Windows over vectors of positions: a load and the work for each element of a window (machine/ipu's form).
@@ -176,14 +177,17 @@ std::int64_t pooling_cycles(const Hardware& hardware, std::string_view op, const
   const bool backward = op.find("Gradient") != std::string_view::npos;
   const std::int64_t small = count(backward ? t.inputs[0] : t.outputs[0]),
                      large = std::max<std::int64_t>(1, count(backward ? t.outputs[0] : t.inputs[0]));
-  double window = std::max(1.0, static_cast<double>(large) / static_cast<double>(std::max<std::int64_t>(1, small)));
+  double window =
+      std::max(1.0, static_cast<double>(large) / static_cast<double>(std::max<std::int64_t>(1, small)));
   if (t.attributes.has("kernel_shape")) {
     window = 1;
-    for (const std::int64_t extent : t.attributes.integers("kernel_shape")) window *= static_cast<double>(extent);
+    for (const std::int64_t extent : t.attributes.integers("kernel_shape"))
+      window *= static_cast<double>(extent);
   }
   if (backward) window *= static_cast<double>(small) / static_cast<double>(large);
   const bool maximum = op.find("Max") != std::string_view::npos;
-  const std::int64_t width = t.outputs[0].element == ElementType::f16 ? hardware.vector_f16 : hardware.vector_f32;
+  const std::int64_t width =
+      t.outputs[0].element == ElementType::f16 ? hardware.vector_f16 : hardware.vector_f32;
   const double vectors =
       static_cast<double>(ceil_div(ceil_div(backward ? large : small, hardware.workers), width));
   const double worker = 50 + vectors * (12 + window * (backward && maximum ? 11 : 6));

@@ -62,14 +62,15 @@ void normalize_by_group_moments(transform::Rewrite& rewrite, const graph::Node& 
   // Scale and bias are a channel's or a group's.
   const auto of_samples = [&](Var numbers) {
     const Var all = repeated(numbers, numbers.shape()[0], channels / numbers.shape()[0]);
-    return op::reshape(op::expand(op::reshape(all, {1, channels}), {samples, channels}), {samples * channels});
+    return op::reshape(op::expand(op::reshape(all, {1, channels}), {samples, channels}),
+                       {samples * channels});
   };
   const auto of_channels = [&](Var numbers) { return repeated(numbers, samples * groups, of_group); };
   const Var rows = op::reshape(x, {1, samples * channels, positions});
-  const Var y = rewrite.builder().node1(
-      "BatchNormalization",
-      {rows, of_samples(inputs[1]), of_samples(inputs[2]), of_channels(moments.mean), of_channels(moments.variance)},
-      {{"epsilon", node.attributes.number("epsilon", 1e-5)}});
+  const Var y = rewrite.builder().node1("BatchNormalization",
+                                        {rows, of_samples(inputs[1]), of_samples(inputs[2]),
+                                         of_channels(moments.mean), of_channels(moments.variance)},
+                                        {{"epsilon", node.attributes.number("epsilon", 1e-5)}});
   rewrite.replace(node, std::vector<Var>{op::reshape(y, x.shape())});
 }
 

@@ -7,6 +7,7 @@
 #include "superstep/target/ipu/planned.h"
 #include "superstep/target/ipu/prepare.h"
 #include "superstep/target/ipu/timed.h"
+#include "superstep/target/target.h"
 
 namespace superstep {
 namespace {
@@ -134,6 +135,21 @@ TEST(IpuCycles, RecurrentGradientsAreCutBySamples) {
   const Cycles some = cycles_of(lstm(4, 32, 16, true).build), more = cycles_of(lstm(4, 256, 16, true).build);
   std::printf("executed %.0f for 32 samples, %.0f for 256\n", some.executed, more.executed);
   EXPECT_LT(more.executed, 2 * some.executed);
+}
+
+// What is one vertex says why.
+TEST(IpuCycles, AnOperatorThatStaysWholeSaysWhy) {
+  const auto model = [](std::int64_t) {
+    graph::Graph graph("whole");
+    op::Builder b(graph);
+    const op::Var x = b.input("x", ElementType::f32, {1000});
+    b.output("y", b.node("DynamicQuantizeLinear", std::span(&x, 1), {}, 3)[0]);
+    return graph;
+  };
+  const auto steps = target::find_target("gc200").compile(model, {.batch = 1})->summary().steps;
+  ASSERT_EQ(steps.size(), 1u);
+  ASSERT_EQ(steps[0].refusals.size(), 1u);
+  EXPECT_EQ(steps[0].refusals[0], "parts on many tiles: its scale is that of all elements");
 }
 
 }  // namespace

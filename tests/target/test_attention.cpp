@@ -61,8 +61,7 @@ Var causal_condition(op::Builder& b, std::int64_t length) {
 }
 
 Var masked(op::Builder& b, Var scores, Var mask, const Form& f) {
-  if (f.masking == Masking::padding)
-    return scores + op::reshape(mask, {mask.shape()[0], 1, 1, f.length});
+  if (f.masking == Masking::padding) return scores + op::reshape(mask, {mask.shape()[0], 1, 1, f.length});
   if (f.masking == Masking::causal)
     return op::where(causal_condition(b, f.length), scores, b.scalar(ElementType::f32, -1e9));
   return scores;
@@ -155,8 +154,8 @@ TEST(Attention, TrainsAsTheReferenceDoes) {
     const Form form = random_form(seed);
     SCOPED_TRACE(to_string(form));
     const GraphAtBatch step = training(model_of(form));
-    const auto cpu = target::find_target("cpu").compile(
-        step, {.batch = 4, .micro_batch = seed % 2 ? 2 : 4, .threads = 2});
+    const auto cpu =
+        target::find_target("cpu").compile(step, {.batch = 4, .micro_batch = seed % 2 ? 2 : 4, .threads = 2});
     const auto reference = target::find_target("reference").compile(step, {.batch = 4});
     EXPECT_EQ(steps_with(*cpu, "attention, "), 1);
     EXPECT_EQ(steps_with(*cpu, "attention gradient"), 1);

@@ -57,11 +57,12 @@ Operator node(const char* op, std::vector<Shape> shapes, graph::Attributes attri
 
 Operator indexed(const char* op, const Shape& data, const Shape& indices, std::optional<Shape> updates,
                  graph::Attributes attributes = {}) {
-  return {op, [=](op::Builder& b) {
-            std::vector<op::Var> inputs{input(b, "data", data), input(b, "indices", indices, ElementType::i32)};
-            if (updates) inputs.push_back(input(b, "updates", *updates));
-            return b.node(op, inputs, attributes);
-          }};
+  return {
+      op, [=](op::Builder& b) {
+        std::vector<op::Var> inputs{input(b, "data", data), input(b, "indices", indices, ElementType::i32)};
+        if (updates) inputs.push_back(input(b, "updates", *updates));
+        return b.node(op, inputs, attributes);
+      }};
 }
 
 Operator lstm(std::int64_t steps, std::int64_t batch, std::int64_t width, bool gradient) {
@@ -73,26 +74,37 @@ Operator lstm(std::int64_t steps, std::int64_t batch, std::int64_t width, bool g
               x.insert(x.end(), {op::Var(), h, c});
               return b.node("LSTM", x, {{"hidden_size", width}}, 3);
             }
-            x.insert(x.end(), {h, c, input(b, "y", {steps, 1, batch, width}), input(b, "dy", {steps, 1, batch, width})});
+            x.insert(x.end(), {h, c, input(b, "y", {steps, 1, batch, width}),
+                               input(b, "dy", {steps, 1, batch, width})});
             return b.node("superstep.LSTMGradient", x, {{"hidden_size", width}}, 6);
           }};
 }
 
 std::vector<Operator> operators() {
   return {
-      {"Resize x2 nearest", [](op::Builder& b) { return std::vector{op::resize(input(b, "x", {1, 16, 64, 64}), {1, 16, 128, 128})}; }},
-      {"Resize x2 linear", [](op::Builder& b) { return std::vector{op::resize(input(b, "x", {1, 16, 64, 64}), {1, 16, 128, 128}, {.mode = "linear"})}; }},
+      {"Resize x2 nearest",
+       [](op::Builder& b) {
+         return std::vector{op::resize(input(b, "x", {1, 16, 64, 64}), {1, 16, 128, 128})};
+       }},
+      {"Resize x2 linear",
+       [](op::Builder& b) {
+         return std::vector{
+             op::resize(input(b, "x", {1, 16, 64, 64}), {1, 16, 128, 128}, {.mode = "linear"})};
+       }},
       {"ResizeGradient",
        [](op::Builder& b) {
-         const op::Var inputs[] = {input(b, "dy", {1, 16, 128, 128}), op::Var(), op::Var(), b.integers({1, 16, 128, 128})};
-         return b.node("superstep.ResizeGradient", inputs, {{"mode", std::string("linear")}, {"input_shape", Extents{1, 16, 64, 64}}});
+         const op::Var inputs[] = {input(b, "dy", {1, 16, 128, 128}), op::Var(), op::Var(),
+                                   b.integers({1, 16, 128, 128})};
+         return b.node("superstep.ResizeGradient", inputs,
+                       {{"mode", std::string("linear")}, {"input_shape", Extents{1, 16, 64, 64}}});
        }},
       node("superstep.LayerNormalizationGradient", {{8, 128, 256}, {8, 128, 256}, {256}}, {}, 3),
       node("LayerNormalization", {{8, 128, 256}, {256}, {256}}),
       {"RandomMask",
        [](op::Builder& b) {
          const op::Var counter = b.input("counter", ElementType::i64, {});
-         return b.node("superstep.RandomMask", std::span(&counter, 1), {{"keep", 0.5}, {"shape", Extents{64, 4096}}});
+         return b.node("superstep.RandomMask", std::span(&counter, 1),
+                       {{"keep", 0.5}, {"shape", Extents{64, 4096}}});
        }},
       indexed("Gather", {4096, 256}, {8, 128}, std::nullopt),
       indexed("Gather", {50000, 8}, {1024}, std::nullopt),
@@ -101,7 +113,8 @@ std::vector<Operator> operators() {
       indexed("GatherND", {256, 16, 64}, {512, 2}, std::nullopt),
       indexed("ScatterND", {4096, 256}, {1024, 1}, Shape{1024, 256}, {{"reduction", std::string("add")}}),
       indexed("ScatterND", {50000, 8}, {1024, 1}, Shape{1024, 8}, {{"reduction", std::string("add")}}),
-      indexed("ScatterElements", {1024, 1000}, {1024, 1}, Shape{1024, 1}, {{"axis", std::int64_t{1}}, {"reduction", std::string("add")}}),
+      indexed("ScatterElements", {1024, 1000}, {1024, 1}, Shape{1024, 1},
+              {{"axis", std::int64_t{1}}, {"reduction", std::string("add")}}),
       lstm(10, 64, 128, false),
       lstm(10, 64, 128, true),
       lstm(10, 512, 128, false),
@@ -114,7 +127,10 @@ std::vector<Operator> operators() {
       node("Softmax", {{1024, 256}}),
       node("Einsum", {{16, 64, 64}, {16, 64, 64}}, {{"equation", std::string("bij,bjk->bik")}}),
       node("MaxPool", {{8, 32, 32, 32}}, {{"kernel_shape", Extents{2, 2}}, {"strides", Extents{2, 2}}}),
-      node("superstep.AveragePoolGradient", {{8, 32, 16, 16}}, {{"kernel_shape", Extents{2, 2}}, {"strides", Extents{2, 2}}, {"input_shape", Extents{8, 32, 32, 32}}}),
+      node("superstep.AveragePoolGradient", {{8, 32, 16, 16}},
+           {{"kernel_shape", Extents{2, 2}},
+            {"strides", Extents{2, 2}},
+            {"input_shape", Extents{8, 32, 32, 32}}}),
       node("GridSample", {{4, 8, 32, 32}, {4, 32, 32, 2}}),
       node("ReverseSequence", {{64, 64, 32}}),
       node("ArgMax", {{1024, 256}}),
@@ -130,8 +146,9 @@ TEST(IpuCycles, OperatorsTakeAboutWhatIsPredicted) {
     try {
       const auto start = std::chrono::steady_clock::now();
       const Cycles cycles = cycles_of(one.build);
-      std::printf("%4.1f s %-40s executed %9.0f predicted %9.0f ratio %.2f\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), one.name, cycles.executed, cycles.predicted,
-                  cycles.executed / cycles.predicted);
+      std::printf("%4.1f s %-40s executed %9.0f predicted %9.0f ratio %.2f\n",
+                  std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), one.name,
+                  cycles.executed, cycles.predicted, cycles.executed / cycles.predicted);
     } catch (const Error& error) {
       std::printf("%-40s %s\n", one.name, error.what());
     }

@@ -51,8 +51,7 @@ Shape scores_of(const Lowering& lowering, const AttentionMatch& match) {
 }
 
 Attention describe(const Lowering& lowering, const AttentionMatch& match) {
-  const Shape scores = scores_of(lowering, match), &q = lowering.shape(match.q),
-              &y = lowering.shape(match.y);
+  const Shape scores = scores_of(lowering, match), &q = lowering.shape(match.q), &y = lowering.shape(match.y);
   const int rank = scores.rank();
   Attention a;
   for (int axis = 0; axis + 2 < rank; ++axis) a.batch[static_cast<std::size_t>(axis)] = scores[axis];
@@ -79,8 +78,7 @@ Attention describe(const Lowering& lowering, const AttentionMatch& match) {
     a.hidden_if = match.hidden_if;
     a.hidden = static_cast<float>(match.hidden);
   }
-  if (match.drop)
-    a.keep = static_cast<float>(lowering.graph().node(*match.drop).attributes.number("keep"));
+  if (match.drop) a.keep = static_cast<float>(lowering.graph().node(*match.drop).attributes.number("keep"));
   return a;
 }
 
@@ -160,12 +158,11 @@ void lower_attention(Lowering& lowering, const AttentionMatch& match) {
 void lower_attention_gradient(Lowering& lowering, const AttentionMatch& match) {
   const AttentionMatch::Gradient& g = *match.gradient;
   const Node& first = lowering.graph().node(g.first);
-  const kernels::AttentionGradient gradient{
-      .forward = describe(lowering, match),
-      .dy = strides_of(lowering, g.dy, lowering.shape(g.dy)),
-      .dq = result_strides(lowering, g.dq),
-      .dk = result_strides(lowering, g.dk, true),
-      .dv = result_strides(lowering, g.dv)};
+  const kernels::AttentionGradient gradient{.forward = describe(lowering, match),
+                                            .dy = strides_of(lowering, g.dy, lowering.shape(g.dy)),
+                                            .dq = result_strides(lowering, g.dq),
+                                            .dk = result_strides(lowering, g.dk, true),
+                                            .dv = result_strides(lowering, g.dv)};
   const std::vector<DraftOperand> kept = lowering.kept_for(g.first);
   std::vector<DraftOperand> inputs =
       inputs_of(lowering, match, kept.size() > 1 ? std::optional(kept[1]) : std::nullopt);

@@ -161,9 +161,9 @@ std::int64_t scatter_cycles(const Hardware& hardware, const PartTypes& t, std::i
   const std::int64_t copied =
       count(t.outputs[0]) * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate;
   if (updates <= indices) return copied + pointwise(hardware, ElementType::f32, updates, 8);
-  return copied + hardware.workers * machine::ipu::gather_worker_cycles(
-                                         indices, ceil_div(updates, indices),
-                                         hardware.vector_width(ElementType::f32));
+  return copied +
+         hardware.workers * machine::ipu::gather_worker_cycles(indices, ceil_div(updates, indices),
+                                                               hardware.vector_width(ElementType::f32));
 }
 
 // Windows over vectors of positions: a load and the work for each element of a window (machine/ipu's form).
@@ -171,14 +171,17 @@ std::int64_t pooling_cycles(const Hardware& hardware, std::string_view op, const
   const bool backward = op.find("Gradient") != std::string_view::npos;
   const std::int64_t small = count(backward ? t.inputs[0] : t.outputs[0]),
                      large = std::max<std::int64_t>(1, count(backward ? t.outputs[0] : t.inputs[0]));
-  double window = std::max(1.0, static_cast<double>(large) / static_cast<double>(std::max<std::int64_t>(1, small)));
+  double window =
+      std::max(1.0, static_cast<double>(large) / static_cast<double>(std::max<std::int64_t>(1, small)));
   if (t.attributes.has("kernel_shape")) {
     window = 1;
-    for (const std::int64_t extent : t.attributes.integers("kernel_shape")) window *= static_cast<double>(extent);
+    for (const std::int64_t extent : t.attributes.integers("kernel_shape"))
+      window *= static_cast<double>(extent);
   }
   if (backward) window *= static_cast<double>(small) / static_cast<double>(large);
   const bool maximum = op.find("Max") != std::string_view::npos;
-  const std::int64_t width = t.outputs[0].element == ElementType::f16 ? hardware.vector_f16 : hardware.vector_f32;
+  const std::int64_t width =
+      t.outputs[0].element == ElementType::f16 ? hardware.vector_f16 : hardware.vector_f32;
   const double vectors =
       static_cast<double>(ceil_div(ceil_div(backward ? large : small, hardware.workers), width));
   const double worker = 50 + vectors * (12 + window * (backward && maximum ? 11 : 6));

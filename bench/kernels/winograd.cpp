@@ -1,13 +1,15 @@
 // Convolutions of 3 x 3 taps: the direct kernel beside Winograd's with tiles of 2, 3 and 4, interleaved, the
 // least time of each; in brackets how many times as fast as direct it is, and how many times the choice among
-// them reckons with; last what is chosen. Weights are packed ahead, and constant.
-//   bench_winograd [micro-batch ...]
+// them reckons with; last what is chosen. Weights are packed ahead, and constant. With --bf16 images are
+// bf16; Winograd's products are then in bf16, after those in f32.
+//   bench_winograd [--bf16] [micro-batch ...]
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <limits>
+#include <string_view>
 
 #include "superstep/base/error.h"
 #include "superstep/target/cpu/kernels/convolution.h"
@@ -32,9 +34,10 @@ constexpr Layer layers[] = {{9, 64, 32, 0}, {7, 32, 8, 0}, {64, 16, 16},    {32,
 
 struct Buffer {
   std::vector<float> values;
+  // Bit patterns that are small numbers in f32, and in bf16 too.
   explicit Buffer(std::int64_t elements) : values(static_cast<std::size_t>(elements) + 16) {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = 0.01f * static_cast<float>(static_cast<int>(i % 17) - 8);
+    constexpr float signs[] = {0.015625f, -0.03125f, 0.0625f};
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = signs[i % 3];
   }
   float* data() {
     const auto address = reinterpret_cast<std::uintptr_t>(values.data());
@@ -71,14 +74,23 @@ void time_once(Contender& c, const std::vector<const void*>& inputs, const std::
   c.seconds = std::min(c.seconds, seconds_since(begin) / runs);
 }
 
-using Prepare = Prepared (*)(const Convolution&, std::int64_t, ProductMaker);
+using Prepare = Prepared (*)(const Convolution&, WinogradForm, ProductMaker);
+
+std::vector<WinogradForm> forms_of(const Convolution& c) {
+  std::vector<WinogradForm> forms;
+  for (const ElementType products : {ElementType::f32, ElementType::bf16})
+    for (std::int64_t tile = 2; tile <= 4; ++tile)
+      if (products == ElementType::f32 || c.x.type == products) forms.push_back({tile, products});
+  return forms;
+}
 
 void compare(const char* name, const Convolution& c, const ImplementationList<Convolution>& list,
              Prepare prepare, ConvolutionPass pass) {
   std::vector<Contender> contenders;
   contenders.push_back(contender(c, list.prepare(c, "libxsmm")));
-  for (std::int64_t tile = 2; tile <= 4; ++tile)
-    contenders.push_back(contender(c, prepare(c, tile, ProductMaker::libxsmm)));
+  const std::vector<WinogradForm> forms = forms_of(c);
+  for (const WinogradForm& form : forms)
+    contenders.push_back(contender(c, prepare(c, form, ProductMaker::libxsmm)));
   Buffer x(extent_of(c.x)), y(extent_of(c.y)), extra(c.y.channels);
   for (int round = 0; round < 15; ++round)
     for (Contender& each : contenders) {
@@ -95,16 +107,16 @@ void compare(const char* name, const Convolution& c, const ImplementationList<Co
   for (std::size_t i = 1; i < contenders.size(); ++i)
     fmt::print(" {:9.1f} ({:4.2f}, {:4.2f})", contenders[i].seconds * 1e6,
                contenders[0].seconds / contenders[i].seconds,
-               direct_cycles(c, pass) / winograd_cycles(c, pass, static_cast<std::int64_t>(i) + 1));
+               direct_cycles(c, pass) / winograd_cycles(c, pass, forms[i - 1]));
   const Prepared chosen = list.prepare(c);
   fmt::print("  {}\n", chosen ? (*chosen)->info().name.substr(0, 50) : "none");
 }
 
-void compare(const Layer& l, std::int64_t batch) {
+void compare(const Layer& l, std::int64_t batch, ElementType type) {
   Convolution c;
   const std::int64_t side = l.side + 2 * l.pad - 2;
-  c.x = dense_image(l.side, l.side, batch, l.in);
-  c.y = dense_image(side, side, batch, l.out);
+  c.x = dense_image(l.side, l.side, batch, l.in, type);
+  c.y = dense_image(side, side, batch, l.out, type);
   c.window = {.height = 3, .width = 3, .pad_top = l.pad, .pad_left = l.pad};
   c.constant_weights = true;
   compare("forward", c, convolution_forward(), prepare_winograd_forward, ConvolutionPass::forward);
@@ -122,8 +134,16 @@ int main(int argc, char** argv) try {
   fmt::print(
       "direct, then tiles of 2, 3, 4 (how many times as fast as direct: measured, estimated), and the "
       "choice\n");
-  for (int i = 1; i < std::max(argc, 2); ++i)
-    for (const bench::Layer& layer : bench::layers) bench::compare(layer, argc > 1 ? std::atoi(argv[i]) : 1);
+  ElementType type = ElementType::f32;
+  std::vector<int> batches;
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--bf16")
+      type = ElementType::bf16;
+    else
+      batches.push_back(std::atoi(argv[i]));
+  if (batches.empty()) batches.push_back(1);
+  for (const int batch : batches)
+    for (const bench::Layer& layer : bench::layers) bench::compare(layer, batch, type);
   return 0;
 } catch (const superstep::Error& error) {
   fmt::print(stderr, "{}\n", error.what());

@@ -16,7 +16,7 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 // Whose order operands lie in: the user's, or the library's, reordered on the way in and out. Weights are
-// brought into its order ahead, as ours are.
+// brought into its order ahead, as ours are, but where they are trained: then they are new at every call.
 enum class Layout { plain, own };
 
 memory::data_type type_of(ElementType type) {
@@ -99,19 +99,19 @@ class OneDnnRun : public LibraryRun {
       steps_.emplace_back(dnnl::reorder(result, to), Arguments{{DNNL_ARG_FROM, result}, {DNNL_ARG_TO, to}});
   }
 
-  void add_product(const memory& a, const memory& b, const memory& y, bool b_ahead) {
-    const memory::desc wanted = b_ahead ? wish(b) : b.get_desc();
-    const dnnl::matmul::primitive_desc plan({a.get_desc(), wanted, y.get_desc()}, engine_);
-    add(dnnl::matmul(plan), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, brought(b, plan.weights_desc(), b_ahead)}},
-        DNNL_ARG_DST, y, plan.dst_desc());
+  void add_product(const memory& a, const memory& b, const memory& y) {
+    const dnnl::matmul::primitive_desc plan({a.get_desc(), wish(b), y.get_desc()}, engine_);
+    add(dnnl::matmul(plan),
+        {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, brought(b, plan.weights_desc(), !trains_)}}, DNNL_ARG_DST, y,
+        plan.dst_desc());
   }
 
   void add_products() {
     const memory::dims x{p_.m, p_.k}, w{p_.k, p_.n}, y{p_.m, p_.n};
-    add_product(user(x_, x, Tag::ab), user(w_, w, Tag::ab), user(y_, y, Tag::ab), true);
+    add_product(user(x_, x, Tag::ab), user(w_, w, Tag::ab), user(y_, y, Tag::ab));
     if (!trains_) return;
-    add_product(user(dy_, y, Tag::ab), user(w_, {p_.n, p_.k}, Tag::ba), user(dx_, x, Tag::ab), true);
-    add_product(user(x_, {p_.k, p_.m}, Tag::ba), user(dy_, y, Tag::ab), user(dw_, w, Tag::ab), false);
+    add_product(user(dy_, y, Tag::ab), user(w_, {p_.n, p_.k}, Tag::ba), user(dx_, x, Tag::ab));
+    add_product(user(x_, {p_.k, p_.m}, Tag::ba), user(dy_, y, Tag::ab), user(dw_, w, Tag::ab));
   }
 
   void add_convolutions() {
@@ -125,7 +125,7 @@ class OneDnnRun : public LibraryRun {
         {kind, way, wish(x), wish(w), wish(y), strides, pads, pads}, engine_);
     add(convolution_forward(forward),
         {{DNNL_ARG_SRC, brought(x, forward.src_desc(), false)},
-         {DNNL_ARG_WEIGHTS, brought(w, forward.weights_desc(), true)}},
+         {DNNL_ARG_WEIGHTS, brought(w, forward.weights_desc(), !trains_)}},
         DNNL_ARG_DST, y, forward.dst_desc());
     if (!trains_) return;
     const memory dy = user(dy_, dims_of(y_.shape()), Tag::nchw),
@@ -135,7 +135,7 @@ class OneDnnRun : public LibraryRun {
         {way, wish(dx), wish(w), wish(dy), strides, pads, pads}, engine_, forward);
     add(convolution_backward_data(by_data),
         {{DNNL_ARG_DIFF_DST, brought(dy, by_data.diff_dst_desc(), false)},
-         {DNNL_ARG_WEIGHTS, brought(w, by_data.weights_desc(), true)}},
+         {DNNL_ARG_WEIGHTS, brought(w, by_data.weights_desc(), !trains_)}},
         DNNL_ARG_DIFF_SRC, dx, by_data.diff_src_desc());
     const convolution_backward_weights::primitive_desc by_weights(
         {way, wish(x), wish(dw), wish(dy), strides, pads, pads}, engine_, forward);

@@ -67,13 +67,15 @@ EpilogueStep random_step(RandomStream& random) {
 
 // The lists that have loops of their own, and random ones.
 Epilogue make_epilogue(std::uint64_t seed) {
-  const ElementType type = seed / 8 % 2 == 0 ? ElementType::f32 : ElementType::bf16;
-  switch (seed % 8) {
+  const ElementType type = seed / 10 % 2 == 0 ? ElementType::f32 : ElementType::bf16;
+  switch (seed % 10) {
     case 0: return Epilogue().bias();
     case 1: return Epilogue().bias().activate(Activation::leaky_relu, 0.01f);
     case 2: return Epilogue().bias().add(type).activate(Activation::relu);
     case 3: return Epilogue().add(type).activation_gradient(Activation::leaky_relu, 0.01f, 0, type);
     case 4: return Epilogue().activation_gradient(Activation::relu, 0, 0, type);
+    case 5: return Epilogue().add().add();
+    case 6: return Epilogue().add().add().add();
     default: break;
   }
   RandomStream random(seed);

@@ -124,6 +124,25 @@ TEST(Matmul, multiplies_bf16_into_f32_and_bf16) {
   });
 }
 
+// Steps of a page or more between the rows of the left operand, which is then copied in slices.
+TEST(Matmul, agrees_with_the_oracle_where_rows_lie_far_apart) {
+  for_each_instruction_set([] {
+    for (const std::int64_t inner : {2, 70, 300, 513}) {
+      Matmul m;
+      m.rows = 130, m.columns = 96, m.inner = inner;
+      m.batch = {1, 2};
+      m.a = {{0, 130 * inner}, inner % 2 == 0 ? 1 : inner, inner % 2 == 0 ? 130 : 1};
+      m.b = {{0, 96}, 256, 1};
+      m.c = {{0, 130 * 96}, 96, 1};
+      m.accumulate = inner == 300;
+      EXPECT_EQ(wrong_elements(m, "portable", 5), 0) << describe(m);
+      EXPECT_LE(wrong_elements(m, "libxsmm", 5), 0) << describe(m);
+      const KernelPointer kernel = require_kernel(matmul().prepare(m));
+      EXPECT_NE(kernel->info().name.find("b copied"), std::string::npos) << kernel->info().name;
+    }
+  });
+}
+
 TEST(Matmul, the_test_would_notice_a_wrong_extent) {
   Matmul m;
   m.rows = 20, m.columns = 30, m.inner = 40;

@@ -1,9 +1,8 @@
 // Weights whose packed form is the stored one.
-#include "superstep/target/cpu/kernels/weights.h"
-
 #include <gtest/gtest.h>
 
 #include "superstep/base/random.h"
+#include "superstep/target/cpu/kernels/weights.h"
 #include "tests/cpu_kernels/check.h"
 
 namespace superstep::kernels {

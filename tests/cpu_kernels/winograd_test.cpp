@@ -1,111 +1,15 @@
 // Winograd's convolutions against sums in f64.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "superstep/base/random.h"
-#include "superstep/target/cpu/kernels/instruction_set.h"
-#include "superstep/target/cpu/kernels/weights.h"
 #include "superstep/target/cpu/kernels/winograd_choice.h"
-#include "tests/cpu_kernels/check.h"
-#include "tests/cpu_kernels/convolution_reference.h"
+#include "tests/cpu_kernels/winograd_problem.h"
 
 namespace superstep::kernels {
 namespace {
 
-constexpr std::int64_t tiles[] = {2, 3, 4};
-
-// Images of every size around the tiles', paddings from none to more than the window, gaps between columns
-// and rows.
-Convolution random_problem(std::uint64_t seed) {
-  RandomStream random(seed);
-  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
-  static constexpr std::int64_t channels[] = {1, 3, 8, 16, 17, 32, 65, 66, 80};
-  const std::int64_t batch = 1 + below(4), height = 1 + below(9), width = 1 + below(9);
-  Convolution c;
-  c.window = {.height = 3, .width = 3, .pad_top = below(4), .pad_left = below(4)};
-  const auto extent = [&](std::int64_t input, std::int64_t pad) {
-    return std::max<std::int64_t>(1, input + pad + below(4) - 2);
-  };
-  c.x = dense_image(height, width, batch, channels[random.below(std::size(channels))]);
-  c.y = dense_image(extent(height, c.window.pad_top), extent(width, c.window.pad_left), batch,
-                    channels[random.below(std::size(channels))]);
-  for (Image* image : {&c.x, &c.y})
-    if (below(3) == 0) {
-      image->column_stride += below(9);
-      image->row_stride = image->columns() * image->column_stride + below(5);
-    }
-  return c;
-}
-
-GuardedBuffer random_pixels(const Image& image, std::uint64_t seed) {
-  GuardedBuffer buffer = image_buffer(image);
-  buffer.fill_random(seed);
-  return buffer;
-}
-
-GuardedBuffer random_weights(const Convolution& c, std::uint64_t seed) {
-  GuardedBuffer w(ElementType::f32, c.y.channels * c.x.channels * 9);
-  w.fill_random(seed);
-  return w;
-}
-
-GuardedBuffer packed(const Convolution& c, const GuardedBuffer& w, WeightLayout layout) {
-  const WeightTransfer transfer = weight_transfer(c, layout);
-  GuardedBuffer buffer(ElementType::f32, static_cast<std::int64_t>(packed_elements(transfer)));
-  run_kernel(*require_kernel(prepare_pack(transfer)), {w.data()}, {buffer.data()});
-  return buffer;
-}
-
-std::vector<double> elements(const Image& image, const GuardedBuffer& buffer) {
-  std::vector<double> values;
-  for_each_element(image, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
-    values.push_back(buffer.get(address_of(image, h, w, n, c)));
-  });
-  return values;
-}
-
-// Rounding spreads over a tile: every element may be off by what the largest sum of the image may be.
-void spread_magnitude(std::vector<Sum>& sums) {
-  double largest = 0;
-  for (const Sum& sum : sums) largest = std::max(largest, sum.magnitude);
-  for (Sum& sum : sums) sum.magnitude = winograd_error_growth * largest;
-}
-
 int wrong_elements(std::vector<Sum> expected, double terms, const std::vector<double>& actual) {
   spread_magnitude(expected);
   return count_wrong(expected, terms, ElementType::f32, [&](std::size_t i) { return actual[i]; });
-}
-
-// Which products there are: those made for the shape where the instruction set has them.
-std::vector<ProductMaker> makers() {
-  if (instruction_set() == InstructionSet::scalar) return {ProductMaker::portable};
-  return {ProductMaker::libxsmm, ProductMaker::portable};
-}
-
-// body(tile, maker) under each instruction set.
-template <class Body>
-void for_each_variant(const Body& body) {
-  for_each_instruction_set([&] {
-    for (const std::int64_t tile : tiles)
-      for (const ProductMaker maker : makers()) body(tile, maker);
-  });
-}
-
-struct Pass {
-  const char* name;
-  bool forward;
-};
-constexpr Pass passes[] = {{"forward", true}, {"input gradient", false}};
-
-Prepared prepare_pass(const Pass& pass, const Convolution& c, std::int64_t tile, ProductMaker maker) {
-  return pass.forward ? prepare_winograd_forward(c, tile, maker)
-                      : prepare_winograd_input_gradient(c, tile, maker);
-}
-
-std::vector<Sum> reference(const Pass& pass, const Convolution& c, const GuardedBuffer& source,
-                           const GuardedBuffer& w) {
-  return pass.forward ? reference_forward(c, source, w) : reference_input_gradient(c, source, w);
 }
 
 // With all tiles, products and instruction sets, against one reference.
@@ -118,8 +22,8 @@ void check_pass(const Convolution& c, const Pass& pass, std::uint64_t seed) {
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i].add(before[i]);
   }
   for_each_variant([&](std::int64_t tile, ProductMaker maker) {
-    const KernelPointer kernel = require_kernel(prepare_pass(pass, c, tile, maker));
-    const GuardedBuffer u = packed(c, w, kernel->info().weights);
+    const KernelPointer kernel = require_kernel(prepare_pass(pass, c, {tile}, maker));
+    const GuardedBuffer u = packed(c, w, *kernel);
     GuardedBuffer r = random_pixels(result, seed + 2);
     run_kernel(*kernel, {s.data(), u.data()}, {r.data()});
     const double terms = 9 * static_cast<double>(source.channels);
@@ -151,7 +55,7 @@ void check_weight_gradient(Convolution c, std::uint64_t seed) {
     for (Sum& sum : *sums) sum = {2 * sum.value, 2 * sum.magnitude};
   const double terms = 2 * static_cast<double>(c.y.positions());
   for_each_variant([&](std::int64_t tile, ProductMaker maker) {
-    const KernelPointer kernel = require_kernel(prepare_winograd_weight_gradient(c, tile, maker));
+    const KernelPointer kernel = require_kernel(prepare_winograd_weight_gradient(c, {tile}, maker));
     GuardedBuffer db(ElementType::f32, c.y.channels);
     const std::vector<double> actual = weight_gradient(c, *kernel, x, dy, db);
     EXPECT_EQ(0, wrong_elements(expected, terms, actual))
@@ -190,10 +94,10 @@ TEST(Winograd, the_epilogue_follows_each_element_once) {
         Convolution c = random_problem(seed);
         const ProductMaker maker = makers().front();
         const GuardedBuffer x = random_pixels(c.x, seed), w = random_weights(c, seed + 1);
-        const KernelPointer plain = require_kernel(prepare_winograd_forward(c, tile, maker));
+        const KernelPointer plain = require_kernel(prepare_winograd_forward(c, {tile}, maker));
         c.epilogue.bias().add().activate(Activation::relu);
-        const KernelPointer fused = require_kernel(prepare_winograd_forward(c, tile, maker));
-        const GuardedBuffer u = packed(c, w, fused->info().weights), added = random_pixels(c.y, seed + 2);
+        const KernelPointer fused = require_kernel(prepare_winograd_forward(c, {tile}, maker));
+        const GuardedBuffer u = packed(c, w, *fused), added = random_pixels(c.y, seed + 2);
         GuardedBuffer bias(ElementType::f32, c.y.channels);
         bias.fill_random(seed + 3);
         GuardedBuffer y = random_pixels(c.y, seed + 4), z = random_pixels(c.y, seed + 5);
@@ -217,15 +121,15 @@ TEST(Winograd, a_run_in_parts_gives_the_same_bits) {
       .x = dense_image(14, 14, 2, 96), .y = dense_image(14, 14, 2, 160), .window = {3, 3, 1, 1, 1, 1, 1, 1}};
   const GuardedBuffer x = random_pixels(c.x, 1), dy = random_pixels(c.y, 2), w = random_weights(c, 3);
   for (const std::int64_t tile : tiles) {
-    const KernelPointer kernel = require_kernel(prepare_winograd_forward(c, tile, makers().front()));
+    const KernelPointer kernel = require_kernel(prepare_winograd_forward(c, {tile}, makers().front()));
     EXPECT_LT(4, kernel->info().parts);
-    const GuardedBuffer u = packed(c, w, kernel->info().weights);
+    const GuardedBuffer u = packed(c, w, *kernel);
     GuardedBuffer y = random_pixels(c.y, 4), z = random_pixels(c.y, 5);
     run_kernel(*kernel, {x.data(), u.data()}, {y.data()});
     run_kernel(*kernel, {x.data(), u.data()}, {z.data()});
     EXPECT_EQ(elements(c.y, y), elements(c.y, z));
     const KernelPointer gradient =
-        require_kernel(prepare_winograd_weight_gradient(c, tile, makers().front()));
+        require_kernel(prepare_winograd_weight_gradient(c, {tile}, makers().front()));
     EXPECT_EQ(6, gradient->info().parts);
     GuardedBuffer a(ElementType::f32, c.x.channels * c.y.channels * 9), b(ElementType::f32, a.size());
     run_kernel(*gradient, {x.data(), dy.data()}, {a.data()});
@@ -239,18 +143,19 @@ TEST(Winograd, the_test_would_notice_a_wrong_weight) {
       .x = dense_image(9, 10, 2, 16), .y = dense_image(9, 10, 2, 32), .window = {3, 3, 1, 1, 1, 1, 1, 1}};
   for (const std::int64_t tile : tiles) {
     for (const Pass& pass : passes) {
-      const KernelPointer kernel = require_kernel(prepare_pass(pass, c, tile, makers().front()));
+      const KernelPointer kernel = require_kernel(prepare_pass(pass, c, {tile}, makers().front()));
       const Image &source = pass.forward ? c.x : c.y, &result = pass.forward ? c.y : c.x;
       const GuardedBuffer s = random_pixels(source, 1);
       GuardedBuffer w = random_weights(c, 2);
-      const GuardedBuffer u = packed(c, w, kernel->info().weights);
+      const GuardedBuffer u = packed(c, w, *kernel);
       GuardedBuffer r = random_pixels(result, 3);
       run_kernel(*kernel, {s.data(), u.data()}, {r.data()});
       w.set(4, w.get(4) + 1e-3);
       EXPECT_LT(0, wrong_elements(reference(pass, c, s, w), 9 * static_cast<double>(source.channels),
                                   elements(result, r)));
     }
-    const KernelPointer kernel = require_kernel(prepare_winograd_weight_gradient(c, tile, makers().front()));
+    const KernelPointer kernel =
+        require_kernel(prepare_winograd_weight_gradient(c, {tile}, makers().front()));
     const GuardedBuffer x = random_pixels(c.x, 1);
     GuardedBuffer dy = random_pixels(c.y, 2), db(ElementType::f32, c.y.channels);
     const std::vector<double> actual = weight_gradient(c, *kernel, x, dy, db);
@@ -293,7 +198,7 @@ TEST(Winograd, is_chosen_where_it_is_estimated_to_be_faster) {
 
 TEST(Winograd, refuses_what_it_cannot_do) {
   const auto reason = [](const Convolution& c) {
-    return to_string(prepare_winograd_forward(c, 4, ProductMaker::portable).error());
+    return to_string(prepare_winograd_forward(c, {4}, ProductMaker::portable).error());
   };
   const Convolution fine = random_problem(1);
   Convolution c = fine;
@@ -310,9 +215,15 @@ TEST(Winograd, refuses_what_it_cannot_do) {
   c.x = dense_image(4, 4, 1, 4), c.y = dense_image(4, 4, 1, 4);
   c.groups = 2;
   EXPECT_EQ("winograd: the channels are in groups", reason(c));
+  EXPECT_EQ(
+      "winograd: products in bf16 of an image in f32",
+      to_string(prepare_winograd_forward(fine, {2, ElementType::bf16}, ProductMaker::portable).error()));
+  EXPECT_EQ("winograd: no tiles of 5",
+            to_string(prepare_winograd_forward(fine, {5}, ProductMaker::portable).error()));
   c = fine;
-  c.x.type = ElementType::bf16;
-  EXPECT_EQ("winograd: the images are not both f32", reason(c));
+  c.accumulate = true;
+  c.y.type = ElementType::bf16;
+  EXPECT_EQ("winograd: only an f32 result can be added to; the epilogue's `add` reads bf16", reason(c));
 }
 
 }  // namespace

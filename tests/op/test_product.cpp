@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "superstep/op/convolution.h"
 #include "superstep/op/matmul.h"
 #include "tests/op/support.h"
@@ -17,9 +19,8 @@ Tensor ones(Shape shape) { return Tensor::full(ElementType::f64, std::move(shape
 // The definition, term by term: what the loop over rows must give.
 double conv_term(const Tensor& x, const Tensor& w, std::int64_t n, std::int64_t m, std::int64_t oh,
                  std::int64_t ow, std::int64_t group, const Extents& stride, const Extents& dilation,
-                 const Extents& pad) {
+                 const Extents& pad, double total = 0) {
   const Shape &xs = x.shape(), &ws = w.shape();
-  double total = 0;
   for (std::int64_t c = 0; c < ws[1]; ++c)
     for (std::int64_t kh = 0; kh < ws[2]; ++kh)
       for (std::int64_t kw = 0; kw < ws[3]; ++kw) {
@@ -96,6 +97,39 @@ TEST(Conv, IsItsDefinition) {
     const std::int64_t ow = i % 7, oh = i / 7 % 3, m = i / 21 % 6, n = i / 126;
     EXPECT_NEAR(y.at(i), bias.at(m) + conv_term(x0, w, n, m, oh, ow, 2, stride, dilation, pad), 1e-13);
   }
+}
+
+// However many results are made at a time, each has the bits of its own sum.
+TEST(Conv, SumsInTheOrderOfItsDefinition) {
+  struct Case {
+    Shape x, w;
+    std::int64_t group, stride, pad;
+  };
+  for (const auto& [x_shape, w_shape, group, stride, pad] :
+       {Case{{2, 8, 7, 6}, {8, 4, 3, 2}, 2, 1, 1}, Case{{2, 6, 3, 2}, {16, 6, 2, 2}, 1, 1, 0},
+        Case{{1, 3, 50, 60}, {5, 3, 3, 3}, 1, 1, 1}, Case{{1, 4, 9, 9}, {9, 4, 3, 3}, 1, 2, 2},
+        Case{{1, 6, 8, 7}, {6, 1, 3, 3}, 6, 1, 1}}) {
+    const Tensor x0 = random_tensor(x_shape, 1), w = random_tensor(w_shape, 2),
+                 bias = random_tensor({w_shape[0]}, 3);
+    const Tensor y =
+        result(OF(conv(x[0], x[1], x[2],
+                       {.strides = {stride, stride}, .pads = {pad, pad, pad, pad}, .group = group})),
+               {x0, w, bias});
+    const std::int64_t maps = y.shape()[1], height = y.shape()[2], width = y.shape()[3];
+    for (std::int64_t i = 0; i < y.element_count(); ++i) {
+      const std::int64_t m = i / width / height % maps;
+      ASSERT_EQ(y.at(i), conv_term(x0, w, i / width / height / maps, m, i / width % height, i % width, group,
+                                   {stride, stride}, {1, 1}, {pad, pad}, bias.at(m)))
+          << to_string(w_shape) << " at " << i;
+    }
+  }
+}
+
+TEST(Conv, AnInfiniteWeightDoesNotMeetThePadding) {
+  Tensor w = ones({4, 1, 1, 3}).clone();
+  w.set(0, HUGE_VAL);
+  const Tensor y = result(OF(conv(x[0], x[1], {}, {.pads = {0, 1, 0, 1}})), {ones({1, 1, 1, 2}), w});
+  expect_values(y, {2, HUGE_VAL, 2, 2, 2, 2, 2, 2});
 }
 
 TEST(Conv, AutomaticPadding) {

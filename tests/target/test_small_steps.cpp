@@ -66,8 +66,8 @@ TEST(SmallSteps, NothingIsPackedForTheGradientByTheInput) {
   const Runner runner("cpu", training, {.batch = 32, .micro_batch = 32, .threads = 1});
   const auto steps = runner.executable->summary().steps;
   const auto packs = [&](const char* layout) {
-    return std::ranges::count_if(
-        steps, [&](const target::PlanStep& step) { return contains(step.kernel, layout); });
+    return std::ranges::count_if(steps,
+                                 [&](const target::PlanStep& step) { return contains(step.kernel, layout); });
   };
   EXPECT_EQ(packs("taps_in_out"), 2);  // forward, transposed: two layers; the third has one output
   EXPECT_EQ(packs("taps_out_in"), 0);

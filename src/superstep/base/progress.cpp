@@ -28,13 +28,21 @@ void set_quiet(bool value) { quiet = value; }
 bool is_quiet() { return quiet; }
 
 Progress::Progress(std::string label, double total, std::string unit, double start)
+    : Progress(std::move(label), total, std::move(unit), start, false) {}
+
+Progress Progress::passing(std::string label, double total, std::string unit) {
+  return {std::move(label), total, std::move(unit), 0, true};
+}
+
+Progress::Progress(std::string label, double total, std::string unit, double start, bool passing)
     : label_(std::move(label)),
       unit_(std::move(unit)),
       total_(total),
       start_(start),
       done_(start),
       begun_(std::chrono::steady_clock::now()),
-      visible_(!quiet && isatty(STDERR_FILENO)) {}
+      visible_(!quiet && isatty(STDERR_FILENO)),
+      passing_(passing) {}
 
 Progress::~Progress() { finish(last_note_); }
 
@@ -43,12 +51,17 @@ void Progress::update(double done, std::string_view note) {
   if (!note.empty()) last_note_ = note;
   const auto now = std::chrono::steady_clock::now();
   if (!visible_ || now - drawn_ < std::chrono::milliseconds(100)) return;
+  if (passing_ && now - begun_ < std::chrono::seconds(1)) return;
   drawn_ = now;
   draw(last_note_);
 }
 
 void Progress::finish(std::string_view note) {
   if (std::exchange(finished_, true) || !visible_) return;
+  if (passing_) {
+    if (drawn_ != std::chrono::steady_clock::time_point()) fmt::print(stderr, "\r\033[K");
+    return;
+  }
   draw(note.empty() ? last_note_ : note);
   std::fputc('\n', stderr);
 }

@@ -12,6 +12,9 @@ class Progress {
  public:
   // `unit` names what is counted ("samples", "epochs"). `start` is where resumed work begins.
   Progress(std::string label, double total, std::string unit, double start = 0);
+  // For one part of a command's work, which is often short: drawn when it has taken a second, and wiped away
+  // at its end.
+  static Progress passing(std::string label, double total, std::string unit);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -22,12 +25,13 @@ class Progress {
   void finish(std::string_view note = {});
 
  private:
+  Progress(std::string label, double total, std::string unit, double start, bool passing);
   void draw(std::string_view note);
 
   std::string label_, unit_, last_note_;
   double total_, start_, done_;
   std::chrono::steady_clock::time_point begun_, drawn_{};
-  bool visible_, finished_ = false;
+  bool visible_, passing_, finished_ = false;
 };
 
 // Turns progress bars off for the whole program (`--quiet`).

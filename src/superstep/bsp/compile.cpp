@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/bsp/check.h"
 #include "superstep/bsp/executable_data.h"
 #include "superstep/bsp/lower.h"
@@ -82,8 +83,15 @@ class Compiler {
     }
   }
 
+  // Every compute set is met twice: when it is checked, and when it is lowered.
+  void report_progress() {
+    if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while compiling");
+    if (options_.progress) options_.progress(sets_met_++, 2 * graph_.compute_sets.size());
+  }
+
   void check_set(ComputeSetId id) {
     if (!checked_sets_.insert(id).second) return;
+    report_progress();
     check_compute_set(graph_, id, mapping_);
     check_races(graph_, id, accesses_.vertices(id));
     accesses_.forget_vertices(id);
@@ -140,6 +148,7 @@ class Compiler {
   LoweredStep execute(const ProgramNode& node, LoweredNode& lowered) {
     std::uint32_t& number = set_of_[node.compute_set.index()];
     if (number == LoweredNode::none) {
+      report_progress();
       number = static_cast<std::uint32_t>(data_->compute_sets.size());
       data_->compute_sets.push_back(lowering_.compute_set(node.compute_set, data_->classes));
       set_steps_.push_back(lowering_.execute(node.compute_set, vertices_));
@@ -190,6 +199,7 @@ class Compiler {
   std::shared_ptr<ExecutableData> data_;
   std::set<const ProgramNode*> checked_;
   std::set<ComputeSetId> checked_sets_;
+  std::size_t sets_met_ = 0;
   std::unordered_map<const ProgramNode*, std::uint32_t> node_of_, step_of_;
   std::vector<std::uint32_t> set_of_;
   std::vector<LoweredStep> steps_, set_steps_;

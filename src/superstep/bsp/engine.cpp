@@ -7,6 +7,7 @@
 #include <iostream>
 #include <numeric>
 
+#include "superstep/base/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/bsp/engine_clock.h"
@@ -77,7 +78,10 @@ class Engine::Implementation {
     clock_ = &clock;
     Replicas all(options_.timing_only ? 1 : replicas_);
     std::iota(all.begin(), all.end(), 0u);
-    execute(data_.programs[static_cast<std::size_t>(program)], all);
+    const std::uint32_t root = data_.programs[static_cast<std::size_t>(program)];
+    steps_done_ = 0;
+    if (options_.progress) options_.progress(0, steps_ = steps_of(root));
+    execute(root, all);
     keep(clock.finish(program));
   }
 
@@ -164,9 +168,21 @@ class Engine::Implementation {
       case ProgramKind::branch:
       case ProgramKind::switch_case: choose(node, replicas); break;
       default:
+        if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while executing");
         if (!options_.timing_only) leaf(node, replicas);
         clock_->step(node.step, replicas, node.kind == ProgramKind::cross_replica_copy);
+        if (options_.progress) options_.progress(++steps_done_, steps_);
     }
+  }
+
+  // Steps below a node, for progress.
+  std::size_t steps_of(std::uint32_t number) const {
+    const LoweredNode& node = data_.nodes[number];
+    const bool alternatives = node.kind == ProgramKind::branch || node.kind == ProgramKind::switch_case;
+    std::size_t steps = node.children.empty() ? 1 : 0;
+    for (const std::uint32_t child : node.children)
+      steps = alternatives ? std::max(steps, steps_of(child)) : steps + steps_of(child);
+    return node.kind == ProgramKind::repeat ? steps * node.count : steps;
   }
 
   void repeat(const LoweredNode& node, const Replicas& replicas) {
@@ -351,6 +367,7 @@ class Engine::Implementation {
   Profile profile_;
   bool loaded_ = false;
   std::size_t events_ = 0;  // kept so far, over all runs
+  std::size_t steps_done_ = 0, steps_ = 0;
   RunClock* clock_ = nullptr;
   std::vector<std::unique_ptr<ReplicaMemory>> memory_;
   std::vector<std::vector<std::unique_ptr<VertexInstances>>> instances_;  // replica, compute set

@@ -22,6 +22,9 @@ namespace superstep::bsp {
 
 struct ExecutableData;
 
+// Called as work goes on, first with nothing done: so much of so much.
+using ProgressFunction = std::function<void(std::size_t done, std::size_t all)>;
+
 struct CompileOptions {
   bool allow_out_of_memory = false;    // go on when a tile is too full; the profile shows it
   bool allow_undefined_reads = false;  // of elements that nothing ever wrote (they read as zero)
@@ -29,6 +32,7 @@ struct CompileOptions {
   // Runs of elements that the vertices of one compute set may touch; more are an error (unsupported), before
   // they take the host's memory.
   std::size_t most_accesses = static_cast<std::size_t>(-1);
+  ProgressFunction progress = {};  // compute sets, counted where they are checked and where they are lowered
 };
 
 class Executable {
@@ -42,7 +46,8 @@ class Executable {
 };
 
 // Throws Error: bad_graph (naming tensor, vertex, field, tile or program: unmapped, unconnected, a race, a
-// read of what was never written), out_of_memory (naming the ten largest tenants of the fullest tile).
+// read of what was never written), out_of_memory (naming the ten largest tenants of the fullest tile),
+// interrupted.
 Executable compile_graph(const Graph& graph, std::span<const Program> programs,
                          const CompileOptions& options = {});
 
@@ -65,6 +70,8 @@ struct EngineOptions {
   bool assumed_branch = true;                // timing only: of an If; a Switch takes its first case
   std::uint64_t iteration_limit = 1u << 30;  // of a loop that ends by a value, before it is an error
   std::ostream* print_to = nullptr;          // PrintTensor; null: standard error
+  // Steps of a run; those of a loop that ends by a value, and the longest branch, are counted once.
+  ProgressFunction progress = {};
 };
 
 class Engine {
@@ -90,8 +97,10 @@ class Engine {
   void connect_stream_to_callback(std::string_view handle, std::function<void(void*)> callback,
                                   std::uint32_t replica = 0);
 
-  void load();                // initial values into every variable; done by the first run() otherwise
-  void run(int program = 0);  // throws Error: a stream that is not connected, an abort, a loop without end
+  void load();  // initial values into every variable; done by the first run() otherwise
+  // Throws Error: a stream that is not connected, an abort, a loop without end; interrupted, after which the
+  // tensors hold what has been written so far.
+  void run(int program = 0);
   void load_and_run(int program = 0);
 
   // Elements in row-major order of the tensor that the handle was made for, replicas one after the other.

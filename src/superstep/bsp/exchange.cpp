@@ -123,9 +123,24 @@ void ExchangeCounter::deliver(VariableId variable, std::int64_t begin, std::int6
   if (begin < end) deliveries_.push_back({from, variable, begin, end});
 }
 
+// Sorts what mostly comes tile after tile.
+void ExchangeCounter::sort_by_tile(std::vector<Request>& requests) {
+  const auto by_tile = [](const Request& a, const Request& b) { return a.tile < b.tile; };
+  if (!std::is_sorted(requests.begin(), requests.end(), by_tile)) {
+    std::sort(requests.begin(), requests.end());
+    return;
+  }
+  for (auto begin = requests.begin(); begin != requests.end();) {
+    const auto end =
+        std::find_if(begin, requests.end(), [&](const Request& r) { return r.tile != begin->tile; });
+    if (!std::is_sorted(begin, end)) std::sort(begin, end);
+    begin = end;
+  }
+}
+
 // Requests of one tile for one variable, joined; then bytes and fragments by the tile that sends.
 void ExchangeCounter::receive(Totals& totals) {
-  std::sort(requests_.begin(), requests_.end());
+  sort_by_tile(requests_);
   std::size_t kept = 0;
   for (const Request& request : requests_) {
     Request* last = kept > 0 ? &requests_[kept - 1] : nullptr;

@@ -71,6 +71,7 @@ class ExchangeCounter {
   };
   struct Totals;
   void add(VariableId variable, std::int64_t begin, std::int64_t end, std::uint32_t tile);
+  static void sort_by_tile(std::vector<Request>& requests);
   void receive(Totals& totals);
   void send(Totals& totals);
   void cross(Totals& totals);

@@ -19,9 +19,14 @@ std::string field_list(const VertexClass& vertex_class) {
 }
 
 struct FoundField {
+  const GraphData& data;
+  const FieldRef& reference;
   const FieldInfo* info;
   FieldConnection* connection;
-  std::string where;
+
+  std::string where() const {
+    return fmt::format("{}, field '{}'", data.describe(reference.vertex.id), reference.name);
+  }
 };
 
 FoundField find_field(GraphData& data, const FieldRef& field) {
@@ -30,25 +35,24 @@ FoundField find_field(GraphData& data, const FieldRef& field) {
   if (index < 0)
     refuse(fmt::format("there is no field '{}'", field.name), data.describe(field.vertex.id),
            field_list(*vertex.vertex_class));
-  return {&vertex.vertex_class->fields[static_cast<std::size_t>(index)],
-          &vertex.fields[static_cast<std::size_t>(index)],
-          fmt::format("{}, field '{}'", data.describe(field.vertex.id), field.name)};
+  return {data, field, &vertex.vertex_class->fields[static_cast<std::size_t>(index)],
+          &vertex.fields[static_cast<std::size_t>(index)]};
 }
 
 void check_tensor(const GraphData& data, const FoundField& field, const Tensor& tensor) {
-  if (!tensor.valid() || tensor.graph() != &data) refuse("a tensor of another graph, or none", field.where);
+  if (!tensor.valid() || tensor.graph() != &data) refuse("a tensor of another graph, or none", field.where());
   if (tensor.element_type() != field.info->type)
     refuse(fmt::format("{}{} is {}, the field {}", tensor.name(), tensor.shape_to_string(),
                        device_name(tensor.element_type()), device_name(field.info->type)),
-           field.where, "connect a tensor of the field's type");
+           field.where(), "connect a tensor of the field's type");
   if (field.info->shape == FieldShape::scalar && tensor.num_elements() != 1)
     refuse(fmt::format("{}{} has {} elements, the field takes one", tensor.name(), tensor.shape_to_string(),
                        tensor.num_elements()),
-           field.where);
+           field.where());
   if (field.info->direction != FieldDirection::input && !tensor.is_parallel_writeable())
     refuse(fmt::format("{}{} cannot be written: it has constants, or an element at two places", tensor.name(),
                        tensor.shape_to_string()),
-           field.where);
+           field.where());
 }
 
 }  // namespace
@@ -122,21 +126,21 @@ VertexRef Graph::add_vertex(ComputeSet set, std::string_view class_name,
 void Graph::connect(const FieldRef& field, const Tensor& tensor) {
   const FoundField found = find_field(*data_, field);
   if (found.info->shape == FieldShape::state)
-    refuse("this is state: it has an initial value, not a tensor", found.where, "call set_initial_value");
+    refuse("this is state: it has an initial value, not a tensor", found.where(), "call set_initial_value");
   check_tensor(*data_, found, tensor);
   if (found.info->shape == FieldShape::vector_list) {
     if (field.index < 0) {  // rows of a matrix
-      if (tensor.rank() != 2) refuse("a list of vectors takes a matrix, or a list of tensors", found.where);
+      if (tensor.rank() != 2) refuse("a list of vectors takes a matrix, or a list of tensors", found.where());
       found.connection->tensors.clear();
       for (std::int64_t i = 0; i < tensor.dim(0); ++i) found.connection->tensors.push_back(tensor[i]);
     } else {
       if (static_cast<std::size_t>(field.index) >= found.connection->tensors.size())
-        refuse(fmt::format("vector {} of {}", field.index, found.connection->tensors.size()), found.where,
+        refuse(fmt::format("vector {} of {}", field.index, found.connection->tensors.size()), found.where(),
                "call set_field_size first");
       found.connection->tensors[static_cast<std::size_t>(field.index)] = tensor.flatten();
     }
   } else {
-    if (field.index >= 0) refuse("this field is not a list of vectors", found.where);
+    if (field.index >= 0) refuse("this field is not a list of vectors", found.where());
     found.connection->tensors.assign(1, tensor.flatten());
   }
   found.connection->connected = true;
@@ -145,13 +149,13 @@ void Graph::connect(const FieldRef& field, const Tensor& tensor) {
 void Graph::connect(const FieldRef& field, std::span<const Tensor> tensors) {
   const FoundField found = find_field(*data_, field);
   if (found.info->shape == FieldShape::vector && field.index < 0) {  // joined end to end
-    if (tensors.empty()) refuse("no tensors", found.where);
+    if (tensors.empty()) refuse("no tensors", found.where());
     std::vector<Tensor> flat;
     for (const Tensor& tensor : tensors) flat.push_back(tensor.flatten());
     return connect(field, concat(flat));
   }
   if (found.info->shape != FieldShape::vector_list || field.index >= 0)
-    refuse("only a list of vectors takes several tensors", found.where);
+    refuse("only a list of vectors takes several tensors", found.where());
   found.connection->tensors.clear();
   for (const Tensor& tensor : tensors) {
     check_tensor(*data_, found, tensor);
@@ -163,14 +167,14 @@ void Graph::connect(const FieldRef& field, std::span<const Tensor> tensors) {
 void Graph::set_field_size(const FieldRef& field, std::size_t size) {
   const FoundField found = find_field(*data_, field);
   if (found.info->shape != FieldShape::vector_list)
-    refuse("only a list of vectors has a size to set", found.where);
+    refuse("only a list of vectors has a size to set", found.where());
   found.connection->tensors.resize(size);
 }
 
 void Graph::set_initial_value(const FieldRef& field, double value) {
   const FoundField found = find_field(*data_, field);
   if (found.info->shape != FieldShape::state)
-    refuse("only state has an initial value", found.where, "connect a constant instead");
+    refuse("only state has an initial value", found.where(), "connect a constant instead");
   found.connection->value = value;
   found.connection->connected = true;
 }

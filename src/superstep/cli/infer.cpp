@@ -74,6 +74,8 @@ void infer(Arguments arguments) {
     fmt::print("{}: {} samples in batches of {} (micro-batches of {}), {} threads\n", settings.workload,
                format_count(static_cast<double>(report.samples)), report.plan.batch, report.plan.micro_batch,
                report.plan.threads);
+    if (!report.metrics.empty() && report.metrics[0].how == How::predicted)
+      fmt::print("executed vertex by vertex on this host; throughput and latency are modelled\n");
     if (settings.chips.several()) fmt::print("on chips: {}\n", report.plan.choice);
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);

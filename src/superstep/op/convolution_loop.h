@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "superstep/op/convolution.h"
 
@@ -22,19 +23,32 @@ void for_each_row(const ConvGeometry& geometry, Row&& row) {
   const std::int64_t x_plane = d.input * h.input * v.input, y_plane = d.output * h.output * v.output;
   const std::int64_t channels = geometry.group * geometry.in_per_group;
   const std::int64_t maps = geometry.group * geometry.out_per_group;
+  struct Range {
+    std::int64_t first, last;
+  };
+  // Outputs whose tap lies inside, of every tap.
+  const auto ranges_of = [](const Window& window) {
+    std::vector<Range> ranges;
+    for (std::int64_t k = 0; k < window.kernel; ++k)
+      ranges.push_back({window.first_output(k), window.last_output(k)});
+    return ranges;
+  };
+  const std::vector<Range> depths = ranges_of(d), heights = ranges_of(h), widths = ranges_of(v);
   const auto plane = [&](std::int64_t x, std::int64_t w, std::int64_t y) {
     for (std::int64_t kd = 0; kd < d.kernel; ++kd)
       for (std::int64_t kh = 0; kh < h.kernel; ++kh)
         for (std::int64_t kv = 0; kv < v.kernel; ++kv, ++w) {
-          const std::int64_t first = v.first_output(kv), count = v.last_output(kv) - first;
-          if (count <= 0) continue;
+          const auto [first, last] = widths[static_cast<std::size_t>(kv)];
+          const Range depth = depths[static_cast<std::size_t>(kd)],
+                      height = heights[static_cast<std::size_t>(kh)];
+          if (first >= last) continue;
           const std::int64_t column = first * v.stride - v.pad_begin + kv * v.dilation;
-          for (std::int64_t od = d.first_output(kd); od < d.last_output(kd); ++od)
-            for (std::int64_t oh = h.first_output(kh); oh < h.last_output(kh); ++oh) {
+          for (std::int64_t od = depth.first; od < depth.last; ++od)
+            for (std::int64_t oh = height.first; oh < height.last; ++oh) {
               const std::int64_t id = od * d.stride - d.pad_begin + kd * d.dilation;
               const std::int64_t ih = oh * h.stride - h.pad_begin + kh * h.dilation;
               row(x + (id * h.input + ih) * v.input + column, w, y + (od * h.output + oh) * v.output + first,
-                  count);
+                  last - first);
             }
         }
   };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/cast.h"
@@ -14,6 +15,7 @@
 #include "superstep/op/rules.h"
 #include "superstep/op/unary.h"
 #include "superstep/op/view.h"
+#include "superstep/op/wide.h"
 
 namespace superstep::op {
 namespace {
@@ -85,6 +87,26 @@ std::vector<Var> decompose_batch(const DerivativeContext& context) {
   return {y, mixed(running_mean, batch.mean, momentum), mixed(running_variance, batch.variance, momentum)};
 }
 
+// With given statistics: (x - mean) * (scale / deviation) + bias, as decomposed, without making a graph of
+// it.
+void evaluate_batch(const EvaluateContext& context) {
+  if (is_training(context.attributes)) return evaluate_through<decompose_batch>(context);
+  std::vector<double> x = widen<double>(context.input(0));
+  const std::vector<double> scale = widen<double>(context.input(1)), bias = widen<double>(context.input(2)),
+                            mean = widen<double>(context.input(3)),
+                            variance = widen<double>(context.input(4));
+  const double epsilon = epsilon_of(context.attributes);
+  const std::size_t channels = scale.size();
+  const std::size_t plane =
+      x.empty() ? 0 : x.size() / channels / static_cast<std::size_t>(context.input(0).shape()[0]);
+  for (std::size_t begin = 0; begin < x.size(); begin += plane) {
+    const std::size_t c = begin / plane % channels;
+    const double factor = scale[c] / std::sqrt(variance[c] + epsilon);
+    for (std::size_t i = begin; i < begin + plane; ++i) x[i] = (x[i] - mean[c]) * factor + bias[c];
+  }
+  narrow(x, context.output(0));
+}
+
 // In training, where nobody asks for more than y's part: by sums over channels that targets have kernels for.
 std::vector<Var> vjp_batch(const DerivativeContext& context, std::span<const Var> cotangents,
                            const std::vector<bool>& wanted) {
@@ -101,6 +123,7 @@ std::vector<Var> vjp_batch(const DerivativeContext& context, std::span<const Var
 
 Definition batch_definition() {
   Definition definition = composite<decompose_batch>({"BatchNormalization", 15, 5, 5, 3}, infer_batch);
+  definition.evaluate = evaluate_batch;
   definition.vjp = vjp_batch;
   return definition;
 }

@@ -243,8 +243,7 @@ std::vector<ResizeRows> resize_rows_of(std::string_view op, const Attributes& at
                                        std::span<const Tensor* const> inputs) {
   const auto input = [&](std::size_t i) { return i < inputs.size() ? inputs[i] : nullptr; };
   if (op == "Upsample")
-    return rows_of(as_resize(attributes),
-                   resize_axes(as_resize(attributes), x, nullptr, input(1), nullptr));
+    return rows_of(as_resize(attributes), resize_axes(as_resize(attributes), x, nullptr, input(1), nullptr));
   const bool gradient = op == "superstep.ResizeGradient";
   const auto axes = gradient ? gradient_axes(attributes, input(1), input(2), input(3))
                              : resize_axes(attributes, x, input(1), input(2), input(3));

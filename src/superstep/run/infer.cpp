@@ -7,6 +7,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "superstep/base/interrupt.h"
+#include "superstep/base/progress.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/onnx/writer.h"
@@ -25,6 +27,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int warm_up_calls = 10;
 constexpr std::int64_t default_batch = 512;
 constexpr std::int64_t calls_for_latency = 200;
+// A slow model is timed by fewer calls: these seconds, but three calls.
+constexpr double warm_up_seconds = 2, timing_seconds = 20;
+constexpr std::int64_t fewest_calls = 3;
 
 double percentile(const std::vector<double>& sorted, double share) {
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
@@ -70,22 +75,37 @@ struct Served {
   target::PlanSummary plan;
 };
 
-// The seconds of `calls` calls of each executable, in turn, so that a busy neighbour slows all alike.
+double seconds_since(Clock::time_point begun) {
+  return std::chrono::duration<double>(Clock::now() - begun).count();
+}
+
+double timed_call(target::Executable& executable, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while timing");
+  const auto begun = Clock::now();
+  executable.run(inputs, outputs);
+  return seconds_since(begun);
+}
+
+// The seconds of at most `calls` calls of each executable, in turn, so that a busy neighbour slows all alike.
 std::vector<std::vector<double>> time_calls(std::span<target::Executable* const> executables,
                                             std::span<const Tensor> inputs, std::int64_t calls) {
+  Progress progress = Progress::passing("timing", static_cast<double>(calls), "calls");
   std::vector<std::vector<Tensor>> outputs(executables.size());
   for (std::size_t i = 0; i < executables.size(); ++i) {
     for (const auto& port : executables[i]->outputs())
       outputs[i].emplace_back(port.type.element, port.type.shape);
-    for (int warm = 0; warm < warm_up_calls; ++warm) executables[i]->run(inputs, outputs[i]);
+    double warm = 0;
+    for (int call = 0; call < warm_up_calls && warm < warm_up_seconds; ++call)
+      warm += timed_call(*executables[i], inputs, outputs[i]);
   }
   std::vector<std::vector<double>> seconds(executables.size());
-  for (std::int64_t call = 0; call < calls; ++call)
-    for (std::size_t i = 0; i < executables.size(); ++i) {
-      const auto begun = Clock::now();
-      executables[i]->run(inputs, outputs[i]);
-      seconds[i].push_back(std::chrono::duration<double>(Clock::now() - begun).count());
-    }
+  const auto begun = Clock::now();
+  for (std::int64_t call = 0; call < calls; ++call) {
+    if (call >= fewest_calls && seconds_since(begun) > timing_seconds) break;
+    for (std::size_t i = 0; i < executables.size(); ++i)
+      seconds[i].push_back(timed_call(*executables[i], inputs, outputs[i]));
+    progress.update(static_cast<double>(call + 1));
+  }
   return seconds;
 }
 
@@ -101,6 +121,17 @@ std::vector<Metric> serving_metrics(std::vector<double> seconds, std::int64_t ba
   return metrics;
 }
 
+// What a modelled machine takes for a batch, and how long this host took to execute all samples.
+std::vector<Metric> modelled_metrics(const target::Executable::ModelledTime& time, std::int64_t batch,
+                                     double host_seconds) {
+  const double latency = time.seconds / static_cast<double>(std::max<std::uint64_t>(1, time.runs));
+  std::vector<Metric> metrics{metric("throughput", static_cast<double>(batch) / latency, "samples/s"),
+                              metric("latency_mean", latency, "s")};
+  for (Metric& predicted : metrics) predicted.how = How::predicted;
+  metrics.push_back(metric("host_time", host_seconds, "s"));
+  return metrics;
+}
+
 // One batch of the task's inputs.
 std::vector<Tensor> one_batch(target::Executable& executable, const Task& task, std::int64_t batch,
                               ThreadPool& pool) {
@@ -113,7 +144,7 @@ std::vector<Tensor> one_batch(target::Executable& executable, const Task& task, 
   return inputs;
 }
 
-// `timing`: what measure_serving or its like found of this evaluator.
+// `timing`: what measure_serving or its like found of this evaluator; empty for a modelled machine.
 Served serve(Evaluator& evaluator, const Task& task, bool trained, std::vector<Metric> timing,
              ThreadPool& pool) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
@@ -121,12 +152,15 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, std::vector<M
   Served served;
   const auto begun = Clock::now();
   served.outputs = evaluator.predict(task, indices, pool);
-  const double elapsed = std::chrono::duration<double>(Clock::now() - begun).count();
+  const double elapsed = seconds_since(begun);
   target::Executable& executable = evaluator.executable();
   served.ports.assign(executable.outputs().begin(), executable.outputs().end());
   served.metrics = std::move(timing);
-  served.metrics.push_back(
-      metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
+  if (const auto modelled = executable.modelled_time())
+    served.metrics = modelled_metrics(*modelled, evaluator.batch(), elapsed);
+  else
+    served.metrics.push_back(
+        metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
   served.plan = executable.summary();
   if (trained && task.has_labels())
     for (const Metric& quality : task.quality(indices, served.outputs)) served.metrics.push_back(quality);
@@ -255,10 +289,14 @@ InferReport infer(const InferSettings& given) {
   evaluators.push_back(open(model.inference()));
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
-  const auto seconds =
-      time_calls(executables, one_batch(*executables[0], *task, batch, pool), calls_for_latency);
+  std::vector<std::vector<Metric>> timings(executables.size());
+  if (!executables[0]->modelled_time()) {
+    const auto seconds =
+        time_calls(executables, one_batch(*executables[0], *task, batch, pool), calls_for_latency);
+    for (std::size_t i = 0; i < seconds.size(); ++i) timings[i] = serving_metrics(seconds[i], batch);
+  }
   const auto served_by = [&](std::size_t i) {
-    return serve(*evaluators[i], *task, weights.has_value(), serving_metrics(seconds[i], batch), pool);
+    return serve(*evaluators[i], *task, weights.has_value(), timings[i], pool);
   };
   Served served = served_by(0);
   if (int8) report.f32_metrics = served_by(1).metrics;

@@ -43,7 +43,9 @@ struct InferSettings {
 };
 
 struct InferReport {
-  std::vector<Metric> metrics;  // throughput, latency_*, and the quality where the truth is known
+  // throughput, latency_*, and the quality where the truth is known. Of a machine that is modelled the first
+  // two are predicted, and host_time says how long this host took to execute the samples.
+  std::vector<Metric> metrics;
   std::int64_t samples = 0;
   target::PlanSummary plan;
 
@@ -57,7 +59,8 @@ struct InferReport {
 // Throws Error naming the file and data set.
 InferReport infer(const InferSettings& settings);
 
-// Latency of single calls of a compiled model: `calls` timed ones after a warm-up. Gives latency_mean, _p50,
+// Latency of single calls of a compiled model: `calls` timed ones after a warm-up, or as many as end within
+// 20 s. Gives latency_mean, _p50,
 // _p90, _p99 (nearest rank; those for which there are enough calls), and throughput.
 std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t batch,
                                     std::span<const Tensor> inputs, std::int64_t calls);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -154,6 +155,14 @@ class Executable {
   virtual void release_working_memory() {}
 
   virtual PlanSummary summary() const = 0;
+
+  // Of a target that models a machine's time: the runs so far, and the seconds that all of them take there.
+  // None where this host's clock says how long a run takes.
+  struct ModelledTime {
+    std::uint64_t runs = 0;
+    double seconds = 0;
+  };
+  virtual std::optional<ModelledTime> modelled_time() const { return {}; }
 
   // Empty where the plan was compiled without measure_steps, or the target does not measure steps.
   virtual Timeline timeline() const { return {}; }

@@ -2,7 +2,6 @@
 #include "superstep/target/cpu/cpu.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,24 +15,15 @@
 #include "superstep/target/cpu/executable.h"
 #include "superstep/target/cpu/lowering.h"
 #include "superstep/target/cpu/memory_limit.h"
+#include "superstep/target/cpu/micro_batch.h"
+#include "superstep/target/cpu/remake.h"
 #include "superstep/target/ports.h"
 #include "superstep/transform/recompute.h"
 
 namespace superstep::target::cpu {
 namespace {
 
-constexpr std::int64_t first_try = 8, largest_choice = 64;
-
-std::size_t second_level_cache_bytes() {
-  const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return size > 0 ? static_cast<std::size_t>(size) : std::size_t{1} << 20;
-}
-
-std::int64_t largest_divisor(std::int64_t batch, std::int64_t limit) {
-  for (std::int64_t divisor = std::min(batch, limit); divisor > 1; --divisor)
-    if (batch % divisor == 0) return divisor;
-  return 1;
-}
+constexpr std::int64_t first_try = 8;
 
 struct Compiled {
   Plan plan;
@@ -42,7 +32,7 @@ struct Compiled {
 
 // The graph, with values computed again in the backward pass for up to that share of its operations.
 graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, double recompute_share) {
-  graph::Graph graph = prepare_graph(decompose(model(micro_batch)));
+  graph::Graph graph = remake_between_passes(prepare_graph(decompose(model(micro_batch))));
   if (recompute_share <= 0) return graph;
   return transform::recompute(graph, {.extra_share = recompute_share}).graph;
 }
@@ -77,13 +67,20 @@ Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const B
   return result;
 }
 
-// The micro-batch whose activations stay near the core's second-level cache (in twice its size: not all that
-// lives at once is touched at once), among the divisors of the batch that leave every thread something to do.
-std::int64_t choose_micro_batch(std::int64_t batch, int threads, std::size_t bytes_a_sample) {
-  const auto fitting =
-      static_cast<std::int64_t>(2 * second_level_cache_bytes() / std::max<std::size_t>(1, bytes_a_sample));
-  const std::int64_t share = std::max<std::int64_t>(1, batch / threads);
-  return largest_divisor(batch, std::min({std::max<std::int64_t>(fitting, 4), largest_choice, share}));
+// What a plan that was made for `micro_batch` computes and touches. In training weights are read by the
+// forward and by the backward pass, and the sums of their gradients, which are as large, are read and
+// written.
+Footprint footprint_of(const Plan& plan, std::int64_t micro_batch) {
+  Footprint footprint{.bytes_a_sample = plan.arena_bytes / static_cast<std::size_t>(micro_batch),
+                      .trains = plan.trains};
+  for (const Step& step : plan.body) footprint.flops_a_sample += step.info.flops;
+  footprint.flops_a_sample /= static_cast<double>(micro_batch);
+  std::size_t states = 0;
+  for (const StateSlot& state : plan.states)
+    states += static_cast<std::size_t>(state.type.shape.element_count()) * size_in_bytes(state.type.element);
+  footprint.weight_bytes = plan.trains ? 2 * plan.accumulator_bytes : states;
+  footprint.weight_traffic = plan.trains ? 4 * plan.accumulator_bytes : states;
+  return footprint;
 }
 
 // One micro-batch is all that a run computes: nothing is summed before the update.
@@ -123,20 +120,14 @@ class CpuTarget : public Target {
     std::optional<Compiled> compiled;
     std::string choice = options.micro_batch > 0
                              ? "as asked for"
-                             : "by the cost model: activations near the second-level cache";
+                             : "by the cost model: operations, and bytes beyond the second-level cache";
     if (chosen.micro_batch == 0 && !ports.splits) chosen.micro_batch = options.batch;
     if (chosen.micro_batch == 0) {
-      const auto choose = [&](std::size_t bytes_a_sample) {
-        return choose_micro_batch(options.batch, options.threads, bytes_a_sample);
-      };
-      chosen.micro_batch = choose(1);
-      // How much a sample takes is asked only where it matters.
-      if (chosen.micro_batch != choose(~std::size_t{0})) {
-        const std::int64_t tried = largest_divisor(options.batch, first_try);
-        compiled = compile_at(once, tried, ports, options.batch, {.a_part = used_for(options).a_part});
-        chosen.micro_batch = choose(compiled->plan.arena_bytes / static_cast<std::size_t>(tried));
-        if (chosen.micro_batch != tried || (is_whole(chosen) && compiled->plan.trains)) compiled.reset();
-      }
+      const std::int64_t tried = largest_divisor(options.batch, first_try);
+      compiled = compile_at(once, tried, ports, options.batch, {.a_part = used_for(options).a_part});
+      chosen.micro_batch =
+          choose_micro_batch(options.batch, options.threads, footprint_of(compiled->plan, tried));
+      if (chosen.micro_batch != tried || (is_whole(chosen) && compiled->plan.trains)) compiled.reset();
     }
     if (!compiled) compiled = compile_at(once, chosen.micro_batch, ports, options.batch, used_for(chosen));
     if (options.memory_limit > 0) choice = stay_below_limit(once, ports, chosen, *compiled);

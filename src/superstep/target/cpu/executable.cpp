@@ -1,8 +1,6 @@
 #include "superstep/target/cpu/executable.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,21 +16,6 @@
 namespace superstep::target::cpu {
 namespace {
 
-constexpr std::size_t alignment = 64;
-
-// Blocks of several large pages are asked for in large pages: reading megabytes of weights through small ones
-// costs a walk of the page tables every 64 lines of cache.
-constexpr std::size_t large_page = 2 << 20;
-
-// The whole pages inside [begin, begin + bytes); empty where there is none.
-std::span<std::byte> whole_pages(std::byte* begin, std::size_t bytes) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto start = reinterpret_cast<std::uintptr_t>(begin);
-  const std::uintptr_t first = (start + page - 1) / page * page, last = (start + bytes) / page * page;
-  if (first >= last) return {};
-  return {reinterpret_cast<std::byte*>(first), last - first};
-}
-
 // A step goes to all threads when it is long enough to pay for calling them (about 1 us), one alone when not:
 // some 3 to 5 us of work at 100 GFLOP/s and 25 GB/s a core. What other steps left in several cores' caches
 // costs one core alone more.
@@ -43,33 +26,6 @@ bool pays_in_parallel(const kernels::KernelInfo& info) {
 }
 
 }  // namespace
-
-Memory::Memory(std::size_t bytes) : size_(bytes) {
-  void* whole = std::calloc(1, bytes + 2 * alignment);
-  if (!whole)
-    throw Error(ErrorCode::out_of_memory, "the plan needs " + format_bytes(static_cast<double>(bytes)));
-  const auto address = (reinterpret_cast<std::uintptr_t>(whole) + alignment - 1) / alignment * alignment;
-  data_ = {reinterpret_cast<std::byte*>(address), [whole](std::byte*) { std::free(whole); }};
-  const std::span<std::byte> pages = whole_pages(data(), size_);
-  if (pages.size() >= 2 * large_page) ::madvise(pages.data(), pages.size(), MADV_HUGEPAGE);
-}
-
-Memory::Memory(std::span<float> values)
-    : size_(values.size_bytes()),
-      data_(reinterpret_cast<std::byte*>(values.data()), [](std::byte*) {}),
-      own_(false) {}
-
-void Memory::release() {
-  if (!own_) return;
-  const std::span<std::byte> pages = whole_pages(data(), size_);
-  if (!pages.empty() && ::madvise(pages.data(), pages.size(), MADV_DONTNEED) == 0) {
-    std::byte* const behind = pages.data() + pages.size();
-    std::memset(data(), 0, static_cast<std::size_t>(pages.data() - data()));
-    std::memset(behind, 0, static_cast<std::size_t>(data() + size_ - behind));
-  } else {
-    std::memset(data(), 0, size_);
-  }
-}
 
 struct CpuExecutable::Worker {
   Memory arena, scratch;
@@ -115,8 +71,10 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
                         {},
                         StepRecorder(step_count(), i)});
   if (plan_.accumulator_bytes == 0) return;
-  if (options_.parts.exchange) open_exchange();
-  while (accumulators_.size() < groups()) accumulators_.emplace_back(plan_.accumulator_bytes);
+  if (options_.parts.exchange)
+    open_exchange();
+  else
+    sums_.emplace(plan_, groups());
 }
 
 // The first group sums where the exchange wants the values: what is sent need not be copied.
@@ -126,7 +84,7 @@ void CpuExecutable::open_exchange() {
   groups_done_ = std::vector<std::atomic<std::size_t>>(ranges_.size());
   std::vector<ValueRange> ranges;
   for (const GradientRange& range : ranges_) ranges.push_back(range.values);
-  accumulators_.emplace_back(exchange.open(plan_.accumulator_bytes / sizeof(float), std::move(ranges)));
+  sums_.emplace(plan_, groups(), exchange.open(plan_.accumulator_bytes / sizeof(float), std::move(ranges)));
 }
 
 CpuExecutable::~CpuExecutable() = default;
@@ -155,6 +113,7 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
     prepared_ = true;
   }
   begin_exchange();
+  if (sums_) sums_->begin_run();
   // One group: its steps are divided over the threads. Several: a group a thread.
   if (groups() == 1)
     run_group(run, 0, workers_[0], true);
@@ -182,8 +141,7 @@ void CpuExecutable::finish_run(const Run& run) {
   }
   if (!plan_.trains) return;
   run_steps({plan_.update, sum_step() + 1, false}, run,
-            {0, update_.data(), accumulators_.empty() ? nullptr : accumulators_[0].data(), true},
-            workers_[0]);
+            {0, update_.data(), sums_ ? sums_->total() : nullptr, true}, workers_[0]);
   for (const SampleCounter& counter : plan_.counters) {
     std::int64_t value = 0;
     std::memcpy(&value, shared_.data() + counter.offset, sizeof value);
@@ -194,11 +152,7 @@ void CpuExecutable::finish_run(const Run& run) {
 }
 
 void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker, bool all_threads) {
-  std::byte* accumulator = nullptr;
-  if (!accumulators_.empty()) {
-    accumulator = accumulators_[group].data();
-    for (const ByteRange& range : plan_.added_to) std::memset(accumulator + range.begin, 0, range.count);
-  }
+  std::byte* const accumulator = sums_ ? sums_->begin(group) : nullptr;
   const auto count = static_cast<std::size_t>(micro_batches_);
   const std::size_t begin = group * count / groups(), end = (group + 1) * count / groups();
   for (std::size_t micro_batch = begin; micro_batch < end; ++micro_batch)
@@ -206,6 +160,7 @@ void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker,
               {static_cast<std::int64_t>(micro_batch), worker.arena.data(), accumulator, all_threads,
                micro_batch + 1 == end},
               worker);
+  if (sums_) sums_->complete(group);
 }
 
 int CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads) {
@@ -269,37 +224,26 @@ void CpuExecutable::begin_exchange() {
 void CpuExecutable::complete_ranges(std::size_t step, std::size_t& next) {
   for (; next < ranges_.size() && ranges_[next].last_step == step; ++next) {
     if (groups_done_[next].fetch_add(1, std::memory_order_acq_rel) + 1 < groups()) continue;
-    average_groups(ranges_[next].values);
+    sums_->finish(ranges_[next].values, scale_of_means());
     options_.parts.exchange->ready(next);
   }
 }
 
-// The mean over micro-batches, into the first group's accumulator.
+// The mean over micro-batches, in the memory of the update.
 void CpuExecutable::average_accumulators() {
   if (micro_batches_ == 1) return;
   const std::size_t count = plan_.accumulator_bytes / sizeof(float);
   constexpr std::size_t piece = 16384;
   pool_.parallel_for(static_cast<std::int64_t>((count + piece - 1) / piece), [&](std::int64_t item, int) {
     const std::size_t begin = static_cast<std::size_t>(item) * piece;
-    average_groups({begin, std::min(piece, count - begin)});
+    sums_->finish({begin, std::min(piece, count - begin)}, scale_of_means());
   });
-}
-
-// Groups are added in order.
-void CpuExecutable::average_groups(ValueRange range) {
-  const float scale = 1.0f / static_cast<float>(micro_batches_);
-  auto* total = reinterpret_cast<float*>(accumulators_[0].data()) + range.begin;
-  for (std::size_t group = 1; group < accumulators_.size(); ++group) {
-    const auto* term = reinterpret_cast<const float*>(accumulators_[group].data()) + range.begin;
-    for (std::size_t i = 0; i < range.count; ++i) total[i] += term[i];
-  }
-  for (std::size_t i = 0; i < range.count; ++i) total[i] *= scale;
 }
 
 void CpuExecutable::write_averages(const Run& run) const {
   for (const AveragedOutput& output : plan_.averaged) {
     Tensor& target = run.outputs[output.port];
-    const auto* values = reinterpret_cast<const float*>(accumulators_[0].data() + output.offset);
+    const auto* values = reinterpret_cast<const float*>(sums_->total() + output.offset);
     for (std::size_t i = 0; i < output.count; ++i)
       target.set(static_cast<std::int64_t>(i), static_cast<double>(values[i]));
   }
@@ -347,7 +291,7 @@ void CpuExecutable::release_working_memory() {
     worker.arena.release();
     worker.scratch.release();
   }
-  for (Memory& accumulator : accumulators_) accumulator.release();
+  if (sums_) sums_->release();
   update_.release();
 }
 
@@ -359,7 +303,7 @@ PlanSummary CpuExecutable::summary() const {
                       .activation_bytes = plan_.arena_bytes + plan_.scratch_bytes,
                       .state_bytes = 0,
                       .constant_bytes = 0,
-                      .gradient_bytes = plan_.accumulator_bytes * accumulators_.size(),
+                      .gradient_bytes = sums_ ? plan_.accumulator_bytes * groups() : 0,
                       .compile_seconds = compile_seconds_,
                       .plan_bytes = plan_bytes(plan_, options_),
                       .choice = plan_.choice,
@@ -392,13 +336,13 @@ PlanStep CpuExecutable::described_step(std::size_t step) const {
   if (step < sum_step()) return of(plan_.body[step - plan_.prepare.size()], PlanPart::body);
   if (step > sum_step()) return of(plan_.update[step - sum_step() - 1], PlanPart::update);
   const auto values = static_cast<double>(plan_.accumulator_bytes / sizeof(float));
-  const auto groups = static_cast<double>(accumulators_.size());
+  const auto summed = static_cast<double>(sums_ ? groups() : 0);
   return {.node = "gradients",
           .op = "sum over micro-batches",
-          .kernel = fmt::format("sum of {} groups, in order", accumulators_.size()),
+          .kernel = fmt::format("sum of {} groups, in order", summed),
           .refusals = {},
-          .flops = values * groups,
-          .bytes = 4 * values * (groups + 1),
+          .flops = values * summed,
+          .bytes = 4 * values * (summed + 1),
           .part = PlanPart::update};
 }
 

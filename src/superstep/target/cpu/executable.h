@@ -4,34 +4,18 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "superstep/base/thread_pool.h"
 #include "superstep/target/cpu/gradient_ranges.h"
+#include "superstep/target/cpu/gradient_sums.h"
+#include "superstep/target/cpu/memory.h"
 #include "superstep/target/cpu/plan.h"
 #include "superstep/target/cpu/step_recorder.h"
 #include "superstep/target/target.h"
 
 namespace superstep::target::cpu {
-
-// A zeroed block of memory on a 64-byte boundary. Large blocks take up room as they are touched.
-class Memory {
- public:
-  explicit Memory(std::size_t bytes);
-  // Somebody else's, which outlives this.
-  explicit Memory(std::span<float> values);
-  std::byte* data() const { return data_.get(); }
-  std::size_t size() const { return size_; }
-  const std::shared_ptr<std::byte>& shared() const { return data_; }
-  // Zeroes it, and lets go of the room that it takes until it is touched again. Somebody else's is left
-  // alone.
-  void release();
-
- private:
-  std::size_t size_;
-  std::shared_ptr<std::byte> data_;
-  bool own_ = true;
-};
 
 struct PortPlan {
   Executable::Port port;      // at the full batch
@@ -81,7 +65,7 @@ class CpuExecutable : public Executable {
   // first range that this group has still to complete.
   void complete_ranges(std::size_t step, std::size_t& next);
   void average_accumulators();
-  void average_groups(ValueRange range);
+  float scale_of_means() const { return 1.0f / static_cast<float>(micro_batches_); }
   std::size_t step_count() const;  // of all parts; the sum of gradients is one
   std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
   PlanStep described_step(std::size_t step) const;
@@ -96,7 +80,7 @@ class CpuExecutable : public Executable {
   ThreadPool pool_;
   Memory shared_, update_;
   std::vector<Worker> workers_;
-  std::vector<Memory> accumulators_;                   // one a group
+  std::optional<GradientSums> sums_;                   // none where nothing is summed
   std::vector<GradientRange> ranges_;                  // what is exchanged with other parts; empty: nothing
   std::vector<std::atomic<std::size_t>> groups_done_;  // by range: groups that have completed it in this run
   bool prepared_ = false;                              // `prepare` has run since the state last changed

@@ -246,10 +246,32 @@ class Assigner {
         value.kind == graph::ValueKind::constant || value.kind == graph::ValueKind::state;
     if (!stored_by_user) {
       strides = wanted(id);
+      if (!strides) strides = as_read(id);
       if (!strides && value.kind == graph::ValueKind::computed && !is_product(value)) strides = inherited(id);
       if (!strides) strides = of_partner(id);
     }
     view(id) = {id, 0, strides ? *strides : value.type.shape.row_major_strides()};
+  }
+
+  // The strides with which a product's result is, turned and reshaped, a row-major tensor: the heads of
+  // attention side by side again, without a copy.
+  std::optional<Strides> as_read(ValueId id) const {
+    const graph::Value& value = graph_.value(id);
+    if (value.kind != graph::ValueKind::computed || graph_.node(value.producer).op != "MatMul")
+      return std::nullopt;
+    for (NodeId turned : children_[id.index()]) {
+      const Node& transpose = graph_.node(turned);
+      if (transpose.op != "Transpose") continue;
+      for (NodeId reader : children_[transpose.outputs[0].index()]) {
+        const Node& reshape = graph_.node(reader);
+        if (reshape.op != "Reshape") continue;
+        const auto strides = backwards(reshape, shape(reshape.outputs[0]).row_major_strides());
+        if (!strides) continue;
+        const auto own = backwards(transpose, *strides);
+        if (own && (own->back() == 1 || (*own)[own->size() - 2] == 1)) return own;
+      }
+    }
+    return std::nullopt;
   }
 
   // A product's result has no operand whose order it should copy.

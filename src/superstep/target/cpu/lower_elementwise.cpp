@@ -6,8 +6,10 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 
+#include "superstep/target/cpu/gelu_slope.h"
 #include "superstep/target/cpu/kernels/vector_program.h"
 
 namespace superstep::target::cpu {
@@ -82,29 +84,51 @@ std::optional<ActivationCall> activation_of(const Graph& graph, const Node& node
   return std::nullopt;
 }
 
-// Writes the group as a VectorProgram over the output's dimensions in the order in which they lie in memory.
+// Writes the group as a VectorProgram over the output's dimensions in the order given.
 class ProgramWriter {
  public:
-  ProgramWriter(Lowering& lowering, const FusionGroup& group)
+  ProgramWriter(Lowering& lowering, const FusionGroup& group, std::vector<int> order)
       : lowering_(lowering),
         group_(group),
         root_(lowering.graph().node(group.root)),
         output_(root_.outputs[0]),
         shape_(lowering.shape(output_)),
-        order_(physical_order(shape_, lowering.view(output_).strides)),
+        order_(std::move(order)),
         program_(extents()) {}
 
-  Lowered run() {
+  std::expected<GroupProgram, Refusal> run(const std::vector<ValueId>& also) {
+    find_unused();
     for (NodeId member : group_.members) {
+      if (unused_.contains(member)) continue;
       const auto value = write_node(lowering_.graph().node(member));
       if (!value) return std::unexpected(value.error());
       values_[lowering_.graph().node(member).outputs[0]] = *value;
     }
-    return finish();
+    std::vector<Value> read;
+    for (ValueId id : also) read.push_back(operand(id));
+    return GroupProgram{
+        std::move(program_), values_.at(output_), std::move(read), std::move(inputs_), ops(), name()};
   }
 
  private:
   using Value = VectorProgram::Value;
+
+  // Members that nobody reads any more, since one instruction does what they led to.
+  void find_unused() {
+    const Graph& graph = lowering_.graph();
+    std::map<NodeId, ValueId> slopes;  // and what they are slopes at
+    for (NodeId member : group_.members)
+      if (const auto x = input_of_gelu_slope(graph, graph.node(member))) slopes.emplace(member, *x);
+    if (slopes.empty()) return;
+    const auto is_read = [&](ValueId value) {
+      return std::ranges::any_of(slopes, [&](const auto& slope) { return slope.second == value; }) ||
+             std::ranges::any_of(lowering_.consumers(value), [&](NodeId reader) {
+               return !unused_.contains(reader) && !slopes.contains(reader);
+             });
+    };
+    for (auto member = group_.members.rbegin(); member != group_.members.rend(); ++member)
+      if (*member != group_.root && !is_read(graph.node(*member).outputs[0])) unused_.insert(*member);
+  }
 
   std::vector<std::int64_t> extents() const {
     std::vector<std::int64_t> result;
@@ -135,6 +159,8 @@ class ProgramWriter {
 
   std::expected<Value, Refusal> write_node(const Node& node) {
     if (computes_integers(node)) return refuse("vector program", "arithmetic of integers");
+    if (const auto x = input_of_gelu_slope(lowering_.graph(), node))
+      return program_.unary(VectorOp::activation_gradient, operand(*x), Activation::gelu_erf);
     if (const Simple* entry = find_simple(unary_operators, node.op))
       return program_.unary(entry->vector_op, operand(node.inputs[0]));
     if (const Simple* entry = find_simple(binary_operators, node.op))
@@ -166,18 +192,15 @@ class ProgramWriter {
     return program_.unary(VectorOp::logical_not, program_.unary(VectorOp::logical_not, value));
   }
 
-  Lowered finish() {
-    program_.store(values_.at(output_), lowering_.type(output_).element,
-                   in_order(lowering_.view(output_).strides));
-    auto kernel = kernels::prepare(program_);
-    if (!kernel) return std::unexpected(kernel.error());
-    std::string ops, names;
-    for (NodeId member : group_.members) {
-      const Node& node = lowering_.graph().node(member);
-      ops += (ops.empty() ? "" : "+") + node.op;
-      if (names.empty()) names = node.name;
-    }
-    lowering_.emit(ops, names, std::move(*kernel), inputs_, {lowering_.write(output_)});
+  std::string ops() const {
+    std::string text;
+    for (NodeId member : group_.members)
+      text += (text.empty() ? "" : "+") + lowering_.graph().node(member).op;
+    return text;
+  }
+  std::string name() const {
+    for (NodeId member : group_.members)
+      if (const std::string& name = lowering_.graph().node(member).name; !name.empty()) return name;
     return {};
   }
 
@@ -189,6 +212,7 @@ class ProgramWriter {
   std::vector<int> order_;
   VectorProgram program_;
   std::map<ValueId, Value> values_;
+  std::set<NodeId> unused_;
   std::vector<DraftOperand> inputs_;
 };
 
@@ -381,8 +405,25 @@ ValueId behind_casts(const Graph& graph, ValueId id) {
   return id;
 }
 
+std::expected<GroupProgram, Refusal> program_of_group(Lowering& lowering, const FusionGroup& group,
+                                                      std::vector<int> order,
+                                                      const std::vector<ValueId>& also) {
+  return ProgramWriter(lowering, group, std::move(order)).run(also);
+}
+
 Lowered lower_elementwise_group(Lowering& lowering, const FusionGroup& group) {
-  return ProgramWriter(lowering, group).run();
+  const ValueId output = lowering.graph().node(group.root).outputs[0];
+  const Strides& strides = lowering.view(output).strides;
+  const std::vector<int> order = physical_order(lowering.shape(output), strides);
+  auto made = program_of_group(lowering, group, order);
+  if (!made) return std::unexpected(made.error());
+  Strides ordered;
+  for (int axis : order) ordered.push_back(strides[static_cast<std::size_t>(axis)]);
+  made->program.store(made->root, lowering.type(output).element, ordered);
+  auto kernel = kernels::prepare(made->program);
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit(made->ops, made->name, std::move(*kernel), std::move(made->inputs), {lowering.write(output)});
+  return {};
 }
 
 std::expected<EpilogueMatch, Refusal> match_epilogue(const Lowering& lowering, const FusionGroup& group,

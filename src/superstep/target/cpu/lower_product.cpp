@@ -78,7 +78,9 @@ DraftOperand packed_weights(Lowering& lowering, const Convolution& convolution,
   // Weights have the type of what they are multiplied with; layouts of pairs are bf16's alone.
   const bool pairs = info.weights == kernels::WeightLayout::taps_in_out_pairs ||
                      info.weights == kernels::WeightLayout::taps_out_in_pairs;
-  const ElementType element = pairs ? ElementType::bf16 : operand_type;
+  const ElementType element = pairs                                    ? ElementType::bf16
+                              : kernels::are_transformed(info.weights) ? info.arithmetic
+                                                                       : operand_type;
   const auto transfer = kernels::weight_transfer(convolution, info.weights, order, element);
   if (kernels::is_stored_form(transfer)) return lowering.read(source);
   auto pack = kernels::prepare_pack(transfer);
@@ -319,6 +321,18 @@ struct BatchWalk {
   }
 };
 
+// Products with one right operand are one product over all their rows, where one stride walks these.
+void join_rows(Matmul& m) {
+  for (std::size_t k = 2; k-- > 0;) {
+    const bool joins = m.batch[k] > 1 && m.b.batch[k] == 0 && m.a.batch[k] == m.rows * m.a.row &&
+                       m.c.batch[k] == m.rows * m.c.row && m.c.column == 1;
+    if (!joins) return;
+    m.rows *= m.batch[k];
+    m.batch[k] = 1;
+    m.a.batch[k] = m.c.batch[k] = 0;
+  }
+}
+
 std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const MatrixProduct& product,
                                                ValueId result) {
   const Shape& c = lowering.shape(result);
@@ -363,6 +377,7 @@ std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const M
   // A dimension of one element may have any stride; broadcasting gave it 0.
   if (matmul.rows == 1 && matmul.c.row == 0) matmul.c.row = matmul.columns;
   if (matmul.columns == 1 && matmul.c.column == 0) matmul.c.column = 1;
+  join_rows(matmul);
   return matmul;
 }
 

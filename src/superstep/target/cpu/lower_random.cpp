@@ -1,4 +1,6 @@
 // Masks of dropout: the same whatever the micro-batch and the number of threads.
+#include "superstep/target/cpu/lower_random.h"
+
 #include <algorithm>
 
 #include "superstep/target/cpu/kernels/random_mask.h"
@@ -48,12 +50,7 @@ Lowered lower_mask(Lowering& lowering, NodeId id) {
   auto kernel = kernels::prepare(
       kernels::RandomMask{.image = *image, .keep = static_cast<float>(node.attributes.number("keep"))});
   if (!kernel) return std::unexpected(kernel.error());
-  const DraftOperand address = lowering.temporary(sizeof(kernels::RandomAddress));
-  lowering.emit(
-      "address", node.name,
-      std::make_unique<AddressKernel>(static_cast<std::uint64_t>(node.attributes.integer("seed")),
-                                      static_cast<std::uint32_t>(node.attributes.integer("stream"))),
-      {lowering.read(node.inputs[0]), Operand{Space::run, 0, 0}}, {address});
+  const DraftOperand address = emit_random_address(lowering, node);
   lowering.emit(node.op, node.name, std::move(*kernel), {address}, {lowering.write(node.outputs[0])});
   return {};
 }
@@ -63,5 +60,15 @@ constexpr Lowerer lowerers[] = {{"superstep.RandomMask", "random mask", lower_ma
 }  // namespace
 
 std::span<const Lowerer> random_lowerers() { return lowerers; }
+
+DraftOperand emit_random_address(Lowering& lowering, const Node& mask) {
+  const DraftOperand address = lowering.temporary(sizeof(kernels::RandomAddress));
+  lowering.emit(
+      "address", mask.name,
+      std::make_unique<AddressKernel>(static_cast<std::uint64_t>(mask.attributes.integer("seed")),
+                                      static_cast<std::uint32_t>(mask.attributes.integer("stream"))),
+      {lowering.read(mask.inputs[0]), Operand{Space::run, 0, 0}}, {address});
+  return address;
+}
 
 }  // namespace superstep::target::cpu

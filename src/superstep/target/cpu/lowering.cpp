@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "superstep/target/cpu/attention_match.h"
+#include "superstep/target/cpu/lower_attention.h"
 #include "superstep/target/cpu/lower_elementwise.h"
 #include "superstep/target/cpu/lower_lookup.h"
 #include "superstep/target/cpu/lower_softmax.h"
@@ -27,7 +29,9 @@ Plan Lowering::run() {
   divide();
   place_states();
   plan_accumulators();
-  const std::vector<bool> taken = find_softmax_gradients();
+  std::vector<bool> taken(graph_.node_count(), false);
+  find_attention(taken);
+  find_softmax_gradients(taken);
   skip_zeros();
   fusion_ = find_fusion(graph_, leaves_, section_of_, taken);
   find_early_updates();
@@ -40,11 +44,41 @@ Plan Lowering::run() {
   return std::move(plan_);
 }
 
-// The nodes that softmax gradients take over, so that no element-wise group does.
-std::vector<bool> Lowering::find_softmax_gradients() {
-  std::vector<bool> taken(graph_.node_count(), false);
+// The nodes that attentions take over, so that no element-wise group does.
+void Lowering::find_attention(std::vector<bool>& taken) {
+  section_ = Section::body;
+  std::vector<SoftmaxGradient> gradients;
+  for (std::size_t i = 0; i < graph_.node_count(); ++i)
+    if (auto match = match_softmax_gradient(graph_, NodeId(i), consumers_))
+      gradients.push_back(std::move(*match));
+  for (AttentionMatch& match : find_attentions(*this, gradients)) {
+    if (!attention_fits(*this, match)) continue;
+    for (NodeId inner : match.inner) mark_done(inner), taken[inner.index()] = true;
+    taken[match.root.index()] = true;
+    if (match.gradient)
+      for (NodeId inner : match.gradient->inner) {
+        taken[inner.index()] = true;
+        if (inner != match.gradient->first) mark_done(inner);
+      }
+    attentions_.push_back(std::move(match));
+  }
+}
+
+bool Lowering::lower_attention_at(NodeId id) {
+  for (const AttentionMatch& match : attentions_) {
+    if (match.root != id && !(match.gradient && match.gradient->first == id)) continue;
+    match.root == id ? lower_attention(*this, match) : lower_attention_gradient(*this, match);
+    mark_done(id);
+    return true;
+  }
+  return false;
+}
+
+// The nodes that softmax gradients take over.
+void Lowering::find_softmax_gradients(std::vector<bool>& taken) {
   section_ = Section::body;
   for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+    if (taken[i]) continue;
     const auto match = match_softmax_gradient(graph_, NodeId(i), consumers_);
     if (!match || !softmax_gradient_fits(*this, *match)) continue;
     softmax_gradients_.emplace(match->root, *match);
@@ -54,7 +88,6 @@ std::vector<bool> Lowering::find_softmax_gradients() {
       taken[inner.index()] = true;
     }
   }
-  return taken;
 }
 
 // Zeros that scatters alone add to are never made.
@@ -101,6 +134,7 @@ void Lowering::lower_at(Section section, NodeId id) {
 
 void Lowering::lower_node(NodeId id) {
   refusals_.clear();
+  if (lower_attention_at(id)) return;
   if (const auto found = softmax_gradients_.find(id); found != softmax_gradients_.end()) {
     if (const Lowered done = lower_softmax_gradient(*this, found->second); !done)
       throw Error(ErrorCode::internal, to_string(done.error()), graph_.node(id).name);

@@ -47,6 +47,24 @@ struct SoftmaxGradient {
   std::vector<NodeId> inner;  // nodes that the one kernel replaces beside the root
 };
 
+// Attention, recognised in its operators (attention_match.h): y = softmax(scale * q k + bias_scale * bias) v.
+struct AttentionMatch {
+  struct Gradient {
+    NodeId first;  // the node at whose place it runs
+    ValueId dy, dq, dk, dv;
+    std::vector<NodeId> inner;  // all nodes that it replaces
+  };
+  NodeId root;                       // the product with v
+  ValueId q, k, v, y;                // k as the product reads it: [.., depth, keys]
+  std::optional<ValueId> bias;       // added to the scores
+  std::optional<ValueId> condition;  // where it is hidden_if, the score is `hidden`
+  double scale = 1, bias_scale = 1, hidden = 0;
+  bool hidden_if = false;
+  std::optional<NodeId> drop;  // the random mask that multiplies the weights
+  std::vector<NodeId> inner;   // nodes that the one kernel replaces beside the root
+  std::optional<Gradient> gradient;
+};
+
 class Lowering {
  public:
   // `batched_output[i]`: output i has a row a sample; the others are averaged over micro-batches.
@@ -137,7 +155,9 @@ class Lowering {
   int place_of(NodeId id) const;
   void place_states();
   void plan_accumulators();
-  std::vector<bool> find_softmax_gradients();
+  void find_attention(std::vector<bool>& taken);
+  void find_softmax_gradients(std::vector<bool>& taken);
+  bool lower_attention_at(NodeId id);
   void skip_zeros();
   void lower_section(Section section);
   void lower_at(Section section, NodeId id);
@@ -179,6 +199,7 @@ class Lowering {
   std::map<NodeId, std::vector<DraftOperand>> kept_;
   std::map<ValueId, const FusionGroup*> deferred_;
   std::map<NodeId, SoftmaxGradient> softmax_gradients_;  // by root
+  std::vector<AttentionMatch> attentions_;
   Fusion fusion_;
   std::map<int, std::vector<NodeId>> early_updates_;  // optimiser nodes, by the node of the body they follow
   Draft drafts_[3];

@@ -96,6 +96,9 @@ int Lowering::place_of(NodeId id) const {
   for (const auto& [root, match] : softmax_gradients_)
     if (std::ranges::find(match.inner, id) != match.inner.end())
       place = std::max(place, static_cast<int>(root.index()));
+  for (const AttentionMatch& match : attentions_)
+    if (std::ranges::find(match.inner, id) != match.inner.end())
+      place = std::max(place, static_cast<int>(match.root.index()));
   return place;
 }
 

@@ -10,8 +10,8 @@
 namespace superstep::target::cpu {
 
 // Sums of gradients that are kept apart while a run lasts: micro-batches are summed in groups, each group in
-// order and then the groups in order, so that the bits do not depend on the number of threads. Very large
-// models keep one a thread.
+// order and then the groups in an order of their own (gradient_sums.h), so that the bits do not depend on the
+// number of threads. Very large models keep one a thread.
 std::size_t gradient_groups(const Plan& plan, const CompileOptions& options);
 
 // Everything that the executable allocates for the plan: activations and scratch of every thread, parameters

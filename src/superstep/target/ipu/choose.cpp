@@ -99,8 +99,7 @@ Partition even_partition(Cuts cuts, const std::vector<std::int64_t>& splits,
 
 // Channels that lie in groups are cut between groups.
 std::int64_t grain_of(const Operation& operation, const Cut& cut) {
-  const bool input =
-                 operation.has(0) && has_channel_groups(*operation.inputs[0]) && cut.inputs[0].axis == 1,
+  const bool input = operation.has(0) && has_channel_groups(*operation.inputs[0]) && cut.inputs[0].axis == 1,
              output = has_channel_groups(*operation.outputs[0]) && cut.outputs[0].axis == 1;
   return input || output ? channel_group : 1;
 }
@@ -201,9 +200,9 @@ class Search {
       if (cuts_.axes[a].summed) depth *= splits_[a];
     if (depth == 1) return 0;
     const std::int64_t own = machine::ipu::ceil_div(outputs[0].shape.element_count(), depth);
-    return hardware_.sync_cycles + hardware_.exchange_setup + bytes_of(outputs) / static_cast<double>(hardware_.exchange_rate) +
-           static_cast<double>(
-               machine::ipu::reduce_strided_cycles(hardware_, own, depth, ElementType::f32));
+    return hardware_.sync_cycles + hardware_.exchange_setup +
+           bytes_of(outputs) / static_cast<double>(hardware_.exchange_rate) +
+           static_cast<double>(machine::ipu::reduce_strided_cycles(hardware_, own, depth, ElementType::f32));
   }
 
   const Hardware& hardware_;

@@ -22,22 +22,78 @@ bool follow(const std::vector<const graph::ValueType*>& types, std::vector<CutOp
   return true;
 }
 
-constexpr std::array pointwise_operators = {
-    "Neg",        "Abs",         "Sign",     "Exp",        "Log",
-    "Sqrt",       "Reciprocal",  "Erf",      "Floor",      "Ceil",
-    "Round",      "Add",         "Sub",      "Mul",        "Div",
-    "Pow",        "Min",         "Max",      "Sum",        "Mean",
-    "Sin",        "Cos",         "Tan",      "Asin",       "Acos",
-    "Atan",       "Sinh",        "Cosh",     "Asinh",      "Acosh",
-    "Atanh",      "Mod",         "BitShift", "BitwiseAnd", "BitwiseOr",
-    "BitwiseXor", "BitwiseNot",  "Equal",    "Greater",    "GreaterOrEqual",
-    "Less",       "LessOrEqual", "And",      "Or",         "Xor",
-    "Not",        "IsNaN",       "IsInf",    "Where",      "Cast",
-    "Relu",       "LeakyRelu",   "Sigmoid",  "Tanh",       "Softplus",
-    "Softsign",   "Elu",         "Selu",     "Celu",       "HardSigmoid",
-    "HardSwish",  "Gelu",        "Mish",     "Swish",      "ThresholdedRelu",
-    "Shrink",     "Clip",        "PRelu",    "SwiGLU",     "BitCast",
-    "Binarizer",  "superstep.PartsMean"};
+constexpr std::array pointwise_operators = {"Neg",
+                                            "Abs",
+                                            "Sign",
+                                            "Exp",
+                                            "Log",
+                                            "Sqrt",
+                                            "Reciprocal",
+                                            "Erf",
+                                            "Floor",
+                                            "Ceil",
+                                            "Round",
+                                            "Add",
+                                            "Sub",
+                                            "Mul",
+                                            "Div",
+                                            "Pow",
+                                            "Min",
+                                            "Max",
+                                            "Sum",
+                                            "Mean",
+                                            "Sin",
+                                            "Cos",
+                                            "Tan",
+                                            "Asin",
+                                            "Acos",
+                                            "Atan",
+                                            "Sinh",
+                                            "Cosh",
+                                            "Asinh",
+                                            "Acosh",
+                                            "Atanh",
+                                            "Mod",
+                                            "BitShift",
+                                            "BitwiseAnd",
+                                            "BitwiseOr",
+                                            "BitwiseXor",
+                                            "BitwiseNot",
+                                            "Equal",
+                                            "Greater",
+                                            "GreaterOrEqual",
+                                            "Less",
+                                            "LessOrEqual",
+                                            "And",
+                                            "Or",
+                                            "Xor",
+                                            "Not",
+                                            "IsNaN",
+                                            "IsInf",
+                                            "Where",
+                                            "Cast",
+                                            "Relu",
+                                            "LeakyRelu",
+                                            "Sigmoid",
+                                            "Tanh",
+                                            "Softplus",
+                                            "Softsign",
+                                            "Elu",
+                                            "Selu",
+                                            "Celu",
+                                            "HardSigmoid",
+                                            "HardSwish",
+                                            "Gelu",
+                                            "Mish",
+                                            "Swish",
+                                            "ThresholdedRelu",
+                                            "Shrink",
+                                            "Clip",
+                                            "PRelu",
+                                            "SwiGLU",
+                                            "BitCast",
+                                            "Binarizer",
+                                            "superstep.PartsMean"};
 
 Cuts pointwise(const Operation& op) {
   Cuts cuts;
@@ -62,8 +118,7 @@ Cuts optimizer(const Operation& op) {
 Cuts cast_like(const Operation& op) {
   Cuts cuts;
   cuts.even = true;
-  for (int axis = 0; axis < op.output().rank(); ++axis)
-    add_cut(cuts, op, op.output()[axis], {axis}, {axis});
+  for (int axis = 0; axis < op.output().rank(); ++axis) add_cut(cuts, op, op.output()[axis], {axis}, {axis});
   return cuts;
 }
 
@@ -77,10 +132,9 @@ std::span<const CutRule> general_cut_rules() {
 }
 
 const CutRule* rule_of(std::string_view op) {
-  for (const auto family :
-       {general_cut_rules(), product_cut_rules(), reduction_cut_rules(), pooling_cut_rules(),
-        line_cut_rules(), index_cut_rules(), sequence_cut_rules(), resample_cut_rules(), random_cut_rules(),
-        quantized_cut_rules()})
+  for (const auto family : {general_cut_rules(), product_cut_rules(), reduction_cut_rules(),
+                            pooling_cut_rules(), line_cut_rules(), index_cut_rules(), sequence_cut_rules(),
+                            resample_cut_rules(), random_cut_rules(), quantized_cut_rules()})
     for (const CutRule& rule : family)
       if (std::find(rule.operators.begin(), rule.operators.end(), op) != rule.operators.end()) return &rule;
   return nullptr;

@@ -65,8 +65,8 @@ struct Cuts {
   std::vector<Cut> axes;  // none: the operator stays whole
   Combine combine = Combine::sum;
   WindowForm form = WindowForm::none;
-  bool even = false;                // every part costs by its elements alone: no search is needed
-  bool by_cost = false;             // what parts receive decides, even where sums are cut: search
+  bool even = false;     // every part costs by its elements alone: no search is needed
+  bool by_cost = false;  // what parts receive decides, even where sums are cut: search
   Adapt adapt = nullptr;
   std::vector<op::Window> windows;  // one for each spatial axis: operands' axes from 2 on
 };

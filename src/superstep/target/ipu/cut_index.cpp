@@ -1,6 +1,6 @@
-// Cuts of gathering and scattering. What lies beside the indexed axes is cut freely. Indices can be shared out
-// where each makes a result of its own; rows of a table can be, where a part passes over indices that name
-// rows of others.
+// Cuts of gathering and scattering. What lies beside the indexed axes is cut freely. Indices can be shared
+// out where each makes a result of its own; rows of a table can be, where a part passes over indices that
+// name rows of others.
 #include <algorithm>
 
 #include "superstep/op/definition.h"
@@ -60,7 +60,8 @@ void add_gathered_rows(Cuts& cuts, const Operation& op, std::int64_t index_strid
   if (!is_summable(op.inputs[0]->element)) return;
   add_summed_cut(cuts, op, op.input(0)[0], {0, -1});
   cuts.by_cost = true;
-  cuts.adapt = [index_stride](const Operation& operation, const Cuts& all, const Part& part, PartShape& shape) {
+  cuts.adapt = [index_stride](const Operation& operation, const Cuts& all, const Part& part,
+                              PartShape& shape) {
     const bsp::Interval own = rows_of(operation, all, part, 0);
     if (own.size() == operation.input(0)[0]) return;
     shape.place = {own.begin};
@@ -138,8 +139,7 @@ Cuts one_hot(const Operation& op) {
   Cuts cuts;
   cuts.even = true;
   const int axis = normalize_axis(op.attributes->integer("axis", -1), op.output().rank());
-  for (int i = 0; i < op.input(0).rank(); ++i)
-    add_cut(cuts, op, op.input(0)[i], {i}, {i < axis ? i : i + 1});
+  for (int i = 0; i < op.input(0).rank(); ++i) add_cut(cuts, op, op.input(0)[i], {i}, {i < axis ? i : i + 1});
   return cuts;
 }
 
@@ -151,8 +151,8 @@ Tensor without_last_row(const Tensor& tensor, const Shape& shape) {
   return result;
 }
 
-// A part has a range of rows of axis 0 (`stride` says which indices name them), or adds a share of the updates
-// into zeros; the first share takes the data.
+// A part has a range of rows of axis 0 (`stride` says which indices name them), or adds a share of the
+// updates into zeros; the first share takes the data.
 Adapt scattered_at(std::int64_t stride, bool rows_are_indexed) {
   return [=](const Operation& operation, const Cuts& cuts, const Part& part, PartShape& shape) {
     const bsp::Interval own = rows_of(operation, cuts, part, 0);
@@ -185,7 +185,7 @@ Cuts scatter_elements(const Operation& op) {
   cuts.by_cost = true;
   const int axis = normalize_axis(op.attributes->integer("axis", 0), op.input(0).rank());
   for (int i = 0; i < op.input(0).rank(); ++i)
-    if (i != axis) add_cut(cuts, op, op.input(0)[i], {i, i, i}, {i});
+    if (i != axis && op.input(1)[i] == op.input(0)[i]) add_cut(cuts, op, op.input(0)[i], {i, i, i}, {i});
   // Another's rows are told apart along axis 0 alone.
   if (axis == 0) add_cut(cuts, op, op.input(0)[0], {0, -1, -1}, {0});
   add_shared_updates(cuts, op, op.input(1)[axis], axis);

@@ -23,8 +23,7 @@ Cuts beside(const Operation& op, const Axes& kept) {
   cuts.even = true;
   const int rank = op.input(0).rank();
   for (int axis = 0; axis < rank; ++axis)
-    if (!kept.contains(axis))
-      add_cut(cuts, op, op.input(0)[axis], {axis}, Places(op.outputs.size(), axis));
+    if (!kept.contains(axis)) add_cut(cuts, op, op.input(0)[axis], {axis}, Places(op.outputs.size(), axis));
   return cuts;
 }
 
@@ -191,8 +190,7 @@ Cuts frames(const Operation& op) {
   if (op.has(3) && !op.constants[3]) return cuts;
   if (op.has(3)) length = static_cast<std::int64_t>(op.constants[3]->at(0));
   std::vector<bsp::Interval> reads;
-  for (std::int64_t frame = 0; frame < count; ++frame)
-    reads.push_back({frame * step, frame * step + length});
+  for (std::int64_t frame = 0; frame < count; ++frame) reads.push_back({frame * step, frame * step + length});
   if (reads.back().end > op.input(0)[1]) return cuts;
   Cut cut = empty_cut(op, count);
   cut.inputs[0] = reading(1, std::move(reads));

@@ -65,7 +65,8 @@ Cuts max_pool_gradient(const Operation& op) {
 Cuts average_pool_gradient(const Operation& op) {
   Cuts cuts = planes(op);
   cuts.even = true;
-  add_windows_side_by_side(cuts, op, 1, op::pooling_windows(*op.attributes, op::spatial_extents(op.output())));
+  add_windows_side_by_side(cuts, op, 1,
+                           op::pooling_windows(*op.attributes, op::spatial_extents(op.output())));
   return cuts;
 }
 

@@ -32,7 +32,8 @@ Cuts quantize(const Operation& op) {
   return cuts;
 }
 
-// What belongs to one operand of a product: its place among the inputs, and those of its scale and zero point.
+// What belongs to one operand of a product: its place among the inputs, and those of its scale and zero
+// point.
 struct Quantized {
   std::size_t values;
   std::vector<std::size_t> numbers;

@@ -29,8 +29,7 @@ Rows part_rows(const Rows& rows, const Cuts& cuts, const Part& part) {
   Rows own = rows;
   for (const AxisRange& range : operand_ranges(cuts, part, false, 0)) {
     op::ResizeRows& along = own[static_cast<std::size_t>(range.axis)];
-    if (!along.empty())
-      along = {along.begin() + range.range.begin, along.begin() + range.range.end};
+    if (!along.empty()) along = {along.begin() + range.range.begin, along.begin() + range.range.end};
   }
   for (const AxisRange& range : operand_ranges(cuts, part, true, 0))
     for (op::ResizeRow& row : own[static_cast<std::size_t>(range.axis)])
@@ -107,8 +106,7 @@ Cuts regions(const Operation& op) {
 Cuts deformable(const Operation& op) {
   Cuts cuts;
   add_cut(cuts, op, op.output()[0], {0, -1, 0, -1, 0}, {0});
-  if (op.attributes->integer("group", 1) == 1)
-    add_cut(cuts, op, op.output()[1], {-1, 0, -1, 0, -1}, {1});
+  if (op.attributes->integer("group", 1) == 1) add_cut(cuts, op, op.output()[1], {-1, 0, -1, 0, -1}, {1});
   return cuts;
 }
 

@@ -74,7 +74,8 @@ void add_heads(Cuts& cuts, const Operation& op) {
   cut.inputs[0] = heads_of(op.input(0), queries, keys);
   cut.inputs[1] = heads_of(op.input(1), keys, keys);
   cut.inputs[2] = heads_of(op.input(2), keys, keys);
-  if (op.has(3) && mask_axis(op.input(3), 1) >= 0) cut.inputs[3] = {mask_axis(op.input(3), 1), queries / keys};
+  if (op.has(3) && mask_axis(op.input(3), 1) >= 0)
+    cut.inputs[3] = {mask_axis(op.input(3), 1), queries / keys};
   for (std::size_t i = 4; i < 6; ++i)
     if (op.has(i)) cut.inputs[i].axis = 1;
   cut.outputs[0] = heads_of(op.output(), queries, keys);

@@ -142,10 +142,80 @@ std::int64_t vector_cycles(std::string_view op) {
   return 1;
 }
 
-std::int64_t kernel_size(const PartTypes& t) {
-  std::int64_t size = 1;
-  for (const std::int64_t extent : t.attributes.integers("kernel_shape", {})) size *= extent;
-  return size;
+std::int64_t indices_of(const PartTypes& t) {
+  return t.inputs.size() > 1 ? std::max<std::int64_t>(count(t.inputs[1]), 1) : 1;
+}
+
+// Rows picked one after the other by each worker; a row of one element is picked by an index of its own.
+std::int64_t gather_cycles(const Hardware& hardware, const PartTypes& t, std::int64_t indices) {
+  const std::int64_t outputs = count(t.outputs[0]);
+  if (outputs <= indices) return pointwise(hardware, ElementType::f32, outputs, 8);
+  return hardware.workers * machine::ipu::gather_worker_cycles(ceil_div(indices, hardware.workers),
+                                                               ceil_div(outputs, indices),
+                                                               hardware.vector_width(ElementType::f32));
+}
+
+// The data is copied; then every worker walks over all indices and takes the rows that are its own.
+std::int64_t scatter_cycles(const Hardware& hardware, const PartTypes& t, std::int64_t indices) {
+  const std::int64_t updates = t.inputs.size() > 2 ? count(t.inputs[2]) : count(t.outputs[0]);
+  const std::int64_t copied =
+      count(t.outputs[0]) * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate;
+  if (updates <= indices) return copied + pointwise(hardware, ElementType::f32, updates, 8);
+  return copied +
+         hardware.workers * machine::ipu::gather_worker_cycles(indices, ceil_div(updates, indices),
+                                                               hardware.vector_width(ElementType::f32));
+}
+
+// Windows over vectors of positions: a load and the work for each element of a window (machine/ipu's form).
+std::int64_t pooling_cycles(const Hardware& hardware, std::string_view op, const PartTypes& t) {
+  const bool backward = op.find("Gradient") != std::string_view::npos;
+  const std::int64_t small = count(backward ? t.inputs[0] : t.outputs[0]),
+                     large = std::max<std::int64_t>(1, count(backward ? t.outputs[0] : t.inputs[0]));
+  double window =
+      std::max(1.0, static_cast<double>(large) / static_cast<double>(std::max<std::int64_t>(1, small)));
+  if (t.attributes.has("kernel_shape")) {
+    window = 1;
+    for (const std::int64_t extent : t.attributes.integers("kernel_shape"))
+      window *= static_cast<double>(extent);
+  }
+  if (backward) window *= static_cast<double>(small) / static_cast<double>(large);
+  const bool maximum = op.find("Max") != std::string_view::npos;
+  const std::int64_t width =
+      t.outputs[0].element == ElementType::f16 ? hardware.vector_f16 : hardware.vector_f32;
+  const double vectors =
+      static_cast<double>(ceil_div(ceil_div(backward ? large : small, hardware.workers), width));
+  const double worker = 50 + vectors * (12 + window * (backward && maximum ? 11 : 6));
+  return hardware.workers * static_cast<std::int64_t>(worker);
+}
+
+// A step of a recurrent cell: the gates of `samples` from inputs and state.
+std::int64_t cell_cycles(const Hardware& hardware, ElementType element, std::int64_t samples,
+                         std::int64_t width, std::int64_t gates) {
+  return product_cycles(hardware, element, samples, width, gates) +
+         pointwise(hardware, element, samples * gates, 20);
+}
+
+std::int64_t recurrent_cycles(const Hardware& hardware, const PartTypes& t, bool gradient) {
+  const Shape &x = t.inputs[0].shape, &w = t.inputs[1].shape, &r = t.inputs[2].shape;
+  const bool batch_first = t.attributes.integer("layout", 0) != 0;
+  const std::int64_t steps = x[batch_first ? 1 : 0], samples = x[batch_first ? 0 : 1];
+  const std::int64_t width = x[2] + r[2], gates = w[1];
+  const ElementType element = t.inputs[0].element;
+  std::int64_t step = cell_cycles(hardware, element, samples, width, gates);
+  if (gradient)  // the gates again; then by inputs and state, and by weights
+    step += product_cycles(hardware, element, samples, gates, width) +
+            product_cycles(hardware, element, gates, samples, width) +
+            pointwise(hardware, element, samples * gates, 20);
+  return w[0] * steps * step;
+}
+
+// Elements that a position of the result is made of, along all axes.
+std::int64_t resize_taps(const PartTypes& t) {
+  const std::string mode = t.attributes.text("mode", "nearest");
+  const std::int64_t along = mode == "cubic" ? 4 : mode == "linear" ? 2 : 1;
+  std::int64_t taps = 1;
+  for (int axis = 2; axis < t.outputs[0].shape.rank(); ++axis) taps *= along;
+  return taps;
 }
 
 }  // namespace
@@ -166,14 +236,18 @@ std::uint64_t part_cycles(const Hardware& hardware, std::string_view op, const P
       return machine::ipu::reduce_cycles(hardware, std::max<std::int64_t>(outputs, 1),
                                          ceil_div(largest, std::max<std::int64_t>(outputs, 1)),
                                          ElementType::f32);
-    if (op == "Gather") {
-      const std::int64_t offsets = t.inputs.size() > 1 ? std::max<std::int64_t>(count(t.inputs[1]), 1) : 1;
-      return hardware.workers * machine::ipu::gather_worker_cycles(ceil_div(offsets, hardware.workers),
-                                                                   ceil_div(outputs, offsets), 2);
+    if (op == "Gather" || op == "GatherElements") return gather_cycles(hardware, t, indices_of(t));
+    if (op == "GatherND" || op == "ScatterND") {
+      const Shape& vectors = t.inputs[1].shape;
+      const std::int64_t indices = indices_of(t) / std::max<std::int64_t>(1, vectors[vectors.rank() - 1]);
+      return op == "GatherND" ? gather_cycles(hardware, t, std::max<std::int64_t>(1, indices))
+                              : scatter_cycles(hardware, t, std::max<std::int64_t>(1, indices));
     }
-    if (one_of(op, {"MaxPool", "AveragePool", "superstep.MaxPoolGradient", "superstep.AveragePoolGradient",
-                    "LpPool"}))
-      return pointwise(hardware, element, std::min(outputs, largest) * kernel_size(t), 1);
+    if (op == "ScatterElements") return scatter_cycles(hardware, t, indices_of(t));
+    if (op.find("Pool") != std::string_view::npos && !op.starts_with("Global") && op != "MaxUnpool")
+      return pooling_cycles(hardware, op, t);
+    if (one_of(op, {"Resize", "Upsample"})) return pointwise(hardware, element, outputs, resize_taps(t));
+    if (op == "superstep.ResizeGradient") return pointwise(hardware, element, largest, resize_taps(t));
     // Maximum, exponential, sum, division: four passes.
     if (one_of(op, {"Softmax", "LogSoftmax", "Hardmax"}))
       return pointwise(hardware, element, outputs, 10) + 3 * pointwise(hardware, element, outputs, 1);
@@ -181,11 +255,8 @@ std::uint64_t part_cycles(const Hardware& hardware, std::string_view op, const P
       return pointwise(hardware, element, outputs, 2);
     if (op.find("Normalization") != std::string_view::npos || op.starts_with("superstep.Channel"))
       return 4 * pointwise(hardware, element, largest, 1);
-    if (one_of(op, {"LSTM", "GRU", "RNN"})) {  // two products a step and the gates
-      const Shape &x = t.inputs[0].shape, &w = t.inputs[1].shape;
-      return x[0] * (product_cycles(hardware, t.inputs[0].element, x[1], x[2] + t.inputs[2].shape[2], w[1]) +
-                     pointwise(hardware, element, x[1] * w[1], 20));
-    }
+    if (one_of(op, {"LSTM", "GRU", "RNN"})) return recurrent_cycles(hardware, t, false);
+    if (op == "superstep.LSTMGradient") return recurrent_cycles(hardware, t, true);
     return pointwise(hardware, element, std::max(outputs, largest), vector_cycles(op));
   };
   return static_cast<std::uint64_t>(std::max<std::int64_t>(cycles(), 1));

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/bsp/engine.h"
 #include "superstep/op/definition.h"
@@ -18,6 +19,22 @@
 namespace superstep::target::ipu {
 namespace {
 
+// A line on the terminal for a part of the work that takes long.
+class Shown {
+ public:
+  Shown(const char* label, const char* unit) : label_(label), unit_(unit) {}
+  void operator()(std::size_t done, std::size_t all) {
+    if (done == 0 || !line_)
+      line_.reset(new Progress(Progress::passing(label_, static_cast<double>(all), unit_)));
+    line_->update(static_cast<double>(done), fmt::format("{}/{}", done, all));
+    if (done == all) line_.reset();
+  }
+
+ private:
+  const char *label_, *unit_;
+  std::shared_ptr<Progress> line_;  // functions are copied
+};
+
 class IpuExecutable : public Executable {
  public:
   // `graph` is that of a micro-batch, `lowered` what it became.
@@ -29,7 +46,10 @@ class IpuExecutable : public Executable {
         handles_(std::move(lowered.states)) {
     const bsp::Program programs[] = {lowered.program};
     engine_ = std::make_unique<bsp::Engine>(
-        lowered.graph, programs, bsp::EngineOptions{.threads = options.threads, .trace_events = 5000});
+        lowered.graph, programs,
+        bsp::EngineOptions{
+            .threads = options.threads, .trace_events = 5000, .progress = Shown("executing", "steps")},
+        bsp::CompileOptions{.progress = Shown("compiling", "compute sets")});
     engine_->load();
     for (const graph::ValueId id : graph.states()) states_.emplace(graph.value(id).name, graph.type(id));
     transfers_.connect(*engine_);
@@ -79,6 +99,11 @@ class IpuExecutable : public Executable {
   }
 
   PlanSummary summary() const override { return summary_; }
+  std::optional<ModelledTime> modelled_time() const override {
+    const bsp::Profile& profile = engine_->profile();
+    return ModelledTime{profile.run_count,
+                        profile.compilation.target.seconds(static_cast<double>(profile.total_cycles()))};
+  }
   const bsp::Profile& profile() const { return engine_->profile(); }
 
  private:
@@ -147,8 +172,9 @@ class IpuTarget : public Target {
     BatchedPorts ports = batched_ports(model, options.batch);
     if (!options.chips.several()) {
       const graph::Graph graph = prepare_for_tiles(model(options.batch));
-      return std::make_unique<IpuExecutable>(graph, lower(graph, target_of(machine_), hardware),
-                                             std::move(ports), options, std::string());
+      return std::make_unique<IpuExecutable>(
+          graph, lower(graph, target_of(machine_), hardware, {.progress = Shown("lowering", "operators")}),
+          std::move(ports), options, std::string());
     }
     const graph::Graph graph = prepare_for_tiles(model(micro_batch_of(model, ports, options)));
     const ChipLayout layout = layout_of(machine, graph, options);

@@ -178,12 +178,22 @@ struct Rule {
   std::string_view op;
   Views (*views)(const Operation&, bsp::Graph&, const Operand&);
 };
-constexpr Rule rules[] = {{"Identity", reshape}, {"Reshape", reshape},   {"Flatten", reshape},
-                          {"Squeeze", reshape},  {"Unsqueeze", reshape}, {"Transpose", transpose},
-                          {"Concat", concat},    {"Split", split},       {"Expand", expand},
-                          {"Tile", tile},        {"Slice", slice},       {"Pad", pad},
-                          {"CenterCropPad", center}, {"ConstantOfShape", constant_of_shape},
-                          {"DepthToSpace", depth_to_space}, {"SpaceToDepth", space_to_depth}};
+constexpr Rule rules[] = {{"Identity", reshape},
+                          {"Reshape", reshape},
+                          {"Flatten", reshape},
+                          {"Squeeze", reshape},
+                          {"Unsqueeze", reshape},
+                          {"Transpose", transpose},
+                          {"Concat", concat},
+                          {"Split", split},
+                          {"Expand", expand},
+                          {"Tile", tile},
+                          {"Slice", slice},
+                          {"Pad", pad},
+                          {"CenterCropPad", center},
+                          {"ConstantOfShape", constant_of_shape},
+                          {"DepthToSpace", depth_to_space},
+                          {"SpaceToDepth", space_to_depth}};
 
 }  // namespace
 

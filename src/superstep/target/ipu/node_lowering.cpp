@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/op/definition.h"
 #include "superstep/target/ipu/layout.h"
 
@@ -28,6 +29,7 @@ NodeLowering::NodeLowering(const graph::Graph& graph, bsp::Graph device,
       operators_(graph, hardware_, device_, values_, std::move(prefix)) {}
 
 void NodeLowering::lower(const graph::Node& node, bsp::Sequence& program, std::vector<LoweredStep>& steps) {
+  if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while lowering");
   Operation operation = operation_of(graph_, node);
   for (std::size_t i = 1; i < node.outputs.size(); ++i)  // nobody reads it: nobody makes it
     if (node.outputs[i].valid() && uses_[node.outputs[i].index()] == 0) operation.outputs[i] = nullptr;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "superstep/base/text.h"
 #include "superstep/target/ipu/channel_group.h"
@@ -13,6 +15,7 @@ namespace superstep::target::ipu {
 namespace {
 
 constexpr std::int64_t least_elements = 32;  // of a value on a tile that shares it with others
+constexpr std::size_t most_partials = 32;    // that are added in one step
 
 std::vector<std::int64_t> window_numbers(const graph::Attributes& attributes) {
   std::vector<std::int64_t> numbers = attributes.integers("pads", {});
@@ -100,7 +103,8 @@ std::int64_t elements_of(const std::vector<Bounds>& bounds) {
 
 // A grid over some axes of an operand, whose boxes several parts share.
 Spread shared_grid(Flattening flattening, const std::vector<Bounds>& bounds,
-                   std::vector<std::vector<std::uint32_t>> sharers, std::int64_t grain) {
+                   std::vector<std::vector<std::uint32_t>> sharers, std::int64_t grain,
+                   std::int64_t least_here = least_elements) {
   auto least = static_cast<std::int64_t>(sharers[0].size());
   for (std::vector<std::uint32_t>& tiles : sharers) {
     std::sort(tiles.begin(), tiles.end());
@@ -108,7 +112,7 @@ Spread shared_grid(Flattening flattening, const std::vector<Bounds>& bounds,
     least = std::min(least, static_cast<std::int64_t>(tiles.size()));
   }
   const std::int64_t count =
-      std::clamp<std::int64_t>(elements_of(bounds) / least_elements, 1, std::max<std::int64_t>(least, 1));
+      std::clamp<std::int64_t>(elements_of(bounds) / least_here, 1, std::max<std::int64_t>(least, 1));
   for (std::vector<std::uint32_t>& tiles : sharers) tiles = thinned(std::move(tiles), count);
   return subdivided(flattening, bounds, sharers, grain);
 }
@@ -175,9 +179,11 @@ bool reads_through_windows(const Partition& partition, std::size_t i) {
 }
 
 // Elements that stand behind each partial result: of the ranges that are summed.
-std::vector<double> weights_of(const Partition& partition, std::span<const Part> parts) {
+template <class PlacedParts>
+std::vector<double> weights_of(const Partition& partition, const PlacedParts& parts) {
   std::vector<double> weights(static_cast<std::size_t>(partition.partials()), 1);
-  for (const Part& part : parts) {
+  for (const auto& placed : parts) {
+    const Part& part = placed.part;
     double weight = 1;
     for (std::size_t c = 0; c < partition.bounds.size(); ++c)
       if (partition.cuts.axes[c].summed) weight *= static_cast<double>(part.range[c].size());
@@ -206,7 +212,7 @@ LoweredStep OperatorLowering::lower(const graph::Node& node, const Operation& op
   }
   classes_.clear();
   const op::Cost cost = op::cost(graph_, node);
-  Work work{node, definition, seen, *flat, choice, std::move(*parts), {}, {}, {}, name, cost.flops};
+  Work work{node, definition, seen, *flat, choice, std::move(*parts), {}, {}, {}, {}, name, cost.flops};
   const auto count = static_cast<std::int64_t>(work.parts.size());
   LoweredStep step{
       {.node = node.name,
@@ -285,9 +291,17 @@ void OperatorLowering::emit(Work& work, bsp::Sequence& program, LoweredStep& ste
     if (turns > 1) step.more_compute_sets.push_back(name);
   }
   if (std::ranges::none_of(work.partials, &bsp::Tensor::valid)) return;
+  work.weights = weights_of(work.choice.partition, work.parts);
+  const auto add = [&](const std::string& name, bsp::ComputeSet set) {
+    program.add(bsp::Execute(set, name));
+    step.more_compute_sets.push_back(name);
+  };
+  if (work.weights.size() > most_partials) {
+    const std::string name = work.name + "/combine neighbours";
+    add(name, combine_groups(work, name));
+  }
   const std::string name = work.name + "/combine";
-  program.add(bsp::Execute(combine(work, name), name));
-  step.more_compute_sets.push_back(name);
+  add(name, combine(work, name));
 }
 
 // Values without a place go where the parts that read them are.
@@ -387,11 +401,11 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
   const auto [place, added] = classes_.emplace(std::move(key), std::string());
   if (!added) return place->second;
   place->second = fmt::format("{}#{}{}", operation.node->op, prefix_, class_count_++);
-  auto part = std::make_shared<OperatorPart>();
-  part->definition = &work.definition;
-  part->attributes = placed.shape.attributes;
-  part->places = places;
-  part->evaluate = placed.shape.evaluate;
+  OperatorPart part;
+  part.definition = &work.definition;
+  part.attributes = placed.shape.attributes;
+  part.places = places;
+  part.evaluate = placed.shape.evaluate;
   std::size_t field = 0;
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
     Operand operand;
@@ -399,20 +413,20 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
       operand = {true, {operation.inputs[i]->element, *placed.shape.inputs[i]}, placed.shape.known[i], 1};
       if (!operand.known) operand.channel_group = groups[field++];
     }
-    part->inputs.push_back(std::move(operand));
+    part.inputs.push_back(std::move(operand));
   }
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     Operand operand;
     if (placed.shape.outputs[i])
       operand = {
           true, {operation.outputs[i]->element, *placed.shape.outputs[i]}, std::nullopt, groups[field++]};
-    part->outputs.push_back(std::move(operand));
+    part.outputs.push_back(std::move(operand));
   }
   double flops = work.flops;  // in the share that the part has of every dimension
   const Partition& partition = work.choice.partition;
   for (std::size_t c = 0; c < partition.bounds.size(); ++c)
-    flops *= static_cast<double>(placed.part.range[c].size()) /
-             static_cast<double>(partition.cuts.axes[c].units);
+    flops *=
+        static_cast<double>(placed.part.range[c].size()) / static_cast<double>(partition.cuts.axes[c].units);
   device_.add_codelets({operator_vertex(place->second, std::move(part),
                                         cycles_of(hardware_, work.choice, operation, placed.shape),
                                         static_cast<std::uint64_t>(flops))});
@@ -422,56 +436,101 @@ const std::string& OperatorLowering::class_of(const Work& work, const Placed& pl
 // --- partial results
 // ----------------------------------------------------------------------------------------
 
-// The tiles that have partial results of a box share its results among them.
-Spread OperatorLowering::combined_spread(const Work& work, std::size_t i) const {
+// The tiles that have partial results of a box share its results among them: the more there are to add, the
+// fewer elements are worth a tile.
+Spread OperatorLowering::combined_spread(const Work& work, std::size_t i, bsp::Interval partials) const {
   const OperandGrid grid(work.choice.partition, work.results[i].shape(), false, i);
   std::vector<std::vector<std::uint32_t>> sharers(grid.boxes());
-  for (const Placed& placed : work.parts) sharers[grid.box_of(placed.part)].push_back(placed.tile);
+  for (const Placed& placed : work.parts)
+    if (placed.part.partial >= partials.begin && placed.part.partial < partials.end)
+      sharers[grid.box_of(placed.part)].push_back(placed.tile);
   const bool grouped = in_channel_groups(graph_.type(work.node.outputs[i]), work.choice.partition, i);
-  return shared_grid(work.flat.flattening(), grid.bounds(), std::move(sharers), grouped ? channel_group : 1);
+  const std::int64_t least =
+      std::max<std::int64_t>(4, least_elements / std::max<std::int64_t>(1, partials.size() / 4));
+  return shared_grid(work.flat.flattening(), grid.bounds(), std::move(sharers), grouped ? channel_group : 1,
+                     least);
+}
+
+bsp::ComputeSet OperatorLowering::combine_groups(Work& work, const std::string& name) {
+  const bsp::ComputeSet set = device_.add_compute_set(name);
+  classes_.clear();
+  const auto all = static_cast<std::int64_t>(work.weights.size());
+  const auto groups = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(all))));
+  const Bounds bounds = even_bounds(all, groups);
+  const bool moments = work.choice.partition.cuts.combine == Combine::moments;
+  std::vector<bsp::Tensor> sums(work.partials.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (!work.partials[i].valid()) continue;
+    std::vector<std::int64_t> extents = work.partials[i].shape().extents();
+    extents[0] = groups;
+    sums[i] = device_.add_variable(work.partials[i].element_type(), Shape(extents), name);
+  }
+  std::vector<double> weights;
+  for (std::int64_t group = 0; group < groups; ++group) {
+    const bsp::Interval range{bounds[static_cast<std::size_t>(group)],
+                              bounds[static_cast<std::size_t>(group) + 1]};
+    weights.push_back(
+        std::accumulate(work.weights.begin() + range.begin, work.weights.begin() + range.end, 0.0));
+    for (std::size_t i = 0; i < (moments ? 1 : sums.size()); ++i)
+      if (sums[i].valid())
+        combine_output(work, set, i, range, combined_spread(work, i, range), sums[i][group],
+                       moments ? sums[1][group] : bsp::Tensor());
+  }
+  work.partials = std::move(sums);
+  work.weights = std::move(weights);
+  return set;
 }
 
 bsp::ComputeSet OperatorLowering::combine(Work& work, const std::string& name) {
   const bsp::ComputeSet set = device_.add_compute_set(name);
   classes_.clear();
   const bool moments = work.choice.partition.cuts.combine == Combine::moments;
-  for (std::size_t i = 0; i < (moments ? 1 : work.results.size()); ++i)
-    if (work.partials[i].valid()) combine_output(work, set, i, moments);
+  const auto all = static_cast<std::int64_t>(work.weights.size());
+  for (std::size_t i = 0; i < (moments ? 1 : work.results.size()); ++i) {
+    if (!work.partials[i].valid()) continue;
+    Spread spread = combined_spread(work, i, {0, work.choice.partition.partials()});
+    combine_output(work, set, i, {0, all}, spread, work.results[i],
+                   moments ? work.results[1] : bsp::Tensor());
+    if (moments) values_.set_spread(work.node.outputs[1], spread);
+    values_.set_spread(work.node.outputs[i], std::move(spread));
+  }
   return set;
 }
 
-void OperatorLowering::combine_output(Work& work, bsp::ComputeSet set, std::size_t i, bool moments) {
-  std::vector<Part> parts;
-  for (const Placed& placed : work.parts) parts.push_back(placed.part);
-  const std::vector<double> weights = weights_of(work.choice.partition, parts);
+void OperatorLowering::combine_output(Work& work, bsp::ComputeSet set, std::size_t i, bsp::Interval partials,
+                                      const Spread& spread, const bsp::Tensor& result,
+                                      const bsp::Tensor& second) {
+  const std::vector<double> weights(work.weights.begin() + partials.begin,
+                                    work.weights.begin() + partials.end);
   const ElementType element = work.operation.outputs[i]->element;
-  Spread spread = combined_spread(work, i);
+  const bsp::Tensor first = work.partials[i].slice(partials, 0);
+  // Vertices are of one class where they add as many elements of the same weights.
+  const bool weighted = work.choice.partition.cuts.combine == Combine::mean || second.valid();
   for_each_box(spread, [&](const std::vector<AxisRange>& ranges, std::uint32_t tile) {
     std::vector<AxisRange> behind = ranges;
     for (AxisRange& range : behind) ++range.axis;  // of the partial results: they are numbered first
-    const bsp::Tensor out = sliced(work.results[i], ranges);
+    const bsp::Tensor out = sliced(result, ranges);
     const std::int64_t count = out.num_elements();
-    const auto [place, added] =
-        classes_.emplace(std::vector<std::int64_t>{count, static_cast<std::int64_t>(element)}, std::string());
+    std::vector<std::int64_t> key{count, static_cast<std::int64_t>(element), partials.size()};
+    if (weighted) key.push_back(partials.begin);
+    const auto [place, added] = classes_.emplace(std::move(key), std::string());
     if (added) {
       place->second = fmt::format("{}/combine#{}{}", work.node.op, prefix_, class_count_++);
       device_.add_codelets({combine_vertex(place->second, work.choice.partition.cuts.combine, element, count,
                                            weights, hardware_)});
     }
-    std::vector<bsp::Connection> connections{{"in0", sliced(work.partials[i], behind)}};
-    if (moments) connections.emplace_back("in1", sliced(work.partials[1], behind));
+    std::vector<bsp::Connection> connections{{"in0", sliced(first, behind)}};
+    if (second.valid()) connections.emplace_back("in1", sliced(work.partials[1].slice(partials, 0), behind));
     connections.emplace_back("out0", out);
     device_.set_tile_mapping(out, tile);
-    if (moments) {
-      const bsp::Tensor variance = sliced(work.results[1], ranges);
+    if (second.valid()) {
+      const bsp::Tensor variance = sliced(second, ranges);
       device_.set_tile_mapping(variance, tile);
       connections.emplace_back("out1", variance);
     }
     device_.set_tile_mapping(
         device_.add_vertex(set, place->second, std::span<const bsp::Connection>(connections)), tile);
   });
-  if (moments) values_.set_spread(work.node.outputs[1], spread);
-  values_.set_spread(work.node.outputs[i], std::move(spread));
 }
 
 }  // namespace superstep::target::ipu

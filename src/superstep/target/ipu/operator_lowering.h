@@ -39,6 +39,7 @@ class OperatorLowering {
     const Choice& choice;
     std::vector<Placed> parts;
     std::vector<bsp::Tensor> inputs, results, partials;  // as the operation sees them
+    std::vector<double> weights;                         // of the partial results, elements behind each
     std::string name;
     double flops = 0;
   };
@@ -53,9 +54,14 @@ class OperatorLowering {
   void add_part(const Work& work, const Placed& placed, bsp::ComputeSet set);
   const std::string& class_of(const Work& work, const Placed& placed,
                               const std::vector<std::int64_t>& groups);
+  // Partial results of neighbours into fewer, which take their place.
+  bsp::ComputeSet combine_groups(Work& work, const std::string& name);
   bsp::ComputeSet combine(Work& work, const std::string& name);
-  void combine_output(Work& work, bsp::ComputeSet set, std::size_t i, bool moments);
-  Spread combined_spread(const Work& work, std::size_t i) const;
+  // One vertex a box of the spread: some partial results of output i into `result`, of its shape; where they
+  // are moments, `second` is the result of output 1.
+  void combine_output(Work& work, bsp::ComputeSet set, std::size_t i, bsp::Interval partials,
+                      const Spread& spread, const bsp::Tensor& result, const bsp::Tensor& second);
+  Spread combined_spread(const Work& work, std::size_t i, bsp::Interval partials) const;
   std::vector<std::uint32_t> tiles_of(const Work& work) const;
   static std::vector<std::string> refusals(const Work& work);
 

@@ -25,7 +25,7 @@ struct Partition {
   std::int64_t turns = 1;
 
   std::int64_t count() const;
-  std::int64_t partials() const;  // parts that make partial results of the same elements
+  std::int64_t partials() const;          // parts that make partial results of the same elements
   bool summed(std::size_t output) const;  // of this output
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <new>
@@ -54,33 +55,49 @@ void move(Tensor& tensor, std::byte* tile, const Operand& operand, bool from_til
   }
 }
 
+// The tensors of a part. A thread keeps them from vertex to vertex: a superstep has thousands of one class.
+struct Workspace {
+  std::uint64_t part = 0;  // whose they are; 0: nobody's
+  std::vector<Tensor> inputs, outputs;
+  std::optional<op::EvaluateContext> context;
+
+  void take(const OperatorPart& owner) {
+    part = owner.number;
+    inputs.assign(owner.inputs.size(), Tensor());
+    outputs.assign(owner.outputs.size(), Tensor());
+    context.emplace(owner.attributes, std::vector<const Tensor*>(), std::vector<Tensor*>());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Operand& operand = owner.inputs[i];
+      context->inputs.push_back(operand.present ? &inputs[i] : nullptr);
+      if (operand.known)
+        inputs[i] = *operand.known;
+      else if (operand.present)
+        inputs[i] = Tensor(operand.type.element, operand.type.shape);
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Operand& operand = owner.outputs[i];
+      context->outputs.push_back(operand.present ? &outputs[i] : nullptr);
+      if (operand.present) outputs[i] = Tensor(operand.type.element, operand.type.shape);
+    }
+  }
+};
+
 void compute(void* object, unsigned worker) {
   if (worker != 0) return;  // on the host one evaluation does the work of all contexts
   const OperatorVertex& vertex = *static_cast<const OperatorVertex*>(object);
   const OperatorPart& part = *vertex.part;
-  std::vector<Tensor> inputs(part.inputs.size()), outputs(part.outputs.size());
-  op::EvaluateContext context{part.attributes, {}, {}};
+  thread_local Workspace space;
+  if (space.part != part.number) space.take(part);
+  std::vector<Tensor>&inputs = space.inputs, &outputs = space.outputs;
   std::size_t next = 0;
   const auto piece = [&] { return static_cast<std::byte*>(static_cast<void*>(vertex.pieces[next++].data)); };
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Operand& operand = part.inputs[i];
-    context.inputs.push_back(operand.present ? &inputs[i] : nullptr);
-    if (!operand.present) continue;
-    if (operand.known) {
-      inputs[i] = *operand.known;
-      continue;
-    }
-    inputs[i] = Tensor(operand.type.element, operand.type.shape);
-    move(inputs[i], piece(), operand, true);
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (part.outputs[i].present)
-      outputs[i] = Tensor(part.outputs[i].type.element, part.outputs[i].type.shape);
-    context.outputs.push_back(part.outputs[i].present ? &outputs[i] : nullptr);
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (part.inputs[i].present && !part.inputs[i].known) move(inputs[i], piece(), part.inputs[i], true);
+  for (Tensor& output : outputs)
+    if (output.byte_count() > 0) std::memset(output.bytes(), 0, output.byte_count());
   const bool gradient = part.places && inputs.size() == 2 && part.inputs[1].present;
   if (gradient) shift(inputs[1], *part.places, &PlaceBox::to_part);
-  part.evaluate ? part.evaluate(context) : part.definition->evaluate(context);
+  part.evaluate ? part.evaluate(*space.context) : part.definition->evaluate(*space.context);
   if (part.places && !gradient) shift(outputs[1], *part.places, &PlaceBox::to_whole);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (part.outputs[i].present) move(outputs[i], piece(), part.outputs[i], false);
@@ -106,8 +123,11 @@ std::int64_t PlaceBox::to_part(std::int64_t place) const { return moved(place, w
 std::string input_field(std::size_t i) { return fmt::format("in{}", i); }
 std::string output_field(std::size_t i) { return fmt::format("out{}", i); }
 
-bsp::VertexClass operator_vertex(std::string name, std::shared_ptr<const OperatorPart> part,
-                                 std::uint64_t cycles, std::uint64_t flops) {
+bsp::VertexClass operator_vertex(std::string name, OperatorPart given, std::uint64_t cycles,
+                                 std::uint64_t flops) {
+  static std::atomic<std::uint64_t> parts = 0;
+  given.number = ++parts;
+  auto part = std::make_shared<const OperatorPart>(std::move(given));
   bsp::VertexClass vertex;
   vertex.name = std::move(name);
   vertex.kind = bsp::VertexKind::multi;

@@ -34,14 +34,15 @@ struct OperatorPart {
   std::vector<Operand> inputs, outputs;
   std::optional<PlaceBox> places;  // of MaxPool's second result, of MaxPoolGradient's second input
   std::function<void(const op::EvaluateContext&)> evaluate = nullptr;  // instead of the definition's
+  std::uint64_t number = 0;  // tells parts apart, also those of other graphs; given by operator_vertex
 };
 
 inline constexpr std::size_t max_operands = 24;
 
 // Fields are in0, in1, ..., out0, out1, ... for the operands that are present and not known. Each run
 // evaluates the definition: in double precision, rounded once.
-bsp::VertexClass operator_vertex(std::string name, std::shared_ptr<const OperatorPart> part,
-                                 std::uint64_t cycles, std::uint64_t flops);
+bsp::VertexClass operator_vertex(std::string name, OperatorPart part, std::uint64_t cycles,
+                                 std::uint64_t flops);
 
 std::string input_field(std::size_t i);
 std::string output_field(std::size_t i);

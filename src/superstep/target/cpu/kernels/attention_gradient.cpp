@@ -49,9 +49,9 @@ class DenseResult {
 
 // The five products of a block. Left operands are contiguous along m, as batch_reduce.h has it.
 struct Products {
-  BlockProducts scores, d_weights;             // [row][key], from panels of keys and of values
-  BlockProducts first_dv, dv, first_dk, dk;    // [key][...] (+)= block^T [key][row] times [row][...]
-  BlockProducts first_dq, dq;                  // [row][depth] (+)= block [row][key] times k [key][depth]
+  BlockProducts scores, d_weights;           // [row][key], from panels of keys and of values
+  BlockProducts first_dv, dv, first_dk, dk;  // [key][...] (+)= block^T [key][row] times [row][...]
+  BlockProducts first_dq, dq;                // [row][depth] (+)= block [row][key] times k [key][depth]
 };
 
 ProductShape panel_shape(const AttentionBlocks& b, std::int64_t rows, std::int64_t keys, std::int64_t depth,
@@ -170,15 +170,14 @@ class AttentionGradientKernel final : public Kernel {
         return over_keys(b_, rows, keys, a_.depth, k_.stride(), dq_.stride(), accumulate);
       });
     };
-    return {
-        over([&](N rows, N keys) { return panel_shape(b_, rows, keys, a_.depth, q_.stride()); }),
-        over([&](N rows, N keys) { return panel_shape(b_, rows, keys, a_.width, dy_.stride()); }),
-        dv(false),
-        dv(true),
-        dk(false),
-        dk(true),
-        dq(false),
-        dq(true)};
+    return {over([&](N rows, N keys) { return panel_shape(b_, rows, keys, a_.depth, q_.stride()); }),
+            over([&](N rows, N keys) { return panel_shape(b_, rows, keys, a_.width, dy_.stride()); }),
+            dv(false),
+            dv(true),
+            dk(false),
+            dk(true),
+            dq(false),
+            dq(true)};
   }
 
   Work place(const Arguments& arguments, std::int64_t i, std::int64_t j, Scratch& scratch) const {

@@ -63,8 +63,7 @@ void finish_rows(const ScoreBlock& b, const RowState* state) {
     if (!state) continue;
     const float old = state->maximum[row], found = std::max(old, max_of_lanes(most));
     state->maximum[row] = found;
-    state->correction[row] =
-        hn::GetLane(exp_negative(constant(old == -infinity ? -infinity : old - found)));
+    state->correction[row] = hn::GetLane(exp_negative(constant(old == -infinity ? -infinity : old - found)));
   }
 }
 
@@ -97,9 +96,8 @@ void exponentials(const ScoreBlock& b, const RowState& state, const float* dropp
 void scale_rows(float* x, std::int64_t stride, std::int64_t rows, std::int64_t width, const float* factor) {
   for (std::int64_t row = 0; row < rows; ++row, x += stride) {
     const V f = constant(factor[row]);
-    for_each_vector(width, [&](std::int64_t i, std::size_t n) HWY_ATTR {
-      store_first(hn::Mul(load_first(x + i, n), f), x + i, n);
-    });
+    for_each_vector(width, [&](std::int64_t i, std::size_t n)
+                               HWY_ATTR { store_first(hn::Mul(load_first(x + i, n), f), x + i, n); });
   }
 }
 
@@ -149,9 +147,7 @@ void gradient(const ScoreBlock& b, float* d, const float* dropped, const float* 
 
 }  // namespace
 
-AttentionLoops attention_passes() {
-  return {finish_scores, exponentials, scale_rows, row_dots, gradient};
-}
+AttentionLoops attention_passes() { return {finish_scores, exponentials, scale_rows, row_dots, gradient}; }
 
 }  // namespace superstep::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -100,9 +100,8 @@ void KeyPanels::pack(const void* base, std::int64_t i, std::int64_t j, float* pa
              start_of(base, strides_, i, j, block * blocks_.keys), panels + block * panel_floats_);
 }
 
-BlockProducts::BlockProducts(
-    const Attention& a, const AttentionBlocks& blocks,
-    const std::function<ProductShape(std::int64_t rows, std::int64_t keys)>& shape)
+BlockProducts::BlockProducts(const Attention& a, const AttentionBlocks& blocks,
+                             const std::function<ProductShape(std::int64_t rows, std::int64_t keys)>& shape)
     : row_blocks_(blocks.row_blocks), key_blocks_(blocks.key_blocks) {
   for (std::int64_t rows : {blocks.rows, blocks.rows_of(a, blocks.row_blocks - 1)}) {
     products_.emplace_back();

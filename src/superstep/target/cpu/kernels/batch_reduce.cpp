@@ -8,6 +8,7 @@
 #include "superstep/target/cpu/kernels/byte_product.h"
 #include "superstep/target/cpu/kernels/dot_product.h"
 #include "superstep/target/cpu/kernels/instruction_set.h"
+#include "superstep/target/cpu/kernels/pair_product.h"
 #include "superstep/target/cpu/kernels/portable_product.h"
 
 namespace superstep::kernels {
@@ -39,6 +40,7 @@ std::string libxsmm_refusal(const ProductShape& s) {
   if (s.type != ElementType::bf16) return std::string("no products of ") + name_of(s.type);
   if (set != InstructionSet::avx512_bf16) return "bf16 products need AVX-512 BF16";
   if (!s.pairs) return "bf16 products need the first operand in pairs";
+  if (s.b_pairs) return "both operands are in pairs";
   if (s.k % 2 != 0) return "bf16 products need an even inner dimension";
   if (s.b_k_stride != 1) return "bf16 products need the inner dimension contiguous in the second operand";
   if (s.b_n_stride % 2 != 0 && s.n > 1)
@@ -99,7 +101,10 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
   BatchReduceProduct product;
   product.shape_ = shape;
   if (maker == ProductMaker::portable) {
-    product.portable_ = shape.type == ElementType::u8 ? portable_byte_product : portable_product();
+    const bool whole_pairs = shape.pairs && shape.k % 2 == 0 && (shape.b_pairs || shape.b_k_stride == 1);
+    product.portable_ = shape.type == ElementType::u8 ? portable_byte_product
+                        : whole_pairs                 ? pair_product()
+                                                      : portable_product();
     return product;
   }
   if (maker == ProductMaker::dot) {

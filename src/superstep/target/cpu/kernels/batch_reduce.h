@@ -20,11 +20,11 @@ struct ProductShape {
   std::int64_t c_stride = 1;                    // between columns of C
   bool accumulate = false;                      // C += ...
   // bf16 A is stored in pairs, [k/2][m][2] with a_stride pairs a row of [m][2], when `pairs` is set; B then
-  // has k contiguous. C is f32.
-  // u8: the type of B; A is i8 in quads, [k/4][m][4] with a_stride quads a row of [m][4]; k is a multiple of
-  // 4 and contiguous in B; C is i32, behind the float pointers of a call.
+  // has k contiguous, or is in pairs too (`b_pairs`, portable alone): [k/2][n][2], its strides counting
+  // pairs. C is f32. u8: the type of B; A is i8 in quads, [k/4][m][4] with a_stride quads a row of [m][4]; k
+  // is a multiple of 4 and contiguous in B; C is i32, behind the float pointers of a call.
   ElementType type = ElementType::f32;
-  bool pairs = false;
+  bool pairs = false, b_pairs = false;
 };
 
 // What makes the product.

@@ -267,7 +267,43 @@ EpilogueFunction* usual_giving(const UsualList& list) {
                                              : usual_with<bf16, Result>(list);
 }
 
+// G vectors of channels of all columns, plus N tensors.
+template <std::size_t N, std::size_t G>
+HWY_INLINE void sum_columns(const EpilogueBlock& block, std::int64_t channel, std::size_t tail) {
+  const float *source = block.source + channel, *added[N];
+  auto* result = static_cast<float*>(block.result) + channel;
+  std::int64_t strides[N];
+  for (std::size_t t = 0; t < N; ++t) {
+    added[t] = static_cast<const float*>(block.steps[t].operand) + channel;
+    strides[t] = block.steps[t].column_stride;
+  }
+  V v[G], term[G];
+  for (std::int64_t column = 0; column < block.columns; ++column) {
+    load_group<G>(source, tail, v);
+    for (std::size_t t = 0; t < N; ++t) {
+      load_group<G>(added[t], tail, term);
+      for (std::size_t i = 0; i < G; ++i) v[i] = hn::Add(v[i], term[i]);
+      added[t] += strides[t];
+    }
+    store_group<G>(v, tail, result);
+    source += block.source_stride, result += block.result_stride;
+  }
+}
+
+// Gradients of a value with several readers.
+template <std::size_t N>
+void sum_of_tensors(const EpilogueBlock& block) {
+  constexpr auto width = static_cast<std::int64_t>(lanes);
+  std::int64_t channel = 0;
+  for (; channel + 4 * width <= block.channels; channel += 4 * width)
+    sum_columns<N, 4>(block, channel, lanes);
+  for (; channel + width <= block.channels; channel += width) sum_columns<N, 1>(block, channel, lanes);
+  if (channel < block.channels)
+    sum_columns<N, 1>(block, channel, static_cast<std::size_t>(block.channels - channel));
+}
+
 EpilogueFunction* epilogue_function(const UsualList& list) {
+  if (list.sums > 0) return list.sums == 2 ? sum_of_tensors<2> : sum_of_tensors<3>;
   if (!list.usual) return run_epilogue;
   return list.narrow ? usual_giving<bf16>(list) : usual_giving<float>(list);
 }
@@ -310,11 +346,16 @@ bool is_usual(Activation activation, bool narrow) {
                       activation == Activation::gelu_erf));
 }
 
-// Whether the list is [bias] [add] [a usual activation, or the gradient of a relu or leaky relu].
+// Whether the list is [bias] [add] [a usual activation, or the gradient of a relu or leaky relu], or two or
+// three sums.
 UsualList usual_list(const Epilogue& epilogue, ElementType result) {
   UsualList list{.usual = true, .narrow = result == ElementType::bf16};
   std::size_t i = 0;
   const auto& steps = epilogue.steps;
+  const bool sums = !list.narrow && std::ranges::all_of(steps, [](const EpilogueStep& step) {
+    return step.op == EpilogueOp::add && step.type == ElementType::f32;
+  });
+  if (sums && (steps.size() == 2 || steps.size() == 3)) return {.sums = static_cast<int>(steps.size())};
   const auto next_is = [&](EpilogueOp op) { return i < steps.size() && steps[i].op == op; };
   if (next_is(EpilogueOp::bias)) list.bias = true, ++i;
   if (next_is(EpilogueOp::add)) list.added = true, list.added_type = steps[i++].type;

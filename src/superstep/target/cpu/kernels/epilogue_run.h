@@ -45,6 +45,7 @@ struct UsualList {
   bool usual = false;
   bool narrow = false;  // the result is bf16
   bool bias = false, added = false, gradient = false;
+  int sums = 0;  // 2 or 3: so many f32 tensors are added, and nothing else is done
   ElementType added_type = ElementType::f32, output_type = ElementType::f32;  // f32 or bf16
   Activation activation = Activation::identity;
 };

@@ -45,7 +45,8 @@ enum class WeightLayout {
   taps_in_out_rows,   // [groups][kh][kw][in][out], no panels: gradient by few inputs
   taps_channels,      // [kh][kw][channels]: depthwise, one input and one output channel a group
   taps_in_out_quads,  // [groups][panel][kh][kw][in/4][out of the panel][4], i8; `in` a multiple of 4
-  // Transformed for Winograd's tiles of 2, 3 or 4 positions a side (winograd.h): [panel][pairs of points]...
+  // Transformed for Winograd's tiles of 2, 3 or 4 positions a side (winograd.h), in the type of the kernel's
+  // arithmetic, where that is bf16 in pairs as above: [panel][pairs of points]...
   winograd_2_in_out,  // ... [in][out of the panel]: forward
   winograd_3_in_out,
   winograd_4_in_out,
@@ -57,6 +58,8 @@ enum class WeightLayout {
 inline constexpr std::int64_t panel_width = 64;
 
 const char* name_of(WeightLayout layout);
+// One of Winograd's layouts.
+inline bool are_transformed(WeightLayout layout) { return layout >= WeightLayout::winograd_2_in_out; }
 
 struct KernelInfo {
   std::string name;                           // implementation and blocking, for --explain

@@ -97,8 +97,10 @@ void LstmKernel::run_step(const Pointers& p, std::int64_t order, float* gates) c
   float* c = p.keep ? p.cells + step * step_cells : p.cells;
   const float* c_before = first ? p.c0 : p.keep ? p.cells + before * step_cells : p.cells;
   if (l().narrow && first && !l().zero_state) p_.state_rows.convert(p.h0, 0, 1, p.h_rows);
-  for (std::int64_t panel = 0; panel < hidden / lstm_panel; ++panel) {
-    const std::int64_t unit = panel * lstm_panel;
+  // There and back again: the panels that a step reads last are those that a cache still holds in the next.
+  const std::int64_t panels = hidden / lstm_panel;
+  for (std::int64_t i = 0; i < panels; ++i) {
+    const std::int64_t panel = order % 2 == 0 ? i : panels - 1 - i, unit = panel * lstm_panel;
     float* part = gates + panel * width;
     if (!first || !l().zero_state)
       (first ? p_.from_state : p_.from_y)(p.r + panel * panel_bytes(hidden), h, part);

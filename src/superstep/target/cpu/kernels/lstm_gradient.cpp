@@ -97,9 +97,12 @@ void LstmGradientKernel::run_step(const Pointers& p, std::int64_t order) const {
   }
   // Wide, a panel of R is some of its columns; narrow, a panel is packed by itself.
   const std::int64_t step_of_r = l().narrow ? 4 * hidden * 2 : 4;
-  for (std::int64_t first = 0; first < hidden; first += p_.panel)
+  // There and back again, as forward.
+  for (std::int64_t begin = 0; begin < hidden; begin += p_.panel) {
+    const std::int64_t first = order % 2 == 0 ? begin : hidden - p_.panel - begin;
     p_.to_state(p.r + first * step_of_r, right, p.dh + first, static_cast<std::uint64_t>(p_.depths),
                 r_offsets_.data(), gate_offsets_.data());
+  }
 }
 
 // Sums over all rows in the packed order, then added where ONNX has them: to both halves.

@@ -17,6 +17,9 @@ namespace {
 constexpr std::int64_t whole_panel = 128;   // at most so many contiguous elements of c make one panel
 constexpr std::int64_t depth_limit = 1024;  // of one product: a panel of 64 is 256 kB
 constexpr std::int64_t tile_bytes = 16 * 1024;
+// A left operand whose summed index takes such steps is a page or a set of the first-level cache apart for
+// every step; copied together, in slices that share the second-level cache with the result, it is not.
+constexpr std::int64_t far_bytes = 1024, slice_depth = 256, least_reuse = 128;
 constexpr std::int64_t packed_limit = 384 * 1024;  // of tiles of the right operand, packed for all panels
 
 // An operand seen column-major: `m` along c's contiguous dimension, `n` along its other one.
@@ -251,6 +254,8 @@ class MatmulBuilder {
   void choose();
   std::optional<std::string> make_products();
   std::optional<std::string> make_copies();
+  bool gathers_left() const;
+  void slice_left();
   void shorten_tiles(std::int64_t column_bytes);
   std::int64_t stored_depth(std::int64_t k) const { return p_.pairs ? padded_depth(k) : k; }
   ProductShape shape_of(std::int64_t m, std::int64_t n, std::int64_t k, bool accumulate) const;
@@ -270,6 +275,7 @@ void MatmulBuilder::choose() {
   p_.blocks = choose_blocks(f, !d_.epilogue.steps.empty(), p_.staged);
   p_.pairs = bf16 && maker_ == ProductMaker::libxsmm;
   p_.pack_left = (f.left.m != 1 && f.m > 1) || p_.pairs;
+  if (gathers_left()) slice_left();
   const bool k_unit = f.right.k == 1 || f.k == 1, n_unit = f.right.n == 1 || f.n == 1;
   const bool in_pairs = k_unit && f.k % 2 == 0 && (f.right.n % 2 == 0 || f.n == 1);
   p_.pack_right = p_.pairs ? !in_pairs : maker_ == ProductMaker::libxsmm && !k_unit && !n_unit;
@@ -284,6 +290,19 @@ void MatmulBuilder::choose() {
                 p_.blocks.depths == 1;
   p_.tile_group = p_.pack_right ? std::clamp<std::int64_t>(packed_limit / p_.right_tile, 1, p_.blocks.tiles)
                                 : p_.blocks.tiles;
+}
+
+bool MatmulBuilder::gathers_left() const {
+  const Form& f = p_.form;
+  return !p_.pack_left && !p_.staged && f.left.k * f.left.size() >= far_bytes && f.m >= panel_width &&
+         f.n >= least_reuse && f.k > 1;
+}
+
+void MatmulBuilder::slice_left() {
+  Blocks& b = p_.blocks;
+  p_.pack_left = true;
+  b.depths = pieces(p_.form.k, slice_depth);
+  b.depth = pieces(p_.form.k, b.depths);
 }
 
 // A packed tile of the right operand stays in the second-level cache.
@@ -357,7 +376,9 @@ KernelInfo MatmulBuilder::describe() const {
   const auto m = static_cast<double>(f.m), n = static_cast<double>(f.n), k = static_cast<double>(f.k);
   KernelInfo info;
   info.name = fmt::format("product, {}, {} x {} x {} blocks{}{}{}", name_of(maker_), b.panel, b.tile, b.depth,
-                          p_.pack_left ? (f.swapped ? ", b transposed" : ", a transposed") : "",
+                          !p_.pack_left   ? ""
+                          : f.left.m == 1 ? (f.swapped ? ", b copied" : ", a copied")
+                                          : (f.swapped ? ", b transposed" : ", a transposed"),
                           p_.pack_right ? (f.swapped ? ", a copied" : ", b copied") : "",
                           d_.epilogue.steps.empty() ? "" : " + " + to_string(d_.epilogue));
   info.flops = 2 * count * m * n * k;

@@ -108,9 +108,7 @@ struct RmspropRule {
   Average square;
   V epsilon, rate;
   HWY_INLINE explicit RmspropRule(const OptimizerRun& r)
-      : square(r.rule->beta2),
-        epsilon(constant(r.rule->epsilon)),
-        rate(constant(r.scalars.learning_rate)) {}
+      : square(r.rule->beta2), epsilon(constant(r.rule->epsilon)), rate(constant(r.scalars.learning_rate)) {}
   HWY_INLINE void step(State& s) const {
     s.second = square.next(s.second, hn::Mul(s.g, s.g));
     s.p = hn::NegMulAdd(rate, hn::Div(s.g, hn::Add(hn::Sqrt(s.second), epsilon)), s.p);
@@ -139,7 +137,10 @@ template <class Rule, bool decays>
 class Updater {
  public:
   HWY_INLINE explicit Updater(const OptimizerRun& run)
-      : r_(run), rule_(run), scale_(constant(run.scalars.gradient_scale)), decay_(constant(run.rule->weight_decay)) {}
+      : r_(run),
+        rule_(run),
+        scale_(constant(run.scalars.gradient_scale)),
+        decay_(constant(run.rule->weight_decay)) {}
 
   HWY_INLINE void update(std::int64_t i, std::size_t n) const {
     const V zero = hn::Zero(f32_tag);

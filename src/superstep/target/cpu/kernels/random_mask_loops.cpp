@@ -81,28 +81,62 @@ void spread_mask(const MaskRun& run, T* mask) {
   }
 }
 
+// The numbers of neighbouring elements from block `first` on, as many vectors of them.
+#if HWY_TARGET == HWY_SCALAR
+constexpr std::size_t dense_vectors = 4;
+HWY_INLINE void dense_words(std::uint32_t first, const MaskRun& run, VU* words) {
+  const Words block = philox_lanes(hn::Set(u32_tag, first), run);
+  for (std::size_t k = 0; k < 4; ++k) words[k] = block.w[k];
+}
+#else
+constexpr std::size_t dense_vectors = 2;
+using U64 = hn::Repartition<std::uint64_t, U>;
+
+// A counter in every lane of 64 bits, where the products have room; upper halves that nobody reads are left
+// as they come. Lanes 2 i hold block first + i, lanes 2 i + 1 those behind, so that interleaving gives
+// neighbours.
+HWY_INLINE void dense_words(std::uint32_t first, const MaskRun& run, VU* words) {
+  constexpr U64 u64_tag;
+  using VU64 = hn::Vec<U64>;
+  const auto wide = [&](std::uint32_t value) HWY_ATTR { return hn::Set(u64_tag, value); };
+  const auto times = [&](VU64 a, std::uint32_t factor)
+                         HWY_ATTR { return hn::MulEven(hn::BitCast(u32_tag, a), hn::Set(u32_tag, factor)); };
+  const VU64 lane = hn::Iota(u64_tag, 0);
+  const VU64 behind = hn::Mul(hn::And(lane, wide(1)), wide(static_cast<std::uint32_t>(lanes / 4)));
+  VU64 c0 = hn::Add(wide(first), hn::Add(hn::ShiftRight<1>(lane), behind)), c1 = wide(run.purpose);
+  VU64 c2 = wide(static_cast<std::uint32_t>(run.sample)),
+       c3 = wide(static_cast<std::uint32_t>(run.sample >> 32));
+  auto k0 = static_cast<std::uint32_t>(run.seed), k1 = static_cast<std::uint32_t>(run.seed >> 32);
+  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+    const VU64 a = times(c0, 0xD2511F53u), b = times(c2, 0xCD9E8D57u);
+    c0 = hn::Xor3(hn::ShiftRight<32>(b), c1, wide(k0));
+    c2 = hn::Xor3(hn::ShiftRight<32>(a), c3, wide(k1));
+    c1 = b;
+    c3 = a;
+  }
+  const auto pair = [&](VU64 even, VU64 odd)
+                        HWY_ATTR { return hn::Or(hn::And(even, wide(0xffffffffu)), hn::ShiftLeft<32>(odd)); };
+  const VU64 front = pair(c0, c1), back = pair(c2, c3);
+  words[0] = hn::BitCast(u32_tag, hn::InterleaveLower(u64_tag, front, back));
+  words[1] = hn::BitCast(u32_tag, hn::InterleaveUpper(u64_tag, front, back));
+}
+#endif
+
 // Neighbouring numbers: all four words of every block are used.
 template <class T>
 void dense_mask(const MaskRun& run, T* mask) {
-  const std::int64_t skip = run.first % 4;
-  for (std::int64_t done = -skip; done < run.n; done += 4 * width) {
-    const auto first_block = static_cast<std::uint32_t>((run.first + done) / 4);
-    const Words words = philox_lanes(hn::Iota(u32_tag, first_block), run);
-    const V kept[4] = {kept_or_zero(words.w[0], run), kept_or_zero(words.w[1], run),
-                       kept_or_zero(words.w[2], run), kept_or_zero(words.w[3], run)};
-    // Lane l of word w is element 4 l + w.
-    alignas(64) float values[4 * lanes];
-    if (done >= 0 && done + 4 * width <= run.n) {
-      if constexpr (std::is_same_v<T, float>) {
-        hn::StoreInterleaved4(kept[0], kept[1], kept[2], kept[3], f32_tag, mask + done);
-      } else {
-        hn::StoreInterleaved4(kept[0], kept[1], kept[2], kept[3], f32_tag, values);
-        for (std::size_t k = 0; k < 4; ++k) store(load(values + k * lanes), mask + done + k * lanes);
-      }
+  constexpr auto step = static_cast<std::int64_t>(dense_vectors * lanes);
+  for (std::int64_t done = -(run.first % 4); done < run.n; done += step) {
+    VU words[dense_vectors];
+    dense_words(static_cast<std::uint32_t>((run.first + done) / 4), run, words);
+    if (done >= 0 && done + step <= run.n) {
+      for (std::size_t k = 0; k < dense_vectors; ++k)
+        store(kept_or_zero(words[k], run), mask + done + static_cast<std::int64_t>(k * lanes));
       continue;
     }
-    hn::StoreInterleaved4(kept[0], kept[1], kept[2], kept[3], f32_tag, values);
-    const std::int64_t begin = std::max<std::int64_t>(done, 0), end = std::min(done + 4 * width, run.n);
+    float values[dense_vectors * lanes];
+    for (std::size_t k = 0; k < dense_vectors; ++k) store(kept_or_zero(words[k], run), values + k * lanes);
+    const std::int64_t begin = std::max<std::int64_t>(done, 0), end = std::min(done + step, run.n);
     for (std::int64_t i = begin; i < end; ++i) mask[i] = static_cast<T>(values[i - done]);
   }
 }

@@ -114,20 +114,29 @@ class WeightKernel final : public Kernel {
     KernelPointer copy;
     std::size_t source_bytes, destination_bytes;
   };
-  WeightKernel(KernelInfo info, std::vector<Part> parts)
-      : Kernel(std::move(info)), parts_(std::move(parts)) {}
+  WeightKernel(KernelInfo info, std::vector<Part> parts) : Kernel(std::move(info)), parts_(std::move(parts)) {
+    info_.parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(parts_.size()), 1, most_parts);
+  }
 
   void run(const Arguments& arguments) const override {
+    copy(arguments, {0, static_cast<std::int64_t>(parts_.size())});
+  }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    copy(arguments, part_range(static_cast<std::int64_t>(parts_.size()), part, info_.parts));
+  }
+
+ private:
+  void copy(const Arguments& arguments, PartRange range) const {
     const auto* from = static_cast<const std::byte*>(arguments.inputs[0]);
     auto* to = static_cast<std::byte*>(arguments.outputs[0]);
-    for (const Part& part : parts_) {
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      const Part& part = parts_[static_cast<std::size_t>(i)];
       const void* source = from + part.source_bytes;
       void* destination = to + part.destination_bytes;
       part.copy->run({{&source, 1}, {&destination, 1}, nullptr});
     }
   }
 
- private:
   std::vector<Part> parts_;
 };
 
@@ -235,13 +244,36 @@ class PairWeightBuilder {
   std::vector<PairWeightKernel::Part> parts_;
 };
 
+// Panels in stretches of their rows, so that several threads share the copying of large weights: some 64 kB
+// each, or as many as there are parts.
+std::vector<Piece> divided(const std::vector<Piece>& pieces, std::int64_t total) {
+  const std::int64_t wanted = std::max<std::int64_t>(16 * 1024, total / most_parts);
+  std::vector<Piece> result;
+  for (const Piece& piece : pieces) {
+    const StridedCopy& whole = piece.copy;
+    const std::int64_t depth = whole.extents[1], row = whole.extents[0] * whole.extents.back();
+    if (whole.extents.size() != 3 || depth * row <= wanted) {
+      result.push_back(piece);
+      continue;
+    }
+    const std::int64_t rows = std::max<std::int64_t>(1, (wanted + row - 1) / row);
+    for (std::int64_t first = 0; first < depth; first += rows) {
+      Piece part{piece.packed_offset + first * whole.y_strides[1],
+                 piece.stored_offset + first * whole.x_strides[1], whole};
+      part.copy.extents[1] = std::min(rows, depth - first);
+      result.push_back(std::move(part));
+    }
+  }
+  return result;
+}
+
 Prepared prepare_transfer(const WeightTransfer& t, bool pack) {
   if (std::string fault = fault_of(t); !fault.empty()) return refuse("weights", fault);
   if (in_pairs(t.layout)) return PairWeightBuilder(t).build();
   const WeightPieces all(t);
   const std::size_t packed_size = size_in_bytes(t.type);
   std::vector<WeightKernel::Part> parts;
-  for (Piece piece : all.pieces) {
+  for (Piece piece : divided(all.pieces, all.packed_count)) {
     if (piece.copy.extents[0] * piece.copy.extents.back() == 0) continue;
     std::size_t from = static_cast<std::size_t>(piece.stored_offset) * sizeof(float);
     std::size_t to = static_cast<std::size_t>(piece.packed_offset) * packed_size;
@@ -281,7 +313,8 @@ bool is_stored_form(const WeightTransfer& t) {
   const WeightPieces all(t);
   return std::ranges::all_of(all.pieces, [](const Piece& piece) {
     for (std::size_t axis = 0; axis < piece.copy.extents.size(); ++axis)
-      if (piece.copy.extents[axis] > 1 && piece.copy.x_strides[axis] != piece.copy.y_strides[axis]) return false;
+      if (piece.copy.extents[axis] > 1 && piece.copy.x_strides[axis] != piece.copy.y_strides[axis])
+        return false;
     return piece.packed_offset == piece.stored_offset;
   });
 }

@@ -23,7 +23,7 @@ struct WeightTransfer {
   std::int64_t kernel_h = 1, kernel_w = 1;
   WeightOrder order = WeightOrder::out_in_taps;
   WeightLayout layout = WeightLayout::taps_in_out;
-  ElementType type = ElementType::f32;  // of the packed form: f32, or bf16 (the _pairs layouts: bf16 only)
+  ElementType type = ElementType::f32;  // of the packed form: f32 or bf16 (_pairs: bf16 only)
 };
 
 // The transfer that belongs to a convolution and the layout its kernel asked for (info().weights).

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include "superstep/target/cpu/kernels/epilogue_run.h"
-#include "superstep/target/cpu/kernels/winograd_grid.h"
-#include "superstep/target/cpu/kernels/winograd_loops.h"
+#include "superstep/target/cpu/kernels/winograd_transform.h"
 
 namespace superstep::kernels {
 
@@ -24,21 +23,29 @@ struct Side {
 struct Blocking {
   std::int64_t columns;  // of a block
   std::int64_t blocks, panels;
-  std::int64_t v_stride, m_stride;  // floats between planes
+  std::int64_t v_stride, m_stride;  // elements between planes
   std::int64_t panel_groups;        // parts that a block is divided into
+  ElementType products;             // of v and the weights
+  std::int64_t v_bytes, m_bytes, staging_bytes;
 };
 
-Blocking blocking_of(const WinogradGrid& grid, const Side& side) {
+Blocking blocking_of(const WinogradGrid& grid, const Side& side, ElementType products) {
   const std::int64_t in = side.source.channels, out = side.result.channels;
-  const std::int64_t column_bytes = grid.planes() * 4 * (in + std::min(out, panel_width));
+  const auto size = static_cast<std::int64_t>(size_in_bytes(products));
+  const std::int64_t column_bytes = grid.planes() * (size * in + 4 * std::min(out, panel_width));
   Blocking b{};
+  b.products = products;
   b.columns = winograd_block_columns(grid, std::max(least_columns, block_bytes / column_bytes));
   b.blocks = (grid.count() + b.columns - 1) / b.columns;
   b.panels = (out + panel_width - 1) / panel_width;
-  b.v_stride = winograd_plane_stride(b.columns * in);
+  b.v_stride = winograd_plane_stride(b.columns * in, products);
   b.m_stride = winograd_plane_stride(b.columns * std::min(out, panel_width));
   b.panel_groups =
       b.blocks >= enough_parts ? 1 : std::min(b.panels, (enough_parts + b.blocks - 1) / b.blocks);
+  b.v_bytes = grid.planes() * b.v_stride * size;
+  b.m_bytes = grid.planes() * b.m_stride * 4;
+  if (side.result.type != ElementType::f32)
+    b.staging_bytes = b.columns * grid.tile * grid.tile * std::min(out, panel_width) * 4;
   return b;
 }
 
@@ -55,7 +62,9 @@ class WinogradConvolution final : public Kernel {
         b_(blocking),
         epilogue_(epilogue),
         accumulate_(accumulate),
-        loops_(winograd_loops(grid.tile)) {
+        output_(winograd_square_loops(grid.tile).output) {
+    const WinogradInputLoops input = winograd_input_loops(grid.tile);
+    input_ = blocking.products == ElementType::bf16 ? input.to_bf16 : input.to_f32;
     for (int i = 0; i < 4; ++i) products_[i / 2][i % 2] = products[i / 2][i % 2];
   }
 
@@ -72,16 +81,26 @@ class WinogradConvolution final : public Kernel {
  private:
   using Piece = WinogradGrid::Piece;
 
+  // Where a run of neighbouring tiles of a row is transformed back to: the result itself, or, where that is
+  // not f32, staging [row of the tiles][column][sample][channel].
+  struct Place {
+    float* first;
+    std::int64_t row_stride, position_stride, sample_stride;
+  };
+
   void run_block(const Arguments& arguments, std::int64_t block, PartRange panels) const;
-  void transform_input(const float* source, PartRange columns, float* v) const;
-  void multiply(const float* u, const float* v, float* m, std::int64_t panel, bool last_block) const;
-  void transform_output(const float* m, PartRange columns, std::int64_t panel, float* result) const;
-  void finish(const Arguments& arguments, PartRange columns, std::int64_t panel) const;
-  void finish_rows(const Arguments& arguments, std::int64_t panel, const Piece& piece,
-                   std::int64_t tiles) const;
+  void multiply(const std::byte* u, const std::byte* v, float* m, std::int64_t panel, bool last_block) const;
+  void transform_back(const Arguments& arguments, PartRange columns, const float* m, float* staging,
+                      std::int64_t panel) const;
+  Place place_of(const Arguments& arguments, const Piece& piece, std::int64_t tiles, float* staging,
+                 std::int64_t panel) const;
+  void transform_tile(const Piece& piece, const float* m, std::int64_t channels, const Place& place) const;
+  void finish(const Arguments& arguments, std::int64_t panel, const Piece& piece, std::int64_t tiles,
+              const Place& place) const;
   std::int64_t panel_channels(std::int64_t panel) const {
     return std::min(panel_width, side_.result.channels - panel * panel_width);
   }
+  bool staged() const { return side_.result.type != ElementType::f32; }
 
   WinogradGrid grid_;
   Side side_;
@@ -89,113 +108,107 @@ class WinogradConvolution final : public Kernel {
   Products products_;
   EpilogueRunner epilogue_;
   bool accumulate_;
-  WinogradLoops loops_;
+  WinogradLoop *input_, *output_;
 };
 
-void WinogradConvolution::transform_input(const float* source, PartRange columns, float* v) const {
-  const Image& image = side_.source;
-  const std::int64_t size = grid_.tile + 2, channels = image.channels;
-  const bool joined = image.column_stride == channels;
-  grid_.for_each_piece(columns, [&](const Piece& piece) {
-    const std::int64_t row = piece.row * grid_.tile - side_.pad_top,
-                       column = piece.column * grid_.tile - side_.pad_left;
-    const std::int64_t samples = piece.end - piece.begin;
-    const auto inside = [&](std::int64_t start, std::int64_t extent) {
-      return WinogradRun::Range{std::max<std::int64_t>(0, -start), std::min(size, extent - start)};
-    };
-    loops_.input(
-        {.square = const_cast<float*>(source) + image.offset(row, column) + piece.begin * image.column_stride,
-         .row_stride = image.row_stride,
-         .column_stride = image.batch * image.column_stride,
-         .rows = inside(row, image.height),
-         .columns = inside(column, image.width),
-         .run_stride = image.column_stride,
-         .planes = v + (piece.first - columns.begin) * channels,
-         .plane_stride = b_.v_stride,
-         .plane_run_stride = channels,
-         .runs = joined ? 1 : samples,
-         .length = joined ? samples * channels : channels});
-  });
-}
-
-void WinogradConvolution::multiply(const float* u, const float* v, float* m, std::int64_t panel,
+void WinogradConvolution::multiply(const std::byte* u, const std::byte* v, float* m, std::int64_t panel,
                                    bool last_block) const {
   const std::int64_t channels = panel_channels(panel);
+  const auto size = static_cast<std::int64_t>(size_in_bytes(b_.products));
   const BatchReduceProduct& product = products_[channels < panel_width][last_block];
   for (std::int64_t plane = 0; plane < grid_.planes(); ++plane)
-    product(u + plane * side_.source.channels * channels, v + plane * b_.v_stride, m + plane * b_.m_stride);
+    product(u + plane * side_.source.channels * channels * size, v + plane * b_.v_stride * size,
+            m + plane * b_.m_stride);
 }
 
-void WinogradConvolution::transform_output(const float* m, PartRange columns, std::int64_t panel,
-                                           float* result) const {
+WinogradConvolution::Place WinogradConvolution::place_of(const Arguments& arguments, const Piece& piece,
+                                                         std::int64_t tiles, float* staging,
+                                                         std::int64_t panel) const {
   const Image& image = side_.result;
-  const std::int64_t channels = panel_channels(panel);
-  const bool joined = image.column_stride == channels;
-  grid_.for_each_piece(columns, [&](const Piece& piece) {
-    const std::int64_t row = piece.row * grid_.tile, column = piece.column * grid_.tile;
-    const std::int64_t samples = piece.end - piece.begin;
-    loops_.output({.square = result + image.offset(row, column) + piece.begin * image.column_stride +
-                             panel * panel_width,
-                   .row_stride = image.row_stride,
-                   .column_stride = image.batch * image.column_stride,
-                   .rows = {0, std::min(grid_.tile, image.height - row)},
-                   .columns = {0, std::min(grid_.tile, image.width - column)},
-                   .run_stride = image.column_stride,
-                   .planes = const_cast<float*>(m) + (piece.first - columns.begin) * channels,
-                   .plane_stride = b_.m_stride,
-                   .plane_run_stride = channels,
-                   .runs = joined ? 1 : samples,
-                   .length = joined ? samples * channels : channels,
-                   .accumulate = accumulate_});
-  });
+  if (!staged())
+    return {static_cast<float*>(arguments.outputs[0]) +
+                image.offset(piece.row * grid_.tile, piece.column * grid_.tile) +
+                piece.begin * image.column_stride + panel * panel_width,
+            image.row_stride, image.batch * image.column_stride, image.column_stride};
+  const std::int64_t position = (piece.end - piece.begin) * panel_channels(panel);
+  return {staging, tiles * grid_.tile * position, position, panel_channels(panel)};
+}
+
+void WinogradConvolution::transform_tile(const Piece& piece, const float* m, std::int64_t channels,
+                                         const Place& place) const {
+  const Image& image = side_.result;
+  const std::int64_t row = piece.row * grid_.tile, column = piece.column * grid_.tile;
+  const std::int64_t samples = piece.end - piece.begin;
+  const bool joined = place.sample_stride == channels;
+  output_({.square = place.first,
+           .row_stride = place.row_stride,
+           .column_stride = place.position_stride,
+           .rows = {0, std::min(grid_.tile, image.height - row)},
+           .columns = {0, std::min(grid_.tile, image.width - column)},
+           .run_stride = place.sample_stride,
+           .planes = const_cast<float*>(m),
+           .plane_stride = b_.m_stride,
+           .plane_run_stride = channels,
+           .runs = joined ? 1 : samples,
+           .length = joined ? samples * channels : channels,
+           .accumulate = accumulate_});
 }
 
 // The epilogue over all rows of `tiles` neighbouring tiles from the piece on: row by row when their samples
 // are all there, else position by position.
-void WinogradConvolution::finish_rows(const Arguments& arguments, std::int64_t panel, const Piece& piece,
-                                      std::int64_t tiles) const {
+void WinogradConvolution::finish(const Arguments& arguments, std::int64_t panel, const Piece& piece,
+                                 std::int64_t tiles, const Place& place) const {
+  if (epilogue_.empty() && !staged()) return;
   const Image& image = side_.result;
   const std::int64_t channels = panel_channels(panel), samples = piece.end - piece.begin;
-  const std::int64_t first = piece.column * grid_.tile,
-                     end = std::min(image.width, first + tiles * grid_.tile);
-  const bool whole = samples == grid_.batch;
-  const std::int64_t step = whole ? end - first : 1;
-  const std::int64_t last_row = std::min(image.height, (piece.row + 1) * grid_.tile);
-  for (std::int64_t row = piece.row * grid_.tile; row < last_row; ++row)
-    for (std::int64_t at = first; at < end; at += step) {
-      const std::int64_t column = at * image.batch + piece.begin, channel = panel * panel_width;
-      float* result = static_cast<float*>(arguments.outputs[0]) + row * image.row_stride +
-                      column * image.column_stride + channel;
-      epilogue_.apply({result, image.column_stride, result, ElementType::f32, image.column_stride,
-                       step * samples, channels, nullptr, 0},
-                      {row, column, channel}, arguments.inputs.data() + 2, arguments.outputs.data() + 1);
+  const std::int64_t top = piece.row * grid_.tile, left = piece.column * grid_.tile;
+  const std::int64_t height = std::min(image.height - top, grid_.tile),
+                     width = std::min(image.width - left, tiles * grid_.tile);
+  const std::int64_t step = samples == grid_.batch ? width : 1;
+  auto* result = static_cast<std::byte*>(arguments.outputs[0]);
+  for (std::int64_t row = 0; row < height; ++row)
+    for (std::int64_t at = 0; at < width; at += step) {
+      const std::int64_t column = (left + at) * image.batch + piece.begin, channel = panel * panel_width;
+      const std::int64_t offset = (top + row) * image.row_stride + column * image.column_stride + channel;
+      epilogue_.apply({place.first + row * place.row_stride + at * place.position_stride, place.sample_stride,
+                       result + offset * static_cast<std::int64_t>(size_in_bytes(image.type)), image.type,
+                       image.column_stride, step * samples, channels, nullptr, 0},
+                      {top + row, column, channel}, arguments.inputs.data() + 2,
+                      arguments.outputs.data() + 1);
     }
 }
 
-void WinogradConvolution::finish(const Arguments& arguments, PartRange columns, std::int64_t panel) const {
-  if (epilogue_.empty()) return;
-  grid_.for_each_piece(columns, [&](const Piece& piece) {
-    if (piece.end - piece.begin < grid_.batch) return finish_rows(arguments, panel, piece, 1);
-    // The first of a row's tiles stands for all of them.
-    if (piece.column > 0 && piece.first - grid_.batch >= columns.begin) return;
-    const std::int64_t tiles =
-        std::min(grid_.columns - piece.column, (columns.end - piece.first) / grid_.batch);
-    finish_rows(arguments, panel, piece, tiles);
+void WinogradConvolution::transform_back(const Arguments& arguments, PartRange columns, const float* m,
+                                         float* staging, std::int64_t panel) const {
+  const std::int64_t channels = panel_channels(panel);
+  grid_.for_each_run(columns, [&](const Piece& first, std::int64_t tiles) {
+    const Place run = place_of(arguments, first, tiles, staging, panel);
+    Piece piece = first;
+    Place place = run;
+    for (std::int64_t tile = 0; tile < tiles; ++tile, ++piece.column) {
+      transform_tile(piece, m + (first.first - columns.begin + tile * grid_.batch) * channels, channels,
+                     place);
+      place.first += grid_.tile * place.position_stride;
+    }
+    finish(arguments, panel, first, tiles, run);
   });
 }
 
 void WinogradConvolution::run_block(const Arguments& arguments, std::int64_t block, PartRange panels) const {
   const PartRange columns{block * b_.columns, std::min(grid_.count(), (block + 1) * b_.columns)};
-  auto* v = static_cast<float*>(arguments.scratch);
-  float* m = v + grid_.planes() * b_.v_stride;
-  const auto* u = static_cast<const float*>(arguments.inputs[1]);
-  auto* result = static_cast<float*>(arguments.outputs[0]);
-  transform_input(static_cast<const float*>(arguments.inputs[0]), columns, v);
+  auto* v = static_cast<std::byte*>(arguments.scratch);
+  auto* m = reinterpret_cast<float*>(v + b_.v_bytes);
+  auto* staging = reinterpret_cast<float*>(v + b_.v_bytes + b_.m_bytes);
+  transform_tiles(input_, grid_,
+                  {side_.source, arguments.inputs[0], 0, side_.source.channels, grid_.tile + 2, side_.pad_top,
+                   side_.pad_left},
+                  columns, {v, b_.v_stride, b_.products});
+  const std::int64_t panel_bytes = panel_width * side_.source.channels * grid_.planes() *
+                                   static_cast<std::int64_t>(size_in_bytes(b_.products));
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    multiply(u + panel * panel_width * side_.source.channels * grid_.planes(), v, m, panel,
+    multiply(static_cast<const std::byte*>(arguments.inputs[1]) + panel * panel_bytes, v, m, panel,
              columns.end - columns.begin < b_.columns);
-    transform_output(m, columns, panel, result);
-    finish(arguments, columns, panel);
+    transform_back(arguments, columns, m, staging, panel);
   }
 }
 
@@ -215,6 +228,8 @@ std::string make_products(const WinogradGrid& grid, const Side& side, const Bloc
       shape.n = last ? grid.count() % b.columns : std::min(b.columns, grid.count());
       if (shape.m == 0 || shape.n == 0) continue;
       shape.k = shape.b_n_stride = in;
+      shape.type = b.products;
+      shape.pairs = b.products == ElementType::bf16;
       shape.a_stride = shape.c_stride = shape.m;
       auto product = BatchReduceProduct::prepare(shape, maker);
       if (!product) return product.error();
@@ -235,26 +250,35 @@ KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Side& 
   const auto weights = static_cast<double>(grid.planes() * c.x.channels * c.y.channels);
   const auto results = static_cast<double>(side.result.element_count());
   KernelInfo info;
-  info.name = fmt::format("{}, Winograd F({}x{}, 3x3), {} blocks of {} columns{}",
-                          side.flipped ? "input gradient" : "convolution", grid.tile, grid.tile, b.blocks,
-                          b.columns, c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
+  info.name =
+      fmt::format("{}, {}, {} blocks of {} columns{}", side.flipped ? "input gradient" : "convolution",
+                  name_of(WinogradForm{grid.tile, b.products}, side.source.type), b.blocks, b.columns,
+                  c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
   info.flops = 2 * multiply_adds(c);
-  info.bytes =
-      4 * (static_cast<double>(side.source.element_count()) + weights + results * (c.accumulate ? 2 : 1)) +
-      results * epilogue.bytes_per_element();
+  const auto size = [](ElementType type) { return static_cast<double>(size_in_bytes(type)); };
+  info.bytes = size(side.source.type) * static_cast<double>(side.source.element_count()) +
+               size(b.products) * weights + size(side.result.type) * results * (c.accumulate ? 2 : 1) +
+               results * epilogue.bytes_per_element();
   info.inputs = 2 + epilogue.inputs();
   info.outputs = 1 + epilogue.outputs();
-  info.scratch_bytes = static_cast<std::size_t>(grid.planes() * (b.v_stride + b.m_stride)) * sizeof(float);
+  info.scratch_bytes = static_cast<std::size_t>(b.v_bytes + b.m_bytes + b.staging_bytes);
+  info.arithmetic = b.products;
   info.parts = std::min(b.blocks, most_parts) * b.panel_groups;
   info.weights = layout_of(grid.tile, side.flipped);
   return info;
 }
 
-Prepared prepare_side(const Convolution& c, std::int64_t tile, ProductMaker maker, bool flipped) {
+Prepared prepare_side(const Convolution& c, WinogradForm form, ProductMaker maker, bool flipped) {
   if (std::string fault = winograd_fault(c); !fault.empty()) return refuse("winograd", fault);
   const Side side = side_of(c, flipped);
-  const WinogradGrid grid(tile, side.result);
-  const Blocking blocking = blocking_of(grid, side);
+  if (std::string fault = winograd_fault(form, side.source.type); !fault.empty())
+    return refuse("winograd", fault);
+  if (form.products == ElementType::bf16 && side.source.channels % 2 != 0)
+    return refuse("winograd", "products of pairs need an even number of channels");
+  if (c.accumulate && side.result.type != ElementType::f32)
+    return refuse("winograd", "only an f32 result can be added to; the epilogue's `add` reads bf16");
+  const WinogradGrid grid(form.tile, side.result);
+  const Blocking blocking = blocking_of(grid, side, form.products);
   auto epilogue = EpilogueRunner::prepare(c.epilogue, side.result);
   if (!epilogue) return refuse("winograd", epilogue.error());
   Products products;
@@ -266,23 +290,12 @@ Prepared prepare_side(const Convolution& c, std::int64_t tile, ProductMaker make
 
 }  // namespace
 
-std::string winograd_fault(const Convolution& c) {
-  if (std::string fault = fault_of(c); !fault.empty()) return fault;
-  const Window& w = c.window;
-  if (w.height != 3 || w.width != 3) return "the window is not 3 x 3";
-  if (w.stride_h != 1 || w.stride_w != 1) return "the window moves by more than one position";
-  if (w.dilation_h != 1 || w.dilation_w != 1) return "the window's taps lie apart";
-  if (c.groups != 1) return "the channels are in groups";
-  if (c.x.type != ElementType::f32 || c.y.type != ElementType::f32) return "the images are not both f32";
-  return {};
+Prepared prepare_winograd_forward(const Convolution& c, WinogradForm form, ProductMaker maker) {
+  return prepare_side(c, form, maker, false);
 }
 
-Prepared prepare_winograd_forward(const Convolution& c, std::int64_t tile, ProductMaker maker) {
-  return prepare_side(c, tile, maker, false);
-}
-
-Prepared prepare_winograd_input_gradient(const Convolution& c, std::int64_t tile, ProductMaker maker) {
-  return prepare_side(c, tile, maker, true);
+Prepared prepare_winograd_input_gradient(const Convolution& c, WinogradForm form, ProductMaker maker) {
+  return prepare_side(c, form, maker, true);
 }
 
 }  // namespace superstep::kernels

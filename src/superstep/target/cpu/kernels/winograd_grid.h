@@ -38,6 +38,18 @@ struct WinogradGrid {
       at += end - begin;
     }
   }
+
+  // Calls body(piece, tiles) for neighbouring tiles of a row that have all their samples in the range, the
+  // first of which is the piece, and for each piece of a tile that has not (1 tile).
+  template <class Body>
+  void for_each_run(PartRange range, const Body& body) const {
+    for_each_piece(range, [&](const Piece& piece) {
+      if (piece.end - piece.begin < batch) return body(piece, std::int64_t{1});
+      // The first of a row's tiles stands for all of them.
+      if (piece.column > 0 && piece.first - batch >= range.begin) return;
+      body(piece, std::min(columns - piece.column, (range.end - piece.first) / batch));
+    });
+  }
 };
 
 // As many columns as near `wanted` make blocks of equal size: whole tiles, or equal shares of one.
@@ -49,7 +61,11 @@ inline std::int64_t winograd_block_columns(const WinogradGrid& grid, std::int64_
   return ceil_div(tiles, blocks) * grid.batch;
 }
 
-// Floats of a plane, and a little more, so that the planes do not fall on the same lines of a cache.
-inline std::int64_t winograd_plane_stride(std::int64_t elements) { return (elements + 15) / 16 * 16 + 16; }
+// Elements of a plane, and a little more, so that the planes do not fall on the same lines of a cache and
+// whole vectors may be read to its end.
+inline std::int64_t winograd_plane_stride(std::int64_t elements, ElementType type = ElementType::f32) {
+  const std::int64_t line = 64 / static_cast<std::int64_t>(size_in_bytes(type));
+  return (elements + line - 1) / line * line + line;
+}
 
 }  // namespace superstep::kernels

@@ -46,7 +46,7 @@ struct Points<2> {
 };
 template <>
 struct Points<3> {
-  static constexpr std::array<double, 4> values{0, 0.75, -0.75, 2};
+  static constexpr std::array<double, 4> values{0.375, -0.375, 1.25, -1.25};
 };
 template <>
 struct Points<4> {

@@ -1,0 +1,53 @@
+#include "superstep/target/cpu/micro_batch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace superstep::target::cpu {
+namespace {
+
+constexpr std::int64_t smallest_choice = 4, largest_small_choice = 64;
+constexpr double flops_a_byte = 8, near_enough = 1.03;
+
+std::size_t second_level_cache_bytes() {
+  const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return size > 0 ? static_cast<std::size_t>(size) : std::size_t{1} << 20;
+}
+
+// The micro-batch whose activations stay near the cache.
+std::int64_t fitting(std::size_t bytes_a_sample) {
+  const std::size_t samples = 2 * second_level_cache_bytes() / std::max<std::size_t>(1, bytes_a_sample);
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(samples), smallest_choice, largest_small_choice);
+}
+
+}  // namespace
+
+std::int64_t largest_divisor(std::int64_t batch, std::int64_t limit) {
+  for (std::int64_t divisor = std::min(batch, limit); divisor > 1; --divisor)
+    if (batch % divisor == 0) return divisor;
+  return 1;
+}
+
+std::int64_t choose_micro_batch(std::int64_t batch, int threads, const Footprint& footprint) {
+  const std::int64_t share = std::max<std::int64_t>(1, batch / threads);
+  const std::int64_t small = largest_divisor(batch, std::min(fitting(footprint.bytes_a_sample), share));
+  const std::size_t cache = second_level_cache_bytes();
+  if (footprint.weight_bytes <= cache) return small;
+  const auto samples = static_cast<double>(batch), one = static_cast<double>(footprint.bytes_a_sample);
+  const double passes = footprint.trains ? 3 : 2;
+  // In bytes, operations too.
+  const auto cost = [&](std::int64_t micro_batch) {
+    const bool fits = one * static_cast<double>(micro_batch) <= 2 * static_cast<double>(cache);
+    return samples * footprint.flops_a_sample / flops_a_byte + (fits ? 0 : passes * samples * one) +
+           samples / static_cast<double>(micro_batch) * static_cast<double>(footprint.weight_traffic);
+  };
+  double least = cost(small);
+  for (std::int64_t divisor = small + 1; divisor <= share; ++divisor)
+    if (batch % divisor == 0) least = std::min(least, cost(divisor));
+  for (std::int64_t divisor = small; divisor < share; ++divisor)
+    if (batch % divisor == 0 && cost(divisor) <= near_enough * least) return divisor;
+  return share;
+}
+
+}  // namespace superstep::target::cpu

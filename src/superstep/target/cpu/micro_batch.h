@@ -1,0 +1,31 @@
+// How many samples go through a model at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace superstep::target::cpu {
+
+// What a plan computes and touches.
+struct Footprint {
+  double flops_a_sample = 0;
+  std::size_t bytes_a_sample = 0;  // of activations that live at once
+  // That each micro-batch reads, and of the sums of gradients that it reads and writes: bytes that move.
+  std::size_t weight_traffic = 0;
+  std::size_t weight_bytes = 0;  // that the cache would have to hold for none to move
+  bool trains = false;
+};
+
+// The divisor of the batch that leaves every thread something to do and takes the least time, by this count:
+// operations, and bytes between the second-level cache and what lies behind it, one of which costs as much as
+// eight operations of a wide vector unit. Activations move where they do not fit into twice that cache (not
+// all that lives at once is touched at once): written and read, and read again by a backward pass. Weights
+// that do not fit move once a micro-batch. Of choices within 3 % the smallest: it takes the least memory.
+//
+// Where the weights fit, that is the micro-batch whose activations stay near the cache's size.
+std::int64_t choose_micro_batch(std::int64_t batch, int threads, const Footprint& footprint);
+
+// The largest divisor of `batch` that is at most `limit`.
+std::int64_t largest_divisor(std::int64_t batch, std::int64_t limit);
+
+}  // namespace superstep::target::cpu

@@ -69,10 +69,13 @@ TilesRun on_tiles(const graph::Graph& graph, std::span<const Tensor> inputs, std
   return {std::move(outputs), std::move(lowered.steps)};
 }
 
-// Does a step of the operator have several vertices, or none since it is a view?
+// Does a step of the operator have several vertices, or none since it is a view? Of an operator that was
+// rewritten (prepare.h), does any step?
 bool is_cut(const TilesRun& run, std::string_view op) {
+  const auto of_op = [&](const target::ipu::LoweredStep& step) { return step.plan.op == op; };
+  const bool rewritten = std::ranges::none_of(run.steps, of_op);
   return std::ranges::any_of(run.steps, [&](const target::ipu::LoweredStep& step) {
-    return step.plan.op == op && step.plan.kernel != "one vertex";
+    return (rewritten || of_op(step)) && step.plan.kernel != "one vertex";
   });
 }
 

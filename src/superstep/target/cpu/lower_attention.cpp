@@ -102,6 +102,17 @@ std::string operators_of(const Graph& graph, std::vector<NodeId> nodes) {
   return text;
 }
 
+// Scores of that many bytes stay in the second-level cache from one step to the next. Products and softmax
+// alone are then as fast as steps of their own, and the gradient need not make scores again; with a mask or
+// dropout there are passes to save.
+constexpr std::int64_t cached_scores = 512 * 1024;
+
+bool pays(const Lowering& lowering, const AttentionMatch& match) {
+  const std::int64_t bytes =
+      scores_of(lowering, match).element_count() * static_cast<std::int64_t>(sizeof(float));
+  return match.bias || match.condition || match.drop || bytes > cached_scores;
+}
+
 kernels::KernelPointer require(kernels::Prepared kernel, const Node& node) {
   if (!kernel) throw Error(ErrorCode::internal, to_string(kernel.error()), node.name);
   return std::move(*kernel);
@@ -124,7 +135,7 @@ bool attention_fits(const Lowering& lowering, const AttentionMatch& match) {
   if (match.gradient)
     for (ValueId id : {match.gradient->dy, match.gradient->dq, match.gradient->dk, match.gradient->dv})
       if (!is_float(id)) return false;
-  return kernels::fault_of(describe(lowering, match)).empty();
+  return pays(lowering, match) && kernels::fault_of(describe(lowering, match)).empty();
 }
 
 void lower_attention(Lowering& lowering, const AttentionMatch& match) {

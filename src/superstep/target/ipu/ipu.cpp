@@ -26,7 +26,7 @@ class Shown {
   void operator()(std::size_t done, std::size_t all) {
     if (done == 0 || !line_)
       line_.reset(new Progress(Progress::passing(label_, static_cast<double>(all), unit_)));
-    line_->update(static_cast<double>(done), fmt::format("{} of {}", done, all));
+    line_->update(static_cast<double>(done), fmt::format("{}/{}", done, all));
     if (done == all) line_.reset();
   }
 
@@ -48,7 +48,7 @@ class IpuExecutable : public Executable {
     engine_ = std::make_unique<bsp::Engine>(
         lowered.graph, programs,
         bsp::EngineOptions{
-            .threads = options.threads, .trace_events = 5000, .progress = Shown("executing", "supersteps")},
+            .threads = options.threads, .trace_events = 5000, .progress = Shown("executing", "steps")},
         bsp::CompileOptions{.progress = Shown("compiling", "compute sets")});
     engine_->load();
     for (const graph::ValueId id : graph.states()) states_.emplace(graph.value(id).name, graph.type(id));
@@ -101,8 +101,8 @@ class IpuExecutable : public Executable {
   PlanSummary summary() const override { return summary_; }
   std::optional<ModelledTime> modelled_time() const override {
     const bsp::Profile& profile = engine_->profile();
-    return ModelledTime{profile.run_count, profile.compilation.target.seconds(
-                                               static_cast<double>(profile.total_cycles()))};
+    return ModelledTime{profile.run_count,
+                        profile.compilation.target.seconds(static_cast<double>(profile.total_cycles()))};
   }
   const bsp::Profile& profile() const { return engine_->profile(); }
 
@@ -172,9 +172,9 @@ class IpuTarget : public Target {
     BatchedPorts ports = batched_ports(model, options.batch);
     if (!options.chips.several()) {
       const graph::Graph graph = prepare_for_tiles(model(options.batch));
-      return std::make_unique<IpuExecutable>(graph, lower(graph, target_of(machine_), hardware,
-                                                   {.progress = Shown("lowering", "operators")}),
-                                             std::move(ports), options, std::string());
+      return std::make_unique<IpuExecutable>(
+          graph, lower(graph, target_of(machine_), hardware, {.progress = Shown("lowering", "operators")}),
+          std::move(ports), options, std::string());
     }
     const graph::Graph graph = prepare_for_tiles(model(micro_batch_of(model, ports, options)));
     const ChipLayout layout = layout_of(machine, graph, options);

@@ -112,6 +112,18 @@ TEST(Tensor, CanLieOverMemoryOfSomebodyElse) {
   EXPECT_EQ(view.clone().as<std::int64_t>()[0], 42);
 }
 
+TEST(Random, SeekingGoesToAWord) {
+  RandomStream all(5, 7, 9);
+  std::vector<std::uint32_t> words;
+  for (int i = 0; i < 23; ++i) words.push_back(all.next_u32());
+  for (const std::size_t word : {0u, 1u, 4u, 7u, 22u}) {
+    RandomStream stream(5, 7, 9);
+    stream.normal();  // leaves a number over, which seeking forgets
+    stream.seek(word);
+    EXPECT_EQ(stream.next_u32(), words[word]) << word;
+  }
+}
+
 // Known-answer vectors of Philox4x32-10 from the authors' Random123 distribution.
 TEST(Random, PhiloxMatchesPublishedVectors) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),

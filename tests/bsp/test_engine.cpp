@@ -1,6 +1,7 @@
 // Programs that run: values, cycles by hand, control flow, streams, remote memory, replicas.
 #include <numeric>
 
+#include "superstep/base/interrupt.h"
 #include "tests/bsp/support.h"
 
 namespace superstep::bsp {
@@ -178,6 +179,37 @@ TEST(Engine, LoopsEndByTheirPredicate) {
   Engine second(other.graph, opposite);
   second.run();
   EXPECT_EQ(read(second, "sum", 3)[0], 1.f);
+}
+
+TEST(Engine, SaysHowFarItIs) {
+  using Reports = std::vector<std::pair<std::size_t, std::size_t>>;
+  AddProgram p;
+  const Program add = Execute(p.set);
+  const Program programs[] = {Sequence({add, Repeat(3, add), Copy(p.a, p.b)})};
+  Reports compiled, executed;
+  const auto keep = [](Reports& reports) {
+    return [&](std::size_t done, std::size_t all) { reports.push_back({done, all}); };
+  };
+  Engine engine(p.graph, programs, {.progress = keep(executed)}, {.progress = keep(compiled)});
+  engine.run();
+  EXPECT_EQ(compiled, (Reports{{0, 2}, {1, 2}}));
+  EXPECT_EQ(executed, (Reports{{0, 5}, {1, 5}, {2, 5}, {3, 5}, {4, 5}, {5, 5}}));
+}
+
+TEST(Engine, StopsWhenTheUserAsks) {
+  AddProgram p;
+  const Program programs[] = {Execute(p.set)};
+  // In the second step: the first has already been done.
+  const Program twice[] = {Repeat(2, Execute(p.set))};
+  Engine engine(p.graph, twice, {.progress = [](std::size_t done, std::size_t) {
+                  if (done == 1) request_interrupt();
+                }});
+  expect_error(ErrorCode::interrupted, [&] { engine.run(); }, {"stopped while executing"});
+  expect_error(ErrorCode::interrupted, [&] { compile_graph(p.graph, programs); },
+               {"stopped while compiling"});
+  clear_interrupt();
+  EXPECT_NO_THROW(engine.reset_execution_profile());
+  EXPECT_NO_THROW(compile_graph(p.graph, programs));
 }
 
 TEST(Engine, ALoopWithoutEndIsStopped) {

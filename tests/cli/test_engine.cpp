@@ -54,6 +54,32 @@ TEST(Results, NameTheMachineThatTheySpeakOf) {
   EXPECT_EQ(machine_after("profile mlp --mode infer --batch 8 --on gc2"), "gc2");
 }
 
+// What a modelled machine takes is predicted; how long this host took to execute it is measured.
+TEST(InferCommand, SaysWhatIsModelled) {
+  const ScratchFolder folder;
+  const Outcome modelled =
+      run_program(folder / "", "infer mlp --samples 4 --batch 2 --on gc200 --json m.json");
+  ASSERT_EQ(modelled.code, 0) << modelled.errors;
+  EXPECT_TRUE(contains(modelled.output, "throughput and latency are modelled"));
+  const nlohmann::json metrics = metrics_of(folder / "m.json");
+  EXPECT_EQ(metrics.at("throughput").at("how"), "predicted");
+  EXPECT_EQ(metrics.at("latency_mean").at("how"), "predicted");
+  EXPECT_EQ(metrics.at("host_time").at("how"), "measured");
+  EXPECT_FALSE(metrics.contains("latency_p50"));
+  const Outcome measured = run_program(folder / "", "infer mlp --samples 4 --batch 2 --json c.json");
+  ASSERT_EQ(measured.code, 0) << measured.errors;
+  EXPECT_EQ(metrics_of(folder / "c.json").at("throughput").at("how"), "measured");
+  EXPECT_FALSE(contains(measured.output, "modelled"));
+}
+
+TEST(InferCommand, StopsWhenTheUserAsks) {
+  const ScratchFolder folder;
+  const Outcome stopped = run_program(folder / "", "infer unet-256 --on gc200 --batch 1 --samples 1 --quiet",
+                                      "timeout --preserve-status -s INT 0.5");
+  EXPECT_EQ(stopped.code, 130) << stopped.errors;
+  EXPECT_TRUE(contains(stopped.errors, "stopped")) << stopped.errors;
+}
+
 TEST(ProfileCommand, RunsOnSeveralChips) {
   const ScratchFolder folder;
   const Outcome piped = run_program(folder / "",

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/instruction_set.h"
 #include "superstep/target/cpu/kernels/weights.h"
 #include "tests/cpu_kernels/check.h"
@@ -151,6 +152,56 @@ TEST(Convolution, agrees_with_the_oracle_in_bf16) {
         check_weight_gradient(c, implementation, seed);
     }
   });
+}
+
+// Depthwise convolutions of many channels: packed blocks where taps are many, the last block narrower.
+Convolution wide_depthwise(std::uint64_t seed) {
+  RandomStream random(seed);
+  const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random.below(n)); };
+  const std::int64_t channels = 33 + below(50), kernel = seed % 4 == 0 ? 3 : 5, stride = 1 + below(2);
+  const std::int64_t pad = below(3);
+  Convolution c;
+  c.x = dense_image(5 + below(3), 5 + below(3), 1 + below(5), channels);
+  c.window = {.height = kernel, .width = kernel, .stride_h = stride, .stride_w = stride};
+  c.window.pad_top = c.window.pad_left = pad;
+  c.groups = channels;
+  const auto extent = [&](std::int64_t size) { return (size + 2 * pad - kernel) / stride + 1; };
+  c.y = dense_image(extent(c.x.height), extent(c.x.width), c.x.batch, channels);
+  return c;
+}
+
+bool is_packed(const Convolution& c) {
+  const KernelPointer kernel = require_kernel(convolution_weight_gradient().prepare(c, "depthwise"));
+  return kernel->info().name.find("packed") != std::string::npos;
+}
+
+TEST(Convolution, depthwise_ones_of_many_channels_agree_with_the_oracle) {
+  for_each_instruction_set([] {
+    int packed_ones = 0;
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      Convolution c = wide_depthwise(seed);
+      if (seed % 3 == 1) c.x.type = c.y.type = ElementType::bf16;
+      check_pass(c, Pass::forward, "depthwise", seed);
+      check_pass(c, Pass::input_gradient, "depthwise", seed);
+      check_weight_gradient(c, "depthwise", seed);
+      packed_ones += is_packed(c);
+    }
+    EXPECT_GT(packed_ones, 2);
+    EXPECT_LT(packed_ones, 8);
+  });
+}
+
+// Images that come from memory: all channels of a column together.
+TEST(Convolution, depthwise_ones_of_large_images_agree_with_the_oracle) {
+  Convolution c;
+  c.x = dense_image(61, 67, 4, 65);
+  c.y = dense_image(31, 34, 4, 65);
+  c.window = {.height = 3, .width = 3, .stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1};
+  c.groups = 65;
+  const KernelPointer kernel = require_kernel(convolution_forward().prepare(c, "depthwise"));
+  EXPECT_NE(std::string::npos, kernel->info().name.find("tiles of 65 x")) << kernel->info().name;
+  check_pass(c, Pass::forward, "depthwise", 1);
+  check_pass(c, Pass::input_gradient, "depthwise", 1);
 }
 
 // ---- the shapes each implementation is there for do take it

@@ -19,6 +19,17 @@ namespace superstep::kernels {
 
 namespace {
 
+#ifdef __has_feature
+#define SUPERSTEP_HAS_FEATURE(NAME) __has_feature(NAME)
+#else
+#define SUPERSTEP_HAS_FEATURE(NAME) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || SUPERSTEP_HAS_FEATURE(address_sanitizer)
+constexpr bool compiled_with_address_sanitizer = true;
+#else
+constexpr bool compiled_with_address_sanitizer = false;
+#endif
+
 constexpr std::byte front_pattern{0xa5}, gap_pattern{0xff};
 
 std::int64_t count_other(const std::byte* first, std::size_t bytes, std::byte pattern) {
@@ -42,6 +53,13 @@ void allow(std::byte* first, std::size_t bytes) {
 }
 
 }  // namespace
+
+bool memory_is_watched() {
+#ifdef RUNNING_ON_VALGRIND
+  if (RUNNING_ON_VALGRIND > 0) return true;
+#endif
+  return compiled_with_address_sanitizer;
+}
 
 GuardedBuffer::GuardedBuffer(ElementType type, std::int64_t elements) : type_(type), elements_(elements) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

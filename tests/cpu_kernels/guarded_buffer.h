@@ -13,13 +13,8 @@
 
 namespace superstep::kernels {
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool address_sanitizer = true;
-#elif defined(__has_feature)
-inline constexpr bool address_sanitizer = __has_feature(address_sanitizer);
-#else
-inline constexpr bool address_sanitizer = false;
-#endif
+// Whether AddressSanitizer or Valgrind watches: they report a wrong access themselves, at once.
+bool memory_is_watched();
 
 class GuardedBuffer {
  public:

@@ -255,7 +255,7 @@ TEST(WinogradBf16, rounds_its_products_where_that_is_faster_and_exact_enough) {
   if (instruction_set() != InstructionSet::avx512_bf16) GTEST_SKIP() << "no products of bf16 pairs";
   using enum ConvolutionPass;
   EXPECT_LT(winograd_bf16_noise(largest_winograd_tile), winograd_noise_allowed);
-  EXPECT_EQ("convolution, Winograd F(4x4, 3x3), 6",
+  EXPECT_EQ("convolution, Winograd F(4x4, 3x3), 8",
             chosen(prepare_winograd<forward>(same_size(32, 4, 64, 64))));
   EXPECT_EQ("weight gradient, Winograd F(4x4, 3x3), 1 x 4",
             chosen(prepare_winograd<weight_gradient>(same_size(32, 4, 64, 64))));

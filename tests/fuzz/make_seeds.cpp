@@ -3,15 +3,33 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/data/hdf5.h"
 #include "superstep/data/npy.h"
 #include "superstep/data/npz.h"
+#include "superstep/data/pytables.h"
 #include "superstep/data/safetensors.h"
 
 namespace {
 
 using namespace superstep;
 
+void make_hdf5_seeds(const std::filesystem::path& folder) {
+  make_folder(folder);
+  data::Hdf5Writer arrays(folder / "arrays");
+  arrays.write("whole", Tensor::full(ElementType::f32, {4, 3}, 2));
+  arrays.write("group/packed", Tensor::full(ElementType::u16, {16, 8}, 7), {.chunk_rows = 4, .deflate = 6});
+  arrays.write_strings("names", std::vector<std::string>{"one", "two", "three"});
+  arrays.set_attribute("", "made by", std::string("make_seeds"));
+  arrays.set_attribute("whole", "scale", 0.5);
+  arrays.close();
+  data::PandasWriter frames(folder / "frames");
+  frames.create("train", 3, {"a", "b"}, {"name"});
+  frames.write_rows("train", 0, std::vector<float>{1, 2, 3, 4, 5, 6}, {{"x", "y", "z"}});
+  frames.close();
+}
+
 void make_seeds(const std::filesystem::path& folder) {
+  make_hdf5_seeds(folder / "hdf5");
   for (const char* format : {"npy", "npz", "safetensors"}) make_folder(folder / format);
   std::map<std::string, Tensor> all;
   for (const ElementType type : all_element_types) {

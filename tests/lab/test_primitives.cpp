@@ -136,10 +136,13 @@ TEST(PrimitiveBench, RefusesWhatHasNoKernelAndSaysSo) {
 }
 
 TEST(PrimitiveBench, GivesRatesByBothFormulas) {
-  PrimitiveBenchSettings settings{.primitives = {small(conv)}, .modes = {"train"}, .threads = 2};
+  PrimitiveBenchSettings settings{
+      .primitives = {small(conv)}, .modes = {"train"}, .threads = 2, .timeline = true};
   settings.protocol = {.warm_up_seconds = 0, .warm_up_limit = 0.05, .budget_seconds = 0.02};
   const auto results = bench_primitives(settings, {.flops = {{"f32", 1e12}}, .threads = 2});
   ASSERT_EQ(results.size(), 1U);
+  ASSERT_GE(results[0].timeline.size(), 3U);  // forward and two gradients
+  for (const TimelineEvent& event : results[0].timeline) EXPECT_GT(event.duration, 0) << event.name;
   ASSERT_TRUE(results[0].find("flops_rate")) << results[0].config.dump();
   const Primitive p = small(conv);
   const double ratio = results[0].find("flops_rate")->value / results[0].find("flops_emani2022")->value;

@@ -38,14 +38,15 @@ Case several(Draw& d, const char* op) {
 }
 Case comparison(Draw& d, const char* op) {
   const auto shapes = broadcast(d, 2);
-  return node_case(op, {d.whole(shapes[0], -2, 2, ElementType::i32), d.whole(shapes[1], -2, 2, ElementType::i32)},
+  return node_case(op,
+                   {d.whole(shapes[0], -2, 2, ElementType::i32), d.whole(shapes[1], -2, 2, ElementType::i32)},
                    {}, 1, Smooth::no);
 }
 Case logic(Draw& d, const char* op) {
   const auto shapes = broadcast(d, 2);
   return node_case(
-      op, {d.whole(shapes[0], 0, 1, ElementType::boolean), d.whole(shapes[1], 0, 1, ElementType::boolean)}, {},
-      1, Smooth::no);
+      op, {d.whole(shapes[0], 0, 1, ElementType::boolean), d.whole(shapes[1], 0, 1, ElementType::boolean)},
+      {}, 1, Smooth::no);
 }
 Case negation(Draw& d, const char* op) {
   return node_case(op, {d.whole(d.shape(), 0, 1, ElementType::boolean)}, {}, 1, Smooth::no);
@@ -60,25 +61,29 @@ Case bits(Draw& d, const char* op) {
 }
 Case remainder(Draw& d, const char* op) {
   const auto shapes = broadcast(d, 2);
-  return node_case(op, {d.whole(shapes[0], -20, 20, ElementType::i32), d.whole(shapes[1], 1, 5, ElementType::i32)},
-                   {{"fmod", d.number(0, 1)}}, 1, Smooth::no);
+  return node_case(
+      op, {d.whole(shapes[0], -20, 20, ElementType::i32), d.whole(shapes[1], 1, 5, ElementType::i32)},
+      {{"fmod", d.number(0, 1)}}, 1, Smooth::no);
 }
 Case where(Draw& d, const char* op) {
   const auto shapes = broadcast(d, 3);
-  return node_case(op, {d.whole(shapes[0], 0, 1, ElementType::boolean), d.normal(shapes[1]), d.normal(shapes[2])});
+  return node_case(
+      op, {d.whole(shapes[0], 0, 1, ElementType::boolean), d.normal(shapes[1]), d.normal(shapes[2])});
 }
 Case cast(Draw& d, const char* op) {
   return node_case(op, {d.normal(d.shape(), 4)}, {{"to", d.one_of<std::int64_t>({1, 6, 10})}}, 1, Smooth::no);
 }
 Case bit_cast(Draw& d, const char* op) {
-  return node_case(op, {d.whole(d.shape(), 0, 1000, ElementType::i32)}, {{"to", std::int64_t{12}}}, 1, Smooth::no);
+  return node_case(op, {d.whole(d.shape(), 0, 1000, ElementType::i32)}, {{"to", std::int64_t{12}}}, 1,
+                   Smooth::no);
 }
 Case cast_like(Draw& d, const char* op) {
   return node_case(op, {d.normal(d.shape(), 4), d.whole({2}, 0, 1, ElementType::i32)}, {}, 1, Smooth::no);
 }
 Case slope(Draw& d, const char* op) { return node_case(op, {d.normal(d.shape())}, {{"alpha", 0.3}}); }
 Case clip(Draw& d, const char* op) {
-  return node_case(op, {d.normal(d.shape()), d.coin() ? d.uniform({}, -1, -0.2) : left_out(), d.uniform({}, 0.2, 1)});
+  return node_case(
+      op, {d.normal(d.shape()), d.coin() ? d.uniform({}, -1, -0.2) : left_out(), d.uniform({}, 0.2, 1)});
 }
 Case parametric(Draw& d, const char* op) {
   const Shape shape = d.shape(2, 4);
@@ -90,14 +95,36 @@ Case gated(Draw& d, const char* op) {
   const Shape shape = d.shape();
   return node_case(op, {d.normal(shape), d.normal(shape)});
 }
-Case binarizer(Draw& d, const char* op) { return node_case(op, {d.normal(d.shape())}, {{"threshold", 0.2}}, 1, Smooth::no); }
+Case binarizer(Draw& d, const char* op) {
+  return node_case(op, {d.normal(d.shape())}, {{"threshold", 0.2}}, 1, Smooth::no);
+}
 
 }  // namespace
 
 std::vector<Generator> elementwise_generators() {
   return {
-      {{"Neg", "Abs", "Exp", "Erf", "Identity", "Sin", "Cos", "Atan", "Sinh", "Cosh", "Asinh", "Relu",
-        "Sigmoid", "Tanh", "Softplus", "Softsign", "Selu", "HardSigmoid", "HardSwish", "Gelu", "Mish", "Swish",
+      {{"Neg",
+        "Abs",
+        "Exp",
+        "Erf",
+        "Identity",
+        "Sin",
+        "Cos",
+        "Atan",
+        "Sinh",
+        "Cosh",
+        "Asinh",
+        "Relu",
+        "Sigmoid",
+        "Tanh",
+        "Softplus",
+        "Softsign",
+        "Selu",
+        "HardSigmoid",
+        "HardSwish",
+        "Gelu",
+        "Mish",
+        "Swish",
         "superstep.PartsMean"},
        unary},
       {{"Log", "Sqrt", "Reciprocal"}, positive},

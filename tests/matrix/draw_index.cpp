@@ -6,20 +6,23 @@ namespace {
 Case gather(Draw& d, const char* op) {
   const Shape data = d.shape(1, 3);
   const int axis = d.coin() ? 0 : d.axis(data);
-  return node_case(op, {d.normal(data), d.whole(d.shape(0, 2), -data[axis], data[axis] - 1)}, {{"axis", d.either(axis, data)}});
+  return node_case(op, {d.normal(data), d.whole(d.shape(0, 2), -data[axis], data[axis] - 1)},
+                   {{"axis", d.either(axis, data)}});
 }
 
 // Indices as long as the data, or shorter.
 Shape shorter(Draw& d, const Shape& data, int axis) {
   Extents extents = data.extents();
-  for (std::size_t i = 0; i < extents.size(); ++i) extents[i] = d.coin() ? extents[i] : d.number(1, extents[i]);
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    extents[i] = d.coin() ? extents[i] : d.number(1, extents[i]);
   extents[static_cast<std::size_t>(axis)] = d.number(1, 12);
   return Shape(extents);
 }
 Case gather_elements(Draw& d, const char* op) {
   const Shape data = d.shape(1, 3);
   const int axis = d.axis(data);
-  return node_case(op, {d.normal(data), d.whole(shorter(d, data, axis), -data[axis], data[axis] - 1)}, {{"axis", d.either(axis, data)}});
+  return node_case(op, {d.normal(data), d.whole(shorter(d, data, axis), -data[axis], data[axis] - 1)},
+                   {{"axis", d.either(axis, data)}});
 }
 
 // Index vectors into the axes of data from `first` on.
@@ -37,7 +40,8 @@ Case gather_nd(Draw& d, const char* op) {
   const auto batch = static_cast<int>(d.number(0, 1));
   Extents lead(data.begin(), data.begin() + batch);
   lead.push_back(d.number(1, 9));
-  return node_case(op, {d.normal(data), vectors(d, data, batch, lead, d.number(1, data.rank() - batch))}, {{"batch_dims", std::int64_t{batch}}});
+  return node_case(op, {d.normal(data), vectors(d, data, batch, lead, d.number(1, data.rank() - batch))},
+                   {{"batch_dims", std::int64_t{batch}}});
 }
 
 // Sums in any order; overwriting only where no place is named twice.
@@ -48,7 +52,8 @@ Case scatter_nd(Draw& d, const char* op) {
   const Tensor indices = vectors(d, data, 0, adds ? d.extents(d.number(1, 2), 1, 9) : Extents{1}, depth);
   Extents updates(indices.shape().begin(), indices.shape().end() - 1);
   updates.insert(updates.end(), data.begin() + depth, data.end());
-  return node_case(op, {d.normal(data), indices, d.normal(Shape(updates))}, {{"reduction", std::string(adds ? "add" : "none")}});
+  return node_case(op, {d.normal(data), indices, d.normal(Shape(updates))},
+                   {{"reduction", std::string(adds ? "add" : "none")}});
 }
 Case scatter_elements(Draw& d, const char* op) {
   const Shape data = d.shape(1, 3);
@@ -65,15 +70,18 @@ Case scatter_elements(Draw& d, const char* op) {
                    reduction == "none" || reduction == "add" ? Smooth::once : Smooth::no);
 }
 Case tensor_scatter(Draw& d, const char* op) {
-  const std::int64_t n = d.number(1, 4), length = d.number(2, 8), width = d.number(1, 6), more = d.number(1, length);
+  const std::int64_t n = d.number(1, 4), length = d.number(2, 8), width = d.number(1, 6),
+                     more = d.number(1, length);
   const bool circular = d.coin();
   return node_case(op,
-                   {d.normal({n, length, width}), d.normal({n, more, width}), d.whole({n}, 0, circular ? 9 : length - more)},
+                   {d.normal({n, length, width}), d.normal({n, more, width}),
+                    d.whole({n}, 0, circular ? 9 : length - more)},
                    {{"mode", std::string(circular ? "circular" : "linear")}});
 }
 Case extractor(Draw& d, const char* op) {
   const Shape x = d.shape(1, 3);
-  return node_case(op, {d.normal(x), d.whole(d.coin() ? Shape{1, 3} : Shape{5}, 0, x[x.rank() - 1] - 1)}, {}, 1, Smooth::no);
+  return node_case(op, {d.normal(x), d.whole(d.coin() ? Shape{1, 3} : Shape{5}, 0, x[x.rank() - 1] - 1)}, {},
+                   1, Smooth::no);
 }
 Case one_hot(Draw& d, const char* op) {
   const Shape labels = d.shape(1, 3);
@@ -123,7 +131,8 @@ Case concat(Draw& d, const char* op) {
 }
 Case split(Draw& d, const char* op) {
   const std::int64_t parts = d.number(1, 3), part = d.number(1, 5), n = d.number(1, 20);
-  return node_case(op, {d.normal({n, parts * part})}, {{"axis", std::int64_t{1}}, {"num_outputs", parts}}, static_cast<int>(parts));
+  return node_case(op, {d.normal({n, parts * part})}, {{"axis", std::int64_t{1}}, {"num_outputs", parts}},
+                   static_cast<int>(parts));
 }
 Case tile(Draw& d, const char* op) {
   const Shape x = d.shape(1, 3);
@@ -135,21 +144,25 @@ Case slice(Draw& d, const char* op) {
   const bool back = d.coin();
   const std::int64_t begin = d.number(0, x[axis] - 1), step = d.number(1, 3);
   const auto one = [](std::int64_t value) { return op::test::i64({1}, {value}); };
-  return node_case(op, {d.normal(x), one(begin), one(back ? -x[axis] - 1 : x[axis]), one(axis), one(back ? -step : step)});
+  return node_case(
+      op, {d.normal(x), one(begin), one(back ? -x[axis] - 1 : x[axis]), one(axis), one(back ? -step : step)});
 }
 Case pad(Draw& d, const char* op) {
   const Shape x = d.shape(1, 3);
   const Tensor widths = d.whole({2 * x.rank()}, 0, 2);
   const bool constant = d.coin();
   const Shape safe(Extents(static_cast<std::size_t>(x.rank()), 5));
-  return node_case(op, {d.normal(constant ? x : safe), widths}, {{"mode", std::string(constant ? "constant" : d.one_of<const char*>({"edge", "reflect", "wrap"}))}});
+  return node_case(
+      op, {d.normal(constant ? x : safe), widths},
+      {{"mode", std::string(constant ? "constant" : d.one_of<const char*>({"edge", "reflect", "wrap"}))}});
 }
 Case center(Draw& d, const char* op) {
   const Shape x = d.shape(1, 3);
   return node_case(op, {d.normal(x), d.whole({x.rank()}, 1, 9)});
 }
 Case space(Draw& d, const char* op) {
-  const std::int64_t b = d.number(1, 3), n = d.number(1, 2), c = d.number(1, 4), h = d.number(1, 5), w = d.number(1, 5);
+  const std::int64_t b = d.number(1, 3), n = d.number(1, 2), c = d.number(1, 4), h = d.number(1, 5),
+                     w = d.number(1, 5);
   const bool to_depth = std::string(op) == "SpaceToDepth";
   return node_case(op, {d.normal(to_depth ? Shape{n, c, h * b, w * b} : Shape{n, c * b * b, h, w})},
                    {{"blocksize", b}, {"mode", std::string(d.coin() ? "DCR" : "CRD")}});

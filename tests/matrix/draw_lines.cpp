@@ -47,13 +47,15 @@ Case layer(Draw& d, const char* op) {
 }
 Case instance(Draw& d, const char* op) {
   const std::int64_t c = d.number(1, 9);
-  return node_case(op, {d.normal({d.number(1, 4), c, d.number(3, 6), d.number(2, 6)}), d.normal({c}), d.normal({c})});
+  return node_case(
+      op, {d.normal({d.number(1, 4), c, d.number(3, 6), d.number(2, 6)}), d.normal({c}), d.normal({c})});
 }
 Case group(Draw& d, const char* op) {
   const std::int64_t groups = d.number(1, 4), c = groups * d.number(1, 4), scales = d.coin() ? c : groups;
-  return node_case(op,
-                   {d.normal({d.number(1, 4), c, d.number(3, 6), d.number(2, 6)}), d.normal({scales}), d.normal({scales})},
-                   {{"num_groups", groups}});
+  return node_case(
+      op,
+      {d.normal({d.number(1, 4), c, d.number(3, 6), d.number(2, 6)}), d.normal({scales}), d.normal({scales})},
+      {{"num_groups", groups}});
 }
 Case moments(Draw& d, const char* op) { return node_case(op, {d.normal(d.shape(2, 4))}, {}, 2); }
 Case sums(Draw& d, const char* op) {
@@ -79,7 +81,8 @@ Case cumulative(Draw& d, const char* op) {
 Tensor distinct(Draw& d, const Shape& shape) {
   Tensor result(ElementType::f64, shape);
   std::int64_t next = d.number(0, 100);
-  for (std::int64_t i = 0; i < result.element_count(); ++i, next = (next + 619) % 2003) result.set(i, static_cast<double>(next) - 1000);
+  for (std::int64_t i = 0; i < result.element_count(); ++i, next = (next + 619) % 2003)
+    result.set(i, static_cast<double>(next) - 1000);
   return result;
 }
 Case top_k(Draw& d, const char* op) {
@@ -90,17 +93,22 @@ Case top_k(Draw& d, const char* op) {
 }
 Case arg(Draw& d, const char* op) {
   const Shape x = d.shape();
-  return node_case(op, {distinct(d, x)}, {{"axis", d.either(d.axis(x), x)}, {"keepdims", d.number(0, 1)}}, 1, Smooth::no);
+  return node_case(op, {distinct(d, x)}, {{"axis", d.either(d.axis(x), x)}, {"keepdims", d.number(0, 1)}}, 1,
+                   Smooth::no);
 }
 Case triangle(Draw& d, const char* op) {
   const Tensor x = d.normal(d.shape(2, 4));
-  return node_case(op, {x, d.coin() ? op::test::i64({}, {d.number(-3, 3)}) : left_out()}, {{"upper", d.number(0, 1)}});
+  return node_case(op, {x, d.coin() ? op::test::i64({}, {d.number(-3, 3)}) : left_out()},
+                   {{"upper", d.number(0, 1)}});
 }
-Case eye(Draw& d, const char* op) { return node_case(op, {d.normal(d.shape(2, 2))}, {{"k", d.number(-3, 3)}}, 1, Smooth::no); }
+Case eye(Draw& d, const char* op) {
+  return node_case(op, {d.normal(d.shape(2, 2))}, {{"k", d.number(-3, 3)}}, 1, Smooth::no);
+}
 Case reverse(Draw& d, const char* op) {
   const std::int64_t batch = d.number(0, 1);
   const Shape x = d.shape(2, 4);
-  return node_case(op, {d.normal(x), d.whole({x[static_cast<int>(batch)]}, 0, x[static_cast<int>(1 - batch)])},
+  return node_case(op,
+                   {d.normal(x), d.whole({x[static_cast<int>(batch)]}, 0, x[static_cast<int>(1 - batch)])},
                    {{"batch_axis", batch}, {"time_axis", 1 - batch}});
 }
 Case compress(Draw& d, const char* op) {
@@ -112,18 +120,24 @@ Case compress(Draw& d, const char* op) {
 }
 Case fourier(Draw& d, const char* op) {
   const Shape x{d.number(1, 4), d.number(2, 9), d.number(2, 9), d.number(1, 2)};
-  return node_case(op, {d.normal(x), left_out(), op::test::i64({}, {d.number(0, 2)})}, {{"inverse", d.number(0, 1)}});
+  return node_case(op, {d.normal(x), left_out(), op::test::i64({}, {d.number(0, 2)})},
+                   {{"inverse", d.number(0, 1)}});
 }
 Case frames(Draw& d, const char* op) {
   const std::int64_t length = d.number(2, 8);
-  return node_case(op, {d.normal({d.number(1, 4), d.number(length, 40), 1}), op::test::i64({}, {d.number(1, 5)}), d.normal({length})});
+  return node_case(op, {d.normal({d.number(1, 4), d.number(length, 40), 1}),
+                        op::test::i64({}, {d.number(1, 5)}), d.normal({length})});
 }
 Case features(Draw& d, const char* op) {
   const std::int64_t n = d.number(1, 60), width = d.number(1, 6);
   op::Attributes attributes;
   const std::string name(op);
-  if (name == "Scaler") attributes = {{"offset", std::vector<double>(static_cast<std::size_t>(width), 0.5)}, {"scale", std::vector<double>{2}}};
-  if (name == "LinearRegressor") attributes = {{"coefficients", std::vector<double>(static_cast<std::size_t>(2 * width), 0.5)}, {"targets", std::int64_t{2}}};
+  if (name == "Scaler")
+    attributes = {{"offset", std::vector<double>(static_cast<std::size_t>(width), 0.5)},
+                  {"scale", std::vector<double>{2}}};
+  if (name == "LinearRegressor")
+    attributes = {{"coefficients", std::vector<double>(static_cast<std::size_t>(2 * width), 0.5)},
+                  {"targets", std::int64_t{2}}};
   if (name == "Normalizer") attributes = {{"norm", std::string(d.one_of<const char*>({"MAX", "L1", "L2"}))}};
   return node_case(op, {d.uniform({n, width}, 0.5, 2)}, attributes, 1, Smooth::no);
 }

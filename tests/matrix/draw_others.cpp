@@ -5,20 +5,26 @@ namespace superstep::matrix {
 namespace {
 
 Case mask(Draw& d, const char* op) {
-  return node_case(op, {op::test::i64({}, {d.number(0, 1000)})},
-                   {{"seed", d.number(0, 99)}, {"stream", d.number(0, 9)}, {"keep", 0.6}, {"shape", d.shape().extents()}}, 1, Smooth::no);
+  return node_case(
+      op, {op::test::i64({}, {d.number(0, 1000)})},
+      {{"seed", d.number(0, 99)}, {"stream", d.number(0, 9)}, {"keep", 0.6}, {"shape", d.shape().extents()}},
+      1, Smooth::no);
 }
 Case dropout(Draw& d, const char* op) {
-  return node_case(op, {d.normal(d.shape()), op::test::f64({}, {0.3}), op::test::booleans({}, {1})}, {{"seed", d.number(0, 99)}}, 2, Smooth::no);
+  return node_case(op, {d.normal(d.shape()), op::test::f64({}, {0.3}), op::test::booleans({}, {1})},
+                   {{"seed", d.number(0, 99)}}, 2, Smooth::no);
 }
 Case like(Draw& d, const char* op) {
-  return node_case(op, {d.uniform(d.shape(), 0, 1)}, {{"seed", static_cast<double>(d.number(0, 99))}}, 1, Smooth::no);
+  return node_case(op, {d.uniform(d.shape(), 0, 1)}, {{"seed", static_cast<double>(d.number(0, 99))}}, 1,
+                   Smooth::no);
 }
 Case shaped(Draw& d, const char* op) {
-  return node_case(op, {}, {{"seed", static_cast<double>(d.number(0, 99))}, {"shape", d.shape().extents()}}, 1, Smooth::no);
+  return node_case(op, {}, {{"seed", static_cast<double>(d.number(0, 99))}, {"shape", d.shape().extents()}},
+                   1, Smooth::no);
 }
 Case multinomial(Draw& d, const char* op) {
-  return node_case(op, {d.normal({d.number(1, 30), d.number(1, 6)})}, {{"sample_size", d.number(1, 5)}, {"seed", 3.0}}, 1, Smooth::no);
+  return node_case(op, {d.normal({d.number(1, 30), d.number(1, 6)})},
+                   {{"sample_size", d.number(1, 5)}, {"seed", 3.0}}, 1, Smooth::no);
 }
 // Larger than what is folded when a graph is compiled.
 Case constant(Draw& d, const char* op) {
@@ -26,7 +32,8 @@ Case constant(Draw& d, const char* op) {
   const double value = static_cast<double>(d.number(-3, 3));
   result.function = [=](op::Builder& b, std::span<const op::Var> x) {
     const op::Var shape = b.integers({3000});
-    const op::Var made = b.node1("ConstantOfShape", {shape}, {{"value", Tensor::full(x[0].element(), {1}, value)}});
+    const op::Var made =
+        b.node1("ConstantOfShape", {shape}, {{"value", Tensor::full(x[0].element(), {1}, value)}});
     return std::vector{b.node1("Add", {made, x[0]})};
   };
   result.smooth = Smooth::no;

@@ -13,8 +13,10 @@ Case matmul(Draw& d, const char* op) {
 }
 
 Case gemm(Draw& d, const char* op) {
-  const std::int64_t m = d.number(1, 30), k = d.number(1, 60), n = d.number(1, 30), ta = d.number(0, 1), tb = d.number(0, 1);
-  std::vector<Tensor> inputs{d.normal(ta ? Shape{k, m} : Shape{m, k}), d.normal(tb ? Shape{n, k} : Shape{k, n})};
+  const std::int64_t m = d.number(1, 30), k = d.number(1, 60), n = d.number(1, 30), ta = d.number(0, 1),
+                     tb = d.number(0, 1);
+  std::vector<Tensor> inputs{d.normal(ta ? Shape{k, m} : Shape{m, k}),
+                             d.normal(tb ? Shape{n, k} : Shape{k, n})};
   if (d.coin()) inputs.push_back(d.normal(d.coin() ? Shape{n} : Shape{m, n}));
   return node_case(op, inputs, {{"transA", ta}, {"transB", tb}, {"alpha", 0.5}, {"beta", 2.0}});
 }
@@ -41,8 +43,8 @@ Tensor bytes(Draw& d, const Shape& shape) { return d.whole(shape, 0, 200, Elemen
 Case matmul_integer(Draw& d, const char* op) {
   const std::int64_t m = d.number(1, 20), k = d.number(1, 30), n = d.number(1, 20);
   return node_case(op,
-                   {bytes(d, {d.number(1, 3), m, k}), bytes(d, {k, n}), bytes(d, d.coin() ? Shape{} : Shape{m}),
-                    bytes(d, d.coin() ? Shape{} : Shape{n})},
+                   {bytes(d, {d.number(1, 3), m, k}), bytes(d, {k, n}),
+                    bytes(d, d.coin() ? Shape{} : Shape{m}), bytes(d, d.coin() ? Shape{} : Shape{n})},
                    {}, 1, Smooth::no);
 }
 Case conv_integer(Draw& d, const char* op) {

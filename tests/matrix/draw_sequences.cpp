@@ -8,7 +8,9 @@ struct Cell {
   bool batch_first;
 
   Shape sequence() const { return batch_first ? Shape{batch, steps, inputs} : Shape{steps, batch, inputs}; }
-  Shape state() const { return batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden}; }
+  Shape state() const {
+    return batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
+  }
   Shape results() const {
     return batch_first ? Shape{batch, steps, directions, hidden} : Shape{steps, directions, batch, hidden};
   }
@@ -38,9 +40,10 @@ Case recurrent(Draw& d, const char* op) {
 Case lstm_gradient(Draw& d, const char* op) {
   const Cell c = cell(d);
   const std::int64_t rows = 4 * c.hidden;
-  Case result = node_case(op, {d.normal(c.sequence()), d.normal({c.directions, rows, c.inputs}, 0.5),
-                               d.normal({c.directions, rows, c.hidden}, 0.5), d.normal({c.directions, 2 * rows}, 0.5),
-                               d.normal(c.state()), d.normal(c.state()), d.normal(c.results()), d.normal(c.state())});
+  Case result =
+      node_case(op, {d.normal(c.sequence()), d.normal({c.directions, rows, c.inputs}, 0.5),
+                     d.normal({c.directions, rows, c.hidden}, 0.5), d.normal({c.directions, 2 * rows}, 0.5),
+                     d.normal(c.state()), d.normal(c.state()), d.normal(c.results()), d.normal(c.state())});
   const op::Attributes attributes = attributes_of(d, c);
   const bool last = d.coin();
   result.function = [=](op::Builder& b, std::span<const op::Var> x) {
@@ -54,20 +57,25 @@ Case lstm_gradient(Draw& d, const char* op) {
 }
 
 Case attention(Draw& d, const char* op) {
-  const std::int64_t n = d.number(1, 3), kv = d.number(1, 3), q = kv * d.number(1, 2), size = d.number(1, 4), value = d.number(1, 4);
+  const std::int64_t n = d.number(1, 3), kv = d.number(1, 3), q = kv * d.number(1, 2), size = d.number(1, 4),
+                     value = d.number(1, 4);
   const std::int64_t queries = d.number(1, 6), keys = d.number(1, 6);
   const bool flat = d.coin();
   const auto shape = [&](std::int64_t heads, std::int64_t length, std::int64_t width) {
     return flat ? Shape{n, length, heads * width} : Shape{n, heads, length, width};
   };
-  std::vector<Tensor> inputs{d.normal(shape(q, queries, size)), d.normal(shape(kv, keys, size)), d.normal(shape(kv, keys, value))};
-  if (d.coin()) inputs.push_back(d.normal(d.coin() ? Shape{queries, keys} : Shape{d.coin() ? n : 1, d.coin() ? q : 1, queries, keys}));
+  std::vector<Tensor> inputs{d.normal(shape(q, queries, size)), d.normal(shape(kv, keys, size)),
+                             d.normal(shape(kv, keys, value))};
+  if (d.coin())
+    inputs.push_back(
+        d.normal(d.coin() ? Shape{queries, keys} : Shape{d.coin() ? n : 1, d.coin() ? q : 1, queries, keys}));
   op::Attributes attributes{{"q_num_heads", q}, {"kv_num_heads", kv}, {"is_causal", d.number(0, 1)}};
   return node_case(op, inputs, attributes);
 }
 
 Case rotary(Draw& d, const char* op) {
-  const std::int64_t n = d.number(1, 3), heads = d.number(1, 6), length = d.number(2, 9), half = d.number(1, 3);
+  const std::int64_t n = d.number(1, 3), heads = d.number(1, 6), length = d.number(2, 9),
+                     half = d.number(1, 3);
   const bool flat = d.coin(), looked_up = d.coin();
   const Shape x = flat ? Shape{n, length, heads * 2 * half} : Shape{n, heads, length, 2 * half};
   const Shape table = looked_up ? Shape{7, half} : Shape{n, length, half};
@@ -77,10 +85,11 @@ Case rotary(Draw& d, const char* op) {
 }
 
 Case linear_attention(Draw& d, const char* op) {
-  const std::int64_t n = d.number(1, 5), t = d.number(1, 4), h = d.number(1, 2), key = d.number(1, 3), value = d.number(1, 3);
+  const std::int64_t n = d.number(1, 5), t = d.number(1, 4), h = d.number(1, 2), key = d.number(1, 3),
+                     value = d.number(1, 3);
   return node_case(op,
-                   {d.normal({n, t, h * key}), d.normal({n, t, h * key}, 0.5), d.normal({n, t, h * value}), left_out(),
-                    d.uniform({n, t, h}, -1, 0), d.uniform({n, t, h}, 0, 1)},
+                   {d.normal({n, t, h * key}), d.normal({n, t, h * key}, 0.5), d.normal({n, t, h * value}),
+                    left_out(), d.uniform({n, t, h}, -1, 0), d.uniform({n, t, h}, 0, 1)},
                    {{"q_num_heads", h}, {"kv_num_heads", h}}, 2);
 }
 
@@ -101,7 +110,9 @@ Case descent(Draw& d, const char* op) {
 }
 Case moments(Draw& d, const char* op) {
   const Shape x = d.shape();
-  return node_case(op, {d.normal(x), d.normal(x), d.normal(x), d.uniform(x, 0.5, 2), op::test::i64({}, {d.number(1, 9)}), d.uniform({}, 0.01, 0.1)},
+  return node_case(op,
+                   {d.normal(x), d.normal(x), d.normal(x), d.uniform(x, 0.5, 2),
+                    op::test::i64({}, {d.number(1, 9)}), d.uniform({}, 0.01, 0.1)},
                    {}, 3, Smooth::no);
 }
 Case onnx_optimizer(Draw& d, const char* op) {
@@ -114,7 +125,11 @@ Case onnx_optimizer(Draw& d, const char* op) {
   for (int part = 0; part < 2 + buffers; ++part)
     for (const Shape& shape : shapes) inputs.push_back(part < 2 ? d.normal(shape) : d.uniform(shape, 0.5, 2));
   op::Attributes attributes;
-  if (name == "Momentum") attributes = {{"mode", std::string(d.coin() ? "standard" : "nesterov")}, {"alpha", 0.9}, {"beta", 0.5}, {"norm_coefficient", 0.01}};
+  if (name == "Momentum")
+    attributes = {{"mode", std::string(d.coin() ? "standard" : "nesterov")},
+                  {"alpha", 0.9},
+                  {"beta", 0.5},
+                  {"norm_coefficient", 0.01}};
   return node_case(op, inputs, attributes, static_cast<int>(tensors) * (1 + buffers), Smooth::no);
 }
 

@@ -41,7 +41,8 @@ Case convolution(Draw& d, const char* op) {
   const std::int64_t in = group * d.number(1, 9), out = group * d.number(1, 9);
   op::Attributes attributes = w.attributes();
   attributes.set("group", group);
-  std::vector<Tensor> inputs{d.normal(with(d.number(1, 3), in, w.input)), d.normal(with(out, in / group, w.kernel))};
+  std::vector<Tensor> inputs{d.normal(with(d.number(1, 3), in, w.input)),
+                             d.normal(with(out, in / group, w.kernel))};
   if (d.coin()) inputs.push_back(d.normal({out}));
   return node_case(op, inputs, attributes);
 }
@@ -64,7 +65,8 @@ Case weight_gradient(Draw& d, const char* op) {
   op::Attributes attributes = w.attributes();
   attributes.set("group", group);
   attributes.set("kernel_shape", w.kernel);
-  return node_case(op, {d.normal(with(samples, in, w.input)), d.normal(with(samples, out, w.output))}, attributes);
+  return node_case(op, {d.normal(with(samples, in, w.input)), d.normal(with(samples, out, w.output))},
+                   attributes);
 }
 
 Case deformable(Draw& d, const char* op) {
@@ -138,10 +140,11 @@ Case global(Draw& d, const char* op) { return node_case(op, {d.uniform(d.shape(3
 Case col2im(Draw& d, const char* op) {
   const Windows w = windows(d, 2, 5);
   const std::int64_t channels = d.number(1, 5);
-  return node_case(op,
-                   {d.normal({d.number(1, 3), channels * w.kernel[0] * w.kernel[1], w.output[0] * w.output[1]}),
-                    op::test::i64({2}, w.input), op::test::i64({2}, w.kernel)},
-                   w.attributes());
+  return node_case(
+      op,
+      {d.normal({d.number(1, 3), channels * w.kernel[0] * w.kernel[1], w.output[0] * w.output[1]}),
+       op::test::i64({2}, w.input), op::test::i64({2}, w.kernel)},
+      w.attributes());
 }
 
 Case resize(Draw& d, const char* op) {
@@ -149,25 +152,24 @@ Case resize(Draw& d, const char* op) {
   const Extents from{d.number(1, 2), d.number(1, 4), d.number(2, 9), d.number(2, 9)};
   Extents x(from.begin(), from.begin() + rank), y = x;
   for (std::int64_t axis = 2; axis < rank; ++axis)
-    y[static_cast<std::size_t>(axis)] =
-        d.coin() ? 2 * x[static_cast<std::size_t>(axis)] : d.number(1, 14);
+    y[static_cast<std::size_t>(axis)] = d.coin() ? 2 * x[static_cast<std::size_t>(axis)] : d.number(1, 14);
   const std::string mode = d.one_of<const char*>({"nearest", "linear", "cubic"});
-  op::Attributes attributes{
-      {"mode", mode},
-      {"coordinate_transformation_mode",
-       std::string(d.one_of<const char*>({"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"}))}};
+  op::Attributes attributes{{"mode", mode},
+                            {"coordinate_transformation_mode",
+                             std::string(d.one_of<const char*>(
+                                 {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"}))}};
   if (mode != "nearest") attributes.set("antialias", d.number(0, 1));
   const bool gradient = std::string(op) != "Resize";
   if (gradient) attributes.set("input_shape", x);
-  return node_case(op,
-                   {d.normal(Shape(gradient ? y : x)), left_out(), left_out(), op::test::i64({rank}, y)},
+  return node_case(op, {d.normal(Shape(gradient ? y : x)), left_out(), left_out(), op::test::i64({rank}, y)},
                    attributes);
 }
 
 Case upsample(Draw& d, const char* op) {
   const Shape x{d.number(1, 2), d.number(1, 4), d.number(2, 9), d.number(2, 9)};
   Case result = node_case(op, {d.normal(x)});
-  const Tensor scales = op::test::f64({4}, {1, 1, static_cast<double>(d.number(1, 3)), static_cast<double>(d.number(1, 3))});
+  const Tensor scales =
+      op::test::f64({4}, {1, 1, static_cast<double>(d.number(1, 3)), static_cast<double>(d.number(1, 3))});
   const std::string mode = d.coin() ? "nearest" : "linear";
   result.function = [=](op::Builder& b, std::span<const op::Var> in) {
     const op::Var inputs[] = {in[0], b.constant(scales.converted(ElementType::f32))};
@@ -197,12 +199,15 @@ Case regions(Draw& d, const char* op) {
   Tensor rois(ElementType::f64, {count, align ? 4 : 5});
   for (std::int64_t r = 0; r < count; ++r) {
     const double left = static_cast<double>(d.number(0, 3)), top = static_cast<double>(d.number(0, 3));
-    std::vector<double> row{left, top, left + static_cast<double>(d.number(1, 4)), top + static_cast<double>(d.number(1, 4))};
+    std::vector<double> row{left, top, left + static_cast<double>(d.number(1, 4)),
+                            top + static_cast<double>(d.number(1, 4))};
     if (!align) row.insert(row.begin(), static_cast<double>(d.number(0, n - 1)));
     for (std::size_t i = 0; i < row.size(); ++i)
       rois.set(r * static_cast<std::int64_t>(row.size()) + static_cast<std::int64_t>(i), row[i]);
   }
-  if (!align) return node_case(op, {x, rois}, {{"pooled_shape", Extents{d.number(1, 3), d.number(1, 3)}}}, 1, Smooth::no);
+  if (!align)
+    return node_case(op, {x, rois}, {{"pooled_shape", Extents{d.number(1, 3), d.number(1, 3)}}}, 1,
+                     Smooth::no);
   return node_case(op, {x, rois, d.whole({count}, 0, n - 1)},
                    {{"output_height", d.number(1, 3)},
                     {"output_width", d.number(1, 3)},
@@ -213,10 +218,10 @@ Case regions(Draw& d, const char* op) {
 
 Case causal(Draw& d, const char* op) {
   const std::int64_t n = d.number(1, 4), c = d.number(1, 6), taps = d.number(1, 3);
-  return node_case(op,
-                   {d.normal({n, c, d.number(1, 9)}), d.normal({c, 1, taps}), d.normal({c}),
-                    d.normal({n, c, taps - 1})},
-                   {}, 2);
+  return node_case(
+      op,
+      {d.normal({n, c, d.number(1, 9)}), d.normal({c, 1, taps}), d.normal({c}), d.normal({n, c, taps - 1})},
+      {}, 2);
 }
 
 }  // namespace

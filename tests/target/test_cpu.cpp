@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "superstep/op/normalization.h"
 #include "superstep/target/plan_cache.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/precision.h"
@@ -88,6 +89,47 @@ TEST(CpuTarget, TrainsAsTheReferenceDoes) {
       for (const std::string& name : cpu->state_names())
         expect_close(cpu->state(name), reference->state(name), 1e-3, std::string(test.name) + " " + name);
     }
+}
+
+graph::Graph normalised(std::int64_t batch) {
+  graph::Graph graph("normalised");
+  op::Builder b(graph);
+  test::Layers layers(b, 5);
+  const auto state = [&](const char* name, double value) {
+    Tensor tensor(ElementType::f32, {24});
+    for (std::int64_t i = 0; i < 24; ++i) tensor.set(i, value + 0.1 * static_cast<double>(i));
+    return b.state(name, tensor);
+  };
+  const op::Var x = b.input("x", ElementType::f32, {batch, 16, 6, 6});
+  const op::Var y = op::batch_normalization(layers.conv(x, "conv", 24, 3), state("scale", 1),
+                                            state("bias", 0), state("mean", 0.5), state("variance", 1));
+  b.output("y", layers.dense(op::flatten(op::relu(y)), "dense", 3));
+  return graph;
+}
+
+// The factors go into the weights before these are rounded; nothing of the normalisation is left to run.
+TEST(CpuTarget, NormalisationsAreFoldedIntoConvolutionsOfEitherPrecision) {
+  for (const bool narrow : {false, true}) {
+    const GraphAtBatch model = [&](std::int64_t batch) {
+      return narrow ? transform::autocast(normalised(batch), ElementType::bf16) : normalised(batch);
+    };
+    const auto cpu = target::find_target("cpu").compile(model, {.batch = 4, .micro_batch = 4});
+    const auto reference = target::find_target("reference").compile(normalised, {.batch = 4});
+    const auto inputs = make_inputs(*cpu, 3);
+    auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
+    cpu->run(inputs, actual);
+    reference->run(inputs, expected);
+    expect_close(actual[0], expected[0], narrow ? 0.02 : 2e-5, narrow ? "bf16" : "f32");
+    int convolutions = 0;
+    for (const auto& step : cpu->summary().steps) {
+      EXPECT_NE(step.kernel, "reference evaluation") << step.op;
+      if (!step.op.starts_with("Conv")) continue;
+      ++convolutions;
+      EXPECT_EQ(std::string::npos, step.op.find("Mul")) << step.op;
+      EXPECT_EQ(narrow, step.arithmetic == ElementType::bf16);
+    }
+    EXPECT_EQ(1, convolutions);
+  }
 }
 
 // bf16 products: the plan keeps sums in f32 where the reference rounds them, so the two differ by roundings

@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
                       FitCase{"ptychonn-64", false, 8, 0}, FitCase{"ptychonn-64", true, 4, 0},
                       FitCase{"unet-256", false, 1, 0}, FitCase{"unet-256", true, 1, 0},
                       FitCase{"resnet50", false, 4, 0}, FitCase{"resnet50", true, 2, 0},
-                      FitCase{"bert-small", false, 8, 0}, FitCase{"bert-small", true, 8, 2048}));
+                      FitCase{"bert-small", false, 8, 0}, FitCase{"bert-small", true, 8, 1024}));
 
 // The lowered program beside the prediction, on models that lower in a moment.
 struct LoweredCase {

@@ -53,7 +53,7 @@ TEST(GradientSums, AreTheSameInAnyOrder) {
   const Plan plan = plan_of_sums();
   RandomStream random(2);
   for (std::size_t groups = 1; groups <= 8; ++groups) {
-    GradientSums sums(plan, groups);
+    GradientSums sums(plan, groups, groups);
     for (int run = 0; run < 20; ++run) {
       sums.begin_run();
       std::vector<std::size_t> order(groups);
@@ -79,7 +79,7 @@ TEST(GradientSums, AreTheSameInAnyOrder) {
 TEST(GradientSums, AreTheSameOnSeveralThreads) {
   const Plan plan = plan_of_sums();
   ThreadPool pool(3);
-  GradientSums sums(plan, 8);
+  GradientSums sums(plan, 8, 8);
   for (int run = 0; run < 200; ++run) {
     sums.begin_run();
     pool.parallel_for(8, [&](std::int64_t group, int) {
@@ -93,7 +93,7 @@ TEST(GradientSums, AreTheSameOnSeveralThreads) {
 
 TEST(GradientSums, OneThreadNeedsThreeBuffers) {
   const Plan plan = plan_of_sums();
-  GradientSums sums(plan, 8);
+  GradientSums sums(plan, 8, 3);
   std::set<std::byte*> buffers;
   sums.begin_run();
   for (std::size_t group = 0; group < 8; ++group) {
@@ -107,7 +107,7 @@ TEST(GradientSums, OneThreadNeedsThreeBuffers) {
 TEST(GradientSums, SharedMemoryIsLeftAloneUntilItIsFinished) {
   const Plan plan = plan_of_sums();
   std::vector<float> memory(count);
-  GradientSums sums(plan, 4, memory);
+  GradientSums sums(plan, 4, 4, memory);
   sums.begin_run();
   for (std::size_t group = 0; group < 4; ++group) {
     fill(sums.begin(group), group);

@@ -21,6 +21,16 @@ using test::expect_close;
 using test::inputs_of;
 using test::outputs_of;
 
+// Numbers of a vocabulary, and which of them there are: random reals would all be token 0.
+void set_tokens(const Executable& executable, std::vector<Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& name = executable.inputs()[i].name;
+    if (name != "input_ids" && name != "attention_mask") continue;
+    for (std::int64_t t = 0; t < inputs[i].element_count(); ++t)
+      inputs[i].set(t, name == "attention_mask" ? t % 5 != 4 : static_cast<double>((7 * t + 3) % 50));
+  }
+}
+
 struct Case {
   const char* name;
   GraphAtBatch model;
@@ -45,7 +55,8 @@ void expect_as_reference(const GraphAtBatch& model, const std::string& name, con
                          double tolerance = 1e-6, std::string_view but = "none") {
   const auto ipu = target::find_target(machine).compile(model, {.batch = 4, .threads = 2});
   const auto reference = target::find_target("reference").compile(model, {.batch = 4});
-  const auto inputs = inputs_of(*ipu);
+  auto inputs = inputs_of(*ipu);
+  set_tokens(*ipu, inputs);
   auto actual = outputs_of(*ipu), expected = outputs_of(*reference);
   for (int i = 0; i < steps; ++i) {
     ipu->run(inputs, actual);
@@ -80,6 +91,38 @@ TEST(IpuTarget, RunsModelsOfTheZoo) {
   expect_as_reference(zoo("uno", {"width=24"}), "uno", "bow", 1);
   expect_as_reference(zoo("unet-64", {"size=16", "width=4"}), "unet", "gc200", 1);
   expect_as_reference(zoo("lstm", {"steps=3", "inputs=5", "units=8"}), "lstm", "gc200", 1);
+}
+
+// The same architectures as those that users run, small. Tokens are numbers of a vocabulary.
+TEST(IpuTarget, RunsASmallPtychoNN) {
+  expect_as_reference(zoo("ptychonn-64", {"window=16"}), "ptychonn", "gc200", 1);
+}
+TEST(IpuTarget, RunsASmallMobileNet) {
+  expect_as_reference(zoo("mobilenet-v3-small", {"size=32", "classes=10"}), "mobilenet", "gc200", 1);
+}
+TEST(IpuTarget, RunsASmallResNet) {
+  expect_as_reference(zoo("resnet50", {"size=32", "width=4", "classes=10", "zero-last=no"}), "resnet",
+                      "gc200", 1);
+}
+TEST(IpuTarget, RunsASmallBert) {
+  expect_as_reference(zoo("bert-small", {"layers=1", "width=16", "heads=2", "length=8", "vocabulary=64"}),
+                      "bert", "gc200", 1);
+}
+
+TEST(IpuTarget, TellsTheTimeOfItsMachine) {
+  const auto ipu = target::find_target("gc200").compile(test::perceptron, {.batch = 4});
+  const auto inputs = inputs_of(*ipu);
+  auto outputs = outputs_of(*ipu);
+  ASSERT_TRUE(ipu->modelled_time());
+  EXPECT_EQ(ipu->modelled_time()->runs, 0u);
+  ipu->run(inputs, outputs);
+  const double once = ipu->modelled_time()->seconds;
+  EXPECT_GT(once, 1e-7);
+  EXPECT_LT(once, 1e-3);
+  ipu->run(inputs, outputs);
+  EXPECT_EQ(ipu->modelled_time()->runs, 2u);
+  EXPECT_DOUBLE_EQ(ipu->modelled_time()->seconds, 2 * once);
+  EXPECT_FALSE(target::find_target("reference").compile(test::perceptron, {.batch = 4})->modelled_time());
 }
 
 // The control: a state that differs shows.

@@ -74,7 +74,6 @@ Stepped step(const target::CompileOptions& options) {
 TEST(MemoryLimit, ATrainingStepStaysTheSame) {
   const Stepped free = step({.batch = 16, .micro_batch = 16});
   ASSERT_GT(free.plan.plan_bytes, 0u);
-  // Below, the sums of eight groups alone take more.
   for (const double share : {0.9, 0.75, 0.6}) {
     const auto limit = static_cast<std::size_t>(share * static_cast<double>(free.plan.plan_bytes));
     const Stepped small = step({.batch = 16, .memory_limit = limit});

@@ -97,7 +97,7 @@ class Engine {
   void connect_stream_to_callback(std::string_view handle, std::function<void(void*)> callback,
                                   std::uint32_t replica = 0);
 
-  void load();                // initial values into every variable; done by the first run() otherwise
+  void load();  // initial values into every variable; done by the first run() otherwise
   // Throws Error: a stream that is not connected, an abort, a loop without end; interrupted, after which the
   // tensors hold what has been written so far.
   void run(int program = 0);

@@ -76,6 +76,30 @@ void ReplicaMemory::scatter(std::span<const Run> runs, std::size_t element_bytes
                   in + offset(run.place, element_bytes), 1, run.length, element_bytes);
 }
 
+void ReplicaMemory::gather(std::span<const RunBlock> blocks, std::size_t element_bytes,
+                           std::byte* out) const {
+  for (const RunBlock& block : blocks) {
+    const std::byte* from = bytes(block.variable) + offset(block.element, element_bytes);
+    std::byte* to = out + offset(block.place, element_bytes);
+    const auto size = static_cast<std::int64_t>(element_bytes);
+    for (std::int64_t i = 0; i < block.count; ++i)
+      move_elements(to + i * block.place_step * size, 1, from + i * block.element_step * size, block.stride,
+                    block.length, element_bytes);
+  }
+}
+
+void ReplicaMemory::scatter(std::span<const RunBlock> blocks, std::size_t element_bytes,
+                            const std::byte* in) {
+  for (const RunBlock& block : blocks) {
+    std::byte* to = bytes(block.variable) + offset(block.element, element_bytes);
+    const std::byte* from = in + offset(block.place, element_bytes);
+    const auto size = static_cast<std::int64_t>(element_bytes);
+    for (std::int64_t i = 0; i < block.count; ++i)
+      move_elements(to + i * block.element_step * size, block.stride, from + i * block.place_step * size, 1,
+                    block.length, element_bytes);
+  }
+}
+
 void ReplicaMemory::copy(const ReplicaMemory& from, std::span<const Segment> segments,
                          std::size_t element_bytes, bool staged) {
   if (!staged) {

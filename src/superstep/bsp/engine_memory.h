@@ -19,6 +19,8 @@ class ReplicaMemory {
 
   void gather(std::span<const Run> runs, std::size_t element_bytes, std::byte* out) const;
   void scatter(std::span<const Run> runs, std::size_t element_bytes, const std::byte* in);
+  void gather(std::span<const RunBlock> blocks, std::size_t element_bytes, std::byte* out) const;
+  void scatter(std::span<const RunBlock> blocks, std::size_t element_bytes, const std::byte* in);
   // From the memory of this or another replica; `staged` reads everything before it writes.
   void copy(const ReplicaMemory& from, std::span<const Segment> segments, std::size_t element_bytes,
             bool staged);

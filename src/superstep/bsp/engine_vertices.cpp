@@ -73,8 +73,8 @@ void VertexInstances::bind_direct(std::size_t index) {
     pieces.clear();
     for (std::uint32_t p = 0; p < field.pieces; ++p) {
       const LoweredPiece& piece = set_.pieces[field.first_piece + p];
-      if (piece.runs > 0) gathers_[index] = true;
-      std::byte* data = piece.variable.valid() && piece.runs == 0
+      if (piece.blocks > 0) gathers_[index] = true;
+      std::byte* data = piece.variable.valid() && piece.blocks == 0
                             ? memory_.bytes(piece.variable) + static_cast<std::size_t>(piece.element) * size
                             : nullptr;
       pieces.push_back({data, piece.size});
@@ -100,7 +100,7 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
   for (const LoweredField& field : fields)
     for (std::uint32_t p = 0; p < field.pieces; ++p) {
       const LoweredPiece& piece = set_.pieces[field.first_piece + p];
-      if (piece.runs > 0)
+      if (piece.blocks > 0)
         total += rounded(static_cast<std::size_t>(piece.size) * element_bytes(vertex, field), 16);
     }
   if (scratch.bytes.size() < total) scratch.bytes.resize(total);
@@ -111,16 +111,15 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
       const std::size_t size = element_bytes(vertex, field);
       for (std::uint32_t p = 0; p < field.pieces; ++p) {
         const LoweredPiece& piece = set_.pieces[field.first_piece + p];
-        if (piece.runs == 0) continue;
-        f(field, std::span(set_.runs).subspan(piece.first_run, piece.runs), size,
+        if (piece.blocks == 0) continue;
+        f(field, std::span(set_.blocks).subspan(piece.first_block, piece.blocks), size,
           scratch.bytes.data() + used);
         used += rounded(static_cast<std::size_t>(piece.size) * size, 16);
       }
     }
   };
-  for_each_gathered([&](const LoweredField&, std::span<const Run> runs, std::size_t size, std::byte* buffer) {
-    memory_.gather(runs, size, buffer);
-  });
+  for_each_gathered([&](const LoweredField&, std::span<const RunBlock> blocks, std::size_t size,
+                        std::byte* buffer) { memory_.gather(blocks, size, buffer); });
   std::size_t used = 0;
   for (const LoweredField& field : fields) {
     const std::size_t size = element_bytes(vertex, field);
@@ -128,7 +127,7 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
     for (std::uint32_t p = 0; p < field.pieces; ++p) {
       const LoweredPiece& piece = set_.pieces[field.first_piece + p];
       std::byte* data = nullptr;
-      if (piece.runs > 0) {
+      if (piece.blocks > 0) {
         data = scratch.bytes.data() + used;
         used += rounded(static_cast<std::size_t>(piece.size) * size, 16);
       } else if (piece.variable.valid()) {
@@ -141,9 +140,9 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
   }
   compute(index);
   for_each_gathered(
-      [&](const LoweredField& field, std::span<const Run> runs, std::size_t size, std::byte* buffer) {
+      [&](const LoweredField& field, std::span<const RunBlock> blocks, std::size_t size, std::byte* buffer) {
         if (vertex.vertex_class->fields[field.field].direction != FieldDirection::input)
-          memory_.scatter(runs, size, buffer);
+          memory_.scatter(blocks, size, buffer);
       });
 }
 

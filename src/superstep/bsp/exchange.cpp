@@ -131,7 +131,8 @@ void ExchangeCounter::sort_by_tile(std::vector<Request>& requests) {
     return;
   }
   for (auto begin = requests.begin(); begin != requests.end();) {
-    const auto end = std::find_if(begin, requests.end(), [&](const Request& r) { return r.tile != begin->tile; });
+    const auto end =
+        std::find_if(begin, requests.end(), [&](const Request& r) { return r.tile != begin->tile; });
     if (!std::is_sorted(begin, end)) std::sort(begin, end);
     begin = end;
   }

@@ -10,13 +10,20 @@
 
 namespace superstep::bsp {
 
+// `count` runs of `length` elements, at places and elements that go on by the same steps.
+struct RunBlock {
+  VariableId variable;
+  std::int64_t place = 0, place_step = 0, element = 0, element_step = 0, count = 1;
+  std::int64_t length = 1, stride = 1;  // of a run: consecutive places
+};
+
 // One vector of a vertex's field.
 struct LoweredPiece {
   VariableId variable;  // where it lies in one piece: bound without a copy
   std::int64_t element = 0;
   std::int64_t size = 0;
-  std::uint32_t first_run = 0;  // otherwise gathered before and scattered after, run by run
-  std::uint32_t runs = 0;
+  std::uint32_t first_block = 0;  // otherwise gathered before and scattered after, block by block
+  std::uint32_t blocks = 0;
 };
 
 struct LoweredField {
@@ -34,7 +41,7 @@ struct LoweredComputeSet {
   std::vector<LoweredVertex> vertices;
   std::vector<LoweredField> fields;
   std::vector<LoweredPiece> pieces;
-  std::vector<Run> runs;
+  std::vector<RunBlock> blocks;
   std::vector<double> values;
 };
 

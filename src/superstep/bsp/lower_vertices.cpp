@@ -279,12 +279,38 @@ class SetBuilder {
         piece.element = view.regions()[0].element_offset;
       }
     } else {
-      const std::vector<Run> runs = view.runs();
-      piece.first_run = size(set_.runs);
-      piece.runs = size(runs);
-      set_.runs.insert(set_.runs.end(), runs.begin(), runs.end());
+      piece.first_block = size(set_.blocks);
+      for (const Region& region : view.regions()) add_blocks(region);
+      piece.blocks = size(set_.blocks) - piece.first_block;
     }
     set_.pieces.push_back(piece);
+  }
+
+  // The innermost loop over places is a run, the one around it the block; those outside are unrolled.
+  void add_blocks(const Region& region) {
+    RunBlock block{region.variable, region.view_offset, 0, region.element_offset, 0};
+    std::span<const Loop> loops = region.loops;
+    if (!loops.empty() && loops.back().view_stride == 1) {
+      block.length = loops.back().extent;
+      block.stride = loops.back().element_stride;
+      loops = loops.first(loops.size() - 1);
+    }
+    if (!loops.empty()) {
+      block.count = loops.back().extent;
+      block.place_step = loops.back().view_stride;
+      block.element_step = loops.back().element_stride;
+      loops = loops.first(loops.size() - 1);
+    }
+    unroll(loops, block);
+  }
+
+  void unroll(std::span<const Loop> loops, RunBlock block) {
+    if (loops.empty()) return set_.blocks.push_back(block);
+    for (std::int64_t i = 0; i < loops[0].extent; ++i) {
+      unroll(loops.subspan(1), block);
+      block.place += loops[0].view_stride;
+      block.element += loops[0].element_stride;
+    }
   }
 
   LoweredComputeSet& set_;

@@ -86,7 +86,8 @@ lab::PrimitiveBenchSettings primitive_settings(const BenchArguments& arguments, 
           .protocol = protocol_of(arguments),
           .memory_share = memory_share,
           .whole_batches = arguments.sweep,
-          .energy = arguments.energy};
+          .energy = arguments.energy,
+          .timeline = arguments.format == "trace"};
 }
 
 lab::WorkloadBenchSettings workload_settings(const BenchArguments& arguments, const std::string& what) {

@@ -10,9 +10,9 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-constexpr std::int64_t fewest_maps = 4;             // below, columns cost more than they save
-constexpr std::int64_t column_elements = 1 << 16;   // of a block: half a megabyte, in a core's cache
-constexpr std::int64_t short_row = 8;               // positions; shorter rows are multiplied along maps
+constexpr std::int64_t fewest_maps = 4;            // below, columns cost more than they save
+constexpr std::int64_t column_elements = 1 << 16;  // of a block: half a megabyte, in a core's cache
+constexpr std::int64_t short_row = 8;              // positions; shorter rows are multiplied along maps
 
 Doubles transposed(const double* values, std::int64_t rows, std::int64_t columns) {
   Doubles result(static_cast<std::size_t>(rows * columns));

@@ -87,15 +87,18 @@ std::vector<Var> decompose_batch(const DerivativeContext& context) {
   return {y, mixed(running_mean, batch.mean, momentum), mixed(running_variance, batch.variance, momentum)};
 }
 
-// With given statistics: (x - mean) * (scale / deviation) + bias, as decomposed, without making a graph of it.
+// With given statistics: (x - mean) * (scale / deviation) + bias, as decomposed, without making a graph of
+// it.
 void evaluate_batch(const EvaluateContext& context) {
   if (is_training(context.attributes)) return evaluate_through<decompose_batch>(context);
   std::vector<double> x = widen<double>(context.input(0));
   const std::vector<double> scale = widen<double>(context.input(1)), bias = widen<double>(context.input(2)),
-                            mean = widen<double>(context.input(3)), variance = widen<double>(context.input(4));
+                            mean = widen<double>(context.input(3)),
+                            variance = widen<double>(context.input(4));
   const double epsilon = epsilon_of(context.attributes);
   const std::size_t channels = scale.size();
-  const std::size_t plane = x.empty() ? 0 : x.size() / channels / static_cast<std::size_t>(context.input(0).shape()[0]);
+  const std::size_t plane =
+      x.empty() ? 0 : x.size() / channels / static_cast<std::size_t>(context.input(0).shape()[0]);
   for (std::size_t begin = 0; begin < x.size(); begin += plane) {
     const std::size_t c = begin / plane % channels;
     const double factor = scale[c] / std::sqrt(variance[c] + epsilon);

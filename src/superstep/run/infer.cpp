@@ -79,8 +79,7 @@ double seconds_since(Clock::time_point begun) {
   return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
-double timed_call(target::Executable& executable, std::span<const Tensor> inputs,
-                  std::span<Tensor> outputs) {
+double timed_call(target::Executable& executable, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while timing");
   const auto begun = Clock::now();
   executable.run(inputs, outputs);

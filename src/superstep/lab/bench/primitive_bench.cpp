@@ -12,6 +12,7 @@
 #include "superstep/lab/bench/free_memory.h"
 #include "superstep/lab/bench/primitive_check.h"
 #include "superstep/lab/bench/primitive_run.h"
+#include "superstep/lab/bench/timeline.h"
 #include "superstep/lab/machine/rates.h"
 
 namespace superstep::lab {
@@ -144,6 +145,13 @@ void add_rates(Result& result, const Entry& entry, const MachinePeak& peak) {
         rate_quantity("memory_utilization", bytes / peak.copy_bandwidth, "", measured));
 }
 
+std::vector<TimelineEvent> timeline_of(const Entry& entry, const PrimitiveBenchSettings& settings) {
+  PrimitiveOptions options = entry.options;
+  options.measure_steps = true;
+  PrimitiveRun measured(entry.primitive, options, settings.backend, settings.threads);
+  return record_timeline([&] { measured.call(); }, [&] { return measured.summary(); });
+}
+
 Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, const MachinePeak& peak) {
   Result result{.command = "bench", .workload = entry.primitive.name, .mode = mode_of(entry)};
   result.id = fmt::format("{}-{}-{}", result.workload, result.mode, entry.options.precision);
@@ -182,6 +190,7 @@ Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, con
   if (settings.energy)
     add_energy(
         result, [&] { entry.run->call(); }, static_cast<double>(batch_of(entry.primitive)));
+  if (settings.timeline) result.timeline = timeline_of(entry, settings);
   std::vector<std::string>& flags = result.quantities.front().flags;
   if (result.config.contains("batch_wanted"))
     flags.push_back(

@@ -27,7 +27,8 @@ struct PrimitiveBenchSettings {
   // to stay whole (a sweep), the configuration is not run.
   double memory_share = 0.6;
   bool whole_batches = false;
-  bool energy = false;  // ten more seconds of calls, where the host counts energy; else it is said
+  bool energy = false;    // ten more seconds of calls, where the host counts energy; else it is said
+  bool timeline = false;  // also record how long each step of the plan takes
   std::function<void(const Result&)> done = {};  // called after each result
 };
 

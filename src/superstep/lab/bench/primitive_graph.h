@@ -21,6 +21,7 @@ struct PrimitiveOptions {
   std::string precision = "f32";  // f32, bf16, f16; int8 for gemm and conv, forward alone
   bool trains = false;
   std::uint64_t seed = 1;  // of the weights
+  bool measure_steps = false;
 };
 
 // Throws Error (unsupported) for a precision that the primitive does not have.

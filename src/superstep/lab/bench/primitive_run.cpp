@@ -34,8 +34,9 @@ PrimitiveRun::PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& o
                            const std::string& backend, int threads)
     : primitive_(primitive), options_(options) {
   const auto begun = std::chrono::steady_clock::now();
-  executable_ = target::find_target(backend).compile(primitive_graph(primitive, options),
-                                                     {.batch = batch_of(primitive), .threads = threads});
+  executable_ = target::find_target(backend).compile(
+      primitive_graph(primitive, options),
+      {.batch = batch_of(primitive), .threads = threads, .measure_steps = options.measure_steps});
   compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   allocate();
 }

@@ -7,6 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/lab/bench/energy_rows.h"
+#include "superstep/lab/bench/timeline.h"
 #include "superstep/lab/bench/workload_run.h"
 
 namespace superstep::lab {
@@ -34,22 +35,6 @@ WorkloadRunSettings run_settings(const WorkloadBenchSettings& settings, const Po
   run.model.seed = settings.seed;
   run.threads = settings.threads;
   return run;
-}
-
-// Steps of the plan, each as long as it took on the average, one behind the other: one micro-batch.
-std::vector<TimelineEvent> record_timeline(WorkloadRunSettings settings) {
-  constexpr int calls = 20;
-  settings.measure_steps = true;
-  WorkloadRun measured(settings);
-  for (int i = 0; i < calls; ++i) measured.call();
-  std::vector<TimelineEvent> events;
-  double at = 0;
-  for (const target::PlanStep& step : measured.summary().steps) {
-    events.push_back(
-        {step.node + " (" + step.kernel + ")", "compute", 0, at, step.seconds, step.flops, step.bytes});
-    at += step.seconds;
-  }
-  return events;
 }
 
 void add_rates(Result& result, const WorkloadRun& run, const Point& point, const Measurement& measured,
@@ -145,7 +130,12 @@ Result measure_point(const WorkloadBenchSettings& settings, const Point& point, 
   if (settings.energy)
     add_energy(
         result, [&] { run.call(); }, static_cast<double>(point.batch));
-  if (settings.timeline) result.timeline = record_timeline(what);
+  if (settings.timeline) {
+    WorkloadRunSettings each_step = what;
+    each_step.measure_steps = true;
+    WorkloadRun measured(each_step);
+    result.timeline = record_timeline([&] { measured.call(); }, [&] { return measured.summary(); });
+  }
   return result;
 }
 

@@ -220,6 +220,7 @@ Plan Lowering::pooling(const Work& work, const Node& node) {
 
 Plan Lowering::gather(const Node& node) {
   if (node.op == "OneHot") return plan_fill(hardware_, elements(node.outputs[0]), vector_element(precision_));
+  if (node.op == "GatherElements") return pick(node, false);
   const Shape& table = shape(node.inputs[0]);
   const double results = elements(node.outputs[0]);
   const auto indices = std::max<std::int64_t>(1, shape(node.inputs[1]).element_count());
@@ -232,7 +233,17 @@ Plan Lowering::gather(const Node& node) {
   return plan_gather(hardware_, {rows, row, indices, vector_element(precision_)});
 }
 
+Plan Lowering::pick(const Node& node, bool scatters) {
+  const Shape &data = shape(node.inputs[0]), &indices = shape(node.inputs[1]);
+  const int axis = normalize_axis(node.attributes.integer("axis", 0), data.rank());
+  const double picks = static_cast<double>(std::max<std::int64_t>(1, indices[axis]));
+  const double extent = static_cast<double>(std::max<std::int64_t>(1, data[axis]));
+  const double lines = scatters ? elements(node.inputs[0]) / extent : elements(node.inputs[1]) / picks;
+  return plan_pick(hardware_, {std::max(1.0, lines), picks, extent, vector_element(precision_), scatters});
+}
+
 Plan Lowering::scatter(const Node& node) {
+  if (node.op == "ScatterElements") return pick(node, true);
   const double updates = node.inputs.size() > 2 ? elements(node.inputs[2]) : elements(node.outputs[0]);
   const Shape& indices = shape(node.inputs[1]);
   const bool by_row = node.op == "ScatterND";

@@ -29,6 +29,7 @@ class Lowering {
   Plan reduction(const Work& work, const graph::Node& node);
   Plan pooling(const Work& work, const graph::Node& node);
   Plan gather(const graph::Node& node);
+  Plan pick(const graph::Node& node, bool scatters);
   Plan scatter(const graph::Node& node);
   Plan movement(const Work& work, const graph::Node& node);
 

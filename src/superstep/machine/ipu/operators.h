@@ -43,6 +43,16 @@ struct Gather {
 Plan plan_gather(const Hardware& hardware, const Gather& work);
 Plan plan_scatter_add(const Hardware& hardware, const Gather& work);
 
+// Elements picked by indices of their own along an axis of `extent`: lines do not know one another. `copies`:
+// the result has all elements of the lines (a scatter).
+struct Pick {
+  double lines = 1, picks = 1;  // picks: of a line
+  double extent = 1;
+  ElementType element = ElementType::f16;
+  bool copies = false;
+};
+Plan plan_pick(const Hardware& hardware, const Pick& work);
+
 // A copy of `bytes` into another order of atoms of `atom` bytes, all tiles taking part.
 Plan plan_rearrangement(const Hardware& hardware, double bytes, std::int64_t atom);
 Plan plan_fill(const Hardware& hardware, double elements, ElementType element);

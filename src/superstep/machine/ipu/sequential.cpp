@@ -112,6 +112,34 @@ Plan plan_scatter_add(const Hardware& hardware, const Gather& work) {
                  [&](const GatherShare& share) { return scatter_with(hardware, work, share); });
 }
 
+// Lines are dealt out; where there are more tiles than lines, several tiles may have a line's data each and
+// share its picks.
+Plan plan_pick(const Hardware& hardware, const Pick& work) {
+  const double tiles = static_cast<double>(hardware.tiles),
+               bytes = static_cast<double>(bytes_of(work.element));
+  const double lines = std::ceil(work.lines / tiles);
+  const double most = work.copies ? 1 : std::max(1.0, std::min(work.picks, std::floor(tiles / work.lines)));
+  Plan best;
+  for (double sharers = 1;; sharers = std::min(most, sharers * 2)) {
+    const double picks = lines * std::ceil(work.picks / sharers);
+    const double received = sharers > 1 ? work.extent * bytes * (1 - 1 / sharers) : 0;
+    const double copied =
+        work.copies ? lines * work.extent * bytes / static_cast<double>(hardware.memcpy_rate) : 0;
+    Plan plan{.vertex = work.copies ? "scatter elements" : "gather elements",
+              .cycles = program_cycles(hardware)};
+    plan.tiles = std::min(hardware.tiles, whole(work.lines * sharers));
+    plan.partition = fmt::format("lines {:.0f}, picks {:.0f}", std::min(work.lines, tiles), sharers);
+    plan.cycles += superstep_cycles(hardware,
+                                    copied + static_cast<double>(elementwise_cycles(
+                                                 hardware, whole(picks), hardware.vector_f32, 8, 41, 2)),
+                                    received);
+    plan.bytes = {
+        .operands = lines * work.extent * bytes + (4 + bytes) * picks, .temporary = received, .code = 200};
+    if (best.tiles == 0 || plan.cycles.total() < best.cycles.total()) best = plan;
+    if (sharers >= most) return best;
+  }
+}
+
 namespace {
 
 Plan repeated(const Hardware& hardware, Plan plan, double times) {

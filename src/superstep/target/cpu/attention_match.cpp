@@ -64,8 +64,7 @@ class Matcher {
   };
   std::optional<Scaled> scaled(const Node& node) const {
     if (node.op != "Mul" && node.op != "Div") return std::nullopt;
-    if (const auto c = scalar(node.inputs[1]))
-      return Scaled{node.inputs[0], node.op == "Mul" ? *c : 1 / *c};
+    if (const auto c = scalar(node.inputs[1])) return Scaled{node.inputs[0], node.op == "Mul" ? *c : 1 / *c};
     if (const auto c = scalar(node.inputs[0]); c && node.op == "Mul") return Scaled{node.inputs[1], *c};
     return std::nullopt;
   }
@@ -274,8 +273,7 @@ class Matcher {
       return false;
     const NodeId product = lowering_.consumers(turned.outputs[0])[0];
     const Node& node = graph_.node(product);
-    if (node.op != "MatMul" || node.inputs[0] != turned.outputs[0] ||
-        node.inputs[1] != match_.gradient->dy)
+    if (node.op != "MatMul" || node.inputs[0] != turned.outputs[0] || node.inputs[1] != match_.gradient->dy)
       return false;
     match_.gradient->dv = node.outputs[0];
     return take(product);

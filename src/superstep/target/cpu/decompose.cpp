@@ -87,32 +87,49 @@ std::vector<Var> batch_normalization(const Node& node, const std::vector<Var>& i
 
 // ---- normalisation after a convolution -----------------------------------------------------------------
 
+// What a conversion reads; the value itself where it does not come from one.
+ValueId behind_cast(const Graph& graph, ValueId id) {
+  if (!id.valid() || graph.value(id).kind != graph::ValueKind::computed) return id;
+  const Node& node = graph.node(graph.value(id).producer);
+  return node.op == "Cast" ? node.inputs[0] : id;
+}
+
 // The convolution that makes the input of a normalisation at inference and is read by nothing else; null
-// where there is none. Its weights then take the factor, and the shift becomes its bias.
+// where there is none. Its weights then take the factor, and the shift becomes its bias. In reduced precision
+// conversions stand before its weights and behind its result.
 const Node* convolution_before(const Graph& graph, const Node& node, const std::vector<int>& uses) {
   if (node.op != "BatchNormalization" || node.attributes.integer("training_mode", 0) != 0) return nullptr;
-  const graph::Value& x = graph.value(node.inputs[0]);
-  if (x.kind != graph::ValueKind::computed || uses[node.inputs[0].index()] != 1) return nullptr;
-  const Node& conv = graph.node(x.producer);
+  const ValueId x = behind_cast(graph, node.inputs[0]);
+  if (graph.value(x).kind != graph::ValueKind::computed || uses[x.index()] != 1 ||
+      uses[node.inputs[0].index()] != 1)
+    return nullptr;
+  const Node& conv = graph.node(graph.value(x).producer);
   const auto is_parameter = [&](std::size_t input) {
-    return input >= conv.inputs.size() || !conv.inputs[input].valid() ||
-           graph.value(conv.inputs[input]).kind != graph::ValueKind::computed;
+    if (input >= conv.inputs.size() || !conv.inputs[input].valid()) return true;
+    const graph::Value& source = graph.value(behind_cast(graph, conv.inputs[input]));
+    return source.kind != graph::ValueKind::computed && source.type.element == ElementType::f32;
   };
-  const bool f32 =
-      x.type.element == ElementType::f32 && graph.type(conv.inputs[0]).element == ElementType::f32;
+  const bool f32 = graph.type(node.inputs[0]).element == ElementType::f32;
   return conv.op == "Conv" && f32 && is_parameter(1) && is_parameter(2) ? &conv : nullptr;
 }
 
 void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv) {
-  const std::vector<Var> in = rewrite.now(node.inputs), given = rewrite.now(conv.inputs);
+  const std::vector<Var> in = rewrite.now(node.inputs);
+  const auto parameter = [&](std::size_t input) {
+    return rewrite.now(behind_cast(rewrite.old(), conv.inputs[input]));
+  };
+  const Var x = rewrite.now(conv.inputs[0]), weights = parameter(1);
   const Var inverse = op::reciprocal(op::sqrt(in[4] + node.attributes.number("epsilon", 1e-5)));
   const Var factor = in[1] * inverse;
   Var shift = in[2] - in[3] * factor;
-  if (given.size() > 2 && given[2].valid()) shift = shift + given[2] * factor;
-  std::vector<std::int64_t> extents(static_cast<std::size_t>(given[1].shape().rank()), 1);
-  extents[0] = given[1].shape()[0];
-  const Var weights = given[1] * op::reshape(factor, Shape(extents));
-  const Var y = rewrite.builder().node1("Conv", {given[0], weights, shift}, conv.attributes);
+  if (conv.inputs.size() > 2 && conv.inputs[2].valid()) shift = shift + parameter(2) * factor;
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(weights.shape().rank()), 1);
+  extents[0] = weights.shape()[0];
+  const Var scaled = weights * op::reshape(factor, Shape(extents));
+  const Var y =
+      op::cast(rewrite.builder().node1(
+                   "Conv", {x, op::cast(scaled, x.element()), op::cast(shift, x.element())}, conv.attributes),
+               ElementType::f32);
   rewrite.replace(node, std::span(&y, 1));
 }
 

@@ -74,7 +74,7 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
   if (options_.parts.exchange)
     open_exchange();
   else
-    sums_.emplace(plan_, groups());
+    sums_.emplace(plan_, groups(), gradient_buffers(plan_, options_));
 }
 
 // The first group sums where the exchange wants the values: what is sent need not be copied.
@@ -84,7 +84,8 @@ void CpuExecutable::open_exchange() {
   groups_done_ = std::vector<std::atomic<std::size_t>>(ranges_.size());
   std::vector<ValueRange> ranges;
   for (const GradientRange& range : ranges_) ranges.push_back(range.values);
-  sums_.emplace(plan_, groups(), exchange.open(plan_.accumulator_bytes / sizeof(float), std::move(ranges)));
+  sums_.emplace(plan_, groups(), groups(),
+                exchange.open(plan_.accumulator_bytes / sizeof(float), std::move(ranges)));
 }
 
 CpuExecutable::~CpuExecutable() = default;
@@ -296,18 +297,19 @@ void CpuExecutable::release_working_memory() {
 }
 
 PlanSummary CpuExecutable::summary() const {
-  PlanSummary summary{.batch = options_.batch,
-                      .micro_batch = options_.micro_batch,
-                      .threads = options_.threads,
-                      .flops = 0,
-                      .activation_bytes = plan_.arena_bytes + plan_.scratch_bytes,
-                      .state_bytes = 0,
-                      .constant_bytes = 0,
-                      .gradient_bytes = sums_ ? plan_.accumulator_bytes * groups() : 0,
-                      .compile_seconds = compile_seconds_,
-                      .plan_bytes = plan_bytes(plan_, options_),
-                      .choice = plan_.choice,
-                      .steps = {}};
+  PlanSummary summary{
+      .batch = options_.batch,
+      .micro_batch = options_.micro_batch,
+      .threads = options_.threads,
+      .flops = 0,
+      .activation_bytes = plan_.arena_bytes + plan_.scratch_bytes,
+      .state_bytes = 0,
+      .constant_bytes = 0,
+      .gradient_bytes = sums_ ? plan_.accumulator_bytes * gradient_buffers(plan_, options_) : 0,
+      .compile_seconds = compile_seconds_,
+      .plan_bytes = plan_bytes(plan_, options_),
+      .choice = plan_.choice,
+      .steps = {}};
   for (const StateSlot& state : plan_.states)
     summary.state_bytes +=
         static_cast<std::size_t>(state.type.shape.element_count()) * size_in_bytes(state.type.element);

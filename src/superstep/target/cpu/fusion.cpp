@@ -69,6 +69,8 @@ class Finder {
       group = other;
     }
     const NodeId root = fusion_.groups[static_cast<std::size_t>(group)].root;
+    // Weights that are made of parameters and then rounded: they are packed from what was not rounded yet.
+    if (section_of_[root.index()] == Section::prepare && graph_.node(root).op == "Cast") return -1;
     const bool fits = section_of_[root.index()] == section_of_[id.index()] &&
                       same_iteration(graph_, node, graph_.node(root));
     return fits ? group : -1;

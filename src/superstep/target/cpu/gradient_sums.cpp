@@ -5,12 +5,13 @@
 
 namespace superstep::target::cpu {
 
-GradientSums::GradientSums(const Plan& plan, std::size_t groups, std::optional<std::span<float>> shared)
+GradientSums::GradientSums(const Plan& plan, std::size_t groups, std::size_t buffers,
+                           std::optional<std::span<float>> shared)
     : plan_(plan), at_once_(!shared), add_(kernels::column_sum(ElementType::f32)), buffer_of_(groups, 0) {
   halves_[0].end = halves_[1].begin = std::max<std::size_t>(1, groups / 2);
   halves_[1].end = groups;
   if (shared) buffers_.emplace_back(*shared);
-  while (buffers_.size() < groups) buffers_.emplace_back(plan.accumulator_bytes);
+  while (buffers_.size() < buffers) buffers_.emplace_back(plan.accumulator_bytes);
 }
 
 void GradientSums::begin_run() {

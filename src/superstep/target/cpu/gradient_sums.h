@@ -23,9 +23,11 @@ namespace superstep::target::cpu {
 
 class GradientSums {
  public:
-  // Of `groups` groups, at least 1. `shared`: where the total is wanted, which others read in the middle of a
-  // run: then nothing is added up before finish() asks for it. `plan` must outlive this.
-  GradientSums(const Plan& plan, std::size_t groups, std::optional<std::span<float>> shared = std::nullopt);
+  // Of `groups` groups, at least 1, of which at most `buffers` lie in memory at once. `shared`: where the
+  // total is wanted, which others read in the middle of a run: then nothing is added up before finish() asks
+  // for it. `plan` must outlive this.
+  GradientSums(const Plan& plan, std::size_t groups, std::size_t buffers,
+               std::optional<std::span<float>> shared = std::nullopt);
 
   void begin_run();
   // Memory for a group; what is added to is zero. By any thread, each group once a run.

@@ -51,8 +51,7 @@ Shape scores_of(const Lowering& lowering, const AttentionMatch& match) {
 }
 
 Attention describe(const Lowering& lowering, const AttentionMatch& match) {
-  const Shape scores = scores_of(lowering, match), &q = lowering.shape(match.q),
-              &y = lowering.shape(match.y);
+  const Shape scores = scores_of(lowering, match), &q = lowering.shape(match.q), &y = lowering.shape(match.y);
   const int rank = scores.rank();
   Attention a;
   for (int axis = 0; axis + 2 < rank; ++axis) a.batch[static_cast<std::size_t>(axis)] = scores[axis];
@@ -79,8 +78,7 @@ Attention describe(const Lowering& lowering, const AttentionMatch& match) {
     a.hidden_if = match.hidden_if;
     a.hidden = static_cast<float>(match.hidden);
   }
-  if (match.drop)
-    a.keep = static_cast<float>(lowering.graph().node(*match.drop).attributes.number("keep"));
+  if (match.drop) a.keep = static_cast<float>(lowering.graph().node(*match.drop).attributes.number("keep"));
   return a;
 }
 
@@ -102,6 +100,17 @@ std::string operators_of(const Graph& graph, std::vector<NodeId> nodes) {
     text += (text.empty() ? "" : "+") + graph.node(id).op;
   }
   return text;
+}
+
+// Scores of that many bytes stay in the second-level cache from one step to the next. Products and softmax
+// alone are then as fast as steps of their own, and the gradient need not make scores again; with a mask or
+// dropout there are passes to save.
+constexpr std::int64_t cached_scores = 512 * 1024;
+
+bool pays(const Lowering& lowering, const AttentionMatch& match) {
+  const std::int64_t bytes =
+      scores_of(lowering, match).element_count() * static_cast<std::int64_t>(sizeof(float));
+  return match.bias || match.condition || match.drop || bytes > cached_scores;
 }
 
 kernels::KernelPointer require(kernels::Prepared kernel, const Node& node) {
@@ -126,7 +135,7 @@ bool attention_fits(const Lowering& lowering, const AttentionMatch& match) {
   if (match.gradient)
     for (ValueId id : {match.gradient->dy, match.gradient->dq, match.gradient->dk, match.gradient->dv})
       if (!is_float(id)) return false;
-  return kernels::fault_of(describe(lowering, match)).empty();
+  return pays(lowering, match) && kernels::fault_of(describe(lowering, match)).empty();
 }
 
 void lower_attention(Lowering& lowering, const AttentionMatch& match) {
@@ -149,12 +158,11 @@ void lower_attention(Lowering& lowering, const AttentionMatch& match) {
 void lower_attention_gradient(Lowering& lowering, const AttentionMatch& match) {
   const AttentionMatch::Gradient& g = *match.gradient;
   const Node& first = lowering.graph().node(g.first);
-  const kernels::AttentionGradient gradient{
-      .forward = describe(lowering, match),
-      .dy = strides_of(lowering, g.dy, lowering.shape(g.dy)),
-      .dq = result_strides(lowering, g.dq),
-      .dk = result_strides(lowering, g.dk, true),
-      .dv = result_strides(lowering, g.dv)};
+  const kernels::AttentionGradient gradient{.forward = describe(lowering, match),
+                                            .dy = strides_of(lowering, g.dy, lowering.shape(g.dy)),
+                                            .dq = result_strides(lowering, g.dq),
+                                            .dk = result_strides(lowering, g.dk, true),
+                                            .dv = result_strides(lowering, g.dv)};
   const std::vector<DraftOperand> kept = lowering.kept_for(g.first);
   std::vector<DraftOperand> inputs =
       inputs_of(lowering, match, kept.size() > 1 ? std::optional(kept[1]) : std::nullopt);

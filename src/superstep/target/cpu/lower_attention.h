@@ -5,7 +5,7 @@
 
 namespace superstep::target::cpu {
 
-// Whether the kernels take it where its operands lie.
+// Whether the kernels take it where its operands lie, and are faster than its parts.
 bool attention_fits(const Lowering& lowering, const AttentionMatch& match);
 void lower_attention(Lowering& lowering, const AttentionMatch& match);
 void lower_attention_gradient(Lowering& lowering, const AttentionMatch& match);

@@ -4,6 +4,7 @@
 #include "superstep/target/cpu/lower_elementwise.h"
 #include "superstep/target/cpu/lower_integer.h"
 #include "superstep/target/cpu/lower_product.h"
+#include "superstep/target/cpu/lower_sums.h"
 #include "superstep/target/cpu/lowering.h"
 
 namespace superstep::target::cpu {
@@ -41,11 +42,22 @@ bool lower_with_deferred(Lowering& lowering, NodeId product, const FusionGroup* 
   return false;
 }
 
+// A sum over the positions of an image together with what makes it, where that waited for it.
+bool lower_sums_with_deferred(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const FusionGroup* waiting = node.inputs.empty() ? nullptr : lowering.take_deferred(node.inputs[0]);
+  if (!waiting) return false;
+  if (tried(lowering, lower_sums_of_group(lowering, *waiting, id))) return true;
+  lower_group_alone(lowering, *waiting);
+  return false;
+}
+
 }  // namespace
 
 void lower_single(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
-  if (node.op == "Conv" && lower_with_deferred(lowering, id, nullptr)) return;
+  if (node.op == "Conv" ? lower_with_deferred(lowering, id, nullptr) : lower_sums_with_deferred(lowering, id))
+    return;
   if (is_fusable_product(node) && tried(lowering, lower_product(lowering, id, nullptr))) return;
   for (std::span<const Lowerer> family :
        {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(), normalization_lowerers(),
@@ -57,7 +69,7 @@ void lower_single(Lowering& lowering, NodeId id) {
 }
 
 void lower_group(Lowering& lowering, const FusionGroup& group) {
-  if (expands_for_depthwise(lowering, group))
+  if (expands_for_depthwise(lowering, group) || feeds_sums(lowering, group))
     return lowering.defer(lowering.graph().node(group.root).outputs[0], group);
   if (group.product && lower_with_deferred(lowering, *group.product, &group)) return;
   lower_group_alone(lowering, group);

@@ -84,19 +84,19 @@ std::optional<ActivationCall> activation_of(const Graph& graph, const Node& node
   return std::nullopt;
 }
 
-// Writes the group as a VectorProgram over the output's dimensions in the order in which they lie in memory.
+// Writes the group as a VectorProgram over the output's dimensions in the order given.
 class ProgramWriter {
  public:
-  ProgramWriter(Lowering& lowering, const FusionGroup& group)
+  ProgramWriter(Lowering& lowering, const FusionGroup& group, std::vector<int> order)
       : lowering_(lowering),
         group_(group),
         root_(lowering.graph().node(group.root)),
         output_(root_.outputs[0]),
         shape_(lowering.shape(output_)),
-        order_(physical_order(shape_, lowering.view(output_).strides)),
+        order_(std::move(order)),
         program_(extents()) {}
 
-  Lowered run() {
+  std::expected<GroupProgram, Refusal> run(const std::vector<ValueId>& also) {
     find_unused();
     for (NodeId member : group_.members) {
       if (unused_.contains(member)) continue;
@@ -104,7 +104,10 @@ class ProgramWriter {
       if (!value) return std::unexpected(value.error());
       values_[lowering_.graph().node(member).outputs[0]] = *value;
     }
-    return finish();
+    std::vector<Value> read;
+    for (ValueId id : also) read.push_back(operand(id));
+    return GroupProgram{
+        std::move(program_), values_.at(output_), std::move(read), std::move(inputs_), ops(), name()};
   }
 
  private:
@@ -189,18 +192,15 @@ class ProgramWriter {
     return program_.unary(VectorOp::logical_not, program_.unary(VectorOp::logical_not, value));
   }
 
-  Lowered finish() {
-    program_.store(values_.at(output_), lowering_.type(output_).element,
-                   in_order(lowering_.view(output_).strides));
-    auto kernel = kernels::prepare(program_);
-    if (!kernel) return std::unexpected(kernel.error());
-    std::string ops, names;
-    for (NodeId member : group_.members) {
-      const Node& node = lowering_.graph().node(member);
-      ops += (ops.empty() ? "" : "+") + node.op;
-      if (names.empty()) names = node.name;
-    }
-    lowering_.emit(ops, names, std::move(*kernel), inputs_, {lowering_.write(output_)});
+  std::string ops() const {
+    std::string text;
+    for (NodeId member : group_.members)
+      text += (text.empty() ? "" : "+") + lowering_.graph().node(member).op;
+    return text;
+  }
+  std::string name() const {
+    for (NodeId member : group_.members)
+      if (const std::string& name = lowering_.graph().node(member).name; !name.empty()) return name;
     return {};
   }
 
@@ -405,8 +405,25 @@ ValueId behind_casts(const Graph& graph, ValueId id) {
   return id;
 }
 
+std::expected<GroupProgram, Refusal> program_of_group(Lowering& lowering, const FusionGroup& group,
+                                                      std::vector<int> order,
+                                                      const std::vector<ValueId>& also) {
+  return ProgramWriter(lowering, group, std::move(order)).run(also);
+}
+
 Lowered lower_elementwise_group(Lowering& lowering, const FusionGroup& group) {
-  return ProgramWriter(lowering, group).run();
+  const ValueId output = lowering.graph().node(group.root).outputs[0];
+  const Strides& strides = lowering.view(output).strides;
+  const std::vector<int> order = physical_order(lowering.shape(output), strides);
+  auto made = program_of_group(lowering, group, order);
+  if (!made) return std::unexpected(made.error());
+  Strides ordered;
+  for (int axis : order) ordered.push_back(strides[static_cast<std::size_t>(axis)]);
+  made->program.store(made->root, lowering.type(output).element, ordered);
+  auto kernel = kernels::prepare(made->program);
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit(made->ops, made->name, std::move(*kernel), std::move(made->inputs), {lowering.write(output)});
+  return {};
 }
 
 std::expected<EpilogueMatch, Refusal> match_epilogue(const Lowering& lowering, const FusionGroup& group,

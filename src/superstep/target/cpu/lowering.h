@@ -54,9 +54,9 @@ struct AttentionMatch {
     ValueId dy, dq, dk, dv;
     std::vector<NodeId> inner;  // all nodes that it replaces
   };
-  NodeId root;                    // the product with v
-  ValueId q, k, v, y;             // k as the product reads it: [.., depth, keys]
-  std::optional<ValueId> bias;    // added to the scores
+  NodeId root;                       // the product with v
+  ValueId q, k, v, y;                // k as the product reads it: [.., depth, keys]
+  std::optional<ValueId> bias;       // added to the scores
   std::optional<ValueId> condition;  // where it is hidden_if, the score is `hidden`
   double scale = 1, bias_scale = 1, hidden = 0;
   bool hidden_if = false;

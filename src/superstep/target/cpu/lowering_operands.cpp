@@ -101,15 +101,13 @@ DraftOperand Lowering::read(ValueId id) {
   return operand;
 }
 
-// Parameters rounded ahead are mostly read behind their Cast, when they are packed: it runs where somebody
-// reads its result alone.
+// Parameters, and what is made of them, rounded ahead are mostly read behind their Cast, when they are
+// packed: it runs where somebody reads its result alone.
 bool Lowering::waits_for_readers(NodeId id) const {
   const Node& node = graph_.node(id);
   if (section_of_[id.index()] != Section::prepare || node.op != "Cast") return false;
   const int group = fusion_.group_of[id.index()];
-  if (group >= 0 && fusion_.groups[static_cast<std::size_t>(group)].members.size() != 1) return false;
-  const graph::ValueKind kind = graph_.value(node.inputs[0]).kind;
-  return kind == graph::ValueKind::state || kind == graph::ValueKind::constant;
+  return group < 0 || fusion_.groups[static_cast<std::size_t>(group)].members.size() == 1;
 }
 
 void Lowering::lower_waiting(ValueId id) {

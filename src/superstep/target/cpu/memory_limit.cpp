@@ -36,11 +36,16 @@ std::size_t gradient_groups(const Plan& plan, const CompileOptions& options) {
   return std::min(count, most);
 }
 
+std::size_t gradient_buffers(const Plan& plan, const CompileOptions& options) {
+  const std::size_t groups = gradient_groups(plan, options);
+  return options.threads == 1 && !options.parts.exchange ? std::min<std::size_t>(groups, 3) : groups;
+}
+
 std::size_t plan_bytes(const Plan& plan, const CompileOptions& options) {
   const auto threads = static_cast<std::size_t>(options.threads);
   const std::size_t groups = gradient_groups(plan, options), arenas = std::min(groups, threads);
   return arenas * plan.arena_bytes + threads * plan.scratch_bytes + plan.shared_bytes + plan.update_bytes +
-         groups * plan.accumulator_bytes;
+         gradient_buffers(plan, options) * plan.accumulator_bytes;
 }
 
 LimitedChoice choose_below(std::size_t limit, std::int64_t batch, std::int64_t largest, bool splits,

@@ -104,18 +104,33 @@ std::int64_t grain_of(const Operation& operation, const Cut& cut) {
   return input || output ? channel_group : 1;
 }
 
-// What results have is cut first; what is summed over takes the tiles that are left.
-Partition even_cuts(const Operation& operation, Cuts cuts, std::int64_t elements, std::int64_t tiles) {
-  std::vector<std::int64_t> own, summed, grains;
+std::int64_t product_of(const std::vector<std::int64_t>& units) {
+  std::int64_t product = 1;
+  for (const std::int64_t unit : units) product *= unit;
+  return product;
+}
+
+// Whole groups of channels, unless that leaves most tiles without work.
+std::vector<std::int64_t> grains_of(const Operation& operation, const Cuts& cuts, std::int64_t most) {
+  std::vector<std::int64_t> grains, units, whole;
   for (const Cut& cut : cuts.axes) {
     grains.push_back(grain_of(operation, cut));
-    (cut.summed ? summed : own).push_back(machine::ipu::ceil_div(cut.units, grains.back()));
+    units.push_back(cut.units);
+    whole.push_back(machine::ipu::ceil_div(cut.units, grains.back()));
   }
+  if (2 * product_of(whole) < std::min(most, product_of(units))) grains.assign(grains.size(), 1);
+  return grains;
+}
+
+// What results have is cut first; what is summed over takes the tiles that are left.
+Partition even_cuts(const Operation& operation, Cuts cuts, std::int64_t elements, std::int64_t tiles) {
   const std::int64_t most = parts_for(elements, tiles);
+  const std::vector<std::int64_t> grains = grains_of(operation, cuts, most);
+  std::vector<std::int64_t> own, summed;
+  for (std::size_t i = 0; i < cuts.axes.size(); ++i)
+    (cuts.axes[i].summed ? summed : own).push_back(machine::ipu::ceil_div(cuts.axes[i].units, grains[i]));
   const std::vector<std::int64_t> first = balanced_splits(own, most);
-  std::int64_t taken = 1;
-  for (const std::int64_t split : first) taken *= split;
-  const std::vector<std::int64_t> second = balanced_splits(summed, most / taken);
+  const std::vector<std::int64_t> second = balanced_splits(summed, most / product_of(first));
   std::vector<std::int64_t> splits;
   std::size_t next = 0, next_summed = 0;
   for (const Cut& cut : cuts.axes) splits.push_back(cut.summed ? second[next_summed++] : first[next++]);

@@ -146,10 +146,17 @@ std::int64_t indices_of(const PartTypes& t) {
   return t.inputs.size() > 1 ? std::max<std::int64_t>(count(t.inputs[1]), 1) : 1;
 }
 
-// Rows picked one after the other by each worker; a row of one element is picked by an index of its own.
+// Elements each picked by an index of its own, or put there into a copy of the data (machine/ipu's
+// plan_pick).
+std::int64_t pick_cycles(const Hardware& hardware, const PartTypes& t, bool copies) {
+  const std::int64_t copied =
+      copies ? count(t.outputs[0]) * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate : 0;
+  return copied + pointwise(hardware, ElementType::f32, indices_of(t), 8);
+}
+
+// Rows picked one after the other by each worker.
 std::int64_t gather_cycles(const Hardware& hardware, const PartTypes& t, std::int64_t indices) {
   const std::int64_t outputs = count(t.outputs[0]);
-  if (outputs <= indices) return pointwise(hardware, ElementType::f32, outputs, 8);
   return hardware.workers * machine::ipu::gather_worker_cycles(ceil_div(indices, hardware.workers),
                                                                ceil_div(outputs, indices),
                                                                hardware.vector_width(ElementType::f32));
@@ -160,10 +167,9 @@ std::int64_t scatter_cycles(const Hardware& hardware, const PartTypes& t, std::i
   const std::int64_t updates = t.inputs.size() > 2 ? count(t.inputs[2]) : count(t.outputs[0]);
   const std::int64_t copied =
       count(t.outputs[0]) * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate;
-  if (updates <= indices) return copied + pointwise(hardware, ElementType::f32, updates, 8);
-  return copied + hardware.workers * machine::ipu::gather_worker_cycles(
-                                         indices, ceil_div(updates, indices),
-                                         hardware.vector_width(ElementType::f32));
+  return copied +
+         hardware.workers * machine::ipu::gather_worker_cycles(indices, ceil_div(updates, indices),
+                                                               hardware.vector_width(ElementType::f32));
 }
 
 // Windows over vectors of positions: a load and the work for each element of a window (machine/ipu's form).
@@ -171,14 +177,17 @@ std::int64_t pooling_cycles(const Hardware& hardware, std::string_view op, const
   const bool backward = op.find("Gradient") != std::string_view::npos;
   const std::int64_t small = count(backward ? t.inputs[0] : t.outputs[0]),
                      large = std::max<std::int64_t>(1, count(backward ? t.outputs[0] : t.inputs[0]));
-  double window = std::max(1.0, static_cast<double>(large) / static_cast<double>(std::max<std::int64_t>(1, small)));
+  double window =
+      std::max(1.0, static_cast<double>(large) / static_cast<double>(std::max<std::int64_t>(1, small)));
   if (t.attributes.has("kernel_shape")) {
     window = 1;
-    for (const std::int64_t extent : t.attributes.integers("kernel_shape")) window *= static_cast<double>(extent);
+    for (const std::int64_t extent : t.attributes.integers("kernel_shape"))
+      window *= static_cast<double>(extent);
   }
   if (backward) window *= static_cast<double>(small) / static_cast<double>(large);
   const bool maximum = op.find("Max") != std::string_view::npos;
-  const std::int64_t width = t.outputs[0].element == ElementType::f16 ? hardware.vector_f16 : hardware.vector_f32;
+  const std::int64_t width =
+      t.outputs[0].element == ElementType::f16 ? hardware.vector_f16 : hardware.vector_f32;
   const double vectors =
       static_cast<double>(ceil_div(ceil_div(backward ? large : small, hardware.workers), width));
   const double worker = 50 + vectors * (12 + window * (backward && maximum ? 11 : 6));
@@ -233,14 +242,15 @@ std::uint64_t part_cycles(const Hardware& hardware, std::string_view op, const P
       return machine::ipu::reduce_cycles(hardware, std::max<std::int64_t>(outputs, 1),
                                          ceil_div(largest, std::max<std::int64_t>(outputs, 1)),
                                          ElementType::f32);
-    if (op == "Gather" || op == "GatherElements") return gather_cycles(hardware, t, indices_of(t));
+    if (op == "Gather") return gather_cycles(hardware, t, indices_of(t));
+    if (op == "GatherElements" || op == "ScatterElements")
+      return pick_cycles(hardware, t, op == "ScatterElements");
     if (op == "GatherND" || op == "ScatterND") {
       const Shape& vectors = t.inputs[1].shape;
       const std::int64_t indices = indices_of(t) / std::max<std::int64_t>(1, vectors[vectors.rank() - 1]);
       return op == "GatherND" ? gather_cycles(hardware, t, std::max<std::int64_t>(1, indices))
                               : scatter_cycles(hardware, t, std::max<std::int64_t>(1, indices));
     }
-    if (op == "ScatterElements") return scatter_cycles(hardware, t, indices_of(t));
     if (op.find("Pool") != std::string_view::npos && !op.starts_with("Global") && op != "MaxUnpool")
       return pooling_cycles(hardware, op, t);
     if (one_of(op, {"Resize", "Upsample"})) return pointwise(hardware, element, outputs, resize_taps(t));

@@ -24,7 +24,7 @@ class Shown {
   void operator()(std::size_t done, std::size_t all) {
     if (done == 0 || !line_)
       line_.reset(new Progress(Progress::passing(label_, static_cast<double>(all), unit_)));
-    line_->update(static_cast<double>(done), fmt::format("{} of {}", done, all));
+    line_->update(static_cast<double>(done), fmt::format("{}/{}", done, all));
     if (done == all) line_.reset();
   }
 
@@ -46,7 +46,7 @@ class IpuExecutable : public Executable {
     engine_ = std::make_unique<bsp::Engine>(
         lowered.graph, programs,
         bsp::EngineOptions{
-            .threads = options.threads, .trace_events = 5000, .progress = Shown("executing", "supersteps")},
+            .threads = options.threads, .trace_events = 5000, .progress = Shown("executing", "steps")},
         bsp::CompileOptions{.progress = Shown("compiling", "compute sets")});
     engine_->load();
     for (const graph::ValueId id : graph.states()) states_.emplace(graph.value(id).name, graph.type(id));

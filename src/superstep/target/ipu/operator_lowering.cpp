@@ -445,7 +445,8 @@ Spread OperatorLowering::combined_spread(const Work& work, std::size_t i, bsp::I
     if (placed.part.partial >= partials.begin && placed.part.partial < partials.end)
       sharers[grid.box_of(placed.part)].push_back(placed.tile);
   const bool grouped = in_channel_groups(graph_.type(work.node.outputs[i]), work.choice.partition, i);
-  const std::int64_t least = std::max<std::int64_t>(4, least_elements / std::max<std::int64_t>(1, partials.size() / 4));
+  const std::int64_t least =
+      std::max<std::int64_t>(4, least_elements / std::max<std::int64_t>(1, partials.size() / 4));
   return shared_grid(work.flat.flattening(), grid.bounds(), std::move(sharers), grouped ? channel_group : 1,
                      least);
 }
@@ -466,8 +467,10 @@ bsp::ComputeSet OperatorLowering::combine_groups(Work& work, const std::string& 
   }
   std::vector<double> weights;
   for (std::int64_t group = 0; group < groups; ++group) {
-    const bsp::Interval range{bounds[static_cast<std::size_t>(group)], bounds[static_cast<std::size_t>(group) + 1]};
-    weights.push_back(std::accumulate(work.weights.begin() + range.begin, work.weights.begin() + range.end, 0.0));
+    const bsp::Interval range{bounds[static_cast<std::size_t>(group)],
+                              bounds[static_cast<std::size_t>(group) + 1]};
+    weights.push_back(
+        std::accumulate(work.weights.begin() + range.begin, work.weights.begin() + range.end, 0.0));
     for (std::size_t i = 0; i < (moments ? 1 : sums.size()); ++i)
       if (sums[i].valid())
         combine_output(work, set, i, range, combined_spread(work, i, range), sums[i][group],
@@ -486,7 +489,8 @@ bsp::ComputeSet OperatorLowering::combine(Work& work, const std::string& name) {
   for (std::size_t i = 0; i < (moments ? 1 : work.results.size()); ++i) {
     if (!work.partials[i].valid()) continue;
     Spread spread = combined_spread(work, i, {0, work.choice.partition.partials()});
-    combine_output(work, set, i, {0, all}, spread, work.results[i], moments ? work.results[1] : bsp::Tensor());
+    combine_output(work, set, i, {0, all}, spread, work.results[i],
+                   moments ? work.results[1] : bsp::Tensor());
     if (moments) values_.set_spread(work.node.outputs[1], spread);
     values_.set_spread(work.node.outputs[i], std::move(spread));
   }
@@ -496,7 +500,8 @@ bsp::ComputeSet OperatorLowering::combine(Work& work, const std::string& name) {
 void OperatorLowering::combine_output(Work& work, bsp::ComputeSet set, std::size_t i, bsp::Interval partials,
                                       const Spread& spread, const bsp::Tensor& result,
                                       const bsp::Tensor& second) {
-  const std::vector<double> weights(work.weights.begin() + partials.begin, work.weights.begin() + partials.end);
+  const std::vector<double> weights(work.weights.begin() + partials.begin,
+                                    work.weights.begin() + partials.end);
   const ElementType element = work.operation.outputs[i]->element;
   const bsp::Tensor first = work.partials[i].slice(partials, 0);
   // Vertices are of one class where they add as many elements of the same weights.

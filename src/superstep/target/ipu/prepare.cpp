@@ -3,7 +3,10 @@
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/cast.h"
 #include "superstep/op/channel_statistics.h"
+#include "superstep/op/movement.h"
+#include "superstep/op/view.h"
 #include "superstep/target/ports.h"
+#include "superstep/transform/expand.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::target::ipu {
@@ -33,6 +36,56 @@ void normalize_by_moments(transform::Rewrite& rewrite, const graph::Node& node) 
   if (node.outputs.size() > 1) outputs.push_back(mixed(inputs[3], moments.mean, momentum));
   if (node.outputs.size() > 2) outputs.push_back(mixed(inputs[4], moments.variance, momentum));
   rewrite.replace(node, outputs);
+}
+
+// Normalisations of groups of channels, sample by sample.
+bool is_grouped_normalization(const graph::Graph& graph, const graph::Node& node) {
+  if (node.op != "InstanceNormalization" && node.op != "GroupNormalization") return false;
+  return graph.type(node.inputs[0]).shape.element_count() > 0;
+}
+
+// `count` numbers, each `times` times.
+Var repeated(Var numbers, std::int64_t count, std::int64_t times) {
+  return op::reshape(op::expand(op::reshape(numbers, {count, 1}), {count, times}), {count * times});
+}
+
+// Groups of samples become channels of one sample, so that statistics and scaling are cut anywhere:
+// normalisation by their moments.
+void normalize_by_group_moments(transform::Rewrite& rewrite, const graph::Node& node) {
+  const std::vector<Var> inputs = rewrite.now(node.inputs);
+  const Var x = inputs[0];
+  const std::int64_t samples = x.shape()[0], channels = x.shape()[1];
+  const std::int64_t groups = node.attributes.integer("num_groups", channels), of_group = channels / groups;
+  const std::int64_t positions = x.shape().element_count() / (samples * channels);
+  const op::ChannelMoments moments =
+      op::channel_moments(op::reshape(x, {1, samples * groups, of_group * positions}));
+  // Scale and bias are a channel's or a group's.
+  const auto of_samples = [&](Var numbers) {
+    const Var all = repeated(numbers, numbers.shape()[0], channels / numbers.shape()[0]);
+    return op::reshape(op::expand(op::reshape(all, {1, channels}), {samples, channels}),
+                       {samples * channels});
+  };
+  const auto of_channels = [&](Var numbers) { return repeated(numbers, samples * groups, of_group); };
+  const Var rows = op::reshape(x, {1, samples * channels, positions});
+  const Var y = rewrite.builder().node1("BatchNormalization",
+                                        {rows, of_samples(inputs[1]), of_samples(inputs[2]),
+                                         of_channels(moments.mean), of_channels(moments.variance)},
+                                        {{"epsilon", node.attributes.number("epsilon", 1e-5)}});
+  rewrite.replace(node, std::vector<Var>{op::reshape(y, x.shape())});
+}
+
+// Cells are cut by samples, so that every tile has all weights (and in a gradient a partial sum for each).
+// Where a tile cannot have them the steps are unrolled: their products are cut like any other.
+bool is_too_large_a_cell(const graph::Graph& graph, const graph::Node& node) {
+  const bool gradient = node.op == "superstep.LSTMGradient";
+  if (!gradient && node.op != "LSTM" && node.op != "GRU" && node.op != "RNN") return false;
+  constexpr std::size_t most_bytes = 560'000;  // of a tile
+  std::size_t bytes = 0;
+  for (const std::size_t i : {1u, 2u}) {
+    const graph::ValueType& type = graph.type(node.inputs[i]);
+    bytes += static_cast<std::size_t>(type.shape.element_count()) * size_in_bytes(type.element);
+  }
+  return (gradient ? 2 : 1) * bytes > most_bytes;
 }
 
 // Inputs of one tensor in ONNX's optimisers: itself, its gradient and its buffers; 0 for other operators.
@@ -68,6 +121,10 @@ graph::Graph prepare_for_tiles(const graph::Graph& graph) {
   return prepare_graph(transform::rewrite(graph, [](transform::Rewrite& rewrite, const graph::Node& node) {
     if (is_training_normalization(node))
       normalize_by_moments(rewrite, node);
+    else if (is_grouped_normalization(rewrite.old(), node))
+      normalize_by_group_moments(rewrite, node);
+    else if (is_too_large_a_cell(rewrite.old(), node))
+      rewrite.replace(node, transform::decomposition(rewrite, node));
     else if (optimizes_several(node))
       optimize_apart(rewrite, node);
     else

@@ -34,7 +34,7 @@ struct OperatorPart {
   std::vector<Operand> inputs, outputs;
   std::optional<PlaceBox> places;  // of MaxPool's second result, of MaxPoolGradient's second input
   std::function<void(const op::EvaluateContext&)> evaluate = nullptr;  // instead of the definition's
-  std::uint64_t number = 0;        // tells parts apart, also those of other graphs; given by operator_vertex
+  std::uint64_t number = 0;  // tells parts apart, also those of other graphs; given by operator_vertex
 };
 
 inline constexpr std::size_t max_operands = 24;

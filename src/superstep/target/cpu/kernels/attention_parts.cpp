@@ -13,7 +13,7 @@ namespace superstep::kernels {
 
 namespace {
 
-constexpr std::int64_t most_keys = 512, most_rows = 64, least_rows = 32;
+constexpr std::int64_t most_keys = 512, most_rows = 96, least_rows = 32;
 constexpr std::int64_t block_floats = 16 * 1024;
 
 // Whole lines of cache; not a multiple of 1 KiB, whose lines would share a few sets of the first-level cache.

@@ -129,6 +129,8 @@ Prepared prepare(ChannelStatistics s, bool moments) {
 
 }  // namespace
 
+StatisticsLoop* centred_sum_loop() { return SUPERSTEP_VECTOR_FUNCTION(statistics_loop)(false); }
+
 Prepared prepare_channel_moments(const ChannelStatistics& statistics) { return prepare(statistics, true); }
 Prepared prepare_channel_sums(const ChannelStatistics& statistics) { return prepare(statistics, false); }
 

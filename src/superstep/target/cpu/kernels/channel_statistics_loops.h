@@ -13,4 +13,7 @@ struct StatisticsBlock {
 };
 using StatisticsLoop = void(const StatisticsBlock& block);
 
+// sum += a, product += a * (b - centre), over the rows, for the instruction set in force.
+StatisticsLoop* centred_sum_loop();
+
 }  // namespace superstep::kernels

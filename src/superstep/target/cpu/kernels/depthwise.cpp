@@ -9,6 +9,7 @@
 #include "superstep/target/cpu/kernels/column_sum.h"
 #include "superstep/target/cpu/kernels/convolution_kernels.h"
 #include "superstep/target/cpu/kernels/depthwise_loops.h"
+#include "superstep/target/cpu/kernels/depthwise_pack.h"
 #include "superstep/target/cpu/kernels/epilogue_run.h"
 #include "superstep/target/cpu/kernels/tap_tables.h"
 
@@ -17,7 +18,6 @@ namespace superstep::kernels {
 namespace {
 
 constexpr const char* name = "depthwise";
-constexpr std::int64_t block_channels = 32;     // two lines of the cache, of f32
 constexpr std::int64_t tile_bytes = 32 * 1024;  // what the windows of a tile reach, in the first-level cache
 constexpr std::int64_t least_tile_columns = 8, most_tile_columns = 64;
 
@@ -33,12 +33,20 @@ double bytes_of(const Image& image) {
   return static_cast<double>(image.element_count()) * static_cast<double>(size_in_bytes(image.type));
 }
 
-std::int64_t channel_block(const Image& source) { return std::min(source.channels, block_channels); }
+// Taps that read an element where windows overlap; strided gradients by the input gain as little from packing
+// as strided forward passes do.
+DepthwiseBlock block_of_pass(const Convolution& c, const Image& source) {
+  const Window& w = c.window;
+  return streamed_block(source, w.height * w.width / (w.stride_h * w.stride_w));
+}
+DepthwiseBlock block_of_weight_gradient(const Convolution& c) {
+  return depthwise_block(c.x, c.window.height * c.window.width);
+}
 
 // Columns of results so few that what their windows reach stays in the first-level cache from one row to the
 // next.
-std::int64_t tile_columns(const Convolution& c, const Image& source) {
-  const std::int64_t column_bytes = c.window.height * block_channels * bytes(source.type);
+std::int64_t tile_columns(const Convolution& c, const Image& source, const DepthwiseBlock& block) {
+  const std::int64_t column_bytes = c.window.height * block.channels * bytes(source.type);
   const std::int64_t reached = tile_bytes / std::max<std::int64_t>(1, column_bytes) -
                                (c.window.width - 1) * c.window.dilation_w * source.batch;
   return std::clamp(reached / c.window.stride_w / 8 * 8, least_tile_columns, most_tile_columns);
@@ -147,45 +155,104 @@ void for_each_stretch(const TapSide& side, const TapOffsets& offsets, const Walk
   }
 }
 
+// The side with the strides that windows are read with: those of a packed block, or of the image.
+TapSide with_block(TapSide side, const DepthwiseBlock& block) {
+  if (block.packed) side.source = packed_block(side.source, block.channels);
+  return side;
+}
+
+// Reads one source block by block: packs it, where blocks are packed, and hands out the lines in a range with
+// where the block's first channel lies.
+class BlockedSource {
+ public:
+  BlockedSource(const Image& source, const DepthwiseBlock& block) : source_(source), block_(block) {}
+
+  const DepthwiseBlock& block() const { return block_; }
+  std::int64_t count() const { return (source_.channels + block_.channels - 1) / block_.channels; }
+  std::size_t scratch_bytes() const { return packed_block_bytes(source_, block_); }
+
+  // body(lines, base): `base` holds the block's first channel. `rows` lines a block.
+  template <class Body>
+  void for_each(PartRange lines, std::int64_t rows, const void* source, void* scratch,
+                const Body& body) const {
+    for (std::int64_t number = 0; number < count(); ++number) {
+      const PartRange range{std::max(lines.begin, number * rows), std::min(lines.end, (number + 1) * rows)};
+      if (range.begin >= range.end) continue;
+      const std::int64_t first = number * block_.channels;
+      const auto* base = static_cast<const std::byte*>(source) + first * bytes(source_.type);
+      if (block_.packed) {
+        auto* to = static_cast<std::byte*>(scratch);
+        pack_block(source_, block_, std::min(block_.channels, source_.channels - first), base, to);
+        base = to;
+      }
+      body(range, base);
+    }
+  }
+
+ private:
+  Image source_;
+  DepthwiseBlock block_;
+};
+
+// Where the packed block lies in the scratch of a kernel that stages a tile of results in front of it.
+std::size_t staging_bytes(const Convolution& c, const Image& source, const Image& result) {
+  if (result.type == ElementType::f32) return 0;
+  const DepthwiseBlock block = block_of_pass(c, source);
+  const std::int64_t floats = tile_columns(c, source, block) * block.channels;
+  return (static_cast<std::size_t>(floats) * sizeof(float) + 63) / 64 * 64;
+}
+
 // Forward and input gradient, which differ in their geometry alone.
 class DepthwiseKernel final : public Kernel {
  public:
   DepthwiseKernel(KernelInfo info, const Convolution& c, TapSide side, EpilogueRunner epilogue)
       : Kernel(std::move(info)),
-        side_(std::move(side)),
+        source_(side.source, block_of_pass(c, side.source)),
+        side_(with_block(side, source_.block())),
         offsets_(c, side_),
         epilogue_(epilogue),
         finish_(finish_of(c, side_.result)),
         loop_(depthwise_loop(side_.source.type, finish_ ? finish_->finish : DepthwiseFinish::none)),
         accumulate_(c.accumulate),
         staged_(side_.result.type != ElementType::f32),
-        walk_{channel_block(side_.source), tile_columns(c, side_.source)},
+        packed_at_(staging_bytes(c, side.source, side.result)),
+        walk_{source_.block().channels, tile_columns(c, side.source, source_.block())},
         lines_(count_lines(side_, walk_.block)) {
-    info_.parts = std::clamp<std::int64_t>(lines_, 1, most_parts);
+    const std::int64_t most = source_.block().packed ? source_.count() : lines_;  // whole blocks are packed
+    info_.parts = std::clamp<std::int64_t>(most, 1, most_parts);
+    whole_blocks_ = source_.block().packed;
   }
 
   void run(const Arguments& arguments) const override { run_lines(arguments, {0, lines_}); }
   void run_part(const Arguments& arguments, std::int64_t part) const override {
-    run_lines(arguments, part_range(lines_, part, info_.parts));
+    if (!whole_blocks_) return run_lines(arguments, part_range(lines_, part, info_.parts));
+    const std::int64_t rows = lines_ / source_.count();
+    const PartRange blocks = part_range(source_.count(), part, info_.parts);
+    run_lines(arguments, {blocks.begin * rows, blocks.end * rows});
   }
 
  private:
   void run_lines(const Arguments& arguments, PartRange lines) const {
-    for_each_stretch(side_, offsets_, walk_, lines, [&](const Stretch& s) { run_stretch(arguments, s); });
+    void* packed = static_cast<std::byte*>(arguments.scratch) + packed_at_;
+    source_.for_each(lines, lines_ / source_.count(), arguments.inputs[0], packed,
+                     [&](PartRange range, const std::byte* base) {
+                       for_each_stretch(side_, offsets_, walk_, range,
+                                        [&](const Stretch& s) { run_stretch(arguments, base, s); });
+                     });
   }
 
-  void run_stretch(const Arguments& arguments, const Stretch& s) const {
+  void run_stretch(const Arguments& arguments, const std::byte* base, const Stretch& s) const {
     const Image &source = side_.source, &result = side_.result;
     const Run& columns = *s.columns;
     const std::int64_t column = columns.first * result.batch + s.begin * columns.result_step;
-    const std::int64_t source_start = s.source_row * source.row_stride +
-                                      s.begin * columns.source_step * source.column_stride + s.first_channel;
+    const std::int64_t source_start =
+        s.source_row * source.row_stride + s.begin * columns.source_step * source.column_stride;
     const std::int64_t result_start =
         s.result_row * result.row_stride + column * result.column_stride + s.first_channel;
     auto* y = static_cast<std::byte*>(arguments.outputs[0]) + result_start * bytes(result.type);
     const std::int64_t stride = result.column_stride * columns.result_step;
     DepthwiseRun run{s.count, s.channels, s.taps};
-    run.source = static_cast<const std::byte*>(arguments.inputs[0]) + source_start * bytes(source.type);
+    run.source = base + source_start * bytes(source.type);
     run.weights = static_cast<const std::byte*>(arguments.inputs[1]) + s.first_channel * bytes(source.type);
     run.source_stride = source.column_stride * columns.source_step;
     run.result = staged_ ? static_cast<float*>(arguments.scratch) : reinterpret_cast<float*>(y);
@@ -199,12 +266,14 @@ class DepthwiseKernel final : public Kernel {
                     arguments.outputs.data() + 1);
   }
 
+  BlockedSource source_;
   TapSide side_;
   TapOffsets offsets_;
   EpilogueRunner epilogue_;
   std::optional<DepthwiseEpilogue> finish_;
   DepthwiseLoop* loop_;
-  bool accumulate_, staged_;
+  bool accumulate_, staged_, whole_blocks_ = false;
+  std::size_t packed_at_;
   Walk walk_;
   std::int64_t lines_;
 };
@@ -217,17 +286,17 @@ Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
     return refuse(name, "only an f32 result can be added to; the epilogue's `add` reads bf16");
   auto epilogue = EpilogueRunner::prepare(c.epilogue, side.result);
   if (!epilogue) return refuse(name, epilogue.error());
+  const BlockedSource source(side.source, block_of_pass(c, side.source));
   KernelInfo info;
   info.name =
-      fmt::format("{}, depthwise, tiles of {} x {}{}", side.flipped ? "input gradient" : "convolution",
-                  channel_block(side.source), tile_columns(c, side.source),
+      fmt::format("{}, depthwise, {}tiles of {} x {}{}", side.flipped ? "input gradient" : "convolution",
+                  source.block().packed ? "packed, " : "", source.block().channels,
+                  tile_columns(c, side.source, source.block()),
                   c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
   info.flops = 2 * multiply_adds(c);
   info.bytes = bytes_of(side.source) + bytes_of(side.result) * (c.accumulate ? 2 : 1) +
                static_cast<double>(side.result.element_count()) * epilogue->bytes_per_element();
-  if (staged)
-    info.scratch_bytes =
-        static_cast<std::size_t>(tile_columns(c, side.source) * channel_block(side.source)) * 4;
+  info.scratch_bytes = staging_bytes(c, side.source, side.result) + source.scratch_bytes();
   info.inputs = 2 + epilogue->inputs();
   info.outputs = 1 + epilogue->outputs();
   info.weights = WeightLayout::taps_channels;
@@ -239,14 +308,15 @@ class DepthwiseWeightGradient final : public Kernel {
   DepthwiseWeightGradient(KernelInfo info, const Convolution& c)
       : Kernel(std::move(info)),
         c_(c),
-        side_(forward_side(c)),
+        source_(c.x, block_of_weight_gradient(c)),
+        side_(with_block(forward_side(c), source_.block())),
         offsets_(c, side_),
         loop_(depthwise_gradient_loop(c.x.type)),
         column_sum_(column_sum(c.y.type)),
-        walk_{channel_block(c.x), tile_columns(c, c.x)},
+        walk_{source_.block().channels, tile_columns(c, c.x, source_.block())},
         lines_(count_lines(side_, walk_.block)) {
     // Rows of a block add into the same sums: a part is whole blocks.
-    info_.parts = (c.x.channels + walk_.block - 1) / walk_.block;
+    info_.parts = source_.count();
   }
 
   void run(const Arguments& arguments) const override {
@@ -260,7 +330,11 @@ class DepthwiseWeightGradient final : public Kernel {
 
  private:
   void run_lines(const Arguments& arguments, PartRange lines) const {
-    for_each_stretch(side_, offsets_, walk_, lines, [&](const Stretch& s) { run_stretch(arguments, s); });
+    source_.for_each(lines, lines_ / source_.count(), arguments.inputs[0], arguments.scratch,
+                     [&](PartRange range, const std::byte* base) {
+                       for_each_stretch(side_, offsets_, walk_, range,
+                                        [&](const Stretch& s) { run_stretch(arguments, base, s); });
+                     });
   }
 
   void add_bias(const Arguments& arguments) const {
@@ -270,21 +344,21 @@ class DepthwiseWeightGradient final : public Kernel {
           c_.y.column_stride, c_.y.columns(), c_.y.channels, static_cast<float*>(arguments.outputs[1]));
   }
 
-  void run_stretch(const Arguments& arguments, const Stretch& s) const {
+  void run_stretch(const Arguments& arguments, const std::byte* base, const Stretch& s) const {
     DepthwiseGradientRun run{s.count, s.channels, s.taps};
-    run.source_stride = c_.x.column_stride * s.columns->source_step;
+    run.source_stride = side_.source.column_stride * s.columns->source_step;
     run.gradient_stride = c_.y.column_stride * s.columns->result_step;
-    const std::int64_t source =
-        s.source_row * c_.x.row_stride + s.begin * run.source_stride + s.first_channel;
+    const std::int64_t source = s.source_row * side_.source.row_stride + s.begin * run.source_stride;
     const std::int64_t gradient =
         c_.y.offset(s.result_row, s.columns->first) + s.begin * run.gradient_stride + s.first_channel;
-    run.source = static_cast<const std::byte*>(arguments.inputs[0]) + source * bytes(c_.x.type);
+    run.source = base + source * bytes(c_.x.type);
     run.gradient = static_cast<const std::byte*>(arguments.inputs[1]) + gradient * bytes(c_.y.type);
     run.sums = static_cast<float*>(arguments.outputs[0]) + s.first_channel;
     loop_(run);
   }
 
   Convolution c_;
+  BlockedSource source_;
   TapSide side_;
   TapOffsets offsets_;
   DepthwiseGradientLoop* loop_;
@@ -303,8 +377,11 @@ Prepared prepare_depthwise_weight_gradient(const Convolution& c) {
   if (!c.epilogue.steps.empty()) return refuse(name, "a weight gradient has no epilogue");
   if (c.x.type != c.y.type) return refuse(name, "x and dy differ in type");
   KernelInfo info;
-  info.name = fmt::format("weight gradient, depthwise, tiles of {} x {}{}", channel_block(c.x),
-                          tile_columns(c, c.x), c.bias_gradient ? " + bias" : "");
+  const BlockedSource source(c.x, block_of_weight_gradient(c));
+  info.name = fmt::format("weight gradient, depthwise, {}tiles of {} x {}{}",
+                          source.block().packed ? "packed, " : "", source.block().channels,
+                          tile_columns(c, c.x, source.block()), c.bias_gradient ? " + bias" : "");
+  info.scratch_bytes = source.scratch_bytes();
   info.flops = 2 * multiply_adds(c) + (c.bias_gradient ? static_cast<double>(c.y.element_count()) : 0);
   info.bytes = bytes_of(c.x) + bytes_of(c.y);
   info.inputs = 2;

@@ -376,7 +376,7 @@ KernelInfo MatmulBuilder::describe() const {
   const auto m = static_cast<double>(f.m), n = static_cast<double>(f.n), k = static_cast<double>(f.k);
   KernelInfo info;
   info.name = fmt::format("product, {}, {} x {} x {} blocks{}{}{}", name_of(maker_), b.panel, b.tile, b.depth,
-                          !p_.pack_left    ? ""
+                          !p_.pack_left   ? ""
                           : f.left.m == 1 ? (f.swapped ? ", b copied" : ", a copied")
                                           : (f.swapped ? ", b transposed" : ", a transposed"),
                           p_.pack_right ? (f.swapped ? ", a copied" : ", b copied") : "",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "superstep/target/cpu/kernels/random_mask_loops.h"
@@ -13,17 +14,28 @@ namespace {
 class RandomMaskKernel final : public Kernel {
  public:
   RandomMaskKernel(KernelInfo info, const RandomMask& mask)
-      : Kernel(std::move(info)), m_(mask), loop_(mask_loop(mask.image.type)) {}
+      : Kernel(std::move(info)), m_(mask), loop_(mask_loop(mask.image.type)) {
+    info_.parts = std::clamp<std::int64_t>(rows(), 1, most_parts);
+  }
 
-  void run(const Arguments& arguments) const override {
-    const auto& address = *static_cast<const RandomAddress*>(arguments.inputs[0]);
-    const Image& image = m_.image;
-    for (std::int64_t h = 0; h < image.height; ++h)
-      for (std::int64_t w = 0; w < image.width; ++w)
-        for (std::int64_t n = 0; n < image.batch; ++n) run_row(address, h, w, n, arguments.outputs[0]);
+  void run(const Arguments& arguments) const override { run_rows(arguments, {0, rows()}); }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    run_rows(arguments, part_range(rows(), part, info_.parts));
   }
 
  private:
+  std::int64_t rows() const { return m_.image.height * m_.image.width * m_.image.batch; }
+
+  void run_rows(const Arguments& arguments, PartRange range) const {
+    const auto& address = *static_cast<const RandomAddress*>(arguments.inputs[0]);
+    const Image& image = m_.image;
+    for (std::int64_t row = range.begin; row < range.end; ++row) {
+      const std::int64_t position = row / image.batch;
+      run_row(address, position / image.width, position % image.width, row % image.batch,
+              arguments.outputs[0]);
+    }
+  }
+
   void run_row(const RandomAddress& address, std::int64_t h, std::int64_t w, std::int64_t n,
                void* mask) const {
     const Image& image = m_.image;

@@ -99,9 +99,8 @@ HWY_INLINE void dense_words(std::uint32_t first, const MaskRun& run, VU* words) 
   constexpr U64 u64_tag;
   using VU64 = hn::Vec<U64>;
   const auto wide = [&](std::uint32_t value) HWY_ATTR { return hn::Set(u64_tag, value); };
-  const auto times = [&](VU64 a, std::uint32_t factor) HWY_ATTR {
-    return hn::MulEven(hn::BitCast(u32_tag, a), hn::Set(u32_tag, factor));
-  };
+  const auto times = [&](VU64 a, std::uint32_t factor)
+                         HWY_ATTR { return hn::MulEven(hn::BitCast(u32_tag, a), hn::Set(u32_tag, factor)); };
   const VU64 lane = hn::Iota(u64_tag, 0);
   const VU64 behind = hn::Mul(hn::And(lane, wide(1)), wide(static_cast<std::uint32_t>(lanes / 4)));
   VU64 c0 = hn::Add(wide(first), hn::Add(hn::ShiftRight<1>(lane), behind)), c1 = wide(run.purpose);
@@ -115,9 +114,8 @@ HWY_INLINE void dense_words(std::uint32_t first, const MaskRun& run, VU* words) 
     c1 = b;
     c3 = a;
   }
-  const auto pair = [&](VU64 even, VU64 odd) HWY_ATTR {
-    return hn::Or(hn::And(even, wide(0xffffffffu)), hn::ShiftLeft<32>(odd));
-  };
+  const auto pair = [&](VU64 even, VU64 odd)
+                        HWY_ATTR { return hn::Or(hn::And(even, wide(0xffffffffu)), hn::ShiftLeft<32>(odd)); };
   const VU64 front = pair(c0, c1), back = pair(c2, c3);
   words[0] = hn::BitCast(u32_tag, hn::InterleaveLower(u64_tag, front, back));
   words[1] = hn::BitCast(u32_tag, hn::InterleaveUpper(u64_tag, front, back));

@@ -123,6 +123,70 @@ void output_gradient_loop(const VectorStep& s) {
                          HWY_ATTR { return derivative_from_output(v, f, alpha, beta); });
 }
 
+// Activations of image networks, without a call for each vector.
+struct Silu {
+  static HWY_INLINE V of(V x) { return silu(x); }
+  static HWY_INLINE V slope(V x) {
+    const V s = sigmoid(x);
+    return hn::MulAdd(hn::Mul(x, s), hn::Sub(constant(1), s), s);
+  }
+};
+struct HardSwish {
+  static HWY_INLINE V of(V x) { return hard_swish(x); }
+  static HWY_INLINE V slope(V x) {
+    const V inner = hn::MulAdd(x, constant(1.0f / 3.0f), constant(0.5f));
+    return hn::IfThenElse(hn::Ge(x, constant(3)), constant(1),
+                          hn::IfThenElseZero(hn::Gt(x, constant(-3)), inner));
+  }
+};
+struct Rectified {
+  static HWY_INLINE V of(V x) { return max_or_second(hn::Zero(f32_tag), x); }
+  static HWY_INLINE V slope(V x) { return truth(hn::Gt(x, hn::Zero(f32_tag))); }
+};
+template <class Function>
+struct SlopeOf {
+  static HWY_INLINE V of(V x) { return Function::slope(x); }
+};
+template <class Function>
+struct OfAffine {
+  static HWY_INLINE V of(V a, V b, V c) { return Function::of(hn::MulAdd(a, b, c)); }
+};
+
+template <class Function>
+void slope_affine_loop(const VectorStep& s) {
+  const auto slope = [&](std::int64_t i, std::size_t n) SUPERSTEP_INLINE_LAMBDA {
+    const V x = hn::MulAdd(load_first(s.a + i, n), load_first(s.b + i, n), load_first(s.c + i, n));
+    store_first(hn::Mul(load_first(s.d + i, n), Function::slope(x)), s.out + i, n);
+  };
+  std::int64_t i = 0;
+  for (; i + width <= s.n; i += width) slope(i, lanes);
+  if (i < s.n) slope(i, static_cast<std::size_t>(s.n - i));
+}
+
+VectorLoop* affine_of(Activation activation) {
+  if (activation == Activation::silu) return ternary_loop<OfAffine<Silu>>;
+  if (activation == Activation::hard_swish) return ternary_loop<OfAffine<HardSwish>>;
+  return ternary_loop<OfAffine<Rectified>>;
+}
+
+VectorLoop* slope_affine_of(Activation activation) {
+  if (activation == Activation::silu) return slope_affine_loop<Silu>;
+  if (activation == Activation::hard_swish) return slope_affine_loop<HardSwish>;
+  return slope_affine_loop<Rectified>;
+}
+
+VectorLoop* activation_of(Activation activation) {
+  if (activation == Activation::silu) return unary_loop<Silu>;
+  if (activation == Activation::hard_swish) return unary_loop<HardSwish>;
+  return activate_loop;
+}
+
+VectorLoop* slope_of(Activation activation) {
+  if (activation == Activation::silu) return unary_loop<SlopeOf<Silu>>;
+  if (activation == Activation::hard_swish) return unary_loop<SlopeOf<HardSwish>>;
+  return activation_gradient_loop;
+}
+
 // Rare functions with hard special cases: the standard library's, element by element.
 void sin_loop(const VectorStep& s) {
   for (std::int64_t i = 0; i < s.n; ++i) s.out[i] = std::sin(s.a[i]);
@@ -155,8 +219,8 @@ VectorLoop* loop_of(const VectorProgram::Instruction& instruction) {
     case VectorOp::tanh: return unary_loop<Tanh>;
     case VectorOp::erf: return unary_loop<Erf>;
     case VectorOp::logical_not: return unary_loop<LogicalNot>;
-    case VectorOp::activate: return activate_loop;
-    case VectorOp::activation_gradient: return activation_gradient_loop;
+    case VectorOp::activate: return activation_of(instruction.activation);
+    case VectorOp::activation_gradient: return slope_of(instruction.activation);
     case VectorOp::output_gradient: return output_gradient_loop;
     case VectorOp::add: return binary_loop<Add>;
     case VectorOp::sub: return binary_loop<Sub>;
@@ -172,6 +236,8 @@ VectorLoop* loop_of(const VectorProgram::Instruction& instruction) {
     case VectorOp::logical_or: return binary_loop<LogicalOr>;
     case VectorOp::fma: return ternary_loop<Fma>;
     case VectorOp::select: return ternary_loop<Select>;
+    case VectorOp::activate_affine: return affine_of(instruction.activation);
+    case VectorOp::slope_affine: return slope_affine_of(instruction.activation);
   }
   return nullptr;
 }

@@ -9,7 +9,7 @@ namespace superstep::kernels {
 
 // `n` elements; out may be any of the operands.
 struct VectorStep {
-  const float *a, *b, *c;
+  const float *a, *b, *c, *d;
   float* out;
   std::int64_t n;
   const VectorProgram::Instruction* instruction;

@@ -1,5 +1,7 @@
 #include "superstep/target/cpu/kernels/vector_program.h"
 
+#include <bit>
+
 namespace superstep::kernels {
 
 const char* name_of(VectorOp op) {
@@ -38,7 +40,9 @@ const char* name_of(VectorOp op) {
                                           "logical_and",
                                           "logical_or",
                                           "fma",
-                                          "select"};
+                                          "select",
+                                          "activate_affine",
+                                          "slope_affine"};
   return names[static_cast<int>(op)];
 }
 
@@ -48,6 +52,10 @@ VectorProgram::Value VectorProgram::input(ElementType type, Strides strides) {
 }
 
 VectorProgram::Value VectorProgram::constant(float value) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].kind == Kind::constant &&
+        std::bit_cast<std::uint32_t>(nodes_[i].value) == std::bit_cast<std::uint32_t>(value))
+      return static_cast<Value>(i);
   nodes_.push_back({.kind = Kind::constant, .instruction = {}, .value = value, .strides = {}});
   return static_cast<Value>(nodes_.size() - 1);
 }
@@ -56,19 +64,25 @@ VectorProgram::Value VectorProgram::unary(VectorOp op, Value a) { return ternary
 
 VectorProgram::Value VectorProgram::unary(VectorOp op, Value a, Activation activation, float alpha,
                                           float beta) {
-  const Value value = ternary(op, a, -1, -1);
-  Instruction& instruction = nodes_.back().instruction;
-  instruction.activation = activation;
-  instruction.alpha = alpha;
-  instruction.beta = beta;
-  return value;
+  return add({.op = op, .activation = activation, .a = a, .alpha = alpha, .beta = beta});
 }
 
 VectorProgram::Value VectorProgram::binary(VectorOp op, Value a, Value b) { return ternary(op, a, b, -1); }
 
 VectorProgram::Value VectorProgram::ternary(VectorOp op, Value a, Value b, Value c) {
-  nodes_.push_back(
-      {.kind = Kind::instruction, .instruction = {.op = op, .a = a, .b = b, .c = c}, .strides = {}});
+  return add({.op = op, .a = a, .b = b, .c = c});
+}
+
+VectorProgram::Value VectorProgram::affine(VectorOp op, Activation activation, Value a, Value b, Value c,
+                                           Value d) {
+  return add({.op = op, .activation = activation, .a = a, .b = b, .c = c, .d = d});
+}
+
+VectorProgram::Value VectorProgram::add(Instruction instruction) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].kind == Kind::instruction && nodes_[i].instruction == instruction)
+      return static_cast<Value>(i);
+  nodes_.push_back({.kind = Kind::instruction, .instruction = instruction, .strides = {}});
   return static_cast<Value>(nodes_.size() - 1);
 }
 
@@ -83,6 +97,15 @@ void VectorProgram::sum_all(Value value, bool accumulate) {
 void VectorProgram::sum_leading(Value value, bool accumulate) {
   outputs_.push_back(
       {.value = value, .target = Target::sum_leading, .strides = {}, .accumulate = accumulate});
+}
+
+void VectorProgram::sum_centred(Value value, Value x, Value centre) {
+  outputs_.push_back(
+      {.value = value, .target = Target::sum_centred, .strides = {}, .x = x, .centre = centre});
+}
+
+void VectorProgram::sum_planes(Value value, bool accumulate) {
+  outputs_.push_back({.value = value, .target = Target::sum_planes, .strides = {}, .accumulate = accumulate});
 }
 
 }  // namespace superstep::kernels

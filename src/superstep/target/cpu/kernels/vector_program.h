@@ -1,9 +1,9 @@
 // Chains of element-wise operations evaluated in one pass over memory.
 //
 // A VectorProgram is a straight-line program over f32 registers in single-assignment form: each call that
-// makes a value returns its number, values are used by number, and stores name what leaves. Prepared, it
-// runs over pieces that stay in the first-level cache. Example, y = relu(a * x + b) with b along the last
-// axis, and the sum of y:
+// makes a value returns its number (the same one for the same operation on the same values), values are used
+// by number, and stores name what leaves. Prepared, it runs over pieces that stay in the first-level cache.
+// Example, y = relu(a * x + b) with b along the last axis, and the sum of y:
 //   VectorProgram p({rows, channels});
 //   auto y = p.unary(VectorOp::relu, p.fma(p.input(f32, {channels, 1}), p.constant(2), p.input(f32, {0,
 //   1}))); p.store(y, f32, {channels, 1}); p.sum_all(y);
@@ -60,8 +60,11 @@ enum class VectorOp : std::uint8_t {
   logical_and,
   logical_or,
   // three operands
-  fma,     // a * b + c, rounded once where the processor has it
-  select,  // a != 0 ? b : c
+  fma,              // a * b + c, rounded once where the processor has it
+  select,           // a != 0 ? b : c
+  activate_affine,  // activation(a * b + c): of a normalised value
+  // four operands
+  slope_affine,  // d * activation'(a * b + c)
 };
 
 const char* name_of(VectorOp op);
@@ -82,6 +85,12 @@ class VectorProgram {
   Value binary(VectorOp op, Value a, Value b);
   Value ternary(VectorOp op, Value a, Value b, Value c);
   Value fma(Value a, Value b, Value c) { return ternary(VectorOp::fma, a, b, c); }
+  // activate_affine and slope_affine, of those activations that has_affine() names.
+  Value affine(VectorOp op, Activation activation, Value a, Value b, Value c, Value d = -1);
+  static bool has_affine(Activation activation) {
+    return activation == Activation::relu || activation == Activation::silu ||
+           activation == Activation::hard_swish;
+  }
   Value select(Value a, Value b, Value c) { return ternary(VectorOp::select, a, b, c); }
 
   // Writes a tensor (next output slot), rounding to nearest even; integers saturate and truncate towards
@@ -92,12 +101,21 @@ class VectorProgram {
   void sum_all(Value value, bool accumulate = false);
   // f32 values along the last axis: sums over all other axes (bias gradients, channel statistics).
   void sum_leading(Value value, bool accumulate = false);
+  // f32 values along the last two axes: sums over all others (means over the positions of images).
+  void sum_planes(Value value, bool accumulate = false);
+  // Two rows of f32 values along the last axis: the sums of `value`, and those of value * (x - centre), over
+  // all other axes. `centre` must be an input that is the same along them.
+  void sum_centred(Value value, Value x, Value centre);
+  // Sums along axes are then made in so many parts, for threads to share: an output holds [parts][its
+  // values], and whoever reads it adds them up. The bits do not depend on who runs which part.
+  void sum_in_parts(std::int64_t parts) { sum_parts_ = parts; }
 
   struct Instruction {
     VectorOp op;
     Activation activation = Activation::identity;
-    Value a = -1, b = -1, c = -1;
+    Value a = -1, b = -1, c = -1, d = -1;
     float alpha = 0, beta = 0;
+    friend bool operator==(const Instruction&, const Instruction&) = default;
   };
   enum class Kind : std::uint8_t { input, constant, instruction };
   struct Node {
@@ -107,21 +125,26 @@ class VectorProgram {
     ElementType type = ElementType::f32;  // of Kind::input
     Strides strides;                      // of Kind::input
   };
-  enum class Target : std::uint8_t { tensor, sum_all, sum_leading };
+  enum class Target : std::uint8_t { tensor, sum_all, sum_leading, sum_planes, sum_centred };
   struct Output {
     Value value;
     Target target = Target::tensor;
     ElementType type = ElementType::f32;
     Strides strides;
     bool accumulate = false;
+    Value x = -1, centre = -1;  // of sum_centred
   };
 
   const std::vector<std::int64_t>& extents() const { return extents_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Output>& outputs() const { return outputs_; }
+  std::int64_t sum_parts() const { return sum_parts_; }
 
  private:
+  Value add(Instruction instruction);
+
   std::vector<std::int64_t> extents_;
+  std::int64_t sum_parts_ = 1;
   std::vector<Node> nodes_;
   std::vector<Output> outputs_;
 };

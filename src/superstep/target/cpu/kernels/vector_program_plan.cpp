@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "superstep/target/cpu/kernels/vector_program_simplify.h"
+
 namespace superstep::kernels {
 
 namespace {
@@ -15,18 +17,22 @@ using Value = VectorProgram::Value;
 constexpr std::int64_t register_bytes = 24 * 1024;  // of all registers together, in the first-level cache
 
 int operand_count(VectorOp op) {
+  if (op >= VectorOp::slope_affine) return 4;
   if (op >= VectorOp::fma) return 3;
   return op >= VectorOp::add ? 2 : 1;
 }
 
 std::string fault_of_instruction(const VectorProgram::Instruction& instruction, Value value) {
-  const Value operands[] = {instruction.a, instruction.b, instruction.c};
+  const Value operands[] = {instruction.a, instruction.b, instruction.c, instruction.d};
   const int needed = operand_count(instruction.op);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4; ++i) {
     if ((operands[i] >= 0) != (i < needed))
       return fmt::format("{} takes {} operands", name_of(instruction.op), needed);
     if (operands[i] >= value) return fmt::format("value {} is used before it is made", operands[i]);
   }
+  const bool affine = instruction.op == VectorOp::activate_affine || instruction.op == VectorOp::slope_affine;
+  if (affine && !VectorProgram::has_affine(instruction.activation))
+    return fmt::format("{} of {}", name_of(instruction.op), name_of(instruction.activation));
   if (instruction.op == VectorOp::output_gradient &&
       !gradient_from_output(instruction.activation, instruction.alpha))
     return std::string("the gradient of ") + name_of(instruction.activation) +
@@ -41,6 +47,36 @@ std::string fault_of_strides(const VectorProgram& program, const VectorProgram::
   if (!written) return {};
   for (std::size_t i = 0; i < strides.size(); ++i)
     if (strides[i] == 0 && program.extents()[i] > 1) return "an output writes an element twice";
+  return {};
+}
+
+// How many of the last axes a sum keeps.
+std::size_t axes_kept(Target target) {
+  if (target == Target::sum_planes) return 2;
+  return target == Target::sum_leading || target == Target::sum_centred ? 1 : 0;
+}
+
+std::string fault_of_centred(const VectorProgram& program, const VectorProgram::Output& output) {
+  const auto count = static_cast<Value>(program.nodes().size());
+  if (output.x < 0 || output.x >= count || output.centre < 0 || output.centre >= count)
+    return "an output names a value that does not exist";
+  const auto& centre = program.nodes()[static_cast<std::size_t>(output.centre)];
+  bool fixed = centre.kind == Kind::input && !centre.strides.empty();
+  for (std::size_t axis = 0; fixed && axis + 1 < centre.strides.size(); ++axis)
+    fixed = centre.strides[axis] == 0;
+  return fixed ? "" : "the centre of a sum differs from row to row";
+}
+
+std::string fault_of_sums(const VectorProgram& program) {
+  if (program.sum_parts() < 1) return "sums in no part";
+  for (const auto& output : program.outputs()) {
+    if (output.target == Target::sum_planes && program.extents().size() < 2) return "there are no planes";
+    if (output.target == Target::sum_centred)
+      if (std::string fault = fault_of_centred(program, output); !fault.empty()) return fault;
+    if (program.sum_parts() == 1 || output.target == Target::tensor) continue;
+    if (output.target == Target::sum_all) return "a sum of everything is made in one part";
+    if (output.accumulate) return "sums in parts are not added to what is there";
+  }
   return {};
 }
 
@@ -60,7 +96,7 @@ std::string fault_of(const VectorProgram& program) {
     if (output.target != Target::tensor) continue;
     if (std::string fault = fault_of_strides(program, output.strides, true); !fault.empty()) return fault;
   }
-  return {};
+  return fault_of_sums(program);
 }
 
 // The axes with the strides of every tensor, merged where all tensors allow it.
@@ -72,13 +108,12 @@ struct MergedAxes {
 MergedAxes merge_axes(const VectorProgram& program,
                       const std::vector<const VectorProgram::Strides*>& tensors) {
   MergedAxes merged;
-  const bool keeps_last =
-      std::any_of(program.outputs().begin(), program.outputs().end(),
-                  [](const auto& output) { return output.target == Target::sum_leading; });
+  std::size_t apart = 0;  // so many of the last axes stay what they are
+  for (const auto& output : program.outputs()) apart = std::max(apart, axes_kept(output.target));
   const std::size_t rank = program.extents().size();
   for (std::size_t axis = 0; axis < rank; ++axis) {
     const std::int64_t extent = program.extents()[axis];
-    const bool kept = keeps_last && axis + 1 == rank;
+    const bool kept = axis + apart >= rank;
     if (extent == 1 && !kept) continue;
     std::vector<std::int64_t> strides;
     for (const auto* tensor : tensors) strides.push_back((*tensor)[axis]);
@@ -93,7 +128,7 @@ MergedAxes merge_axes(const VectorProgram& program,
       merged.strides.push_back(strides);
     }
   }
-  while (merged.extents.size() < 2) {  // always a row and an inner axis
+  while (merged.extents.size() < 3) {  // always a plane, a row and an inner axis
     merged.extents.insert(merged.extents.begin(), 1);
     merged.strides.insert(merged.strides.begin(), std::vector<std::int64_t>(tensors.size(), 0));
   }
@@ -107,6 +142,11 @@ class VectorPlanner {
 
  private:
   void settle_axes();
+  bool planes_join() const;
+  bool stores() const;
+  bool lies_ready(const VectorStream& s, std::int64_t rows, std::int64_t planes) const;
+  double bytes_of(const VectorStream& s) const;
+  bool is_invariant(const VectorStream& s) const;
   VectorStream stream(std::size_t tensor, ElementType type) const;
   void find_last_uses();
   std::string add_inputs();
@@ -131,25 +171,50 @@ void VectorPlanner::settle_axes() {
   for (const auto& output : program_.outputs())
     if (output.target == Target::tensor) tensors.push_back(&output.strides);
   axes_ = merge_axes(program_, tensors);
+  if (!planes_join()) {  // a plane is then a piece of its own
+    axes_.extents.insert(axes_.extents.end() - 2, 1);
+    axes_.strides.insert(axes_.strides.end() - 2, std::vector<std::int64_t>(tensors.size(), 0));
+  }
   const std::size_t rank = axes_.extents.size();
-  p_.outer.assign(axes_.extents.begin(), axes_.extents.end() - 2);
+  p_.outer.assign(axes_.extents.begin(), axes_.extents.end() - 3);
+  p_.planes = axes_.extents[rank - 3];
   p_.rows = axes_.extents[rank - 2];
   p_.inner = axes_.extents[rank - 1];
   for (std::int64_t extent : program_.extents()) p_.elements *= static_cast<double>(extent);
+}
+
+// Whether a piece may span several planes: in every tensor they follow each other, or are the same one.
+bool VectorPlanner::planes_join() const {
+  const std::size_t rank = axes_.extents.size();
+  const std::int64_t plane = axes_.extents[rank - 2] * axes_.extents[rank - 1];
+  for (std::size_t tensor = 0; tensor < axes_.strides[rank - 3].size(); ++tensor) {
+    const std::int64_t stride = axes_.strides[rank - 3][tensor];
+    if (stride != 0 && stride != plane) return false;
+  }
+  return true;
+}
+
+// Bytes of the elements that are there: what is broadcast counts once.
+double VectorPlanner::bytes_of(const VectorStream& s) const {
+  double bytes = static_cast<double>(s.element_bytes);
+  const auto count = [&](std::int64_t extent, std::int64_t stride) {
+    if (stride != 0) bytes *= static_cast<double>(extent);
+  };
+  for (std::size_t axis = 0; axis < p_.outer.size(); ++axis) count(p_.outer[axis], s.outer_strides[axis]);
+  count(p_.planes, s.plane_stride);
+  count(p_.rows, s.row_stride);
+  count(p_.inner, s.inner_stride);
+  return bytes;
 }
 
 VectorStream VectorPlanner::stream(std::size_t tensor, ElementType type) const {
   const std::size_t rank = axes_.extents.size();
   VectorStream s{
       .type = type, .element_bytes = static_cast<std::int64_t>(size_in_bytes(type)), .outer_strides = {}};
-  for (std::size_t axis = 0; axis + 2 < rank; ++axis) s.outer_strides.push_back(axes_.strides[axis][tensor]);
+  for (std::size_t axis = 0; axis + 3 < rank; ++axis) s.outer_strides.push_back(axes_.strides[axis][tensor]);
+  s.plane_stride = axes_.strides[rank - 3][tensor];
   s.row_stride = axes_.strides[rank - 2][tensor];
   s.inner_stride = axes_.strides[rank - 1][tensor];
-  const bool unit = s.inner_stride == 1 || p_.inner == 1;
-  s.contiguous = type == ElementType::f32 && unit && (p_.rows == 1 || s.row_stride == p_.inner);
-  const bool outer_fixed =
-      std::all_of(s.outer_strides.begin(), s.outer_strides.end(), [](auto v) { return v == 0; });
-  s.invariant = outer_fixed && (s.row_stride == 0 || p_.rows == 1);
   return s;
 }
 
@@ -160,10 +225,12 @@ void VectorPlanner::find_last_uses() {
   for (std::int64_t i = 0; i < end; ++i) {
     const auto& node = program_.nodes()[static_cast<std::size_t>(i)];
     if (node.kind != Kind::instruction) continue;
-    for (Value v : {node.instruction.a, node.instruction.b, node.instruction.c})
+    for (Value v : {node.instruction.a, node.instruction.b, node.instruction.c, node.instruction.d})
       if (v >= 0) last_use_[static_cast<std::size_t>(v)] = i;
   }
-  for (const auto& output : program_.outputs()) last_use_[static_cast<std::size_t>(output.value)] = end;
+  for (const auto& output : program_.outputs())
+    for (Value v : {output.value, output.x, output.centre})
+      if (v >= 0) last_use_[static_cast<std::size_t>(v)] = end;
 }
 
 std::int64_t VectorPlanner::take_register() {
@@ -171,6 +238,18 @@ std::int64_t VectorPlanner::take_register() {
   const std::int64_t reg = free_.back();
   free_.pop_back();
   return reg;
+}
+
+// Whether pieces of so many rows and planes are one block of f32 in memory.
+bool VectorPlanner::lies_ready(const VectorStream& s, std::int64_t rows, std::int64_t planes) const {
+  const bool unit = s.inner_stride == 1 || p_.inner == 1;
+  return s.type == ElementType::f32 && unit && (rows == 1 || s.row_stride == p_.inner) &&
+         (planes == 1 || s.plane_stride == p_.rows * p_.inner);
+}
+
+bool VectorPlanner::stores() const {
+  return std::ranges::any_of(program_.outputs(),
+                             [](const auto& output) { return output.target == Target::tensor; });
 }
 
 std::string VectorPlanner::add_inputs() {
@@ -186,11 +265,13 @@ std::string VectorPlanner::add_inputs() {
     VectorInput input{stream(tensor++, nodes[i].type), static_cast<Value>(i), -1};
     input.stream.load = vector_loops().load(nodes[i].type);
     if (!input.stream.load) return fmt::format("cannot read {}", name_of(nodes[i].type));
+    // Of larger pieces than there will be: smaller ones may lie ready where these do not.
+    input.stream.contiguous = lies_ready(input.stream, p_.rows, p_.planes);
     // An input that leaves unchanged is kept apart: another output may overwrite it first.
-    if (last_use_[i] == static_cast<std::int64_t>(nodes.size())) input.stream.contiguous = false;
-    if (!input.stream.contiguous) input.reg = p_.registers++;
+    input.kept_apart = last_use_[i] == static_cast<std::int64_t>(nodes.size()) && stores();
+    if (!input.stream.contiguous || input.kept_apart) input.reg = p_.registers++;
     p_.inputs.push_back(input);
-    p_.bytes += p_.elements * static_cast<double>(input.stream.invariant ? 0 : input.stream.element_bytes);
+    p_.bytes += bytes_of(input.stream);
   }
   return {};
 }
@@ -208,12 +289,12 @@ void VectorPlanner::add_instructions() {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].kind != Kind::instruction || last_use_[i] < 0) continue;
     const auto& instruction = nodes[i].instruction;
-    for (Value v : {instruction.a, instruction.b, instruction.c})
+    for (Value v : {instruction.a, instruction.b, instruction.c, instruction.d})
       release_operand(v, static_cast<std::int64_t>(i));
     register_of_[i] = take_register();
     p_.instructions.push_back(
         {instruction, static_cast<Value>(i), vector_loops().of(instruction), register_of_[i]});
-    p_.flops += p_.elements * (instruction.op == VectorOp::fma ? 2 : 1);
+    p_.flops += p_.elements * (operand_count(instruction.op) > 2 ? operand_count(instruction.op) - 1 : 1);
   }
 }
 
@@ -223,11 +304,18 @@ std::string VectorPlanner::add_outputs() {
     VectorOutput out{.output = output, .stream = {}};
     if (output.target == Target::tensor) {
       out.stream = stream(tensor++, output.type);
+      out.stream.contiguous = lies_ready(out.stream, p_.rows, p_.planes);
       out.stream.store = vector_loops().store(output.type);
       if (!out.stream.store) return fmt::format("cannot write {}", name_of(output.type));
-      p_.bytes += p_.elements * static_cast<double>(out.stream.element_bytes);
+      p_.bytes += bytes_of(out.stream);
+    } else if (output.target == Target::sum_all) {
+      out.accumulator = p_.sums++;
+      p_.flops += p_.elements;
     } else {
-      out.accumulator = output.target == Target::sum_all ? p_.sums++ : p_.row_sums++;
+      out.accumulator = p_.axis_sums;
+      out.sum_count = p_.inner * (output.target == Target::sum_planes ? p_.rows : 1) *
+                      (output.target == Target::sum_centred ? 2 : 1);
+      p_.axis_sums += out.sum_count;
       p_.flops += p_.elements;
     }
     p_.outputs.push_back(out);
@@ -246,21 +334,37 @@ void VectorPlanner::choose_direct_output() {
   }
 }
 
+// Whether every piece reads the same of this input, so that it is loaded once.
+bool VectorPlanner::is_invariant(const VectorStream& s) const {
+  const auto is_zero = [](std::int64_t stride) { return stride == 0; };
+  if (!std::ranges::all_of(s.outer_strides, is_zero)) return false;
+  if (p_.planes > 1 && s.plane_stride != 0) return false;
+  if (p_.piece_rows < p_.rows && s.row_stride != 0) return false;
+  return p_.piece_inner == p_.inner || s.inner_stride == 0;
+}
+
 void VectorPlanner::choose_pieces() {
   const std::int64_t floats = register_bytes / 4 / std::max<std::int64_t>(p_.registers, 1) / 64 * 64;
   const std::int64_t most = std::clamp<std::int64_t>(floats, 64, 1024);
-  p_.piece_inner = std::min(p_.inner, most);
-  p_.piece_rows = p_.inner <= most ? std::clamp<std::int64_t>(most / std::max<std::int64_t>(p_.inner, 1), 1,
-                                                              std::max<std::int64_t>(p_.rows, 1))
-                                   : 1;
-  p_.register_floats = (p_.piece_inner * p_.piece_rows + 15) / 16 * 16;
-  // Rows cut into pieces differ from piece to piece.
-  if (p_.piece_inner < p_.inner)
-    for (VectorInput& input : p_.inputs) input.stream.invariant &= input.stream.inner_stride == 0;
+  const auto fitting = [&](std::int64_t size, std::int64_t extent) {
+    return std::clamp<std::int64_t>(most / std::max<std::int64_t>(size, 1), 1,
+                                    std::max<std::int64_t>(extent, 1));
+  };
+  const std::int64_t inner_pieces =
+      std::max<std::int64_t>(1, (p_.inner + most - 1) / most);  // of about a size
+  p_.piece_inner = std::min(p_.inner, (p_.inner + inner_pieces * 16 - 1) / (inner_pieces * 16) * 16);
+  p_.piece_rows = p_.piece_inner == p_.inner ? fitting(p_.inner, p_.rows) : 1;
+  p_.piece_planes =
+      p_.piece_rows == p_.rows && p_.piece_inner == p_.inner ? fitting(p_.rows * p_.inner, p_.planes) : 1;
+  p_.register_floats = (p_.piece_inner * p_.piece_rows * p_.piece_planes + 15) / 16 * 16;
+  for (VectorInput& input : p_.inputs) {
+    input.stream.invariant = is_invariant(input.stream);
+    input.stream.contiguous = !input.kept_apart && lies_ready(input.stream, p_.piece_rows, p_.piece_planes);
+  }
 }
 
 std::expected<VectorPlan, std::string> VectorPlanner::plan() {
-  if (std::string fault = fault_of(program_); !fault.empty()) return std::unexpected(fault);
+  p_.sum_parts = program_.sum_parts();
   p_.values = program_.nodes().size();
   settle_axes();
   find_last_uses();
@@ -275,7 +379,9 @@ std::expected<VectorPlan, std::string> VectorPlanner::plan() {
 }  // namespace
 
 std::expected<VectorPlan, std::string> make_vector_plan(const VectorProgram& program) {
-  return VectorPlanner(program).plan();
+  if (std::string fault = fault_of(program); !fault.empty()) return std::unexpected(fault);
+  const VectorProgram simple = simplified(program);
+  return VectorPlanner(simple).plan();
 }
 
 }  // namespace superstep::kernels

@@ -16,17 +16,18 @@ struct VectorStream {
   ElementType type;
   std::int64_t element_bytes;
   std::vector<std::int64_t> outer_strides;  // elements, of the outer axes
-  std::int64_t row_stride = 0, inner_stride = 0;
+  std::int64_t plane_stride = 0, row_stride = 0, inner_stride = 0;
   LoadLoop* load = nullptr;
   StoreLoop* store = nullptr;
-  bool contiguous = false;  // f32, rows one behind the other: used where it lies
+  bool contiguous = false;  // pieces are one block of f32: used where they lie
   bool invariant = false;   // the same for every piece: loaded once
 };
 
 struct VectorInput {
   VectorStream stream;
   VectorProgram::Value value;
-  std::int64_t reg;  // register to load into; -1 when contiguous
+  std::int64_t reg;         // register to load into; -1 when contiguous
+  bool kept_apart = false;  // loaded even where it lies ready
 };
 
 struct VectorInstruction {
@@ -40,13 +41,14 @@ struct VectorOutput {
   VectorProgram::Output output;
   VectorStream stream;           // of Target::tensor
   bool direct = false;           // the last instruction writes it in place of a register
-  std::int64_t accumulator = 0;  // of sums: which one
+  std::int64_t accumulator = 0;  // of sums: which one; of sums along axes, where its floats begin
+  std::int64_t sum_count = 0;    // of sums along axes: how many floats
 };
 
 struct VectorPlan {
-  std::vector<std::int64_t> outer;   // extents of the outer axes
-  std::int64_t rows = 1, inner = 1;  // of the two innermost
-  std::int64_t piece_rows = 1, piece_inner = 1;
+  std::vector<std::int64_t> outer;               // extents of the outer axes
+  std::int64_t planes = 1, rows = 1, inner = 1;  // of the three innermost
+  std::int64_t piece_planes = 1, piece_rows = 1, piece_inner = 1;
   std::vector<VectorInput> inputs;
   std::vector<std::pair<float, std::int64_t>> constants;  // value, register
   std::vector<std::pair<VectorProgram::Value, std::int64_t>> constant_values;
@@ -54,7 +56,9 @@ struct VectorPlan {
   std::vector<VectorOutput> outputs;
   std::size_t values = 0;
   std::int64_t registers = 0, register_floats = 0;
-  std::int64_t sums = 0, row_sums = 0;  // outputs that are sums over everything, over all but the last axis
+  std::int64_t sums = 0;       // outputs that are sums over everything
+  std::int64_t axis_sums = 0;  // floats of the outputs that are sums along axes
+  std::int64_t sum_parts = 1;  // of the latter
   double elements = 1, bytes = 0, flops = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "superstep/target/cpu/kernels/channel_statistics_loops.h"
 #include "superstep/target/cpu/kernels/column_sum.h"
 #include "superstep/target/cpu/kernels/vector_program_plan.h"
 
@@ -18,7 +19,7 @@ struct Workspace {
   float* registers;
   const float** values;  // where each value of the current piece lies
   double* sums;
-  float* row_sums;
+  float* axis_sums;
   const std::byte** inputs;  // of the current outer index
   std::byte** outputs;
   std::int64_t* index;  // of the outer axes
@@ -32,13 +33,19 @@ class VectorProgramKernel final : public Kernel {
       : Kernel(std::move(info)),
         p_(std::move(plan)),
         column_sum_(column_sum(ElementType::f32)),
-        sum_(vector_loops().sum) {
-    for (std::int64_t extent : p_.outer) outer_count_ *= extent;
-    row_pieces_ = (p_.rows + p_.piece_rows - 1) / std::max<std::int64_t>(1, p_.piece_rows);
-    inner_pieces_ = (p_.inner + p_.piece_inner - 1) / std::max<std::int64_t>(1, p_.piece_inner);
-    const std::int64_t pieces = outer_count_ * row_pieces_ * inner_pieces_;
-    // Sums go through one thread, in one order.
-    if (p_.sums == 0 && p_.row_sums == 0) info_.parts = std::clamp<std::int64_t>(pieces, 1, most_parts);
+        sum_(vector_loops().sum),
+        centred_sum_(centred_sum_loop()) {
+    const auto pieces = [](std::int64_t extent, std::int64_t piece) {
+      return (extent + piece - 1) / std::max<std::int64_t>(1, piece);
+    };
+    plane_pieces_ = pieces(p_.planes, p_.piece_planes);
+    row_pieces_ = pieces(p_.rows, p_.piece_rows);
+    inner_pieces_ = pieces(p_.inner, p_.piece_inner);
+    pieces_ = plane_pieces_ * row_pieces_ * inner_pieces_;
+    for (std::int64_t extent : p_.outer) pieces_ *= extent;
+    // Sums go through one thread, in one order, or are divided as the program says.
+    const bool sums = p_.sums > 0 || p_.axis_sums > 0;
+    info_.parts = sums ? p_.sum_parts : std::clamp<std::int64_t>(pieces_, 1, most_parts);
   }
 
   static std::size_t scratch_bytes(const VectorPlan& p);
@@ -46,15 +53,16 @@ class VectorProgramKernel final : public Kernel {
   void run_part(const Arguments& arguments, std::int64_t part) const override;
 
  private:
-  // A piece: rows by inner elements from (row, first).
+  // A piece: planes by rows by inner elements from (plane, row, first).
   struct Piece {
-    std::int64_t row, first, rows, inner;
-    std::int64_t count() const { return rows * inner; }
+    std::int64_t plane, row, first, planes, rows, inner;
+    std::int64_t count() const { return planes * rows * inner; }
   };
 
   Workspace workspace(void* scratch) const;
   void start(const Workspace& w, const Arguments& arguments) const;
-  void run_rows(const Workspace& w, bool& fresh) const;
+  void run_pieces(const Arguments& arguments, PartRange pieces, std::int64_t part) const;
+  Piece piece_at(std::int64_t number) const;
   void run_piece(const Workspace& w, const Piece& piece, bool fresh) const;
   void load(const Workspace& w, const VectorInput& input, std::size_t number, const Piece& piece,
             bool fresh) const;
@@ -62,9 +70,10 @@ class VectorProgramKernel final : public Kernel {
   void store(const Workspace& w, const VectorOutput& output, std::size_t number, const Piece& piece) const;
   std::byte* output_place(const Workspace& w, const VectorOutput& output, std::size_t number,
                           const Piece& piece) const;
-  bool advance(const Workspace& w) const;
+  void sum_piece(const Workspace& w, const VectorOutput& output, const float* from, const Piece& piece) const;
+  void advance(const Workspace& w) const;
   void move_to(const Workspace& w, std::int64_t outer) const;
-  void finish(const Workspace& w, const Arguments& arguments) const;
+  void finish(const Workspace& w, const Arguments& arguments, std::int64_t part) const;
 
   float* register_at(const Workspace& w, std::int64_t reg) const {
     return w.registers + reg * p_.register_floats;
@@ -73,13 +82,15 @@ class VectorProgramKernel final : public Kernel {
   VectorPlan p_;
   ColumnSum* column_sum_;
   SumLoop* sum_;
-  std::int64_t outer_count_ = 1, row_pieces_ = 1, inner_pieces_ = 1;
+  StatisticsLoop* centred_sum_;
+  std::int64_t plane_pieces_ = 1, row_pieces_ = 1, inner_pieces_ = 1;
+  std::int64_t pieces_ = 0;  // of all outer indices
 };
 
 std::size_t VectorProgramKernel::scratch_bytes(const VectorPlan& p) {
   return aligned(static_cast<std::size_t>(p.registers * p.register_floats) * sizeof(float)) +
          aligned(p.values * sizeof(float*)) + aligned(static_cast<std::size_t>(p.sums) * sizeof(double)) +
-         aligned(static_cast<std::size_t>(p.row_sums * p.inner) * sizeof(float)) +
+         aligned(static_cast<std::size_t>(p.axis_sums) * sizeof(float)) +
          aligned(p.inputs.size() * sizeof(void*)) + aligned(p.outputs.size() * sizeof(void*)) +
          aligned(p.outer.size() * sizeof(std::int64_t));
 }
@@ -96,7 +107,7 @@ Workspace VectorProgramKernel::workspace(void* scratch) const {
       static_cast<float*>(take(static_cast<std::size_t>(p_.registers * p_.register_floats) * sizeof(float)));
   w.values = static_cast<const float**>(take(p_.values * sizeof(float*)));
   w.sums = static_cast<double*>(take(static_cast<std::size_t>(p_.sums) * sizeof(double)));
-  w.row_sums = static_cast<float*>(take(static_cast<std::size_t>(p_.row_sums * p_.inner) * sizeof(float)));
+  w.axis_sums = static_cast<float*>(take(static_cast<std::size_t>(p_.axis_sums) * sizeof(float)));
   w.inputs = static_cast<const std::byte**>(take(p_.inputs.size() * sizeof(void*)));
   w.outputs = static_cast<std::byte**>(take(p_.outputs.size() * sizeof(void*)));
   w.index = static_cast<std::int64_t*>(take(p_.outer.size() * sizeof(std::int64_t)));
@@ -107,7 +118,7 @@ void VectorProgramKernel::start(const Workspace& w, const Arguments& arguments) 
   for (const auto& [value, reg] : p_.constants) std::fill_n(register_at(w, reg), p_.register_floats, value);
   for (const auto& [value, reg] : p_.constant_values) w.values[value] = register_at(w, reg);
   std::fill_n(w.sums, p_.sums, 0.0);
-  std::fill_n(w.row_sums, p_.row_sums * p_.inner, 0.0f);
+  std::fill_n(w.axis_sums, p_.axis_sums, 0.0f);
   std::fill_n(w.index, p_.outer.size(), 0);
   for (std::size_t i = 0; i < p_.inputs.size(); ++i)
     w.inputs[i] = static_cast<const std::byte*>(arguments.inputs[i]);
@@ -115,11 +126,16 @@ void VectorProgramKernel::start(const Workspace& w, const Arguments& arguments) 
     w.outputs[i] = static_cast<std::byte*>(arguments.outputs[i]);
 }
 
+// Where a piece begins in a tensor, in elements from the current outer index.
+std::int64_t offset_of(const VectorStream& s, std::int64_t plane, std::int64_t row, std::int64_t first) {
+  return plane * s.plane_stride + row * s.row_stride + first * s.inner_stride;
+}
+
 void VectorProgramKernel::load(const Workspace& w, const VectorInput& input, std::size_t number,
                                const Piece& piece, bool fresh) const {
   const VectorStream& s = input.stream;
   const std::byte* from =
-      w.inputs[number] + (piece.row * s.row_stride + piece.first * s.inner_stride) * s.element_bytes;
+      w.inputs[number] + offset_of(s, piece.plane, piece.row, piece.first) * s.element_bytes;
   if (s.contiguous) {
     w.values[input.value] = reinterpret_cast<const float*>(from);
     return;
@@ -127,15 +143,22 @@ void VectorProgramKernel::load(const Workspace& w, const VectorInput& input, std
   float* to = register_at(w, input.reg);
   w.values[input.value] = to;
   if (s.invariant && !fresh) return;
-  if (s.row_stride == piece.inner && s.inner_stride == 1) return s.load(from, 1, piece.count(), to);
-  for (std::int64_t row = 0; row < piece.rows; ++row)
-    s.load(from + row * s.row_stride * s.element_bytes, s.inner_stride, piece.inner, to + row * piece.inner);
+  for (std::int64_t plane = 0; plane < piece.planes; ++plane) {
+    const std::byte* line = from + plane * s.plane_stride * s.element_bytes;
+    if (s.row_stride == piece.inner && s.inner_stride == 1) {
+      s.load(line, 1, piece.rows * piece.inner, to);
+      to += piece.rows * piece.inner;
+      continue;
+    }
+    for (std::int64_t row = 0; row < piece.rows; ++row, to += piece.inner)
+      s.load(line + row * s.row_stride * s.element_bytes, s.inner_stride, piece.inner, to);
+  }
 }
 
 std::byte* VectorProgramKernel::output_place(const Workspace& w, const VectorOutput& output,
                                              std::size_t number, const Piece& piece) const {
   const VectorStream& s = output.stream;
-  return w.outputs[number] + (piece.row * s.row_stride + piece.first * s.inner_stride) * s.element_bytes;
+  return w.outputs[number] + offset_of(s, piece.plane, piece.row, piece.first) * s.element_bytes;
 }
 
 void VectorProgramKernel::compute(const Workspace& w, const Piece& piece) const {
@@ -146,7 +169,7 @@ void VectorProgramKernel::compute(const Workspace& w, const Piece& piece) const 
       for (std::size_t i = 0; i < p_.outputs.size(); ++i)
         if (p_.outputs[i].direct) out = reinterpret_cast<float*>(output_place(w, p_.outputs[i], i, piece));
     const auto& in = step.instruction;
-    step.loop({value(in.a), value(in.b), value(in.c), out, piece.count(), &in});
+    step.loop({value(in.a), value(in.b), value(in.c), value(in.d), out, piece.count(), &in});
     w.values[step.value] = out;
   }
 }
@@ -158,17 +181,36 @@ void VectorProgramKernel::store(const Workspace& w, const VectorOutput& output, 
     w.sums[output.accumulator] += static_cast<double>(sum_(from, piece.count()));
     return;
   }
-  if (output.output.target == Target::sum_leading) {
-    column_sum_(from, piece.inner, piece.rows, piece.inner,
-                w.row_sums + output.accumulator * p_.inner + piece.first);
-    return;
-  }
+  if (output.output.target != Target::tensor) return sum_piece(w, output, from, piece);
   if (output.direct) return;
   const VectorStream& s = output.stream;
   std::byte* to = output_place(w, output, number, piece);
-  if (s.row_stride == piece.inner && s.inner_stride == 1) return s.store(from, to, 1, piece.count());
+  for (std::int64_t plane = 0; plane < piece.planes; ++plane, to += s.plane_stride * s.element_bytes) {
+    if (s.row_stride == piece.inner && s.inner_stride == 1) {
+      s.store(from, to, 1, piece.rows * piece.inner);
+      from += piece.rows * piece.inner;
+      continue;
+    }
+    for (std::int64_t row = 0; row < piece.rows; ++row, from += piece.inner)
+      s.store(from, to + row * s.row_stride * s.element_bytes, s.inner_stride, piece.inner);
+  }
+}
+
+// Adds a piece to sums along axes.
+void VectorProgramKernel::sum_piece(const Workspace& w, const VectorOutput& output, const float* from,
+                                    const Piece& piece) const {
+  float* sums = w.axis_sums + output.accumulator + piece.first;
+  if (output.output.target == Target::sum_centred)
+    return centred_sum_({from, w.values[output.output.x], w.values[output.output.centre], sums,
+                         sums + p_.inner, piece.planes * piece.rows, piece.inner, piece.inner, piece.inner});
+  if (output.output.target == Target::sum_leading)
+    return column_sum_(from, piece.inner, piece.planes * piece.rows, piece.inner, sums);
+  if (piece.inner == p_.inner)  // the rows of a plane, one behind the other
+    return column_sum_(from, piece.rows * piece.inner, piece.planes, piece.rows * piece.inner,
+                       sums + piece.row * p_.inner);
   for (std::int64_t row = 0; row < piece.rows; ++row)
-    s.store(from + row * piece.inner, to + row * s.row_stride * s.element_bytes, s.inner_stride, piece.inner);
+    column_sum_(from + row * piece.inner, piece.rows * piece.inner, piece.planes, piece.inner,
+                sums + (piece.row + row) * p_.inner);
 }
 
 void VectorProgramKernel::run_piece(const Workspace& w, const Piece& piece, bool fresh) const {
@@ -177,18 +219,8 @@ void VectorProgramKernel::run_piece(const Workspace& w, const Piece& piece, bool
   for (std::size_t i = 0; i < p_.outputs.size(); ++i) store(w, p_.outputs[i], i, piece);
 }
 
-void VectorProgramKernel::run_rows(const Workspace& w, bool& fresh) const {
-  for (std::int64_t row = 0; row < p_.rows; row += p_.piece_rows)
-    for (std::int64_t first = 0; first < p_.inner; first += p_.piece_inner) {
-      run_piece(
-          w, {row, first, std::min(p_.piece_rows, p_.rows - row), std::min(p_.piece_inner, p_.inner - first)},
-          fresh);
-      fresh = false;
-    }
-}
-
-// Moves on to the next outer index; false after the last.
-bool VectorProgramKernel::advance(const Workspace& w) const {
+// Moves on to the next outer index; from the last one, to the first.
+void VectorProgramKernel::advance(const Workspace& w) const {
   for (std::size_t axis = p_.outer.size(); axis-- > 0;) {
     const bool wraps = ++w.index[axis] == p_.outer[axis];
     const std::int64_t steps = wraps ? 1 - p_.outer[axis] : 1;
@@ -200,21 +232,20 @@ bool VectorProgramKernel::advance(const Workspace& w) const {
       const VectorStream& s = p_.outputs[i].stream;
       if (!s.outer_strides.empty()) w.outputs[i] += steps * s.outer_strides[axis] * s.element_bytes;
     }
-    if (!wraps) return true;
+    if (!wraps) return;
     w.index[axis] = 0;
   }
-  return false;
 }
 
-void VectorProgramKernel::finish(const Workspace& w, const Arguments& arguments) const {
+void VectorProgramKernel::finish(const Workspace& w, const Arguments& arguments, std::int64_t part) const {
   for (std::size_t i = 0; i < p_.outputs.size(); ++i) {
     const VectorOutput& output = p_.outputs[i];
-    auto* to = static_cast<float*>(arguments.outputs[i]);
+    auto* to = static_cast<float*>(arguments.outputs[i]) + part * output.sum_count;
+    const bool adds = output.output.accumulate;
     if (output.output.target == Target::sum_all)
-      *to = static_cast<float>(w.sums[output.accumulator]) + (output.output.accumulate ? *to : 0.0f);
-    if (output.output.target != Target::sum_leading) continue;
-    const float* sums = w.row_sums + output.accumulator * p_.inner;
-    for (std::int64_t c = 0; c < p_.inner; ++c) to[c] = sums[c] + (output.output.accumulate ? to[c] : 0.0f);
+      *to = static_cast<float>(w.sums[output.accumulator]) + (adds ? *to : 0.0f);
+    const float* sums = w.axis_sums + output.accumulator;
+    for (std::int64_t c = 0; c < output.sum_count; ++c) to[c] = sums[c] + (adds ? to[c] : 0.0f);
   }
 }
 
@@ -235,34 +266,39 @@ void VectorProgramKernel::move_to(const Workspace& w, std::int64_t outer) const 
   }
 }
 
-// Pieces in the order of run(), counted through all outer indices.
-void VectorProgramKernel::run_part(const Arguments& arguments, std::int64_t part) const {
-  if (info_.parts == 1) return run(arguments);
-  const std::int64_t of_one = row_pieces_ * inner_pieces_;
-  const PartRange pieces = part_range(outer_count_ * of_one, part, info_.parts);
+// Pieces are counted inner ones first, through all outer indices.
+VectorProgramKernel::Piece VectorProgramKernel::piece_at(std::int64_t number) const {
+  const std::int64_t first = number % inner_pieces_ * p_.piece_inner;
+  const std::int64_t row = number / inner_pieces_ % row_pieces_ * p_.piece_rows;
+  const std::int64_t plane = number / (inner_pieces_ * row_pieces_) % plane_pieces_ * p_.piece_planes;
+  return {plane,
+          row,
+          first,
+          std::min(p_.piece_planes, p_.planes - plane),
+          std::min(p_.piece_rows, p_.rows - row),
+          std::min(p_.piece_inner, p_.inner - first)};
+}
+
+void VectorProgramKernel::run_pieces(const Arguments& arguments, PartRange pieces, std::int64_t part) const {
+  const std::int64_t of_one = plane_pieces_ * row_pieces_ * inner_pieces_;  // outer index
   const Workspace w = workspace(arguments.scratch);
   start(w, arguments);
-  move_to(w, pieces.begin / of_one);
+  if (pieces.begin < pieces.end) move_to(w, pieces.begin / of_one);
   for (std::int64_t number = pieces.begin; number < pieces.end; ++number) {
-    const std::int64_t inside = number % of_one;
-    if (inside == 0 && number > pieces.begin) advance(w);
-    const std::int64_t row = inside / inner_pieces_ * p_.piece_rows,
-                       first = inside % inner_pieces_ * p_.piece_inner;
-    run_piece(
-        w, {row, first, std::min(p_.piece_rows, p_.rows - row), std::min(p_.piece_inner, p_.inner - first)},
-        number == pieces.begin);
+    if (number % of_one == 0 && number > pieces.begin) advance(w);
+    run_piece(w, piece_at(number), number == pieces.begin);
   }
+  finish(w, arguments, part);
+}
+
+void VectorProgramKernel::run_part(const Arguments& arguments, std::int64_t part) const {
+  const bool sums = p_.axis_sums > 0;
+  run_pieces(arguments, part_range(pieces_, part, info_.parts), sums ? part : 0);
 }
 
 void VectorProgramKernel::run(const Arguments& arguments) const {
-  const Workspace w = workspace(arguments.scratch);
-  start(w, arguments);
-  bool fresh = true;
-  const bool empty = std::find(p_.outer.begin(), p_.outer.end(), 0) != p_.outer.end();
-  if (!empty) do
-      run_rows(w, fresh);
-    while (advance(w));
-  finish(w, arguments);
+  if (p_.sum_parts == 1) return run_pieces(arguments, {0, pieces_}, 0);
+  for (std::int64_t part = 0; part < info_.parts; ++part) run_part(arguments, part);
 }
 
 }  // namespace
@@ -272,7 +308,7 @@ Prepared prepare(const VectorProgram& program) {
   if (!plan) return refuse("vector program", plan.error());
   KernelInfo info;
   info.name = fmt::format("vector program, {} instructions, pieces of {} x {}", plan->instructions.size(),
-                          plan->piece_rows, plan->piece_inner);
+                          plan->piece_planes * plan->piece_rows, plan->piece_inner);
   info.flops = plan->flops;
   info.bytes = plan->bytes;
   info.scratch_bytes = VectorProgramKernel::scratch_bytes(*plan);

@@ -114,8 +114,7 @@ class WeightKernel final : public Kernel {
     KernelPointer copy;
     std::size_t source_bytes, destination_bytes;
   };
-  WeightKernel(KernelInfo info, std::vector<Part> parts)
-      : Kernel(std::move(info)), parts_(std::move(parts)) {
+  WeightKernel(KernelInfo info, std::vector<Part> parts) : Kernel(std::move(info)), parts_(std::move(parts)) {
     info_.parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(parts_.size()), 1, most_parts);
   }
 

@@ -39,8 +39,13 @@ TEST(MicroBatch, WhereArithmeticTakesTheTimeMemoryIsSaved) {
 
 TEST(MicroBatch, EveryThreadHasSomethingToDo) {
   for (const int threads : {1, 2, 3, 8, 300})
-    EXPECT_LE(choose_micro_batch(256, threads, footprint(100)) * std::min(threads, 256), 256);
+    EXPECT_LE(choose_micro_batch(256, threads, footprint(0.5)) * std::min(threads, 256), 256);
   EXPECT_EQ(choose_micro_batch(1, 4, footprint(100)), 1);
+}
+
+TEST(MicroBatch, ThreadsDivideTheStepsOfModelsThatAreMostlyWeights) {
+  EXPECT_EQ(choose_micro_batch(8, 2, footprint(100, 1e5)), 8);
+  EXPECT_LE(choose_micro_batch(8, 2, footprint(100, 1e11)), 4);
 }
 
 TEST(MicroBatch, DividesTheBatch) {

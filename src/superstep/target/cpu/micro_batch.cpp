@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t smallest_choice = 4, largest_small_choice = 64;
 constexpr double flops_a_byte = 8, near_enough = 1.03;
+constexpr double divided_share = 0.85;  // of what threads could do, where they divide each step
 
 std::size_t second_level_cache_bytes() {
   const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -36,15 +37,18 @@ std::int64_t choose_micro_batch(std::int64_t batch, int threads, const Footprint
   if (footprint.weight_bytes <= cache) return small;
   const auto samples = static_cast<double>(batch), one = static_cast<double>(footprint.bytes_a_sample);
   const double passes = footprint.trains ? 3 : 2;
+  const double arithmetic =
+      samples * footprint.flops_a_sample / flops_a_byte / std::min<double>(threads, samples);
   // In bytes, operations too.
   const auto cost = [&](std::int64_t micro_batch) {
     const bool fits = one * static_cast<double>(micro_batch) <= 2 * static_cast<double>(cache);
-    return samples * footprint.flops_a_sample / flops_a_byte + (fits ? 0 : passes * samples * one) +
+    return arithmetic + (fits ? 0 : passes * samples * one) +
            samples / static_cast<double>(micro_batch) * static_cast<double>(footprint.weight_traffic);
   };
   double least = cost(small);
   for (std::int64_t divisor = small + 1; divisor <= share; ++divisor)
     if (batch % divisor == 0) least = std::min(least, cost(divisor));
+  if (threads > 1 && cost(batch) + (1 / divided_share - 1) * arithmetic < least) return batch;
   for (std::int64_t divisor = small; divisor < share; ++divisor)
     if (batch % divisor == 0 && cost(divisor) <= near_enough * least) return divisor;
   return share;

@@ -26,7 +26,7 @@ struct HostStream {
 
 struct LoweredGraph {
   bsp::Graph graph;
-  bsp::Sequence program;  // inputs in, operators, outputs out, states updated
+  bsp::Sequence program = bsp::Sequence();  // inputs in, operators, outputs out, states updated
   std::vector<LoweredStep> steps;
   std::vector<HostStream> inputs, outputs;                              // every transfer is one micro-batch
   std::map<std::string, std::vector<std::string>, std::less<>> states;  // handles, by the state's name

@@ -27,6 +27,7 @@ def parse():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--train-batch", default="64,512")
     parser.add_argument("--infer-batch", default="1,64")
+    parser.add_argument("--modes", default="train,infer", help="one of them leaves the other out")
     parser.add_argument("--precisions", default="f32,bf16,int8", help="int8 for inference alone")
     parser.add_argument("--rounds", default="5")
     parser.add_argument("--seconds", default="0.3", help="of each round of each contender")
@@ -102,7 +103,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         try:
             for model in ALL if arguments.models == "all" else arguments.models.split(","):
-                for mode in ("train", "infer"):
+                for mode in arguments.modes.split(","):
                     results = contest(arguments, model, mode, pathlib.Path(folder))
                     table += rows(model, mode, results, peak)
                     kept.append({"model": model, "mode": mode, "results": results})

@@ -23,6 +23,7 @@ memory::data_type type_of(ElementType type) {
   switch (type) {
     case ElementType::f32: return memory::data_type::f32;
     case ElementType::bf16: return memory::data_type::bf16;
+    case ElementType::u8: return memory::data_type::u8;
     case ElementType::i8: return memory::data_type::s8;
     case ElementType::i32: return memory::data_type::s32;
     default: throw Error(ErrorCode::unsupported, "has no such element type", "oneDNN");

@@ -54,7 +54,8 @@ class PrimitiveGraph {
   }
 
   Var input(Shape shape) {
-    x_ = b_.input("x", type_, std::move(shape));
+    // Bytes as quantised models have them: values without a sign, weights with one.
+    x_ = b_.input("x", is_integer(type_) ? ElementType::u8 : type_, std::move(shape));
     return x_;
   }
 
@@ -155,8 +156,9 @@ void fill_random(Tensor& tensor, std::uint64_t seed, double scale) {
   const std::int64_t count = tensor.element_count(), drawn = std::min(count, block);
   RandomStream random(seed);
   const bool integer = is_integer(tensor.type());
+  const double least = tensor.type() == ElementType::u8 ? 0 : -scale;
   for (std::int64_t i = 0; i < drawn; ++i) {
-    const double value = random.uniform(-scale, scale);
+    const double value = random.uniform(least, scale);
     tensor.set(i, integer ? std::round(value) : value);
   }
   const std::size_t bytes = static_cast<std::size_t>(drawn) * size_in_bytes(tensor.type());

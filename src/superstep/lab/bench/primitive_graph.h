@@ -27,7 +27,7 @@ struct PrimitiveOptions {
 // Throws Error (unsupported) for a precision that the primitive does not have.
 target::GraphAtBatch primitive_graph(const Primitive& primitive, const PrimitiveOptions& options);
 
-// The element type of inputs and outputs: i8 for int8.
+// The element type of inputs and outputs: i8 for int8 (whose input is u8, and whose output i32).
 ElementType element_of(const std::string& precision);  // throws Error (invalid_argument)
 
 // Values in [-scale, scale) that look random; the same for the same seed and size.

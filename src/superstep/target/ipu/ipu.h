@@ -19,8 +19,10 @@ machine::ipu::Hardware hardware_of(std::string_view machine);
 
 // What to do about a model that does not fit.
 inline constexpr const char* what_helps_to_fit =
-    "take a smaller batch, --accumulate N for the same batch in smaller micro-batches, or more chips with "
-    "--pipeline auto --units N; `superstep predict --largest` and `--recompute` say what else would fit";
+    "what may help: a smaller batch, --accumulate N for the same batch in smaller micro-batches, --precision "
+    "bf16, "
+    "more chips with --pipeline auto --units N; `superstep predict --largest` and `--recompute` say what "
+    "would fit";
 
 // The modelled profile of what such a target has run; null for an executable of another target.
 const bsp::Profile* profile_of(const Executable& executable);

@@ -10,6 +10,7 @@
 #include "superstep/base/file.h"
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/report/bench_report.h"
+#include "tests/browser.h"
 #include "tests/contains.h"
 
 namespace superstep::lab {
@@ -78,6 +79,22 @@ TEST_F(BenchReports, AreOnePageWithoutScripts) {
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_EQ(page.find("http://"), page.find("http://www.w3.org"));  // nothing is fetched
   EXPECT_TRUE(contains(report.text, "util"));
+}
+
+TEST_F(BenchReports, AreReadableInABrowser) {
+  if (!test::has_browser()) GTEST_SKIP() << "chromium is not installed";
+  Result other = product("train", 1280, 0.1);
+  const std::string html = read_text_file(
+      make_bench_report({{product("train", 2560, 0.2), other}, folder_ / "published.csv", folder_ / "out"})
+          .page);
+  for (const auto& [width, scheme] :
+       {std::pair(1100, test::Scheme::light), std::pair(400, test::Scheme::dark)}) {
+    const nlohmann::json page = test::shown(html, width, scheme);
+    test::expect_readable(page, scheme);
+    if (!page.is_object()) continue;
+    EXPECT_GE(page["drawings"].size(), 3U);  // roofline, sweep, histograms
+    EXPECT_GE(page["tables"].get<int>(), 2);
+  }
 }
 
 Result scaled(std::int64_t ranks, double rate) {

@@ -14,6 +14,7 @@
 #include "superstep/transform/precision.h"
 #include "superstep/transform/training_step.h"
 #include "tests/target/models.h"
+#include "tests/target/run.h"
 
 namespace superstep {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 using op::Var;
 using target::Executable;
 using target::GraphAtBatch;
+using test::inputs_of;
 
 enum class Masking { none, padding, causal };
 
@@ -99,15 +101,6 @@ GraphAtBatch training(const GraphAtBatch& model) {
   return [=](std::int64_t batch) {
     return transform::make_training_step(model(batch), {}, {.kind = transform::OptimizerKind::sgd}, {});
   };
-}
-
-std::vector<Tensor> inputs_of(const Executable& executable, std::uint64_t seed) {
-  std::vector<Tensor> inputs;
-  for (const auto& port : executable.inputs())
-    inputs.push_back(port.name == "learning_rate"
-                         ? Tensor::scalar(0.05f)
-                         : test::random_tensor(port.type.element, port.type.shape, seed++));
-  return inputs;
 }
 
 std::vector<Tensor> run(Executable& executable, const std::vector<Tensor>& inputs) {

@@ -20,21 +20,8 @@ using target::CompileOptions;
 using target::Executable;
 using target::GraphAtBatch;
 using test::expect_close;
-
-std::vector<Tensor> make_outputs(const Executable& executable) {
-  std::vector<Tensor> outputs;
-  for (const auto& port : executable.outputs()) outputs.emplace_back(port.type.element, port.type.shape);
-  return outputs;
-}
-
-std::vector<Tensor> make_inputs(const Executable& executable, std::uint64_t seed) {
-  std::vector<Tensor> inputs;
-  for (const auto& port : executable.inputs())
-    inputs.push_back(port.name == "learning_rate"
-                         ? Tensor::scalar(0.01f)
-                         : test::random_tensor(port.type.element, port.type.shape, seed++));
-  return inputs;
-}
+using test::inputs_of;
+using test::outputs_of;
 
 struct Case {
   const char* name;
@@ -63,8 +50,8 @@ TEST(CpuTarget, InfersAsTheReferenceDoes) {
       const auto cpu = target::find_target("cpu").compile(
           test.model, {.batch = 8, .micro_batch = micro_batch, .threads = 2});
       const auto reference = target::find_target("reference").compile(test.model, {.batch = 8});
-      const auto inputs = make_inputs(*cpu, 3);
-      auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
+      const auto inputs = inputs_of(*cpu, 3);
+      auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
       cpu->run(inputs, actual);
       reference->run(inputs, expected);
       expect_close(actual[0], expected[0], 2e-5,
@@ -79,8 +66,8 @@ TEST(CpuTarget, TrainsAsTheReferenceDoes) {
       const auto cpu =
           target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = micro_batch, .threads = 2});
       const auto reference = target::find_target("reference").compile(step, {.batch = 8});
-      const auto inputs = make_inputs(*cpu, 9);
-      auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
+      const auto inputs = inputs_of(*cpu, 9);
+      auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
       for (int i = 0; i < 3; ++i) {
         cpu->run(inputs, actual);
         reference->run(inputs, expected);
@@ -115,8 +102,8 @@ TEST(CpuTarget, NormalisationsAreFoldedIntoConvolutionsOfEitherPrecision) {
     };
     const auto cpu = target::find_target("cpu").compile(model, {.batch = 4, .micro_batch = 4});
     const auto reference = target::find_target("reference").compile(normalised, {.batch = 4});
-    const auto inputs = make_inputs(*cpu, 3);
-    auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
+    const auto inputs = inputs_of(*cpu, 3);
+    auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
     cpu->run(inputs, actual);
     reference->run(inputs, expected);
     expect_close(actual[0], expected[0], narrow ? 0.02 : 2e-5, narrow ? "bf16" : "f32");
@@ -143,8 +130,8 @@ TEST(CpuTarget, TrainsInBfloat16) {
         transform::OptimizerKind::sgd);
     const auto cpu = target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = 4, .threads = 2});
     const auto reference = target::find_target("reference").compile(step, {.batch = 8});
-    const auto inputs = make_inputs(*cpu, 9);
-    auto actual = make_outputs(*cpu), expected = make_outputs(*reference);
+    const auto inputs = inputs_of(*cpu, 9);
+    auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
     std::map<std::string, Tensor> before;
     for (const std::string& name : cpu->state_names()) before.emplace(name, cpu->state(name));
     cpu->run(inputs, actual);
@@ -196,8 +183,8 @@ void expect_same_bits_on_any_threads(const GraphAtBatch& step, std::int64_t micr
   for (int threads : {1, 2, 3}) {
     const auto cpu = target::find_target("cpu").compile(
         step, {.batch = 32, .micro_batch = micro_batch, .threads = threads});
-    const auto inputs = make_inputs(*cpu, 1);
-    auto outputs = make_outputs(*cpu);
+    const auto inputs = inputs_of(*cpu, 1);
+    auto outputs = outputs_of(*cpu);
     for (int i = 0; i < 3; ++i) cpu->run(inputs, outputs);
     states.emplace_back();
     for (const std::string& name : cpu->state_names()) states.back().push_back(cpu->state(name));
@@ -222,7 +209,7 @@ TEST(CpuTarget, GivesTheSameBitsWhenStepsAreDivided) {
 
 TEST(CpuTarget, RefusesTensorsOfAnotherType) {
   const auto cpu = target::find_target("cpu").compile(models()[1].model, {.batch = 4});
-  auto outputs = make_outputs(*cpu);
+  auto outputs = outputs_of(*cpu);
   const std::vector<Tensor> wrong{Tensor(ElementType::f32, {4, 17})};
   try {
     cpu->run(wrong, outputs);

@@ -237,24 +237,36 @@ std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t
   return serving_metrics(time_calls(only, inputs, calls)[0], batch);
 }
 
+namespace {
+
+// Those of the folder or file that was named; nothing where none was.
+std::optional<Weights> weights_for(const InferSettings& settings) {
+  if (settings.weights.empty()) return std::nullopt;
+  Weights weights = load_weights(settings.weights);
+  if (weights.settings.workload != settings.workload)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("is a run of '{}', not of '{}'", weights.settings.workload, settings.workload),
+                settings.weights.string());
+  return weights;
+}
+
+// The model is built as it was trained, in the precision that is asked for; for int8 in f32 first.
+TrainSettings model_settings_of(const InferSettings& settings, const std::optional<Weights>& weights) {
+  TrainSettings model =
+      weights ? weights->settings : TrainSettings{.workload = settings.workload, .shapes = settings.shapes};
+  if (!settings.precision.empty())
+    model.precision = settings.precision == "int8" ? "f32" : settings.precision;
+  return model;
+}
+
+}  // namespace
+
 InferReport infer(const InferSettings& given) {
   InferSettings settings = given;
   check_int8_options(settings);
-  TrainSettings model_settings{.workload = settings.workload, .shapes = settings.shapes};
-  std::optional<Weights> weights;
-  if (!settings.weights.empty()) {
-    weights = load_weights(settings.weights);
-    if (weights->settings.workload != settings.workload)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("is a run of '{}', not of '{}'", weights->settings.workload, settings.workload),
-                  settings.weights.string());
-    model_settings = weights->settings;
-  }
+  const std::optional<Weights> weights = weights_for(settings);
   const bool int8 = settings.precision == "int8";
-  if (int8)
-    model_settings.precision = "f32";
-  else if (!settings.precision.empty())
-    model_settings.precision = settings.precision;
+  TrainSettings model_settings = model_settings_of(settings, weights);
   model_settings.data = settings.input;
   const Model model(model_settings);
   ThreadPool pool(settings.threads);

@@ -11,17 +11,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
 
-template <std::size_t tile>
-WinogradOtherLoops loops_of_tile() {
+WinogradOtherLoops other_loops_for(std::int64_t number) {
   using namespace winograd;
-  return {to_planes<OutputMatrix<tile>, PlainPlanes<float>>, to_planes<OutputMatrix<tile>, PairPlanes>,
-          to_planes<FilterMatrix<tile>, PlainPlanes<float>>};
-}
-
-WinogradOtherLoops other_loops_for(std::int64_t tile) {
-  if (tile == 2) return loops_of_tile<2>();
-  if (tile == 3) return loops_of_tile<3>();
-  return loops_of_tile<4>();
+  return for_tile(number, []<std::size_t tile>() {
+    return WinogradOtherLoops{to_planes<OutputMatrix<tile>, PlainPlanes<float>>,
+                              to_planes<OutputMatrix<tile>, PairPlanes>,
+                              to_planes<FilterMatrix<tile>, PlainPlanes<float>>};
+  });
 }
 
 }  // namespace superstep::kernels::HWY_NAMESPACE

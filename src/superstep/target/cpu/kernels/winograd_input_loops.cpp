@@ -11,17 +11,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
 
-template <std::size_t tile>
-WinogradInputLoops loops_of_tile() {
+WinogradInputLoops input_loops_for(std::int64_t number) {
   using namespace winograd;
-  return {to_planes<InputMatrix<tile>, PlainPlanes<float>>, to_planes<InputMatrix<tile>, PlainPlanes<bf16>>,
-          to_planes<InputMatrix<tile>, PairPlanes>};
-}
-
-WinogradInputLoops input_loops_for(std::int64_t tile) {
-  if (tile == 2) return loops_of_tile<2>();
-  if (tile == 3) return loops_of_tile<3>();
-  return loops_of_tile<4>();
+  return for_tile(number, []<std::size_t tile>() {
+    return WinogradInputLoops{to_planes<InputMatrix<tile>, PlainPlanes<float>>,
+                              to_planes<InputMatrix<tile>, PlainPlanes<bf16>>,
+                              to_planes<InputMatrix<tile>, PairPlanes>};
+  });
 }
 
 }  // namespace superstep::kernels::HWY_NAMESPACE

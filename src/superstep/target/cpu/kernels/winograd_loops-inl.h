@@ -82,6 +82,14 @@ HWY_INLINE void for_each_vector(const WinogradRun& run, const Body& body) {
       body(i, e, std::min(vector_width, run.length - e));
 }
 
+// make.template operator()<tile>() for a tile of 2, 3 or 4 positions a side.
+template <class Make>
+auto for_tile(std::int64_t tile, const Make& make) {
+  if (tile == 2) return make.template operator()<2>();
+  if (tile == 3) return make.template operator()<3>();
+  return make.template operator()<4>();
+}
+
 }  // namespace superstep::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif

@@ -96,16 +96,11 @@ void to_square(const WinogradRun& run) {
   });
 }
 
-template <std::size_t tile>
-WinogradSquareLoops loops_of_tile() {
+WinogradSquareLoops square_loops_for(std::int64_t number) {
   using namespace winograd;
-  return {to_square<OutputMatrix<tile>>, to_square<FilterMatrix<tile>>};
-}
-
-WinogradSquareLoops square_loops_for(std::int64_t tile) {
-  if (tile == 2) return loops_of_tile<2>();
-  if (tile == 3) return loops_of_tile<3>();
-  return loops_of_tile<4>();
+  return for_tile(number, []<std::size_t tile>() {
+    return WinogradSquareLoops{to_square<OutputMatrix<tile>>, to_square<FilterMatrix<tile>>};
+  });
 }
 
 }  // namespace superstep::kernels::HWY_NAMESPACE

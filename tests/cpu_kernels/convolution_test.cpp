@@ -236,6 +236,18 @@ TEST(Convolution, depthwise_ones_of_large_images_agree_with_the_oracle) {
   check_weight_gradient(c, "depthwise", 1);
 }
 
+// The same of results that go to memory, behind a small source.
+TEST(Convolution, depthwise_gradients_of_large_results_take_all_channels_together) {
+  Convolution c;
+  c.x = dense_image(64, 62, 4, 70);
+  c.y = dense_image(32, 31, 4, 70);
+  c.window = {.height = 3, .width = 3, .stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1};
+  c.groups = 70;
+  const KernelPointer kernel = require_kernel(convolution_input_gradient().prepare(c, "depthwise"));
+  EXPECT_NE(std::string::npos, kernel->info().name.find("tiles of 70 x")) << kernel->info().name;
+  check_pass(c, Pass::input_gradient, "depthwise", 3);
+}
+
 // Images whose rows are asked for ahead.
 TEST(Convolution, depthwise_ones_of_images_from_memory_agree_with_the_oracle) {
   Convolution c;

@@ -40,7 +40,8 @@ double bytes_of(const Image& image) {
 // as strided forward passes do.
 DepthwiseBlock block_of_pass(const Convolution& c, const Image& source) {
   const Window& w = c.window;
-  return streamed_block(source, w.height * w.width / (w.stride_h * w.stride_w));
+  return streamed_block(source, std::max(image_bytes(c.x), image_bytes(c.y)),
+                        w.height * w.width / (w.stride_h * w.stride_w));
 }
 DepthwiseBlock block_of_weight_gradient(const Convolution& c) {
   return depthwise_block(c.x, c.window.height * c.window.width);

@@ -17,6 +17,7 @@
 #include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/cpu/micro_batch.h"
 #include "superstep/target/cpu/remake.h"
+#include "superstep/target/cpu/table_gradients.h"
 #include "superstep/target/ports.h"
 #include "superstep/transform/recompute.h"
 
@@ -32,7 +33,8 @@ struct Compiled {
 
 // The graph, with values computed again in the backward pass for up to that share of its operations.
 graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, double recompute_share) {
-  graph::Graph graph = remake_between_passes(prepare_graph(decompose(model(micro_batch))));
+  graph::Graph graph =
+      remake_between_passes(add_into_tables(prepare_graph(decompose(model(micro_batch)))));
   if (recompute_share <= 0) return graph;
   return transform::recompute(graph, {.extra_share = recompute_share}).graph;
 }

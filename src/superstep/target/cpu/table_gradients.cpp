@@ -21,8 +21,8 @@ class TableGradients {
   }
 
   Graph run() {
-    return transform::prune(transform::rewrite(
-        graph_, [&](Rewrite& rewrite, const Node& node) { visit(rewrite, node); }));
+    return transform::prune(
+        transform::rewrite(graph_, [&](Rewrite& rewrite, const Node& node) { visit(rewrite, node); }));
   }
 
  private:

@@ -18,6 +18,7 @@
 #include "superstep/target/cpu/micro_batch.h"
 #include "superstep/target/cpu/remake.h"
 #include "superstep/target/cpu/table_gradients.h"
+#include "superstep/target/cpu/widen_half.h"
 #include "superstep/target/ports.h"
 #include "superstep/transform/recompute.h"
 
@@ -32,7 +33,7 @@ struct Compiled {
 };
 
 graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch) {
-  return remake_between_passes(add_into_tables(prepare_graph(decompose(model(micro_batch)))));
+  return remake_between_passes(add_into_tables(prepare_graph(decompose(widen_half(model(micro_batch))))));
 }
 
 // The graph with values computed again in the backward pass, but for what attention reads and makes: its one

@@ -7,7 +7,9 @@ operations over the multiply-add peak that was measured just before, times the t
 
 import argparse
 import json
+import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -31,6 +33,7 @@ def parse():
     parser.add_argument("--precisions", default="f32,bf16,int8", help="int8 for inference alone")
     parser.add_argument("--rounds", default="5")
     parser.add_argument("--seconds", default="0.3", help="of each round of each contender")
+    parser.add_argument("--compile", action="store_true", help="let PyTorch try torch.compile (minutes a model)")
     parser.add_argument("--no-generation", action="store_true", help="leave out how fast data are made")
     parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
     return parser.parse_args()
@@ -63,6 +66,8 @@ def contest(arguments, model, mode, folder):
                "--batch", arguments.train_batch if mode == "train" else arguments.infer_batch,
                "--threads", arguments.threads, "--build", arguments.build, "--rounds", arguments.rounds,
                "--seconds", arguments.seconds, "--json", out]
+    if arguments.compile:
+        command.append("--compile")
     for precision in arguments.precisions.split(","):
         if precision == "int8" and mode == "train":
             continue
@@ -94,6 +99,19 @@ def show(header, table):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
 
 
+def geometric_means(table):
+    """A line a mode, kind of batch and thread count: the mean of the ratios over the models, and the least of them."""
+    ratios = {}
+    for model, mode, batch, threads, _, _, _, ratio, *_ in table:
+        if ratio != "-":
+            size = "batch 1" if batch == "1" else "larger batches"
+            ratios.setdefault((mode, size, threads), []).append((float(ratio), model))
+    for (mode, size, threads), values in ratios.items():
+        mean = math.exp(statistics.mean(math.log(ratio) for ratio, _ in values))
+        yield "%s, %s, %s thread%s: geometric mean of %d ratios %.2f, least %.2f (%s)" % (
+            mode, size, threads, "" if threads == "1" else "s", len(values), mean, *min(values))
+
+
 def main():
     arguments = parse()
     peak = measure_peak(arguments.build)
@@ -113,6 +131,7 @@ def main():
             print("stopped: the table has what was measured", file=sys.stderr)
     show(["model", "mode", "batch", "threads", "f32 us", "best peer", "peer us", "ratio", "of the floor", "bf16 us",
           "int8 us"], table)
+    print("\n".join(geometric_means(table)))
     print("ratio: time of the best peer over ours; medians of interleaved rounds. Training is forward, loss, backward, Adam.")
     made = {} if arguments.no_generation or stopped else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
     if arguments.json:

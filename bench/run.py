@@ -17,8 +17,10 @@ import tempfile
 import generation
 
 HERE = pathlib.Path(__file__).resolve().parent
-ALL = ["braggnn", "mlp", "cifar10-cnn", "ptychonn-64", "uno", "unet-64", "unet-256", "resnet50", "efficientnet-b0",
-       "mobilenet-v3-small", "bert-small", "distilbert", "lstm", "rnn-k1", "rnn-k2", "rnn-k3", "rnn-k4"]
+# Every model with the batch at which it trains here, and is served beside batch 1.
+BATCHES = {"braggnn": 64, "mlp": 64, "cifar10-cnn": 64, "ptychonn-64": 8, "uno": 8, "unet-64": 8, "unet-256": 2,
+           "resnet50": 4, "efficientnet-b0": 8, "mobilenet-v3-small": 8, "bert-small": 8, "distilbert": 2, "lstm": 8,
+           "rnn-k1": 8, "rnn-k2": 8, "rnn-k3": 8, "rnn-k4": 8}
 
 
 def parse():
@@ -27,8 +29,8 @@ def parse():
     parser.add_argument("--models", default="braggnn,mlp,cifar10-cnn",
                         help="names of peers/models.py, or 'all'; large models take minutes each")
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--train-batch", default="64,512")
-    parser.add_argument("--infer-batch", default="1,64")
+    parser.add_argument("--train-batch", metavar="N,N,...", help="default: the model's, see BATCHES")
+    parser.add_argument("--infer-batch", metavar="N,N,...", help="default: 1 and the model's")
     parser.add_argument("--modes", default="train,infer", help="one of them leaves the other out")
     parser.add_argument("--precisions", default="f32,bf16,int8", help="int8 for inference alone")
     parser.add_argument("--rounds", default="5")
@@ -47,6 +49,13 @@ def measure_peak(build):
     return {name: metrics[name]["value"] for name in ("f32_fma", "bf16_dot") if name in metrics}
 
 
+def batches_of(arguments, model, mode):
+    """The batches to measure, as text."""
+    given = arguments.train_batch if mode == "train" else arguments.infer_batch
+    usual = str(BATCHES.get(model, 8))
+    return given or (usual if mode == "train" else "1," + usual)
+
+
 def export(contender, model, mode, batches, folder):
     """The file, or the pattern of files, that ONNX Runtime gets: the model, or the training step at each batch."""
     if mode == "infer":
@@ -60,10 +69,11 @@ def export(contender, model, mode, batches, folder):
 
 def contest(arguments, model, mode, folder):
     contender = arguments.build / "bench" / "superstep_contender"
-    onnx = export(contender, model, mode, arguments.train_batch, folder)
+    batches = batches_of(arguments, model, mode)
+    onnx = export(contender, model, mode, batches, folder)
     out = folder / ("%s-%s.json" % (model, mode))
     command = [sys.executable, HERE / "peers" / "compare.py", "--model", model, "--mode", mode, "--onnx", onnx,
-               "--batch", arguments.train_batch if mode == "train" else arguments.infer_batch,
+               "--batch", batches,
                "--threads", arguments.threads, "--build", arguments.build, "--rounds", arguments.rounds,
                "--seconds", arguments.seconds, "--json", out]
     if arguments.compile:
@@ -120,7 +130,7 @@ def main():
     stopped = False
     with tempfile.TemporaryDirectory() as folder:
         try:
-            for model in ALL if arguments.models == "all" else arguments.models.split(","):
+            for model in BATCHES if arguments.models == "all" else arguments.models.split(","):
                 for mode in arguments.modes.split(","):
                     results = contest(arguments, model, mode, pathlib.Path(folder))
                     table += rows(model, mode, results, peak)

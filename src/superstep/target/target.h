@@ -12,6 +12,7 @@
 
 #include "superstep/base/tensor.h"
 #include "superstep/graph/graph.h"
+#include "superstep/transform/quantize.h"
 
 namespace superstep::target {
 
@@ -168,6 +169,12 @@ class Executable {
   virtual Timeline timeline() const { return {}; }
 };
 
+// A product that would take longer on bytes, conversions included, than in f32.
+struct SlowOnBytes {
+  std::string result;  // its value's name, for transform::QuantizeOptions::kept
+  double share = 1;    // of the time in f32, estimated
+};
+
 class Target {
  public:
   virtual ~Target() = default;
@@ -176,6 +183,12 @@ class Target {
   // Throws Error: unsupported (naming node and operator), invalid_argument, out_of_memory.
   virtual std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                               const CompileOptions& options) const = 0;
+  // Of the products of `model`, an f32 inference graph, that transform::quantize would take. None where the
+  // target does not know.
+  virtual std::vector<SlowOnBytes> slow_on_bytes(const graph::Graph& /*model*/,
+                                                 const transform::QuantizeOptions& /*options*/) const {
+    return {};
+  }
 };
 
 std::span<const Target* const> targets();

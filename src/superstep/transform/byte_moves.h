@@ -24,6 +24,9 @@ class ByteMoves {
   // indices nobody reads, a Concat, or one that moves elements. None: it is rounded where it stands.
   std::optional<graph::NodeId> moved_by(graph::ValueId value) const;
 
+  // Do products on bytes, and what moves for them, read `value` and nobody else?
+  bool in_bytes_alone(graph::ValueId value) const { return bytes_alone_[value.index()]; }
+
   // The ranges of `table`, each widened to those of its family.
   RangeTable widened(const RangeTable& table) const;
 

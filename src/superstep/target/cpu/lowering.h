@@ -139,6 +139,11 @@ class Lowering {
   void defer(ValueId result, const FusionGroup& group) { deferred_[result] = &group; }
   const FusionGroup* take_deferred(ValueId result);  // null when there is none
 
+  // The product that makes a gradient for an optimiser that updates its parameter in the body: it waits for
+  // the optimiser, which lowers it, together with itself or (lower_now) in front.
+  std::optional<NodeId> product_of_gradient(NodeId optimizer) const;
+  void lower_now(NodeId id) { lower_node(id); }
+
   Section section() const { return section_; }
   Section section_of(NodeId id) const { return section_of_[id.index()]; }
 
@@ -169,12 +174,14 @@ class Lowering {
   void lower_at(Section section, NodeId id);
   void lower_node(NodeId id);
   bool waits_for_readers(NodeId id) const;
+  bool waits_for_optimizer(NodeId id) const;
   void lower_waiting(ValueId id);
   void copy_inputs();
   void copy_outputs(Section section);
   bool accumulator_averages(std::uint32_t port) const;
   void accumulate(ValueId id, std::size_t offset);
   bool sums_in_place(ValueId id) const;
+  std::optional<ValueId> state_made_of(ValueId next) const;
   bool counts_samples(const graph::Update& update);
   void finish_updates();
   Section section_of_value(ValueId id) const;

@@ -89,9 +89,11 @@ struct PlanStep {
   std::string kernel;                 // what runs it
   std::vector<std::string> refusals;  // "faster kernel: why not", in the order they were asked
   double flops = 0, bytes = 0;        // a micro-batch
-  double seconds = 0;                 // a micro-batch, mean; 0 when not measured
+  double seconds = 0;                 // an execution, mean; 0 when not measured
   PlanPart part = PlanPart::body;
   ElementType arithmetic = ElementType::f32;  // what is multiplied: f32, bf16, i8
+  std::int64_t executions = 0;                // in the last run, by all threads; counted where it is measured
+  int threads = 1;                            // that share an execution
 };
 
 // One execution of a step.
@@ -117,9 +119,10 @@ struct PlanSummary {
   std::size_t activation_bytes = 0;  // arena of one thread
   std::size_t state_bytes = 0, constant_bytes = 0, gradient_bytes = 0;
   double compile_seconds = 0;
-  std::size_t plan_bytes = 0;  // all that the plan takes, every thread's share included; 0: not known
-  std::string choice;          // how the micro-batch came about, for people; may be empty
-  std::vector<PlanStep> steps;
+  std::size_t plan_bytes = 0;   // all that the plan takes, every thread's share included; 0: not known
+  std::string choice;           // how the micro-batch came about, for people; may be empty
+  std::vector<PlanStep> steps;  // of a micro-batch
+  std::vector<PlanStep> prepare, update;  // before and after the micro-batches
 };
 
 // A compiled graph with its state. Not thread-safe: one run at a time.

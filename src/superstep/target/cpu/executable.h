@@ -77,6 +77,7 @@ class CpuExecutable : public Executable {
   RunInfo info_of(const Place& place) const;
   // Gives the number of threads that shared it.
   int run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
+  int share_kernel(const kernels::Kernel& kernel, Worker& worker);
   void open_exchange();
   void begin_exchange();
   // After a step of a group's last micro-batch: hands over what is complete in every group. `next` is the

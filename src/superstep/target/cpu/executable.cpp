@@ -23,7 +23,8 @@ namespace {
 constexpr double parallel_flops = 5e5, parallel_bytes = 64e3;
 
 bool pays_in_parallel(const kernels::KernelInfo& info) {
-  return (info.parts > 1 || info.members > 1) && (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
+  return (info.parts > 1 || info.members > 1) &&
+         (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
 }
 
 }  // namespace
@@ -173,7 +174,8 @@ int CpuExecutable::share_kernel(const kernels::Kernel& kernel, Worker& worker) {
   kernel.begin_shared(arguments, members);
   pool_.parallel_for(members, [&](std::int64_t member, int thread) {
     const FlushDenormals flush(plan_.trains && thread != 0);
-    kernel.run_shared(arguments, static_cast<int>(member));
+    kernel.run_shared(arguments, static_cast<int>(member),
+                      workers_[static_cast<std::size_t>(thread)].scratch.data());
   });
   return members;
 }

@@ -61,6 +61,19 @@ TEST(MachineFiles, ABasedFileDiffersOnlyWhereItSays) {
   EXPECT_EQ(gc200.with("clock", gc200.value("clock")).digest(), gc200.digest());
 }
 
+// The parser's behaviour is undefined where a letter that is not ASCII stands outside of strings and
+// comments.
+TEST(MachineFiles, ForeignLettersStandInStringsAndComments) {
+  constexpr const char* words = "a letter that is not ASCII";
+  EXPECT_TRUE(contains(refusal("\n\u00e9 = 1\n"), "line 2"));
+  EXPECT_TRUE(contains(refusal("\xef\xbb\xbd"), words));
+  EXPECT_TRUE(contains(refusal("a = \"\\\"\" \u00e9"), words));
+  for (const char* fine :
+       {"\xef\xbb\xbf# \u00e9\n", "a = \"\u00e9 \\\" \u00e9\"\n", "a = '\u00e9'\n",
+        "a = \"\"\"\n\"\u00e9\"\n\"\"\"\n", "a = '''\n'\u00e9''' # \u00e9\n", "a = \"\"\n# \u00e9\n"})
+    EXPECT_FALSE(contains(refusal(fine), words)) << fine;
+}
+
 TEST(MachineFiles, MissingNumbersAreNamedDefaults) {
   const Constant& latency = find_machine("v100").constant("host_latency");
   EXPECT_TRUE(latency.defaulted);

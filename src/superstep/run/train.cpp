@@ -209,18 +209,16 @@ class Training {
     restore(*executable_, *found, directory.checkpoints().string());
     step_ = found->step;
     seconds_before_ = found->seconds;
-    read_notes(found->notes);
+    read_notes(*found, directory.checkpoints().string());
   }
 
-  void read_notes(const std::map<std::string, std::string>& notes) {
-    const json all(notes);
-    const auto number = [&](const char* name) {
-      return all.contains(name) ? std::stod(notes.at(name)) : 0.0;
-    };
-    if (all.contains("best")) best_ = number("best");
-    reached_ = all.contains("reached");
-    epoch_loss_ = number("epoch_loss");
-    epoch_steps_ = static_cast<std::int64_t>(number("epoch_steps"));
+  void read_notes(const Checkpoint& checkpoint, const std::string& where) {
+    const auto number = [&](const char* name) { return number_in_notes(checkpoint, name, where); };
+    best_ = number("best");
+    reached_ = checkpoint.notes.contains("reached");
+    loss_ = number("loss").value_or(0);
+    epoch_loss_ = number("epoch_loss").value_or(0);
+    epoch_steps_ = std::llround(number("epoch_steps").value_or(0));
   }
 
   void train_step(Feeder& feeder) {
@@ -333,6 +331,7 @@ class Training {
                           .states = states_of(*executable_),
                           .notes = {}};
     checkpoint.signature = state_signature(checkpoint.states);
+    checkpoint.notes["loss"] = fmt::format("{}", epoch_losses_.empty() ? loss_ : epoch_losses_.back());
     checkpoint.notes["epoch_loss"] = fmt::format("{}", epoch_loss_);
     checkpoint.notes["epoch_steps"] = std::to_string(epoch_steps_);
     if (best_) checkpoint.notes["best"] = fmt::format("{}", *best_);

@@ -69,7 +69,7 @@ class TapOffsets {
   DepthwiseTaps taps(std::size_t rows, std::size_t columns) const {
     const std::size_t first = starts_[rows * columns_ + columns],
                       end = starts_[rows * columns_ + columns + 1];
-    return {static_cast<std::int64_t>(end - first), &sources_[first], &weights_[first]};
+    return {static_cast<std::int64_t>(end - first), sources_.data() + first, weights_.data() + first};
   }
 
  private:

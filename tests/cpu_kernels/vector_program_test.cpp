@@ -75,6 +75,8 @@ const Function functions[] = {
     {VectorOp::floor, std::floor, 0, -5, 30},
     {VectorOp::ceil, std::ceil, 0, -5, 30},
     {VectorOp::round, std::nearbyint, 0, -5, 30},
+    {VectorOp::round_half, [](double x) { return static_cast<double>(static_cast<float>(f16(static_cast<float>(x)))); },
+     0, -26, 18},
     {VectorOp::abs, std::fabs, 0, -20, 20},
     {VectorOp::neg, [](double x) { return -x; }, 0, -20, 20},
     {VectorOp::relu, [](double x) { return x < 0 ? 0.0 : x; }, 0, -20, 20},

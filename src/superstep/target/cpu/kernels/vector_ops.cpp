@@ -50,6 +50,7 @@ SUPERSTEP_UNARY(Sigmoid, sigmoid(a))
 SUPERSTEP_UNARY(Tanh, tanh(a))
 SUPERSTEP_UNARY(Erf, erf(a))
 SUPERSTEP_UNARY(LogicalNot, truth(hn::Not(is_true(a))))
+SUPERSTEP_UNARY(RoundHalf, round_to_f16(a))
 SUPERSTEP_BINARY(Add, hn::Add(a, b))
 SUPERSTEP_BINARY(Sub, hn::Sub(a, b))
 SUPERSTEP_BINARY(Mul, hn::Mul(a, b))
@@ -219,6 +220,7 @@ VectorLoop* loop_of(const VectorProgram::Instruction& instruction) {
     case VectorOp::tanh: return unary_loop<Tanh>;
     case VectorOp::erf: return unary_loop<Erf>;
     case VectorOp::logical_not: return unary_loop<LogicalNot>;
+    case VectorOp::round_half: return unary_loop<RoundHalf>;
     case VectorOp::activate: return activation_of(instruction.activation);
     case VectorOp::activation_gradient: return slope_of(instruction.activation);
     case VectorOp::output_gradient: return output_gradient_loop;

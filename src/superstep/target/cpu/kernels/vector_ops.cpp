@@ -127,10 +127,7 @@ void output_gradient_loop(const VectorStep& s) {
 // Activations of image networks, without a call for each vector.
 struct Silu {
   static HWY_INLINE V of(V x) { return silu(x); }
-  static HWY_INLINE V slope(V x) {
-    const V s = sigmoid(x);
-    return hn::MulAdd(hn::Mul(x, s), hn::Sub(constant(1), s), s);
-  }
+  static HWY_INLINE V slope(V x) { return silu_slope(x); }
 };
 struct HardSwish {
   static HWY_INLINE V of(V x) { return hard_swish(x); }

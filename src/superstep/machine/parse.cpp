@@ -6,11 +6,11 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <utility>
 
 #include "superstep/base/text.h"
 #include "superstep/machine/built_in.h"
 #include "superstep/machine/machine.h"
+#include "superstep/machine/toml_text.h"
 
 namespace superstep::machine {
 namespace {
@@ -53,41 +53,12 @@ class Reader {
   std::string where_;
 };
 
-// The line of the first letter that is not ASCII outside of strings and comments, where TOML has none; 0 if
-// there is none. The parser must not see one: its behaviour is undefined then (toml++ 3.3, unicode tables).
-int line_of_foreign_letter(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte-order mark
-  int line = 1;
-  std::string_view quote;  // of the string that we are in
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    line += c == '\n';
-    if (!quote.empty()) {
-      if (quote[0] == '"' && c == '\\')
-        ++i;
-      else if (text.substr(i).starts_with(quote) || (c == '\n' && quote.size() == 1))
-        i += std::exchange(quote, {}).size() - 1;
-    } else if (c == '"' || c == '\'') {
-      const bool block = text.substr(i, 3) == std::string(3, c);
-      quote = text.substr(i, block ? 3 : 1);
-      i += quote.size() - 1;
-    } else if (c == '#') {
-      i = std::min(text.find('\n', i), text.size()) - 1;
-    } else if (static_cast<unsigned char>(c) >= 0x80) {
-      return line;
-    }
-  }
-  return 0;
-}
-
 toml::table Reader::parse(std::string_view text) const {
   if (text.size() > largest_file) refuse("", "is too large for a machine file");
-  if (const int line = line_of_foreign_letter(text); line > 0)
-    refuse("",
-           fmt::format("line {}: a letter that is not ASCII stands outside of strings and comments", line),
-           "machine files are TOML; docs/machines.md describes them");
   try {
-    return toml::parse(text);
+    return toml::parse(in_ascii(text));
+  } catch (const Error& error) {
+    refuse("", error.message(), error.hint());
   } catch (const toml::parse_error& error) {
     refuse("", fmt::format("line {}: {}", error.source().begin.line, error.description()),
            "machine files are TOML; docs/machines.md describes them");

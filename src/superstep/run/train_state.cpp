@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace superstep::run {
 
 Checkpoint checkpoint_of(const TrainState& state, const std::string& workload, double seconds,
@@ -20,19 +22,14 @@ Checkpoint checkpoint_of(const TrainState& state, const std::string& workload, d
   return checkpoint;
 }
 
-TrainState state_of(const Checkpoint& checkpoint) {
-  const auto number = [&](const char* name) {
-    const auto found = checkpoint.notes.find(name);
-    return found == checkpoint.notes.end() ? 0.0 : std::stod(found->second);
-  };
-  TrainState state{.step = checkpoint.step,
-                   .seconds = checkpoint.seconds,
-                   .epoch_loss = number("epoch_loss"),
-                   .epoch_steps = static_cast<std::int64_t>(number("epoch_steps")),
-                   .best = std::nullopt,
-                   .reached = checkpoint.notes.contains("reached")};
-  if (checkpoint.notes.contains("best")) state.best = number("best");
-  return state;
+TrainState state_of(const Checkpoint& checkpoint, const std::string& where) {
+  const auto number = [&](const char* name) { return number_in_notes(checkpoint, name, where); };
+  return {.step = checkpoint.step,
+          .seconds = checkpoint.seconds,
+          .epoch_loss = number("epoch_loss").value_or(0),
+          .epoch_steps = std::llround(number("epoch_steps").value_or(0)),
+          .best = number("best"),
+          .reached = checkpoint.notes.contains("reached")};
 }
 
 }  // namespace superstep::run

@@ -25,6 +25,7 @@ struct TrainState {
 // run until now.
 Checkpoint checkpoint_of(const TrainState& state, const std::string& workload, double seconds,
                          const target::Executable& executable);
-TrainState state_of(const Checkpoint& checkpoint);
+// Throws Error (bad_file) naming `where` on a note that is no number.
+TrainState state_of(const Checkpoint& checkpoint, const std::string& where);
 
 }  // namespace superstep::run

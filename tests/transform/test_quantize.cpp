@@ -246,6 +246,15 @@ TEST(Quantize, AFamilySpansWhatItsMembersSpan) {
   EXPECT_EQ(wide, 2);
 }
 
+TEST(Quantize, NoFamilyTakesMoreThanABitFromAMember) {
+  RangeTable ranges = ranges_of_levels;
+  ranges["j"] = {-300, 300};
+  const graph::Graph quantized = quantize(splat_graph(pooled_and_joined), ranges);
+  ASSERT_EQ(count_of(quantized, "MaxPool"), 1);
+  EXPECT_EQ(quantized.type(nodes_of(quantized, "MaxPool")[0]->outputs[0]).element, ElementType::f32);
+  EXPECT_EQ(quantized.type(nodes_of(quantized, "Concat")[0]->outputs[0]).element, ElementType::u8);
+}
+
 TEST(Quantize, WhatIsReadInF32TooIsPooledThere) {
   const graph::Graph quantized =
       quantize(splat_graph(pooled_and_joined + "\noutput \"p\" = %p"), ranges_of_levels);

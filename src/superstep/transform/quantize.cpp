@@ -141,7 +141,8 @@ class Quantizer {
   Quantizer(const Graph& model, const RangeTable& ranges, const QuantizeOptions& options)
       : rewrite_(model),
         options_(options),
-        moves_(model, [&](const Node& node) { return takes(model, node, ranges); }),
+        moves_(ByteMoves::within_ranges(
+            model, [&](const Node& node) { return is_taken(model, node, ranges, options); }, ranges)),
         given_(ranges),
         ranges_(moves_.widened(ranges)) {}
 
@@ -159,12 +160,10 @@ class Quantizer {
 
   const Graph& old() const { return rewrite_.old(); }
 
-  bool takes(const Graph& model, const Node& node, const RangeTable& ranges) const {
-    return is_taken(model, node, ranges, options_);
-  }
+  bool takes(const Node& node) const { return is_taken(old(), node, given_, options_); }
 
   void visit(const Node& node) {
-    if (!takes(old(), node, given_)) return rewrite_.keep(node);
+    if (!takes(node)) return rewrite_.keep(node);
     const std::string& name = old().value(node.inputs[0]).name;
     check_range(name, given_.find(name)->second);
     const Bytes x = bytes_of(node.inputs[0], byte_scale(ranges_.find(name)->second));

@@ -11,6 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/graph/verify.h"
 #include "superstep/op/definition.h"
+#include "superstep/target/cpu/compose.h"
 #include "superstep/target/cpu/decompose.h"
 #include "superstep/target/cpu/executable.h"
 #include "superstep/target/cpu/lowering.h"
@@ -32,7 +33,7 @@ struct Compiled {
 
 // The graph, with values computed again in the backward pass for up to that share of its operations.
 graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, double recompute_share) {
-  graph::Graph graph = remake_between_passes(prepare_graph(decompose(model(micro_batch))));
+  graph::Graph graph = remake_between_passes(prepare_graph(compose_convolutions(decompose(model(micro_batch)))));
   if (recompute_share <= 0) return graph;
   return transform::recompute(graph, {.extra_share = recompute_share}).graph;
 }

@@ -151,11 +151,11 @@ class Training {
                                 .parts = exchange_.parts()};
     if (options_.tune && plan.micro_batch == 0) tune_plan(target, plan);
     plan.measure_steps = options_.measure_steps;
-    executable_ = target.compile(model_.training_step(), plan);
+    executable_ = target.compile(model_.training_step(&target), plan);
     const std::int64_t validation = std::max<std::int64_t>(1, task_->size() - task_->training_count());
     const std::int64_t fixed = model_.fixed_batch();
     evaluator_.emplace(
-        target, model_.inference(),
+        target, model_.inference(&target),
         target::CompileOptions{.batch = fixed > 0 ? fixed : std::min(evaluation_batch, validation),
                                .micro_batch = fixed,
                                .threads = settings_.replicas},
@@ -177,7 +177,7 @@ class Training {
       inputs.back() = Tensor::scalar(static_cast<float>(model_.schedule().peak));
     };
     TuningCache cache;
-    const Tuning tuning = tune(target, model_.training_step(), plan, fill, cache);
+    const Tuning tuning = tune(target, model_.training_step(&target), plan, fill, cache);
     plan.micro_batch = settings_.micro_batch = tuning.chosen.micro_batch;
     plan.threads = settings_.replicas = tuning.chosen.threads;
     tuning_ = to_string(tuning);

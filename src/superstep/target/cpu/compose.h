@@ -1,22 +1,21 @@
-// Convolutions one behind the other with nothing between them.
+// Linear operators one behind the other, multiplied with each other before they meet the data.
 #pragma once
 
 #include "superstep/graph/graph.h"
 
 namespace superstep::target::cpu {
 
-// Where a convolution of few inputs (taps times channels) makes many channels, and one of a single tap reads
-// these channels with nothing non-linear between, the second is a convolution of the first one's input with
-// the product of both weights:
-//   w2 (w1 * x + b1) + b2 = (w2 w1) * x + (w2 b1 + b2).
-// The graph so rewritten, with the gradients that a training step makes of them. With g the weight gradient
-// and s the sum of dy that the composed convolution has,
-//   dw2 = g w1^T + s b1^T,   and to dw1 and db1 the second convolution adds w2^T g and w2^T s;
-// what it would send back through the channels between is not made. Products of weights belong to the phase
-// update where only updates read them: once a step, not once a micro-batch. Results differ from those of the
-// graph by rounding. In BraggNN each of the three convolutions of the attention sums 9 terms instead of 64.
-//
-// Done where that halves the terms of a sum, at least. Weights and biases must not depend on the inputs.
-graph::Graph compose_convolutions(const graph::Graph& graph);
+// A model in which sums run over few terms instead of many. Where a convolution of few inputs (r - 1 = taps
+// times channels) makes many channels, and one of a single tap reads these with nothing between, what comes out
+// is linear in r columns, X = (the inputs under each window, and 1):
+//   y = w2 (w1 * x + b1) + b2 = a X,   a = (w2 w1, w2 b1 + b2).
+// Three forms are rewritten, where that halves the terms of a sum at least:
+//   - the second convolution becomes one of the first one's input, of weights w2 w1;
+//   - a product over the channels of two such values, (a X)^T (b X), becomes (m X)^T X with m = b^T a;
+//   - a product p y^T that a convolution of one tap reads, w (p (a X)^T)^T + c, becomes (w a) (p X^T)^T + c.
+// So the three convolutions of BraggNN's attention sum 9 terms instead of 64, its scores and its weighted sum
+// 10 instead of 32. Results differ from the model's by rounding. Inputs, states, outputs and their names stay;
+// derivatives are taken of what this gives. Weights and biases must not depend on the inputs.
+graph::Graph compose_linear(const graph::Graph& model);
 
 }  // namespace superstep::target::cpu

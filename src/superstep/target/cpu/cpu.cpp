@@ -17,6 +17,7 @@
 #include "superstep/target/cpu/lowering.h"
 #include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/cpu/micro_batch.h"
+#include "superstep/target/cpu/postpone.h"
 #include "superstep/target/cpu/remake.h"
 #include "superstep/target/ports.h"
 #include "superstep/transform/recompute.h"
@@ -33,7 +34,7 @@ struct Compiled {
 
 // The graph, with values computed again in the backward pass for up to that share of its operations.
 graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, double recompute_share) {
-  graph::Graph graph = remake_between_passes(prepare_graph(compose_convolutions(decompose(model(micro_batch)))));
+  graph::Graph graph = remake_between_passes(postpone_linear(prepare_graph(decompose(model(micro_batch)))));
   if (recompute_share <= 0) return graph;
   return transform::recompute(graph, {.extra_share = recompute_share}).graph;
 }
@@ -109,6 +110,8 @@ class CpuTarget : public Target {
   std::string_view summary() const override {
     return "this machine's processor: fused kernels, one replica a core, micro-batches that stay in cache";
   }
+
+  graph::Graph suited(graph::Graph model) const override { return compose_linear(model); }
 
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {

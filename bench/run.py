@@ -7,7 +7,9 @@ operations over the multiply-add peak that was measured just before, times the t
 
 import argparse
 import json
+import math
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -15,8 +17,10 @@ import tempfile
 import generation
 
 HERE = pathlib.Path(__file__).resolve().parent
-ALL = ["braggnn", "mlp", "cifar10-cnn", "ptychonn-64", "uno", "unet-64", "unet-256", "resnet50", "efficientnet-b0",
-       "mobilenet-v3-small", "bert-small", "distilbert", "lstm", "rnn-k1", "rnn-k2", "rnn-k3", "rnn-k4"]
+# Every model with the batch at which it trains here, and is served beside batch 1.
+BATCHES = {"braggnn": 64, "mlp": 64, "cifar10-cnn": 64, "ptychonn-64": 8, "uno": 8, "unet-64": 8, "unet-256": 2,
+           "resnet50": 4, "efficientnet-b0": 8, "mobilenet-v3-small": 8, "bert-small": 8, "distilbert": 2, "lstm": 8,
+           "rnn-k1": 8, "rnn-k2": 8, "rnn-k3": 8, "rnn-k4": 8}
 
 
 def parse():
@@ -25,12 +29,13 @@ def parse():
     parser.add_argument("--models", default="braggnn,mlp,cifar10-cnn",
                         help="names of peers/models.py, or 'all'; large models take minutes each")
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--train-batch", default="64,512")
-    parser.add_argument("--infer-batch", default="1,64")
+    parser.add_argument("--train-batch", metavar="N,N,...", help="default: the model's, see BATCHES")
+    parser.add_argument("--infer-batch", metavar="N,N,...", help="default: 1 and the model's")
     parser.add_argument("--modes", default="train,infer", help="one of them leaves the other out")
     parser.add_argument("--precisions", default="f32,bf16,int8", help="int8 for inference alone")
     parser.add_argument("--rounds", default="5")
     parser.add_argument("--seconds", default="0.3", help="of each round of each contender")
+    parser.add_argument("--compile", action="store_true", help="let PyTorch try torch.compile (minutes a model)")
     parser.add_argument("--no-generation", action="store_true", help="leave out how fast data are made")
     parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
     return parser.parse_args()
@@ -42,6 +47,13 @@ def measure_peak(build):
         subprocess.run([build / "bench" / "peak", "--threads", "1", "--json", file.name], check=True, stdout=subprocess.DEVNULL)
         metrics = json.load(open(file.name))[0]["metrics"]
     return {name: metrics[name]["value"] for name in ("f32_fma", "bf16_dot") if name in metrics}
+
+
+def batches_of(arguments, model, mode):
+    """The batches to measure, as text."""
+    given = arguments.train_batch if mode == "train" else arguments.infer_batch
+    usual = str(BATCHES.get(model, 8))
+    return given or (usual if mode == "train" else "1," + usual)
 
 
 def export(contender, model, mode, batches, folder):
@@ -57,12 +69,15 @@ def export(contender, model, mode, batches, folder):
 
 def contest(arguments, model, mode, folder):
     contender = arguments.build / "bench" / "superstep_contender"
-    onnx = export(contender, model, mode, arguments.train_batch, folder)
+    batches = batches_of(arguments, model, mode)
+    onnx = export(contender, model, mode, batches, folder)
     out = folder / ("%s-%s.json" % (model, mode))
     command = [sys.executable, HERE / "peers" / "compare.py", "--model", model, "--mode", mode, "--onnx", onnx,
-               "--batch", arguments.train_batch if mode == "train" else arguments.infer_batch,
+               "--batch", batches,
                "--threads", arguments.threads, "--build", arguments.build, "--rounds", arguments.rounds,
                "--seconds", arguments.seconds, "--json", out]
+    if arguments.compile:
+        command.append("--compile")
     for precision in arguments.precisions.split(","):
         if precision == "int8" and mode == "train":
             continue
@@ -94,6 +109,19 @@ def show(header, table):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
 
 
+def geometric_means(table):
+    """A line a mode, kind of batch and thread count: the mean of the ratios over the models, and the least of them."""
+    ratios = {}
+    for model, mode, batch, threads, _, _, _, ratio, *_ in table:
+        if ratio != "-":
+            size = "batch 1" if batch == "1" else "larger batches"
+            ratios.setdefault((mode, size, threads), []).append((float(ratio), model))
+    for (mode, size, threads), values in ratios.items():
+        mean = math.exp(statistics.mean(math.log(ratio) for ratio, _ in values))
+        yield "%s, %s, %s thread%s: geometric mean of %d ratios %.2f, least %.2f (%s)" % (
+            mode, size, threads, "" if threads == "1" else "s", len(values), mean, *min(values))
+
+
 def main():
     arguments = parse()
     peak = measure_peak(arguments.build)
@@ -102,7 +130,7 @@ def main():
     stopped = False
     with tempfile.TemporaryDirectory() as folder:
         try:
-            for model in ALL if arguments.models == "all" else arguments.models.split(","):
+            for model in BATCHES if arguments.models == "all" else arguments.models.split(","):
                 for mode in arguments.modes.split(","):
                     results = contest(arguments, model, mode, pathlib.Path(folder))
                     table += rows(model, mode, results, peak)
@@ -113,6 +141,7 @@ def main():
             print("stopped: the table has what was measured", file=sys.stderr)
     show(["model", "mode", "batch", "threads", "f32 us", "best peer", "peer us", "ratio", "of the floor", "bf16 us",
           "int8 us"], table)
+    print("\n".join(geometric_means(table)))
     print("ratio: time of the best peer over ours; medians of interleaved rounds. Training is forward, loss, backward, Adam.")
     made = {} if arguments.no_generation or stopped else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
     if arguments.json:

@@ -17,6 +17,7 @@ struct Arguments {
   std::string model = "braggnn", mode = "train", precision = "f32", backend = "cpu", export_to,
               export_step_to;
   std::int64_t batch = 64, micro_batch = 0;
+  std::uint64_t memory_limit = 0;
   int threads = 1;
 };
 
@@ -30,6 +31,8 @@ Arguments parse(int argc, char** argv) {
   program.add_option("--batch", arguments.batch)->check(CLI::PositiveNumber);
   program.add_option("--micro-batch", arguments.micro_batch)->check(CLI::NonNegativeNumber);
   program.add_option("--threads", arguments.threads)->check(CLI::PositiveNumber);
+  program.add_option("--memory-limit", arguments.memory_limit, "bytes the plan may take: 200M, 2G")
+      ->transform(CLI::AsSizeValue(true));
   program.add_option("--export", arguments.export_to, "write the model as ONNX and end");
   program.add_option("--export-step", arguments.export_step_to,
                      "write the training step at --batch as ONNX and end");
@@ -89,9 +92,11 @@ target::GraphAtBatch graph_of(const run::Model& model, const Arguments& argument
 void serve(const Arguments& arguments) {
   const run::Model model = make_model(arguments);
   const auto executable = target::find_target(arguments.backend)
-                              .compile(graph_of(model, arguments), {.batch = arguments.batch,
-                                                                    .micro_batch = arguments.micro_batch,
-                                                                    .threads = arguments.threads});
+                              .compile(graph_of(model, arguments),
+                                       {.batch = arguments.batch,
+                                        .micro_batch = arguments.micro_batch,
+                                        .threads = arguments.threads,
+                                        .memory_limit = static_cast<std::size_t>(arguments.memory_limit)});
   std::vector<Tensor> inputs, outputs;
   for (const auto& port : executable->inputs()) inputs.push_back(random_input(port, inputs.size() + 1));
   for (const auto& port : executable->outputs()) outputs.emplace_back(port.type.element, port.type.shape);
@@ -104,6 +109,9 @@ void serve(const Arguments& arguments) {
       {"batch", arguments.batch},
       {"threads", arguments.threads},
       {"flops", plan.flops},
+      {"plan_bytes", plan.plan_bytes},
+      {"state_bytes", plan.state_bytes},
+      {"plan", plan.choice},
       {"settings", {{"micro_batch", plan.micro_batch}}}};
   contender.step = [&] { executable->run(inputs, outputs); };
   bench::serve(contender);

@@ -191,6 +191,37 @@ TEST(Convolution, depthwise_ones_of_many_channels_agree_with_the_oracle) {
   });
 }
 
+// Results that no tap of their window reaches, first or last in their image, and elements that no window
+// reaches.
+TEST(Convolution, depthwise_windows_beyond_the_image_give_nothing) {
+  for_each_instruction_set([] {
+    for (std::int64_t pad : {0, 5})
+      for (std::int64_t stride : {1, 2}) {
+        Convolution c;
+        c.x = dense_image(2, 3, 2, 17);
+        c.y = dense_image(7, 8, 2, 17);
+        c.window = {.height = 3, .width = 3, .stride_h = stride, .stride_w = stride};
+        c.window.pad_top = c.window.pad_left = pad;
+        c.groups = 17;
+        check_pass(c, Pass::forward, "depthwise", 1);
+        check_weight_gradient(c, "depthwise", 1);
+        c.x = dense_image(9, 8, 2, 17), c.y = dense_image(2, 2, 2, 17);
+        check_pass(c, Pass::input_gradient, "depthwise", 1);
+      }
+  });
+}
+
+// Blocks that are asked for while the one before is used, and the gradient's rows with them.
+TEST(Convolution, depthwise_gradients_of_packed_images_from_memory_agree_with_the_oracle) {
+  Convolution c;
+  c.x = dense_image(13, 14, 4, 370);
+  c.y = dense_image(7, 7, 4, 370);
+  c.window = {.height = 5, .width = 5, .stride_h = 2, .stride_w = 2, .pad_top = 2, .pad_left = 2};
+  c.groups = 370;
+  EXPECT_TRUE(is_packed(c));
+  check_weight_gradient(c, "depthwise", 2);
+}
+
 // Images that come from memory: all channels of a column together.
 TEST(Convolution, depthwise_ones_of_large_images_agree_with_the_oracle) {
   Convolution c;
@@ -202,6 +233,30 @@ TEST(Convolution, depthwise_ones_of_large_images_agree_with_the_oracle) {
   EXPECT_NE(std::string::npos, kernel->info().name.find("tiles of 65 x")) << kernel->info().name;
   check_pass(c, Pass::forward, "depthwise", 1);
   check_pass(c, Pass::input_gradient, "depthwise", 1);
+  check_weight_gradient(c, "depthwise", 1);
+}
+
+// The same of results that go to memory, behind a small source.
+TEST(Convolution, depthwise_gradients_of_large_results_take_all_channels_together) {
+  Convolution c;
+  c.x = dense_image(64, 62, 4, 70);
+  c.y = dense_image(32, 31, 4, 70);
+  c.window = {.height = 3, .width = 3, .stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1};
+  c.groups = 70;
+  const KernelPointer kernel = require_kernel(convolution_input_gradient().prepare(c, "depthwise"));
+  EXPECT_NE(std::string::npos, kernel->info().name.find("tiles of 70 x")) << kernel->info().name;
+  check_pass(c, Pass::input_gradient, "depthwise", 3);
+}
+
+// Images whose rows are asked for ahead.
+TEST(Convolution, depthwise_ones_of_images_from_memory_agree_with_the_oracle) {
+  Convolution c;
+  c.x = dense_image(150, 149, 4, 61);
+  c.y = dense_image(50, 50, 4, 61);
+  c.window = {.height = 2, .width = 3, .stride_h = 3, .stride_w = 3, .pad_left = 1};
+  c.groups = 61;
+  check_pass(c, Pass::input_gradient, "depthwise", 1);
+  check_weight_gradient(c, "depthwise", 1);
 }
 
 // ---- the shapes each implementation is there for do take it

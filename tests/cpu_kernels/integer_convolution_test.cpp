@@ -15,7 +15,7 @@ namespace superstep::kernels {
 namespace {
 
 struct Operands {
-  GuardedBuffer x, weights, packed, scale, bias, added, y;
+  GuardedBuffer x, weights, packed, scale, factor, bias, added, y;
 };
 
 std::int64_t whole(RandomStream& random, std::int64_t low, std::int64_t high) {
@@ -59,6 +59,7 @@ Operands make_operands(const IntegerConvolution& c, std::uint64_t seed) {
              GuardedBuffer(ElementType::u8, static_cast<std::int64_t>((byte_pack_bytes(c) + 63) / 64 * 64)),
              GuardedBuffer(ElementType::f32, c.y.channels),
              GuardedBuffer(ElementType::f32, c.y.channels),
+             GuardedBuffer(ElementType::f32, c.y.channels),
              GuardedBuffer(ElementType::f32, extent_of(c.y)),
              image_buffer(c.y)};
   o.x.fill_random(seed, 0, 255);
@@ -66,6 +67,7 @@ Operands make_operands(const IntegerConvolution& c, std::uint64_t seed) {
   o.scale.fill_random(seed + 2, 1e-4, 3e-3);
   o.bias.fill_random(seed + 3, -5, 5);
   o.added.fill_random(seed + 4, -5, 5);
+  o.factor.fill_random(seed + 5, -2, 2);
   o.y.fill(0);
   return o;
 }
@@ -98,6 +100,7 @@ double expected(const IntegerConvolution& c, Operands& o, std::int64_t sum, std:
   if (c.y.type == ElementType::i32) return static_cast<double>(sum);
   double v = static_cast<double>(sum) * o.scale.get(channel);
   for (const EpilogueStep& step : c.epilogue.steps) {
+    if (step.op == EpilogueOp::scale_channels) v *= o.factor.get(channel);
     if (step.op == EpilogueOp::bias) v += o.bias.get(channel);
     if (step.op == EpilogueOp::add) v += o.added.get(at);
     if (step.op == EpilogueOp::activate) v = leaky(v, static_cast<double>(step.alpha));
@@ -139,6 +142,7 @@ void run(const Kernel& kernel, const IntegerConvolution& c, Operands& o, bool in
   std::vector<const void*> inputs{o.x.data(), o.packed.data()};
   if (c.y.type != ElementType::i32) inputs.push_back(o.scale.data());
   for (const EpilogueStep& step : c.epilogue.steps) {
+    if (step.op == EpilogueOp::scale_channels) inputs.push_back(o.factor.data());
     if (step.op == EpilogueOp::bias) inputs.push_back(o.bias.data());
     if (step.op == EpilogueOp::add) inputs.push_back(o.added.data());
   }
@@ -191,6 +195,16 @@ TEST(IntegerConvolution, TakesStepsInAnyOrder) {
 }
 TEST(IntegerConvolution, GivesBytesAfterAnyEpilogue) {
   check_all(ElementType::u8, Epilogue{}.bias().add().activate(Activation::leaky_relu, 0.1f));
+}
+
+TEST(IntegerConvolution, ScalesChannelsOnceMore) {
+  check_all(ElementType::f32,
+            Epilogue{}.scale_channels().bias().add().activate(Activation::leaky_relu, 0.3f));
+  check_all(ElementType::u8, Epilogue{}.scale_channels().bias().activate(Activation::relu));
+  check_all(ElementType::u8, Epilogue{}.bias().scale_channels());
+}
+TEST(IntegerConvolution, TakesSlopesAboveOne) {
+  check_all(ElementType::f32, Epilogue{}.bias().activate(Activation::leaky_relu, 1.5f));
 }
 
 TEST(IntegerConvolution, PartsTogetherAreTheWhole) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/lstm_pack.h"
@@ -33,6 +34,14 @@ void place(RandomStream& random, const Lstm& l, std::int64_t length, std::int64_
   step = steps_outside ? l.batch * row : row;
   sample = steps_outside ? row : l.steps * row;
   if (random.below(6) == 0) (steps_outside ? step : sample) += 5;
+}
+
+void place_rows(Lstm& l, std::uint64_t seed) {
+  RandomStream random(seed);
+  place(random, l, l.inputs, l.x_step, l.x_sample);
+  place(random, l, l.inputs, l.dx_step, l.dx_sample);
+  place(random, l, l.hidden, l.y_step, l.y_sample);
+  place(random, l, l.hidden, l.dy_step, l.dy_sample);
 }
 
 Lstm random_lstm(std::uint64_t seed) {
@@ -129,13 +138,17 @@ struct Sequence {
   }
   Numbers result() const { return rows_of(l, y, l.hidden, l.y_step, l.y_sample); }
 
-  void forward() {
+  void forward() { forward(run_kernel); }
+
+  template <class Run>
+  void forward(const Run& run) {
     const GuardedBuffer w_packed = packed(l, w, l.inputs, LstmWeights::Use::forward);
     const GuardedBuffer r_packed = packed(l, r, l.hidden, LstmWeights::Use::forward);
     std::vector<void*> outputs{y.data(), h.data(), c.data()};
     if (l.keep) outputs.insert(outputs.end(), {gates.data(), cells.data()});
-    run_kernel(*require_kernel(prepare_lstm(l)),
-               {x.data(), w_packed.data(), r_packed.data(), bias.data(), h0.data(), c0.data()}, outputs);
+    run(*require_kernel(prepare_lstm(l)),
+        std::vector<const void*>{x.data(), w_packed.data(), r_packed.data(), bias.data(), h0.data(), c0.data()},
+        outputs);
   }
 
   Lstm l;
@@ -214,6 +227,49 @@ TEST(Lstm, agrees_with_its_formulas_whatever_the_shape) {
       Lstm l = random_lstm(seed);
       l.narrow = narrow;
       check_forward(l, seed);
+    }
+  });
+}
+
+// By threads, and by one thread that takes the members' places one after the other, the last one first.
+void run_shared(const Kernel& kernel, std::vector<const void*> inputs, std::vector<void*> outputs,
+                int members, bool threads) {
+  GuardedBuffer scratch(ElementType::u8,
+                        static_cast<std::int64_t>((kernel.info().scratch_bytes + 63) / 64 * 64));
+  scratch.fill_bits();
+  const Arguments arguments{inputs, outputs, scratch.data()};
+  kernel.begin_shared(arguments, members);
+  if (!threads)
+    for (int member = members; member-- > 0;) kernel.run_shared(arguments, member);
+  std::vector<std::jthread> others;
+  for (int member = 1; threads && member < members; ++member)
+    others.emplace_back([&, member] { kernel.run_shared(arguments, member); });
+  if (threads) kernel.run_shared(arguments, 0);
+}
+
+TEST(Lstm, threads_that_share_a_run_make_the_same_bits) {
+  for_each_width([](bool narrow) {
+    for (std::uint64_t seed = 100; seed < 130; ++seed) {
+      Lstm l = random_lstm(seed);
+      l.narrow = narrow;
+      l.keep = seed % 2 == 0;
+      if (seed % 3 == 0) l.steps = 70;
+      if (seed % 3 != 1) l.batch = 1;
+      place_rows(l, seed);
+      Sequence run(l, seed);
+      run.forward();
+      const Numbers y = run.result(), h = numbers(run.h), c = numbers(run.c);
+      const int members = 2 + static_cast<int>(seed % 2);
+      for (const bool threads : {false, true}) {
+        for (GuardedBuffer* buffer : {&run.y, &run.h, &run.c}) buffer->fill(0);
+        run.forward([&](const Kernel& kernel, auto inputs, auto outputs) {
+          EXPECT_EQ(l.hidden / lstm_panel, kernel.info().members);
+          run_shared(kernel, inputs, outputs, std::min(members, kernel.info().members), threads);
+        });
+        EXPECT_EQ(y, run.result()) << describe(l);
+        EXPECT_EQ(h, numbers(run.h)) << describe(l);
+        EXPECT_EQ(c, numbers(run.c)) << describe(l);
+      }
     }
   });
 }

@@ -75,6 +75,8 @@ const Function functions[] = {
     {VectorOp::floor, std::floor, 0, -5, 30},
     {VectorOp::ceil, std::ceil, 0, -5, 30},
     {VectorOp::round, std::nearbyint, 0, -5, 30},
+    {VectorOp::round_half, [](double x) { return static_cast<double>(static_cast<float>(f16(static_cast<float>(x)))); },
+     0, -26, 18},
     {VectorOp::abs, std::fabs, 0, -20, 20},
     {VectorOp::neg, [](double x) { return -x; }, 0, -20, 20},
     {VectorOp::relu, [](double x) { return x < 0 ? 0.0 : x; }, 0, -20, 20},
@@ -94,6 +96,39 @@ TEST(VectorProgram, functions_are_accurate) {
         if (error > worst) worst = error, at = static_cast<double>(x[i]);
       }
       EXPECT_LE(worst, f.allowed) << name_of(f.op) << " at " << at;
+    }
+  });
+}
+
+// Relative to the largest that silu and its slope can be for such an x; and what is far out on the left.
+TEST(VectorProgram, silu_and_its_slope_are_accurate_everywhere) {
+  const auto exact = [](double x, bool slope) {
+    const double s = 1 / (1 + std::exp(-x));
+    return slope ? s * (1 + x * (1 - s)) : x * s;
+  };
+  std::vector<float> x = hard_numbers(-20, 6.4, true);
+  std::erase_if(x, [](float v) { return std::isinf(v) || std::isnan(v); });
+  for_each_instruction_set([&] {
+    for (bool slope : {false, true}) {
+      const VectorOp op = slope ? VectorOp::activation_gradient : VectorOp::activate;
+      const auto make = [&](VectorProgram& p, Value v) { return p.unary(op, v, Activation::silu); };
+      const std::vector<float> y = evaluate(make, x);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double argument = static_cast<double>(x[i]), expected = exact(argument, slope);
+        const double bound = 2e-7 * std::max(1.0, std::abs(argument)), near = argument > -20 ? 6e-7 : 1.5e-6;
+        const double off = std::abs(static_cast<double>(y[i]) - expected);
+        EXPECT_LE(off, bound) << argument;
+        if (!slope && argument < 0) {
+          EXPECT_LE(off, near * std::abs(expected) + 1e-43) << argument;
+        }
+      }
+      const float infinity = std::numeric_limits<float>::infinity();
+      const std::vector<float> far = evaluate(make, {-1e30f, -100.0f, -infinity, infinity, std::nanf("")});
+      for (int i = 0; i < 3; ++i) EXPECT_LE(std::abs(far[static_cast<std::size_t>(i)]), 1.5e-36f) << i;
+      if (!slope) {
+        EXPECT_EQ(far[3], infinity);
+      }
+      EXPECT_TRUE(std::isnan(far[4]));
     }
   });
 }

@@ -309,37 +309,51 @@ TEST(Resample, TwoAxesInPartsAreOneAfterTheOther) {
   });
 }
 
+WindowColumns random_window_columns(std::uint64_t seed) {
+  RandomStream random(seed);
+  WindowColumns w{.height = draw(random, 3),
+                  .width = draw(random, seed % 2 == 0 ? 9 : 70),
+                  .batch = draw(random, 3),
+                  .channels = seed % 3 == 0 ? 3 : draw(random, 4)};
+  w.column = draw(random, 2), w.row = w.width * w.column + draw(random, 2);  // NCHW, with gaps
+  w.channel = w.height * w.row + draw(random, 2), w.sample = w.channels * w.channel + draw(random, 2);
+  w.window = {.width = draw(random, 7), .stride_w = draw(random, 2), .dilation_w = draw(random, 2)};
+  w.window.pad_left = draw(random, w.window.width) - 1;
+  w.outputs = draw(random, w.width);
+  return w;
+}
+
+// Elements that are not the tap that belongs there, `shift` columns to the right of it.
+int wrong_columns(const WindowColumns& w, std::int64_t shift, std::uint64_t seed) {
+  GuardedBuffer x = strided_buffer(ElementType::f32, {w.batch, w.channels, w.height, w.width},
+                                   {w.sample, w.channel, w.row, w.column});
+  x.fill_random(seed);
+  GuardedBuffer y = empty_buffer(w.height * w.outputs * w.batch * w.window.width * w.channels);
+  run_kernel(*require_kernel(prepare(w)), {x.data()}, {y.data()});
+  std::vector<double> expected;
+  for (std::int64_t h = 0; h < w.height; ++h)
+    for (std::int64_t o = 0; o < w.outputs; ++o)
+      for (std::int64_t n = 0; n < w.batch; ++n)
+        for (std::int64_t k = 0; k < w.window.width; ++k)
+          for (std::int64_t c = 0; c < w.channels; ++c) {
+            const std::int64_t column =
+                o * w.window.stride_w + k * w.window.dilation_w - w.window.pad_left + shift;
+            const bool inside = column >= 0 && column < w.width;
+            expected.push_back(inside ? x.get(n * w.sample + c * w.channel + h * w.row + column * w.column)
+                                      : 0);
+          }
+  return far_off(y, expected, 0);
+}
+
 TEST(WindowColumns, HoldTheTapsOfEveryWindow) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    RandomStream random(seed);
-    WindowColumns w{.height = draw(random, 3),
-                    .width = draw(random, 9),
-                    .batch = draw(random, 3),
-                    .channels = draw(random, 4)};
-    w.column = draw(random, 2), w.row = w.width * w.column + draw(random, 2);  // NCHW, with gaps
-    w.channel = w.height * w.row + draw(random, 2), w.sample = w.channels * w.channel + draw(random, 2);
-    w.window = {.width = draw(random, 4), .stride_w = draw(random, 2), .dilation_w = draw(random, 2)};
-    w.window.pad_left = draw(random, w.window.width) - 1;
-    w.outputs = draw(random, 6);
-    GuardedBuffer x = strided_buffer(ElementType::f32, {w.batch, w.channels, w.height, w.width},
-                                     {w.sample, w.channel, w.row, w.column});
-    x.fill_random(seed);
-    const std::int64_t depth = w.window.width * w.channels;
-    GuardedBuffer y = empty_buffer(w.height * w.outputs * w.batch * depth);
-    run_kernel(*require_kernel(prepare(w)), {x.data()}, {y.data()});
-    std::vector<double> expected;
-    for (std::int64_t h = 0; h < w.height; ++h)
-      for (std::int64_t o = 0; o < w.outputs; ++o)
-        for (std::int64_t n = 0; n < w.batch; ++n)
-          for (std::int64_t k = 0; k < w.window.width; ++k)
-            for (std::int64_t c = 0; c < w.channels; ++c) {
-              const std::int64_t column = o * w.window.stride_w + k * w.window.dilation_w - w.window.pad_left;
-              const bool inside = column >= 0 && column < w.width;
-              expected.push_back(inside ? x.get(n * w.sample + c * w.channel + h * w.row + column * w.column)
-                                        : 0);
-            }
-    EXPECT_EQ(far_off(y, expected, 0), 0) << seed;
-  }
+  for_each_instruction_set([] {
+    int shifted = 0;
+    for (std::uint64_t seed = 0; seed < 80; ++seed) {
+      EXPECT_EQ(wrong_columns(random_window_columns(seed), 0, seed), 0) << seed;
+      shifted += wrong_columns(random_window_columns(seed), 1, seed) > 0;
+    }
+    EXPECT_GT(shifted, 60);
+  });
 }
 
 }  // namespace

@@ -14,6 +14,19 @@
 
 namespace superstep::test {
 
+// The small models of models.h, by name.
+struct Case {
+  const char* name;
+  target::GraphAtBatch model;
+};
+
+inline std::vector<Case> models() {
+  return {{"attention", [](std::int64_t batch) { return attention_network(batch); }},
+          {"mlp", [](std::int64_t batch) { return perceptron(batch); }},
+          {"pooled", [](std::int64_t batch) { return pooled_network(batch); }},
+          {"bottleneck", [](std::int64_t batch) { return bottleneck_network(batch); }}};
+}
+
 // Random inputs of an executable, from `seed` on; the learning rate is `rate`.
 inline std::vector<Tensor> inputs_of(const target::Executable& executable, std::uint64_t seed = 7,
                                      float rate = 0.01f) {

@@ -32,6 +32,7 @@ struct Form {
   bool scales_scores = false;  // divided behind the product; else q is multiplied in front of it
   bool drops = false;
   bool keeps_weights = false;  // the weights are an output too
+  int layers = 0;              // behind it, each with an activation that is kept for its gradient
 };
 
 std::string to_string(const Form& f) {
@@ -88,7 +89,13 @@ graph::Graph attention_model(std::int64_t batch, const Form& f) {
   if (f.keeps_weights) b.output("weights", weights);
   if (f.drops)
     weights = op::dropout(weights, 0.25, b.state("counter", Tensor::scalar(std::int64_t{3})), 9, 1);
-  const Var mixed = op::reshape(op::transpose(op::matmul(weights, v), {0, 2, 1, 3}), x.shape());
+  Var mixed = op::reshape(op::transpose(op::matmul(weights, v), {0, 2, 1, 3}), x.shape());
+  for (int layer = 0; layer < f.layers; ++layer) {
+    const Var w =
+        layers.parameter("layer" + std::to_string(layer), {width, width}, static_cast<double>(width));
+    mixed = op::matmul(mixed, w);
+    mixed = mixed * op::sigmoid(mixed);
+  }
   b.output("y", op::matmul(mixed, layers.parameter("out", {width, width}, static_cast<double>(width))));
   return graph;
 }
@@ -140,6 +147,21 @@ TEST(Attention, InfersAsTheReferenceDoes) {
     const auto inputs = inputs_of(*cpu, seed);
     EXPECT_LT(difference(run(*cpu, inputs)[0], run(*reference, inputs)[0]), 2e-5);
   }
+}
+
+// What is computed again to save memory leaves attention in one step: it makes its scores again itself.
+TEST(Attention, StaysOneStepBelowAMemoryLimit) {
+  const Form form{.length = 160, .heads = 2, .size = 16, .drops = true, .layers = 6};
+  const GraphAtBatch step = training(model_of(form));
+  const auto free = target::find_target("cpu").compile(step, {.batch = 1});
+  ASSERT_EQ(steps_with(*free, "attention, "), 1);
+  const std::size_t limit = free->summary().plan_bytes * 9 / 10;
+  const auto limited = target::find_target("cpu").compile(step, {.batch = 1, .memory_limit = limit});
+  EXPECT_NE(limited->summary().choice.find("computed again"), std::string::npos);
+  EXPECT_EQ(steps_with(*limited, "attention, "), 1);
+  EXPECT_EQ(steps_with(*limited, "softmax"), 0);
+  const auto inputs = inputs_of(*free, 1);
+  EXPECT_LT(difference(run(*limited, inputs)[0], run(*free, inputs)[0]), 1e-6);
 }
 
 TEST(Attention, TrainsAsTheReferenceDoes) {

@@ -19,21 +19,11 @@ namespace {
 using target::CompileOptions;
 using target::Executable;
 using target::GraphAtBatch;
+using test::Case;
 using test::expect_close;
 using test::inputs_of;
+using test::models;
 using test::outputs_of;
-
-struct Case {
-  const char* name;
-  GraphAtBatch model;
-};
-
-std::vector<Case> models() {
-  return {{"attention", [](std::int64_t batch) { return test::attention_network(batch); }},
-          {"mlp", [](std::int64_t batch) { return test::perceptron(batch); }},
-          {"pooled", [](std::int64_t batch) { return test::pooled_network(batch); }},
-          {"bottleneck", [](std::int64_t batch) { return test::bottleneck_network(batch); }}};
-}
 
 GraphAtBatch training(const GraphAtBatch& model,
                       transform::OptimizerKind kind = transform::OptimizerKind::adam, double momentum = 0) {

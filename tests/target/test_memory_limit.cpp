@@ -14,26 +14,39 @@ namespace superstep {
 namespace {
 
 using target::cpu::choose_below;
+using target::cpu::Recomputation;
 
 // A plan of 100 bytes and 10 a sample, a tenth less for recomputation.
-std::size_t made_up_bytes(std::int64_t micro_batch, double share) {
+std::size_t made_up_bytes(std::int64_t micro_batch, const Recomputation& recomputation) {
   return 100 + static_cast<std::size_t>(10 * micro_batch) -
-         (share > 0 ? static_cast<std::size_t>(100 * share) : 0);
+         static_cast<std::size_t>(100 * recomputation.share);
 }
 
 TEST(MemoryLimit, TakesTheLargestMicroBatchThatFits) {
   EXPECT_EQ(choose_below(1000, 64, 16, true, made_up_bytes).micro_batch, 16);
   EXPECT_EQ(choose_below(240, 64, 16, true, made_up_bytes).micro_batch, 8);
   EXPECT_EQ(choose_below(110, 64, 16, true, made_up_bytes).micro_batch, 1);
-  EXPECT_EQ(choose_below(240, 64, 16, true, made_up_bytes).recompute_share, 0);
+  EXPECT_EQ(choose_below(240, 64, 16, true, made_up_bytes).recomputation.share, 0);
 }
 
 TEST(MemoryLimit, RecomputesWhereNothingElseIsLeft) {
   EXPECT_EQ(choose_below(108, 64, 16, true, made_up_bytes).micro_batch, 1);
-  EXPECT_GT(choose_below(108, 64, 16, true, made_up_bytes).recompute_share, 0);
+  EXPECT_GT(choose_below(108, 64, 16, true, made_up_bytes).recomputation.share, 0);
   const auto whole = choose_below(250, 16, 16, false, made_up_bytes);
   EXPECT_EQ(whole.micro_batch, 16);
-  EXPECT_GT(whole.recompute_share, 0.05);
+  EXPECT_GT(whole.recomputation.share, 0.05);
+}
+
+// Gradients that wait for the other micro-batches, 300 bytes of them, are what is large.
+TEST(MemoryLimit, RecomputesTheWholeBatchWhereGradientsAreLarge) {
+  const auto bytes_of = [](std::int64_t micro_batch, const Recomputation& recomputation) {
+    return made_up_bytes(micro_batch, recomputation) + (micro_batch < 16 ? 300 : 0);
+  };
+  EXPECT_EQ(choose_below(260, 16, 8, true, bytes_of).micro_batch, 16);
+  EXPECT_EQ(choose_below(260, 16, 8, true, bytes_of).recomputation.share, 0);
+  const auto again = choose_below(255, 16, 8, true, bytes_of);
+  EXPECT_EQ(again.micro_batch, 16);
+  EXPECT_GT(again.recomputation.share, 0);
 }
 
 TEST(MemoryLimit, RefusesWithTheSmallestThereIs) {

@@ -96,6 +96,51 @@ TEST(Recompute, TakesTheCheapestFirst) {
   EXPECT_GE(count_of(little.graph, "Softmax"), 1);
 }
 
+TEST(Recompute, KeepsWhatItIsTold) {
+  const graph::Graph step = training_step(3);
+  const auto softmaxes = [](const graph::Graph& graph) { return count_of(graph, "Softmax"); };
+  ASSERT_EQ(softmaxes(recompute(step, {.extra_share = 1}).graph), 2);
+  std::vector<graph::ValueId> weights;
+  for (const graph::Node& node : step.nodes())
+    if (node.op == "Softmax") weights.push_back(node.outputs[0]);
+  const Recomputed kept = recompute(step, {.extra_share = 1, .keep = weights});
+  EXPECT_EQ(softmaxes(kept.graph), 1);
+  EXPECT_GT(kept.values, 0u);
+  EXPECT_EQ(differences(step, kept.graph), 0);
+}
+
+// A chain of layers: computed again at once in the middle of the step, or a stretch at a time.
+TEST(Recompute, ReachesNoFurtherBackThanItsStretch) {
+  const auto chain = [](std::int64_t batch) {
+    graph::Graph graph("chain");
+    op::Builder b(graph);
+    op::Var y = b.input("x", ElementType::f32, {batch, 6});
+    for (std::uint64_t layer = 0; layer < 8; ++layer)
+      y = op::tanh(op::matmul(
+          y, b.state("w" + std::to_string(layer), random_tensor(ElementType::f32, {6, 6}, layer + 1))));
+    b.output("y", y);
+    return graph;
+  };
+  const graph::Graph step = make_training_step(chain(5), {{LossTerm{.kind = LossKind::mse}}}, {});
+  const Recomputed all = recompute(step, {.extra_share = 1}),
+                   parts = recompute(step, {.extra_share = 1, .stretches = 4});
+  verified(parts.graph);
+  EXPECT_EQ(differences(step, parts.graph), 0);
+  EXPECT_GT(parts.values, 0u);
+  EXPECT_GT(kept_values(parts.graph), kept_values(all.graph));
+  EXPECT_LT(kept_values(parts.graph), kept_values(step));
+  // Nodes that run again one after another before a gradient is made.
+  const auto longest_run = [](const graph::Graph& graph) {
+    int longest = 0, run = 0;
+    for (const graph::Node& node : graph.nodes()) {
+      run = node.name.starts_with("again(") ? run + 1 : 0;
+      longest = std::max(longest, run);
+    }
+    return longest;
+  };
+  EXPECT_LE(2 * longest_run(parts.graph), longest_run(all.graph));
+}
+
 TEST(Recompute, WithoutABudgetNothingChanges) {
   const graph::Graph step = training_step(3);
   const Recomputed result = recompute(step, {.extra_share = 0});

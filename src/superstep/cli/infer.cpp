@@ -130,7 +130,8 @@ void declare_infer(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--precision", settings.precision,
-                  "f32, bf16 or int8, which is calibrated first (default: that of the training)")
+                  "f32, bf16, f16 (stored so, computed in f32) or int8, which is calibrated first "
+                  "(default: that of the training)")
       ->type_name("TYPE");
   command
       .add_option("--calibrate", settings.calibrate,

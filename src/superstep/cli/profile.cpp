@@ -126,7 +126,7 @@ void declare_profile(CLI::App& command) {
                   "samples through the model at a time (default: chosen to stay in cache)")
       ->type_name("N")
       ->check(positive());
-  command.add_option("--precision", request.precision, "f32 or bf16; with --mode infer also int8")
+  command.add_option("--precision", request.precision, "f32 or bf16; with --mode infer also f16 and int8")
       ->type_name("TYPE")
       ->capture_default_str();
   command.add_option("--runs", arguments->settings.runs, "measured runs")

@@ -14,11 +14,12 @@ namespace superstep::run {
 namespace {
 
 ElementType precision_of(const std::string& name) {
-  const std::vector<std::string> known{"f32", "bf16"};
+  const std::vector<std::string> known{"f32", "bf16", "f16"};
   if (name == "f32") return ElementType::f32;
   if (name == "bf16") return ElementType::bf16;
-  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a precision to train in", name),
-              "--precision", unknown_name_hint(name, known));
+  if (name == "f16") return ElementType::f16;
+  throw Error(ErrorCode::invalid_argument, fmt::format("there is no precision '{}'", name), "--precision",
+              unknown_name_hint(name, known));
 }
 
 std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) {
@@ -63,6 +64,9 @@ std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
 std::int64_t Model::fixed_batch() const { return user_ ? user_->fixed_batch() : 0; }
 
 target::GraphAtBatch Model::training_step(const target::Target* on) const {
+  if (settings_.precision == "f16")
+    throw Error(ErrorCode::invalid_argument, "f16 is for inference: gradients below 6e-8 are zero in it",
+                "--precision", "train in f32 or bf16, and serve the run in f16");
   return [on, settings = settings_, workload = *workload_](std::int64_t batch) {
     transform::OptimizerSpec optimizer = workload.training.optimizer;
     optimizer.kind = transform::optimizer_kind_from_name(settings.optimizer);

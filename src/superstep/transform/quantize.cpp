@@ -10,7 +10,9 @@
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/quantization.h"
 #include "superstep/op/view.h"
+#include "superstep/transform/byte_moves.h"
 #include "superstep/transform/rewrite.h"
+#include "superstep/transform/transposed_convolution.h"
 
 namespace superstep::transform {
 namespace {
@@ -56,13 +58,22 @@ std::optional<Candidate> matmul_candidate(const Graph& graph, const Node& node) 
   return Candidate{.summed = weights[0], .given = weights[1]};
 }
 
+// As a pointwise convolution (expand_transposed).
+std::optional<Candidate> transposed_candidate(const Graph& graph, const Node& node) {
+  if (!is_pointwise_transposed(graph, node)) return std::nullopt;
+  const Shape& weights = graph.type(node.inputs[1]).shape;
+  return Candidate{.convolution = true, .stored_out_in = true, .summed = weights[0], .given = weights[1]};
+}
+
 std::optional<Candidate> candidate(const Graph& graph, const Node& node, const QuantizeOptions& options) {
-  if (node.op != "Conv" && node.op != "Gemm" && node.op != "MatMul") return std::nullopt;
+  if (node.op != "Conv" && node.op != "ConvTranspose" && node.op != "Gemm" && node.op != "MatMul")
+    return std::nullopt;
   if (!is_stored(graph, node.inputs[1]) || is_stored(graph, node.inputs[0])) return std::nullopt;
   if (!is_f32(graph, node.inputs[0]) || !is_f32(graph, node.inputs[1])) return std::nullopt;
-  const auto found = node.op == "Conv"   ? convolution_candidate(graph, node)
-                     : node.op == "Gemm" ? gemm_candidate(graph, node)
-                                         : matmul_candidate(graph, node);
+  const auto found = node.op == "Conv"            ? convolution_candidate(graph, node)
+                     : node.op == "ConvTranspose" ? transposed_candidate(graph, node)
+                     : node.op == "Gemm"          ? gemm_candidate(graph, node)
+                                                  : matmul_candidate(graph, node);
   // Bytes are multiplied four at a time.
   if (!found || found->summed % 4 != 0) return std::nullopt;
   const bool wide = found->summed >= options.least_summed && found->given >= options.least_given;
@@ -119,10 +130,19 @@ ByteWeights weights_of(const Candidate& product, const Tensor& stored) {
   return quantize_weights(matrix, columns, [columns](std::int64_t i) { return i % columns; });
 }
 
+bool is_taken(const Graph& model, const Node& node, const RangeTable& ranges,
+              const QuantizeOptions& options) {
+  return candidate(model, node, options) && ranges.contains(model.value(node.inputs[0]).name);
+}
+
 class Quantizer {
  public:
   Quantizer(const Graph& model, const RangeTable& ranges, const QuantizeOptions& options)
-      : rewrite_(model), ranges_(ranges), options_(options) {}
+      : rewrite_(model),
+        options_(options),
+        moves_(model, [&](const Node& node) { return takes(model, node, ranges); }),
+        given_(ranges),
+        ranges_(moves_.widened(ranges)) {}
 
   Graph run() {
     rewrite_.visit_nodes([&](const Node& node) { visit(node); });
@@ -138,23 +158,48 @@ class Quantizer {
 
   const Graph& old() const { return rewrite_.old(); }
 
-  void visit(const Node& node) {
-    const auto product = candidate(old(), node, options_);
-    const auto range = product ? ranges_.find(old().value(node.inputs[0]).name) : ranges_.end();
-    if (!product || range == ranges_.end()) return rewrite_.keep(node);
-    check_range(range->first, range->second);
-    const Var result = integer_product(node, *product, bytes_of(node.inputs[0], range->second));
-    rewrite_.replace(node, std::vector{result});
+  bool takes(const Graph& model, const Node& node, const RangeTable& ranges) const {
+    return is_taken(model, node, ranges, options_);
   }
 
-  const Bytes& bytes_of(ValueId id, const ValueRange& range) {
+  void visit(const Node& node) {
+    if (!takes(old(), node, given_)) return rewrite_.keep(node);
+    const std::string& name = old().value(node.inputs[0]).name;
+    check_range(name, given_.find(name)->second);
+    const Bytes x = bytes_of(node.inputs[0], byte_scale(ranges_.find(name)->second));
+    rewrite_.replace(node, std::vector{integer_product(node, *candidate(old(), node, options_), x)});
+  }
+
+  // Every value of a family (ByteMoves) has the same scale.
+  Bytes bytes_of(ValueId id, const ByteScale& scale) {
     if (const auto found = bytes_.find(id); found != bytes_.end()) return found->second;
-    const ByteScale scale = byte_scale(range);
+    const auto mover = moves_.moved_by(id);
+    const Bytes result = mover ? moved(old().node(*mover), scale) : rounded(id, scale);
+    return bytes_.emplace(id, result).first->second;
+  }
+
+  Bytes rounded(ValueId id, const ByteScale& scale) {
     op::Builder& b = rewrite_.builder();
     const Var zero_point = b.constant(Tensor::scalar(static_cast<std::uint8_t>(scale.zero_point)));
     const Var value =
         op::quantize_linear(rewrite_.now(id), b.constant(Tensor::scalar(scale.scale)), zero_point);
-    return bytes_.emplace(id, Bytes{value, zero_point, scale.scale}).first->second;
+    return {value, zero_point, scale.scale};
+  }
+
+  // The same operator on the bytes of what it reads. That it made f32 before is seen to by prune().
+  Bytes moved(const Node& node, const ByteScale& scale) {
+    std::vector<Var> inputs;
+    Bytes first;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (node.op != "Concat" && k > 0) {
+        inputs.push_back(rewrite_.now(node.inputs[k]));
+        continue;
+      }
+      const Bytes part = bytes_of(node.inputs[k], scale);
+      if (k == 0) first = part;
+      inputs.push_back(part.value);
+    }
+    return {rewrite_.builder().node(node.op, inputs, node.attributes, 1)[0], first.zero_point, scale.scale};
   }
 
   Var integer_product(const Node& node, const Candidate& product, const Bytes& x) {
@@ -188,8 +233,10 @@ class Quantizer {
   }
 
   Rewrite rewrite_;
-  const RangeTable& ranges_;
   QuantizeOptions options_;
+  ByteMoves moves_;
+  const RangeTable& given_;
+  RangeTable ranges_;
   std::map<ValueId, Bytes> bytes_;
 };
 
@@ -212,7 +259,9 @@ std::vector<ValueId> values_to_calibrate(const Graph& model, const QuantizeOptio
 }
 
 Graph quantize(const Graph& model, const RangeTable& ranges, const QuantizeOptions& options) {
-  return Quantizer(model, ranges, options).run();
+  const Graph products = expand_transposed(
+      model, [&](const Node& node) { return is_taken(model, node, ranges, options); });
+  return Quantizer(products, ranges, options).run();
 }
 
 }  // namespace superstep::transform

@@ -45,6 +45,9 @@ std::vector<graph::ValueId> values_to_calibrate(const graph::Graph& model,
 // trained ones before. In ONNX's operators,
 //   Conv         QuantizeLinear, ConvInteger, DequantizeLinear, Add of the bias
 //   Gemm, MatMul QuantizeLinear, MatMulInteger, DequantizeLinear, Add of the bias
+//   ConvTranspose, where windows do not overlap: the same as Conv, then DepthToSpace
+// Where products on bytes alone read an activation, what moves or compares its elements (ByteMoves) runs on
+// bytes too, and QuantizeLinear stands before it.
 // Values without a range in the table stay in f32. Inputs, outputs and states stay what they are. Throws
 // Error (invalid_argument) naming a range that is not finite or upside down.
 graph::Graph quantize(const graph::Graph& model, const RangeTable& ranges,

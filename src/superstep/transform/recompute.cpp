@@ -24,12 +24,14 @@ bool runs_again(const Node& node) {
 // Which values are kept for the backward pass, and which of them are worth computing again.
 class Choice {
  public:
-  Choice(const Graph& graph, double extra_share)
+  Choice(const Graph& graph, const RecomputeOptions& options)
       : graph_(graph),
         by_input_(graph.value_count(), false),
-        extra_limit_(extra_share * op::cost(graph).flops) {
+        extra_limit_(options.extra_share * op::cost(graph).flops) {
     find_dependent();
     find_kept();
+    for (const ValueId id : options.keep) keep(id);
+    if (options.stretches > 1) keep_between(options.stretches);
   }
 
   void run() {
@@ -95,6 +97,32 @@ class Choice {
         kept_.insert(source);
         if (node.phase == Phase::update || leaving.contains(source) || !runs_again(producer(source)))
           fixed_.insert(source);
+      }
+    }
+  }
+
+  void keep(ValueId id) {
+    const ValueId source = root(id);
+    if (!is_computed(source) || producer(source).phase != Phase::forward) return;
+    kept_.insert(source);
+    fixed_.insert(source);
+  }
+
+  // Keeps what crosses from one stretch of the forward pass to the next: its kept bytes divided equally.
+  void keep_between(int stretches) {
+    double all = 0, so_far = 0;
+    for (ValueId id : kept_) all += bytes(id);
+    std::vector<int> stretch_of(graph_.node_count(), 0);
+    for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+      for (ValueId output : graph_.nodes()[i].outputs)
+        if (output.valid() && kept_.contains(output)) so_far += bytes(output);
+      stretch_of[i] = std::min(stretches - 1, static_cast<int>(stretches * so_far / all));
+    }
+    for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+      if (graph_.nodes()[i].phase != Phase::forward) continue;
+      for (ValueId input : graph_.nodes()[i].inputs) {
+        if (!input.valid() || !is_computed(root(input)) || !by_input_[root(input).index()]) continue;
+        if (stretch_of[graph_.value(root(input)).producer.index()] != stretch_of[i]) keep(input);
       }
     }
   }
@@ -187,7 +215,7 @@ class Recomputation {
 }  // namespace
 
 Recomputed recompute(const Graph& graph, const RecomputeOptions& options) {
-  Choice choice(graph, options.extra_share);
+  Choice choice(graph, options);
   choice.run();
   if (choice.dropped() == 0) return {.graph = graph};
   return {.graph = Recomputation(graph, choice).run(),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "superstep/graph/graph.h"
 
@@ -12,6 +13,11 @@ namespace superstep::transform {
 struct RecomputeOptions {
   // Operations that may be done again, as a share of all operations of the graph.
   double extra_share = 0.05;
+  // Values that stay as they are, with all that is read of them: parts of what a target runs as one step.
+  std::vector<graph::ValueId> keep = {};
+  // Into how many stretches of equal bytes the forward pass is divided. What one stretch hands to the next is
+  // kept, so that no value is computed again from further back, and waits no longer, than its own stretch.
+  int stretches = 1;
 };
 
 struct Recomputed {

@@ -19,6 +19,8 @@
 #include "superstep/target/cpu/micro_batch.h"
 #include "superstep/target/cpu/postpone.h"
 #include "superstep/target/cpu/remake.h"
+#include "superstep/target/cpu/table_gradients.h"
+#include "superstep/target/cpu/widen_half.h"
 #include "superstep/target/ports.h"
 #include "superstep/transform/recompute.h"
 
@@ -32,11 +34,21 @@ struct Compiled {
   std::vector<PortPlan> inputs, outputs;
 };
 
-// The graph, with values computed again in the backward pass for up to that share of its operations.
-graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, double recompute_share) {
-  graph::Graph graph = remake_between_passes(postpone_linear(prepare_graph(decompose(model(micro_batch)))));
-  if (recompute_share <= 0) return graph;
-  return transform::recompute(graph, {.extra_share = recompute_share}).graph;
+graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch) {
+  const graph::Graph graph = prepare_graph(decompose(widen_half(model(micro_batch))));
+  return remake_between_passes(add_into_tables(postpone_linear(graph)));
+}
+
+// The graph with values computed again in the backward pass, but for what attention reads and makes: its one
+// step makes scores and weights again itself.
+graph::Graph with_recomputation(const graph::Graph& graph, const std::vector<bool>& batched_output,
+                                bool whole_batch, const Recomputation& recomputation) {
+  if (recomputation.share <= 0) return graph;
+  return transform::recompute(graph,
+                              {.extra_share = recomputation.share,
+                               .keep = Lowering(graph, batched_output, whole_batch).values_of_attentions(),
+                               .stretches = recomputation.stretches})
+      .graph;
 }
 
 bool is_scalar(const Executable::Port& port) {
@@ -50,12 +62,13 @@ struct CompiledFor {
 
 // A whole batch in one micro-batch gives its outputs as they are, but for scalars of a part of a larger one.
 Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const BatchedPorts& ports,
-                    std::int64_t batch, CompiledFor use, double recompute_share = 0) {
-  const graph::Graph graph = graph_at(model, micro_batch, recompute_share);
+                    std::int64_t batch, CompiledFor use, const Recomputation& recomputation = {}) {
+  const graph::Graph whole = graph_at(model, micro_batch);
   std::vector<bool> batched_output;
   for (std::size_t i = 0; i < ports.outputs.size(); ++i)
     batched_output.push_back(ports.output_is_batched[i] ||
                              (micro_batch == batch && !(use.a_part && is_scalar(ports.outputs[i]))));
+  const graph::Graph graph = with_recomputation(whole, batched_output, use.whole_batch, recomputation);
   Compiled result{Lowering(graph, batched_output, use.whole_batch).run(), {}, {}};
   const auto row_bytes = [&](const Executable::Port& port, bool batched) -> std::size_t {
     if (!batched) return 0;
@@ -146,11 +159,11 @@ class CpuTarget : public Target {
   static std::string stay_below_limit(const GraphAtBatch& model, const BatchedPorts& ports,
                                       CompileOptions& options, Compiled& compiled) {
     const bool may_split = ports.splits && options.batch > 1;
-    const auto bytes_of = [&](std::int64_t micro_batch, double share) {
+    const auto bytes_of = [&](std::int64_t micro_batch, const Recomputation& recomputation) {
       CompileOptions tried = options;
       tried.micro_batch = micro_batch;
-      if (micro_batch != options.micro_batch || share > 0)
-        compiled = compile_at(model, micro_batch, ports, options.batch, used_for(tried), share);
+      if (micro_batch != options.micro_batch || recomputation.share > 0)
+        compiled = compile_at(model, micro_batch, ports, options.batch, used_for(tried), recomputation);
       return plan_bytes(compiled.plan, tried);
     };
     const LimitedChoice choice =
@@ -158,9 +171,9 @@ class CpuTarget : public Target {
     options.micro_batch = choice.micro_batch;
     std::string text = fmt::format("the largest that stays below the limit of {}",
                                    format_bytes(static_cast<double>(options.memory_limit)));
-    if (choice.recompute_share > 0)
+    if (choice.recomputation.share > 0)
       text += fmt::format(", values of up to {:.0f} % of the operations computed again in the backward pass",
-                          100 * choice.recompute_share);
+                          100 * choice.recomputation.share);
     return text;
   }
 

@@ -50,10 +50,7 @@ constexpr std::array composites = {"GlobalAveragePool",
 bool is_recurrent(const Node& node) { return node.op == "LSTM" || node.op == "superstep.LSTMGradient"; }
 
 bool is_decomposed(const Graph& graph, const Node& node) {
-  if (node.op == "BatchNormalization") return true;
-  if (is_recurrent(node)) return !has_lstm_kernel(graph, node);
-  const bool listed = std::ranges::find(composites, std::string_view(node.op)) != composites.end();
-  return listed && op::get(node.op).decompose != nullptr;
+  return is_recurrent(node) ? !has_lstm_kernel(graph, node) : is_composite(node.op);
 }
 
 Var as_channels(Var value, Var x) {
@@ -87,11 +84,21 @@ std::vector<Var> batch_normalization(const Node& node, const std::vector<Var>& i
 
 // ---- normalisation after a convolution -----------------------------------------------------------------
 
-// What a conversion reads; the value itself where it does not come from one.
-ValueId behind_cast(const Graph& graph, ValueId id) {
-  if (!id.valid() || graph.value(id).kind != graph::ValueKind::computed) return id;
-  const Node& node = graph.node(graph.value(id).producer);
-  return node.op == "Cast" ? node.inputs[0] : id;
+// What the first of some conversions reads; the value itself where it does not come from one.
+ValueId behind_casts(const Graph& graph, ValueId id) {
+  while (id.valid() && graph.value(id).kind == graph::ValueKind::computed) {
+    const Node& node = graph.node(graph.value(id).producer);
+    if (node.op != "Cast") break;
+    id = node.inputs[0];
+  }
+  return id;
+}
+
+bool is_read_once_behind_casts(const Graph& graph, ValueId id, const std::vector<int>& uses) {
+  const ValueId source = behind_casts(graph, id);
+  for (; id != source; id = graph.node(graph.value(id).producer).inputs[0])
+    if (uses[id.index()] != 1) return false;
+  return uses[source.index()] == 1;
 }
 
 // The convolution that makes the input of a normalisation at inference and is read by nothing else; null
@@ -99,24 +106,32 @@ ValueId behind_cast(const Graph& graph, ValueId id) {
 // conversions stand before its weights and behind its result.
 const Node* convolution_before(const Graph& graph, const Node& node, const std::vector<int>& uses) {
   if (node.op != "BatchNormalization" || node.attributes.integer("training_mode", 0) != 0) return nullptr;
-  const ValueId x = behind_cast(graph, node.inputs[0]);
-  if (graph.value(x).kind != graph::ValueKind::computed || uses[x.index()] != 1 ||
-      uses[node.inputs[0].index()] != 1)
+  const ValueId x = behind_casts(graph, node.inputs[0]);
+  if (graph.value(x).kind != graph::ValueKind::computed ||
+      !is_read_once_behind_casts(graph, node.inputs[0], uses))
     return nullptr;
   const Node& conv = graph.node(graph.value(x).producer);
   const auto is_parameter = [&](std::size_t input) {
     if (input >= conv.inputs.size() || !conv.inputs[input].valid()) return true;
-    const graph::Value& source = graph.value(behind_cast(graph, conv.inputs[input]));
-    return source.kind != graph::ValueKind::computed && source.type.element == ElementType::f32;
+    const graph::Value& source = graph.value(behind_casts(graph, conv.inputs[input]));
+    return source.kind != graph::ValueKind::computed && is_floating(source.type.element);
   };
   const bool f32 = graph.type(node.inputs[0]).element == ElementType::f32;
   return conv.op == "Conv" && f32 && is_parameter(1) && is_parameter(2) ? &conv : nullptr;
 }
 
+// The type that what a convolution reads was rounded to on the way.
+ElementType rounded_type(const Graph& graph, ValueId id) {
+  const graph::Value& value = graph.value(id);
+  if (value.kind != graph::ValueKind::computed || graph.node(value.producer).op != "Cast") return value.type.element;
+  const ElementType before = graph.type(graph.node(value.producer).inputs[0]).element;
+  return before == ElementType::f16 ? before : value.type.element;
+}
+
 void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv) {
   const std::vector<Var> in = rewrite.now(node.inputs);
   const auto parameter = [&](std::size_t input) {
-    return rewrite.now(behind_cast(rewrite.old(), conv.inputs[input]));
+    return op::cast(rewrite.now(behind_casts(rewrite.old(), conv.inputs[input])), ElementType::f32);
   };
   const Var x = rewrite.now(conv.inputs[0]), weights = parameter(1);
   const Var inverse = op::reciprocal(op::sqrt(in[4] + node.attributes.number("epsilon", 1e-5)));
@@ -125,7 +140,8 @@ void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv)
   if (conv.inputs.size() > 2 && conv.inputs[2].valid()) shift = shift + parameter(2) * factor;
   std::vector<std::int64_t> extents(static_cast<std::size_t>(weights.shape().rank()), 1);
   extents[0] = weights.shape()[0];
-  const Var scaled = weights * op::reshape(factor, Shape(extents));
+  const Var scaled = op::cast(weights * op::reshape(factor, Shape(extents)),
+                              rounded_type(rewrite.old(), conv.inputs[1]));
   const Var y =
       op::cast(rewrite.builder().node1(
                    "Conv", {x, op::cast(scaled, x.element()), op::cast(shift, x.element())}, conv.attributes),
@@ -150,6 +166,11 @@ void replace(Rewrite& rewrite, const Node& node) {
 }
 
 }  // namespace
+
+bool is_composite(std::string_view op) {
+  const bool listed = std::ranges::find(composites, op) != composites.end();
+  return op == "BatchNormalization" || (listed && op::get(op).decompose != nullptr);
+}
 
 Graph decompose(const Graph& graph) {
   Graph result = transform::prune(fold_normalisations(graph));

@@ -1,6 +1,8 @@
 // Operators without a kernel of their own that are made of operators that have one.
 #pragma once
 
+#include <string_view>
+
 #include "superstep/graph/graph.h"
 
 namespace superstep::target::cpu {
@@ -9,5 +11,8 @@ namespace superstep::target::cpu {
 // channel, global pooling by reductions, attention by products and softmax, recurrences that the kernels do
 // not take by their steps.
 graph::Graph decompose(const graph::Graph& graph);
+
+// Operators that are always replaced so.
+bool is_composite(std::string_view op);
 
 }  // namespace superstep::target::cpu

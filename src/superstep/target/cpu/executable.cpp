@@ -22,7 +22,7 @@ namespace {
 constexpr double parallel_flops = 5e5, parallel_bytes = 64e3;
 
 bool pays_in_parallel(const kernels::KernelInfo& info) {
-  return info.parts > 1 && (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
+  return (info.parts > 1 || info.members > 1) && (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
 }
 
 }  // namespace
@@ -169,12 +169,26 @@ int CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, boo
     kernel.run({worker.inputs, worker.outputs, worker.scratch.data()});
     return 1;
   }
+  if (kernel.info().members > 1) return share_kernel(kernel, worker);
   pool_.parallel_for(kernel.info().parts, [&](std::int64_t part, int thread) {
     const FlushDenormals flush(plan_.trains && thread != 0);  // thread 0 is the caller
     kernel.run_part(
         {worker.inputs, worker.outputs, workers_[static_cast<std::size_t>(thread)].scratch.data()}, part);
   });
   return static_cast<int>(std::min<std::int64_t>(pool_.threads(), kernel.info().parts));
+}
+
+// Which thread takes which member's place is left to the pool: mostly each its own, whose share of the
+// weights is in its core's cache.
+int CpuExecutable::share_kernel(const kernels::Kernel& kernel, Worker& worker) {
+  const int members = std::min(pool_.threads(), kernel.info().members);
+  const kernels::Arguments arguments{worker.inputs, worker.outputs, worker.scratch.data()};
+  kernel.begin_shared(arguments, members);
+  pool_.parallel_for(members, [&](std::int64_t member, int thread) {
+    const FlushDenormals flush(plan_.trains && thread != 0);
+    kernel.run_shared(arguments, static_cast<int>(member));
+  });
+  return members;
 }
 
 void CpuExecutable::run_steps(const Section& section, const Run& run, const Place& place, Worker& worker) {

@@ -59,6 +59,7 @@ class CpuExecutable : public Executable {
   void run_steps(const Section& section, const Run& run, const Place& place, Worker& worker);
   // Gives the number of threads that shared it.
   int run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
+  int share_kernel(const kernels::Kernel& kernel, Worker& worker);
   void open_exchange();
   void begin_exchange();
   // After a step of a group's last micro-batch: hands over what is complete in every group. `next` is the

@@ -37,6 +37,7 @@ constexpr std::array image_operators = {
     ImageOperands{"superstep.ChannelMoments", 1, 0},
     ImageOperands{"superstep.ChannelSums", 3, 0},
     ImageOperands{"Resize", 1, 1},
+    ImageOperands{"DepthToSpace", 1, 1},
     ImageOperands{"superstep.ResizeGradient", 1, 1},
 };
 
@@ -92,12 +93,18 @@ class Assigner {
         for (std::size_t k = 0; k < node.outputs.size(); ++k)
           if ((entry.outputs >> k & 1u) && node.outputs[k].valid()) want_image(node.outputs[k]);
       }
-    // A conversion of type reads in the order in which it writes.
+    // A conversion of type reads in the order in which it writes, and bytes that are joined to an image are
+    // written as one.
     for (std::size_t i = graph_.node_count(); i-- > 0;) {
       const Node& node = graph_.nodes()[i];
       if ((node.op == "Cast" || node.op == "QuantizeLinear") && wants_image_[node.outputs[0].index()] &&
           graph_.value(node.inputs[0]).kind == graph::ValueKind::computed)
         want_image(node.inputs[0]);
+      if (node.op == "Concat" && wants_image_[node.outputs[0].index()])
+        for (ValueId part : node.inputs)
+          if (graph_.type(part).element == ElementType::u8 &&
+              graph_.value(part).kind == graph::ValueKind::computed)
+            want_image(part);
     }
   }
 
@@ -151,13 +158,15 @@ class Assigner {
 
   bool can_be_part(const Node& concat, ValueId part) const {
     const graph::Value& value = graph_.value(part);
-    if (value.kind != graph::ValueKind::computed || value.type.element != ElementType::f32 ||
+    if (value.kind != graph::ValueKind::computed ||
+        (value.type.element != ElementType::f32 && value.type.element != ElementType::u8) ||
         readers_[part.index()] != 1 || joins_.contains(part) || shape(part)[1] % channel_multiple != 0 ||
         std::ranges::count(concat.inputs, part) != 1)
       return false;
     const Node& producer = graph_.node(value.producer);
     return producer.phase == concat.phase &&
-           (producer.op == "Conv" || producer.op == "ConvTranspose" || is_elementwise(graph_, producer));
+           (producer.op == "Conv" || producer.op == "ConvTranspose" || producer.op == "QuantizeLinear" ||
+            producer.op == "DepthToSpace" || is_elementwise(graph_, producer));
   }
 
   bool place_part(ValueId id) {

@@ -115,6 +115,22 @@ Lowered lower_cuts(Lowering& lowering, NodeId id) {
   return {};
 }
 
+// Blocks of channels side by side: axes [N, C, H, by, W, bx] of both, in strides of their own.
+Lowered lower_depth_to_space(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const ValueId x = node.inputs[0], y = node.outputs[0];
+  const Shape& shape = lowering.shape(x);
+  const Strides &from = lowering.view(x).strides, &to = lowering.view(y).strides;
+  const std::int64_t block = node.attributes.integer("blocksize"), channels = lowering.shape(y)[1];
+  const bool blocks_first = node.attributes.text("mode", "DCR") == "DCR";
+  const std::int64_t of_channel = from[1] * (blocks_first ? 1 : block * block),
+                     of_column = from[1] * (blocks_first ? channels : 1);
+  return copy(lowering, node, {shape[0], channels, shape[2], block, shape[3], block},
+              {from[0], of_channel, from[2], of_column * block, from[3], of_column},
+              {to[0], to[1], to[2] * block, to[2], to[3] * block, to[3]}, lowering.read(x), lowering.write(y),
+              lowering.element_in_memory(x));
+}
+
 // Zeros (or another constant) around a copy of x.
 Lowered lower_pad(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
@@ -162,6 +178,7 @@ constexpr Lowerer lowerers[] = {
     {"Concat", "copy", lower_concat},
     {"Slice", "copy", lower_cuts},
     {"Split", "copy", lower_cuts},
+    {"DepthToSpace", "copy", lower_depth_to_space},
     {"Pad", "copy", lower_pad},
 };
 

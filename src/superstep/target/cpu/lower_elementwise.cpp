@@ -84,6 +84,14 @@ std::optional<ActivationCall> activation_of(const Graph& graph, const Node& node
   return std::nullopt;
 }
 
+// Whether a conversion reads a value of f16 that a member of its group computes, which is then never stored:
+// its rounding is all that is left of it. (What another conversion made is rounded there.)
+bool leaves_half(const Graph& graph, const FusionGroup& group, const Node& cast) {
+  const graph::Value& value = graph.value(cast.inputs[0]);
+  return value.type.element == ElementType::f16 && value.kind == graph::ValueKind::computed &&
+         std::ranges::count(group.members, value.producer) > 0 && graph.node(value.producer).op != "Cast";
+}
+
 // Writes the group as a VectorProgram over the output's dimensions in the order given.
 class ProgramWriter {
  public:
@@ -188,6 +196,8 @@ class ProgramWriter {
   std::expected<Value, Refusal> write_cast(const Node& node) {
     const ElementType to = lowering_.type(node.outputs[0]).element;
     const Value value = operand(node.inputs[0]);
+    if (to == ElementType::f16 || leaves_half(lowering_.graph(), group_, node))
+      return program_.unary(VectorOp::round_half, value);
     if (to != ElementType::boolean) return value;  // rounded where it is stored; an integer only as the root
     return program_.unary(VectorOp::logical_not, program_.unary(VectorOp::logical_not, value));
   }
@@ -251,12 +261,18 @@ class EpilogueMatcher {
     if (match_activation_gradient(node)) return true;
     if (node.op == "Add") return match_sum(node);
     if (node.op == "Mul") return match_silu(node) || match_with_operand(node, kernels::EpilogueOp::multiply);
-    if (node.op == "Cast") return is_floating(lowering_.type(id).element) && match(node.inputs[0]);
+    if (node.op == "Cast") return match_cast(node, lowering_.type(id).element);
     if (const auto call = activation_of(graph_, node); call && match(node.inputs[0])) {
       result_.epilogue.activate(call->activation, call->alpha, call->beta);
       return true;
     }
     return false;
+  }
+
+  bool match_cast(const Node& node, ElementType to) {
+    if (!is_floating(to) || !match(node.inputs[0])) return false;
+    if (to == ElementType::f16 || leaves_half(graph_, group_, node)) result_.epilogue.round_half();
+    return true;
   }
 
   // A sum of any number of terms, one of which depends on the product: the others are added one by one.
@@ -399,7 +415,8 @@ std::optional<double> uniform_constant(const Graph& graph, ValueId id) {
 ValueId behind_casts(const Graph& graph, ValueId id) {
   while (graph.value(id).kind == graph::ValueKind::computed) {
     const Node& node = graph.node(graph.value(id).producer);
-    if (node.op != "Cast" || !is_floating(graph.type(node.inputs[0]).element)) break;
+    const ElementType from = graph.type(node.inputs[0]).element;
+    if (node.op != "Cast" || !is_floating(from) || from == ElementType::f16) break;
     id = node.inputs[0];
   }
   return id;

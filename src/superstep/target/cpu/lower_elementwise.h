@@ -39,7 +39,7 @@ std::expected<EpilogueMatch, Refusal> match_epilogue(const Lowering& lowering, c
 // The value of a constant all of whose elements are equal.
 std::optional<double> uniform_constant(const Graph& graph, ValueId id);
 
-// A parameter behind the conversions of precision in front of it.
+// A parameter behind the conversions of precision in front of it; f16 is left to round it.
 ValueId behind_casts(const Graph& graph, ValueId id);
 
 }  // namespace superstep::target::cpu

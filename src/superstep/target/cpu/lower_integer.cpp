@@ -279,7 +279,24 @@ Strides scale_strides(const Lowering& lowering, const Node& node) {
   return strides;
 }
 
-// One pass to bytes with one scale, where input and result lie alike.
+// Rows that are dense in themselves, in input and result alike: the whole of both, or the columns of images.
+std::optional<kernels::Quantize> rows_of(const Lowering& lowering, ValueId x, ValueId y) {
+  const Shape& shape = lowering.shape(y);
+  const Strides& strides = lowering.view(y).strides;
+  if (lowering.view(x).strides == strides && is_dense(shape, strides))
+    return kernels::Quantize{.elements = shape.element_count()};
+  const auto from = as_image(lowering, x), to = as_image(lowering, y);
+  const auto in_one_line = [](const Image& image) {
+    return image.row_stride == image.columns() * image.column_stride;
+  };
+  if (!from || !to || !in_one_line(*from) || !in_one_line(*to)) return std::nullopt;
+  return kernels::Quantize{.elements = from->channels,
+                           .rows = from->height * from->columns(),
+                           .x_stride = from->column_stride,
+                           .y_stride = to->column_stride};
+}
+
+// One pass to bytes with one scale, where input and result lie in the same order.
 Lowered lower_dense_quantize(Lowering& lowering, NodeId id) {
   if (lowering.is_done(id)) return {};
   const Node& node = lowering.graph().node(id);
@@ -289,12 +306,11 @@ Lowered lower_dense_quantize(Lowering& lowering, NodeId id) {
   if (!scale || !zero_point) return refuse("quantize", "more than one scale or zero point");
   if (lowering.type(y).element != ElementType::u8 || lowering.element_in_memory(x) != ElementType::f32)
     return refuse("quantize", "quantises f32 to u8 alone");
-  const Strides& strides = lowering.view(y).strides;
-  if (lowering.view(x).strides != strides || !is_dense(lowering.shape(y), strides))
-    return refuse("quantize", "input and result do not lie alike, without gaps");
-  auto kernel = kernels::prepare(kernels::Quantize{.elements = lowering.shape(y).element_count(),
-                                                   .scale = static_cast<float>(*scale),
-                                                   .zero_point = static_cast<std::int32_t>(*zero_point)});
+  auto quantize = rows_of(lowering, x, y);
+  if (!quantize) return refuse("quantize", "input and result do not lie in rows of the same order");
+  quantize->scale = static_cast<float>(*scale);
+  quantize->zero_point = static_cast<std::int32_t>(*zero_point);
+  auto kernel = kernels::prepare(*quantize);
   if (!kernel) return std::unexpected(kernel.error());
   lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(x)}, {lowering.write(y)});
   return {};

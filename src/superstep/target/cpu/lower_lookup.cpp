@@ -44,15 +44,48 @@ kernels::KernelPointer clearing(std::int64_t elements) {
   return std::move(*kernels::prepare(program));
 }
 
+// data + what `sum` holds, or a copy of the data where it holds nothing yet.
+kernels::KernelPointer adding(const Shape& shape, bool to_sum) {
+  kernels::VectorProgram program({shape.element_count()});
+  std::optional<kernels::VectorProgram::Value> sum;
+  if (to_sum) sum = program.input(ElementType::f32, {1});
+  const auto data = program.input(ElementType::f32, {1});
+  program.store(sum ? program.binary(kernels::VectorOp::add, *sum, data) : data, ElementType::f32, {1});
+  return std::move(*kernels::prepare(program));
+}
+
+// Where rows are added: memory that holds what they are added to. Best is that of the data themselves.
+DraftOperand sum_of_rows(Lowering& lowering, const Node& node, bool to_zeros) {
+  const ValueId data = node.inputs[0], result = node.outputs[0];
+  const Shape& table = lowering.shape(result);
+  if (lowering.can_accumulate(result)) {
+    const bool once = lowering.runs_once() && !to_zeros;
+    const DraftOperand sum =
+        *lowering.accumulator(result, once ? Lowering::Sum::written : Lowering::Sum::added_to);
+    if (to_zeros) return sum;
+    std::vector<DraftOperand> inputs{lowering.read(data)};
+    if (!once) inputs.insert(inputs.begin(), sum);
+    lowering.emit("accumulate", node.name, adding(table, !once), std::move(inputs), {sum});
+    return sum;
+  }
+  if (!to_zeros && lowering.take_over(data, result)) return lowering.write(result);
+  const DraftOperand sum = lowering.write(result);
+  if (to_zeros)
+    lowering.emit("clear", node.name, clearing(table.element_count()), {}, {sum});
+  else
+    lowering.emit("copy", node.name, adding(table, false), {lowering.read(data)}, {sum});
+  return sum;
+}
+
 // The gradient of a table: rows added up in the accumulator itself where that can be.
 Lowered lower_scatter_rows(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
-  if (!adds_rows_to_zeros(lowering.graph(), node))
-    return refuse("rows by index", "rows are not added to zeros");
+  if (!adds_rows(lowering.graph(), node)) return refuse("rows by index", "rows are not added");
+  const bool to_zeros = is_zero(lowering.graph(), node.inputs[0]);
   const ValueId result = node.outputs[0];
   const Shape& table = lowering.shape(result);
-  if (!lowering.is_row_major(node.inputs[1]) || !lowering.is_row_major(node.inputs[2]) ||
-      !lowering.is_row_major(result))
+  if ((!to_zeros && !lowering.is_row_major(node.inputs[0])) || !lowering.is_row_major(node.inputs[1]) ||
+      !lowering.is_row_major(node.inputs[2]) || !lowering.is_row_major(result))
     return refuse("rows by index", "a tensor is not row-major");
   auto kernel = kernels::prepare_scatter_add(
       kernels::GatherRows{.table_rows = table[0],
@@ -60,15 +93,9 @@ Lowered lower_scatter_rows(Lowering& lowering, NodeId id) {
                           .length = table.element_count() / table[0],
                           .index_type = lowering.element_in_memory(node.inputs[1])});
   if (!kernel) return std::unexpected(kernel.error());
-  std::vector<DraftOperand> inputs{lowering.read(node.inputs[2]), lowering.read(node.inputs[1])};
-  DraftOperand sum;
-  if (lowering.can_accumulate(result)) {
-    sum = *lowering.accumulator(result);
-  } else {
-    sum = lowering.write(result);
-    lowering.emit("clear", node.name, clearing(table.element_count()), {}, {sum});
-  }
-  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {sum});
+  const DraftOperand sum = sum_of_rows(lowering, node, to_zeros);
+  lowering.emit(node.op, node.name, std::move(*kernel),
+                {lowering.read(node.inputs[2]), lowering.read(node.inputs[1])}, {sum});
   return {};
 }
 
@@ -137,11 +164,14 @@ bool is_zero(const Graph& graph, ValueId id) {
          (!node.attributes.has("value") || node.attributes.tensor("value").at(0) == 0);
 }
 
-bool adds_rows_to_zeros(const Graph& graph, const Node& node) {
+bool adds_rows(const Graph& graph, const Node& node) {
   const graph::ValueType &indices = graph.type(node.inputs[1]), &updates = graph.type(node.inputs[2]);
-  return node.attributes.text("reduction", "none") == "add" && is_zero(graph, node.inputs[0]) &&
-         is_index(indices.element) && updates.element == ElementType::f32 && indices.shape.rank() == 2 &&
-         indices.shape[1] == 1;
+  return node.attributes.text("reduction", "none") == "add" && is_index(indices.element) &&
+         updates.element == ElementType::f32 && indices.shape.rank() == 2 && indices.shape[1] == 1;
+}
+
+bool adds_rows_to_zeros(const Graph& graph, const Node& node) {
+  return adds_rows(graph, node) && is_zero(graph, node.inputs[0]);
 }
 
 bool adds_elements_to_zeros(const Graph& graph, const Node& node) {

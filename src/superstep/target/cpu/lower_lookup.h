@@ -8,7 +8,10 @@ namespace superstep::target::cpu {
 // A constant of zeros, or a ConstantOfShape of zeros.
 bool is_zero(const Graph& graph, ValueId id);
 
-// ScatterND with one index a row, and ScatterElements: f32 added to zeros.
+// ScatterND with one index a row: f32 added to what is there.
+bool adds_rows(const Graph& graph, const Node& node);
+
+// The same, and ScatterElements: f32 added to zeros.
 bool adds_rows_to_zeros(const Graph& graph, const Node& node);
 bool adds_elements_to_zeros(const Graph& graph, const Node& node);
 

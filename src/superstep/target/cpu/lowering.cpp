@@ -64,6 +64,21 @@ void Lowering::find_attention(std::vector<bool>& taken) {
   }
 }
 
+std::vector<ValueId> Lowering::values_of_attentions() {
+  divide();
+  plan_accumulators();
+  std::vector<bool> taken(graph_.node_count(), false);
+  find_attention(taken);
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < graph_.node_count(); ++i) {
+    if (!taken[i]) continue;
+    const Node& node = graph_.nodes()[i];
+    for (const auto* ids : {&node.inputs, &node.outputs})
+      std::ranges::copy_if(*ids, std::back_inserter(values), &ValueId::valid);
+  }
+  return values;
+}
+
 bool Lowering::lower_attention_at(NodeId id) {
   for (const AttentionMatch& match : attentions_) {
     if (match.root != id && !(match.gradient && match.gradient->first == id)) continue;

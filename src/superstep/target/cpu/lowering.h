@@ -72,6 +72,9 @@ class Lowering {
   Lowering(const Graph& graph, const std::vector<bool>& batched_output, bool whole_batch = false);
 
   Plan run();
+  // Instead of run(): the values that attentions which would run as one step read, make and pass on within
+  // them. Computed again, they would take those steps apart.
+  std::vector<ValueId> values_of_attentions();
 
   // ---- what lowerers ask -------------------------------------------------------------------------
   const Graph& graph() const { return graph_; }
@@ -96,6 +99,9 @@ class Lowering {
   // ---- what lowerers do --------------------------------------------------------------------------
   DraftOperand read(ValueId id);
   DraftOperand write(ValueId id);  // makes the block of its root on the first call
+  // From here on the memory of `from` is that of `to`, whose maker changes it where it lies. False, and
+  // nothing is done, where somebody else reads it, or it is no block of memory of the same order.
+  bool take_over(ValueId from, ValueId to);
   // A gradient that leaves the body and may be added into its accumulator by the step that makes it.
   // `elements` is the accumulator's size in f32 values when the kernel keeps it in an order of its own
   // (`unpack` then turns it into row-major in the update); 0 for row-major.
@@ -171,6 +177,7 @@ class Lowering {
   bool sums_in_place(ValueId id) const;
   bool update_still_reads(ValueId id) const;
   std::optional<ValueId> summed(ValueId id) const;
+  std::optional<ValueId> state_made_of(ValueId next) const;
   bool counts_samples(const graph::Update& update);
   void finish_updates();
   Section section_of_value(ValueId id) const;

@@ -145,6 +145,15 @@ DraftOperand Lowering::write(ValueId id) {
   return placed_[id];
 }
 
+bool Lowering::take_over(ValueId from, ValueId to) {
+  const auto alone = [&](ValueId id) { return view(id).root == id && !leaves_section(id); };
+  if (!alone(from) || view(to).root != to || consumers(from).size() != 1) return false;
+  if (view(from).strides != view(to).strides || type(from) != type(to)) return false;
+  const auto found = placed_.find(from);
+  if (found == placed_.end() || !std::holds_alternative<BlockOperand>(found->second)) return false;
+  return placed_.emplace(to, found->second).second;
+}
+
 DraftOperand Lowering::temporary(std::size_t bytes) {
   Draft& current = draft(section_);
   current.blocks.push_back({.bytes = bytes, .first = static_cast<int>(current.steps.size()), .last = -1});

@@ -138,8 +138,28 @@ void Lowering::finish_updates() {
 std::optional<DraftOperand> Lowering::accumulator(ValueId id, Sum sum) {
   if (!sums_in_place(id)) return std::nullopt;
   accumulated_[id] = true;
+  if (const auto state = sum == Sum::written ? state_made_of(id) : std::nullopt) {
+    in_place_[id] = true;
+    return state_operand(*state);
+  }
   note_sum(accumulator_of_[id], static_cast<std::size_t>(shape(id).element_count()) * sizeof(float), sum);
   return Operand{Space::accumulator, 0, accumulator_of_[id]};
+}
+
+// The state whose next value is this one and nothing else, where the step that makes it may write the state
+// itself: nobody reads either.
+std::optional<ValueId> Lowering::state_made_of(ValueId next) const {
+  if (!runs_once() || !consumers_[next.index()].empty()) return std::nullopt;
+  std::optional<ValueId> made;
+  for (const graph::Update& update : graph_.updates()) {
+    if (update.next != next) continue;
+    const bool read = !consumers_[update.state.index()].empty() || leaves_[update.state.index()];
+    if (made || read || type(update.state) != type(next)) return std::nullopt;
+    made = update.state;
+  }
+  for (const graph::Output& output : graph_.outputs())
+    if (output.value == next) return std::nullopt;
+  return made;
 }
 
 bool Lowering::sums_in_place(ValueId id) const {

@@ -15,13 +15,13 @@ constexpr std::size_t most_groups = 8;
 constexpr std::size_t largest_grouped_bytes = std::size_t{4} << 20;
 
 // Element-wise operators and products of few operations first; then a third of the step again, which is about
-// the whole forward pass.
-constexpr double recompute_shares[] = {0.02, 0.1, 0.35};
+// the whole forward pass, a stretch of it at a time.
+constexpr Recomputation recomputations[] = {{0.02, 1}, {0.1, 1}, {0.1, 4}, {0.35, 4}};
 
 std::string describe(const LimitedChoice& choice) {
   std::string text = fmt::format("micro-batch {}", choice.micro_batch);
-  if (choice.recompute_share > 0)
-    text += fmt::format(", up to {:.0f} % of the operations done twice", 100 * choice.recompute_share);
+  if (choice.recomputation.share > 0)
+    text += fmt::format(", up to {:.0f} % of the operations done twice", 100 * choice.recomputation.share);
   return text;
 }
 
@@ -48,23 +48,24 @@ std::size_t plan_bytes(const Plan& plan, const CompileOptions& options) {
          gradient_buffers(plan, options) * plan.accumulator_bytes;
 }
 
-LimitedChoice choose_below(std::size_t limit, std::int64_t batch, std::int64_t largest, bool splits,
-                           FunctionRef<std::size_t(std::int64_t micro_batch, double share)> bytes_of) {
+LimitedChoice choose_below(
+    std::size_t limit, std::int64_t batch, std::int64_t largest, bool splits,
+    FunctionRef<std::size_t(std::int64_t micro_batch, const Recomputation& recomputation)> bytes_of) {
   LimitedChoice smallest{.bytes = ~std::size_t{0}};
-  const auto fits = [&](std::int64_t micro_batch, double share) {
-    const LimitedChoice choice{micro_batch, share, bytes_of(micro_batch, share)};
+  const auto fits = [&](std::int64_t micro_batch, const Recomputation& recomputation) {
+    const LimitedChoice choice{micro_batch, recomputation, bytes_of(micro_batch, recomputation)};
     if (choice.bytes < smallest.bytes) smallest = choice;
     return choice.bytes <= limit;
   };
-  std::int64_t last = largest;
   for (std::int64_t micro_batch = largest; micro_batch >= 1; --micro_batch) {
     if (batch % micro_batch != 0) continue;
-    if (fits(micro_batch, 0)) return smallest;
-    last = micro_batch;
+    if (fits(micro_batch, {})) return smallest;
     if (!splits) break;
   }
-  for (const double share : recompute_shares)
-    if (fits(last, share)) return smallest;
+  if (splits && largest != batch && fits(batch, {})) return smallest;
+  const std::int64_t least = smallest.micro_batch;
+  for (const Recomputation& recomputation : recomputations)
+    if (fits(least, recomputation)) return smallest;
   throw Error(
       ErrorCode::out_of_memory,
       fmt::format("the smallest plan takes {} ({}), more than the limit of {}",

@@ -22,19 +22,26 @@ std::size_t gradient_buffers(const Plan& plan, const CompileOptions& options);
 // and what is packed of them, gradients of every group, the update. Not the user's inputs and outputs.
 std::size_t plan_bytes(const Plan& plan, const CompileOptions& options);
 
-// How a batch is run: samples at a time, and the share of all operations that may be done twice to keep fewer
-// values (transform/recompute.h).
+// What is computed again in the backward pass to keep fewer values (transform/recompute.h).
+struct Recomputation {
+  double share = 0;   // of all operations, that may be done twice
+  int stretches = 1;  // of the forward pass, each computed again from its own beginning
+};
+
+// How a batch is run: samples at a time, and what is computed again.
 struct LimitedChoice {
   std::int64_t micro_batch = 1;
-  double recompute_share = 0;
+  Recomputation recomputation = {};
   std::size_t bytes = 0;
 };
 
-// The largest micro-batch up to `largest` whose plan takes at most `limit` bytes; where the smallest one does
-// not, or the batch cannot be split, as little recomputation as it takes. `bytes_of` plans a micro-batch with
-// a share of recomputation and says how much memory that takes. Throws Error (out_of_memory) with the
-// smallest there is.
-LimitedChoice choose_below(std::size_t limit, std::int64_t batch, std::int64_t largest, bool splits,
-                           FunctionRef<std::size_t(std::int64_t micro_batch, double share)> bytes_of);
+// The largest micro-batch up to `largest` whose plan takes at most `limit` bytes. Where none does, or the
+// batch cannot be split, as little recomputation as it takes, at the micro-batch with the smallest plan: that
+// is the smallest one, or the whole batch where gradients that wait for the other micro-batches are what is
+// large. `bytes_of` plans a micro-batch with a recomputation and says how much memory that takes; the last
+// call is that of the plan chosen. Throws Error (out_of_memory) with the smallest there is.
+LimitedChoice choose_below(
+    std::size_t limit, std::int64_t batch, std::int64_t largest, bool splits,
+    FunctionRef<std::size_t(std::int64_t micro_batch, const Recomputation& recomputation)> bytes_of);
 
 }  // namespace superstep::target::cpu

@@ -1,6 +1,5 @@
 // Depthwise convolutions: forward, input gradient, weight gradient. The weights are [kh][kw][channels] for
-// all three. Channels are taken in blocks and columns in tiles, and all rows of a tile before the next, so
-// that what a row reads stays in the first-level cache until the last window that reaches it.
+// all three. What is read where and when is depthwise_walk.h's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +7,10 @@
 
 #include "superstep/target/cpu/kernels/column_sum.h"
 #include "superstep/target/cpu/kernels/convolution_kernels.h"
+#include "superstep/target/cpu/kernels/depthwise_ahead.h"
 #include "superstep/target/cpu/kernels/depthwise_loops.h"
 #include "superstep/target/cpu/kernels/depthwise_pack.h"
+#include "superstep/target/cpu/kernels/depthwise_walk.h"
 #include "superstep/target/cpu/kernels/epilogue_run.h"
 #include "superstep/target/cpu/kernels/tap_tables.h"
 
@@ -20,6 +21,8 @@ namespace {
 constexpr const char* name = "depthwise";
 constexpr std::int64_t tile_bytes = 32 * 1024;  // what the windows of a tile reach, in the first-level cache
 constexpr std::int64_t least_tile_columns = 8, most_tile_columns = 64;
+// Rows that a weight gradient sums up in registers before it adds to the sums in memory.
+constexpr std::int64_t rows_together = 4;
 
 std::string fault_of_depthwise(const Convolution& c) {
   if (std::string fault = fault_of(c); !fault.empty()) return fault;
@@ -37,7 +40,8 @@ double bytes_of(const Image& image) {
 // as strided forward passes do.
 DepthwiseBlock block_of_pass(const Convolution& c, const Image& source) {
   const Window& w = c.window;
-  return streamed_block(source, w.height * w.width / (w.stride_h * w.stride_w));
+  return streamed_block(source, std::max(image_bytes(c.x), image_bytes(c.y)),
+                        w.height * w.width / (w.stride_h * w.stride_w));
 }
 DepthwiseBlock block_of_weight_gradient(const Convolution& c) {
   return depthwise_block(c.x, c.window.height * c.window.width);
@@ -57,104 +61,6 @@ std::optional<DepthwiseEpilogue> finish_of(const Convolution& c, const Image& re
   return depthwise_epilogue(c.epilogue);
 }
 
-// The taps of every pair of a run of rows and a run of columns, as offsets.
-class TapOffsets {
- public:
-  TapOffsets(const Convolution& c, const TapSide& side) : columns_(side.columns.size()) {
-    for (const Run& rows : side.rows)
-      for (const Run& columns : side.columns) add(c, side, rows, columns);
-    starts_.push_back(sources_.size());
-  }
-
-  DepthwiseTaps taps(std::size_t rows, std::size_t columns) const {
-    const std::size_t first = starts_[rows * columns_ + columns],
-                      end = starts_[rows * columns_ + columns + 1];
-    return {static_cast<std::int64_t>(end - first), &sources_[first], &weights_[first]};
-  }
-
- private:
-  // Source offsets count from the lowest row that the first result of the run of rows reads.
-  void add(const Convolution& c, const TapSide& side, const Run& rows, const Run& columns) {
-    starts_.push_back(sources_.size());
-    for (const TapSource& row : rows.taps)
-      for (const TapSource& column : columns.taps) {
-        sources_.push_back(side.source.offset(row.source - lowest_source(rows), column.source));
-        weights_.push_back((row.tap * c.window.width + column.tap) * side.source.channels);
-      }
-  }
-
-  std::size_t columns_;
-  std::vector<std::size_t> starts_;
-  std::vector<std::int64_t> sources_, weights_;
-};
-
-// A stretch of one row: neighbouring results that see the same taps.
-struct Stretch {
-  DepthwiseTaps taps;
-  std::int64_t result_row, source_row;
-  const Run* columns;
-  std::int64_t begin, count;  // of the run's columns (positions times micro-batch)
-  std::int64_t first_channel, channels;
-};
-
-// How the results are gone over: all rows of a tile of columns, tile after tile, of a block of channels.
-struct Walk {
-  std::int64_t block, tile;  // channels and columns
-};
-
-std::int64_t count_rows(const TapSide& side) {
-  std::int64_t rows = 0;
-  for (const Run& run : side.rows) rows += run.count;
-  return rows;
-}
-
-// A line is one row of one block of channels.
-std::int64_t count_lines(const TapSide& side, std::int64_t block) {
-  return (side.source.channels + block - 1) / block * count_rows(side);
-}
-
-// Calls body(stretch) for the rows in a range, of one tile: `s` with the tile's columns and channels.
-template <class Body>
-void for_each_row(const TapSide& side, const TapOffsets& offsets, std::size_t columns, PartRange range,
-                  Stretch s, const Body& body) {
-  std::int64_t before = 0;
-  for (std::size_t r = 0; r < side.rows.size(); before += side.rows[r++].count) {
-    const Run& rows = side.rows[r];
-    s.taps = offsets.taps(r, columns);
-    for (std::int64_t i = std::max<std::int64_t>(0, range.begin - before);
-         i < std::min(rows.count, range.end - before); ++i) {
-      s.result_row = rows.first + i * rows.result_step;
-      s.source_row = lowest_source(rows) + i * rows.source_step;
-      body(s);
-    }
-  }
-}
-
-// Calls body(stretch) for the lines in a range.
-template <class Body>
-void for_each_stretch(const TapSide& side, const TapOffsets& offsets, const Walk& walk, PartRange lines,
-                      const Body& body) {
-  const std::int64_t rows = count_rows(side);
-  for (std::int64_t first = 0, line = 0; first < side.source.channels; first += walk.block, line += rows) {
-    const PartRange range{std::max<std::int64_t>(0, lines.begin - line), std::min(rows, lines.end - line)};
-    if (range.begin >= range.end) continue;
-    for (std::size_t c = 0; c < side.columns.size(); ++c) {
-      const std::int64_t total = side.columns[c].count * side.result.batch;
-      for (std::int64_t done = 0; done < total; done += walk.tile)
-        for_each_row(side, offsets, c, range,
-                     {{},
-                      0,
-                      0,
-                      &side.columns[c],
-                      done,
-                      std::min(walk.tile, total - done),
-                      first,
-                      std::min(walk.block, side.source.channels - first)},
-                     body);
-    }
-  }
-}
-
 // The side with the strides that windows are read with: those of a packed block, or of the image.
 TapSide with_block(TapSide side, const DepthwiseBlock& block) {
   if (block.packed) side.source = packed_block(side.source, block.channels);
@@ -171,28 +77,45 @@ class BlockedSource {
   std::int64_t count() const { return (source_.channels + block_.channels - 1) / block_.channels; }
   std::size_t scratch_bytes() const { return packed_block_bytes(source_, block_); }
 
-  // body(lines, base): `base` holds the block's first channel. `rows` lines a block.
+  // body(lines, base, ahead): `base` holds the block's first channel, `ahead` is the next block where it
+  // comes from memory. `rows` lines a block.
   template <class Body>
   void for_each(PartRange lines, std::int64_t rows, const void* source, void* scratch,
                 const Body& body) const {
     for (std::int64_t number = 0; number < count(); ++number) {
       const PartRange range{std::max(lines.begin, number * rows), std::min(lines.end, (number + 1) * rows)};
       if (range.begin >= range.end) continue;
-      const std::int64_t first = number * block_.channels;
-      const auto* base = static_cast<const std::byte*>(source) + first * bytes(source_.type);
+      const std::byte* base = place(source, number);
+      BlockAhead ahead;
       if (block_.packed) {
-        auto* to = static_cast<std::byte*>(scratch);
-        pack_block(source_, block_, std::min(block_.channels, source_.channels - first), base, to);
-        base = to;
+        pack_block(source_, block_, channels_of(number), base, static_cast<std::byte*>(scratch));
+        base = static_cast<const std::byte*>(scratch);
+        if (range.end < lines.end && image_bytes(source_) > second_level_bytes)
+          ahead = BlockAhead(source_, place(source, number + 1), channels_of(number + 1));
       }
-      body(range, base);
+      body(range, base, ahead);
     }
   }
 
  private:
+  const std::byte* place(const void* source, std::int64_t number) const {
+    return static_cast<const std::byte*>(source) + number * block_.channels * bytes(source_.type);
+  }
+  std::int64_t channels_of(std::int64_t number) const {
+    return std::min(block_.channels, source_.channels - number * block_.channels);
+  }
+
   Image source_;
   DepthwiseBlock block_;
 };
+
+// Whether a pass asks for its rows ahead: of images that come from memory; but a forward pass that takes all
+// channels of a few columns at a time reads lines in the order in which they lie.
+bool rows_ahead(const Convolution& c, const TapSide& side) {
+  const DepthwiseBlock block = block_of_pass(c, side.source);
+  if (block.packed || image_bytes(side.source) + image_bytes(side.result) <= third_level_bytes) return false;
+  return side.flipped || tile_columns(c, side.source, block) > least_tile_columns;
+}
 
 // Where the packed block lies in the scratch of a kernel that stages a tile of results in front of it.
 std::size_t staging_bytes(const Convolution& c, const Image& source, const Image& result) {
@@ -216,6 +139,7 @@ class DepthwiseKernel final : public Kernel {
         accumulate_(c.accumulate),
         staged_(side_.result.type != ElementType::f32),
         packed_at_(staging_bytes(c, side.source, side.result)),
+        ahead_(rows_ahead(c, side)),
         walk_{source_.block().channels, tile_columns(c, side.source, source_.block())},
         lines_(count_lines(side_, walk_.block)) {
     const std::int64_t most = source_.block().packed ? source_.count() : lines_;  // whole blocks are packed
@@ -235,7 +159,7 @@ class DepthwiseKernel final : public Kernel {
   void run_lines(const Arguments& arguments, PartRange lines) const {
     void* packed = static_cast<std::byte*>(arguments.scratch) + packed_at_;
     source_.for_each(lines, lines_ / source_.count(), arguments.inputs[0], packed,
-                     [&](PartRange range, const std::byte* base) {
+                     [&](PartRange range, const std::byte* base, BlockAhead&) {
                        for_each_stretch(side_, offsets_, walk_, range,
                                         [&](const Stretch& s) { run_stretch(arguments, base, s); });
                      });
@@ -259,11 +183,21 @@ class DepthwiseKernel final : public Kernel {
     run.result_stride = staged_ ? s.channels : stride;
     run.accumulate = accumulate_;
     if (finish_ && finish_->bias) run.bias = static_cast<const float*>(arguments.inputs[2]) + s.first_channel;
+    if (ahead_) fetch_next_rows(arguments, base, s);
     loop_(run);
     if (finish_ || (epilogue_.empty() && !staged_)) return;
     epilogue_.apply({run.result, run.result_stride, y, result.type, stride, s.count, s.channels},
                     {s.result_row, column, s.first_channel, columns.result_step}, arguments.inputs.data() + 2,
                     arguments.outputs.data() + 1);
+  }
+
+  [[gnu::noinline]] void fetch_next_rows(const Arguments& arguments, const std::byte* base,
+                                         const Stretch& s) const {
+    const Image& result = side_.result;
+    fetch_next_sources(side_.source, base, s);
+    fetch_next_results<true>(
+        result, static_cast<const std::byte*>(arguments.outputs[0]) + s.first_channel * bytes(result.type),
+        s);
   }
 
   BlockedSource source_;
@@ -274,6 +208,7 @@ class DepthwiseKernel final : public Kernel {
   DepthwiseLoop* loop_;
   bool accumulate_, staged_, whole_blocks_ = false;
   std::size_t packed_at_;
+  bool ahead_;  // rows are asked for
   Walk walk_;
   std::int64_t lines_;
 };
@@ -313,8 +248,11 @@ class DepthwiseWeightGradient final : public Kernel {
         offsets_(c, side_),
         loop_(depthwise_gradient_loop(c.x.type)),
         column_sum_(column_sum(c.y.type)),
-        walk_{source_.block().channels, tile_columns(c, c.x, source_.block())},
+        ahead_(image_bytes(c.x) + image_bytes(c.y) >
+               (source_.block().packed ? second_level_bytes : third_level_bytes)),
+        walk_{source_.block().channels, tile_columns(c, c.x, source_.block()), rows_together},
         lines_(count_lines(side_, walk_.block)) {
+    stretches_ = count_stretches(side_, walk_);
     // Rows of a block add into the same sums: a part is whole blocks.
     info_.parts = source_.count();
   }
@@ -331,9 +269,11 @@ class DepthwiseWeightGradient final : public Kernel {
  private:
   void run_lines(const Arguments& arguments, PartRange lines) const {
     source_.for_each(lines, lines_ / source_.count(), arguments.inputs[0], arguments.scratch,
-                     [&](PartRange range, const std::byte* base) {
-                       for_each_stretch(side_, offsets_, walk_, range,
-                                        [&](const Stretch& s) { run_stretch(arguments, base, s); });
+                     [&](PartRange range, const std::byte* base, BlockAhead& next) {
+                       for_each_stretch(side_, offsets_, walk_, range, [&](const Stretch& s) {
+                         next.step(stretches_);
+                         run_stretch(arguments, base, s);
+                       });
                      });
   }
 
@@ -354,7 +294,18 @@ class DepthwiseWeightGradient final : public Kernel {
     run.source = base + source * bytes(c_.x.type);
     run.gradient = static_cast<const std::byte*>(arguments.inputs[1]) + gradient * bytes(c_.y.type);
     run.sums = static_cast<float*>(arguments.outputs[0]) + s.first_channel;
+    run.rows = s.row_count;
+    run.source_row_stride = s.rows->source_step * side_.source.row_stride;
+    run.gradient_row_stride = s.rows->result_step * c_.y.row_stride;
+    if (ahead_) fetch_next_rows(arguments, base, s);
     loop_(run);
+  }
+
+  [[gnu::noinline]] void fetch_next_rows(const Arguments& arguments, const std::byte* base,
+                                         const Stretch& s) const {
+    if (!source_.block().packed) fetch_next_sources(side_.source, base, s);
+    fetch_next_results<false>(
+        c_.y, static_cast<const std::byte*>(arguments.inputs[1]) + s.first_channel * bytes(c_.y.type), s);
   }
 
   Convolution c_;
@@ -363,8 +314,9 @@ class DepthwiseWeightGradient final : public Kernel {
   TapOffsets offsets_;
   DepthwiseGradientLoop* loop_;
   ColumnSum* column_sum_;
+  bool ahead_;  // rows are asked for
   Walk walk_;
-  std::int64_t lines_;
+  std::int64_t lines_, stretches_;  // of a block: stretches
 };
 
 }  // namespace

@@ -87,25 +87,27 @@ HWY_INLINE void gradient_block(const DepthwiseGradientRun& r, std::int64_t first
                                std::size_t n) {
   V even[taps], odd[taps];
   unrolled<taps>([&](auto i) SUPERSTEP_INLINE_LAMBDA { even[i] = odd[i] = hn::Zero(f32_tag); });
-  const T* gradient = static_cast<const T*>(r.gradient) + channel;
-  const auto source = [&](auto i, std::int64_t column) SUPERSTEP_INLINE_LAMBDA {
-    const T* p = static_cast<const T*>(r.source) +
-                 r.taps.source_offsets[first_tap + static_cast<std::int64_t>(i)] + channel;
-    return load_first(p + column * r.source_stride, n);
-  };
-  std::int64_t column = 0;
-  for (; column + 2 <= r.columns; column += 2) {
-    const V a = load_first(gradient + column * r.gradient_stride, n);
-    const V b = load_first(gradient + (column + 1) * r.gradient_stride, n);
+  for (std::int64_t row = 0; row < r.rows; ++row) {
+    const T* gradient = static_cast<const T*>(r.gradient) + row * r.gradient_row_stride + channel;
+    const T* first[taps];
     unrolled<taps>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
-      even[i] = hn::MulAdd(a, source(i, column), even[i]);
-      odd[i] = hn::MulAdd(b, source(i, column + 1), odd[i]);
+      first[i] = static_cast<const T*>(r.source) + row * r.source_row_stride +
+                 r.taps.source_offsets[first_tap + static_cast<std::int64_t>(i)] + channel;
     });
-  }
-  if (column < r.columns) {
+    std::int64_t column = 0;
+    for (; column + 2 <= r.columns; column += 2) {
+      const V a = load_first(gradient + column * r.gradient_stride, n);
+      const V b = load_first(gradient + (column + 1) * r.gradient_stride, n);
+      unrolled<taps>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
+        even[i] = hn::MulAdd(a, load_first(first[i] + column * r.source_stride, n), even[i]);
+        odd[i] = hn::MulAdd(b, load_first(first[i] + (column + 1) * r.source_stride, n), odd[i]);
+      });
+    }
+    if (column == r.columns) continue;
     const V a = load_first(gradient + column * r.gradient_stride, n);
-    unrolled<taps>([&](auto i)
-                       SUPERSTEP_INLINE_LAMBDA { even[i] = hn::MulAdd(a, source(i, column), even[i]); });
+    unrolled<taps>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
+      even[i] = hn::MulAdd(a, load_first(first[i] + column * r.source_stride, n), even[i]);
+    });
   }
   unrolled<taps>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
     float* sum = r.sums + r.taps.weight_offsets[first_tap + static_cast<std::int64_t>(i)] + channel;

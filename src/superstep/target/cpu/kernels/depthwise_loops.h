@@ -42,7 +42,7 @@ struct DepthwiseRun {
 
 using DepthwiseLoop = void(const DepthwiseRun& run);
 
-// sums(tap)[c] += sum over columns of gradient(column)[c] * source(tap, column)[c].
+// sums(tap)[c] += sum over rows and columns of gradient(row, column)[c] * source(tap, row, column)[c].
 struct DepthwiseGradientRun {
   std::int64_t columns, channels;
   DepthwiseTaps taps;
@@ -51,6 +51,7 @@ struct DepthwiseGradientRun {
   const void* gradient;
   std::int64_t gradient_stride;
   float* sums;
+  std::int64_t rows = 1, source_row_stride = 0, gradient_row_stride = 0;  // elements
 };
 
 using DepthwiseGradientLoop = void(const DepthwiseGradientRun& run);

@@ -36,9 +36,9 @@ DepthwiseBlock depthwise_block(const Image& source, std::int64_t reads_of_an_ele
   return plain;
 }
 
-DepthwiseBlock streamed_block(const Image& source, std::int64_t reads_of_an_element) {
-  const bool streams = source.element_count() * element_bytes(source) > streamed_bytes;
-  if (streams && source.channels <= most_streamed) return {source.channels};
+DepthwiseBlock streamed_block(const Image& source, std::int64_t most_bytes,
+                              std::int64_t reads_of_an_element) {
+  if (most_bytes > streamed_bytes && source.channels <= most_streamed) return {source.channels};
   return depthwise_block(source, reads_of_an_element);
 }
 

@@ -22,9 +22,9 @@ struct DepthwiseBlock {
 // cache.
 DepthwiseBlock depthwise_block(const Image& source, std::int64_t reads_of_an_element);
 
-// The same, but all channels in one block where an image is read from memory and its columns are short: lines
-// are then read in the order in which they lie.
-DepthwiseBlock streamed_block(const Image& source, std::int64_t reads_of_an_element);
+// The same, but all channels in one block where the larger of source and result, of so many bytes, comes from
+// memory or goes there, and columns are short: lines are then gone over in the order in which they lie.
+DepthwiseBlock streamed_block(const Image& source, std::int64_t most_bytes, std::int64_t reads_of_an_element);
 
 // The strides that a packed block of the image has.
 Image packed_block(Image source, std::int64_t channels);

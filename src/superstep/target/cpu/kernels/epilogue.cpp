@@ -65,6 +65,11 @@ Epilogue& Epilogue::activation_gradient(Activation activation, float alpha, floa
   return *this;
 }
 
+Epilogue& Epilogue::round_half() {
+  steps.push_back({.op = EpilogueOp::round_half});
+  return *this;
+}
+
 Epilogue& Epilogue::save(ElementType type) {
   steps.push_back({.op = EpilogueOp::save, .type = type});
   return *this;
@@ -73,7 +78,8 @@ Epilogue& Epilogue::save(ElementType type) {
 namespace {
 
 bool takes_input(EpilogueOp op) {
-  return op != EpilogueOp::scale && op != EpilogueOp::activate && op != EpilogueOp::save;
+  return op != EpilogueOp::scale && op != EpilogueOp::activate && op != EpilogueOp::round_half &&
+         op != EpilogueOp::save;
 }
 
 std::string to_string(const EpilogueStep& step) {
@@ -86,6 +92,7 @@ std::string to_string(const EpilogueStep& step) {
     case EpilogueOp::multiply: return "multiply";
     case EpilogueOp::activate: return activation;
     case EpilogueOp::activation_gradient: return activation + " gradient";
+    case EpilogueOp::round_half: return "round to f16";
     case EpilogueOp::save: return "save";
   }
   return {};

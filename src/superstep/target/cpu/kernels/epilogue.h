@@ -46,6 +46,7 @@ enum class EpilogueOp : std::uint8_t {
   activate,             // v = activation(v)
   activation_gradient,  // v *= activation'(...), t: the saved output where gradient_from_output() says so
                         // (and `from_output` is left true), else the saved input of the activation
+  round_half,           // v = v rounded to f16
   save,                 // writes v to an output tensor as it is now (for instance the input of a GELU)
 };
 
@@ -72,6 +73,7 @@ struct Epilogue {
   Epilogue& activate(Activation activation, float alpha = 0, float beta = 0);
   Epilogue& activation_gradient(Activation activation, float alpha = 0, float beta = 0,
                                 ElementType type = ElementType::f32);
+  Epilogue& round_half();
   Epilogue& save(ElementType type = ElementType::f32);
 
   std::size_t inputs() const;   // input slots the steps take

@@ -111,6 +111,9 @@ HWY_INLINE void apply_step(const BoundStep& step, std::int64_t column, std::int6
       load_operand<G>(step, offset, tail, t);
       return apply_gradient<G>(step, v, t);
     case EpilogueOp::activate: return apply_activation<G>(step, v);
+    case EpilogueOp::round_half:
+      for (std::size_t i = 0; i < G; ++i) v[i] = round_to_f16(v[i]);
+      return;
     case EpilogueOp::save: return store_operand<G>(step, offset, tail, v);
   }
 }

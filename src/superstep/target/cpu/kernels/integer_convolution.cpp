@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "superstep/target/cpu/kernels/byte_tile.h"
 #include "superstep/target/cpu/kernels/byte_weights.h"
 #include "superstep/target/cpu/kernels/epilogue_run.h"
 #include "superstep/target/cpu/kernels/integer_finish.h"
@@ -16,19 +17,19 @@ namespace {
 // How a tile's sums become results.
 enum class Finish {
   sums,      // copied as they are
-  simple,    // a bias, a tensor added and a rectifier at most: one pass
+  simple,    // a factor a channel, a bias, a tensor added and a rectifier at most: one pass
   epilogue,  // any epilogue: f32 in scratch, the epilogue, then bytes where they are wanted
 };
 
 // The epilogues that need no pass of their own.
 struct SimpleSteps {
-  bool simple = true, bias = false, added = false;
+  bool simple = true, factor = false, bias = false, added = false;
   float slope = 1;
   std::int64_t added_column = 0, added_row = 0;  // strides of the tensor; 0: the result's own
 };
 
 bool is_rectifier(const EpilogueStep& step) {
-  return step.op == EpilogueOp::activate && step.alpha >= 0 &&
+  return step.op == EpilogueOp::activate && step.alpha >= 0 && step.alpha <= 1 &&
          (step.activation == Activation::relu || step.activation == Activation::leaky_relu);
 }
 
@@ -36,7 +37,9 @@ SimpleSteps simple_steps(const Epilogue& epilogue) {
   SimpleSteps found;
   for (const EpilogueStep& step : epilogue.steps) {
     const bool first = found.slope == 1 && !found.added;
-    if (step.op == EpilogueOp::bias && first && !found.bias) {
+    if (step.op == EpilogueOp::scale_channels && first && !found.bias && !found.factor) {
+      found.factor = true;
+    } else if (step.op == EpilogueOp::bias && first && !found.bias) {
       found.bias = true;
     } else if (step.op == EpilogueOp::add && step.type == ElementType::f32 && first) {
       found.added = true;
@@ -53,8 +56,10 @@ SimpleSteps simple_steps(const Epilogue& epilogue) {
 
 class TapIntegerConvolution final : public Kernel {
  public:
+  // `in_registers`: tiles are finished there (byte_tile.h), and only what no simple epilogue can do is left to
+  // passes over scratch.
   TapIntegerConvolution(KernelInfo info, const IntegerConvolution& c, TapTables tables,
-                        EpilogueRunner epilogue)
+                        EpilogueRunner epilogue, bool in_registers)
       : Kernel(std::move(info)),
         c_(c),
         weights_(byte_weights(c)),
@@ -66,6 +71,8 @@ class TapIntegerConvolution final : public Kernel {
                                              : Finish::epilogue),
         as_f32_(finish_as_f32()),
         as_bytes_(finish_as_bytes()),
+        tile_as_f32_(in_registers ? byte_tile_as_f32() : nullptr),
+        tile_as_bytes_(in_registers ? byte_tile_as_bytes() : nullptr),
         quantize_(quantize_block()) {
     for (const RowEntry& row : t_.rows)
       tiles_ += static_cast<std::int64_t>(t_.tile_lists[row.tile_list].size());
@@ -100,12 +107,14 @@ class TapIntegerConvolution final : public Kernel {
   const TapCall& call_of(const Part& part, const Tile& tile) const;
   void multiply(const Pointers& p, const Part& part, const RowEntry& row, const Tile& tile) const;
   void sum_weights(const Pointers& p, const Part& part, const Tile& tile, std::int32_t* shift) const;
+  ByteTile operands_of(const Pointers& p, const Part& part, const RowEntry& row, const Tile& tile) const;
+  void apply(const ByteTile& operands, const IntegerBlock& block, bool bytes) const;
   void finish(const Pointers& p, const Part& part, const RowEntry& row, const Tile& tile,
               const std::int32_t* shift) const;
   void write_sums(const Pointers& p, const Part& part, const Tile& tile, const std::int32_t* shift,
                   std::byte* result, std::int64_t stride) const;
   void add_operands(const Pointers& p, const Part& part, std::int64_t row, std::int64_t column,
-                    std::int64_t column_step, IntegerBlock& block) const;
+                    std::int64_t column_step, IntegerBlock& block, float* scale) const;
 
   IntegerConvolution c_;
   ByteWeights weights_;
@@ -114,6 +123,7 @@ class TapIntegerConvolution final : public Kernel {
   SimpleSteps simple_;
   Finish finish_;
   IntegerFinish *as_f32_, *as_bytes_;
+  ByteTileFunction *tile_as_f32_, *tile_as_bytes_;  // null: sums are in memory before they are finished
   QuantizeFunction* quantize_;
   std::int64_t tiles_ = 0, stretches_ = 1;  // of all rows; parts that the tiles of a panel are divided into
 };
@@ -128,6 +138,19 @@ const TapCall& TapIntegerConvolution::call_of(const Part& part, const Tile& tile
   return t_.calls[tile.first_call + narrow];
 }
 
+ByteTile TapIntegerConvolution::operands_of(const Pointers& p, const Part& part, const RowEntry& row,
+                                            const Tile& tile) const {
+  const TapCall& call = call_of(part, tile);
+  return {.weights = p.weights + part.group * t_.group_bytes + part.panel * t_.panel_bytes,
+          .x = p.x + row.source_row * c_.x.row_stride +
+               tile.column_in_run * tile.source_step * c_.x.column_stride + part.group * weights_.in,
+          .taps = call.count,
+          .weight_offsets = &t_.weight_offsets[call.first_offset],
+          .source_offsets = &t_.source_offsets[call.first_offset],
+          .quads = weights_.in / 4,
+          .column_stride = tile.source_step * c_.x.column_stride};
+}
+
 void TapIntegerConvolution::multiply(const Pointers& p, const Part& part, const RowEntry& row,
                                      const Tile& tile) const {
   const TapCall& call = call_of(part, tile);
@@ -135,12 +158,15 @@ void TapIntegerConvolution::multiply(const Pointers& p, const Part& part, const 
     std::fill_n(p.sums, tile.columns * part.channels, 0);
     return;
   }
-  const std::uint8_t* x = p.x + row.source_row * c_.x.row_stride +
-                          tile.column_in_run * tile.source_step * c_.x.column_stride +
-                          part.group * weights_.in;
-  const std::byte* weights = p.weights + part.group * t_.group_bytes + part.panel * t_.panel_bytes;
-  t_.products[call.product](weights, x, reinterpret_cast<float*>(p.sums), call.count,
-                            &t_.weight_offsets[call.first_offset], &t_.source_offsets[call.first_offset]);
+  const ByteTile o = operands_of(p, part, row, tile);
+  t_.products[call.product](o.weights, o.x, reinterpret_cast<float*>(p.sums), o.taps, o.weight_offsets,
+                            o.source_offsets);
+}
+
+// The sums of the block from memory or registers.
+void TapIntegerConvolution::apply(const ByteTile& operands, const IntegerBlock& block, bool bytes) const {
+  if (tile_as_f32_) return (bytes ? tile_as_bytes_ : tile_as_f32_)(operands, block);
+  (bytes ? as_bytes_ : as_f32_)(block);
 }
 
 // The zero point times the weights that the tile was multiplied with: what its sums have too much.
@@ -168,11 +194,18 @@ void TapIntegerConvolution::write_sums(const Pointers& p, const Part& part, cons
       y[column * stride + channel] = p.sums[column * part.channels + channel] - shift[channel];
 }
 
-// The bias and the tensor of a simple epilogue, at the block's first element.
+// The factors, the bias and the tensor of a simple epilogue, at the block's first element. `scale`: room for
+// the block's scales.
 void TapIntegerConvolution::add_operands(const Pointers& p, const Part& part, std::int64_t row,
                                          std::int64_t column, std::int64_t column_step,
-                                         IntegerBlock& block) const {
+                                         IntegerBlock& block, float* scale) const {
   const void* const* operand = p.epilogue_inputs;
+  if (simple_.factor) {
+    const float* factors = static_cast<const float*>(*operand++) + part.first_channel;
+    for (std::int64_t channel = 0; channel < part.channels; ++channel)
+      scale[channel] = block.scale[channel] * factors[channel];
+    block.scale = scale;
+  }
   if (simple_.bias) block.bias = static_cast<const float*>(*operand++) + part.first_channel;
   if (!simple_.added) return;
   const std::int64_t across = simple_.added_column > 0 ? simple_.added_column : c_.y.column_stride;
@@ -204,9 +237,10 @@ void TapIntegerConvolution::finish(const Pointers& p, const Part& part, const Ro
                      .channels = part.channels,
                      .inverse_scale = inverse,
                      .zero_point = zero};
-  if (simple) add_operands(p, part, row.result_row, column, tile.result_step, block);
-  if (simple) return bytes ? as_bytes_(block) : as_f32_(block);
-  as_f32_(block);
+  float scale[panel_width];
+  if (simple) add_operands(p, part, row.result_row, column, tile.result_step, block, scale);
+  apply(operands_of(p, part, row, tile), block, simple && bytes);
+  if (simple) return;
   auto* values = reinterpret_cast<float*>(p.sums);
   epilogue_.apply({values, part.channels, bytes ? static_cast<void*>(values) : result, ElementType::f32,
                    bytes ? part.channels : stride, tile.columns, part.channels, nullptr, 0},
@@ -220,7 +254,7 @@ void TapIntegerConvolution::finish(const Pointers& p, const Part& part, const Ro
 void TapIntegerConvolution::run_tile(const Pointers& p, const Part& part, const RowEntry& row,
                                      const Tile& tile) const {
   std::int32_t shift[panel_width];
-  multiply(p, part, row, tile);
+  if (!tile_as_f32_) multiply(p, part, row, tile);
   sum_weights(p, part, tile, shift);
   finish(p, part, row, tile, shift);
 }
@@ -278,10 +312,10 @@ Convolution geometry_of(const IntegerConvolution& c) {
 }
 
 KernelInfo describe(const IntegerConvolution& c, const TapTables& t, const EpilogueRunner& epilogue,
-                    ProductMaker maker) {
+                    const char* maker) {
   const bool sums = c.y.type == ElementType::i32;
   KernelInfo info;
-  info.name = fmt::format("integer convolution, {}, tiles of {} x {}{}{}", name_of(maker),
+  info.name = fmt::format("integer convolution, {}, tiles of {} x {}{}{}", maker,
                           std::min(panel_width, c.y.channels / c.groups), t.max_columns,
                           c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue),
                           c.y.type == ElementType::u8 ? " + bytes" : "");
@@ -298,18 +332,31 @@ KernelInfo describe(const IntegerConvolution& c, const TapTables& t, const Epilo
   return info;
 }
 
-template <ProductMaker maker>
-Prepared prepare_taps(const IntegerConvolution& c) {
-  if (std::string fault = fault_of(c); !fault.empty()) return refuse(name_of(maker), fault);
+// Tables of products that are made by the loops of `maker`, and the rest of the kernel.
+Prepared prepare_taps(const IntegerConvolution& c, ProductMaker maker, const char* name, bool in_registers) {
+  if (std::string fault = fault_of(c); !fault.empty()) return refuse(name, fault);
   Image as_f32 = c.y;
   as_f32.type = ElementType::f32;
   auto epilogue = EpilogueRunner::prepare(c.epilogue, as_f32);
-  if (!epilogue) return refuse(name_of(maker), epilogue.error());
+  if (!epilogue) return refuse(name, epilogue.error());
   const Convolution geometry = geometry_of(c);
   auto tables = make_tap_tables(geometry, forward_side(geometry), maker);
-  if (!tables) return refuse(name_of(maker), tables.error());
-  KernelInfo info = describe(c, *tables, *epilogue, maker);
-  return std::make_unique<TapIntegerConvolution>(std::move(info), c, std::move(*tables), *epilogue);
+  if (!tables) return refuse(name, tables.error());
+  KernelInfo info = describe(c, *tables, *epilogue, name);
+  return std::make_unique<TapIntegerConvolution>(std::move(info), c, std::move(*tables), *epilogue,
+                                                 in_registers);
+}
+
+template <ProductMaker maker>
+Prepared prepare_in_memory(const IntegerConvolution& c) {
+  return prepare_taps(c, maker, name_of(maker), false);
+}
+
+Prepared prepare_in_registers(const IntegerConvolution& c) {
+  constexpr const char* name = "in registers";
+  if (std::string refusal = byte_tile_refusal(); !refusal.empty()) return refuse(name, refusal);
+  if (c.y.type == ElementType::i32) return refuse(name, "sums are wanted in memory");
+  return prepare_taps(c, ProductMaker::portable, name, true);
 }
 
 }  // namespace
@@ -334,8 +381,9 @@ IntegerConvolution integer_dense_layer(std::int64_t batch, std::int64_t in, std:
 
 const ImplementationList<IntegerConvolution>& integer_convolution() {
   static const ImplementationList<IntegerConvolution> list({
-      {"libxsmm", prepare_taps<ProductMaker::libxsmm>},
-      {"portable", prepare_taps<ProductMaker::portable>},
+      {"in registers", prepare_in_registers},
+      {"libxsmm", prepare_in_memory<ProductMaker::libxsmm>},
+      {"portable", prepare_in_memory<ProductMaker::portable>},
   });
   return list;
 }

@@ -15,7 +15,7 @@ struct IntegerBlock {
   const float* bias;           // [channels], or null
   const float* added;          // [columns][channels], or null
   std::int64_t added_stride;   // elements between columns
-  float slope;                 // 1 leaves v as it is, 0 is relu
+  float slope;                 // from 0, relu, to 1, which leaves v as it is
   void* result;                // f32 or u8; as f32 it may be `sums`
   std::int64_t result_stride;  // elements between columns
   std::int64_t columns, channels;

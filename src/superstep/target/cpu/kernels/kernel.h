@@ -68,6 +68,7 @@ struct KernelInfo {
   std::size_t scratch_bytes = 0;              // what run() needs behind Arguments::scratch, 64-byte aligned
   std::size_t inputs = 0, outputs = 0;        // slots that run() reads from its arguments
   std::int64_t parts = 1;                     // what run_part() divides a run into
+  int members = 1;                            // threads, at most, that can share a run by run_shared()
   WeightLayout weights = WeightLayout::none;  // of the packed weights, or of the weight gradient
   std::vector<Refusal> refused;               // faster implementations that said no, fastest first
   ElementType arithmetic = ElementType::f32;  // what is multiplied; sums are f32, of i8 i32
@@ -104,6 +105,12 @@ class Kernel {
   // One of info().parts parts of a run. Parts may run at the same time, each with scratch of its own; all of
   // them together, in any order, write the bits that run() writes.
   virtual void run_part(const Arguments& arguments, std::int64_t) const { run(arguments); }
+  // A run that threads share from inside, for what consists of many short phases (shared_phases.h):
+  // begin_shared() once, then run_shared() once for each of up to info().members members, at the same time
+  // or one after the other, in any order. All of them get the same arguments, scratch included. Together they
+  // write the bits that run() writes.
+  virtual void begin_shared(const Arguments&, int /*members*/) const {}
+  virtual void run_shared(const Arguments& arguments, int /*member*/) const { run(arguments); }
 
  protected:
   KernelInfo info_;

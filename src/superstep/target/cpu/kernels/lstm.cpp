@@ -4,17 +4,22 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "superstep/target/cpu/kernels/batch_reduce.h"
 #include "superstep/target/cpu/kernels/lstm_loops.h"
 #include "superstep/target/cpu/kernels/lstm_pack.h"
 #include "superstep/target/cpu/kernels/pair_panel.h"
+#include "superstep/target/cpu/kernels/shared_phases.h"
 
 namespace superstep::kernels {
 
 namespace {
 
-constexpr std::int64_t chunk_rows = 48;  // of x, in one product: few enough that their gates stay in cache
+constexpr std::int64_t chunk_rows = 64;  // of x, in one product: few enough that their gates stay in cache
+
+// Another core may have the line: it is here when the product is done.
+void fetch_to_write(const float* line) { asm volatile("prefetchw %0" : : "m"(*line)); }
 
 std::expected<BatchReduceProduct, std::string> make_product(const ProductShape& shape) {
   auto product = BatchReduceProduct::prepare(shape, ProductMaker::libxsmm);
@@ -30,37 +35,100 @@ class LstmKernel final : public Kernel {
     bool joined;         // rows of x are equally spaced: a chunk is one product
     // W x for a whole chunk, for what is left at the end, and R h from initial states and from y.
     BatchReduceProduct from_x, from_x_rest, from_state, from_y;
-    NarrowRows x_rows, state_rows, y_rows;  // of narrow products
+    NarrowRows x_rows, state_rows;  // of narrow products
   };
 
-  LstmKernel(KernelInfo info, const Plan& plan) : Kernel(std::move(info)), p_(plan), loops_(lstm_loops()) {}
+  LstmKernel(KernelInfo info, const Plan& plan);
   void run(const Arguments& arguments) const override;
+  void begin_shared(const Arguments& arguments, int members) const override;
+  void run_shared(const Arguments& arguments, int member) const override;
 
  private:
   struct Pointers {
+    explicit Pointers(const Plan& plan, const Arguments& arguments);
     const float* x;
     const std::byte *w, *r;
-    const float *h0, *c0;
-    float *y, *gates, *cells, *bias;
-    bf16 *x_rows, *h_rows;  // of a chunk of steps, of the step before; narrow products alone
-    bool keep;
+    const float *given_bias, *h0, *c0;
+    float *y, *last_h, *last_c;
+    float *gates, *cells, *bias;
+    bf16 *x_rows, *h_rows;  // of a chunk of steps; of two steps by turns; narrow products alone
+    void* shared;
+  };
+  // The run is a sequence of phases, each of them of as many items as there are panels: for every chunk of
+  // steps rounding of x (of narrow products), its product, and the steps.
+  struct Phase {
+    enum class Kind : std::uint8_t { round, inputs, step } kind;
+    std::int64_t chunk, step;  // the step within the chunk
   };
 
   const Lstm& l() const { return p_.lstm; }
   std::int64_t rows_of_gates() const { return 4 * l().hidden; }
+  std::int64_t panels() const { return l().hidden / lstm_panel; }
+  std::int64_t phases_before_steps() const { return l().narrow ? 2 : 1; }
+  std::int64_t phases() const;
+  Phase phase_at(std::int64_t number) const;
+  std::int64_t steps_of(std::int64_t chunk) const {
+    return std::min(p_.chunk, l().steps - chunk * p_.chunk);
+  }
+  // Of a chunk, in memory.
+  std::int64_t first_step(std::int64_t chunk) const {
+    return l().reverse ? step_at(chunk * p_.chunk + steps_of(chunk) - 1) : chunk * p_.chunk;
+  }
+  float* gates_of(const Pointers& p, std::int64_t chunk) const {
+    return l().keep ? p.gates + first_step(chunk) * l().batch * rows_of_gates() : p.gates;
+  }
   std::int64_t step_at(std::int64_t order) const { return l().reverse ? l().steps - 1 - order : order; }
   // Bytes of a panel of weights that sums `depth` elements.
   std::int64_t panel_bytes(std::int64_t depth) const {
     return 4 * lstm_panel * (l().narrow ? padded_depth(depth) * 2 : depth * 4);
   }
 
+  void begin(const Pointers& p) const;
   void add_biases(const float* given, float* sum) const;
-  void multiply_inputs(const Pointers& p, std::int64_t first_step, std::int64_t count, float* gates) const;
-  void run_step(const Pointers& p, std::int64_t order, float* gates) const;
+  void run_item(const Pointers& p, std::int64_t phase, std::int64_t item) const;
+  void round_inputs(const Pointers& p, std::int64_t chunk, std::int64_t item) const;
+  void multiply_inputs(const Pointers& p, std::int64_t chunk, std::int64_t panel) const;
+  void run_step(const Pointers& p, std::int64_t order, float* gates, std::int64_t panel) const;
+  void keep_last(const Pointers& p, std::int64_t unit) const;
 
   Plan p_;
   LstmLoops loops_;
+  void (*fused_)(const LstmStep&) = nullptr;  // product and cell in registers, of one sample
 };
+
+LstmKernel::LstmKernel(KernelInfo info, const Plan& plan)
+    : Kernel(std::move(info)), p_(plan), loops_(lstm_loops()) {
+  if (l().batch == 1) fused_ = l().narrow ? loops_.narrow_step : loops_.step;
+}
+
+LstmKernel::Pointers::Pointers(const Plan& plan, const Arguments& arguments) {
+  const Lstm& l = plan.lstm;
+  const auto in = [&](std::size_t i) { return static_cast<const float*>(arguments.inputs[i]); };
+  const auto out = [&](std::size_t i) { return static_cast<float*>(arguments.outputs[i]); };
+  const auto weights = [&](std::size_t i) { return static_cast<const std::byte*>(arguments.inputs[i]); };
+  x = in(0), w = weights(1), r = weights(2), given_bias = in(3), h0 = in(4), c0 = in(5);
+  y = out(0), last_h = out(1), last_c = out(2);
+  // Cells that are not kept are made where the last ones belong.
+  cells = l.keep ? out(4) : last_c;
+  auto* scratch = static_cast<std::byte*>(arguments.scratch);
+  const auto take = [&](std::size_t bytes) { return std::exchange(scratch, scratch + bytes); };
+  shared = take(SharedPhases::bytes);
+  x_rows = reinterpret_cast<bf16*>(take(l.narrow ? plan.x_rows.bytes(plan.chunk) : 0));
+  h_rows = reinterpret_cast<bf16*>(take(l.narrow ? plan.state_rows.bytes(2) : 0));
+  bias = reinterpret_cast<float*>(take(static_cast<std::size_t>(4 * l.hidden) * sizeof(float)));
+  gates = l.keep ? out(3) : reinterpret_cast<float*>(scratch);
+}
+
+std::int64_t LstmKernel::phases() const {
+  return l().steps + (l().steps + p_.chunk - 1) / p_.chunk * phases_before_steps();
+}
+
+LstmKernel::Phase LstmKernel::phase_at(std::int64_t number) const {
+  const std::int64_t before = phases_before_steps(), period = p_.chunk + before, chunk = number / period;
+  const std::int64_t step = number % period - before;
+  if (step >= 0) return {Phase::Kind::step, chunk, step};
+  return {step == -1 ? Phase::Kind::inputs : Phase::Kind::round, chunk, 0};
+}
 
 // Both biases together, in the order of the packed gates.
 void LstmKernel::add_biases(const float* given, float* sum) const {
@@ -73,74 +141,109 @@ void LstmKernel::add_biases(const float* given, float* sum) const {
       }
 }
 
-// The gates of `count` steps from `first_step` on, as far as x goes.
-void LstmKernel::multiply_inputs(const Pointers& p, std::int64_t first_step, std::int64_t count,
-                                 float* gates) const {
-  const BatchReduceProduct& product = count == p_.chunk ? p_.from_x : p_.from_x_rest;
-  const std::int64_t width = 4 * lstm_panel;
-  const std::int64_t calls = p_.joined ? 1 : count;
-  if (l().narrow) p_.x_rows.convert(p.x, first_step, count, p.x_rows);
-  for (std::int64_t panel = 0; panel < l().hidden / lstm_panel; ++panel)
-    for (std::int64_t call = 0; call < calls; ++call) {
-      const void* x =
-          l().narrow ? static_cast<const void*>(p.x_rows) : p.x + (first_step + call) * l().x_step;
-      product(p.w + panel * panel_bytes(l().inputs), x,
-              gates + call * l().batch * rows_of_gates() + panel * width);
-    }
+void LstmKernel::begin(const Pointers& p) const {
+  add_biases(p.given_bias, p.bias);
+  if (l().narrow && !l().zero_state) p_.state_rows.convert(p.h0, 0, 1, p.h_rows);
 }
 
-void LstmKernel::run_step(const Pointers& p, std::int64_t order, float* gates) const {
+// The rows of some of a chunk's steps, as many items as there are panels.
+void LstmKernel::round_inputs(const Pointers& p, std::int64_t chunk, std::int64_t item) const {
+  const PartRange steps = part_range(steps_of(chunk), item, panels());
+  p_.x_rows.convert(p.x, first_step(chunk) + steps.begin, steps.end - steps.begin,
+                    p.x_rows + steps.begin * l().batch * p_.x_rows.length());
+}
+
+// A panel of the gates of a chunk's steps, as far as x goes.
+void LstmKernel::multiply_inputs(const Pointers& p, std::int64_t chunk, std::int64_t panel) const {
+  const BatchReduceProduct& product = steps_of(chunk) == p_.chunk ? p_.from_x : p_.from_x_rest;
+  const std::int64_t calls = p_.joined ? 1 : steps_of(chunk);
+  for (std::int64_t call = 0; call < calls; ++call) {
+    const void* x = l().narrow ? static_cast<const void*>(p.x_rows)
+                               : p.x + (first_step(chunk) + call) * l().x_step;
+    product(p.w + panel * panel_bytes(l().inputs), x,
+            gates_of(p, chunk) + call * l().batch * rows_of_gates() + panel * 4 * lstm_panel);
+  }
+}
+
+// A panel of one step. Nothing of it is read by another panel before the next step: rounded states alternate
+// between two places.
+void LstmKernel::run_step(const Pointers& p, std::int64_t order, float* gates, std::int64_t panel) const {
   const std::int64_t step = step_at(order), before = l().reverse ? step + 1 : step - 1;
   const bool first = order == 0;
-  const std::int64_t hidden = l().hidden, width = 4 * lstm_panel, step_cells = l().batch * hidden;
-  const void* h = l().narrow ? static_cast<const void*>(p.h_rows) : first ? p.h0 : p.y + before * l().y_step;
-  float* c = p.keep ? p.cells + step * step_cells : p.cells;
-  const float* c_before = first ? p.c0 : p.keep ? p.cells + before * step_cells : p.cells;
-  if (l().narrow && first && !l().zero_state) p_.state_rows.convert(p.h0, 0, 1, p.h_rows);
-  // There and back again: the panels that a step reads last are those that a cache still holds in the next.
-  const std::int64_t panels = hidden / lstm_panel;
-  for (std::int64_t i = 0; i < panels; ++i) {
-    const std::int64_t panel = order % 2 == 0 ? i : panels - 1 - i, unit = panel * lstm_panel;
-    float* part = gates + panel * width;
-    if (!first || !l().zero_state)
-      (first ? p_.from_state : p_.from_y)(p.r + panel * panel_bytes(hidden), h, part);
-    loops_.cell({l().batch, part, rows_of_gates(), p.bias + panel * width, c_before + unit, c + unit,
-                 p.y + step * l().y_step + unit, hidden, hidden, l().y_sample});
+  const std::int64_t hidden = l().hidden, unit = panel * lstm_panel, step_cells = l().batch * hidden;
+  const void* h = l().narrow ? static_cast<const void*>(p.h_rows + order % 2 * step_cells)
+                  : first    ? p.h0
+                             : p.y + before * l().y_step;
+  float* c = l().keep ? p.cells + step * step_cells : p.cells;
+  const float* c_before = first ? p.c0 : l().keep ? p.cells + before * step_cells : p.cells;
+  const std::byte* r = p.r + panel * panel_bytes(hidden);
+  float* part = gates + panel * 4 * lstm_panel;
+  const LstmCell cell{.samples = l().batch,
+                      .gates = part,
+                      .gate_stride = rows_of_gates(),
+                      .bias = p.bias + panel * 4 * lstm_panel,
+                      .c_before = c_before + unit,
+                      .c = c + unit,
+                      .h = p.y + step * l().y_step + unit,
+                      .c_before_stride = hidden,
+                      .c_stride = hidden,
+                      .h_stride = l().y_sample,
+                      .keep = l().keep,
+                      .narrow_h = l().narrow ? p.h_rows + (order + 1) % 2 * step_cells + unit : nullptr,
+                      .narrow_h_stride = hidden};
+  const bool multiplies = !first || !l().zero_state;
+  if (multiplies && fused_) {
+    fetch_to_write(cell.h);
+    fused_({cell, r, h, hidden});
+  } else {
+    if (multiplies) (first ? p_.from_state : p_.from_y)(r, h, part);
+    loops_.cell(cell);
   }
-  if (l().narrow) p_.y_rows.convert(p.y, step, 1, p.h_rows);
+  if (order + 1 == l().steps) keep_last(p, unit);
+}
+
+void LstmKernel::keep_last(const Pointers& p, std::int64_t unit) const {
+  const std::int64_t last = step_at(l().steps - 1), hidden = l().hidden;
+  for (std::int64_t n = 0; n < l().batch; ++n) {
+    const std::int64_t at = n * hidden + unit;
+    std::memcpy(p.last_h + at, p.y + last * l().y_step + n * l().y_sample + unit, lstm_panel * sizeof(float));
+    if (l().keep)
+      std::memcpy(p.last_c + at, p.cells + last * l().batch * hidden + at, lstm_panel * sizeof(float));
+  }
+}
+
+void LstmKernel::run_item(const Pointers& p, std::int64_t number, std::int64_t item) const {
+  const Phase phase = phase_at(number);
+  switch (phase.kind) {
+    case Phase::Kind::round: return round_inputs(p, phase.chunk, item);
+    case Phase::Kind::inputs: return multiply_inputs(p, phase.chunk, item);
+    case Phase::Kind::step: break;
+  }
+  const std::int64_t order = phase.chunk * p_.chunk + phase.step;
+  run_step(p, order,
+           gates_of(p, phase.chunk) +
+               (step_at(order) - first_step(phase.chunk)) * l().batch * rows_of_gates(),
+           item);
 }
 
 void LstmKernel::run(const Arguments& arguments) const {
-  const auto in = [&](std::size_t i) { return static_cast<const float*>(arguments.inputs[i]); };
-  const auto out = [&](std::size_t i) { return static_cast<float*>(arguments.outputs[i]); };
-  const auto weights = [&](std::size_t i) { return static_cast<const std::byte*>(arguments.inputs[i]); };
-  auto* narrow = static_cast<std::byte*>(arguments.scratch);
-  auto* x_rows = reinterpret_cast<bf16*>(narrow);
-  if (l().narrow) narrow += p_.x_rows.bytes(p_.chunk);
-  auto* h_rows = reinterpret_cast<bf16*>(narrow);
-  if (l().narrow) narrow += p_.y_rows.bytes(1);
-  auto* scratch = reinterpret_cast<float*>(narrow);
-  const std::int64_t step_gates = l().batch * rows_of_gates(), step_cells = l().batch * l().hidden;
-  Pointers p{in(0),   weights(1), weights(2), in(4),  in(5),  out(0),
-             nullptr, nullptr,    scratch,    x_rows, h_rows, l().keep};
-  float* const space = scratch + rows_of_gates();
-  p.gates = p.keep ? out(3) : space;
-  p.cells = p.keep ? out(4) : space + p_.chunk * step_gates;
-  add_biases(in(3), p.bias);
-  for (std::int64_t order = 0; order < l().steps; order += p_.chunk) {
-    const std::int64_t count = std::min(p_.chunk, l().steps - order);
-    const std::int64_t first = l().reverse ? step_at(order + count - 1) : order;
-    float* gates = p.keep ? p.gates + first * step_gates : p.gates;
-    multiply_inputs(p, first, count, gates);
-    for (std::int64_t i = 0; i < count; ++i)
-      run_step(p, order + i, gates + (step_at(order + i) - first) * step_gates);
-  }
-  const std::int64_t last = step_at(l().steps - 1);
-  for (std::int64_t n = 0; n < l().batch; ++n)
-    std::memcpy(out(1) + n * l().hidden, p.y + last * l().y_step + n * l().y_sample,
-                static_cast<std::size_t>(l().hidden) * sizeof(float));
-  std::memcpy(out(2), p.keep ? p.cells + last * step_cells : p.cells,
-              static_cast<std::size_t>(step_cells) * sizeof(float));
+  const Pointers p(p_, arguments);
+  begin(p);
+  // There and back again: the panels that a step reads last are those that a cache still holds in the next.
+  for (std::int64_t phase = 0; phase < phases(); ++phase)
+    for (std::int64_t i = 0; i < panels(); ++i) run_item(p, phase, phase % 2 == 0 ? i : panels() - 1 - i);
+}
+
+void LstmKernel::begin_shared(const Arguments& arguments, int members) const {
+  const Pointers p(p_, arguments);
+  begin(p);
+  SharedPhases::begin(p.shared, panels(), members);
+}
+
+void LstmKernel::run_shared(const Arguments& arguments, int member) const {
+  const Pointers p(p_, arguments);
+  SharedPhases::at(p.shared).join(
+      member, phases(), [&](std::int64_t phase, std::int64_t item) { run_item(p, phase, item); });
 }
 
 // The distance of neighbouring rows (t, n) when all are equally spaced, else 0.
@@ -157,9 +260,10 @@ std::expected<LstmKernel::Plan, std::string> plan_of(const Lstm& l) {
   if (l.narrow) {
     plan.x_rows = NarrowRows(l.batch, l.inputs, l.x_step, l.x_sample);
     plan.state_rows = NarrowRows(l.batch, l.hidden, 0, l.hidden);
-    plan.y_rows = NarrowRows(l.batch, l.hidden, l.y_step, l.y_sample);
   }
-  plan.chunk = std::min(l.steps, std::max<std::int64_t>(1, chunk_rows / l.batch));
+  const std::int64_t most = std::max<std::int64_t>(1, chunk_rows / l.batch);
+  const std::int64_t chunks = (l.steps + most - 1) / most;
+  plan.chunk = (l.steps + chunks - 1) / chunks;
   const auto product = [&](std::int64_t columns, std::int64_t depth, std::int64_t stride, bool adds) {
     ProductShape shape;
     shape.m = shape.a_stride = 4 * lstm_panel;
@@ -211,11 +315,11 @@ Prepared prepare_lstm(const Lstm& l) {
   info.flops = 2 * rows * gates * width;
   info.bytes = 4 * (rows * static_cast<double>(l.inputs + l.hidden) + gates * width +
                     (l.keep ? rows * static_cast<double>(5 * l.hidden) : 0));
-  const std::int64_t step = l.batch * 5 * l.hidden;
   info.scratch_bytes =
-      static_cast<std::size_t>(4 * l.hidden + (l.keep ? 0 : plan->chunk * step + l.batch * l.hidden)) *
-      sizeof(float);
-  if (l.narrow) info.scratch_bytes += plan->x_rows.bytes(plan->chunk) + plan->y_rows.bytes(1);
+      SharedPhases::bytes +
+      static_cast<std::size_t>(4 * l.hidden * (1 + (l.keep ? 0 : plan->chunk * l.batch))) * sizeof(float);
+  if (l.narrow) info.scratch_bytes += plan->x_rows.bytes(plan->chunk) + plan->state_rows.bytes(2);
+  info.members = static_cast<int>(std::min<std::int64_t>(l.hidden / lstm_panel, SharedPhases::most_members));
   info.inputs = 6;
   info.outputs = l.keep ? 5 : 3;
   return std::make_unique<LstmKernel>(std::move(info), *plan);

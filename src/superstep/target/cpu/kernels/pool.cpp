@@ -29,8 +29,14 @@ bool misses_image(const AxisGeometry& axis) {
   return false;
 }
 
+bool is_of_bytes(const Pool& pool) {
+  return pool.x.type == ElementType::u8 && pool.y.type == ElementType::u8 && pool.pooling == Pooling::max &&
+         !pool.save_argmax;
+}
+
 std::string fault_of(const Pool& pool) {
-  const Convolution c = as_convolution(pool);
+  Convolution c = as_convolution(pool);
+  if (is_of_bytes(pool)) c.x.type = c.y.type = ElementType::f32;  // whose faults are those of geometry
   if (std::string fault = fault_of(c); !fault.empty()) return fault;
   if (pool.x.channels != pool.y.channels) return "input and output differ in their channels";
   if (misses_image(rows_of(c)) || misses_image(columns_of(c))) return "a window lies wholly in the padding";
@@ -296,6 +302,7 @@ Prepared prepare_pool(const Pool& pool) {
 
 Prepared prepare_pool_gradient(const Pool& pool) {
   if (std::string fault = fault_of(pool); !fault.empty()) return refuse("pooling gradient", fault);
+  if (pool.x.type == ElementType::u8) return refuse("pooling gradient", "images must be f32 or bf16");
   if (pool.window.height * pool.window.width > max_pool_taps && !is_global_average(pool))
     return refuse("pooling gradient", fmt::format("more than {} taps", max_pool_taps));
   const Convolution c = as_convolution(pool);

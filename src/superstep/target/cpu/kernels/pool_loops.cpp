@@ -43,6 +43,25 @@ void max_loop(const PoolRun& run) {
   });
 }
 
+// Bytes as they are, without winners.
+void max_bytes_loop(const PoolRun& run) {
+  const hn::ScalableTag<std::uint8_t> bytes;
+  const auto width = static_cast<std::int64_t>(hn::Lanes(bytes));
+  auto* result = static_cast<std::uint8_t*>(run.result);
+  std::int64_t i = 0;
+  for (; i + width <= run.n; i += width) {
+    auto best = hn::LoadU(bytes, operand<std::uint8_t>(run, 0) + i);
+    for (std::int64_t tap = 1; tap < run.taps; ++tap)
+      best = hn::Max(best, hn::LoadU(bytes, operand<std::uint8_t>(run, tap) + i));
+    hn::StoreU(best, bytes, result + i);
+  }
+  for (; i < run.n; ++i) {
+    result[i] = operand<std::uint8_t>(run, 0)[i];
+    for (std::int64_t tap = 1; tap < run.taps; ++tap)
+      result[i] = std::max(result[i], operand<std::uint8_t>(run, tap)[i]);
+  }
+}
+
 template <class From, class To>
 void average_loop(const PoolRun& run) {
   To* result = static_cast<To*>(run.result);
@@ -86,6 +105,7 @@ PoolLoops loops_between() {
 }
 
 PoolLoops loops_of(ElementType from, ElementType to) {
+  if (from == ElementType::u8) return {max_bytes_loop, nullptr, nullptr, nullptr};
   const bool wide = to == ElementType::f32;
   if (from == ElementType::f32) return wide ? loops_between<float, float>() : loops_between<float, bf16>();
   return wide ? loops_between<bf16, float>() : loops_between<bf16, bf16>();

@@ -28,7 +28,8 @@ struct PoolLoops {
   PoolLoop *max, *average, *max_gradient, *average_gradient;
 };
 
-// For the instruction set in force; `from` and `to` are f32 or bf16.
+// For the instruction set in force; `from` and `to` are f32 or bf16, or both u8: then there is `max` alone,
+// which writes no winners.
 PoolLoops pool_loops(ElementType from, ElementType to);
 
 }  // namespace superstep::kernels

@@ -16,19 +16,26 @@ class QuantizeKernel final : public Kernel {
  public:
   QuantizeKernel(KernelInfo info, const Quantize& quantize)
       : Kernel(std::move(info)), q_(quantize), function_(quantize_block()) {
-    info_.parts = std::clamp<std::int64_t>(q_.elements / least_part, 1, most_parts);
+    const std::int64_t parts = q_.elements * q_.rows / least_part;
+    info_.parts = std::clamp<std::int64_t>(std::min(parts, units()), 1, most_parts);
   }
 
-  void run(const Arguments& arguments) const override { quantize(arguments, {0, q_.elements}); }
+  void run(const Arguments& arguments) const override { quantize(arguments, {0, units()}); }
   void run_part(const Arguments& arguments, std::int64_t part) const override {
-    quantize(arguments, part_range(q_.elements, part, info_.parts));
+    quantize(arguments, part_range(units(), part, info_.parts));
   }
 
  private:
+  // What is divided: the elements of a single row, or rows.
+  std::int64_t units() const { return q_.rows == 1 ? q_.elements : q_.rows; }
+
   void quantize(const Arguments& arguments, PartRange range) const {
+    const bool single = q_.rows == 1;
     const std::int64_t count = range.end - range.begin;
-    function_({static_cast<const float*>(arguments.inputs[0]) + range.begin, count,
-               static_cast<std::uint8_t*>(arguments.outputs[0]) + range.begin, count, 1, count, 1 / q_.scale,
+    function_({static_cast<const float*>(arguments.inputs[0]) + range.begin * (single ? 1 : q_.x_stride),
+               single ? count : q_.x_stride,
+               static_cast<std::uint8_t*>(arguments.outputs[0]) + range.begin * (single ? 1 : q_.y_stride),
+               single ? count : q_.y_stride, single ? 1 : count, single ? count : q_.elements, 1 / q_.scale,
                static_cast<float>(q_.zero_point)});
   }
 
@@ -39,13 +46,14 @@ class QuantizeKernel final : public Kernel {
 }  // namespace
 
 Prepared prepare(const Quantize& quantize) {
-  if (quantize.elements < 1) return refuse("quantize", "there are no elements");
+  if (quantize.elements < 1 || quantize.rows < 1) return refuse("quantize", "there are no elements");
   if (!(quantize.scale > 0)) return refuse("quantize", "the scale is not positive");
   if (quantize.zero_point < 0 || quantize.zero_point > 255)
     return refuse("quantize", "the zero point is no byte");
-  KernelInfo info{.name = fmt::format("quantize, {} elements", quantize.elements),
-                  .flops = 2 * static_cast<double>(quantize.elements),
-                  .bytes = 5 * static_cast<double>(quantize.elements),
+  const std::int64_t elements = quantize.rows * quantize.elements;
+  KernelInfo info{.name = fmt::format("quantize, {} elements", elements),
+                  .flops = 2 * static_cast<double>(elements),
+                  .bytes = 5 * static_cast<double>(elements),
                   .inputs = 1,
                   .outputs = 1};
   return std::make_unique<QuantizeKernel>(std::move(info), quantize);

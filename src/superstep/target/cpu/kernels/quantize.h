@@ -8,9 +8,12 @@
 namespace superstep::kernels {
 
 // y = round(x / scale) + zero_point in u8, limited to 0..255, halves to even; x / scale is x times the
-// inverse, as fused kernels take it. Elements are dense. Slots: inputs x (f32); outputs y.
+// inverse, as fused kernels take it. `rows` of `elements` that lie one after another; between rows of x and y
+// there may be gaps. Slots: inputs x (f32); outputs y.
 struct Quantize {
   std::int64_t elements = 1;
+  std::int64_t rows = 1;
+  std::int64_t x_stride = 0, y_stride = 0;  // between rows, in elements; of several rows
   float scale = 1;
   std::int32_t zero_point = 0;
 };

@@ -120,6 +120,16 @@ HWY_INLINE void store(V v, f16* p) {
 }
 #endif
 
+// To the nearest f16 and back; beyond its range infinity.
+HWY_INLINE V round_to_f16(V v) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(f32_tag, static_cast<float>(f16(hn::GetLane(v))));
+#else
+  const hn::Rebind<hwy::float16_t, F> half;
+  return hn::PromoteTo(f32_tag, hn::DemoteTo(half, v));
+#endif
+}
+
 HWY_INLINE V load(const std::int32_t* p) { return hn::ConvertTo(f32_tag, hn::LoadU(i32_tag, p)); }
 HWY_INLINE V load(const std::uint8_t* p) {
   const hn::Rebind<std::uint8_t, F> bytes;

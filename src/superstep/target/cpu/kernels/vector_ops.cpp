@@ -50,6 +50,7 @@ SUPERSTEP_UNARY(Sigmoid, sigmoid(a))
 SUPERSTEP_UNARY(Tanh, tanh(a))
 SUPERSTEP_UNARY(Erf, erf(a))
 SUPERSTEP_UNARY(LogicalNot, truth(hn::Not(is_true(a))))
+SUPERSTEP_UNARY(RoundHalf, round_to_f16(a))
 SUPERSTEP_BINARY(Add, hn::Add(a, b))
 SUPERSTEP_BINARY(Sub, hn::Sub(a, b))
 SUPERSTEP_BINARY(Mul, hn::Mul(a, b))
@@ -126,10 +127,7 @@ void output_gradient_loop(const VectorStep& s) {
 // Activations of image networks, without a call for each vector.
 struct Silu {
   static HWY_INLINE V of(V x) { return silu(x); }
-  static HWY_INLINE V slope(V x) {
-    const V s = sigmoid(x);
-    return hn::MulAdd(hn::Mul(x, s), hn::Sub(constant(1), s), s);
-  }
+  static HWY_INLINE V slope(V x) { return silu_slope(x); }
 };
 struct HardSwish {
   static HWY_INLINE V of(V x) { return hard_swish(x); }
@@ -219,6 +217,7 @@ VectorLoop* loop_of(const VectorProgram::Instruction& instruction) {
     case VectorOp::tanh: return unary_loop<Tanh>;
     case VectorOp::erf: return unary_loop<Erf>;
     case VectorOp::logical_not: return unary_loop<LogicalNot>;
+    case VectorOp::round_half: return unary_loop<RoundHalf>;
     case VectorOp::activate: return activation_of(instruction.activation);
     case VectorOp::activation_gradient: return slope_of(instruction.activation);
     case VectorOp::output_gradient: return output_gradient_loop;

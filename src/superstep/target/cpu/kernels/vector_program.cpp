@@ -24,6 +24,7 @@ const char* name_of(VectorOp op) {
                                           "tanh",
                                           "erf",
                                           "logical_not",
+                                          "round_half",
                                           "activate",
                                           "activation_gradient",
                                           "output_gradient",

@@ -42,6 +42,7 @@ enum class VectorOp : std::uint8_t {
   tanh,
   erf,
   logical_not,
+  round_half,  // to f16 and back
   // one operand and constants alpha, beta
   activate,             // activation(a)
   activation_gradient,  // activation'(a): a is the activation's input

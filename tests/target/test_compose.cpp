@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "superstep/op/reduction.h"
 #include "superstep/target/cpu/compose.h"
@@ -90,9 +91,6 @@ TEST(Compose, AttentionGoesOverColumns) {
 TEST(Compose, NarrowAttentionComposesConvolutionsAlone) {
   const Graph model = attention(2, narrow), graph = compose_linear(model);
   EXPECT_EQ(count(graph, "Conv"), count(model, "Conv"));
-  for (const Node& node : graph.nodes())
-    if (node.op == "MatMul" && graph.type(node.outputs[0]).shape.rank() == 3)
-      EXPECT_NE(graph.type(node.inputs[0]).shape[2], 64);
   std::int64_t over_the_input = 0;
   for (const Node& node : graph.nodes())
     over_the_input += node.op == "Conv" && node.inputs[0] == graph.inputs()[0];

@@ -127,6 +127,35 @@ void Lowering::find_early_updates() {
   }
 }
 
+// A gradient in bf16 is widened for the optimiser: the product and that conversion are one group.
+std::optional<NodeId> Lowering::product_of_gradient(NodeId optimizer) const {
+  const ValueId gradient = graph_.node(optimizer).inputs[1];
+  const graph::Value& value = graph_.value(gradient);
+  if (!is_early(optimizer) || value.kind != graph::ValueKind::computed) return std::nullopt;
+  if (consumers_[gradient.index()].size() != 1 || leaves_[gradient.index()]) return std::nullopt;
+  NodeId product = value.producer;
+  if (const int number = fusion_.group_of[product.index()]; number >= 0) {
+    const FusionGroup& group = fusion_.groups[static_cast<std::size_t>(number)];
+    if (group.members.size() != 1 || !group.product || graph_.node(product).op != "Cast") return std::nullopt;
+    product = *group.product;
+  }
+  const Node& node = graph_.node(product);
+  const bool plain = node.op == "MatMul" || node.op == "Gemm";
+  return plain ? std::optional(product) : std::nullopt;
+}
+
+bool Lowering::waits_for_optimizer(NodeId id) const {
+  if (section_of_[id.index()] != Section::body) return false;
+  for (ValueId output : graph_.node(id).outputs) {
+    if (!output.valid() || consumers_[output.index()].size() != 1) continue;
+    const NodeId reader = consumers_[output.index()][0];
+    const Node& node = graph_.node(reader);
+    if (is_early(reader) && is_optimizer(node) && node.inputs[1] == output)
+      return product_of_gradient(reader).has_value();
+  }
+  return false;
+}
+
 Section Lowering::section_of_value(ValueId id) const {
   const graph::Value& value = graph_.value(id);
   if (value.kind == graph::ValueKind::computed) return section_of_[value.producer.index()];

@@ -299,7 +299,7 @@ InferReport infer(const InferSettings& given) {
   // The model as it is served; for int8 the f32 one beside it.
   std::vector<std::unique_ptr<Evaluator>> evaluators;
   if (int8) evaluators.push_back(open(quantized(settings, model, weights, *task, pool, report).graph));
-  evaluators.push_back(open(model.inference()));
+  evaluators.push_back(open(model.inference(&target::find_target(settings.backend))));
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
   std::vector<std::vector<Metric>> timings(executables.size());

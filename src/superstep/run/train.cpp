@@ -138,7 +138,7 @@ class Training {
                                 .parts = exchange_.parts()};
     if (options_.tune && plan.micro_batch == 0) tune_plan(target, plan);
     plan.measure_steps = options_.measure_steps;
-    executable_ = target.compile(model_.training_step(), plan);
+    executable_ = target.compile(model_.training_step(&target), plan);
     validation_.emplace(target, model_, *task_, pool_, settings_.replicas);
     const auto ports = executable_->inputs();
     for (std::size_t i = 0; i + 1 < ports.size(); ++i)
@@ -158,7 +158,7 @@ class Training {
       inputs.back() = Tensor::scalar(static_cast<float>(model_.schedule().peak));
     };
     TuningCache cache;
-    const Tuning tuning = tune(target, model_.training_step(), plan, fill, cache);
+    const Tuning tuning = tune(target, model_.training_step(&target), plan, fill, cache);
     plan.micro_batch = settings_.micro_batch = tuning.chosen.micro_batch;
     plan.threads = settings_.replicas = tuning.chosen.threads;
     tuning_ = to_string(tuning);
@@ -201,24 +201,24 @@ class Training {
     epoch_seconds_ += step_seconds_.back();
     ++epoch_timed_steps_;
     ++state_.step;
-    loss_ = outputs_[0].at(0);  // of all ranks: averaged with the gradients
-    state_.epoch_loss += loss_;
+    state_.loss = outputs_[0].at(0);  // of all ranks: averaged with the gradients
+    state_.epoch_loss += state_.loss;
     ++state_.epoch_steps;
-    if (!std::isfinite(loss_)) diverged();
+    if (!std::isfinite(state_.loss)) diverged();
   }
 
   [[noreturn]] void diverged() {
     const std::string rate =
         fmt::format("{:.3g}", learning_rate(model_.schedule(), state_.step - 1, scheduled_steps_));
     if (directory_) directory_->log({{"step", state_.step}, {"event", "diverged"}});
-    throw Error(ErrorCode::diverged, fmt::format("the loss is {} at step {}", loss_, state_.step),
+    throw Error(ErrorCode::diverged, fmt::format("the loss is {} at step {}", state_.loss, state_.step),
                 settings_.workload,
                 fmt::format("the learning rate there was {}: try a smaller --learning-rate{}", rate,
                             directory_ ? "; the last checkpoint is from before" : ""));
   }
 
   std::string note() const {
-    std::string text = fmt::format("loss {:.3g}", loss_);
+    std::string text = fmt::format("loss {:.3g}", state_.loss);
     if (!quality_.empty())
       text += fmt::format("  {} {:.4g} {}", quality_[0].name, quality_[0].value, quality_[0].unit);
     return text;
@@ -267,24 +267,13 @@ class Training {
     if (settings_.until) state_.reached = world_.any(world_.rank() == 0 && state_.reached);
   }
 
+  // Of the last whole epoch, before there is one of the last step, of this sitting or of one before it.
+  double told_loss() const { return epoch_losses_.empty() ? state_.loss : epoch_losses_.back(); }
+
   Checkpoint make_checkpoint() const {
-<<<<<<< HEAD
-    return checkpoint_of(state_, settings_.workload, run_seconds(), *executable_);
-=======
-    Checkpoint checkpoint{.workload = settings_.workload,
-                          .signature = {},
-                          .step = step_,
-                          .seconds = seconds_before_ + seconds_since(sitting_),
-                          .states = states_of(*executable_),
-                          .notes = {}};
-    checkpoint.signature = state_signature(checkpoint.states);
-    checkpoint.notes["loss"] = fmt::format("{}", epoch_losses_.empty() ? loss_ : epoch_losses_.back());
-    checkpoint.notes["epoch_loss"] = fmt::format("{}", epoch_loss_);
-    checkpoint.notes["epoch_steps"] = std::to_string(epoch_steps_);
-    if (best_) checkpoint.notes["best"] = fmt::format("{}", *best_);
-    if (reached_) checkpoint.notes["reached"] = "yes";
-    return checkpoint;
->>>>>>> hardening
+    TrainState now = state_;
+    now.loss = told_loss();
+    return checkpoint_of(now, settings_.workload, run_seconds(), *executable_);
   }
 
   void checkpoint() {
@@ -315,7 +304,7 @@ class Training {
     quality_ = evaluate((state_.step + batches_ - 1) / batches_, task_->size());
     add_speed(report, waited);
     report.metrics.push_back(
-        {.name = "loss", .value = epoch_losses_.empty() ? loss_ : epoch_losses_.back(), .unit = ""});
+        {.name = "loss", .value = told_loss(), .unit = ""});
     for (const Metric& metric : quality_) report.metrics.push_back(metric);
     observer_.finished();
     if (!directory_) return report;
@@ -362,7 +351,7 @@ class Training {
 
   TrainState state_;
   std::int64_t epoch_timed_steps_ = 0;
-  double loss_ = 0, epoch_seconds_ = 0;
+  double epoch_seconds_ = 0;
   std::vector<double> step_seconds_, epoch_losses_;
   std::vector<Metric> quality_;
   Clock::time_point sitting_, last_checkpoint_;

@@ -15,6 +15,7 @@ Checkpoint checkpoint_of(const TrainState& state, const std::string& workload, d
                         .states = states_of(executable),
                         .notes = {}};
   checkpoint.signature = state_signature(checkpoint.states);
+  checkpoint.notes["loss"] = fmt::format("{}", state.loss);
   checkpoint.notes["epoch_loss"] = fmt::format("{}", state.epoch_loss);
   checkpoint.notes["epoch_steps"] = std::to_string(state.epoch_steps);
   if (state.best) checkpoint.notes["best"] = fmt::format("{}", *state.best);
@@ -26,6 +27,7 @@ TrainState state_of(const Checkpoint& checkpoint, const std::string& where) {
   const auto number = [&](const char* name) { return number_in_notes(checkpoint, name, where); };
   return {.step = checkpoint.step,
           .seconds = checkpoint.seconds,
+          .loss = number("loss").value_or(0),
           .epoch_loss = number("epoch_loss").value_or(0),
           .epoch_steps = std::llround(number("epoch_steps").value_or(0)),
           .best = number("best"),

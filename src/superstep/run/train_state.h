@@ -13,6 +13,7 @@ namespace superstep::run {
 struct TrainState {
   std::int64_t step = 0;
   double seconds = 0;     // of the sittings before this one
+  double loss = 0;        // of the last step
   double epoch_loss = 0;  // sum over the steps of the epoch so far
   std::int64_t epoch_steps = 0;
   std::optional<double> best;  // of the first quality

@@ -183,6 +183,9 @@ class Target {
   virtual ~Target() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view summary() const = 0;
+  // A model as this target computes it fastest, for what is done before it is compiled (derivatives,
+  // precision): the same inputs, states and outputs, and the same results but for rounding.
+  virtual graph::Graph suited(graph::Graph model) const { return model; }
   // Throws Error: unsupported (naming node and operator), invalid_argument, out_of_memory.
   virtual std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                               const CompileOptions& options) const = 0;

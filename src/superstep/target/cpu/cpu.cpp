@@ -12,11 +12,13 @@
 #include "superstep/graph/verify.h"
 #include "superstep/op/definition.h"
 #include "superstep/target/cpu/byte_choice.h"
+#include "superstep/target/cpu/compose.h"
 #include "superstep/target/cpu/decompose.h"
 #include "superstep/target/cpu/executable.h"
 #include "superstep/target/cpu/lowering.h"
 #include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/cpu/micro_batch.h"
+#include "superstep/target/cpu/postpone.h"
 #include "superstep/target/cpu/remake.h"
 #include "superstep/target/cpu/table_gradients.h"
 #include "superstep/target/cpu/widen_half.h"
@@ -42,7 +44,7 @@ graph::Graph decomposed(const GraphAtBatch& model, std::int64_t batch) {
 graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, std::int64_t in_step) {
   graph::Graph graph = decomposed(model, micro_batch);
   if (in_step > 1) graph = *transform::over_parts(graph, in_step);
-  return remake_between_passes(add_into_tables(prepare_graph(std::move(graph))));
+  return remake_between_passes(add_into_tables(postpone_linear(prepare_graph(std::move(graph)))));
 }
 
 // The graph with values computed again in the backward pass, but for what attention reads and makes: its one
@@ -155,6 +157,8 @@ class CpuTarget : public Target {
                                          const transform::QuantizeOptions& options) const override {
     return choose_products_on_bytes(model, options);
   }
+
+  graph::Graph suited(graph::Graph model) const override { return compose_linear(model); }
 
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {

@@ -71,12 +71,12 @@ void profile_measured(Arguments arguments) {
                 "stages, replicas and accumulation belong to machines of several chips", arguments.machine,
                 "use --on gc200, bow or gc2");
   arguments.request.data = arguments.data;
-  const lab::ProfiledModel model = lab::open_profiled_model(arguments.request);
+  const target::Target& target = target::find_target(arguments.machine);
+  const lab::ProfiledModel model = lab::open_profiled_model(arguments.request, &target);
   arguments.settings.batch = arguments.request.batch;
   arguments.settings.threads = thread_count();
   const lab::MachineFloor machine = lab::measure_floor(arguments.settings.threads);
-  const lab::Profile profile =
-      lab::measure_profile(target::find_target(arguments.machine), model, arguments.settings, machine);
+  const lab::Profile profile = lab::measure_profile(target, model, arguments.settings, machine);
   if (!common().quiet) fmt::print("{}", lab::profile_text(profile));
   if (!arguments.out.empty()) write_files(profile, arguments.out);
   keep(arguments, profile);

@@ -196,6 +196,7 @@ QuantizedModel quantized(const InferSettings& settings, const Model& model,
                      weights ? weights->states : std::map<std::string, Tensor>(), calibration, fill);
   report.int8_products = result.products;
   report.f32_products = result.kept;
+  report.slow_on_bytes = result.slow;
   report.calibration_samples = calibration.samples;
   report.ranges = name_of(calibration.method);
   if (!settings.onnx.empty()) onnx::write_onnx(settings.onnx, result.graph, {.opset = 21});
@@ -298,7 +299,7 @@ InferReport infer(const InferSettings& given) {
   // The model as it is served; for int8 the f32 one beside it.
   std::vector<std::unique_ptr<Evaluator>> evaluators;
   if (int8) evaluators.push_back(open(quantized(settings, model, weights, *task, pool, report).graph));
-  evaluators.push_back(open(model.inference()));
+  evaluators.push_back(open(model.inference(&target::find_target(settings.backend))));
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
   std::vector<std::vector<Metric>> timings(executables.size());

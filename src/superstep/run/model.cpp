@@ -30,8 +30,9 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
 
 // Graphs outlive the model they were asked of: what builds them holds a copy of all it needs.
 graph::Graph build(const workload::Workload& workload, const TrainSettings& settings, std::int64_t batch,
-                   bool reduced) {
+                   bool reduced, const target::Target* on = nullptr) {
   graph::Graph model = workload::build_model(workload, batch, settings.model_options, settings.seed);
+  if (on) model = on->suited(std::move(model));
   const ElementType precision = precision_of(settings.precision);
   return reduced && precision != ElementType::f32 ? transform::autocast(model, precision) : model;
 }
@@ -62,22 +63,22 @@ std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
 
 std::int64_t Model::fixed_batch() const { return user_ ? user_->fixed_batch() : 0; }
 
-target::GraphAtBatch Model::training_step() const {
+target::GraphAtBatch Model::training_step(const target::Target* on) const {
   if (settings_.precision == "f16")
     throw Error(ErrorCode::invalid_argument, "f16 is for inference: gradients below 6e-8 are zero in it",
                 "--precision", "train in f32 or bf16, and serve the run in f16");
-  return [settings = settings_, workload = *workload_](std::int64_t batch) {
+  return [on, settings = settings_, workload = *workload_](std::int64_t batch) {
     transform::OptimizerSpec optimizer = workload.training.optimizer;
     optimizer.kind = transform::optimizer_kind_from_name(settings.optimizer);
     return transform::make_training_step(
-        build(workload, settings, batch, true), workload.training.loss, optimizer,
+        build(workload, settings, batch, true, on), workload.training.loss, optimizer,
         {.seed = settings.seed, .joint_statistics = settings.batch_norm_span > 1});
   };
 }
 
-target::GraphAtBatch Model::inference() const {
-  return [settings = settings_, workload = *workload_](std::int64_t batch) {
-    return build(workload, settings, batch, true);
+target::GraphAtBatch Model::inference(const target::Target* on) const {
+  return [on, settings = settings_, workload = *workload_](std::int64_t batch) {
+    return build(workload, settings, batch, true, on);
   };
 }
 

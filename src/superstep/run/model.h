@@ -28,9 +28,10 @@ class Model {
   const TrainSettings& settings() const { return settings_; }  // with every default filled in
   const Schedule& schedule() const { return schedule_; }
 
-  // Both at any batch; the graphs share nothing with this object.
-  target::GraphAtBatch training_step() const;
-  target::GraphAtBatch inference() const;
+  // Both at any batch; the graphs share nothing with this object. `on`: in the form that suits this target, a
+  // static object; null: as the workload says.
+  target::GraphAtBatch training_step(const target::Target* on = nullptr) const;
+  target::GraphAtBatch inference(const target::Target* on = nullptr) const;
 
   // The model as served, in f32: parameters of `states`, outputs as users know them.
   void write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const;

@@ -39,6 +39,9 @@ struct BatchAxis {
 struct BatchAxisOptions {
   // Inputs, by name, that do not carry the batch. All others do along axis 0, except scalars.
   std::vector<std::string> shared_inputs;
+  // As if a sum over the batch that is given back to the samples were averaged over all parts first, and
+  // moments of channels were those of all parts (see over_parts.h).
+  bool averages_sums = false;
 };
 
 // By value of the graph. Conservative: a node of an operator that the analysis does not know gives mixed

@@ -42,8 +42,9 @@ WorkloadRun::WorkloadRun(const WorkloadRunSettings& settings)
                                        .micro_batch = settings_.model.micro_batch,
                                        .threads = settings_.threads,
                                        .measure_steps = settings_.measure_steps};
-  executable_ = target::find_target(settings_.model.backend)
-                    .compile(settings_.trains ? model_.training_step() : model_.inference(), options);
+  const target::Target& target = target::find_target(settings_.model.backend);
+  executable_ =
+      target.compile(settings_.trains ? model_.training_step(&target) : model_.inference(&target), options);
   compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   inputs_ = tensors_of(executable_->inputs());
   outputs_ = tensors_of(executable_->outputs());

@@ -60,7 +60,7 @@ target::GraphAtBatch on_bytes(const run::Model& model, std::int64_t batch) {
 
 }  // namespace
 
-ProfiledModel open_profiled_model(ProfileRequest& request) {
+ProfiledModel open_profiled_model(ProfileRequest& request, const target::Target* on) {
   const std::vector<std::string> modes{"train", "infer"};
   if (std::ranges::find(modes, request.mode) == modes.end())
     throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a mode", request.mode), "--mode",
@@ -80,9 +80,9 @@ ProfiledModel open_profiled_model(ProfileRequest& request) {
           .mode = request.mode,
           .precision = request.precision,
           .fixed_batch = model.fixed_batch() > 0,
-          .graph = training ? model.training_step()
+          .graph = training ? model.training_step(on)
                    : bytes  ? on_bytes(model, request.batch)
-                            : model.inference(),
+                            : model.inference(on),
           .fill = [model, batch = request.batch, training](std::vector<Tensor>& inputs) {
             fill_from_task(model, batch, training, inputs);
           }};

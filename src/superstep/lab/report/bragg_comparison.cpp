@@ -70,7 +70,8 @@ BraggMethodResult conventional(std::string name, baseline::BraggMethod kind, con
 
 BraggMethodResult by_model(const run::Weights& weights, const data::BraggDataset& data, ThreadPool& pool) {
   const run::Model model(weights.settings);
-  run::Evaluator evaluator(target::find_target(weights.settings.backend), model.inference(),
+  const target::Target& target = target::find_target(weights.settings.backend);
+  run::Evaluator evaluator(target, model.inference(&target),
                            {.batch = std::min(model_batch, data.size()), .threads = pool.threads()});
   evaluator.set_parameters(weights.states, weights.where);
   const auto task = run::make_bragg_task(data);

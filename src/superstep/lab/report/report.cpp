@@ -73,8 +73,8 @@ struct Serving {
 };
 
 Serving serve(const run::Model& model, const run::Weights& weights, std::int64_t batch, int threads) {
-  const auto executable = target::find_target(weights.settings.backend)
-                              .compile(model.inference(), {.batch = batch, .threads = threads});
+  const target::Target& target = target::find_target(weights.settings.backend);
+  const auto executable = target.compile(model.inference(&target), {.batch = batch, .threads = threads});
   for (const std::string& name : executable->state_names())
     executable->set_state(name, weights.states.at(name));
   std::vector<Tensor> inputs;

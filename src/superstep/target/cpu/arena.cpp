@@ -7,8 +7,13 @@
 namespace superstep::target::cpu {
 namespace {
 
+// Extents are powers of two as often as not: without something between large blocks what a step reads and what
+// it writes would lie a multiple of 4 kB apart, and each load wait for a store that it has nothing to do with.
+constexpr std::size_t large_block = 256 << 10, between_large_blocks = 2112;
+
 std::size_t aligned(std::size_t bytes) {
-  return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment;
+  const std::size_t lines = (bytes + arena_alignment - 1) / arena_alignment * arena_alignment;
+  return lines + (lines >= large_block ? between_large_blocks : 0);
 }
 
 bool alive_together(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }

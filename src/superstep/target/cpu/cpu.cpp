@@ -11,15 +11,19 @@
 #include "superstep/base/text.h"
 #include "superstep/graph/verify.h"
 #include "superstep/op/definition.h"
+#include "superstep/target/cpu/byte_choice.h"
+#include "superstep/target/cpu/compose.h"
 #include "superstep/target/cpu/decompose.h"
 #include "superstep/target/cpu/executable.h"
 #include "superstep/target/cpu/lowering.h"
 #include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/cpu/micro_batch.h"
+#include "superstep/target/cpu/postpone.h"
 #include "superstep/target/cpu/remake.h"
 #include "superstep/target/cpu/table_gradients.h"
 #include "superstep/target/cpu/widen_half.h"
 #include "superstep/target/ports.h"
+#include "superstep/transform/over_parts.h"
 #include "superstep/transform/recompute.h"
 
 namespace superstep::target::cpu {
@@ -32,8 +36,15 @@ struct Compiled {
   std::vector<PortPlan> inputs, outputs;
 };
 
-graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch) {
-  return remake_between_passes(add_into_tables(prepare_graph(decompose(widen_half(model(micro_batch))))));
+graph::Graph decomposed(const GraphAtBatch& model, std::int64_t batch) {
+  return decompose(widen_half(model(batch)));
+}
+
+// `in_step`: how many micro-batches take statistics together; 1: this one knows of no others.
+graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, std::int64_t in_step) {
+  graph::Graph graph = decomposed(model, micro_batch);
+  if (in_step > 1) graph = *transform::over_parts(graph, in_step);
+  return remake_between_passes(add_into_tables(postpone_linear(prepare_graph(std::move(graph)))));
 }
 
 // The graph with values computed again in the backward pass, but for what attention reads and makes: its one
@@ -55,18 +66,20 @@ bool is_scalar(const Executable::Port& port) {
 // What a plan is for: one micro-batch may be the whole run, and a run one part of a larger batch.
 struct CompiledFor {
   bool whole_batch = false, a_part = false;
+  bool in_step = false;  // plan.h
 };
 
 // A whole batch in one micro-batch gives its outputs as they are, but for scalars of a part of a larger one.
 Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const BatchedPorts& ports,
                     std::int64_t batch, CompiledFor use, const Recomputation& recomputation = {}) {
-  const graph::Graph whole = graph_at(model, micro_batch);
+  const graph::Graph whole = graph_at(model, micro_batch, use.in_step ? batch / micro_batch : 1);
   std::vector<bool> batched_output;
   for (std::size_t i = 0; i < ports.outputs.size(); ++i)
     batched_output.push_back(ports.output_is_batched[i] ||
                              (micro_batch == batch && !(use.a_part && is_scalar(ports.outputs[i]))));
   const graph::Graph graph = with_recomputation(whole, batched_output, use.whole_batch, recomputation);
   Compiled result{Lowering(graph, batched_output, use.whole_batch).run(), {}, {}};
+  result.plan.in_step = use.in_step;
   const auto row_bytes = [&](const Executable::Port& port, bool batched) -> std::size_t {
     if (!batched) return 0;
     return static_cast<std::size_t>(port.type.shape.element_count()) * size_in_bytes(port.type.element) /
@@ -104,6 +117,25 @@ CompiledFor used_for(const CompileOptions& options) {
   return {.whole_batch = is_whole(options), .a_part = options.parts.exchange != nullptr};
 }
 
+// Micro-batches that cannot run one by one may still run in step.
+bool may_run_in_step(const GraphAtBatch& model, const BatchedPorts& ports, const CompileOptions& options) {
+  const bool alone = options.parts.count == 1 && !options.parts.exchange;
+  if (ports.splits || !alone || options.batch == 1 || options.micro_batch == options.batch ||
+      options.memory_limit > 0)
+    return false;
+  return transform::over_parts(decomposed(model, options.batch), 2).has_value();
+}
+
+std::int64_t micro_batch_in_step(const GraphAtBatch& model, const CompileOptions& options) {
+  if (options.micro_batch > 0) return options.micro_batch;
+  const graph::Graph graph = model(options.batch);
+  std::size_t bytes = 0;
+  for (const graph::Node& node : graph.nodes())
+    if (is_optimizer(node))
+      bytes += static_cast<std::size_t>(graph.type(node.inputs[1]).shape.element_count()) * sizeof(float);
+  return choose_in_step(options.batch, options.threads, sums_in_groups(bytes));
+}
+
 // Each batch is built once, however often it is asked for: drawing the weights of a large model takes longer
 // than planning it.
 GraphAtBatch built_once(const GraphAtBatch& model) {
@@ -121,6 +153,13 @@ class CpuTarget : public Target {
     return "this machine's processor: fused kernels, one replica a core, micro-batches that stay in cache";
   }
 
+  std::vector<SlowOnBytes> slow_on_bytes(const graph::Graph& model,
+                                         const transform::QuantizeOptions& options) const override {
+    return choose_products_on_bytes(model, options);
+  }
+
+  graph::Graph suited(graph::Graph model) const override { return compose_linear(model); }
+
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
     const auto begun = std::chrono::steady_clock::now();
@@ -133,6 +172,8 @@ class CpuTarget : public Target {
     std::string choice = options.micro_batch > 0
                              ? "as asked for"
                              : "by the cost model: operations, and bytes beyond the second-level cache";
+    const bool in_step = may_run_in_step(once, ports, options);
+    if (in_step) chosen.micro_batch = micro_batch_in_step(once, options);
     if (chosen.micro_batch == 0 && !ports.splits) chosen.micro_batch = options.batch;
     if (chosen.micro_batch == 0) {
       const std::int64_t tried = largest_divisor(options.batch, first_try);
@@ -141,7 +182,10 @@ class CpuTarget : public Target {
           choose_micro_batch(options.batch, options.threads, footprint_of(compiled->plan, tried));
       if (chosen.micro_batch != tried || (is_whole(chosen) && compiled->plan.trains)) compiled.reset();
     }
-    if (!compiled) compiled = compile_at(once, chosen.micro_batch, ports, options.batch, used_for(chosen));
+    CompiledFor use = used_for(chosen);
+    use.in_step = in_step && chosen.micro_batch != options.batch;
+    if (use.in_step && options.micro_batch == 0) choice = "parts that take their statistics together";
+    if (!compiled) compiled = compile_at(once, chosen.micro_batch, ports, options.batch, use);
     if (options.memory_limit > 0) choice = stay_below_limit(once, ports, chosen, *compiled);
     compiled->plan.choice = choice;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

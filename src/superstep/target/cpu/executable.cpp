@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "superstep/base/text.h"
+#include "superstep/target/cpu/executable_run.h"
 #include "superstep/target/cpu/flush_denormals.h"
 #include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/cpu/run_info.h"
@@ -22,28 +23,11 @@ namespace {
 constexpr double parallel_flops = 5e5, parallel_bytes = 64e3;
 
 bool pays_in_parallel(const kernels::KernelInfo& info) {
-  return (info.parts > 1 || info.members > 1) && (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
+  return (info.parts > 1 || info.members > 1) &&
+         (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
 }
 
 }  // namespace
-
-struct CpuExecutable::Worker {
-  Memory arena, scratch;
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-  StepRecorder recorder;
-};
-
-struct CpuExecutable::Run {
-  std::span<const Tensor> inputs;
-  std::span<Tensor> outputs;
-};
-
-struct CpuExecutable::Section {
-  const std::vector<Step>& steps;
-  std::size_t first_step;  // its number among the steps of all parts
-  bool in_micro_batch;
-};
 
 CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vector<PortPlan> outputs,
                              const CompileOptions& options, double compile_seconds)
@@ -55,26 +39,25 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
       micro_batches_(options.batch / options.micro_batch),
       pool_(options.threads),
       shared_(plan_.shared_bytes),
-      update_(plan_.update_bytes) {
+      update_(plan_.update_bytes),
+      arenas_(arena_count(plan_, options) * plan_.arena_bytes) {
   for (const PortPlan& input : inputs_) input_ports_.push_back(input.port);
   for (const PortPlan& output : outputs_) output_ports_.push_back(output.port);
   const double begun = StepRecorder::now();
   fill_shared();
   compile_seconds_ += StepRecorder::now() - begun;
   // Threads that only take parts of steps need no arena.
-  const auto arenas =
-      static_cast<int>(std::min<std::size_t>(groups(), static_cast<std::size_t>(options.threads)));
   for (int i = 0; i < options.threads; ++i)
-    workers_.push_back({Memory(i < arenas ? plan_.arena_bytes : 0),
-                        Memory(plan_.scratch_bytes),
-                        {},
-                        {},
-                        StepRecorder(step_count(), i)});
+    workers_.push_back({Memory(plan_.scratch_bytes), {}, {}, StepRecorder(step_count(), i)});
   if (plan_.accumulator_bytes == 0) return;
   if (options_.parts.exchange)
     open_exchange();
   else
     sums_.emplace(plan_, groups(), gradient_buffers(plan_, options_));
+  constexpr std::size_t piece = 16384;
+  for (const ByteRange& range : plan_.added_to)
+    for (std::size_t done = 0, count = range.count / sizeof(float); done < count; done += piece)
+      summed_.push_back({range.begin / sizeof(float) + done, std::min(piece, count - done)});
 }
 
 // The first group sums where the exchange wants the values: what is sent need not be copied.
@@ -110,18 +93,20 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   const double begun = StepRecorder::now();
   for (Worker& worker : workers_) worker.recorder.begin_run(begun);
   if (!prepared_) {
-    run_steps({plan_.prepare, 0, false}, run, {0, workers_[0].arena.data(), nullptr, true}, workers_[0]);
+    run_steps({plan_.prepare, 0, false}, run, {0, arena(0), nullptr, true}, workers_[0]);
     prepared_ = true;
   }
   begin_exchange();
   if (sums_) sums_->begin_run();
   // One group: its steps are divided over the threads. Several: a group a thread.
-  if (groups() == 1)
-    run_group(run, 0, workers_[0], true);
+  if (plan_.in_step)
+    run_in_step(run);
+  else if (groups() == 1)
+    run_group(run, 0, 0, true);
   else
     pool_.parallel_for(static_cast<std::int64_t>(groups()), [&](std::int64_t group, int worker) {
       const FlushDenormals flush_there(plan_.trains && worker != 0);
-      run_group(run, static_cast<std::size_t>(group), workers_[static_cast<std::size_t>(worker)], false);
+      run_group(run, static_cast<std::size_t>(group), static_cast<std::size_t>(worker), false);
     });
   ++runs_;
   finish_run(run);
@@ -152,15 +137,18 @@ void CpuExecutable::finish_run(const Run& run) {
   prepared_ = false;
 }
 
-void CpuExecutable::run_group(const Run& run, std::size_t group, Worker& worker, bool all_threads) {
+std::size_t CpuExecutable::first_of(std::size_t group) const {
+  return group * static_cast<std::size_t>(micro_batches_) / groups();
+}
+
+void CpuExecutable::run_group(const Run& run, std::size_t group, std::size_t worker, bool all_threads) {
   std::byte* const accumulator = sums_ ? sums_->begin(group) : nullptr;
-  const auto count = static_cast<std::size_t>(micro_batches_);
-  const std::size_t begin = group * count / groups(), end = (group + 1) * count / groups();
+  const std::size_t begin = first_of(group), end = first_of(group + 1);
   for (std::size_t micro_batch = begin; micro_batch < end; ++micro_batch)
     run_steps({plan_.body, plan_.prepare.size(), true}, run,
-              {static_cast<std::int64_t>(micro_batch), worker.arena.data(), accumulator, all_threads,
+              {static_cast<std::int64_t>(micro_batch), arena(worker), accumulator, all_threads,
                micro_batch + 1 == end},
-              worker);
+              workers_[worker]);
   if (sums_) sums_->complete(group);
 }
 
@@ -186,31 +174,38 @@ int CpuExecutable::share_kernel(const kernels::Kernel& kernel, Worker& worker) {
   kernel.begin_shared(arguments, members);
   pool_.parallel_for(members, [&](std::int64_t member, int thread) {
     const FlushDenormals flush(plan_.trains && thread != 0);
-    kernel.run_shared(arguments, static_cast<int>(member));
+    kernel.run_shared(arguments, static_cast<int>(member),
+                      workers_[static_cast<std::size_t>(thread)].scratch.data());
   });
   return members;
 }
 
-void CpuExecutable::run_steps(const Section& section, const Run& run, const Place& place, Worker& worker) {
-  RunInfo info{.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch +
-                                                       options_.parts.index * options_.batch),
-               .exchange = options_.parts.exchange};
+RunInfo CpuExecutable::info_of(const Place& place) const {
+  return {.first_row = static_cast<std::uint64_t>(place.micro_batch * options_.micro_batch +
+                                                  options_.parts.index * options_.batch),
+          .exchange = options_.parts.exchange};
+}
+
+std::byte* CpuExecutable::address(const Operand& operand, const Run& run, const Place& place,
+                                  RunInfo& info) const {
   const auto row = static_cast<std::size_t>(place.micro_batch);
-  const auto address = [&](const Operand& operand) -> std::byte* {
-    switch (operand.space) {
-      case Space::arena: return place.arena + operand.offset;
-      case Space::update: return update_.data() + operand.offset;
-      case Space::shared: return shared_.data() + operand.offset;
-      case Space::accumulator: return place.accumulator + operand.offset;
-      case Space::input:  // read only: the const of the user's tensor is kept by every kernel
-        return const_cast<std::byte*>(run.inputs[operand.port].bytes()) +
-               row * inputs_[operand.port].row_bytes + operand.offset;
-      case Space::output:
-        return run.outputs[operand.port].bytes() + row * outputs_[operand.port].row_bytes + operand.offset;
-      case Space::run: return reinterpret_cast<std::byte*>(&info);
-    }
-    return nullptr;
-  };
+  switch (operand.space) {
+    case Space::arena: return place.arena + operand.offset;
+    case Space::update: return update_.data() + operand.offset;
+    case Space::shared: return shared_.data() + operand.offset;
+    case Space::accumulator: return place.accumulator + operand.offset;
+    case Space::input:  // read only: the const of the user's tensor is kept by every kernel
+      return const_cast<std::byte*>(run.inputs[operand.port].bytes()) +
+             row * inputs_[operand.port].row_bytes + operand.offset;
+    case Space::output:
+      return run.outputs[operand.port].bytes() + row * outputs_[operand.port].row_bytes + operand.offset;
+    case Space::run: return reinterpret_cast<std::byte*>(&info);
+  }
+  return nullptr;
+}
+
+void CpuExecutable::run_steps(const Section& section, const Run& run, const Place& place, Worker& worker) {
+  RunInfo info = info_of(place);
   const bool measured = options_.measure_steps;
   const std::int64_t recorded = section.in_micro_batch ? place.micro_batch : -1;
   const bool exchanges = place.ends_group && !ranges_.empty();
@@ -219,8 +214,8 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
     const Step& step = section.steps[i];
     worker.inputs.clear();
     worker.outputs.clear();
-    for (const Operand& operand : step.inputs) worker.inputs.push_back(address(operand));
-    for (const Operand& operand : step.outputs) worker.outputs.push_back(address(operand));
+    for (const Operand& operand : step.inputs) worker.inputs.push_back(address(operand, run, place, info));
+    for (const Operand& operand : step.outputs) worker.outputs.push_back(address(operand, run, place, info));
     const double start = measured ? StepRecorder::now() : 0;
     const int threads = run_kernel(*step.kernel, worker, place.all_threads);
     if (measured) worker.recorder.add(section.first_step + i, recorded, start, StepRecorder::now(), threads);
@@ -247,11 +242,8 @@ void CpuExecutable::complete_ranges(std::size_t step, std::size_t& next) {
 // The mean over micro-batches, in the memory of the update.
 void CpuExecutable::average_accumulators() {
   if (micro_batches_ == 1) return;
-  const std::size_t count = plan_.accumulator_bytes / sizeof(float);
-  constexpr std::size_t piece = 16384;
-  pool_.parallel_for(static_cast<std::int64_t>((count + piece - 1) / piece), [&](std::int64_t item, int) {
-    const std::size_t begin = static_cast<std::size_t>(item) * piece;
-    sums_->finish({begin, std::min(piece, count - begin)}, scale_of_means());
+  pool_.parallel_for(static_cast<std::int64_t>(summed_.size()), [&](std::int64_t item, int) {
+    sums_->finish(summed_[static_cast<std::size_t>(item)], scale_of_means());
   });
 }
 
@@ -302,10 +294,8 @@ Tensor CpuExecutable::state_in_place(std::string_view name) const {
 }
 
 void CpuExecutable::release_working_memory() {
-  for (Worker& worker : workers_) {
-    worker.arena.release();
-    worker.scratch.release();
-  }
+  arenas_.release();
+  for (Worker& worker : workers_) worker.scratch.release();
   if (sums_) sums_->release();
   update_.release();
 }
@@ -323,17 +313,21 @@ PlanSummary CpuExecutable::summary() const {
       .compile_seconds = compile_seconds_,
       .plan_bytes = plan_bytes(plan_, options_),
       .choice = plan_.choice,
-      .steps = {}};
+      .steps = {},
+      .prepare = {},
+      .update = {}};
   for (const StateSlot& state : plan_.states)
     summary.state_bytes +=
         static_cast<std::size_t>(state.type.shape.element_count()) * size_in_bytes(state.type.element);
   summary.constant_bytes = plan_.shared_bytes - std::min(plan_.shared_bytes, summary.state_bytes);
-  for (std::size_t i = 0; i < plan_.body.size(); ++i) {
-    PlanStep step = plan_.body[i].info;
-    for (const Worker& worker : workers_) step.seconds += worker.recorder.total(plan_.prepare.size() + i);
-    if (runs_ > 0) step.seconds /= static_cast<double>(runs_ * micro_batches_);
-    summary.flops += step.flops * static_cast<double>(micro_batches_);
-    summary.steps.push_back(std::move(step));
+  for (std::size_t i = 0; i < step_count(); ++i) {
+    if (i == sum_step() && micro_batches_ == 1) continue;
+    PlanStep step = measured_step(i);
+    if (step.part == PlanPart::body) summary.flops += step.flops * static_cast<double>(micro_batches_);
+    auto& part = step.part == PlanPart::body      ? summary.steps
+                 : step.part == PlanPart::prepare ? summary.prepare
+                                                  : summary.update;
+    part.push_back(std::move(step));
   }
   return summary;
 }
@@ -360,6 +354,22 @@ PlanStep CpuExecutable::described_step(std::size_t step) const {
           .flops = values * summed,
           .bytes = 4 * values * (summed + 1),
           .part = PlanPart::update};
+}
+
+PlanStep CpuExecutable::measured_step(std::size_t step) const {
+  PlanStep info = described_step(step);
+  std::int64_t count = 0;
+  for (const Worker& worker : workers_) {
+    info.seconds += worker.recorder.total(step);
+    count += worker.recorder.count(step);
+    for (const StepEvent& event : worker.recorder.events()) {
+      if (event.step != step) continue;
+      ++info.executions;
+      info.threads = event.threads;
+    }
+  }
+  if (count > 0) info.seconds /= static_cast<double>(count);
+  return info;
 }
 
 Timeline CpuExecutable::timeline() const {

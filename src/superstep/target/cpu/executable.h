@@ -12,6 +12,7 @@
 #include "superstep/target/cpu/gradient_sums.h"
 #include "superstep/target/cpu/memory.h"
 #include "superstep/target/cpu/plan.h"
+#include "superstep/target/cpu/run_info.h"
 #include "superstep/target/cpu/step_recorder.h"
 #include "superstep/target/target.h"
 
@@ -51,12 +52,29 @@ class CpuExecutable : public Executable {
     bool ends_group = false;  // the last micro-batch of its group: what it sums is complete
   };
 
+  // Of a join: pointers of all micro-batches.
+  struct JoinArguments {
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+    std::vector<kernels::Arguments> parts;
+  };
+
   void fill_shared();
   const StateSlot& slot(std::string_view name) const;
   std::size_t groups() const;
+  std::byte* arena(std::size_t number) const { return arenas_.data() + number * plan_.arena_bytes; }
+  // The first micro-batch of a group, or, behind the last group, their number.
+  std::size_t first_of(std::size_t group) const;
   void finish_run(const Run& run);
-  void run_group(const Run& run, std::size_t group, Worker& worker, bool all_threads);
+  void run_group(const Run& run, std::size_t group, std::size_t worker, bool all_threads);
+  // All micro-batches together, from one join to the next.
+  void run_in_step(const Run& run);
+  void run_until_join(const Run& run, const Section& section, std::size_t group, Worker& worker);
+  void run_join(const Run& run, std::size_t step);
+  Place place_in_step(std::size_t micro_batch, std::size_t group);
   void run_steps(const Section& section, const Run& run, const Place& place, Worker& worker);
+  std::byte* address(const Operand& operand, const Run& run, const Place& place, RunInfo& info) const;
+  RunInfo info_of(const Place& place) const;
   // Gives the number of threads that shared it.
   int run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads);
   int share_kernel(const kernels::Kernel& kernel, Worker& worker);
@@ -70,6 +88,7 @@ class CpuExecutable : public Executable {
   std::size_t step_count() const;  // of all parts; the sum of gradients is one
   std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
   PlanStep described_step(std::size_t step) const;
+  PlanStep measured_step(std::size_t step) const;  // the same, with what the recorders say
   void write_averages(const Run& run) const;
 
   Plan plan_;
@@ -80,10 +99,14 @@ class CpuExecutable : public Executable {
   std::int64_t micro_batches_;
   ThreadPool pool_;
   Memory shared_, update_;
+  Memory arenas_;  // one a thread, or one a micro-batch where they run in step, one after the other
   std::vector<Worker> workers_;
   std::optional<GradientSums> sums_;                   // none where nothing is summed
+  std::vector<ValueRange> summed_;                     // pieces of what is averaged over micro-batches
   std::vector<GradientRange> ranges_;                  // what is exchanged with other parts; empty: nothing
   std::vector<std::atomic<std::size_t>> groups_done_;  // by range: groups that have completed it in this run
+  JoinArguments joined_;
+  std::vector<std::byte*> group_sums_;                 // by group, while a run in step lasts
   bool prepared_ = false;                              // `prepare` has run since the state last changed
   std::int64_t runs_ = 0;
   double last_run_seconds_ = 0;

@@ -60,4 +60,18 @@ std::vector<GradientRange> gradient_ranges(const Plan& plan, std::size_t wanted)
   return ranges;
 }
 
+std::vector<ByteRange> summed_ranges(const Plan& plan) {
+  std::vector<GradientRange> ranges = gradient_ranges(plan, plan.accumulator_bytes + line_values);
+  std::ranges::sort(ranges, {}, [](const GradientRange& range) { return range.values.begin; });
+  std::vector<ByteRange> summed;
+  for (const GradientRange& range : ranges) {
+    const ByteRange bytes{range.values.begin * sizeof(float), range.values.count * sizeof(float)};
+    if (!summed.empty() && summed.back().begin + summed.back().count == bytes.begin)
+      summed.back().count += bytes.count;
+    else
+      summed.push_back(bytes);
+  }
+  return summed;
+}
+
 }  // namespace superstep::target::cpu

@@ -18,4 +18,7 @@ struct GradientRange {
 // update writes are left out.
 std::vector<GradientRange> gradient_ranges(const Plan& plan, std::size_t wanted);
 
+// The same in the order of memory, neighbours joined.
+std::vector<ByteRange> summed_ranges(const Plan& plan);
+
 }  // namespace superstep::target::cpu

@@ -35,7 +35,8 @@ void GradientSums::complete(std::size_t group) {
   Half& half = half_of(group);
   if (!at_once_ || half.summed.load(std::memory_order_acquire) != group) return;
   if (group != half.begin) {
-    add(group, half.begin, {0, plan_.accumulator_bytes / sizeof(float)});
+    for (const ByteRange& range : plan_.added_to)
+      add(group, half.begin, {range.begin / sizeof(float), range.count / sizeof(float)});
     const std::lock_guard lock(free_mutex_);
     free_.push_back(buffer_of_[group]);
   }

@@ -62,6 +62,7 @@ class Assigner {
   Layout run() {
     find_views();
     find_preferences();
+    varies_ = depends_on_micro_batch();
     find_joins();
     for (std::size_t i = 0; i < graph_.value_count(); ++i) {
       const graph::Value& value = graph_.values()[i];
@@ -127,7 +128,6 @@ class Assigner {
   // the caches than the copy that it saves (measured on U-Nets, whose skip connections are pooled too).
   void find_joins() {
     readers_ = graph_.use_counts();
-    const std::vector<bool> varies = depends_on_input();
     for (const Node& node : graph_.nodes()) {
       if (node.op != "Concat" || node.phase == graph::Phase::update) continue;
       const ValueId whole = node.outputs[0];
@@ -136,7 +136,7 @@ class Assigner {
         continue;
       std::int64_t begin = 0;
       for (ValueId part : node.inputs) {
-        if (begin % channel_multiple == 0 && varies[part.index()] && can_be_part(node, part))
+        if (begin % channel_multiple == 0 && varies_[part.index()] && can_be_part(node, part))
           joins_.emplace(part, Join{whole, begin});
         begin += shape(part)[1];
       }
@@ -144,11 +144,12 @@ class Assigner {
   }
 
   // What does not is computed ahead, in memory that all threads share.
-  std::vector<bool> depends_on_input() const {
+  std::vector<bool> depends_on_micro_batch() const {
     std::vector<bool> depends(graph_.value_count(), false);
     for (ValueId input : graph_.inputs()) depends[input.index()] = true;
     for (const Node& node : graph_.nodes())
-      if (std::ranges::any_of(node.inputs,
+      if (node.op == "superstep.RandomMask" ||
+          std::ranges::any_of(node.inputs,
                               [&](ValueId input) { return input.valid() && depends[input.index()]; }))
         for (ValueId output : node.outputs)
           if (output.valid()) depends[output.index()] = true;
@@ -289,10 +290,22 @@ class Assigner {
     return op == "MatMul" || op == "Gemm" || op == "MatMulInteger" || op == "Softmax" || op == "LogSoftmax";
   }
 
+  // Where a node finds its first input. What the update reads of a micro-batch is a sum over all of them,
+  // which lies row-major in memory of its own.
+  View source_of(const Node& node) {
+    const ValueId input = node.inputs[0];
+    const graph::Value& value = graph_.value(input);
+    const bool made_in_update = value.kind == graph::ValueKind::computed &&
+                                graph_.node(value.producer).phase == graph::Phase::update;
+    if (node.phase == graph::Phase::update && varies_[input.index()] && !made_in_update)
+      return {input, 0, shape(input).row_major_strides()};
+    return view(input);
+  }
+
   void place_outputs(NodeId id) {
     const Node& node = graph_.node(id);
     if (is_view_operator(node)) {
-      const View& source = view(node.inputs[0]);
+      const View source = source_of(node);
       if (const auto strides = forwards(node, source.strides)) {
         // A view that somebody wants as an image and that is none is copied into one.
         const ValueId output = node.outputs[0];
@@ -315,7 +328,7 @@ class Assigner {
   bool place_cuts(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.op != "Slice" && node.op != "Split") return false;
-    const View source = view(node.inputs[0]);
+    const View source = source_of(node);
     const auto cuts = cuts_of(graph_, node, source.strides);
     if (!cuts) return false;
     std::vector<View> parts;
@@ -361,6 +374,7 @@ class Assigner {
   };
   std::map<ValueId, Join> joins_;
   std::vector<int> readers_;
+  std::vector<bool> varies_;  // by value: from one micro-batch to the next
 };
 
 }  // namespace

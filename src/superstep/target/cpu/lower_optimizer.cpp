@@ -136,6 +136,9 @@ std::vector<DraftOperand> updated_by(Lowering& lowering, const Inputs& inputs) {
   return outputs;
 }
 
+// Sums over more samples are bound by arithmetic, and the product runs faster in one piece.
+constexpr std::int64_t most_summed = 16;
+
 // The gradient's product and the optimiser as one step.
 Lowered lower_updating_product(Lowering& lowering, NodeId id, NodeId product) {
   const Node &node = lowering.graph().node(id), &multiplying = lowering.graph().node(product);
@@ -146,6 +149,7 @@ Lowered lower_updating_product(Lowering& lowering, NodeId id, NodeId product) {
     return refuse("updating product", "the gradient is more than the product");
   auto matmul = describe_matmul(lowering, *factors, inputs.gradient);
   if (!matmul) return std::unexpected(matmul.error());
+  if (matmul->inner > most_summed) return refuse("updating product", "the product is more than its memory");
   kernels::UpdatingProduct update{*matmul, settings_of(node)};
   update.rule.count = lowering.shape(inputs.parameter).element_count();
   auto kernel = kernels::prepare(update);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "superstep/target/cpu/attention_match.h"
+#include "superstep/target/cpu/gradient_ranges.h"
 #include "superstep/target/cpu/lower_attention.h"
 #include "superstep/target/cpu/lower_elementwise.h"
 #include "superstep/target/cpu/lower_lookup.h"
@@ -39,7 +40,7 @@ Plan Lowering::run() {
   plan_.prepare = resolve(draft(Section::prepare), Space::arena, prepare_bytes_);
   plan_.body = resolve(draft(Section::body), Space::arena, plan_.arena_bytes);
   plan_.arena_bytes = std::max(plan_.arena_bytes, prepare_bytes_);
-  if (!runs_once()) plan_.added_to = {{0, plan_.accumulator_bytes}};
+  if (!runs_once()) plan_.added_to = summed_ranges(plan_);
   plan_.update = resolve(draft(Section::update), Space::update, plan_.update_bytes);
   return std::move(plan_);
 }
@@ -205,6 +206,7 @@ std::vector<Step> Lowering::resolve(Draft& draft, Space space, std::size_t& byte
   std::vector<Step> steps;
   for (DraftStep& step : draft.steps) {
     Step resolved{.kernel = step.kernel, .inputs = {}, .outputs = {}, .info = std::move(step.info)};
+    resolved.join = dynamic_cast<const Join*>(step.kernel.get());
     for (const DraftOperand& operand : step.inputs) resolved.inputs.push_back(place(operand));
     for (const DraftOperand& operand : step.outputs) resolved.outputs.push_back(place(operand));
     steps.push_back(std::move(resolved));

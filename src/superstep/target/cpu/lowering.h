@@ -181,6 +181,8 @@ class Lowering {
   bool accumulator_averages(std::uint32_t port) const;
   void accumulate(ValueId id, std::size_t offset);
   bool sums_in_place(ValueId id) const;
+  bool update_still_reads(ValueId id) const;
+  std::optional<ValueId> summed(ValueId id) const;
   std::optional<ValueId> state_made_of(ValueId next) const;
   bool counts_samples(const graph::Update& update);
   void finish_updates();

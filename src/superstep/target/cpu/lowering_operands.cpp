@@ -22,8 +22,17 @@ const View& Lowering::view(ValueId id) const {
   return layout_.views[id.index()];
 }
 
+// In the update: the value of the body whose sum it is, or a view of; nothing where there is none.
+std::optional<ValueId> Lowering::summed(ValueId id) const {
+  if (section_ != Section::update) return std::nullopt;
+  if (accumulator_of_.contains(id)) return id;
+  const ValueId root = layout_.views[id.index()].root;
+  if (section_of_value(id) != Section::update || !accumulator_of_.contains(root)) return std::nullopt;
+  return root;
+}
+
 ElementType Lowering::element_in_memory(ValueId id) const {
-  return section_ == Section::update && accumulator_of_.contains(id) ? ElementType::f32 : type(id).element;
+  return summed(id) ? ElementType::f32 : type(id).element;
 }
 
 bool Lowering::is_row_major(ValueId id) const {
@@ -87,10 +96,10 @@ const FusionGroup* Lowering::take_deferred(ValueId result) {
 Operand Lowering::state_operand(ValueId state) const { return std::get<Operand>(placed_.at(state)); }
 
 DraftOperand Lowering::read(ValueId id) {
-  if (section_ == Section::update)
-    if (const auto found = accumulator_of_.find(id); found != accumulator_of_.end())
-      return Operand{Space::accumulator, 0, found->second};
   const View& where = view(id);
+  if (const auto sum = summed(id))
+    return Operand{Space::accumulator, 0,
+                   accumulator_of_.at(*sum) + static_cast<std::size_t>(where.offset) * sizeof(float)};
   if (!placed_.contains(where.root)) lower_waiting(where.root);
   const auto found = placed_.find(where.root);
   if (found == placed_.end())

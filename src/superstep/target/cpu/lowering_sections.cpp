@@ -68,7 +68,8 @@ bool Lowering::updates_early(NodeId optimizer) const {
   return graph_.update_of(parameter) == node.outputs[0];
 }
 
-// The last node of the body that reads the value or a view of it; `never` where somebody reads it later.
+// The last node of the body that reads the value, a view of it or what it is rounded to, which is made of the
+// value itself when it is packed; `never` where somebody reads it later.
 int Lowering::last_reader(ValueId id) const {
   int last = -1;
   for (const graph::Output& output : graph_.outputs())
@@ -80,7 +81,7 @@ int Lowering::last_reader(ValueId id) const {
     if (is_optimizer(node) && node.inputs[0] == id) continue;
     if (node.phase == graph::Phase::update) return never;
     last = std::max(last, place_of(reader));
-    if (!layout_.is_alias[reader.index()]) continue;
+    if (!layout_.is_alias[reader.index()] && node.op != "Cast") continue;
     for (ValueId output : node.outputs)
       if (output.valid()) last = std::max(last, last_reader(output));
   }

@@ -192,12 +192,22 @@ void Lowering::note_sum(std::size_t offset, std::size_t bytes, Sum sum) {
   if (runs_once() && sum == Sum::added_to) plan_.added_to.push_back({offset, bytes});
 }
 
+// A node of the update that is not an optimiser and not lowered yet reads the value or a view of it.
+bool Lowering::update_still_reads(ValueId id) const {
+  return std::ranges::any_of(consumers_[id.index()], [&](NodeId reader) {
+    const Node& node = graph_.node(reader);
+    if (section_of_[reader.index()] != Section::update || done_[reader.index()] || is_optimizer(node))
+      return false;
+    if (!layout_.is_alias[reader.index()]) return true;
+    return std::ranges::any_of(node.outputs,
+                               [&](ValueId view) { return view.valid() && update_still_reads(view); });
+  });
+}
+
 void Lowering::write_in_place(ValueId next, ValueId state) {
-  for (NodeId reader : consumers_[state.index()])
-    if (section_of_[reader.index()] == Section::update && !done_[reader.index()] &&
-        !is_optimizer(graph_.node(reader)))
-      throw Error(ErrorCode::unsupported, "a state is read after its optimiser wrote it",
-                  "state %" + graph_.value(state).name);
+  if (update_still_reads(state))
+    throw Error(ErrorCode::unsupported, "a state is read after its optimiser wrote it",
+                "state %" + graph_.value(state).name);
   placed_[next] = placed_.at(state);
   in_place_[next] = true;
 }

@@ -27,10 +27,12 @@ std::string describe(const LimitedChoice& choice) {
 
 }  // namespace
 
+bool sums_in_groups(std::size_t gradient_bytes) { return gradient_bytes <= largest_grouped_bytes; }
+
 std::size_t gradient_groups(const Plan& plan, const CompileOptions& options) {
   const auto count = static_cast<std::size_t>(options.batch / options.micro_batch);
   if (plan.accumulator_bytes == 0) return count;
-  const std::size_t most = plan.accumulator_bytes <= largest_grouped_bytes
+  const std::size_t most = sums_in_groups(plan.accumulator_bytes)
                                ? most_groups
                                : static_cast<std::size_t>(options.threads);
   return std::min(count, most);
@@ -38,12 +40,18 @@ std::size_t gradient_groups(const Plan& plan, const CompileOptions& options) {
 
 std::size_t gradient_buffers(const Plan& plan, const CompileOptions& options) {
   const std::size_t groups = gradient_groups(plan, options);
-  return options.threads == 1 && !options.parts.exchange ? std::min<std::size_t>(groups, 3) : groups;
+  const bool in_order = options.threads == 1 && !options.parts.exchange && !plan.in_step;
+  return in_order ? std::min<std::size_t>(groups, 3) : groups;
+}
+
+std::size_t arena_count(const Plan& plan, const CompileOptions& options) {
+  if (plan.in_step) return static_cast<std::size_t>(options.batch / options.micro_batch);
+  return std::min(gradient_groups(plan, options), static_cast<std::size_t>(options.threads));
 }
 
 std::size_t plan_bytes(const Plan& plan, const CompileOptions& options) {
   const auto threads = static_cast<std::size_t>(options.threads);
-  const std::size_t groups = gradient_groups(plan, options), arenas = std::min(groups, threads);
+  const std::size_t arenas = arena_count(plan, options);
   return arenas * plan.arena_bytes + threads * plan.scratch_bytes + plan.shared_bytes + plan.update_bytes +
          gradient_buffers(plan, options) * plan.accumulator_bytes;
 }

@@ -14,9 +14,15 @@ namespace superstep::target::cpu {
 // number of threads. Very large models keep one a thread.
 std::size_t gradient_groups(const Plan& plan, const CompileOptions& options);
 
+// Whether gradients of so many bytes are summed in groups whatever the number of threads.
+bool sums_in_groups(std::size_t gradient_bytes);
+
 // Groups that lie in memory at the same time at most. One thread completes them in order: the sums of both
 // halves and the group that it works on. Of several threads one may be ahead of all others.
 std::size_t gradient_buffers(const Plan& plan, const CompileOptions& options);
+
+// Micro-batches whose activations lie in memory at the same time: one a thread, all where they run in step.
+std::size_t arena_count(const Plan& plan, const CompileOptions& options);
 
 // Everything that the executable allocates for the plan: activations and scratch of every thread, parameters
 // and what is packed of them, gradients of every group, the update. Not the user's inputs and outputs.

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t smallest_choice = 4, largest_small_choice = 64;
 constexpr double flops_a_byte = 8, near_enough = 1.03;
+constexpr std::int64_t parts_in_step = 4, largest_in_step = 8;
 constexpr double divided_share = 0.85;  // of what threads could do, where they divide each step
 
 std::size_t second_level_cache_bytes() {
@@ -28,6 +29,15 @@ std::int64_t largest_divisor(std::int64_t batch, std::int64_t limit) {
   for (std::int64_t divisor = std::min(batch, limit); divisor > 1; --divisor)
     if (batch % divisor == 0) return divisor;
   return 1;
+}
+
+std::int64_t choose_in_step(std::int64_t batch, int threads, bool few_weights) {
+  if (few_weights)
+    return largest_divisor(batch, std::clamp(batch / parts_in_step, std::min(smallest_choice, batch / 2),
+                                             largest_in_step));
+  const std::int64_t parts = largest_divisor(batch, threads);
+  const bool idle = static_cast<double>(parts) < divided_share * threads;
+  return idle ? batch : batch / parts;
 }
 
 std::int64_t choose_micro_batch(std::int64_t batch, int threads, const Footprint& footprint) {

@@ -25,6 +25,12 @@ struct Footprint {
 // Where the weights fit, that is the micro-batch whose activations stay near the cache's size.
 std::int64_t choose_micro_batch(std::int64_t batch, int threads, const Footprint& footprint);
 
+// The micro-batch of a model whose micro-batches run in step (executable_in_step.cpp); the batch itself where
+// its steps had better be divided. `few_weights`: their gradients are summed in groups whose number does not
+// depend on the threads, and neither does this choice; else every micro-batch has sums of its own, and there
+// is one a thread.
+std::int64_t choose_in_step(std::int64_t batch, int threads, bool few_weights);
+
 // The largest divisor of `batch` that is at most `limit`.
 std::int64_t largest_divisor(std::int64_t batch, std::int64_t limit);
 

@@ -4,8 +4,8 @@
 //   body     forward and backward of one micro-batch: every thread runs it on an arena of its own
 //   update   once a run, after all micro-batches: sums of gradients, the optimiser, other new state
 //
-// Memory is a few spaces. Each thread has an arena and scratch; each gradient group has accumulators; the
-// rest is shared. An operand is a space and an offset, so that one list of steps serves every thread.
+// Memory is a few spaces. Each thread has an arena and scratch, or each micro-batch an arena, where they run
+// in step; each gradient group has accumulators; the rest is shared. An operand is a space and an offset, so that one list of steps serves every thread.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "superstep/target/cpu/join.h"
 #include "superstep/target/cpu/kernels/kernel.h"
 #include "superstep/target/target.h"
 
@@ -39,6 +40,7 @@ struct Step {
   std::shared_ptr<const kernels::Kernel> kernel;
   std::vector<Operand> inputs, outputs;
   PlanStep info;
+  const Join* join = nullptr;  // the kernel, where micro-batches in step wait for each other
 };
 
 // A state of the graph in shared memory.
@@ -76,7 +78,8 @@ struct Plan {
   std::vector<std::size_t> accumulator_slots;  // where each value's sum begins, ascending; in bytes
   std::vector<ByteRange> added_to;             // of the accumulator: zero before the first micro-batch
   std::vector<SampleCounter> counters;
-  bool trains = false;  // has an update
+  bool trains = false;   // has an update
+  bool in_step = false;  // all micro-batches go from join to join together, each on an arena of its own
   std::string choice;   // how the micro-batch came about
 };
 

@@ -48,7 +48,8 @@ std::uint64_t variation_of(const Tensor& tensor) {
 
 class Analysis {
  public:
-  Analysis(const Graph& graph, const BatchAxisOptions& options) : graph_(graph) {
+  Analysis(const Graph& graph, const BatchAxisOptions& options)
+      : graph_(graph), averages_sums_(options.averages_sums) {
     for (std::size_t i = 0; i < graph.value_count(); ++i)
       found_.push_back(source(graph.values()[i], options));
     for (const Node& node : graph.nodes()) visit(node);
@@ -66,7 +67,7 @@ class Analysis {
   }
 
   void visit(const Node& node) {
-    BatchSite site{graph_, node, {}};
+    BatchSite site{graph_, node, {}, averages_sums_};
     for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? found_[id.index()] : same_everywhere());
     for (; site.output < node.outputs.size(); ++site.output)
       if (const ValueId id = node.outputs[site.output]; id.valid()) found_[id.index()] = judge(site);
@@ -84,6 +85,7 @@ class Analysis {
   }
 
   const Graph& graph_;
+  bool averages_sums_;
   std::vector<BatchAxis> found_;
 };
 

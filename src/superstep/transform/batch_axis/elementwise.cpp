@@ -29,7 +29,8 @@ BatchAxis per_sample(const BatchSite& site) {
     rows = site.inputs[i].rows;
   }
   for (std::size_t i = 0; i < site.inputs.size(); ++i) {
-    if (site.is(i, BatchKind::reduced)) return mixes("gives a sum over the batch back to the samples");
+    if (site.is(i, BatchKind::reduced) && !site.averages_sums)
+      return mixes("gives a sum over the batch back to the samples");
     if (site.has(i) && site.is(i, BatchKind::constant) && differs_along(site, i, axis))
       return mixes("treats samples by their place in the batch");
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "superstep/transform/batch_axis/rule.h"
+#include "superstep/transform/over_parts.h"
 
 namespace superstep::transform {
 namespace {
@@ -26,6 +27,7 @@ BatchAxis after_removing(const BatchSite& site, const std::vector<int>& axes) {
 }
 
 BatchAxis linear_reduction(const BatchSite& site) {
+  if (site.averages_sums && is_sum_over_parts(site.node)) return any_constant();
   if (site.is(0, BatchKind::reduced)) return reduced_over_batch();
   std::vector<int> axes = reduced_axes(site);
   const bool over_samples = std::ranges::binary_search(axes, site.inputs[0].axis);
@@ -80,7 +82,10 @@ BatchAxis layer_normalization_gradient(const BatchSite& site) {
   return site.output == 0 ? site.inputs[0] : reduced_over_batch();
 }
 
-BatchAxis channel_moments(const BatchSite&) { return mixes("takes mean and variance of the whole batch"); }
+BatchAxis channel_moments(const BatchSite& site) {
+  const bool over_parts = site.averages_sums && site.inputs[0] == along(0);
+  return over_parts ? any_constant() : mixes("takes mean and variance of the whole batch");
+}
 
 // The sums of a and of a (b - centre) over samples.
 BatchAxis channel_sums(const BatchSite& site) {

@@ -15,6 +15,7 @@ struct BatchSite {
   const graph::Graph& graph;
   const graph::Node& node;
   std::vector<BatchAxis> inputs;  // as many as the node has; left-out ones are constant
+  bool averages_sums = false;     // BatchAxisOptions
   std::size_t output = 0;         // which output is asked for
 
   bool has(std::size_t input) const { return input < node.inputs.size() && node.inputs[input].valid(); }

@@ -98,17 +98,21 @@ void compare(const lab::Primitive& primitive, const lab::PrimitiveOptions& optio
   const double own_first = seconds_of(ours);
   std::vector<std::unique_ptr<LibraryRun>> runs;
   std::vector<lab::Contender> contenders{{"ours", [&] { ours.call(); }}};
+  std::string none = "none";  // and why: the last that was left out says it
   for (const Library& library : libraries()) {
     try {
       runs.push_back(library.make(ours, arguments.threads));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::unsupported) throw;
+      if (library.name.starts_with("oneDNN")) none = "none: oneDNN " + error.message();
       continue;
     }
     const double first = seconds_of(*runs.back());
     expect_same(ours.output("y"), runs.back()->output(), options.precision, library.name);
-    // A library's reference loops take minutes and are not its best.
-    if (first > hopeless * own_first && seconds_of(*runs.back()) > hopeless * own_first) continue;
+    if (first > hopeless * own_first && seconds_of(*runs.back()) > hopeless * own_first) {
+      none = fmt::format("none: {} takes more than {} times as long", library.name, hopeless);
+      continue;
+    }
     contenders.push_back({library.name, [run = runs.back().get()] { run->call(); }});
   }
   const auto measured = lab::measure_interleaved(
@@ -117,7 +121,7 @@ void compare(const lab::Primitive& primitive, const lab::PrimitiveOptions& optio
   const char* mode = options.trains ? "train" : "infer";
   const std::string batch = std::to_string(lab::batch_of(primitive));
   if (measured.size() == 1) {
-    table.add_row({primitive.name, mode, options.precision, batch, format_seconds(own), "none", "-", "-"});
+    table.add_row({primitive.name, mode, options.precision, batch, format_seconds(own), none, "-", "-"});
     return;
   }
   const auto best = std::min_element(measured.begin() + 1, measured.end(), [](const auto& a, const auto& b) {

@@ -32,6 +32,16 @@ memory::data_type type_of(ElementType type) {
 
 memory::dims dims_of(const Shape& shape) { return {shape.extents().begin(), shape.extents().end()}; }
 
+// Where the library has no kernel of its own for a case it falls back to loops over single elements, which
+// take minutes and say nothing about it.
+template <class Plan>
+const Plan& require_kernel(const Plan& plan) {
+  const std::string name = plan.impl_info_str();
+  if (name.starts_with("ref"))
+    throw Error(ErrorCode::unsupported, "has reference loops alone: " + name, "oneDNN");
+  return plan;
+}
+
 class OneDnnRun : public LibraryRun {
  public:
   OneDnnRun(const lab::PrimitiveRun& ours, Layout layout)
@@ -102,7 +112,7 @@ class OneDnnRun : public LibraryRun {
 
   void add_product(const memory& a, const memory& b, const memory& y) {
     const dnnl::matmul::primitive_desc plan({a.get_desc(), wish(b), y.get_desc()}, engine_);
-    add(dnnl::matmul(plan),
+    add(dnnl::matmul(require_kernel(plan)),
         {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, brought(b, plan.weights_desc(), !trains_)}}, DNNL_ARG_DST, y,
         plan.dst_desc());
   }
@@ -124,7 +134,7 @@ class OneDnnRun : public LibraryRun {
     const auto kind = trains_ ? prop_kind::forward_training : prop_kind::forward_inference;
     const convolution_forward::primitive_desc forward(
         {kind, way, wish(x), wish(w), wish(y), strides, pads, pads}, engine_);
-    add(convolution_forward(forward),
+    add(convolution_forward(require_kernel(forward)),
         {{DNNL_ARG_SRC, brought(x, forward.src_desc(), false)},
          {DNNL_ARG_WEIGHTS, brought(w, forward.weights_desc(), !trains_)}},
         DNNL_ARG_DST, y, forward.dst_desc());
@@ -134,13 +144,13 @@ class OneDnnRun : public LibraryRun {
                  dw = user(dw_, dims_of(w_.shape()), Tag::oihw);
     const convolution_backward_data::primitive_desc by_data(
         {way, wish(dx), wish(w), wish(dy), strides, pads, pads}, engine_, forward);
-    add(convolution_backward_data(by_data),
+    add(convolution_backward_data(require_kernel(by_data)),
         {{DNNL_ARG_DIFF_DST, brought(dy, by_data.diff_dst_desc(), false)},
          {DNNL_ARG_WEIGHTS, brought(w, by_data.weights_desc(), !trains_)}},
         DNNL_ARG_DIFF_SRC, dx, by_data.diff_src_desc());
     const convolution_backward_weights::primitive_desc by_weights(
         {way, wish(x), wish(dw), wish(dy), strides, pads, pads}, engine_, forward);
-    add(convolution_backward_weights(by_weights),
+    add(convolution_backward_weights(require_kernel(by_weights)),
         {{DNNL_ARG_SRC, brought(x, by_weights.src_desc(), false)},
          {DNNL_ARG_DIFF_DST, brought(dy, by_weights.diff_dst_desc(), false)}},
         DNNL_ARG_DIFF_WEIGHTS, dw, by_weights.diff_weights_desc());

@@ -147,7 +147,8 @@ struct Sequence {
     std::vector<void*> outputs{y.data(), h.data(), c.data()};
     if (l.keep) outputs.insert(outputs.end(), {gates.data(), cells.data()});
     run(*require_kernel(prepare_lstm(l)),
-        std::vector<const void*>{x.data(), w_packed.data(), r_packed.data(), bias.data(), h0.data(), c0.data()},
+        std::vector<const void*>{x.data(), w_packed.data(), r_packed.data(), bias.data(), h0.data(),
+                                 c0.data()},
         outputs);
   }
 
@@ -172,7 +173,8 @@ void check_forward(const Lstm& l, std::uint64_t seed) {
 }
 
 // Whether there is a kernel for it. Weights' gradients are added to what is there.
-bool check_gradient(const Lstm& l, std::uint64_t seed) {
+template <class Run>
+bool check_gradient(const Lstm& l, std::uint64_t seed, const Run& run_it) {
   const Prepared kernel = prepare_lstm_gradient(l);
   if (!kernel) {
     EXPECT_EQ("rows of a sequence are not equally spaced", kernel.error().reason);
@@ -199,7 +201,7 @@ bool check_gradient(const Lstm& l, std::uint64_t seed) {
   if (l.has_dc) inputs.push_back(run.dc.data());
   std::vector<void*> outputs{dw.data(), dr.data(), dbias.data(), dh0.data(), dc0.data()};
   if (l.wants_dx) outputs.push_back(dx.data());
-  run_kernel(**kernel, inputs, outputs);
+  run_it(**kernel, inputs, outputs);
   const auto check = [&](const char* name, const Numbers& actual, Numbers wanted, const Numbers& added) {
     for (std::size_t i = 0; i < added.size(); ++i) wanted[i] += added[i];
     EXPECT_LE(error_of(actual, wanted), tolerance(l)) << name << ": " << describe(l);
@@ -238,13 +240,21 @@ void run_shared(const Kernel& kernel, std::vector<const void*> inputs, std::vect
                         static_cast<std::int64_t>((kernel.info().scratch_bytes + 63) / 64 * 64));
   scratch.fill_bits();
   const Arguments arguments{inputs, outputs, scratch.data()};
+  std::vector<GuardedBuffer> own;
+  for (int member = 1; member < members; ++member) {
+    own.emplace_back(ElementType::u8, scratch.size());
+    own.back().fill_bits();
+  }
+  const auto run = [&](int member) {
+    kernel.run_shared(arguments, member,
+                      member == 0 ? scratch.data() : own[static_cast<std::size_t>(member - 1)].data());
+  };
   kernel.begin_shared(arguments, members);
   if (!threads)
-    for (int member = members; member-- > 0;) kernel.run_shared(arguments, member);
+    for (int member = members; member-- > 0;) run(member);
   std::vector<std::jthread> others;
-  for (int member = 1; threads && member < members; ++member)
-    others.emplace_back([&, member] { kernel.run_shared(arguments, member); });
-  if (threads) kernel.run_shared(arguments, 0);
+  for (int member = 1; threads && member < members; ++member) others.emplace_back(run, member);
+  if (threads) run(0);
 }
 
 TEST(Lstm, threads_that_share_a_run_make_the_same_bits) {
@@ -263,8 +273,7 @@ TEST(Lstm, threads_that_share_a_run_make_the_same_bits) {
       for (const bool threads : {false, true}) {
         for (GuardedBuffer* buffer : {&run.y, &run.h, &run.c}) buffer->fill(0);
         run.forward([&](const Kernel& kernel, auto inputs, auto outputs) {
-          EXPECT_EQ(l.hidden / lstm_panel, kernel.info().members);
-          run_shared(kernel, inputs, outputs, std::min(members, kernel.info().members), threads);
+          run_shared(kernel, inputs, outputs, members, threads);
         });
         EXPECT_EQ(y, run.result()) << describe(l);
         EXPECT_EQ(h, numbers(run.h)) << describe(l);
@@ -274,16 +283,29 @@ TEST(Lstm, threads_that_share_a_run_make_the_same_bits) {
   });
 }
 
-TEST(Lstm, the_gradient_agrees_with_its_formulas_whatever_the_shape) {
-  for_each_width([](bool narrow) {
+template <class Run>
+void check_gradients(const Run& run) {
+  for_each_width([&](bool narrow) {
     int ran = 0;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
       Lstm l = random_lstm(seed);
       l.narrow = narrow;
-      ran += check_gradient(l, seed);
+      ran += check_gradient(l, seed, run);
     }
     EXPECT_GT(ran, 15);
   });
+}
+
+TEST(Lstm, the_gradient_agrees_with_its_formulas_whatever_the_shape) { check_gradients(run_kernel); }
+
+// Exactly what one thread makes: both go on from the same state of the gates.
+TEST(Lstm, threads_that_share_a_gradient_make_what_one_thread_makes) {
+  int shared = 0;
+  check_gradients(
+      [&](const Kernel& kernel, const std::vector<const void*>& inputs, const std::vector<void*>& outputs) {
+        run_shared(kernel, inputs, outputs, 2 + shared % 2, shared % 3 != 0);
+        ++shared;
+      });
 }
 
 // The reference's own check: its gradient against its slope.
@@ -325,6 +347,13 @@ TEST(Lstm, the_test_would_notice_exchanged_gates) {
   std::swap_ranges(in.bias.begin(), in.bias.begin() + l.hidden, in.bias.begin() + l.hidden);
   run.forward();
   EXPECT_GT(error_of(run.result(), reference_lstm(l, in).y), 1e-2);
+}
+
+TEST(Lstm, threads_share_steps_that_are_long_enough) {
+  const Lstm layer{.steps = 50, .inputs = 256, .hidden = 256};
+  EXPECT_EQ(16, (*prepare_lstm(layer))->info().members);
+  const Lstm small{.steps = 50, .inputs = 32, .hidden = 128};
+  EXPECT_EQ(1, (*prepare_lstm(small))->info().members);
 }
 
 TEST(Lstm, refuses_what_it_has_no_panels_for) {

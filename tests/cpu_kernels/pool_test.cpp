@@ -119,6 +119,38 @@ TEST(Pool, forward_agrees_with_the_definition) {
   });
 }
 
+TEST(Pool, the_largest_of_bytes) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 25; ++seed) {
+      Pool p = random_pool(seed, Pooling::max);
+      p.x.type = p.y.type = ElementType::u8;
+      if (seed % 2 == 0) {  // without gaps: long runs
+        p.x = dense_image(p.x.height, p.x.width, p.x.batch, 37, ElementType::u8);
+        p.y = dense_image(p.y.height, p.y.width, p.y.batch, 37, ElementType::u8);
+      }
+      GuardedBuffer x = image_buffer(p.x), y = image_buffer(p.y);
+      x.fill_random(seed, 0, 255);
+      run_kernel(*require_kernel(prepare_pool(p)), {x.data()}, {y.data()});
+      int wrong = 0;
+      for_each_element(p.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
+        wrong += y.get(address_of(p.y, h, w, n, c)) != window_at(p, &x, h, w, n, c).value;
+      });
+      EXPECT_EQ(0, wrong) << "seed " << seed;
+    }
+  });
+}
+
+TEST(Pool, bytes_have_maxima_alone) {
+  Pool p{dense_image(4, 4, 1, 4, ElementType::u8), dense_image(2, 2, 1, 4, ElementType::u8),
+         {.height = 2, .width = 2, .stride_h = 2, .stride_w = 2}};
+  EXPECT_TRUE(prepare_pool(p));
+  EXPECT_EQ("images must be f32 or bf16", prepare_pool_gradient(p).error().reason);
+  p.save_argmax = true;
+  EXPECT_EQ("images must be f32 or bf16", prepare_pool(p).error().reason);
+  p.save_argmax = false, p.pooling = Pooling::average;
+  EXPECT_EQ("images must be f32 or bf16", prepare_pool(p).error().reason);
+}
+
 TEST(Pool, gradient_agrees_with_the_definition) {
   for_each_instruction_set([] {
     for (std::uint64_t seed = 0; seed < 25; ++seed)

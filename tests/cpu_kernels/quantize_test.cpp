@@ -50,6 +50,29 @@ TEST(Quantize, limits_what_is_far_away) {
   });
 }
 
+TEST(Quantize, leaves_the_gaps_between_rows_alone) {
+  for_each_instruction_set([] {
+    const Quantize q{
+        .elements = 37, .rows = 300, .x_stride = 40, .y_stride = 53, .scale = 0.5f, .zero_point = 9};
+    GuardedBuffer x(ElementType::f32, 299 * 40 + 37), y(ElementType::u8, 299 * 53 + 37);
+    x.fill_random(7, -20, 90);
+    y.fill(77);
+    const auto kernel = require_kernel(prepare(q));
+    const void* input = x.data();
+    void* output = y.data();
+    for (std::int64_t part = kernel->info().parts; part-- > 0;)
+      kernel->run_part({{&input, 1}, {&output, 1}, nullptr}, part);
+    int wrong = 0;
+    for (std::int64_t row = 0; row < 300; ++row)
+      for (std::int64_t i = 0; i < (row < 299 ? 53 : 37); ++i) {
+        const double value = i < 37 ? x.get(row * 40 + i) * 2 : 0;
+        const double expected = i < 37 ? std::clamp(std::nearbyint(value) + 9, 0.0, 255.0) : 77;
+        wrong += y.get(row * 53 + i) != expected;
+      }
+    EXPECT_EQ(0, wrong);
+  });
+}
+
 TEST(Quantize, refuses_what_is_no_scale) {
   EXPECT_EQ("the scale is not positive", prepare(Quantize{.scale = 0}).error().reason);
   EXPECT_EQ("the zero point is no byte", prepare(Quantize{.zero_point = 256}).error().reason);

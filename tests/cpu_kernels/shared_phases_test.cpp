@@ -105,7 +105,8 @@ TEST(SharedPhases, shares_stay_with_their_members) {
     return [&own, member](std::int64_t, std::int64_t item) {
       if ((item >= items / 2) == (member == 1)) ++own;
       const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(1);
-      while (std::chrono::steady_clock::now() < end) {}
+      while (std::chrono::steady_clock::now() < end) {
+      }
     };
   };
   std::jthread other([&] { SharedPhases::at(&memory).join(1, phases, body(1)); });

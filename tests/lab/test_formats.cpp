@@ -304,6 +304,21 @@ TEST(ChromeTrace, LaysStepsBesideEachOther) {
   EXPECT_EQ(json::parse(write_chrome_trace({example()}))["traceEvents"].size(), 0U);
 }
 
+// Results of others: members may be of any kind.
+TEST(Writers, TakeMembersOfAnyKind) {
+  const std::vector<Result> results = read_results(
+      R"({"schema": "superstep-result/1", "created": "noon", "workload": {"mode": "collective",
+          "parameters": {"bytes": "many", "kind": 7}}, "machine": {"units": -3},
+          "config": {"batch": "all", "precision": 32, "order": [], "sweep": "yes", "arguments": 1},
+          "environment": {"host": {"caches": [1, {"level": "x"}], "clock": 3, "load_average": {}}, "software": []},
+          "metrics": {"step_time": {"value": 1e300, "samples": [1e300, -1e300], "calls_per_sample": "two"},
+                      "out_of_place_busbw": {"value": null}, "compile_time": {"value": -1e308}}})",
+      "here");
+  for (const Writer& writer : writers()) EXPECT_NO_THROW(writer.write(results)) << writer.name;
+  EXPECT_NO_THROW(write_system_json(results[0].environment, {}));
+  EXPECT_NO_THROW(comparison_table(compare(results, results, {.resamples = 10})));
+}
+
 TEST(Writers, AreFoundByName) {
   EXPECT_EQ(find_writer("csv").write, &write_csv);
   EXPECT_THROW(find_writer("xml"), Error);

@@ -125,6 +125,28 @@ TEST_F(RecordsFile, ThatAreSomethingElseAreRefused) {
   expect_error([&] { Records records(path_); }, ErrorCode::bad_file, "file is not a database");
 }
 
+// What is written is there to be found, or the file is refused: an index that leads nowhere loses nothing.
+TEST_F(RecordsFile, ThatLoseWhatIsWrittenAreRefused) {
+  Records(path_).add(example());
+  sql("drop table runs; create table runs (id integer, created text, command text, workload text, machine "
+      "text, "
+      "folder text, configuration integer, environment integer, details text);");
+  expect_error([&] { Records(path_).add(example()); }, ErrorCode::bad_file, "they are damaged");
+}
+
+// Details may be of any kind: a result is made of what is there.
+TEST_F(RecordsFile, WithOddDetailsAreStillResults) {
+  const std::int64_t id = Records(path_).add(example());
+  for (const char* details :
+       {"7", "[1]", "{\"id\": 3, \"units\": \"x\", \"metrics\": [2], \"mode\": null}",
+        "{\"metrics\": {\"step_time\": {\"flags\": 1, \"statistic\": {}}}}", "broken"}) {
+    sql(std::string("update runs set details = '") + details + "'");
+    const lab::Result result = lab::to_result(*Records(path_).find(id));
+    EXPECT_EQ(result.workload, "mlp") << details;
+    EXPECT_NE(result.find("step_time"), nullptr) << details;
+  }
+}
+
 TEST_F(RecordsFile, InAFolderThatIsNotThereAreRefused) {
   path_ = folder_ / "none" / "records.sqlite";
   expect_error([&] { Records records(path_); }, ErrorCode::io, "unable to open");

@@ -61,6 +61,22 @@ TEST(MachineFiles, ABasedFileDiffersOnlyWhereItSays) {
   EXPECT_EQ(gc200.with("clock", gc200.value("clock")).digest(), gc200.digest());
 }
 
+// The parser never sees a letter that is not ASCII: its behaviour would be undefined.
+TEST(MachineFiles, ForeignLettersStandInStringsAndComments) {
+  constexpr const char* words = "a letter that is not ASCII";
+  EXPECT_TRUE(contains(refusal("\n\u00e9 = 1\n"), "line 2: a letter that is not ASCII"));
+  EXPECT_TRUE(contains(refusal("\xef\xbb\xbd"), words));
+  EXPECT_TRUE(contains(refusal("a = \"\\\"\" \u00e9"), words));
+  EXPECT_TRUE(contains(refusal("a = '\u00e9'"), "use double ones"));
+  EXPECT_TRUE(contains(refusal("a = \"\xc3\""), "is not UTF-8"));
+  for (const char* fine : {"\xef\xbb\xbf# \u00e9\n", "a = \"\u00e9 \\\" \u00e9\"\n",
+                           "a = \"\"\"\n\"\u00e9\"\n\"\"\"\n", "a = \"\"\n# \u00e9\n", "a = [[1[\"\u00e93\n"})
+    EXPECT_FALSE(contains(refusal(fine), words)) << fine;
+  std::string named(head);
+  EXPECT_EQ(parse_machine(named.replace(named.find("\"X\""), 3, "\"\u00b5 \U0001f600\""), "x.toml").name(),
+            "\u00b5 \U0001f600");
+}
+
 TEST(MachineFiles, MissingNumbersAreNamedDefaults) {
   const Constant& latency = find_machine("v100").constant("host_latency");
   EXPECT_TRUE(latency.defaulted);

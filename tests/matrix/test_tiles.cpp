@@ -2,8 +2,6 @@
 // random shapes, axes, strides and values, forwards and backwards, in f32 and f16.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -13,6 +11,7 @@
 #include "superstep/target/ipu/lowering.h"
 #include "superstep/target/ipu/prepare.h"
 #include "tests/matrix/built.h"
+#include "tests/matrix/difference.h"
 #include "tests/matrix/draw.h"
 
 namespace superstep::matrix {
@@ -27,12 +26,6 @@ const std::set<std::string_view> made_when_compiled = {
 // Those that cannot sensibly be cut; why_whole (target/ipu/cut.h) says why.
 // Identity and Transpose leave nothing to run.
 const std::set<std::string_view> stay_whole = {"DynamicQuantizeLinear", "Identity", "Transpose"};
-
-// Cases of each operator; SUPERSTEP_CASES asks for more.
-int cases_each() {
-  const char* wanted = std::getenv("SUPERSTEP_CASES");
-  return wanted ? std::atoi(wanted) : 4;
-}
 
 std::vector<Tensor> outputs_of(const graph::Graph& graph) {
   std::vector<Tensor> outputs;
@@ -79,28 +72,6 @@ bool is_cut(const TilesRun& run, std::string_view op) {
   });
 }
 
-double largest(const Tensor& tensor) {
-  double value = 1e-2;
-  for (std::int64_t i = 0; i < tensor.element_count(); ++i)
-    if (std::isfinite(tensor.at(i))) value = std::max(value, std::abs(tensor.at(i)));
-  return value;
-}
-
-bool agree(double a, double b, double allowed) {
-  if (!std::isfinite(b)) return std::isnan(b) ? std::isnan(a) : a == b;
-  return std::abs(a - b) <= allowed;
-}
-
-// The first difference, or nothing.
-std::string difference(const Tensor& actual, const Tensor& expected, double tolerance) {
-  const double allowed = is_floating(expected.type()) ? tolerance * largest(expected) : 0;
-  for (std::int64_t i = 0; i < actual.element_count(); ++i)
-    if (!agree(actual.at(i), expected.at(i), allowed))
-      return "element " + std::to_string(i) + " is " + std::to_string(actual.at(i)) + ", expected " +
-             std::to_string(expected.at(i));
-  return {};
-}
-
 bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (std::memcmp(a[i].bytes(), b[i].bytes(), a[i].byte_count()) != 0) return false;
@@ -142,11 +113,6 @@ std::vector<std::string_view> covered() {
   return names;
 }
 
-bool has_floats(const Case& item) {
-  return item.inputs.empty() ||
-         std::ranges::any_of(item.inputs, [](const Tensor& t) { return is_floating(t.type()); });
-}
-
 class Tiles : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(Tiles, AreAsTheReference) {
@@ -154,10 +120,8 @@ TEST_P(Tiles, AreAsTheReference) {
   ASSERT_NE(generator, nullptr) << "draw cases of it: tests/matrix/draw.h";
   const std::string name(GetParam());
   bool cut = stay_whole.contains(GetParam());
-  std::uint64_t base = 0;  // operators draw numbers of their own
-  for (const char c : name) base = (31 * base + static_cast<unsigned char>(c)) % 1'000'003;
-  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(cases_each()); ++seed) {
-    Draw draw(seed + base);
+  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(cases_each(4)); ++seed) {
+    Draw draw(seed + own_seed(name));
     const Case item = generator->draw(draw, name.c_str());
     const std::uint32_t tiles = draw.one_of({3u, 7u, 16u, 64u, 64u, 1472u});
     const ElementType element = !has_floats(item) ? item.inputs[0].type()

@@ -86,6 +86,10 @@ TEST(Page, NumbersStandToTheRight) {
   EXPECT_NE(html.find("<th class=\"number\">b</th>"), std::string::npos);
   EXPECT_NE(html.find("<td>-</td>"), std::string::npos);
   EXPECT_NE(html.find("<td>x9</td>"), std::string::npos);
+  // Where a column of numbers has none.
+  const std::string partly = Page("x").table({"p99"}, {{"1.5 ms"}, {"-"}}).to_html();
+  EXPECT_NE(partly.find("<th class=\"number\">p99</th>"), std::string::npos);
+  EXPECT_NE(partly.find("<td class=\"number\">-</td>"), std::string::npos);
   // A range is a number; a unit and a sentence that begin with a digit are not.
   const std::string more = Page("x").table({"a"}, {{"0 to 1"}, {"1/s"}, {"1 where the lesion is"}}).to_html();
   EXPECT_NE(more.find("<td class=\"number\">0 to 1</td>"), std::string::npos);

@@ -114,6 +114,85 @@ TEST(Integer, BytesGoFromProductToProduct) {
   EXPECT_LT(difference(run("cpu", quantized(two_convolutions), {.batch = 4})[0], expected[0]), 0.01);
 }
 
+// A level of a U-Net: pooled, made larger again, joined to what was pooled.
+graph::Graph small_unet(std::int64_t batch) {
+  graph::Graph graph("level");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  const op::Var x = b.input("x", ElementType::f32, {batch, 16, 8, 8});
+  const op::Var skip = op::relu(layers.conv(x, "above", 16, 3, {.pads = {1, 1, 1, 1}}));
+  const op::Var pooled = b.node("MaxPool", std::vector{skip}, {{"kernel_shape", std::vector<std::int64_t>{2, 2}},
+                                                    {"strides", std::vector<std::int64_t>{2, 2}}},
+                                1)[0];
+  const op::Var below = op::relu(layers.conv(pooled, "below", 32, 3, {.pads = {1, 1, 1, 1}}));
+  const op::Var up = b.node("ConvTranspose",
+                            std::vector{below, layers.parameter("up.weight", {32, 16, 2, 2}, 32),
+                             layers.parameter("up.bias", {16}, 32)},
+                            {{"strides", std::vector<std::int64_t>{2, 2}}}, 1)[0];
+  b.output("y", layers.conv(op::concat(std::vector{up, skip}, 1), "joined", 8, 3));
+  return graph;
+}
+
+TEST(Integer, ALevelOfAUNetStaysOnBytes) {
+  const GraphAtBatch model = quantized(small_unet);
+  for (const std::int64_t micro_batch : {1, 4}) {
+    const auto expected = run("reference", model, {.batch = 4});
+    EXPECT_LT(difference(run("cpu", model, {.batch = 4, .micro_batch = micro_batch})[0], expected[0]), 0.01);
+  }
+  int conversions = 0;
+  for (const std::string& kernel : kernels_of(model, 4)) {
+    EXPECT_EQ(kernel.find("reference"), std::string::npos) << kernel;
+    EXPECT_EQ(kernel.find("ConvTranspose"), std::string::npos) << kernel;
+    conversions += kernel.starts_with("QuantizeLinear");
+  }
+  EXPECT_EQ(conversions, 1);  // of the input
+}
+
+// Which products the CPU leaves in f32. Thin ones cost more to make bytes than they gain.
+graph::Graph one_convolution(std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t kernel) {
+  graph::Graph graph("one");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  const op::Var x = b.input("x", ElementType::f32, {batch, in, 16, 16});
+  b.output("y", layers.conv(x, "only", out, kernel));
+  return graph;
+}
+
+bool multiplies_bytes_fast() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512vnni") != 0;
+#else
+  return false;
+#endif
+}
+
+TEST(Integer, ProductsThatBytesSlowDownStayInF32) {
+  if (!multiplies_bytes_fast()) GTEST_SKIP() << "every product is slower on bytes here";
+  const auto slow = [](const graph::Graph& model) {
+    return target::find_target("cpu").slow_on_bytes(model, {});
+  };
+  const graph::Graph thin = one_convolution(4, 16, 8, 1), wide = one_convolution(4, 64, 64, 3);
+  ASSERT_EQ(slow(thin).size(), 1u);
+  EXPECT_GT(slow(thin)[0].share, 1);
+  EXPECT_TRUE(slow(wide).empty());
+  EXPECT_TRUE(target::find_target("reference").slow_on_bytes(thin, {}).empty());
+  // Named so that quantize() leaves it.
+  const graph::Graph kept = transform::quantize(thin, wide_ranges(thin), {.kept = {slow(thin)[0].result}});
+  for (const graph::Node& node : kept.nodes()) EXPECT_NE(node.op, "ConvInteger");
+}
+
+// The same thin product behind a wide one, which gives it bytes for nothing.
+TEST(Integer, ProductsThatGetBytesForNothingTakeThem) {
+  if (!multiplies_bytes_fast()) GTEST_SKIP() << "every product is slower on bytes here";
+  graph::Graph graph("two");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  const op::Var x = b.input("x", ElementType::f32, {4, 64, 16, 16});
+  const op::Var y = op::relu(layers.conv(x, "wide", 16, 3));
+  b.output("y", layers.conv(y, "thin", 16, 1));
+  EXPECT_TRUE(target::find_target("cpu").slow_on_bytes(graph, {}).empty());
+}
+
 // Rows of three dimensions, and sums that are read as they are.
 graph::Graph sums_and_rows(std::int64_t batch) {
   graph::Graph graph("rows");

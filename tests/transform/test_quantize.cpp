@@ -176,5 +176,109 @@ TEST(Quantize, SurvivesChannelsOfZeros) {
   EXPECT_EQ(largest_difference(evaluated(model, x), evaluated(quantize(model, {{"x", {-1, 1}}}), x)), 0);
 }
 
+// What a U-Net has at each level: a value that is pooled, and joined to what comes from below.
+const std::string pooled_and_joined =
+    "input %x : f32[2,16,6,6]\n"
+    "state %w1 : f32[16,16,3,3] = splat(0.1)\n"
+    "state %w2 : f32[16,16,3,3] = splat(0.1)\n"
+    "state %w3 : f32[16,8,2,2] = splat(0.1)\n"
+    "state %b3 : f32[8] = splat(0.3)\n"
+    "state %w4 : f32[8,24,1,1] = splat(0.1)\n"
+    "%a : f32[2,16,6,6] = Conv(%x, %w1) {pads = [1, 1, 1, 1]}\n"
+    "%p : f32[2,16,3,3] = MaxPool(%a) {kernel_shape = [2, 2], strides = [2, 2]}\n"
+    "%c : f32[2,16,3,3] = Conv(%p, %w2) {pads = [1, 1, 1, 1]}\n"
+    "%u : f32[2,8,6,6] = ConvTranspose(%c, %w3, %b3) {strides = [2, 2]}\n"
+    "%j : f32[2,24,6,6] = Concat(%u, %a) {axis = 1}\n"
+    "%y : f32[2,8,6,6] = Conv(%j, %w4)\n"
+    "output \"y\" = %y";
+const RangeTable ranges_of_levels{{"x", {-1, 1}}, {"p", {-6, 9}}, {"c", {-20, 20}}, {"j", {-12, 7}}};
+
+std::vector<const graph::Node*> nodes_of(const graph::Graph& graph, std::string_view op) {
+  std::vector<const graph::Node*> found;
+  for (const graph::Node& node : graph.nodes())
+    if (node.op == op) found.push_back(&node);
+  return found;
+}
+
+TEST(Quantize, PoolsAndJoinsBytes) {
+  const graph::Graph quantized = verified(quantize(splat_graph(pooled_and_joined), ranges_of_levels));
+  for (const char* op : {"MaxPool", "Concat", "DepthToSpace"}) {
+    ASSERT_EQ(count_of(quantized, op), 1) << op;
+    const graph::Node& node = *nodes_of(quantized, op)[0];
+    EXPECT_EQ(quantized.type(node.outputs[0]).element, ElementType::u8) << op;
+  }
+  EXPECT_EQ(count_of(quantized, "QuantizeLinear"), 4);  // x, a, what is joined to it, c
+  EXPECT_EQ(count_of(quantized, "ConvInteger"), 4);
+  EXPECT_EQ(count_of(quantized, "ConvTranspose"), 0);
+}
+
+// What the values span on this input.
+RangeTable spanned(const graph::Graph& model, const Tensor& x) {
+  graph::Graph observed = model;
+  const std::vector<graph::ValueId> values = values_to_calibrate(model);
+  for (graph::ValueId id : values) observed.add_output("range of " + model.value(id).name, id);
+  const auto outputs = op::evaluate(observed, std::vector{x}).outputs;
+  RangeTable ranges;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double largest = largest_of(outputs[model.outputs().size() + i]);
+    ranges[model.value(values[i]).name] = {-largest, largest};
+  }
+  return ranges;
+}
+
+TEST(Quantize, PooledAndJoinedBytesStayNearF32) {
+  const graph::Graph model = with_random_states(splat_graph(pooled_and_joined), 7);
+  const Tensor x = random_tensor(ElementType::f32, {2, 16, 6, 6}, 3);
+  RangeTable ranges = spanned(model, x);
+  ASSERT_EQ(ranges.size(), 4u);
+  const Tensor exact = evaluated(model, x), bytes = evaluated(quantize(model, ranges), x);
+  EXPECT_LT(largest_difference(exact, bytes), 0.06 * largest_of(exact));
+  for (auto& [name, range] : ranges) range = {0.1 * range.low, 0.1 * range.high};
+  EXPECT_GT(largest_difference(exact, evaluated(quantize(model, ranges), x)), 0.2 * largest_of(exact));
+}
+
+TEST(Quantize, AFamilySpansWhatItsMembersSpan) {
+  const graph::Graph quantized = quantize(splat_graph(pooled_and_joined), ranges_of_levels);
+  // a, its pooled form and the joined one: -12 to 9.
+  int wide = 0;
+  for (const graph::Node* node : nodes_of(quantized, "QuantizeLinear"))
+    wide += std::abs(quantized.value(node->inputs[1]).data.at(0) - 21.0 / 255) < 1e-6;
+  EXPECT_EQ(wide, 2);
+}
+
+TEST(Quantize, NoFamilyTakesMoreThanABitFromAMember) {
+  RangeTable ranges = ranges_of_levels;
+  ranges["j"] = {-300, 300};
+  const graph::Graph quantized = quantize(splat_graph(pooled_and_joined), ranges);
+  ASSERT_EQ(count_of(quantized, "MaxPool"), 1);
+  EXPECT_EQ(quantized.type(nodes_of(quantized, "MaxPool")[0]->outputs[0]).element, ElementType::f32);
+  EXPECT_EQ(quantized.type(nodes_of(quantized, "Concat")[0]->outputs[0]).element, ElementType::u8);
+}
+
+TEST(Quantize, WhatIsReadInF32TooIsPooledThere) {
+  const graph::Graph quantized =
+      quantize(splat_graph(pooled_and_joined + "\noutput \"p\" = %p"), ranges_of_levels);
+  ASSERT_EQ(count_of(quantized, "MaxPool"), 1);
+  EXPECT_EQ(quantized.type(nodes_of(quantized, "MaxPool")[0]->outputs[0]).element, ElementType::f32);
+  EXPECT_EQ(count_of(quantized, "QuantizeLinear"), 5);  // p by itself
+}
+
+TEST(Quantize, LeavesOverlappingWindowsTransposed) {
+  const std::string model =
+      "input %x : f32[2,16,3,3]\nstate %w : f32[16,8,3,3] = splat(0.1)\n"
+      "%y : f32[2,8,7,7] = ConvTranspose(%x, %w) {strides = [2, 2]}\noutput \"y\" = %y";
+  EXPECT_TRUE(values_to_calibrate(splat_graph(model)).empty());
+  EXPECT_EQ(count_of(quantize(splat_graph(model), {{"x", {-1, 1}}}), "ConvTranspose"), 1);
+}
+
+TEST(Quantize, KeepsWhatItIsToldTo) {
+  const graph::Graph model = splat_graph(pooled_and_joined);
+  const graph::Graph none = quantize(model, ranges_of_levels, {.kept = {"a", "c", "u", "y"}});
+  EXPECT_EQ(operators_of(none), operators_of(model));
+  const graph::Graph one = quantize(model, ranges_of_levels, {.kept = {"a", "u", "y"}});
+  EXPECT_EQ(count_of(one, "ConvInteger"), 1);
+  EXPECT_EQ(count_of(one, "ConvTranspose"), 1);
+}
+
 }  // namespace
 }  // namespace superstep::transform

@@ -20,6 +20,7 @@ Error system_error(const std::filesystem::path& path, const char* action) {
   const int code = errno;
   const char* hint = code == ENOSPC || code == EDQUOT ? "the disk is full: free some space or write elsewhere"
                      : code == EACCES                 ? "check the permissions"
+                     : code == EROFS                  ? "the file system may only be read: write elsewhere"
                                                       : "";
   return Error(code == ENOENT ? ErrorCode::not_found : ErrorCode::io,
                fmt::format("cannot {}: {}", action, std::strerror(code)), path.string(), hint);
@@ -117,6 +118,21 @@ void make_folder(const std::filesystem::path& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
   if (code) throw Error(ErrorCode::io, "cannot make the folder: " + code.message(), path.string());
+}
+
+void require_writable(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored))
+    throw Error(ErrorCode::io, "cannot write: it is a folder", path.string(), "name a file");
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!fs::exists(folder, ignored))
+    throw Error(ErrorCode::not_found, "cannot write: there is no folder " + folder.string(), path.string(),
+                "make the folder first");
+  if (::access(
+          fs::exists(path, ignored) && !fs::is_regular_file(path, ignored) ? path.c_str() : folder.c_str(),
+          W_OK) != 0)
+    throw system_error(path, "write");
 }
 
 std::filesystem::path user_data_folder() {

@@ -22,6 +22,10 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 // Appends one line and flushes; throws Error (io).
 void append_line(const std::filesystem::path& path, std::string_view line);
 
+// Throws the Error (not_found, io) that writing `path` would end in, as far as that can be known before the
+// work is done: no such folder, one that may not be written to, a folder in the file's place.
+void require_writable(const std::filesystem::path& path);
+
 // Makes a folder and its parents; throws Error (io).
 void make_folder(const std::filesystem::path& path);
 

@@ -3,24 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <iostream>
 #include <numeric>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/text.h"
-#include "superstep/base/thread_pool.h"
 #include "superstep/bsp/engine_clock.h"
-#include "superstep/bsp/engine_streams.h"
-#include "superstep/bsp/engine_vertices.h"
-#include "superstep/bsp/print_tensor.h"
+#include "superstep/bsp/engine_leaves.h"
 
 namespace superstep::bsp {
 namespace {
 
 constexpr std::size_t kept_runs = 64;  // profiles of single runs
-
-using Replicas = std::vector<std::uint32_t>;
 
 class FunctionCallback : public StreamCallback {
  public:
@@ -40,9 +33,7 @@ class Engine::Implementation {
         data_(executable_.data()),
         options_(options),
         replicas_(data_.profile.replicas),
-        streams_(data_.streams, replicas_),
-        remote_(options.timing_only ? std::span<const RemoteBufferData>() : data_.buffers, replicas_),
-        pool_(std::max(1, options.threads)) {
+        leaves_(data_, options_) {
     if (data_.timing_only && !options.timing_only)
       throw Error(ErrorCode::invalid_argument, "the program was compiled for timing only", "engine",
                   "compile it without timing_only, or set EngineOptions::timing_only");
@@ -52,16 +43,7 @@ class Engine::Implementation {
 
   void load() {
     loaded_ = true;
-    if (options_.timing_only) return;
-    instances_.clear();
-    memory_.clear();
-    for (std::uint32_t replica = 0; replica < replicas_; ++replica) {
-      memory_.push_back(std::make_unique<ReplicaMemory>(data_.variables));
-      auto& sets = instances_.emplace_back();
-      for (const LoweredComputeSet& set : data_.compute_sets)
-        sets.push_back(
-            std::make_unique<VertexInstances>(set, *memory_[replica], data_.profile.target.workers));
-    }
+    if (!options_.timing_only) leaves_.load();
   }
   void need_loaded() {
     if (!loaded_) load();
@@ -91,7 +73,7 @@ class Engine::Implementation {
     need_loaded();
     const std::size_t size = size_in_bytes(handle.type), part = static_cast<std::size_t>(handle.count) * size;
     for (std::uint32_t r = 0; r < replicas_; ++r)
-      memory_[r]->scatter(handle.runs, size, static_cast<const std::byte*>(data) + r * part);
+      leaves_.memory(r).scatter(handle.runs, size, static_cast<const std::byte*>(data) + r * part);
   }
 
   void read_tensor(std::string_view name, void* data, std::size_t bytes) const {
@@ -101,19 +83,20 @@ class Engine::Implementation {
                   std::string(name), "run it without timing_only");
     const std::size_t size = size_in_bytes(handle.type), part = static_cast<std::size_t>(handle.count) * size;
     for (std::uint32_t r = 0; r < replicas_; ++r)
-      memory_[r]->gather(handle.runs, size, static_cast<std::byte*>(data) + r * part);
+      leaves_.memory(r).gather(handle.runs, size, static_cast<std::byte*>(data) + r * part);
   }
 
   std::byte* remote_row(std::string_view handle, std::size_t bytes, std::int64_t row, std::uint32_t replica) {
-    const RemoteBufferId id = remote_.find(handle);
-    if (bytes != remote_.row_bytes(id))
+    RemoteMemory& remote = leaves_.remote_memory();
+    const RemoteBufferId id = remote.find(handle);
+    if (bytes != remote.row_bytes(id))
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{} B are not a row of {} B", bytes, remote_.row_bytes(id)),
+                  fmt::format("{} B are not a row of {} B", bytes, remote.row_bytes(id)),
                   "remote buffer " + std::string(handle));
-    return remote_.row(id, replica, row);
+    return remote.row(id, replica, row);
   }
 
-  Streams& streams() { return streams_; }
+  Streams& streams() { return leaves_.streams(); }
   const Profile& profile() const { return profile_; }
   void reset() {
     profile_.runs.clear();
@@ -169,7 +152,7 @@ class Engine::Implementation {
       case ProgramKind::switch_case: choose(node, replicas); break;
       default:
         if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while executing");
-        if (!options_.timing_only) leaf(node, replicas);
+        if (!options_.timing_only) leaves_.run(node, replicas);
         clock_->step(node.step, replicas, node.kind == ProgramKind::cross_replica_copy);
         if (options_.progress) options_.progress(++steps_done_, steps_);
     }
@@ -210,9 +193,7 @@ class Engine::Implementation {
         clock_->assume();
         if (turn == options_.assumed_iterations) return;
       } else {
-        std::erase_if(going, [&](std::uint32_t r) {
-          return (memory_[r]->integer(node.runs, node.type) != 0) != node.wanted;
-        });
+        std::erase_if(going, [&](std::uint32_t r) { return (leaves_.integer(node, r) != 0) != node.wanted; });
         if (going.empty()) return;
       }
       execute(node.children[1], going);
@@ -233,144 +214,22 @@ class Engine::Implementation {
       clock_->assume();
       return node.kind == ProgramKind::branch && !options_.assumed_branch ? 1 : 0;
     }
-    const std::int64_t value = memory_[replica]->integer(node.runs, node.type);
+    const std::int64_t value = leaves_.integer(node, replica);
     if (node.kind == ProgramKind::branch) return value != 0 ? 0 : 1;
     const auto found = std::find(node.cases.begin(), node.cases.end(), value);
     return static_cast<std::size_t>(found - node.cases.begin());  // the last child is the default
-  }
-
-  // --- leaves: data -------------------------------------------------------------------------------------
-
-  void leaf(const LoweredNode& node, const Replicas& replicas) {
-    const std::size_t size = size_in_bytes(node.type);
-    if (node.kind == ProgramKind::cross_replica_copy) return cross_replica(node, replicas, size);
-    if (node.kind == ProgramKind::assume_equal) return require_equal(node, replicas, size);
-    for (const std::uint32_t r : replicas) {
-      switch (node.kind) {
-        case ProgramKind::execute: instances_[r][node.compute_set]->run(pool_); break;
-        case ProgramKind::copy: memory_[r]->copy(*memory_[r], node.segments, size, node.staged); break;
-        case ProgramKind::stream_in: stream_in(node, r, r == replicas[0], size); break;
-        case ProgramKind::stream_out: stream_out(node, r, size); break;
-        case ProgramKind::remote_read:
-        case ProgramKind::remote_write: remote(node, r); break;
-        case ProgramKind::print_tensor:
-          print(node, r, node.name, options_.print_to ? *options_.print_to : std::cerr);
-          break;
-        case ProgramKind::abort_on_condition:
-          if (memory_[r]->integer(node.runs, node.type) != 0)
-            throw Error(ErrorCode::invalid_argument, "the program stopped itself: " + node.message,
-                        "program AbortOnCondition '" + node.name + "'");
-          break;
-        case ProgramKind::error: stop(node, r); break;
-        default: break;
-      }
-    }
-  }
-
-  std::vector<std::byte> dense(const LoweredNode& node, std::uint32_t replica) const {
-    const std::size_t size = size_in_bytes(node.type);
-    std::vector<std::byte> buffer(static_cast<std::size_t>(node.shape.element_count()) * size);
-    memory_[replica]->gather(node.runs, size, buffer.data());
-    return buffer;
-  }
-
-  void cross_replica(const LoweredNode& node, const Replicas& replicas, std::size_t size) {
-    if (replicas.size() != replicas_)
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("only {} of {} replicas came to it: a branch parted them", replicas.size(), replicas_),
-          "program CrossReplicaCopy '" + node.name + "'", "let all replicas take the same branch");
-    // All sources are read before any destination is written.
-    std::vector<std::vector<std::byte>> buffers;
-    for (const std::uint32_t r : replicas) {
-      std::vector<std::byte>& buffer = buffers.emplace_back();
-      const ReplicaMemory& from = *memory_[node.replica_map[r]];
-      for (const Segment& s : node.segments) {
-        const Run run{0, s.length, s.source, s.source_element, s.source_stride};
-        const std::size_t begin = buffer.size();
-        buffer.resize(begin + static_cast<std::size_t>(s.length) * size);
-        from.gather(std::span(&run, 1), size, buffer.data() + begin);
-      }
-    }
-    for (std::size_t i = 0; i < replicas.size(); ++i) {
-      const std::byte* next = buffers[i].data();
-      for (const Segment& s : node.segments) {
-        const Run run{0, s.length, s.destination, s.destination_element, s.destination_stride};
-        memory_[replicas[i]]->scatter(std::span(&run, 1), size, next);
-        next += static_cast<std::size_t>(s.length) * size;
-      }
-    }
-  }
-
-  void require_equal(const LoweredNode& node, const Replicas& replicas, std::size_t size) const {
-    const std::vector<std::byte> first = dense(node, replicas[0]);
-    for (const std::uint32_t r : replicas) {
-      const std::vector<std::byte> other = dense(node, r);
-      const auto differs = std::mismatch(first.begin(), first.end(), other.begin()).first;
-      if (differs != first.end())
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("element {} differs between replicas {} and {}",
-                                static_cast<std::size_t>(differs - first.begin()) / size, replicas[0], r),
-                    "program AssumeEqualAcrossReplicas '" + node.name + "'");
-    }
-  }
-
-  void stream_in(const LoweredNode& node, std::uint32_t replica, bool first, std::size_t size) {
-    std::vector<std::byte> buffer(static_cast<std::size_t>(node.shape.element_count()) * size);
-    streams_.read(node.stream, replica, first, buffer.data());
-    memory_[replica]->scatter(node.runs, size, buffer.data());
-  }
-
-  void stream_out(const LoweredNode& node, std::uint32_t replica, std::size_t) {
-    streams_.write(node.stream, replica, dense(node, replica).data());
-  }
-
-  void remote(const LoweredNode& node, std::uint32_t replica) {
-    std::vector<std::int64_t> rows{0};
-    if (!node.offsets.empty()) {
-      rows.clear();
-      for (const Run& run : node.offsets)
-        for (std::int64_t i = 0; i < run.length; ++i)
-          rows.push_back(integer_at(memory_[replica]->bytes(run.variable), node.offset_type,
-                                    run.element + i * run.stride));
-    }
-    const std::size_t bytes = remote_.row_bytes(node.buffer), size = size_in_bytes(node.type);
-    std::vector<std::byte> buffer = dense(node, replica);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::byte* row = remote_.row(node.buffer, replica, rows[i]);
-      if (node.kind == ProgramKind::remote_read)
-        std::memcpy(buffer.data() + i * bytes, row, bytes);
-      else
-        std::memcpy(row, buffer.data() + i * bytes, bytes);
-    }
-    if (node.kind == ProgramKind::remote_read) memory_[replica]->scatter(node.runs, size, buffer.data());
-  }
-
-  void print(const LoweredNode& node, std::uint32_t replica, std::string title, std::ostream& out) const {
-    if (replicas_ > 1) title += fmt::format(" (replica {})", replica);
-    print_tensor(out, title, node.type, node.shape, dense(node, replica).data());
-  }
-
-  [[noreturn]] void stop(const LoweredNode& node, std::uint32_t replica) const {
-    print(node, replica, node.message, options_.print_to ? *options_.print_to : std::cerr);
-    throw Error(ErrorCode::invalid_argument, "the program stopped itself: " + node.message,
-                "program ErrorProgram '" + node.name + "'");
   }
 
   Executable executable_;
   const ExecutableData& data_;
   EngineOptions options_;
   std::uint32_t replicas_;
-  Streams streams_;
-  RemoteMemory remote_;
-  ThreadPool pool_;
+  Leaves leaves_;
   Profile profile_;
   bool loaded_ = false;
   std::size_t events_ = 0;  // kept so far, over all runs
   std::size_t steps_done_ = 0, steps_ = 0;
   RunClock* clock_ = nullptr;
-  std::vector<std::unique_ptr<ReplicaMemory>> memory_;
-  std::vector<std::vector<std::unique_ptr<VertexInstances>>> instances_;  // replica, compute set
 };
 
 Engine::Engine(Executable executable, const EngineOptions& options)

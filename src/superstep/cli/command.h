@@ -23,6 +23,7 @@ struct Command {
   const char* name;
   const char* summary;  // one line, shown by `superstep --help`
   void (*declare)(CLI::App& command);
+  bool has_result = true;  // takes --json
 };
 
 // What a number must be; the message says so, where CLI11's names the whole range of doubles.

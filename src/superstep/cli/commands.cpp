@@ -23,12 +23,12 @@ void declare_validate(CLI::App& command);
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> table{
-      {"list", "what there is: workloads, machines, operators, backends", declare_list},
+      {"list", "what there is: workloads, machines, operators, backends", declare_list, false},
       {"generate", "make data from the physics of a workload", declare_generate},
       {"train", "train a model, with checkpoints, a log and an ONNX file at the end", declare_train},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
       {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
-      {"graph", "print a model's graph, before or after the passes", declare_graph},
+      {"graph", "print a model's graph, before or after the passes", declare_graph, false},
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},
       {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},

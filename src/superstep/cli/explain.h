@@ -1,4 +1,5 @@
-// A compiled plan as text, for --explain.
+// A compiled plan as text, for --explain: beside the floor, which it measures where the plan's steps were
+// timed.
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
 #include "superstep/base/file.h"
 #include "superstep/cli/command.h"
 #include "superstep/graph/text.h"
+#include "superstep/run/user_model.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/training_step.h"
 #include "superstep/workload/workload.h"
@@ -29,6 +30,9 @@ constexpr const char* examples =
     "  superstep graph mlp --format dot --out mlp.dot && dot -Tsvg mlp.dot -o mlp.svg";
 
 graph::Graph build(const Arguments& arguments) {
+  if (run::is_model_file(arguments.workload))
+    throw Error(ErrorCode::invalid_argument, "graphs of model files are not printed", arguments.workload,
+                "superstep onnx check says what a file holds");
   const workload::Workload& workload = workload::find_workload(arguments.workload);
   graph::Graph graph = workload::build_model(workload, arguments.batch, arguments.settings);
   if (!arguments.training) return graph;

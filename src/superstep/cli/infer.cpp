@@ -50,6 +50,15 @@ std::string comparison(const run::InferReport& report) {
                      table.to_string());
 }
 
+// The products that could be on bytes and are not, a line each.
+std::string left_in_f32(const run::InferReport& report) {
+  std::string text;
+  for (const target::SlowOnBytes& product : report.slow_on_bytes)
+    text += fmt::format("'{}' stays in f32: on bytes estimated at {:.2f} of its time\n", product.result,
+                        product.share);
+  return text;
+}
+
 // What was measured of the f32 model, under names of its own.
 std::vector<Metric> with_f32(const run::InferReport& report) {
   std::vector<Metric> metrics = report.metrics;
@@ -80,7 +89,7 @@ void infer(Arguments arguments) {
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
   }
-  if (arguments.explain) fmt::print("{}", explain(report.plan));
+  if (arguments.explain) fmt::print("{}{}", explain(report.plan), left_in_f32(report));
   nlohmann::json config{{"weights", arguments.weights},   {"input", arguments.input},
                         {"backend", settings.backend},    {"precision", settings.precision},
                         {"batch", report.plan.batch},     {"micro_batch", report.plan.micro_batch},

@@ -34,6 +34,7 @@ void print(const lab::HostMachine& machine) {
 }
 
 void measure(const Arguments& arguments) {
+  require_writable(arguments.out);
   const run::HostLoad load;
   const std::string id = std::filesystem::path(arguments.out).stem().string();
   const lab::HostMachine machine = lab::measure_host({.id = id.empty() ? "cpu-local" : id,

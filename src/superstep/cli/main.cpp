@@ -4,6 +4,7 @@
 #include <new>
 
 #include "superstep/base/error.h"
+#include "superstep/base/file.h"
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/thread_pool.h"
@@ -23,8 +24,9 @@ namespace {
 
 constexpr int exit_failed = 1, exit_wrong_call = 2, exit_interrupted = 130;
 
-void declare_common(CLI::App& command) {
-  command.add_option("--json", common().json, "write the result as JSON to this file")->type_name("FILE");
+void declare_common(CLI::App& command, bool has_result) {
+  if (has_result)
+    command.add_option("--json", common().json, "write the result as JSON to this file")->type_name("FILE");
   command.add_flag("--quiet", common().quiet, "no progress bars and no tables");
   command.add_option("--threads", common().threads, "threads to use (default: every processor there is)")
       ->type_name("N")
@@ -59,8 +61,11 @@ int run(int argc, char** argv) {
   for (const Command& command : commands()) {
     CLI::App* added = program.add_subcommand(command.name, command.summary);
     command.declare(*added);
-    declare_common(*added);
-    added->parse_complete_callback([] { set_quiet(common().quiet); });
+    declare_common(*added, command.has_result);
+    added->parse_complete_callback([] {
+      set_quiet(common().quiet);
+      if (!common().json.empty()) require_writable(common().json);
+    });
   }
   try {
     program.parse(argc, argv);

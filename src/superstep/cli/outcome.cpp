@@ -31,20 +31,27 @@ void show(const std::vector<lab::Result>& results, const OutputChoice& output) {
   if (!common().quiet || output.format != "text") fmt::print("{}", text);
 }
 
+void write_json(const std::vector<lab::Result>& results) {
+  if (!common().json.empty()) write_file_atomically(common().json, lab::write_results(results));
+}
+
 }  // namespace
 
 void keep_results(std::vector<lab::Result>& results, const run::HostLoad& load, bool record) {
   if (run::launched_rank() > 0) return;
   complete(results, load);
   if (record) run::keep_records(lab::to_records(results));
-  if (!common().json.empty()) write_file_atomically(common().json, lab::write_results(results));
+  write_json(results);
 }
 
 void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load,
                     const OutputChoice& output) {
-  keep_results(results, load, output.record);
   if (run::launched_rank() > 0) return;
-  show(results, output);
+  complete(results, load);
+  if (output.record) run::keep_records(lab::to_records(results));
+  if (output.file.empty()) show(results, output);  // also when the files cannot be written
+  write_json(results);
+  if (!output.file.empty()) show(results, output);
   if (const std::string warning = load.warning(); !warning.empty() && !common().quiet)
     fmt::print(stderr, "note: {}\n", warning);
 }

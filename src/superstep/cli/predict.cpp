@@ -123,9 +123,11 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
   print_memory(prediction);
   if (!prediction.fits) {
     print_largest_values(prediction);
-    fmt::print(
-        "it does not fit: no time is given. Try a smaller --micro-batch (--largest finds the largest that "
-        "fits; --accumulate N keeps the samples of a step), --recompute, or --pipeline auto --units N\n");
+    fmt::print("it does not fit: no time is given. Try {}--recompute, or --pipeline auto --units N\n",
+               settings.micro_batch > 1
+                   ? "a smaller --micro-batch (--largest finds the largest that fits; --accumulate N keeps "
+                     "the samples of a step), "
+                   : "");
     return;
   }
   const double up = std::exp(prediction.uncertainty);

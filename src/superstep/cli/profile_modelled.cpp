@@ -80,7 +80,8 @@ void profile_modelled(const std::string& machine, lab::ProfileRequest request, c
     std::ostringstream text;
     bsp::print_profile_summary(text, profile, {.show_execution_steps = true, .show_variables = true});
     fmt::print("{}", text.str());
-    if (!profile.compilation.too_full.empty()) fmt::print("{}\n", target::ipu::what_helps_to_fit);
+    if (!profile.compilation.too_full.empty())
+      fmt::print("{}\n", target::ipu::what_helps_to_fit(request.batch / (chips.accumulate * chips.replicas)));
     if (!layout.empty()) fmt::print("on chips: {}\n", layout);
   }
   if (!out.empty()) write_files(profile, out);

@@ -10,6 +10,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/outcome.h"
+#include "superstep/lab/formats/member.h"
 #include "superstep/lab/records/exchange.h"
 
 namespace superstep::cli {
@@ -41,8 +42,8 @@ void list(const Arguments& arguments) {
   TextTable table({"record", "created", "command", "workload", "mode", "on", "", "notes"});
   for (const run::Record& record : records.list(arguments.filter))
     table.add_row({std::to_string(record.id), record.created, record.command, record.workload,
-                   record.details.is_object() ? record.details.value("mode", "") : "", record.machine,
-                   headline(record), was_busy(record) ? "the machine was busy" : ""});
+                   lab::text_member(record.details, "mode", ""), record.machine, headline(record),
+                   was_busy(record) ? "the machine was busy" : ""});
   fmt::print("{}{}\n", table.empty() ? "there are no such records in " : table.to_string(),
              records.path().string());
 }

@@ -15,8 +15,8 @@ namespace superstep::data {
 namespace {
 
 [[noreturn]] void refuse(const std::filesystem::path& path, int reason) {
-  throw Error(reason == ENOENT ? ErrorCode::not_found : ErrorCode::io,
-              fmt::format("cannot open: {}", std::strerror(reason)), path.string());
+  if (reason == ENOENT) throw Error(ErrorCode::not_found, "there is no such file", path.string());
+  throw Error(ErrorCode::io, fmt::format("cannot open: {}", std::strerror(reason)), path.string());
 }
 
 }  // namespace
@@ -33,7 +33,9 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   const int reason = errno;
   ::close(fd);
   if (!known || memory_ == MAP_FAILED) refuse(path, reason);
-  if (!S_ISREG(status.st_mode)) throw Error(ErrorCode::bad_file, "this is not a file", path.string());
+  if (!S_ISREG(status.st_mode))
+    throw Error(ErrorCode::bad_file, S_ISDIR(status.st_mode) ? "this is a folder" : "this is not a file",
+                path.string());
 }
 
 MappedFile::~MappedFile() {

@@ -10,6 +10,7 @@
 #include "superstep/base/text.h"
 #include "superstep/machine/built_in.h"
 #include "superstep/machine/machine.h"
+#include "superstep/machine/toml_text.h"
 
 namespace superstep::machine {
 namespace {
@@ -55,7 +56,9 @@ class Reader {
 toml::table Reader::parse(std::string_view text) const {
   if (text.size() > largest_file) refuse("", "is too large for a machine file");
   try {
-    return toml::parse(text);
+    return toml::parse(in_ascii(text));
+  } catch (const Error& error) {
+    refuse("", error.message(), error.hint());
   } catch (const toml::parse_error& error) {
     refuse("", fmt::format("line {}: {}", error.source().begin.line, error.description()),
            "machine files are TOML; docs/machines.md describes them");

@@ -25,11 +25,13 @@ bool starts_like_a_number(std::string_view cell) {
   return cell == "nan" || cell == "inf" || (!cell.empty() && is_digit(cell[0]));
 }
 
-// A column of numbers has its heading to the right as well.
+bool says_nothing(std::string_view cell) { return cell.empty() || cell == "-"; }
+
+// A column of numbers has its heading to the right as well, and the places where there is none.
 bool is_numeric_column(const std::vector<std::vector<std::string>>& rows, std::size_t column) {
   bool any = false;
   for (const auto& row : rows) {
-    if (column >= row.size() || row[column].empty()) continue;
+    if (column >= row.size() || says_nothing(row[column])) continue;
     if (!starts_like_a_number(row[column])) return false;
     any = true;
   }
@@ -110,12 +112,18 @@ Page& Page::preformatted(std::string_view text) { return raw("<pre>" + escape(te
 
 Page& Page::table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
   std::string html = "<div class=\"table\"><table><thead><tr>";
-  for (std::size_t i = 0; i < header.size(); ++i)
-    html += table_cell("th", header[i], is_numeric_column(rows, i));
+  std::vector<bool> numeric;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    numeric.push_back(is_numeric_column(rows, i));
+    html += table_cell("th", header[i], numeric[i]);
+  }
   html += "</tr></thead><tbody>\n";
   for (const auto& row : rows) {
     html += "<tr>";
-    for (const std::string& cell : row) html += table_cell("td", cell, starts_like_a_number(cell));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool empty_place = i < numeric.size() && numeric[i] && row[i] == "-";
+      html += table_cell("td", row[i], empty_place || starts_like_a_number(row[i]));
+    }
     for (std::size_t i = row.size(); i < header.size(); ++i) html += "<td></td>";
     html += "</tr>\n";
   }

@@ -92,6 +92,13 @@ target::GraphAtBatch with_weights(const target::GraphAtBatch& model,
   };
 }
 
+transform::QuantizeOptions without_slow(const target::Target& target, const graph::Graph& graph,
+                                        transform::QuantizeOptions options) {
+  for (target::SlowOnBytes& product : target.slow_on_bytes(graph, options))
+    options.kept.insert(std::move(product.result));
+  return options;
+}
+
 void count_products(QuantizedModel& model, std::int64_t batch) {
   const graph::Graph graph = model.graph(batch);
   for (const graph::Node& node : graph.nodes()) {
@@ -113,11 +120,15 @@ QuantizedModel quantize_model(const target::Target& target, const target::GraphA
   const target::GraphAtBatch trained = with_weights(model, weights);
   QuantizedModel result;
   result.ranges = calibrate(target, trained, settings, fill);
-  result.graph = [trained, ranges = result.ranges, products = settings.products](std::int64_t batch) {
-    return transform::quantize(trained(batch), ranges, products);
+  result.graph = [trained, ranges = result.ranges, products = settings.products,
+                  &target](std::int64_t batch) {
+    const graph::Graph graph = trained(batch);
+    return transform::quantize(graph, ranges, without_slow(target, graph, products));
   };
-  count_products(result, std::min(settings.samples, settings.batch));
-  if (result.products == 0)
+  const std::int64_t batch = std::min(settings.samples, settings.batch);
+  count_products(result, batch);
+  result.slow = target.slow_on_bytes(trained(batch), settings.products);
+  if (result.products == 0 && result.slow.empty())
     throw Error(ErrorCode::unsupported, "has no product or convolution that gains from int8",
                 "--precision int8", "those of fewer than 16 channels stay in f32: serve it in f32 or bf16");
   return result;

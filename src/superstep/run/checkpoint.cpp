@@ -23,8 +23,22 @@ std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path&
     const std::string name = entry.path().filename().string();
     if (name.starts_with("step-") && name.ends_with(".safetensors")) files.push_back(entry.path());
   }
-  std::ranges::sort(files, std::greater<>());
+  // Names are padded to eight digits, longer ones are of later steps.
+  std::ranges::sort(files, std::greater<>(), [](const std::filesystem::path& file) {
+    const std::string name = file.filename().string();
+    return std::pair(name.size(), name);
+  });
   return files;
+}
+
+// A run that was killed while it wrote leaves a temporary file of its own name behind.
+void remove_unfinished(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("step-") && name.find(".safetensors.partial-") != name.npos)
+      std::filesystem::remove(entry.path(), ignored);
+  }
 }
 
 const std::string& metadata(const data::SafetensorsFile& file, const std::string& key,
@@ -76,6 +90,7 @@ void write_checkpoint_file(const std::filesystem::path& file, const Checkpoint& 
 void write_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint) {
   make_folder(folder);
   write_checkpoint_file(folder / fmt::format("step-{:08}.safetensors", checkpoint.step), checkpoint);
+  remove_unfinished(folder);
   const auto files = checkpoint_files(folder);
   std::error_code ignored;
   for (std::size_t i = kept_checkpoints; i < files.size(); ++i) std::filesystem::remove(files[i], ignored);
@@ -110,6 +125,13 @@ std::optional<Checkpoint> read_newest_checkpoint(const std::filesystem::path& fo
   }
   if (first_error) throw *first_error;
   return std::nullopt;
+}
+
+std::optional<double> number_in_notes(const Checkpoint& checkpoint, const std::string& name,
+                                      const std::string& where) {
+  const auto found = checkpoint.notes.find(name);
+  if (found == checkpoint.notes.end()) return std::nullopt;
+  return parse_number<double>(found->second, where);
 }
 
 void restore(target::Executable& executable, const Checkpoint& checkpoint, const std::string& where) {

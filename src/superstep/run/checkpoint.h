@@ -27,7 +27,8 @@ std::string state_signature(const std::map<std::string, Tensor>& states);
 // The states where they lie: to be used before the executable runs again.
 std::map<std::string, Tensor> states_of(const target::Executable& executable);
 
-// Writes FOLDER/step-00000042.safetensors atomically, then removes all but the newest two. Throws Error (io).
+// Writes FOLDER/step-00000042.safetensors atomically, then removes all but the newest two and what a killed
+// run left half-written. Throws Error (io).
 void write_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 void write_checkpoint_file(const std::filesystem::path& file, const Checkpoint& checkpoint);
 
@@ -35,6 +36,10 @@ void write_checkpoint_file(const std::filesystem::path& file, const Checkpoint& 
 // there is none. Throws Error (bad_file) when all there are are damaged.
 std::optional<Checkpoint> read_newest_checkpoint(const std::filesystem::path& folder);
 Checkpoint read_checkpoint(const std::filesystem::path& file);
+
+// A note that is a number; nothing where there is none of the name. Throws Error (bad_file) naming `where`.
+std::optional<double> number_in_notes(const Checkpoint& checkpoint, const std::string& name,
+                                      const std::string& where);
 
 // Puts the states into the executable. Throws Error (bad_file) naming the first state that is missing, too
 // many or of another shape: the checkpoint of another model.

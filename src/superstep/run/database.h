@@ -21,6 +21,7 @@ class Database {
   void execute(const std::string& sql, const char* action);
   std::int64_t last_id() const { return sqlite3_last_insert_rowid(handle_); }
   sqlite3* handle() const { return handle_; }
+  const std::string& where() const { return where_; }
   // Throws what the last call's failure means to a user: "cannot ACTION the records: database is locked".
   [[noreturn]] void fail(const char* action) const;
 

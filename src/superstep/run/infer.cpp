@@ -196,6 +196,7 @@ QuantizedModel quantized(const InferSettings& settings, const Model& model,
                      weights ? weights->states : std::map<std::string, Tensor>(), calibration, fill);
   report.int8_products = result.products;
   report.f32_products = result.kept;
+  report.slow_on_bytes = result.slow;
   report.calibration_samples = calibration.samples;
   report.ranges = name_of(calibration.method);
   if (!settings.onnx.empty()) onnx::write_onnx(settings.onnx, result.graph, {.opset = 21});

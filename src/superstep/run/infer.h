@@ -52,6 +52,7 @@ struct InferReport {
   // int8 alone: the same in f32, on the same samples, and how many products run on bytes.
   std::vector<Metric> f32_metrics;
   std::size_t int8_products = 0, f32_products = 0;
+  std::vector<target::SlowOnBytes> slow_on_bytes;  // of those left in f32
   std::int64_t calibration_samples = 0;
   std::string ranges;
 };

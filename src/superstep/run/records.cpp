@@ -31,13 +31,19 @@ void bind_optional(Statement& statement, const std::optional<double>& value) {
   value ? statement.bind(*value) : statement.bind_null();
 }
 
+// A row that was just written is not there: an index or a table of the file is broken.
+[[noreturn]] void refuse_damaged(const Database& database) {
+  throw Error(ErrorCode::bad_file, "cannot write the records: they are damaged", database.where(),
+              "move the file away, or set SUPERSTEP_HOME to another folder");
+}
+
 // The id of a text in a table of texts, which holds each once.
 std::int64_t text_id(Database& database, const char* table, const std::string& text) {
   Statement(database, fmt::format("insert or ignore into {} (json) values (?)", table), "write")
       .bind(text)
       .run();
   Statement query(database, fmt::format("select id from {} where json = ?", table));
-  query.bind(text).row();
+  if (!query.bind(text).row()) refuse_damaged(database);
   return query.integer(0);
 }
 
@@ -115,6 +121,8 @@ std::int64_t write_record(Database& database, const Record& record) {
   row.run();
   const std::int64_t id = database.last_id();
   for (const Metric& metric : record.metrics) write_metric(database, id, metric);
+  Statement written(database, std::string(select_runs) + "where r.id = ?");
+  if (!written.bind(id).row()) refuse_damaged(database);
   return id;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -121,6 +122,15 @@ void race(std::vector<std::unique_ptr<Contender>>& contenders, const TuneOptions
   }
 }
 
+// A cache that cannot be written costs the next run a search, and this one nothing.
+void remember(TuningCache& cache, const std::string& key, const TuneCandidate& chosen) {
+  try {
+    cache.add(key, chosen);
+  } catch (const Error& error) {
+    fmt::print(stderr, "superstep: note: what was tuned is not remembered: {}\n", error.what());
+  }
+}
+
 }  // namespace
 
 std::string to_string(const Tuning& tuning) {
@@ -207,7 +217,7 @@ Tuning tune(const target::Target& target, const target::GraphAtBatch& model,
   Tuning tuning;
   for (const auto& contender : contenders) tuning.tried.push_back(contender->result);
   tuning.chosen = *std::ranges::min_element(tuning.tried, {}, &TuneCandidate::seconds);
-  cache.add(key, tuning.chosen);
+  remember(cache, key, tuning.chosen);
   return tuning;
 }
 

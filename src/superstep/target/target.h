@@ -12,6 +12,7 @@
 
 #include "superstep/base/tensor.h"
 #include "superstep/graph/graph.h"
+#include "superstep/transform/quantize.h"
 
 namespace superstep::target {
 
@@ -88,9 +89,11 @@ struct PlanStep {
   std::string kernel;                 // what runs it
   std::vector<std::string> refusals;  // "faster kernel: why not", in the order they were asked
   double flops = 0, bytes = 0;        // a micro-batch
-  double seconds = 0;                 // a micro-batch, mean; 0 when not measured
+  double seconds = 0;                 // an execution, mean; 0 when not measured
   PlanPart part = PlanPart::body;
   ElementType arithmetic = ElementType::f32;  // what is multiplied: f32, bf16, i8
+  std::int64_t executions = 0;                // in the last run, by all threads; counted where it is measured
+  int threads = 1;                            // that share an execution
 };
 
 // One execution of a step.
@@ -116,9 +119,10 @@ struct PlanSummary {
   std::size_t activation_bytes = 0;  // arena of one thread
   std::size_t state_bytes = 0, constant_bytes = 0, gradient_bytes = 0;
   double compile_seconds = 0;
-  std::size_t plan_bytes = 0;  // all that the plan takes, every thread's share included; 0: not known
-  std::string choice;          // how the micro-batch came about, for people; may be empty
-  std::vector<PlanStep> steps;
+  std::size_t plan_bytes = 0;   // all that the plan takes, every thread's share included; 0: not known
+  std::string choice;           // how the micro-batch came about, for people; may be empty
+  std::vector<PlanStep> steps;  // of a micro-batch
+  std::vector<PlanStep> prepare, update;  // before and after the micro-batches
 };
 
 // A compiled graph with its state. Not thread-safe: one run at a time.
@@ -168,6 +172,12 @@ class Executable {
   virtual Timeline timeline() const { return {}; }
 };
 
+// A product that would take longer on bytes, conversions included, than in f32.
+struct SlowOnBytes {
+  std::string result;  // its value's name, for transform::QuantizeOptions::kept
+  double share = 1;    // of the time in f32, estimated
+};
+
 class Target {
  public:
   virtual ~Target() = default;
@@ -176,6 +186,12 @@ class Target {
   // Throws Error: unsupported (naming node and operator), invalid_argument, out_of_memory.
   virtual std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                               const CompileOptions& options) const = 0;
+  // Of the products of `model`, an f32 inference graph, that transform::quantize would take. None where the
+  // target does not know.
+  virtual std::vector<SlowOnBytes> slow_on_bytes(const graph::Graph& /*model*/,
+                                                 const transform::QuantizeOptions& /*options*/) const {
+    return {};
+  }
 };
 
 std::span<const Target* const> targets();

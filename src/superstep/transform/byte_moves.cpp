@@ -26,7 +26,8 @@ std::size_t data_inputs(const Node& node) { return node.op == "Concat" ? node.in
 
 }  // namespace
 
-ByteMoves::ByteMoves(const Graph& graph, FunctionRef<bool(const Node&)> takes)
+ByteMoves::ByteMoves(const Graph& graph, FunctionRef<bool(const Node&)> takes,
+                     const std::set<ValueId>& apart)
     : graph_(graph),
       moved_(graph.node_count(), false),
       bytes_alone_(graph.value_count(), false),
@@ -43,13 +44,32 @@ ByteMoves::ByteMoves(const Graph& graph, FunctionRef<bool(const Node&)> takes)
     const bool others_read = std::ranges::any_of(node.outputs.begin() + 1, node.outputs.end(), [&](ValueId id) {
       return id.valid() && (read[id.index()] || refused[id.index()]);
     });
-    const bool moved = !others_read && moves(graph, node) && bytes_alone_[node.outputs[0].index()];
+    const bool moved = !others_read && moves(graph, node) && bytes_alone_[node.outputs[0].index()] &&
+                       !apart.contains(node.outputs[0]);
     moved_[i] = moved;
     const std::size_t bytes = moved ? data_inputs(node) : takes(node) ? 1 : 0;
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
       if (node.inputs[k].valid()) (k < bytes ? read : refused)[node.inputs[k].index()] = true;
     for (std::size_t k = 0; moved && k < bytes; ++k)
       parents_[family(node.inputs[k].index())] = family(node.outputs[0].index());
+  }
+}
+
+ByteMoves ByteMoves::within_ranges(const Graph& graph, FunctionRef<bool(const Node&)> takes,
+                                   const RangeTable& ranges) {
+  constexpr double most = 2;
+  std::set<ValueId> apart;
+  while (true) {
+    ByteMoves moves(graph, takes, apart);
+    const RangeTable widened = moves.widened(ranges);
+    const std::size_t before = apart.size();
+    for (std::size_t i = 0; i < graph.value_count(); ++i) {
+      const auto own = ranges.find(graph.values()[i].name);
+      if (own == ranges.end() || !moves.moved_by(ValueId(i))) continue;
+      const ValueRange& wide = widened.find(own->first)->second;
+      if (wide.high - wide.low > most * (own->second.high - own->second.low)) apart.insert(ValueId(i));
+    }
+    if (apart.size() == before) return moves;
   }
 }
 

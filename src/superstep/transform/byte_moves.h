@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,21 @@ namespace superstep::transform {
 // as the scale is one: values that are joined so form families, and a family spans what its members span.
 class ByteMoves {
  public:
-  // `takes`: the products whose first input becomes bytes.
-  ByteMoves(const graph::Graph& graph, FunctionRef<bool(const graph::Node&)> takes);
+  // `takes`: the products whose first input becomes bytes. `apart`: values that are rounded where they stand.
+  ByteMoves(const graph::Graph& graph, FunctionRef<bool(const graph::Node&)> takes,
+            const std::set<graph::ValueId>& apart = {});
+
+  // With those values apart whose families span more than twice what they do themselves: one scale for all
+  // would leave them less than seven bits.
+  static ByteMoves within_ranges(const graph::Graph& graph, FunctionRef<bool(const graph::Node&)> takes,
+                                 const RangeTable& ranges);
 
   // The operator that `value`, which products on bytes alone read, comes from on bytes: a MaxPool whose
   // indices nobody reads, a Concat, or one that moves elements. None: it is rounded where it stands.
   std::optional<graph::NodeId> moved_by(graph::ValueId value) const;
+
+  // Do products on bytes, and what moves for them, read `value` and nobody else?
+  bool in_bytes_alone(graph::ValueId value) const { return bytes_alone_[value.index()]; }
 
   // The ranges of `table`, each widened to those of its family.
   RangeTable widened(const RangeTable& table) const;

@@ -74,6 +74,7 @@ std::optional<Candidate> candidate(const Graph& graph, const Node& node, const Q
                      : node.op == "ConvTranspose" ? transposed_candidate(graph, node)
                      : node.op == "Gemm"          ? gemm_candidate(graph, node)
                                                   : matmul_candidate(graph, node);
+  if (options.kept.contains(graph.value(node.outputs[0]).name)) return std::nullopt;
   // Bytes are multiplied four at a time.
   if (!found || found->summed % 4 != 0) return std::nullopt;
   const bool wide = found->summed >= options.least_summed && found->given >= options.least_given;
@@ -140,7 +141,8 @@ class Quantizer {
   Quantizer(const Graph& model, const RangeTable& ranges, const QuantizeOptions& options)
       : rewrite_(model),
         options_(options),
-        moves_(model, [&](const Node& node) { return takes(model, node, ranges); }),
+        moves_(ByteMoves::within_ranges(
+            model, [&](const Node& node) { return is_taken(model, node, ranges, options); }, ranges)),
         given_(ranges),
         ranges_(moves_.widened(ranges)) {}
 
@@ -158,12 +160,10 @@ class Quantizer {
 
   const Graph& old() const { return rewrite_.old(); }
 
-  bool takes(const Graph& model, const Node& node, const RangeTable& ranges) const {
-    return is_taken(model, node, ranges, options_);
-  }
+  bool takes(const Node& node) const { return is_taken(old(), node, given_, options_); }
 
   void visit(const Node& node) {
-    if (!takes(old(), node, given_)) return rewrite_.keep(node);
+    if (!takes(node)) return rewrite_.keep(node);
     const std::string& name = old().value(node.inputs[0]).name;
     check_range(name, given_.find(name)->second);
     const Bytes x = bytes_of(node.inputs[0], byte_scale(ranges_.find(name)->second));
@@ -250,11 +250,19 @@ ByteScale byte_scale(const ValueRange& range) {
   return {.scale = scale, .zero_point = static_cast<std::int32_t>(std::clamp(zero, 0.0, largest_byte))};
 }
 
+std::vector<graph::NodeId> products_to_quantize(const Graph& model, const QuantizeOptions& options) {
+  std::vector<graph::NodeId> products;
+  for (std::size_t i = 0; i < model.node_count(); ++i)
+    if (candidate(model, model.nodes()[i], options)) products.push_back(graph::NodeId(i));
+  return products;
+}
+
 std::vector<ValueId> values_to_calibrate(const Graph& model, const QuantizeOptions& options) {
   std::vector<ValueId> values;
-  for (const Node& node : model.nodes())
-    if (candidate(model, node, options) && std::ranges::find(values, node.inputs[0]) == values.end())
-      values.push_back(node.inputs[0]);
+  for (const graph::NodeId product : products_to_quantize(model, options)) {
+    const ValueId read = model.node(product).inputs[0];
+    if (std::ranges::find(values, read) == values.end()) values.push_back(read);
+  }
   return values;
 }
 

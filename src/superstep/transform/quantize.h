@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct QuantizeOptions {
   // Products that sum fewer channels, or give fewer, stay in f32: they gain nothing, and in the layer before
   // the outputs rounding costs most.
   std::int64_t least_summed = 16, least_given = 8;
+  // Results of products that stay in f32 all the same, by name: a target that would be slower on bytes says so
+  // (target::Target::slow_on_bytes).
+  std::set<std::string, std::less<>> kept;
 };
 
 // How real numbers of a range become u8: x = (q - zero_point) * scale. Zero is exact. An empty range gives
@@ -39,6 +43,10 @@ ByteScale byte_scale(const ValueRange& range);
 // The values whose ranges quantize() asks for: what the products that it would take read. The weights of a
 // product must be a constant or a state, as the graph stores it.
 std::vector<graph::ValueId> values_to_calibrate(const graph::Graph& model,
+                                                const QuantizeOptions& options = {});
+
+// Those products themselves.
+std::vector<graph::NodeId> products_to_quantize(const graph::Graph& model,
                                                 const QuantizeOptions& options = {});
 
 // The model with those products on bytes. Weights are taken from the data of states and constants: set

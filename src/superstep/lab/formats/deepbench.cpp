@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "superstep/lab/formats/member.h"
 #include "superstep/lab/formats/writers.h"
 
 namespace superstep::lab {
@@ -11,9 +12,7 @@ std::string member(const Result& result, const char* name) {
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-std::string precision_of(const Result& result) {
-  return result.config.value("precision", std::string("n/a"));
-}
+std::string precision_of(const Result& result) { return text_member(result.config, "precision", "n/a"); }
 
 std::string microseconds(const Result* result) {
   const Quantity* time = result ? result->find("step_time") : nullptr;

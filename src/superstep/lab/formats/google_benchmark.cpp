@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "superstep/lab/formats/member.h"
 #include "superstep/lab/formats/writers.h"
 
 namespace superstep::lab {
@@ -111,33 +112,30 @@ std::string caches_of(const json& host) {
   for (const json& cache : *found)
     list += fmt::format("{}      {{\"type\": {}, \"level\": {}, \"size\": {}, \"num_sharing\": {}}}",
                         list.empty() ? "\n" : ",\n",
-                        text(cache.value("type", "") == "instruction" ? "Instruction" : "Data"),
-                        cache.value("level", json(0)).dump(), cache.value("size", json(0)).dump(),
-                        cache.value("num_sharing", json(0)).dump());
+                        text(text_member(cache, "type", "") == "instruction" ? "Instruction" : "Data"),
+                        integer_member(cache, "level", 0), integer_member(cache, "size", 0),
+                        integer_member(cache, "num_sharing", 0));
   return "[" + list + "\n    ]";
 }
 
 std::string context_of(const std::vector<Result>& results) {
-  const json environment =
-      results.empty() || !results[0].environment.is_object() ? json::object() : results[0].environment;
-  const json host = environment.value("host", json::object()),
+  const json environment = results.empty() ? json() : results[0].environment,
              program = results.empty() ? json() : results[0].program;
+  const json host = object_member(environment, "host");
   const auto string_of = [](const json& object, const char* name) {
     return object.is_object() && object.contains(name) && object[name].is_string()
                ? object[name].get<std::string>()
                : "";
   };
-  const auto clock = host.value("clock", json::object());
-  const json hertz = clock.value("observed", json());
-  const json load = host.value("load_average", json());
+  const double hertz = number_member(object_member(host, "clock"), "observed", 0);
+  const auto load = host.find("load_average");
   std::string context =
       fmt::format("    \"date\": {},\n    \"host_name\": {},\n    \"executable\": \"superstep\",\n",
                   text(string_of(environment, "date")), text(string_of(host, "hostname")));
   context += fmt::format("    \"num_cpus\": {},\n    \"mhz_per_cpu\": {},\n",
-                         host.value("hardware_threads", json(0)).dump(),
-                         hertz.is_number() ? std::llround(hertz.get<double>() * 1e-6) : 0);
+                         integer_member(host, "hardware_threads", 0), std::llround(hertz * 1e-6));
   context += fmt::format("    \"caches\": {},\n    \"load_avg\": {},\n", caches_of(host),
-                         load.is_array() ? load.dump() : "[]");
+                         load != host.end() && load->is_array() ? load->dump() : "[]");
   context += fmt::format("    \"library_version\": {},\n    \"library_build_type\": \"release\",\n",
                          text(string_of(program, "version")));
   return context +

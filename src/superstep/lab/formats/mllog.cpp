@@ -1,9 +1,11 @@
 #include "superstep/lab/formats/mllog.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 
+#include "superstep/lab/formats/member.h"
 #include "superstep/lab/formats/writers.h"
 
 namespace superstep::lab {
@@ -28,14 +30,20 @@ double timed_seconds(const Result& result) {
   const Quantity* time = result.find("step_time");
   double sum = 0;
   if (time)
-    for (double sample : time->samples) sum += sample * time->details.value("calls_per_sample", 1.0);
+    for (double sample : time->samples) sum += sample * number_member(time->details, "calls_per_sample", 1);
   return sum;
+}
+
+// Of at most a million years: results of others may say anything.
+std::int64_t milliseconds(double seconds) {
+  constexpr double most = 3e13;
+  return std::isfinite(seconds) ? std::llround(1e3 * std::clamp(seconds, -most, most)) : 0;
 }
 
 void log_result(MlLog& log, const Result& result) {
   const std::int64_t end = milliseconds_of(result.created);
-  const std::int64_t begin = end - std::llround(1e3 * timed_seconds(result));
-  const std::int64_t init = begin - std::llround(1e3 * value_of(result, "compile_time"));
+  const std::int64_t begin = end - milliseconds(timed_seconds(result));
+  const std::int64_t init = begin - milliseconds(value_of(result, "compile_time"));
   log.start(init, "init_start");
   log_settings(log, init, result);
   log.end(begin, "init_stop");

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-namespace superstep::lab {
+#include "superstep/lab/formats/member.h"
 
-using nlohmann::json;
+namespace superstep::lab {
 
 NcclTotals nccl_totals(const std::vector<const Result*>& rows) {
   NcclTotals totals;
@@ -30,19 +30,8 @@ NcclRange nccl_range(const std::vector<const Result*>& rows) {
   return range;
 }
 
-std::int64_t integer_member(const json& object, const char* name, std::int64_t otherwise) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
-}
-
-std::string text_member(const json& object, const char* name, const char* otherwise) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
-}
-
 std::string host_name_of(const Result& result) {
-  if (!result.environment.is_object()) return "host";
-  return text_member(result.environment.value("host", json::object()), "hostname", "host");
+  return text_member(object_member(result.environment, "host"), "hostname", "host");
 }
 
 }  // namespace superstep::lab

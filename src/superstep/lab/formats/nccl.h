@@ -21,9 +21,6 @@ struct NcclRange {
 };
 NcclRange nccl_range(const std::vector<const Result*>& rows);
 
-// A member of a result's own JSON, or what to write where it is not there.
-std::int64_t integer_member(const nlohmann::json& object, const char* name, std::int64_t otherwise);
-std::string text_member(const nlohmann::json& object, const char* name, const char* otherwise);
 std::string host_name_of(const Result& result);
 
 }  // namespace superstep::lab

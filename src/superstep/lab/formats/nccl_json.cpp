@@ -1,4 +1,5 @@
 // The JSON twin of the table of nccl-tests: the same rows and units (us, GB/s).
+#include "superstep/lab/formats/member.h"
 #include "superstep/lab/formats/nccl.h"
 #include "superstep/lab/formats/writers.h"
 
@@ -66,11 +67,14 @@ Json config_of(const std::vector<const Result*>& rows) {
           {"devices", devices_of(first)}};
 }
 
+Json arguments_of(const Result& result) {
+  const auto found = result.config.find("arguments");
+  return found != result.config.end() && found->is_array() ? Json(*found) : Json::array();
+}
+
 // Those that the environment's record lets through.
 Json variables_of(const Result& result) {
-  if (!result.environment.is_object()) return Json::object();
-  const auto software = result.environment.value("software", nlohmann::json::object());
-  return software.is_object() ? Json(software.value("settings", nlohmann::json::object())) : Json::object();
+  return Json(object_member(object_member(result.environment, "software"), "settings"));
 }
 
 }  // namespace
@@ -86,7 +90,7 @@ std::string write_nccl_json(const std::vector<Result>& results) {
   const Json document{
       {"version", schema_version},
       {"start_time", rows.front()->created},
-      {"args", rows.front()->config.value("arguments", nlohmann::json::array())},
+      {"args", arguments_of(*rows.front())},
       {"env", variables_of(*rows.front())},
       {"nccl_version", 0},
       {"config", config_of(rows)},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "superstep/lab/formats/member.h"
 #include "superstep/lab/formats/nccl.h"
 #include "superstep/lab/formats/writers.h"
 
@@ -80,7 +81,7 @@ std::string write_nccl_table(const std::vector<Result>& results) {
   for (const Result& result : results) {
     if (result.mode != "collective") continue;
     const auto same = std::ranges::find_if(tables, [&](const auto& rows) {
-      return rows.front()->config.value("order", "") == result.config.value("order", "");
+      return text_member(rows.front()->config, "order", "") == text_member(result.config, "order", "");
     });
     if (same == tables.end())
       tables.push_back({&result});

@@ -6,6 +6,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/lab/formats/member.h"
 
 namespace superstep::lab {
 namespace {
@@ -81,8 +82,10 @@ std::string frequency(const json& environment) {
 
 std::string caches(const json& environment) {
   std::vector<std::string> parts;
-  const json host = environment.value("host", json::object());
-  for (const json& cache : host.value("caches", json::array()))
+  const json host = object_member(environment, "host");
+  const auto found = host.find("caches");
+  if (found == host.end()) return "";
+  for (const json& cache : *found)
     parts.push_back(fmt::format(
         "L{}{} {} KiB x {}", text_at(cache, {"level"}), text_at(cache, {"type"}) == "instruction" ? "i" : "",
         static_cast<std::int64_t>(number_at(cache, {"size"}) / 1024), text_at(cache, {"count"})));
@@ -96,8 +99,8 @@ std::string memory(const json& environment) {
 
 std::string libraries(const json& environment) {
   std::vector<std::string> parts;
-  const json software = environment.value("software", json::object());
-  for (const auto& [name, version] : software.value("libraries", json::object()).items())
+  const json found = object_member(object_member(environment, "software"), "libraries");
+  for (const auto& [name, version] : found.items())
     parts.push_back(name + " " + (version.is_string() ? version.get<std::string>() : version.dump()));
   parts.push_back(text_at(environment, {"software", "compiler"}));
   return join(parts, ", ");

@@ -6,6 +6,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/lab/profile/drawing.h"
+#include "superstep/lab/profile/explain.h"
 #include "superstep/page/page.h"
 
 namespace superstep::lab {
@@ -100,14 +101,8 @@ constexpr const char* floor_note =
 // Refusals of the same reason are said once.
 Rows refusal_rows(const Profile& profile) {
   Rows rows;
-  for (std::size_t i = 0; i < profile.steps.size(); ++i)
-    for (const std::string& refusal : profile.steps[i].step.refusals) {
-      const auto same = std::ranges::find(rows, refusal, [](const Row& row) { return row[1]; });
-      if (same == rows.end())
-        rows.push_back({std::to_string(i + 1), refusal});
-      else if (!same->front().ends_with(std::to_string(i + 1)))
-        same->front() += fmt::format(", {}", i + 1);
-    }
+  for (const RefusedSteps& refused : refused_steps(profile.steps))
+    rows.push_back({refused.steps, refused.refusal});
   return rows;
 }
 
@@ -173,14 +168,18 @@ std::string profile_text(const Profile& profile, std::size_t most_steps) {
   std::vector<std::size_t> order(profile.steps.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return profile.steps[i].total(); });
-  TextTable table(
-      {"step", "operators", "node", "runs", "threads", "us", "floor us", "bound", "of floor", "of time"});
+  TextTable table({"step", "operators", "node", "runs", "threads", "us", "floor us", "bound", "of floor",
+                   "of time", "kernel"});
   for (std::size_t i = 0; i < std::min(most_steps, order.size()); ++i) {
     const Row row = step_row(profile, order[i]);
-    table.add_row({row[0], row[1], row[2], row[4], row[5], row[8], row[9], row[10], row[11], row[12]});
+    table.add_row(
+        {row[0], row[1], row[2], row[4], row[5], row[8], row[9], row[10], row[11], row[12], row[3]});
   }
   text += table.to_string();
-  if (order.size() > most_steps) text += fmt::format("and {} shorter steps\n", order.size() - most_steps);
+  if (order.size() > most_steps)
+    text +=
+        fmt::format("and {} shorter steps: --out writes them all, and why faster kernels were not taken\n",
+                    order.size() - most_steps);
   return text;
 }
 

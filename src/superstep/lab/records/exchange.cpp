@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/lab/formats/member.h"
 
 namespace superstep::lab {
 namespace {
@@ -25,10 +26,12 @@ json extras_of(const Quantity& quantity) {
 }
 
 void add_extras(Quantity& quantity, const json& extras) {
-  if (!extras.is_object()) return;
-  quantity.statistic = extras.value("statistic", "");
-  quantity.flags = extras.value("flags", std::vector<std::string>{});
-  quantity.details = extras.value("details", json::object());
+  quantity.statistic = text_member(extras, "statistic", "");
+  quantity.details = object_member(extras, "details");
+  const auto flags = extras.find("flags");
+  if (flags == extras.end() || !flags->is_array()) return;
+  for (const json& flag : *flags)
+    if (flag.is_string()) quantity.flags.push_back(flag);
 }
 
 std::optional<std::int64_t> number_in(std::string_view text) {
@@ -60,7 +63,8 @@ std::vector<Result> newest_of_each() {
   const run::Records all;
   for (const char* command : {"bench", "scale"})
     for (run::Record& record : all.list({.workload = {}, .command = command, .most = most}))
-      if (seen.emplace(command, record.details.value("id", "")).second) records.push_back(std::move(record));
+      if (seen.emplace(command, text_member(record.details, "id", "")).second)
+        records.push_back(std::move(record));
   if (records.empty())
     throw Error(ErrorCode::not_found, "the records hold no benchmark", "all", "measure with superstep bench");
   std::ranges::sort(records, {}, &run::Record::id);
@@ -98,20 +102,21 @@ std::vector<run::Record> to_records(const std::vector<Result>& results) {
 }
 
 Result to_result(const run::Record& record) {
-  const json details = record.details.is_object() ? record.details : json::object();
-  Result result{.command = record.command, .id = details.value("id", ""), .created = record.created};
+  const json& details = record.details;
+  Result result{.command = record.command, .id = text_member(details, "id", ""), .created = record.created};
   if (result.id.empty()) result.id = fmt::format("{}-{}-{}", record.workload, record.command, record.id);
   result.workload = record.workload;
-  result.mode = details.value("mode", record.command);
-  result.parameters = details.value("parameters", json::object());
+  result.mode = text_member(details, "mode", record.command);
+  result.parameters = object_member(details, "parameters");
   result.machine = record.machine;
-  result.units = details.value("units", std::int64_t{1});
-  if (details.contains("flop_per_sample")) result.flop_per_sample = details["flop_per_sample"].get<double>();
+  result.units = integer_member(details, "units", 1);
+  if (const double flop = number_member(details, "flop_per_sample", -1); flop >= 0)
+    result.flop_per_sample = flop;
   result.config = record.config;
   if (result.config.is_object()) result.config["record"] = record.id;
   result.environment = record.environment;
-  result.program = details.value("program", json(nullptr));
-  const json extras = details.value("metrics", json::object());
+  result.program = object_member(details, "program");
+  const json extras = object_member(details, "metrics");
   for (const Metric& metric : record.metrics) {
     result.quantities.push_back(to_quantity(metric));
     if (extras.contains(metric.name)) add_extras(result.quantities.back(), extras[metric.name]);
@@ -122,8 +127,8 @@ Result to_result(const run::Record& record) {
 std::vector<Result> load_results(const std::string& name) {
   if (std::filesystem::exists(name)) {
     std::error_code failure;
-    if (std::filesystem::file_size(name, failure) > most_file_bytes)
-      throw Error(ErrorCode::bad_file, "is larger than 64 MB", name);
+    const std::uintmax_t bytes = std::filesystem::file_size(name, failure);
+    if (!failure && bytes > most_file_bytes) throw Error(ErrorCode::bad_file, "is larger than 64 MB", name);
     return read_results(read_text_file(name), name);
   }
   if (name == "all") return newest_of_each();

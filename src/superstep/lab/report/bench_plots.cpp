@@ -8,6 +8,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/baseline.h"
+#include "superstep/lab/formats/member.h"
 
 namespace superstep::lab {
 namespace {
@@ -59,7 +60,7 @@ void add_plots(page::Page& page, const char* heading, const char* y_label,
   }
 }
 
-bool is_sweep(const Result& result) { return result.config.value("sweep", false); }
+bool is_sweep(const Result& result) { return flag_member(result.config, "sweep", false); }
 
 // ---- roofline -----------------------------------------------------------------------------------------
 
@@ -82,7 +83,7 @@ std::vector<Kernel> kernels_of(const std::vector<Result>& results) {
   return kernels;
 }
 
-std::string kind_of(const Result& result) { return result.parameters.value("kind", result.workload); }
+std::string kind_of(const Result& result) { return text_member(result.parameters, "kind", result.workload); }
 
 Rows kernel_rows(std::vector<Kernel> kernels) {
   std::ranges::sort(kernels, {}, &Kernel::intensity);
@@ -232,7 +233,7 @@ void add_primitive_sweeps(page::Page& page, const std::vector<Result>& results) 
     const bool product = kind_of(result) == "gemm";
     auto& plot = plots[kind_of(result) + ", " + result.mode];
     plot.first = product ? "n of n x n x n" : "batch";
-    plot.second[setting_of(result, "precision")][result.config.value("batch", 1.0)] = rate;
+    plot.second[setting_of(result, "precision")][number_member(result.config, "batch", 1)] = rate;
   }
   add_plots(page, "Sweeps of primitives", "FLOP/s", plots);
 }
@@ -241,10 +242,10 @@ void add_batch_sweeps(page::Page& page, const std::vector<Result>& results) {
   std::map<std::string, std::pair<std::string, std::map<std::string, Points>>> plots;
   for (const Result& result : results) {
     if (is_baseline(result) || is_sweep(result) || result.command == "scale") continue;
-    if (!result.config.contains("batch") || !result.config["batch"].is_number()) continue;
+    const double batch = number_member(result.config, "batch", 0);
+    if (batch <= 0) continue;
     auto& plot = plots[result.workload + ", " + result.mode];
     plot.first = "batch";
-    const double batch = result.config["batch"];
     const std::string precision = setting_of(result, "precision");
     if (const Quantity* rate = result.find("throughput")) plot.second[precision][batch] = rate;
     if (const Quantity* rate = result.find("throughput_with_data"))
@@ -287,10 +288,10 @@ void add_scaling(page::Page& page, const std::vector<Result>& results) {
 void add_collectives(page::Page& page, const std::vector<Result>& results) {
   std::map<std::string, std::pair<std::string, std::map<std::string, Points>>> plots;
   for (const Result& result : results) {
-    if (result.mode != "collective" || !result.parameters.contains("bytes")) continue;
+    const double bytes = number_member(result.parameters, "bytes", 0);
+    if (result.mode != "collective" || bytes <= 0) continue;
     auto& plot = plots[fmt::format("{}, {} ranks", result.workload, result.units)];
     plot.first = "bytes of a rank's buffer";
-    const double bytes = result.parameters["bytes"];
     if (const Quantity* rate = result.find("out_of_place_busbw")) plot.second["out of place"][bytes] = rate;
     if (const Quantity* rate = result.find("in_place_busbw")) plot.second["in place"][bytes] = rate;
   }

@@ -5,6 +5,7 @@
 
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/bench/configurations.h"
+#include "superstep/lab/formats/member.h"
 #include "superstep/lab/report/bench_report.h"
 #include "superstep/lab/validate/table.h"
 
@@ -26,7 +27,7 @@ bool is_same_product(const Result& result, const std::string& published) {
 // A primitive at another batch than the published one, asked for or for want of memory, is another primitive.
 bool has_published_batch(const Result& result) {
   if (!result.parameters.contains("kind")) return true;
-  const std::int64_t batch = result.config.value("batch", std::int64_t{0});
+  const std::int64_t batch = integer_member(result.config, "batch", 0);
   for (const PrimitiveKind kind :
        {PrimitiveKind::gemm, PrimitiveKind::conv, PrimitiveKind::relu, PrimitiveKind::lstm})
     for (const Primitive& primitive : published_primitives(kind))
@@ -44,7 +45,7 @@ bool is_partner(const Result& result, const PublishedTable& table, std::size_t r
 // Our figure in the unit of the published one.
 std::optional<double> ours_as(const Result& result, const std::string& metric, const std::string& unit) {
   const Quantity *time = result.find("step_time"), *direct = result.find(metric);
-  const double batch = result.config.value("batch", 1.0);
+  const double batch = number_member(result.config, "batch", 1);
   if (metric == "time" && time) return time->value * (unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1);
   if (metric == "latency_per_sample" && time)
     return time->value / batch * (unit == "us" ? 1e6 : unit == "ms" ? 1e3 : 1);
@@ -73,8 +74,8 @@ std::map<std::string, Partner> partners_of(const std::vector<Result>& results, c
   for (const Result& result : results) {
     const auto ours = ours_as(result, metric, unit);
     if (!ours || is_baseline(result) || !is_partner(result, table, row)) continue;
-    const Partner partner{&result, *ours, result.config.value("batch", 0.0) == batch};
-    const auto [found, added] = partners.try_emplace(result.config.value("precision", ""), partner);
+    const Partner partner{&result, *ours, number_member(result.config, "batch", 0) == batch};
+    const auto [found, added] = partners.try_emplace(text_member(result.config, "precision", ""), partner);
     const bool rate = !unit.ends_with("s") || unit.find('/') != std::string::npos;
     if (!added && is_nearer(partner, found->second, rate)) found->second = partner;
   }

@@ -4,6 +4,8 @@
 #include <set>
 #include <tuple>
 
+#include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/machine/ipu/lower.h"
 #include "superstep/machine/liveness.h"
 
@@ -47,6 +49,7 @@ std::vector<OperatorCost> IpuModel::operators(const graph::Graph& graph, const s
   const double tiles = static_cast<double>(hardware_.tiles);
   std::vector<OperatorCost> costs;
   for (const Work& work : works) {
+    if (interrupted()) throw Error(ErrorCode::interrupted, "while predicting");
     const Plan plan = lowering.plan(work);
     costs.push_back({.work = work,
                      .parts = parts_of(plan.cycles, hardware_.clock),

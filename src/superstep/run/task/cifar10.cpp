@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
+#include "superstep/data/cifar_file.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/run/task/tasks.h"
@@ -28,23 +28,17 @@ void check_labels(const Images& images, const std::string& where) {
                   fmt::format("label {} of image {} is not in [0, {})", images.labels[i], i, classes), where);
 }
 
-// CIFAR-10's binary format: records of a label byte and 3072 pixels, channel by channel.
-Images read_cifar_binary(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorCode::not_found, "cannot be opened", path.string());
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  constexpr std::size_t record = 1 + pixels;
-  if (bytes.empty() || bytes.size() % record != 0)
-    throw Error(ErrorCode::bad_file, fmt::format("is not made of records of {} bytes", record), path.string(),
-                "the file is cut short, or of another format");
-  Images images;
-  for (std::size_t at = 0; at < bytes.size(); at += record) {
-    images.labels.push_back(static_cast<unsigned char>(bytes[at]));
-    images.pixels.insert(images.pixels.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at) + 1,
-                         bytes.begin() + static_cast<std::ptrdiff_t>(at + record));
-  }
-  check_labels(images, path.string());
+Images images_of(const Tensor& image, const Tensor& label) {
+  const auto bytes = image.as<std::uint8_t>();
+  Images images{{bytes.begin(), bytes.end()}, {}};
+  for (std::int64_t i = 0; i < label.element_count(); ++i)
+    images.labels.push_back(static_cast<std::int64_t>(label.at(i)));
   return images;
+}
+
+Images read_binary(const std::filesystem::path& path) {
+  const data::CifarFile file = data::read_cifar(path, classes);
+  return images_of(file.images, file.labels);
 }
 
 Images read_hdf5(const std::filesystem::path& path) {
@@ -52,9 +46,7 @@ Images read_hdf5(const std::filesystem::path& path) {
   const Tensor image =
       file.read("image", ElementType::u8, std::vector<std::int64_t>{-1, channels, side, side});
   const Tensor label = file.read("label", ElementType::i64, std::vector<std::int64_t>{image.shape()[0]});
-  const auto bytes = image.as<std::uint8_t>();
-  const auto labels = label.as<std::int64_t>();
-  Images images{{bytes.begin(), bytes.end()}, {labels.begin(), labels.end()}};
+  Images images = images_of(image, label);
   check_labels(images, path.string());
   return images;
 }
@@ -137,8 +129,7 @@ std::unique_ptr<Task> open_cifar10_task(const TaskSettings& settings) {
   if (settings.data.empty())
     return std::make_unique<CifarTask>(generate(settings), 0,
                                        fmt::format("generated, seed {}", settings.seed));
-  Images images =
-      settings.data.extension() == ".bin" ? read_cifar_binary(settings.data) : read_hdf5(settings.data);
+  Images images = settings.data.extension() == ".bin" ? read_binary(settings.data) : read_hdf5(settings.data);
   return std::make_unique<CifarTask>(std::move(images), settings.samples, settings.data.string());
 }
 

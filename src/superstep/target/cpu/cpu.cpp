@@ -11,6 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/graph/verify.h"
 #include "superstep/op/definition.h"
+#include "superstep/target/cpu/byte_choice.h"
 #include "superstep/target/cpu/decompose.h"
 #include "superstep/target/cpu/executable.h"
 #include "superstep/target/cpu/lowering.h"
@@ -148,6 +149,11 @@ class CpuTarget : public Target {
   std::string_view name() const override { return "cpu"; }
   std::string_view summary() const override {
     return "this machine's processor: fused kernels, one replica a core, micro-batches that stay in cache";
+  }
+
+  std::vector<SlowOnBytes> slow_on_bytes(const graph::Graph& model,
+                                         const transform::QuantizeOptions& options) const override {
+    return choose_products_on_bytes(model, options);
   }
 
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,

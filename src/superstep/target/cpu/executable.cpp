@@ -23,7 +23,8 @@ namespace {
 constexpr double parallel_flops = 5e5, parallel_bytes = 64e3;
 
 bool pays_in_parallel(const kernels::KernelInfo& info) {
-  return (info.parts > 1 || info.members > 1) && (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
+  return (info.parts > 1 || info.members > 1) &&
+         (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
 }
 
 }  // namespace
@@ -173,7 +174,8 @@ int CpuExecutable::share_kernel(const kernels::Kernel& kernel, Worker& worker) {
   kernel.begin_shared(arguments, members);
   pool_.parallel_for(members, [&](std::int64_t member, int thread) {
     const FlushDenormals flush(plan_.trains && thread != 0);
-    kernel.run_shared(arguments, static_cast<int>(member));
+    kernel.run_shared(arguments, static_cast<int>(member),
+                      workers_[static_cast<std::size_t>(thread)].scratch.data());
   });
   return members;
 }
@@ -311,17 +313,21 @@ PlanSummary CpuExecutable::summary() const {
       .compile_seconds = compile_seconds_,
       .plan_bytes = plan_bytes(plan_, options_),
       .choice = plan_.choice,
-      .steps = {}};
+      .steps = {},
+      .prepare = {},
+      .update = {}};
   for (const StateSlot& state : plan_.states)
     summary.state_bytes +=
         static_cast<std::size_t>(state.type.shape.element_count()) * size_in_bytes(state.type.element);
   summary.constant_bytes = plan_.shared_bytes - std::min(plan_.shared_bytes, summary.state_bytes);
-  for (std::size_t i = 0; i < plan_.body.size(); ++i) {
-    PlanStep step = plan_.body[i].info;
-    for (const Worker& worker : workers_) step.seconds += worker.recorder.total(plan_.prepare.size() + i);
-    if (runs_ > 0) step.seconds /= static_cast<double>(runs_ * micro_batches_);
-    summary.flops += step.flops * static_cast<double>(micro_batches_);
-    summary.steps.push_back(std::move(step));
+  for (std::size_t i = 0; i < step_count(); ++i) {
+    if (i == sum_step() && micro_batches_ == 1) continue;
+    PlanStep step = measured_step(i);
+    if (step.part == PlanPart::body) summary.flops += step.flops * static_cast<double>(micro_batches_);
+    auto& part = step.part == PlanPart::body      ? summary.steps
+                 : step.part == PlanPart::prepare ? summary.prepare
+                                                  : summary.update;
+    part.push_back(std::move(step));
   }
   return summary;
 }
@@ -348,6 +354,22 @@ PlanStep CpuExecutable::described_step(std::size_t step) const {
           .flops = values * summed,
           .bytes = 4 * values * (summed + 1),
           .part = PlanPart::update};
+}
+
+PlanStep CpuExecutable::measured_step(std::size_t step) const {
+  PlanStep info = described_step(step);
+  std::int64_t count = 0;
+  for (const Worker& worker : workers_) {
+    info.seconds += worker.recorder.total(step);
+    count += worker.recorder.count(step);
+    for (const StepEvent& event : worker.recorder.events()) {
+      if (event.step != step) continue;
+      ++info.executions;
+      info.threads = event.threads;
+    }
+  }
+  if (count > 0) info.seconds /= static_cast<double>(count);
+  return info;
 }
 
 Timeline CpuExecutable::timeline() const {

@@ -88,6 +88,7 @@ class CpuExecutable : public Executable {
   std::size_t step_count() const;  // of all parts; the sum of gradients is one
   std::size_t sum_step() const { return plan_.prepare.size() + plan_.body.size(); }
   PlanStep described_step(std::size_t step) const;
+  PlanStep measured_step(std::size_t step) const;  // the same, with what the recorders say
   void write_averages(const Run& run) const;
 
   Plan plan_;

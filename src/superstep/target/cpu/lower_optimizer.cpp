@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "superstep/target/cpu/kernels/optimizer.h"
+#include "superstep/target/cpu/kernels/updating_product.h"
 #include "superstep/target/cpu/lowering.h"
+#include "superstep/target/cpu/matrix_product.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -119,10 +121,58 @@ Lowered check(const Lowering& lowering, const Node& node, const Inputs& inputs) 
   return {};
 }
 
+void mark_updated(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const Inputs inputs = inputs_of(node);
+  lowering.write_in_place(node.outputs[0], inputs.parameter);
+  for (std::size_t i = 0; i < inputs.moments.size(); ++i)
+    lowering.write_in_place(node.outputs[i + 1], inputs.moments[i]);
+  lowering.mark_done(id);
+}
+
+std::vector<DraftOperand> updated_by(Lowering& lowering, const Inputs& inputs) {
+  std::vector<DraftOperand> outputs{lowering.read(inputs.parameter)};
+  for (ValueId moment : inputs.moments) outputs.push_back(lowering.read(moment));
+  return outputs;
+}
+
+// Sums over more samples are bound by arithmetic, and the product runs faster in one piece.
+constexpr std::int64_t most_summed = 16;
+
+// The gradient's product and the optimiser as one step.
+Lowered lower_updating_product(Lowering& lowering, NodeId id, NodeId product) {
+  const Node &node = lowering.graph().node(id), &multiplying = lowering.graph().node(product);
+  const Inputs inputs = inputs_of(node);
+  const auto factors = product_of(lowering, multiplying);
+  if (!factors) return std::unexpected(factors.error());
+  if (factors->bias.valid() || factors->alpha != 1)
+    return refuse("updating product", "the gradient is more than the product");
+  auto matmul = describe_matmul(lowering, *factors, inputs.gradient);
+  if (!matmul) return std::unexpected(matmul.error());
+  if (matmul->inner > most_summed) return refuse("updating product", "the product is more than its memory");
+  kernels::UpdatingProduct update{*matmul, settings_of(node)};
+  update.rule.count = lowering.shape(inputs.parameter).element_count();
+  auto kernel = kernels::prepare(update);
+  if (!kernel) return std::unexpected(kernel.error());
+  const DraftOperand scalars = emit_scalars(lowering, node, inputs);
+  lowering.emit(multiplying.op + "+" + node.op, multiplying.name, std::move(*kernel),
+                {scalars, lowering.read(factors->a), lowering.read(factors->b)}, updated_by(lowering, inputs));
+  mark_updated(lowering, id);
+  lowering.mark_done(product);
+  lowering.mark_done(lowering.graph().value(inputs.gradient).producer);
+  return {};
+}
+
 Lowered lower_optimizer(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const Inputs first = inputs_of(node);
   if (Lowered fine = check(lowering, node, first); !fine) return fine;
+  if (const auto product = lowering.product_of_gradient(id)) {
+    Lowered updating = lower_updating_product(lowering, id, *product);
+    if (updating) return updating;
+    lowering.lower_now(lowering.graph().value(first.gradient).producer);
+    lowering.note_refusal(updating.error());
+  }
   std::vector<NodeId> joined{id};
   std::int64_t count = lowering.shape(first.parameter).element_count();
   // In the body a parameter is updated as soon as it can be, alone.
@@ -146,18 +196,9 @@ Lowered lower_optimizer(Lowering& lowering, NodeId id) {
   auto kernel = kernels::prepare(optimizer);
   if (!kernel) return std::unexpected(kernel.error());
   const DraftOperand scalars = emit_scalars(lowering, node, first);
-  std::vector<DraftOperand> outputs{lowering.read(first.parameter)};
-  for (ValueId moment : first.moments) outputs.push_back(lowering.read(moment));
   lowering.emit(node.op, fmt::format("{} parameters", joined.size()), std::move(*kernel),
-                {scalars, lowering.read(first.gradient)}, std::move(outputs));
-  for (NodeId member : joined) {
-    const Node& done = lowering.graph().node(member);
-    const Inputs inputs = inputs_of(done);
-    lowering.write_in_place(done.outputs[0], inputs.parameter);
-    for (std::size_t i = 0; i < inputs.moments.size(); ++i)
-      lowering.write_in_place(done.outputs[i + 1], inputs.moments[i]);
-    lowering.mark_done(member);
-  }
+                {scalars, lowering.read(first.gradient)}, updated_by(lowering, first));
+  for (NodeId member : joined) mark_updated(lowering, member);
   return {};
 }
 

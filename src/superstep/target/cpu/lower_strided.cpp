@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <array>
 
-#include "superstep/target/cpu/kernels/matmul.h"
 #include "superstep/target/cpu/matrix_product.h"
 
 namespace superstep::target::cpu {
-namespace {
-
 using kernels::Matmul;
 using kernels::MatrixStrides;
+
+namespace {
 
 // The batch dimensions of three operands as at most two, joined where one stride can walk both.
 struct BatchWalk {
@@ -41,6 +40,8 @@ void join_rows(Matmul& m) {
     m.a.batch[k] = m.c.batch[k] = 0;
   }
 }
+
+}  // namespace
 
 std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const MatrixProduct& product,
                                                ValueId result) {
@@ -89,6 +90,8 @@ std::expected<Matmul, Refusal> describe_matmul(const Lowering& lowering, const M
   join_rows(matmul);
   return matmul;
 }
+
+namespace {
 
 // The epilogue of a batched product: its tensors must have the result's own strides.
 Lowered set_matmul_strides(const Lowering& lowering, ProductTarget& target, const Matmul& matmul) {

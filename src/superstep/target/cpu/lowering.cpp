@@ -141,7 +141,7 @@ void Lowering::lower_section(Section section) {
 
 void Lowering::lower_at(Section section, NodeId id) {
   const std::size_t i = id.index();
-  const bool waits = is_early(id) || waits_for_readers(id);
+  const bool waits = is_early(id) || waits_for_readers(id) || waits_for_optimizer(id);
   if (section_of_[i] == section && !layout_.is_alias[i] && !done_[i] && !waits) lower_node(id);
   if (section != Section::body) return;
   if (const auto due = early_updates_.find(static_cast<int>(i)); due != early_updates_.end())

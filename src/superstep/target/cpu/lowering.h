@@ -139,6 +139,11 @@ class Lowering {
   void defer(ValueId result, const FusionGroup& group) { deferred_[result] = &group; }
   const FusionGroup* take_deferred(ValueId result);  // null when there is none
 
+  // The product that makes a gradient for an optimiser that updates its parameter in the body: it waits for
+  // the optimiser, which lowers it, together with itself or (lower_now) in front.
+  std::optional<NodeId> product_of_gradient(NodeId optimizer) const;
+  void lower_now(NodeId id) { lower_node(id); }
+
   Section section() const { return section_; }
   Section section_of(NodeId id) const { return section_of_[id.index()]; }
 
@@ -169,6 +174,7 @@ class Lowering {
   void lower_at(Section section, NodeId id);
   void lower_node(NodeId id);
   bool waits_for_readers(NodeId id) const;
+  bool waits_for_optimizer(NodeId id) const;
   void lower_waiting(ValueId id);
   void copy_inputs();
   void copy_outputs(Section section);

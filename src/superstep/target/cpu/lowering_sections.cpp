@@ -68,7 +68,8 @@ bool Lowering::updates_early(NodeId optimizer) const {
   return graph_.update_of(parameter) == node.outputs[0];
 }
 
-// The last node of the body that reads the value or a view of it; `never` where somebody reads it later.
+// The last node of the body that reads the value, a view of it or what it is rounded to, which is made of the
+// value itself when it is packed; `never` where somebody reads it later.
 int Lowering::last_reader(ValueId id) const {
   int last = -1;
   for (const graph::Output& output : graph_.outputs())
@@ -80,7 +81,7 @@ int Lowering::last_reader(ValueId id) const {
     if (is_optimizer(node) && node.inputs[0] == id) continue;
     if (node.phase == graph::Phase::update) return never;
     last = std::max(last, place_of(reader));
-    if (!layout_.is_alias[reader.index()]) continue;
+    if (!layout_.is_alias[reader.index()] && node.op != "Cast") continue;
     for (ValueId output : node.outputs)
       if (output.valid()) last = std::max(last, last_reader(output));
   }
@@ -125,6 +126,35 @@ void Lowering::find_early_updates() {
     const int made = made_at(node.inputs[1]);
     early_updates_[std::max(made, last_reader(node.inputs[0]))].push_back(NodeId(i));
   }
+}
+
+// A gradient in bf16 is widened for the optimiser: the product and that conversion are one group.
+std::optional<NodeId> Lowering::product_of_gradient(NodeId optimizer) const {
+  const ValueId gradient = graph_.node(optimizer).inputs[1];
+  const graph::Value& value = graph_.value(gradient);
+  if (!is_early(optimizer) || value.kind != graph::ValueKind::computed) return std::nullopt;
+  if (consumers_[gradient.index()].size() != 1 || leaves_[gradient.index()]) return std::nullopt;
+  NodeId product = value.producer;
+  if (const int number = fusion_.group_of[product.index()]; number >= 0) {
+    const FusionGroup& group = fusion_.groups[static_cast<std::size_t>(number)];
+    if (group.members.size() != 1 || !group.product || graph_.node(product).op != "Cast") return std::nullopt;
+    product = *group.product;
+  }
+  const Node& node = graph_.node(product);
+  const bool plain = node.op == "MatMul" || node.op == "Gemm";
+  return plain ? std::optional(product) : std::nullopt;
+}
+
+bool Lowering::waits_for_optimizer(NodeId id) const {
+  if (section_of_[id.index()] != Section::body) return false;
+  for (ValueId output : graph_.node(id).outputs) {
+    if (!output.valid() || consumers_[output.index()].size() != 1) continue;
+    const NodeId reader = consumers_[output.index()][0];
+    const Node& node = graph_.node(reader);
+    if (is_early(reader) && is_optimizer(node) && node.inputs[1] == output)
+      return product_of_gradient(reader).has_value();
+  }
+  return false;
 }
 
 Section Lowering::section_of_value(ValueId id) const {

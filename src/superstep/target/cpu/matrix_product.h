@@ -1,6 +1,7 @@
 // Products of matrices: of a dense layer, or of any two.
 #pragma once
 
+#include "superstep/target/cpu/kernels/matmul.h"
 #include "superstep/target/cpu/product_target.h"
 
 namespace superstep::target::cpu {
@@ -16,6 +17,10 @@ std::expected<MatrixProduct, Refusal> product_of(const Lowering& lowering, const
 
 // Puts the bias and alpha in front of the target's epilogue.
 Lowered add_product_steps(const Lowering& lowering, const MatrixProduct& product, ProductTarget& target);
+
+// The product with the strides of its operands, without epilogue.
+std::expected<kernels::Matmul, Refusal> describe_matmul(const Lowering& lowering,
+                                                        const MatrixProduct& product, ValueId result);
 
 // x [..., in] times a matrix of parameters: weights packed ahead, or read where they lie.
 Lowered lower_dense(Lowering& lowering, const MatrixProduct& product, ProductTarget target);

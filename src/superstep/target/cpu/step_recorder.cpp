@@ -11,10 +11,14 @@ double StepRecorder::now() {
 void StepRecorder::begin_run(double origin) {
   events_.clear();
   origin_ = origin;
+  ++runs_;
 }
 
 void StepRecorder::add(std::size_t step, std::int64_t micro_batch, double begin, double end, int threads) {
-  totals_[step] += end - begin;
+  Executions& executions = steps_[step];
+  if (runs_ > 1 && executions.of_first_run) executions = {.of_first_run = false};
+  executions.seconds += end - begin;
+  ++executions.count;
   events_.push_back({.step = step,
                      .thread = thread_,
                      .threads = threads,

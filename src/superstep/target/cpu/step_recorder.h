@@ -11,7 +11,7 @@ namespace superstep::target::cpu {
 // Used by one thread at a time. Steps are numbered through all parts of the plan.
 class StepRecorder {
  public:
-  StepRecorder(std::size_t steps, int thread) : totals_(steps, 0.0), thread_(thread) {}
+  StepRecorder(std::size_t steps, int thread) : steps_(steps), thread_(thread) {}
 
   // Seconds of the monotonic clock.
   static double now();
@@ -21,11 +21,20 @@ class StepRecorder {
   // `threads`: how many shared the step.
   void add(std::size_t step, std::int64_t micro_batch, double begin, double end, int threads = 1);
 
-  double total(std::size_t step) const { return totals_[step]; }  // of all runs, seconds
+  // Seconds and number of all executions, but for those of a first run, which meets cold memory, where there
+  // were others.
+  double total(std::size_t step) const { return steps_[step].seconds; }
+  std::int64_t count(std::size_t step) const { return steps_[step].count; }
   const std::vector<StepEvent>& events() const { return events_; }
 
  private:
-  std::vector<double> totals_;
+  struct Executions {
+    double seconds = 0;
+    std::int64_t count = 0;
+    bool of_first_run = true;
+  };
+  std::vector<Executions> steps_;
+  std::int64_t runs_ = 0;
   std::vector<StepEvent> events_;
   double origin_ = 0;
   int thread_;

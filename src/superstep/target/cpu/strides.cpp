@@ -64,7 +64,7 @@ Strides dense_strides(const Shape& shape, const std::vector<int>& order) {
 std::vector<int> physical_order(const Shape& shape, const Strides& strides) {
   std::vector<int> order;
   for (int axis = 0; axis < shape.rank(); ++axis)
-    if (shape[axis] > 1) order.push_back(axis);
+    if (shape[axis] != 1) order.push_back(axis);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return strides[static_cast<std::size_t>(a)] > strides[static_cast<std::size_t>(b)];
   });

@@ -21,7 +21,7 @@ Strides dense_strides(const Shape& shape, const std::vector<int>& order);
 // True when the strides reach every one of the shape's elements exactly once in one gapless block.
 bool is_dense(const Shape& shape, const Strides& strides);
 
-// The dimensions of extent > 1, outermost (largest stride) first; ties keep their order.
+// The dimensions of other extents than 1, outermost (largest stride) first; ties keep their order.
 std::vector<int> physical_order(const Shape& shape, const Strides& strides);
 
 }  // namespace superstep::target::cpu

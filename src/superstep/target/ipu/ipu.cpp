@@ -173,7 +173,8 @@ class IpuTarget : public Target {
                                              options, std::move(program.layout));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
-      throw Error(error.code(), error.message(), error.where(), what_helps_to_fit);
+      throw Error(error.code(), error.message(), error.where(),
+                  what_helps_to_fit(options.batch / (options.chips.accumulate * options.chips.replicas)));
     }
   }
 
@@ -183,6 +184,15 @@ class IpuTarget : public Target {
 };
 
 }  // namespace
+
+std::string what_helps_to_fit(std::int64_t micro_batch) {
+  const bool several = micro_batch > 1;
+  return fmt::format(
+      "what may help: {}--precision bf16, more chips with --pipeline auto --units N; superstep predict with "
+      "{}--recompute says what would fit",
+      several ? "a smaller batch, --accumulate N for the same batch in smaller micro-batches, " : "",
+      several ? "--largest or " : "");
+}
 
 std::span<const Target* const> ipu_targets() {
   static const IpuTarget gc200("gc200",

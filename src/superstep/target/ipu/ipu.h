@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "superstep/bsp/profile.h"
 #include "superstep/machine/ipu/hardware.h"
@@ -17,12 +18,8 @@ std::span<const Target* const> ipu_targets();
 bsp::Target target_of(std::string_view machine, std::uint32_t chips = 1);
 machine::ipu::Hardware hardware_of(std::string_view machine);
 
-// What to do about a model that does not fit.
-inline constexpr const char* what_helps_to_fit =
-    "what may help: a smaller batch, --accumulate N for the same batch in smaller micro-batches, --precision "
-    "bf16, "
-    "more chips with --pipeline auto --units N; `superstep predict --largest` and `--recompute` say what "
-    "would fit";
+// What to do about a model that does not fit with so many samples through it at a time.
+std::string what_helps_to_fit(std::int64_t micro_batch);
 
 // The modelled profile of what such a target has run; null for an executable of another target.
 const bsp::Profile* profile_of(const Executable& executable);

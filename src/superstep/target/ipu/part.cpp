@@ -63,6 +63,12 @@ bool left_out(const Cuts& cuts, const Part& part, std::size_t input) {
   return false;
 }
 
+std::vector<std::int64_t> window_numbers(const graph::Attributes& attributes) {
+  std::vector<std::int64_t> numbers = attributes.integers("pads", {});
+  for (const std::int64_t value : attributes.integers("output_padding", {})) numbers.push_back(value);
+  return numbers;
+}
+
 }  // namespace
 
 bsp::Interval CutOperand::of(const bsp::Interval& units) const {
@@ -184,6 +190,18 @@ bool agrees(const op::Definition& definition, const Operation& operation, const 
   } catch (const Error&) {
     return false;
   }
+}
+
+std::vector<std::int64_t> key_of(const PartShape& shape) {
+  std::vector<std::int64_t> key;
+  for (const auto* list : {&shape.inputs, &shape.outputs})
+    for (const std::optional<Shape>& one : *list) {
+      key.push_back(one ? one->rank() : -1);
+      if (one) key.insert(key.end(), one->begin(), one->end());
+    }
+  for (const std::int64_t number : window_numbers(shape.attributes)) key.push_back(number);
+  key.insert(key.end(), shape.place.begin(), shape.place.end());
+  return key;
 }
 
 }  // namespace superstep::target::ipu

@@ -60,6 +60,9 @@ struct PartShape {
 PartShape part_shape(const op::Definition& definition, const Operation& operation, const Partition& partition,
                      const Part& part);
 
+// What tells the parts of a node apart: shapes, padding, places.
+std::vector<std::int64_t> key_of(const PartShape& part);
+
 // Does the operator's own shape rule give what the cuts say? A part with an evaluation of its own needs none.
 bool agrees(const op::Definition& definition, const Operation& operation, const PartShape& part);
 

@@ -25,6 +25,7 @@ struct ProductShape {
   // is a multiple of 4 and contiguous in B; C is i32, behind the float pointers of a call.
   ElementType type = ElementType::f32;
   bool pairs = false, b_pairs = false;
+  std::int64_t a_ahead = 0;  // dot alone: so many elements behind what is read of A lies what is read next
 };
 
 // What makes the product.

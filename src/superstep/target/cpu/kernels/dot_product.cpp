@@ -43,14 +43,17 @@ HWY_INLINE void sum_lanes_of_four(V a, V b, V c, V d, float* sums) {
 #endif
 }
 
-template <std::size_t M, std::size_t NB, class T>
+// `ahead`: what will be read next is fetched meanwhile.
+template <std::size_t M, std::size_t NB, bool ahead, class T>
 HWY_INLINE void add_dots(const ProductShape& s, const T* a, const T* b, std::size_t n, V (&sum)[M][NB]) {
   V column[NB];
   unrolled<NB>([&](auto j) SUPERSTEP_INLINE_LAMBDA {
     column[j] = load_first(b + static_cast<std::int64_t>(j) * s.b_n_stride, n);
   });
   unrolled<M>([&](auto i) SUPERSTEP_INLINE_LAMBDA {
-    const V row = in_register(load_first(a + static_cast<std::int64_t>(i) * s.a_stride, n));
+    const T* from = a + static_cast<std::int64_t>(i) * s.a_stride;
+    if (ahead) __builtin_prefetch(from + s.a_ahead, 0, 2);
+    const V row = in_register(load_first(from, n));
     unrolled<NB>([&](auto j) SUPERSTEP_INLINE_LAMBDA { sum[i][j] = hn::MulAdd(row, column[j], sum[i][j]); });
   });
 }
@@ -74,7 +77,7 @@ HWY_INLINE void finish_dots(const DotOperands& o, const V (&sum)[M][NB]) {
 }
 
 // `whole`: k is a multiple of the vector's length.
-template <std::size_t M, std::size_t NB, class T, bool whole>
+template <std::size_t M, std::size_t NB, class T, bool whole, bool ahead>
 void dot_block(const DotOperands& o) {
   constexpr auto width = static_cast<std::int64_t>(lanes);
   V sum[M][NB];
@@ -86,14 +89,14 @@ void dot_block(const DotOperands& o) {
   for (std::uint64_t i = 0; i < o.count; ++i) {
     const T* a = reinterpret_cast<const T*>(o.a + o.a_offsets[i]);
     const T* b = reinterpret_cast<const T*>(o.b + o.b_offsets[i]);
-    for (std::int64_t k = 0; k < full; k += width) add_dots<M, NB>(o.shape, a + k, b + k, lanes, sum);
-    if (!whole) add_dots<M, NB>(o.shape, a + full, b + full, rest, sum);
+    for (std::int64_t k = 0; k < full; k += width) add_dots<M, NB, ahead>(o.shape, a + k, b + k, lanes, sum);
+    if (!whole) add_dots<M, NB, ahead>(o.shape, a + full, b + full, rest, sum);
   }
   finish_dots<M, NB>(o, sum);
 }
 
 // As many columns at a time as leave the sums in registers.
-template <std::size_t M, class T, bool whole>
+template <std::size_t M, class T, bool whole, bool ahead>
 void dot_columns_of(const ProductShape& shape, const void* a, const void* b, float* c, std::uint64_t count,
                     const std::uint64_t* a_offsets, const std::uint64_t* b_offsets) {
   constexpr std::size_t registers = lanes == 16 ? 24 : 12;
@@ -108,16 +111,18 @@ void dot_columns_of(const ProductShape& shape, const void* a, const void* b, flo
     left -= n;
   };
   constexpr auto step = static_cast<std::int64_t>(columns);
-  for (; left >= step; advance(step)) dot_block<M, columns, T, whole>(o);
-  for (; left > 0; advance(1)) dot_block<M, 1, T, whole>(o);
+  for (; left >= step; advance(step)) dot_block<M, columns, T, whole, ahead>(o);
+  for (; left > 0; advance(1)) dot_block<M, 1, T, whole, false>(o);
 }
 
 template <std::size_t M, class T>
 void dot_columns(const ProductShape& shape, const void* a, const void* b, float* c, std::uint64_t count,
                  const std::uint64_t* a_offsets, const std::uint64_t* b_offsets) {
   const bool whole = shape.k % static_cast<std::int64_t>(lanes) == 0;
-  (whole ? dot_columns_of<M, T, true> : dot_columns_of<M, T, false>)(shape, a, b, c, count, a_offsets,
-                                                                     b_offsets);
+  DotProduct* const loop =
+      shape.a_ahead > 0 ? (whole ? dot_columns_of<M, T, true, true> : dot_columns_of<M, T, false, true>)
+                        : (whole ? dot_columns_of<M, T, true, false> : dot_columns_of<M, T, false, false>);
+  loop(shape, a, b, c, count, a_offsets, b_offsets);
 }
 
 template <class T>

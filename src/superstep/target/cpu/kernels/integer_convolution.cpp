@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "superstep/target/cpu/kernels/byte_tile.h"
 #include "superstep/target/cpu/kernels/byte_weights.h"
@@ -371,6 +372,21 @@ std::string fault_of(const IntegerConvolution& c) {
   if (c.y.type == ElementType::u8 && !(c.y_scale > 0)) return "the output's scale is not positive";
   return {};
 }
+
+double byte_cycles(const IntegerConvolution& c) {
+  if (!byte_tile_refusal().empty()) return std::numeric_limits<double>::infinity();
+  const double in = static_cast<double>(c.x.channels / c.groups), out = static_cast<double>(c.y.channels),
+               vectors = static_cast<double>(c.groups * ((c.y.channels / c.groups + 15) / 16));
+  const double taps = multiply_adds(geometry_of(c)) / (in * out);  // of all positions
+  // Two products of 64 bytes begin in a cycle; panels of one vector are held up by what they load.
+  const bool narrow = c.y.channels / c.groups <= 16;
+  const double positions = static_cast<double>(c.y.height * c.y.columns());
+  const double weights = in * out * static_cast<double>(c.window.height * c.window.width);
+  return taps * vectors * in / 4 / (narrow ? 1.66 : 1.86) + positions * vectors * (narrow ? 7 : 5) +
+         (weights > 512 * 1024 ? weights / (weights <= 4 * 1024 * 1024 ? 12 : 5) : 0);
+}
+
+double quantize_cycles(double values) { return 0.2 * values; }
 
 IntegerConvolution integer_dense_layer(std::int64_t batch, std::int64_t in, std::int64_t out, ElementType y) {
   IntegerConvolution layer;

@@ -107,10 +107,13 @@ class Kernel {
   virtual void run_part(const Arguments& arguments, std::int64_t) const { run(arguments); }
   // A run that threads share from inside, for what consists of many short phases (shared_phases.h):
   // begin_shared() once, then run_shared() once for each of up to info().members members, at the same time
-  // or one after the other, in any order. All of them get the same arguments, scratch included. Together they
-  // write the bits that run() writes.
+  // or one after the other, in any order. All of them get the same arguments, scratch included, and each also
+  // scratch of its own thread, which for one of them is the same. Together they write the bits that run()
+  // writes.
   virtual void begin_shared(const Arguments&, int /*members*/) const {}
-  virtual void run_shared(const Arguments& arguments, int /*member*/) const { run(arguments); }
+  virtual void run_shared(const Arguments& arguments, int /*member*/, void* /*own_scratch*/) const {
+    run(arguments);
+  }
 
  protected:
   KernelInfo info_;

@@ -19,7 +19,18 @@ namespace {
 constexpr std::int64_t chunk_rows = 64;  // of x, in one product: few enough that their gates stay in cache
 
 // Another core may have the line: it is here when the product is done.
-void fetch_to_write(const float* line) { asm volatile("prefetchw %0" : : "m"(*line)); }
+void fetch_to_write(const void* line) {
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const std::byte*>(line)));
+}
+
+// Of an element of the state as products read it.
+std::int64_t bytes_of_state(const Lstm& l) { return l.narrow ? 2 : 4; }
+
+// Of a rounded state. Whole pages: no prefetcher that reads one goes on into the other.
+std::size_t state_bytes(const Lstm& l) {
+  const auto bytes = static_cast<std::size_t>(l.batch * l.hidden * bytes_of_state(l));
+  return l.narrow ? (bytes + 4095) / 4096 * 4096 : 0;
+}
 
 std::expected<BatchReduceProduct, std::string> make_product(const ProductShape& shape) {
   auto product = BatchReduceProduct::prepare(shape, ProductMaker::libxsmm);
@@ -41,7 +52,7 @@ class LstmKernel final : public Kernel {
   LstmKernel(KernelInfo info, const Plan& plan);
   void run(const Arguments& arguments) const override;
   void begin_shared(const Arguments& arguments, int members) const override;
-  void run_shared(const Arguments& arguments, int member) const override;
+  void run_shared(const Arguments& arguments, int member, void* own_scratch) const override;
 
  private:
   struct Pointers {
@@ -51,7 +62,8 @@ class LstmKernel final : public Kernel {
     const float *given_bias, *h0, *c0;
     float *y, *last_h, *last_c;
     float *gates, *cells, *bias;
-    bf16 *x_rows, *h_rows;  // of a chunk of steps; of two steps by turns; narrow products alone
+    bf16* x_rows;       // of a chunk of steps; of narrow products
+    std::byte* states;  // h of two steps by turns; of narrow products: others read it from y
     void* shared;
   };
   // The run is a sequence of phases, each of them of as many items as there are panels: for every chunk of
@@ -67,9 +79,7 @@ class LstmKernel final : public Kernel {
   std::int64_t phases_before_steps() const { return l().narrow ? 2 : 1; }
   std::int64_t phases() const;
   Phase phase_at(std::int64_t number) const;
-  std::int64_t steps_of(std::int64_t chunk) const {
-    return std::min(p_.chunk, l().steps - chunk * p_.chunk);
-  }
+  std::int64_t steps_of(std::int64_t chunk) const { return std::min(p_.chunk, l().steps - chunk * p_.chunk); }
   // Of a chunk, in memory.
   std::int64_t first_step(std::int64_t chunk) const {
     return l().reverse ? step_at(chunk * p_.chunk + steps_of(chunk) - 1) : chunk * p_.chunk;
@@ -114,7 +124,7 @@ LstmKernel::Pointers::Pointers(const Plan& plan, const Arguments& arguments) {
   const auto take = [&](std::size_t bytes) { return std::exchange(scratch, scratch + bytes); };
   shared = take(SharedPhases::bytes);
   x_rows = reinterpret_cast<bf16*>(take(l.narrow ? plan.x_rows.bytes(plan.chunk) : 0));
-  h_rows = reinterpret_cast<bf16*>(take(l.narrow ? plan.state_rows.bytes(2) : 0));
+  states = take(2 * state_bytes(l));
   bias = reinterpret_cast<float*>(take(static_cast<std::size_t>(4 * l.hidden) * sizeof(float)));
   gates = l.keep ? out(3) : reinterpret_cast<float*>(scratch);
 }
@@ -143,7 +153,7 @@ void LstmKernel::add_biases(const float* given, float* sum) const {
 
 void LstmKernel::begin(const Pointers& p) const {
   add_biases(p.given_bias, p.bias);
-  if (l().narrow && !l().zero_state) p_.state_rows.convert(p.h0, 0, 1, p.h_rows);
+  if (l().narrow && !l().zero_state) p_.state_rows.convert(p.h0, 0, 1, reinterpret_cast<bf16*>(p.states));
 }
 
 // The rows of some of a chunk's steps, as many items as there are panels.
@@ -158,8 +168,8 @@ void LstmKernel::multiply_inputs(const Pointers& p, std::int64_t chunk, std::int
   const BatchReduceProduct& product = steps_of(chunk) == p_.chunk ? p_.from_x : p_.from_x_rest;
   const std::int64_t calls = p_.joined ? 1 : steps_of(chunk);
   for (std::int64_t call = 0; call < calls; ++call) {
-    const void* x = l().narrow ? static_cast<const void*>(p.x_rows)
-                               : p.x + (first_step(chunk) + call) * l().x_step;
+    const void* x =
+        l().narrow ? static_cast<const void*>(p.x_rows) : p.x + (first_step(chunk) + call) * l().x_step;
     product(p.w + panel * panel_bytes(l().inputs), x,
             gates_of(p, chunk) + call * l().batch * rows_of_gates() + panel * 4 * lstm_panel);
   }
@@ -171,8 +181,9 @@ void LstmKernel::run_step(const Pointers& p, std::int64_t order, float* gates, s
   const std::int64_t step = step_at(order), before = l().reverse ? step + 1 : step - 1;
   const bool first = order == 0;
   const std::int64_t hidden = l().hidden, unit = panel * lstm_panel, step_cells = l().batch * hidden;
-  const void* h = l().narrow ? static_cast<const void*>(p.h_rows + order % 2 * step_cells)
-                  : first    ? p.h0
+  std::byte* const after = p.states + static_cast<std::size_t>((order + 1) % 2) * state_bytes(l());
+  const void* h = l().narrow ? p.states + static_cast<std::size_t>(order % 2) * state_bytes(l())
+                  : first    ? static_cast<const void*>(p.h0)
                              : p.y + before * l().y_step;
   float* c = l().keep ? p.cells + step * step_cells : p.cells;
   const float* c_before = first ? p.c0 : l().keep ? p.cells + before * step_cells : p.cells;
@@ -189,11 +200,14 @@ void LstmKernel::run_step(const Pointers& p, std::int64_t order, float* gates, s
                       .c_stride = hidden,
                       .h_stride = l().y_sample,
                       .keep = l().keep,
-                      .narrow_h = l().narrow ? p.h_rows + (order + 1) % 2 * step_cells + unit : nullptr,
+                      .narrow_h = l().narrow ? reinterpret_cast<bf16*>(after) + unit : nullptr,
                       .narrow_h_stride = hidden};
   const bool multiplies = !first || !l().zero_state;
   if (multiplies && fused_) {
-    fetch_to_write(cell.h);
+    // What another core has made, or has read, is asked for at once.
+    fetch_to_write(l().narrow ? static_cast<const void*>(cell.narrow_h) : cell.h);
+    for (std::int64_t u = 0; u < hidden; u += lstm_panel)
+      __builtin_prefetch(static_cast<const std::byte*>(h) + u * bytes_of_state(l()));
     fused_({cell, r, h, hidden});
   } else {
     if (multiplies) (first ? p_.from_state : p_.from_y)(r, h, part);
@@ -220,10 +234,10 @@ void LstmKernel::run_item(const Pointers& p, std::int64_t number, std::int64_t i
     case Phase::Kind::step: break;
   }
   const std::int64_t order = phase.chunk * p_.chunk + phase.step;
-  run_step(p, order,
-           gates_of(p, phase.chunk) +
-               (step_at(order) - first_step(phase.chunk)) * l().batch * rows_of_gates(),
-           item);
+  run_step(
+      p, order,
+      gates_of(p, phase.chunk) + (step_at(order) - first_step(phase.chunk)) * l().batch * rows_of_gates(),
+      item);
 }
 
 void LstmKernel::run(const Arguments& arguments) const {
@@ -240,10 +254,10 @@ void LstmKernel::begin_shared(const Arguments& arguments, int members) const {
   SharedPhases::begin(p.shared, panels(), members);
 }
 
-void LstmKernel::run_shared(const Arguments& arguments, int member) const {
+void LstmKernel::run_shared(const Arguments& arguments, int member, void*) const {
   const Pointers p(p_, arguments);
-  SharedPhases::at(p.shared).join(
-      member, phases(), [&](std::int64_t phase, std::int64_t item) { run_item(p, phase, item); });
+  SharedPhases::at(p.shared).join(member, phases(),
+                                  [&](std::int64_t phase, std::int64_t item) { run_item(p, phase, item); });
 }
 
 // The distance of neighbouring rows (t, n) when all are equally spaced, else 0.
@@ -294,6 +308,14 @@ std::expected<LstmKernel::Plan, std::string> plan_of(const Lstm& l) {
 
 }  // namespace
 
+int shares_of_step(const Lstm& l, std::int64_t panels) {
+  const auto weights = static_cast<double>(4 * l.hidden * l.hidden);
+  const double bytes = weights * (l.narrow ? 2 : 4), flops = 2 * weights * static_cast<double>(l.batch);
+  constexpr double bytes_of_cache = 235e9, flops_of_core = 300e9, least = 2e-6;
+  if (std::max(bytes / bytes_of_cache, flops / flops_of_core) < least) return 1;
+  return static_cast<int>(std::min<std::int64_t>(panels, SharedPhases::most_members));
+}
+
 std::string fault_of(const Lstm& l) {
   if (l.steps < 1 || l.batch < 1 || l.inputs < 1) return "an extent is not positive";
   if (l.hidden < lstm_panel || l.hidden % lstm_panel != 0)
@@ -316,10 +338,10 @@ Prepared prepare_lstm(const Lstm& l) {
   info.bytes = 4 * (rows * static_cast<double>(l.inputs + l.hidden) + gates * width +
                     (l.keep ? rows * static_cast<double>(5 * l.hidden) : 0));
   info.scratch_bytes =
-      SharedPhases::bytes +
+      SharedPhases::bytes + 2 * state_bytes(l) +
       static_cast<std::size_t>(4 * l.hidden * (1 + (l.keep ? 0 : plan->chunk * l.batch))) * sizeof(float);
-  if (l.narrow) info.scratch_bytes += plan->x_rows.bytes(plan->chunk) + plan->state_rows.bytes(2);
-  info.members = static_cast<int>(std::min<std::int64_t>(l.hidden / lstm_panel, SharedPhases::most_members));
+  if (l.narrow) info.scratch_bytes += plan->x_rows.bytes(plan->chunk);
+  info.members = shares_of_step(l, l.hidden / lstm_panel);
   info.inputs = 6;
   info.outputs = l.keep ? 5 : 3;
   return std::make_unique<LstmKernel>(std::move(info), *plan);

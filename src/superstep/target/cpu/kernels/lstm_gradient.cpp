@@ -11,6 +11,7 @@
 #include "superstep/target/cpu/kernels/lstm_loops.h"
 #include "superstep/target/cpu/kernels/lstm_pack.h"
 #include "superstep/target/cpu/kernels/matmul.h"
+#include "superstep/target/cpu/kernels/shared_phases.h"
 
 namespace superstep::kernels {
 
@@ -28,7 +29,7 @@ class LstmGradientKernel final : public Kernel {
     BatchReduceProduct to_state;  // dgates times R: what the hidden state before gets
     KernelPointer dx, dw, dr, dr_first;
     std::size_t scratch_of_products;
-    NarrowRows gate_rows, x_rows, y_rows, state_rows;  // of narrow products
+    NarrowRows x_rows, y_rows, state_rows;  // of narrow products
   };
 
   LstmGradientKernel(KernelInfo info, Plan plan)
@@ -43,25 +44,66 @@ class LstmGradientKernel final : public Kernel {
     }
   }
   void run(const Arguments& arguments) const override;
+  void begin_shared(const Arguments& arguments, int members) const override;
+  void run_shared(const Arguments& arguments, int member, void* own_scratch) const override;
+
+  // What lies at the front of the scratch, for all threads: the state of the phases, the gates' cotangents of
+  // all steps and the rows of a sequence, rounded. What products need follows.
+  static std::size_t shared_bytes(const Plan& plan) {
+    return SharedPhases::bytes + gate_row_bytes(plan) + row_bytes(plan);
+  }
 
  private:
   struct Pointers {
+    Pointers(const Plan& plan, const Arguments& arguments, bool alone);
+    bool alone;  // one thread does all items
     const float* x;
     const std::byte *w, *r;
-    const float *h0, *c0, *y, *cells, *dy;
-    float *gates, *dh, *dc;
-    bf16* narrow_gates;  // of all steps; narrow products alone
+    const float *h0, *c0, *y, *cells, *dy = nullptr, *dh_last = nullptr, *dc_last = nullptr;
+    float *gates, *dw, *dr, *d_bias, *dh, *dc, *dx;
+    void* shared;
+    bf16 *narrow_gates, *rows;  // narrow products alone
   };
+  // One of the products over all steps, and what it reads beside the gates.
+  struct Product {
+    const Kernel* kernel;
+    std::int64_t first_gates;  // rows of gates that are left out
+    const void* right;
+    float* to;
+  };
+  // What follows the steps, a phase each.
+  enum class After : std::uint8_t { bias, dx, round_x, dw, round_y, dr, round_state, dr_first, count };
+
+  static std::size_t gate_row_bytes(const Plan& plan) {
+    const Lstm& l = plan.lstm;
+    return l.narrow ? static_cast<std::size_t>(l.steps * l.batch * 4 * l.hidden) * sizeof(bf16)
+                    : 0;  // whole lines
+  }
+  static std::size_t row_bytes(const Plan& plan) {
+    const std::int64_t steps = plan.lstm.steps;
+    return plan.lstm.narrow
+               ? std::max({plan.x_rows.bytes(steps), plan.y_rows.bytes(steps), plan.state_rows.bytes(1)})
+               : 0;
+  }
 
   const Lstm& l() const { return p_.lstm; }
   std::int64_t depth() const { return 4 * l().hidden / p_.depths; }
   std::int64_t step_at(std::int64_t order) const { return l().reverse ? l().steps - 1 - order : order; }
+  // The run is a sequence of phases, each of as many items as R has panels: one a step and one more to the
+  // initial states, then what is made of all steps at once.
+  std::int64_t items() const { return l().hidden / p_.panel; }
+  std::int64_t phases() const { return l().steps + 1 + static_cast<std::int64_t>(After::count); }
 
-  void start(const Pointers& p, const float* dh_last, const float* dc_last) const;
-  void run_step(const Pointers& p, std::int64_t order) const;
-  void add_products(const Pointers& p, const Arguments& arguments) const;
-  void add_narrow_products(const Pointers& p, const Arguments& arguments, std::byte* scratch) const;
-  void add_bias_gradient(const float* gates, float* d_bias, float* scratch) const;
+  void run_item(const Pointers& p, std::int64_t phase, std::int64_t item, void* scratch) const;
+  void start(const Pointers& p, std::int64_t first_unit) const;
+  void pass_cells(const Pointers& p, std::int64_t order, std::int64_t first_unit) const;
+  void pass_product(const Pointers& p, std::int64_t order, std::int64_t first_unit) const;
+  void run_after(const Pointers& p, After after, std::int64_t item, void* scratch) const;
+  void round(const NarrowRows& rows, const float* from, std::int64_t first_step, std::int64_t steps, bf16* to,
+             std::int64_t item) const;
+  void run_product(const Pointers& p, const Product& product, std::int64_t item, void* scratch) const;
+  void add_recurrent_products(const Pointers& p, std::int64_t item, void* scratch) const;
+  void add_bias_gradient(const Pointers& p, std::int64_t first_unit, float* scratch) const;
 
   Plan p_;
   LstmLoops loops_;
@@ -69,115 +111,165 @@ class LstmGradientKernel final : public Kernel {
   std::vector<std::uint64_t> r_offsets_, gate_offsets_;
 };
 
-void LstmGradientKernel::start(const Pointers& p, const float* dh_last, const float* dc_last) const {
-  const auto bytes = static_cast<std::size_t>(l().batch * l().hidden) * sizeof(float);
-  const auto begin = [&](float* to, const float* from) {
-    if (from)
-      std::memcpy(to, from, bytes);
-    else
-      std::memset(to, 0, bytes);
-  };
-  begin(p.dh, dh_last);
-  begin(p.dc, dc_last);
+LstmGradientKernel::Pointers::Pointers(const Plan& plan, const Arguments& arguments, bool is_alone) {
+  alone = is_alone;
+  const Lstm& l = plan.lstm;
+  const auto in = [&](std::size_t i) { return static_cast<const float*>(arguments.inputs[i]); };
+  const auto out = [&](std::size_t i) { return static_cast<float*>(arguments.outputs[i]); };
+  const auto weights = [&](std::size_t i) { return static_cast<const std::byte*>(arguments.inputs[i]); };
+  x = in(0), w = weights(1), r = weights(2), h0 = in(3), c0 = in(4), y = in(5), cells = in(7);
+  gates = static_cast<float*>(const_cast<void*>(arguments.inputs[6]));  // ours to overwrite: see the header
+  std::size_t next = 8;
+  if (l.has_dy) dy = in(next++);
+  if (l.has_dh) dh_last = in(next++);
+  if (l.has_dc) dc_last = in(next++);
+  dw = out(0), dr = out(1), d_bias = out(2), dh = out(3), dc = out(4);
+  dx = l.wants_dx ? out(5) : nullptr;
+  auto* scratch = static_cast<std::byte*>(arguments.scratch);
+  shared = scratch;
+  narrow_gates = reinterpret_cast<bf16*>(scratch + SharedPhases::bytes);
+  rows = reinterpret_cast<bf16*>(scratch + SharedPhases::bytes + gate_row_bytes(plan));
 }
 
-void LstmGradientKernel::run_step(const Pointers& p, std::int64_t order) const {
-  const std::int64_t step = step_at(order), hidden = l().hidden, batch = l().batch, states = batch * hidden;
+// Cotangents of the last states, some units of them.
+void LstmGradientKernel::start(const Pointers& p, std::int64_t first_unit) const {
+  const auto bytes = static_cast<std::size_t>(p_.panel) * sizeof(float);
+  const auto begin = [&](float* to, const float* from) {
+    for (std::int64_t at = first_unit; at < l().batch * l().hidden; at += l().hidden)
+      if (from)
+        std::memcpy(to + at, from + at, bytes);
+      else
+        std::memset(to + at, 0, bytes);
+  };
+  begin(p.dh, p.dh_last);
+  begin(p.dc, p.dc_last);
+}
+
+void LstmGradientKernel::pass_cells(const Pointers& p, std::int64_t order, std::int64_t first_unit) const {
+  const std::int64_t step = step_at(order), hidden = l().hidden, states = l().batch * hidden;
   const float* c_before = order == 0 ? p.c0 : p.cells + step_at(order - 1) * states;
-  float* gates = p.gates + step * 4 * states;
-  for (std::int64_t unit = 0; unit < hidden; unit += lstm_panel)
-    loops_.gradient({batch, gates + 4 * unit, 4 * hidden, c_before + unit, p.cells + step * states + unit,
-                     p.dy ? p.dy + step * l().dy_step + unit : nullptr, p.dh + unit, p.dc + unit, hidden,
-                     hidden, l().dy_sample, hidden, hidden});
-  const void* right = gates;
-  if (l().narrow) {
-    bf16* rows = p.narrow_gates + step * 4 * states;
-    p_.gate_rows.convert(p.gates, step, 1, rows);
-    right = rows;
-  }
+  for (std::int64_t unit = first_unit; unit < first_unit + p_.panel; unit += lstm_panel)
+    loops_.gradient({.samples = l().batch,
+                     .gates = p.gates + step * 4 * states + 4 * unit,
+                     .gate_stride = 4 * hidden,
+                     .c_before = c_before + unit,
+                     .c = p.cells + step * states + unit,
+                     .dy = p.dy ? p.dy + step * l().dy_step + unit : nullptr,
+                     .dh = p.dh + unit,
+                     .dc = p.dc + unit,
+                     .c_before_stride = hidden,
+                     .c_stride = hidden,
+                     .dy_stride = l().dy_sample,
+                     .dh_stride = hidden,
+                     .dc_stride = hidden,
+                     .narrow_gates = l().narrow ? p.narrow_gates + step * 4 * states + 4 * unit : nullptr});
+}
+
+// What the hidden state before gets from the gates of a step.
+void LstmGradientKernel::pass_product(const Pointers& p, std::int64_t order, std::int64_t first_unit) const {
+  const std::int64_t offset = step_at(order) * 4 * l().batch * l().hidden;
+  const void* right = l().narrow ? static_cast<const void*>(p.narrow_gates + offset)
+                                 : static_cast<const void*>(p.gates + offset);
   // Wide, a panel of R is some of its columns; narrow, a panel is packed by itself.
-  const std::int64_t step_of_r = l().narrow ? 4 * hidden * 2 : 4;
-  // There and back again, as forward.
-  for (std::int64_t begin = 0; begin < hidden; begin += p_.panel) {
-    const std::int64_t first = order % 2 == 0 ? begin : hidden - p_.panel - begin;
-    p_.to_state(p.r + first * step_of_r, right, p.dh + first, static_cast<std::uint64_t>(p_.depths),
-                r_offsets_.data(), gate_offsets_.data());
+  const std::int64_t step_of_r = l().narrow ? 4 * l().hidden * 2 : 4;
+  p_.to_state(p.r + first_unit * step_of_r, right, p.dh + first_unit, static_cast<std::uint64_t>(p_.depths),
+              r_offsets_.data(), gate_offsets_.data());
+}
+
+// The cells of a unit wait for the product of the step after that gives this unit's state, and for no other:
+// both are one phase.
+void LstmGradientKernel::run_item(const Pointers& p, std::int64_t phase, std::int64_t item,
+                                  void* scratch) const {
+  const std::int64_t unit = item * p_.panel, order = l().steps - 1 - phase;
+  if (order < -1) return run_after(p, static_cast<After>(phase - l().steps - 1), item, scratch);
+  if (phase == 0)
+    start(p, unit);
+  else
+    pass_product(p, order + 1, unit);
+  if (order >= 0) pass_cells(p, order, unit);
+}
+
+void LstmGradientKernel::run_after(const Pointers& p, After after, std::int64_t item, void* scratch) const {
+  const std::int64_t steps = l().steps, states = l().batch * l().hidden;
+  const void* const rows = p.rows;
+  const auto right = [&](const float* wide) { return l().narrow ? rows : static_cast<const void*>(wide); };
+  switch (after) {
+    case After::bias: return add_bias_gradient(p, item * p_.panel, static_cast<float*>(scratch));
+    case After::dx: return run_product(p, {p_.dx.get(), 0, p.w, p.dx}, item, scratch);
+    case After::round_x: return round(p_.x_rows, p.x, 0, steps, p.rows, item);
+    case After::dw: return run_product(p, {p_.dw.get(), 0, right(p.x), p.dw}, item, scratch);
+    case After::round_y:
+      return p_.dr ? round(p_.y_rows, p.y, l().reverse ? 1 : 0, steps - 1, p.rows, item) : void();
+    case After::dr: return p_.dr ? add_recurrent_products(p, item, scratch) : void();
+    case After::round_state: return p_.dr_first ? round(p_.state_rows, p.h0, 0, 1, p.rows, item) : void();
+    case After::dr_first:
+      return run_product(p, {p_.dr_first.get(), step_at(0) * 4 * states, right(p.h0), p.dr}, item, scratch);
+    case After::count: return;
   }
+}
+
+// The rows of some of the steps, as many items as there are.
+void LstmGradientKernel::round(const NarrowRows& rows, const float* from, std::int64_t first_step,
+                               std::int64_t steps, bf16* to, std::int64_t item) const {
+  if (!l().narrow) return;
+  const PartRange part = part_range(steps, item, items());
+  rows.convert(from, first_step + part.begin, part.end - part.begin,
+               to + part.begin * l().batch * rows.length());
+}
+
+// Its parts that are an item's. In one piece it packs less.
+void LstmGradientKernel::run_product(const Pointers& p, const Product& product, std::int64_t item,
+                                     void* scratch) const {
+  if (!product.kernel) return;
+  const void* gates = l().narrow ? static_cast<const void*>(p.narrow_gates + product.first_gates)
+                                 : p.gates + product.first_gates;
+  const void* inputs[] = {gates, product.right};
+  void* outputs[] = {product.to};
+  if (p.alone) return item == 0 ? product.kernel->run({inputs, outputs, scratch}) : void();
+  const PartRange parts = part_range(product.kernel->info().parts, item, items());
+  for (std::int64_t part = parts.begin; part < parts.end; ++part)
+    product.kernel->run_part({inputs, outputs, scratch}, part);
+}
+
+void LstmGradientKernel::add_recurrent_products(const Pointers& p, std::int64_t item, void* scratch) const {
+  const std::int64_t states = l().batch * l().hidden;
+  const std::int64_t later = l().reverse ? 0 : 4 * states, before = l().reverse ? l().y_step : 0;
+  if (l().narrow) return run_product(p, {p_.dr.get(), later, p.rows, p.dr}, item, scratch);
+  for (std::int64_t i = 0; i < p_.recurrences; ++i)
+    run_product(p, {p_.dr.get(), later + i * 4 * states, p.y + before + i * l().y_step, p.dr}, item, scratch);
 }
 
 // Sums over all rows in the packed order, then added where ONNX has them: to both halves.
-void LstmGradientKernel::add_bias_gradient(const float* gates, float* d_bias, float* scratch) const {
-  const std::int64_t hidden = l().hidden;
-  std::fill_n(scratch, 4 * hidden, 0.0f);
-  column_sum_(gates, 4 * hidden, l().steps * l().batch, 4 * hidden, scratch);
-  for (std::int64_t panel = 0; panel < hidden / lstm_panel; ++panel)
-    for (std::int64_t gate = 0; gate < 4; ++gate)
-      for (std::int64_t u = 0; u < lstm_panel; ++u) {
-        const float sum = scratch[(panel * 4 + gate) * lstm_panel + u];
-        const std::int64_t at = gate * hidden + panel * lstm_panel + u;
-        d_bias[at] += sum;
-        d_bias[4 * hidden + at] += sum;
-      }
-}
-
-void call(const Kernel& kernel, const void* a, const void* b, float* c, void* scratch) {
-  const void* inputs[] = {a, b};
-  void* outputs[] = {c};
-  kernel.run({inputs, outputs, scratch});
+void LstmGradientKernel::add_bias_gradient(const Pointers& p, std::int64_t first_unit, float* scratch) const {
+  const std::int64_t hidden = l().hidden, columns = 4 * p_.panel;
+  std::fill_n(scratch, columns, 0.0f);
+  column_sum_(p.gates + 4 * first_unit, 4 * hidden, l().steps * l().batch, columns, scratch);
+  for (std::int64_t unit = 0; unit < p_.panel; ++unit)
+    for (std::int64_t gate = 0; gate < 4; ++gate) {
+      const float sum = scratch[4 * (unit - unit % lstm_panel) + gate * lstm_panel + unit % lstm_panel];
+      const std::int64_t at = gate * hidden + first_unit + unit;
+      p.d_bias[at] += sum;
+      p.d_bias[4 * hidden + at] += sum;
+    }
 }
 
 void LstmGradientKernel::run(const Arguments& arguments) const {
-  const auto in = [&](std::size_t i) { return static_cast<const float*>(arguments.inputs[i]); };
-  const auto out = [&](std::size_t i) { return static_cast<float*>(arguments.outputs[i]); };
-  std::size_t next = 8;
-  const auto optional = [&](bool given) { return given ? in(next++) : nullptr; };
-  const float *dy = optional(l().has_dy), *dh_last = optional(l().has_dh), *dc_last = optional(l().has_dc);
-  auto* gates =
-      static_cast<float*>(const_cast<void*>(arguments.inputs[6]));  // ours to overwrite: see the header
-  const auto weights = [&](std::size_t i) { return static_cast<const std::byte*>(arguments.inputs[i]); };
-  auto* scratch = static_cast<std::byte*>(arguments.scratch);
-  const Pointers p{in(0), weights(1), weights(2), in(3),  in(4),  in(5),
-                   in(7), dy,         gates,      out(3), out(4), reinterpret_cast<bf16*>(scratch)};
-  start(p, dh_last, dc_last);
-  for (std::int64_t order = l().steps; order-- > 0;) run_step(p, order);
-  if (l().narrow)
-    add_narrow_products(p, arguments, scratch + p_.gate_rows.bytes(l().steps));
-  else
-    add_products(p, arguments);
-  add_bias_gradient(gates, out(2), static_cast<float*>(arguments.scratch));
+  const Pointers p(p_, arguments, true);
+  void* rest = static_cast<std::byte*>(arguments.scratch) + shared_bytes(p_);
+  // There and back again, as forward.
+  for (std::int64_t phase = 0; phase < phases(); ++phase)
+    for (std::int64_t i = 0; i < items(); ++i) run_item(p, phase, phase % 2 == 0 ? i : items() - 1 - i, rest);
 }
 
-void LstmGradientKernel::add_products(const Pointers& p, const Arguments& arguments) const {
-  const auto out = [&](std::size_t i) { return static_cast<float*>(arguments.outputs[i]); };
-  const std::int64_t states = l().batch * l().hidden;
-  if (l().wants_dx) call(*p_.dx, p.gates, p.w, out(5), arguments.scratch);
-  call(*p_.dw, p.gates, p.x, out(0), arguments.scratch);
-  if (p_.dr) {
-    const std::int64_t later = l().reverse ? 0 : 4 * states, before = l().reverse ? l().y_step : 0;
-    for (std::int64_t i = 0; i < p_.recurrences; ++i)
-      call(*p_.dr, p.gates + later + i * 4 * states, p.y + before + i * l().y_step, out(1),
-           arguments.scratch);
-  }
-  if (p_.dr_first) call(*p_.dr_first, p.gates + step_at(0) * 4 * states, p.h0, out(1), arguments.scratch);
+void LstmGradientKernel::begin_shared(const Arguments& arguments, int members) const {
+  SharedPhases::begin(arguments.scratch, items(), members);
 }
 
-// The same from rounded rows, which have no gaps between them.
-void LstmGradientKernel::add_narrow_products(const Pointers& p, const Arguments& arguments,
-                                             std::byte* scratch) const {
-  const auto out = [&](std::size_t i) { return static_cast<float*>(arguments.outputs[i]); };
-  const std::int64_t states = l().batch * l().hidden, steps = l().steps;
-  auto* rows = reinterpret_cast<bf16*>(scratch);  // of x, then of y, then of the initial state
-  void* rest = scratch + std::max({p_.x_rows.bytes(steps), p_.y_rows.bytes(steps), p_.state_rows.bytes(1)});
-  if (l().wants_dx) call(*p_.dx, p.narrow_gates, p.w, out(5), rest);
-  p_.x_rows.convert(p.x, 0, steps, rows);
-  call(*p_.dw, p.narrow_gates, rows, out(0), rest);
-  if (p_.dr) {
-    p_.y_rows.convert(p.y, l().reverse ? 1 : 0, steps - 1, rows);
-    call(*p_.dr, p.narrow_gates + (l().reverse ? 0 : 4 * states), rows, out(1), rest);
-  }
-  if (!p_.dr_first) return;
-  p_.state_rows.convert(p.h0, 0, 1, rows);
-  call(*p_.dr_first, p.narrow_gates + step_at(0) * 4 * states, rows, out(1), rest);
+void LstmGradientKernel::run_shared(const Arguments& arguments, int member, void* own_scratch) const {
+  const Pointers p(p_, arguments, false);
+  void* rest = static_cast<std::byte*>(own_scratch) + shared_bytes(p_);
+  SharedPhases::at(p.shared).join(
+      member, phases(), [&](std::int64_t phase, std::int64_t item) { run_item(p, phase, item, rest); });
 }
 
 // Rows (t, n) as one or two batch dimensions of a product is what Matmul cannot sum over: they must be
@@ -260,7 +352,6 @@ class GradientPlanner {
   }
 
   void round_rows() {
-    plan_.gate_rows = NarrowRows(l_.batch, 4 * l_.hidden, l_.batch * 4 * l_.hidden, 4 * l_.hidden);
     plan_.x_rows = NarrowRows(l_.batch, l_.inputs, l_.x_step, l_.x_sample);
     plan_.y_rows = NarrowRows(l_.batch, l_.hidden, l_.y_step, l_.y_sample);
     plan_.state_rows = NarrowRows(l_.batch, l_.hidden, 0, l_.hidden);
@@ -306,12 +397,9 @@ Prepared prepare_lstm_gradient(const Lstm& l) {
   info.arithmetic = l.narrow ? ElementType::bf16 : ElementType::f32;
   info.flops = 2 * rows * gates * (2 * hidden + (l.wants_dx ? 2 : 1) * inputs);
   info.bytes = 4 * (rows * (2 * gates + 3 * hidden + 2 * inputs) + 2 * gates * (inputs + hidden));
-  std::size_t products = plan->scratch_of_products;
-  if (l.narrow)
-    products +=
-        plan->gate_rows.bytes(l.steps) +
-        std::max({plan->x_rows.bytes(l.steps), plan->y_rows.bytes(l.steps), plan->state_rows.bytes(1)});
-  info.scratch_bytes = std::max(products, static_cast<std::size_t>(4 * l.hidden) * sizeof(float));
+  const std::size_t bias = static_cast<std::size_t>(4 * plan->panel) * sizeof(float);
+  info.scratch_bytes = LstmGradientKernel::shared_bytes(*plan) + std::max(plan->scratch_of_products, bias);
+  info.members = shares_of_step(l, l.hidden / plan->panel);
   info.inputs = 8 + static_cast<std::size_t>(l.has_dy) + static_cast<std::size_t>(l.has_dh) +
                 static_cast<std::size_t>(l.has_dc);
   info.outputs = l.wants_dx ? 6 : 5;

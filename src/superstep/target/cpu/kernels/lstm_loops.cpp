@@ -130,11 +130,15 @@ void lstm_cell_gradient(const LstmCellGradient& s) {
       float* dc_place = s.dc + n * s.dc_stride + u;
       const V through = hn::Mul(hn::Mul(dh, o), hn::NegMulAdd(tanh_c, tanh_c, one));
       const V dc = hn::Add(load(dc_place), through);
-      store(hn::Mul(hn::Mul(dc, g), sigmoid_slope(i)), gates + u);
-      store(hn::Mul(hn::Mul(dh, tanh_c), sigmoid_slope(o)), gates + units + u);
       const V c_before = load(s.c_before + n * s.c_before_stride + u);
-      store(hn::Mul(hn::Mul(dc, c_before), sigmoid_slope(f)), gates + 2 * units + u);
-      store(hn::Mul(hn::Mul(dc, i), hn::NegMulAdd(g, g, one)), gates + 3 * units + u);
+      const V cotangents[] = {hn::Mul(hn::Mul(dc, g), sigmoid_slope(i)),
+                              hn::Mul(hn::Mul(dh, tanh_c), sigmoid_slope(o)),
+                              hn::Mul(hn::Mul(dc, c_before), sigmoid_slope(f)),
+                              hn::Mul(hn::Mul(dc, i), hn::NegMulAdd(g, g, one))};
+      unrolled<4>([&](auto gate) SUPERSTEP_INLINE_LAMBDA {
+        store(cotangents[gate], gates + gate * units + u);
+        if (s.narrow_gates) store(cotangents[gate], s.narrow_gates + n * s.gate_stride + gate * units + u);
+      });
       store(hn::Mul(dc, f), dc_place);
     }
   }

@@ -38,6 +38,7 @@ struct LstmCellGradient {
   const float* dh;  // from the step after
   float* dc;        // in: from the step after; out: for the step before
   std::int64_t c_before_stride, c_stride, dy_stride, dh_stride, dc_stride;
+  bf16* narrow_gates;  // the cotangents once more, rounded, at gate_stride; may be null
 };
 
 struct LstmLoops {

@@ -68,7 +68,7 @@ Blocks choose_blocks(const Form& f, bool epilogue, bool staged) {
   Blocks b;
   b.panel = f.m <= whole_panel ? f.m : panel_width;
   b.depth = staged || f.k <= depth_limit ? f.k : depth_limit;
-  b.tile = epilogue || staged ? std::clamp<std::int64_t>(tile_bytes / 4 / b.panel / 6 * 6, 6, f.n) : f.n;
+  b.tile = epilogue || staged ? std::max<std::int64_t>(tile_bytes / 4 / b.panel / 6 * 6, 6) : f.n;
   b.tile = std::min(b.tile, f.n);
   b.panels = pieces(f.m, b.panel);
   b.depths = pieces(f.k, b.depth);

@@ -43,7 +43,7 @@ class ReduceKernel final : public Kernel {
   }
 
   void finish(const float* fresh, float* y) const {
-    if (r_.reduction == Reduction::mean)
+    if (r_.reduction == Reduction::mean && r_.reduced > 0)  // of nothing the mean is the sum: 0
       for (std::int64_t i = 0; i < r_.inner; ++i) y[i] /= static_cast<float>(r_.reduced);
     if (r_.accumulate)
       for (std::int64_t i = 0; i < r_.inner; ++i) y[i] = combine(r_.reduction, y[i], fresh[i]);

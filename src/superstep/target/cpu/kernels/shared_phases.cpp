@@ -20,9 +20,15 @@ struct SharedPhases::Member {
   Neighbour others[most_members] = {};
 };
 
+SharedPhases& SharedPhases::at(void* memory) {
+  constexpr auto alignment = static_cast<std::uintptr_t>(alignof(SharedPhases));
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  return *reinterpret_cast<SharedPhases*>((address + alignment - 1) / alignment * alignment);
+}
+
 void SharedPhases::begin(void* memory, std::int64_t items, int members) {
-  static_assert(sizeof(SharedPhases) <= bytes);
-  auto* phases = new (memory) SharedPhases();
+  static_assert(sizeof(SharedPhases) + alignof(SharedPhases) <= bytes);
+  auto* phases = new (&at(memory)) SharedPhases();
   phases->items_ = items;
   phases->members_ = static_cast<int>(std::clamp<std::int64_t>(members, 1, most_members));
 }

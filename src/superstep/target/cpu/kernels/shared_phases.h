@@ -20,11 +20,11 @@ namespace superstep::kernels {
 class SharedPhases {
  public:
   static constexpr int most_members = 32;
-  static constexpr std::size_t bytes = 128 * (most_members + 1);
+  static constexpr std::size_t bytes = 4 * 64 * (most_members + 1);
 
-  // Lays the state of one run into `memory`: `bytes` of it, 64-byte aligned, which all members see.
+  // Lays the state of one run into `memory`: `bytes` of it, which all members see.
   static void begin(void* memory, std::int64_t items, int members);
-  static SharedPhases& at(void* memory) { return *static_cast<SharedPhases*>(memory); }
+  static SharedPhases& at(void* memory);
 
   // Takes part as `member` in [0, members). Every member once, at the same time or one after the other in any
   // order. body(phase, item); a share goes through its items there and back again, from phase to phase. When
@@ -33,9 +33,10 @@ class SharedPhases {
 
  private:
   SharedPhases() = default;
+  // Lines of cache two by two: a prefetcher may fetch the neighbour of a line that is polled.
   struct Share {
-    alignas(64) std::atomic<std::int64_t> claimed{0};  // phases in which somebody took this share
-    alignas(64) std::atomic<std::int64_t> done{0};     // items that this member did, of any share
+    alignas(128) std::atomic<std::int64_t> claimed{0};  // phases in which somebody took this share
+    alignas(128) std::atomic<std::int64_t> done{0};     // items that this member did, of any share
   };
   // What a member knows of another one: whether it did anything since it was last found missing.
   struct Neighbour {

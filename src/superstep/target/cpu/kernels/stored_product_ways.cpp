@@ -83,23 +83,29 @@ class AlongOutputs final : public StoredProductKernel {
   std::vector<BatchReduceProduct> products_;  // [kind of panel][of depth][later]
 };
 
+// Outputs at a time, so that with them as many rows as there are fill the sums in registers (dot_product.cpp).
+std::int64_t dot_outputs(std::int64_t rows) { return rows < 4 ? 8 : rows == 8 ? 3 : 6; }
+
 class AlongInputs final : public StoredProductKernel {
  public:
-  static constexpr std::int64_t outputs = 6;  // at a time
+  static constexpr std::int64_t width = 48;  // of a panel: whole blocks, however many outputs one has
 
   explicit AlongInputs(const StoredProduct& product)
-      : StoredProductKernel(product, 8 * outputs, 1), last_panel_(panels_.extent(panels_.count - 1), outputs) {}
+      : StoredProductKernel(product, width, 1), outputs_(std::min(dot_outputs(product.rows), product.out)) {}
 
  private:
   std::string make(ProductMaker maker) override {
     if (maker != ProductMaker::libxsmm) return "dot products are made once";
-    for (const std::int64_t m : {std::min(outputs, p_.out), last_panel_.extent(last_panel_.count - 1)}) {
+    const Cut last(panels_.extent(panels_.count - 1), outputs_);
+    for (const std::int64_t m : {outputs_, last.extent(last.count - 1)}) {
       ProductShape shape;
       shape.m = m;
       shape.n = p_.rows;
       shape.k = shape.a_stride = p_.in;
       shape.b_n_stride = p_.x_stride;
       shape.c_stride = sum_stride();
+      // Few streams at a time leave the processor waiting where each begins.
+      if (outputs_ < 4) shape.a_ahead = m * p_.in;
       if (std::string fault = add_product(products_, shape, ProductMaker::dot); !fault.empty()) return fault;
     }
     return {};
@@ -107,22 +113,21 @@ class AlongInputs final : public StoredProductKernel {
 
   void sum(const Work& work) const override {
     for (std::int64_t panel = work.panels.begin; panel < work.panels.end; ++panel) {
-      const Cut blocks(panels_.extent(panel), outputs);
+      const Cut blocks(panels_.extent(panel), outputs_);
       for (std::int64_t block = 0; block < blocks.count; ++block) {
-        const std::int64_t within = block * outputs;
-        const bool whole = blocks.extent(block) == std::min(outputs, p_.out);
-        products_[whole ? 0 : 1](work.weights + (panel * panels_.size + within) * p_.in, work.x,
-                                 sums_of(work, panel) + within);
+        const std::int64_t within = block * outputs_;
+        products_[blocks.extent(block) == outputs_ ? 0 : 1](
+            work.weights + (panel * panels_.size + within) * p_.in, work.x, sums_of(work, panel) + within);
       }
       finish(work, panel);
     }
   }
 
   std::string describe() const override {
-    return fmt::format("dot products, {} x {} at a time", std::min(outputs, p_.out), p_.rows);
+    return fmt::format("dot products, {} x {} at a time", outputs_, p_.rows);
   }
 
-  Cut last_panel_;
+  std::int64_t outputs_;
   std::vector<BatchReduceProduct> products_;  // of whole blocks and of the last one
 };
 

@@ -36,7 +36,7 @@ class VectorProgramKernel final : public Kernel {
         sum_(vector_loops().sum),
         centred_sum_(centred_sum_loop()) {
     const auto pieces = [](std::int64_t extent, std::int64_t piece) {
-      return (extent + piece - 1) / std::max<std::int64_t>(1, piece);
+      return extent == 0 ? 0 : (extent + piece - 1) / piece;  // a piece of nothing has no elements either
     };
     plane_pieces_ = pieces(p_.planes, p_.piece_planes);
     row_pieces_ = pieces(p_.rows, p_.piece_rows);

@@ -153,6 +153,13 @@ WinogradForm fastest_form(const Convolution& c, ConvolutionPass pass) {
 
 }  // namespace
 
+double expected_cycles(const Convolution& c, ConvolutionPass pass) {
+  const double direct = direct_cycles(c, pass);
+  if (!winograd_fault(c).empty()) return direct;
+  const double winograd = winograd_cycles(c, pass, fastest_form(c, pass));
+  return winograd > gain_wanted * direct ? direct : winograd;
+}
+
 template <ConvolutionPass pass>
 Prepared prepare_winograd(const Convolution& c) {
   if (std::string fault = winograd_fault(c); !fault.empty()) return refuse("winograd", fault);

@@ -12,6 +12,9 @@ namespace superstep::kernels {
 double direct_cycles(const Convolution& convolution, ConvolutionPass pass);
 double winograd_cycles(const Convolution& convolution, ConvolutionPass pass, const WinogradForm& form);
 
+// Of the faster one of the two, as the choice below would fall.
+double expected_cycles(const Convolution& convolution, ConvolutionPass pass);
+
 // What rounding its products' factors to bf16 may leave in a result (winograd_bf16_noise): two units in the
 // last place of bf16. Trained and served so, the models of the zoo reach what they reach with direct sums.
 inline constexpr double winograd_noise_allowed = 0x1p-6;

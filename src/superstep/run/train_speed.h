@@ -1,0 +1,30 @@
+// How fast a sitting of a training run was, as metrics.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "superstep/base/metric.h"
+#include "superstep/run/ranks/gradient_exchange.h"
+
+namespace superstep::run {
+
+struct SittingTimes {
+  std::int64_t batch = 0;                 // samples a step, of all ranks
+  std::int64_t steps_an_epoch = 1;        // those of the first one are warm-up
+  std::span<const double> step_seconds;   // of every step of the sitting; not empty
+  double elapsed = 0, waited = 0;         // seconds: the whole sitting, and waiting for data in it
+  double flops = 0, compile_seconds = 0;  // of a step; of its plan
+  std::optional<double> to_solution;      // seconds, of all sittings; none where the target was not reached
+};
+
+// throughput, throughput_with_data, step_time, flops_rate, data_wait, time_to_solution, compile_time. Steady
+// state: the steps after the first epoch where there is more than one (measurement protocol 1.4).
+std::vector<Metric> speed_metrics(const SittingTimes& times);
+
+// Medians of what the exchange of gradients took, for runs of several ranks.
+std::vector<Metric> exchange_metrics(const GradientExchange& exchange);
+
+}  // namespace superstep::run

@@ -1,0 +1,107 @@
+// Wrong and hostile surroundings: what the program says about files and folders that are missing, of another
+// kind, full or not to be written, and what it leaves behind.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "superstep/base/file.h"
+#include "tests/cli/program.h"
+#include "tests/contains.h"
+#include "tests/data/scratch.h"
+
+namespace superstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+void expect_refused(const fs::path& folder, const std::string& arguments, int code,
+                    std::initializer_list<const char*> words) {
+  const Outcome outcome = run_program(folder, arguments);
+  EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.output << outcome.errors;
+  for (const char* word : words)
+    EXPECT_TRUE(contains(outcome.errors, word)) << arguments << "\n" << outcome.errors;
+}
+
+class Robustness : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_ / "folder.bin");
+    fs::create_directories(folder_ / "folder.onnx");
+    std::ofstream(folder_ / "empty").flush();
+  }
+  void refuses(const std::string& arguments, int code, std::initializer_list<const char*> words) {
+    expect_refused(folder_ / "", arguments, code, words);
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(Robustness, AFolderIsNoFile) {
+  refuses("train cifar10-cnn --data folder.bin", 1, {"folder.bin", "this is a folder"});
+  refuses("train braggnn --data folder.bin", 1, {"this is a folder, not an HDF5 file"});
+  refuses("compare folder.bin folder.bin", 1, {"folder.bin", "Is a directory"});
+  refuses("onnx check folder.onnx", 1, {"is not a regular file"});
+  refuses("predict mlp --json folder.bin", 1, {"folder.bin", "it is a folder"});
+}
+
+TEST_F(Robustness, WhatIsMissingOrEmptyIsNamed) {
+  refuses("train cifar10-cnn --data absent.bin", 1, {"absent.bin", "there is no such file"});
+  refuses("train cifar10-cnn --data empty.bin", 1, {"empty.bin"});
+  refuses("report --run empty", 1, {"empty", "not the folder of a training run"});
+  refuses("validate empty", 1, {"has no header"});
+  refuses("compare empty empty", 1, {"is not JSON"});
+  refuses("graph model.onnx", 2, {"model.onnx", "onnx check"});
+}
+
+// What cannot be written is told before the work is done.
+TEST_F(Robustness, ResultsHaveAPlace) {
+  refuses("bench gemm --seconds 100 --json absent/out.json", 1, {"absent/out.json", "make the folder first"});
+  refuses("machine measure --out absent/here.toml", 1, {"absent/here.toml", "make the folder first"});
+  EXPECT_FALSE(fs::exists(folder_ / "absent"));
+  refuses("list --json out.json", 2, {"--json"});  // it has no result
+}
+
+TEST_F(Robustness, AResultIsShownThoughItsFileCannotBeWritten) {
+  const Outcome outcome = run_program(
+      folder_ / "", "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --json /dev/full");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(contains(outcome.errors, "the disk is full")) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.output, "mlp")) << "the table of results";
+}
+
+TEST_F(Robustness, ACacheThatCannotBeWrittenCostsNothing) {
+  const Outcome outcome = run_program(folder_ / "", "train mlp --samples 600 --steps 2 --tune",
+                                      "mkdir -p home/cache && ln -sf /dev/full home/cache/tuning.json &&");
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(contains(outcome.errors, "what was tuned is not remembered")) << outcome.errors;
+}
+
+TEST_F(Robustness, TheMachineIsDescribed) {
+  const Outcome outcome = run_program(folder_ / "", "machine system --out system.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(contains(content_of(folder_ / "system.json"), "system_name"));
+}
+
+// Damage in a run's folder is named, whichever file has it.
+TEST_F(Robustness, ADamagedRunIsRefused) {
+  ASSERT_EQ(run_program(folder_ / "", "train mlp --samples 600 --steps 4 --batch 64 --out run").code, 0);
+  const fs::path config = folder_ / "run/config.json";
+  const std::string whole = content_of(config);
+  for (const auto& [from, to] : {std::pair{"\"batch\": 64", "\"batch\": -5"},
+                                 {"\"batch\": 64", "\"batch\": \"many\""},
+                                 {"\"precision\": \"f32\"", "\"precision\": \"f31\""}}) {
+    std::string changed = whole;
+    const std::size_t at = changed.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    write_file_atomically(config, changed.replace(at, std::string(from).size(), to));
+    const Outcome outcome = run_program(folder_ / "", "train mlp --resume run");
+    EXPECT_TRUE(outcome.code == 1 || outcome.code == 2) << to << outcome.code;
+    EXPECT_FALSE(contains(outcome.errors, "internal error")) << outcome.errors;
+  }
+  write_file_atomically(config, whole.substr(0, whole.size() / 2));
+  refuses("train mlp --resume run", 1, {"config.json", "is not JSON"});
+  write_file_atomically(config, whole);
+  EXPECT_EQ(run_program(folder_ / "", "train mlp --resume run").code, 0);
+}
+
+}  // namespace
+}  // namespace superstep

@@ -268,23 +268,7 @@ class Training {
   }
 
   Checkpoint make_checkpoint() const {
-<<<<<<< HEAD
     return checkpoint_of(state_, settings_.workload, run_seconds(), *executable_);
-=======
-    Checkpoint checkpoint{.workload = settings_.workload,
-                          .signature = {},
-                          .step = step_,
-                          .seconds = seconds_before_ + seconds_since(sitting_),
-                          .states = states_of(*executable_),
-                          .notes = {}};
-    checkpoint.signature = state_signature(checkpoint.states);
-    checkpoint.notes["loss"] = fmt::format("{}", epoch_losses_.empty() ? loss_ : epoch_losses_.back());
-    checkpoint.notes["epoch_loss"] = fmt::format("{}", epoch_loss_);
-    checkpoint.notes["epoch_steps"] = std::to_string(epoch_steps_);
-    if (best_) checkpoint.notes["best"] = fmt::format("{}", *best_);
-    if (reached_) checkpoint.notes["reached"] = "yes";
-    return checkpoint;
->>>>>>> hardening
   }
 
   void checkpoint() {

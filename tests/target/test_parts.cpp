@@ -246,8 +246,8 @@ TEST(Parts, NormaliseByTheStatisticsOfAllWhereTheyAreJoint) {
 }
 
 TEST(Parts, JointStatisticsOfOnePartAreItsOwn) {
-  EXPECT_LT(largest_difference(train(training(normalised_network), {.batch = 8}),
-                               train(training(normalised_network, true), {.batch = 8})),
+  EXPECT_LT(largest_difference(train(training(normalised_network), {.batch = 8, .micro_batch = 8}),
+                               train(training(normalised_network, true), {.batch = 8, .micro_batch = 8})),
             1e-6);
 }
 

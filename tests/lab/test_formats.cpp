@@ -211,26 +211,26 @@ TEST(NcclJson, IsTheTwinOfTheTable) {
       {"warmup", 5}, {"iterations", 7}, {"order", "by rank"}, {"arguments", {"bench", "all-reduce"}}};
   result.environment = {{"host", {{"hostname", "here"}}},
                         {"software", {{"settings", {{"OMP_NUM_THREADS", "2"}}}}}};
-  const auto json = nlohmann::json::parse(write_nccl_json({result, example()}));
+  const auto nccl = nlohmann::json::parse(write_nccl_json({result, example()}));
   const std::vector<std::string> members{"version", "start_time",    "args",
                                          "env",     "nccl_version",  "config",
                                          "results", "out_of_bounds", "average_bus_bandwidth",
                                          "end_time"};
-  for (const std::string& member : members) EXPECT_TRUE(json.contains(member)) << member;
-  EXPECT_EQ(json.size(), members.size());
-  EXPECT_EQ(json["version"], 3);
-  EXPECT_EQ(json["env"]["OMP_NUM_THREADS"], "2");
-  EXPECT_EQ(json["config"]["maximum_bytes"], 67108864);
-  EXPECT_EQ(json["config"]["devices"].size(), 2U);
-  EXPECT_EQ(json["config"]["devices"][1]["hostname"], "here");
-  ASSERT_EQ(json["results"].size(), 1U);
-  const auto& row = json["results"][0];
+  for (const std::string& member : members) EXPECT_TRUE(nccl.contains(member)) << member;
+  EXPECT_EQ(nccl.size(), members.size());
+  EXPECT_EQ(nccl["version"], 3);
+  EXPECT_EQ(nccl["env"]["OMP_NUM_THREADS"], "2");
+  EXPECT_EQ(nccl["config"]["maximum_bytes"], 67108864);
+  EXPECT_EQ(nccl["config"]["devices"].size(), 2U);
+  EXPECT_EQ(nccl["config"]["devices"][1]["hostname"], "here");
+  ASSERT_EQ(nccl["results"].size(), 1U);
+  const auto& row = nccl["results"][0];
   EXPECT_EQ(row["actual_iterations"], 7);
   EXPECT_EQ(row["experiment_name"], "by rank");
   EXPECT_NEAR(row["in_place"]["time"].get<double>(), 1234.5, 1e-9);
   EXPECT_NEAR(row["out_of_place"]["bus_bw"].get<double>(), 54.36, 0.01);
-  EXPECT_EQ(json["out_of_bounds"]["count"], 6);
-  EXPECT_EQ(json["out_of_bounds"]["okay"], false);
+  EXPECT_EQ(nccl["out_of_bounds"]["count"], 6);
+  EXPECT_EQ(nccl["out_of_bounds"]["okay"], false);
   EXPECT_EQ(write_nccl_json({example()}), "");
 }
 
@@ -247,18 +247,18 @@ TEST(SystemJson, HasItsMembersAndNoOthersAllOfThemTexts) {
         {"caches", {{{"type", "data or unified"}, {"level", 2}, {"size", 1048576}, {"count", 64}}}},
         {"memory_bytes", std::int64_t{1} << 38}}},
       {"software", {{"system", "Linux"}, {"kernel", "6.1"}}}};
-  const auto json = nlohmann::json::parse(write_system_json(environment, {{"host_networking", "none"}}));
-  EXPECT_EQ(json.size(), 33U);
-  for (const auto& [name, value] : json.items()) EXPECT_TRUE(value.is_string()) << name;
-  EXPECT_EQ(json["host_processor_core_count"], "32");
-  EXPECT_EQ(json["host_processor_vcpu_count"], "64");
-  EXPECT_EQ(json["host_processor_frequency"], "nominal 2.50 GHz");
-  EXPECT_EQ(json["host_processor_caches"], "L2 1024 KiB x 64");
-  EXPECT_EQ(json["host_memory_capacity"], "256.0 GiB");
-  EXPECT_EQ(json["host_networking"], "none");
-  EXPECT_EQ(json["framework"], "superstep 0.1.0");
-  EXPECT_EQ(json["operating_system"], "Linux 6.1");
-  EXPECT_EQ(json["cooling"], "");
+  const auto system = nlohmann::json::parse(write_system_json(environment, {{"host_networking", "none"}}));
+  EXPECT_EQ(system.size(), 33U);
+  for (const auto& [name, value] : system.items()) EXPECT_TRUE(value.is_string()) << name;
+  EXPECT_EQ(system["host_processor_core_count"], "32");
+  EXPECT_EQ(system["host_processor_vcpu_count"], "64");
+  EXPECT_EQ(system["host_processor_frequency"], "nominal 2.50 GHz");
+  EXPECT_EQ(system["host_processor_caches"], "L2 1024 KiB x 64");
+  EXPECT_EQ(system["host_memory_capacity"], "256.0 GiB");
+  EXPECT_EQ(system["host_networking"], "none");
+  EXPECT_EQ(system["framework"], "superstep 0.1.0");
+  EXPECT_EQ(system["operating_system"], "Linux 6.1");
+  EXPECT_EQ(system["cooling"], "");
   EXPECT_THROW(write_system_json(environment, {{"coolin", "water"}}), Error);
 }
 

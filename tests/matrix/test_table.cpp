@@ -44,10 +44,11 @@ TEST(Table, ElementTypesAreThoseTheCasesShow) {
 
 TEST(Table, ExecutionIsThatOfThePlans) {
   for (const auto& [name, shown] : cpu_execution())
-    if (!only_in_updates.contains(name))
+    if (!only_in_updates.contains(name)) {
       EXPECT_EQ(target::cpu_execution_of(name), shown)
           << name << " is run by: " << target::name_of(shown)
           << "; correct the lists in src/superstep/target/operator_table.cpp";
+    }
 }
 
 TEST(Table, IsThatOfThePage) {

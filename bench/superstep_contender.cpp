@@ -84,7 +84,8 @@ target::GraphAtBatch on_bytes(const run::Model& model, std::int64_t batch) {
 target::GraphAtBatch graph_of(const run::Model& model, const Arguments& arguments) {
   const bool training = arguments.mode == "train";
   const target::Target& target = target::find_target(arguments.backend);
-  if (arguments.precision != "int8") return training ? model.training_step(&target) : model.inference(&target);
+  if (arguments.precision != "int8")
+    return training ? model.training_step(&target) : model.inference(&target);
   if (training) throw Error(ErrorCode::invalid_argument, "int8 is for serving", "--precision");
   return on_bytes(model, arguments.batch);
 }

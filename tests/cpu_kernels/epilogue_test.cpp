@@ -126,7 +126,9 @@ struct Operands {
         case EpilogueOp::scale: v *= static_cast<double>(s.alpha); break;
         case EpilogueOp::activate: v = activate(s, v); break;
         case EpilogueOp::activation_gradient: v *= slope(s, operand()); break;
-        case EpilogueOp::round_half: v = static_cast<double>(static_cast<float>(f16(static_cast<float>(v)))); break;
+        case EpilogueOp::round_half:
+          v = static_cast<double>(static_cast<float>(f16(static_cast<float>(v))));
+          break;
         case EpilogueOp::save: saves.push_back(v); break;
       }
     }

@@ -141,7 +141,8 @@ TEST(Pool, the_largest_of_bytes) {
 }
 
 TEST(Pool, bytes_have_maxima_alone) {
-  Pool p{dense_image(4, 4, 1, 4, ElementType::u8), dense_image(2, 2, 1, 4, ElementType::u8),
+  Pool p{dense_image(4, 4, 1, 4, ElementType::u8),
+         dense_image(2, 2, 1, 4, ElementType::u8),
          {.height = 2, .width = 2, .stride_h = 2, .stride_w = 2}};
   EXPECT_TRUE(prepare_pool(p));
   EXPECT_EQ("images must be f32 or bf16", prepare_pool_gradient(p).error().reason);

@@ -81,7 +81,9 @@ TEST(SharedPhases, a_member_that_is_held_up_holds_the_others_up_for_its_share_al
       // The first item of its share: the other share is done and nothing after it.
       const std::int64_t others = held * items + items / 2;
       while (phase == held && begun < others) std::this_thread::yield();
-      if (phase == held) { EXPECT_LE(begun, others + items / 2); }
+      if (phase == held) {
+        EXPECT_LE(begun, others + items / 2);
+      }
       ++begun;
       count.run(phase, item);
     });

@@ -107,7 +107,7 @@ TEST(Npy, DamagedFilesAreReadOrRefused) {
 
 TEST(Npy, MissingFileIsNamed) {
   expect_error(ErrorCode::not_found, {"nowhere.npy"}, [] { read_npy("nowhere.npy"); });
-  expect_error(ErrorCode::bad_file, {"not a file"}, [] { read_npy("."); });
+  expect_error(ErrorCode::bad_file, {"this is a folder"}, [] { read_npy("."); });
 }
 
 TEST(Npz, ArraysComeBackByName) {

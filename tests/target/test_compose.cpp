@@ -1,5 +1,5 @@
-// Linear operators multiplied with each other before they meet the data, and the gradients of their weights made
-// once a step: against the reference evaluation of the model as it was, and by the graph and the plan.
+// Linear operators multiplied with each other before they meet the data, and the gradients of their weights
+// made once a step: against the reference evaluation of the model as it was, and by the graph and the plan.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -149,10 +149,8 @@ TEST(Compose, LeavesTheRestAlone) {
        [](test::Layers& layers, op::Var x) {
          return layers.conv(layers.conv(x, "first", 17, 3), "second", 5, 1);
        }},
-      {"several taps",
-       [](test::Layers& layers, op::Var x) {
-         return layers.conv(layers.conv(x, "first", 40, 3), "second", 5, 2);
-       }},
+      {"several taps", [](test::Layers& layers,
+                          op::Var x) { return layers.conv(layers.conv(x, "first", 40, 3), "second", 5, 2); }},
       {"a stride",
        [](test::Layers& layers, op::Var x) {
          return layers.conv(layers.conv(x, "first", 40, 3), "second", 5, 1, {.strides = {2, 2}});
@@ -235,7 +233,8 @@ TEST(Compose, GradientsOfBraggnnAreTheReferences) {
     for (std::int64_t i = 0; i < old.element_count(); ++i)
       largest = std::max(largest, std::abs(wanted.at(i) - old.at(i)));
     for (std::int64_t i = 0; i < old.element_count(); ++i)
-      ASSERT_NEAR(found.at(i) - old.at(i), wanted.at(i) - old.at(i), 1e-4 * largest + 1e-7 * std::abs(old.at(i)))
+      ASSERT_NEAR(found.at(i) - old.at(i), wanted.at(i) - old.at(i),
+                  1e-4 * largest + 1e-7 * std::abs(old.at(i)))
           << name << " at " << i;
   }
 }
@@ -272,7 +271,8 @@ TEST(Postpone, ProductsOfSmallSumsBelongToTheUpdate) {
   const Graph before = prepared([](std::int64_t batch) { return compose_linear(attention(batch, wide)); });
   const Graph after = postpone_linear(before);
   EXPECT_EQ(count(before, "Gemm", graph::Phase::update), 0);
-  // Two for each product of weights and biases there is: six, of the weights of out and those of the scores one.
+  // Two for each product of weights and biases there is: six, of the weights of out and those of the scores
+  // one.
   EXPECT_EQ(count(after, "Gemm", graph::Phase::update), 16);
   // What is left multiplies samples: three dense layers, each by its weights and by its input.
   EXPECT_EQ(count(after, "Gemm", graph::Phase::backward), 6);
@@ -286,11 +286,10 @@ TEST(Postpone, OtherStepsStayAsTheyAre) {
       test::pooled_network, test::bottleneck_network, test::perceptron,
       [](std::int64_t batch) { return attention(batch, wide); },
       // Weights that are read twice: their gradient is a sum of two, each as large.
-      around(4,
-             [](test::Layers& layers, op::Var x) {
-               const op::Var w = layers.parameter("w", {4, 4, 1, 1}, 4);
-               return op::conv(op::relu(op::conv(x, w)), w);
-             })};
+      around(4, [](test::Layers& layers, op::Var x) {
+        const op::Var w = layers.parameter("w", {4, 4, 1, 1}, 4);
+        return op::conv(op::relu(op::conv(x, w)), w);
+      })};
   for (const GraphAtBatch& model : models) {
     const Graph before = prepared(model), after = postpone_linear(before);
     EXPECT_EQ(border_elements(after), border_elements(before));

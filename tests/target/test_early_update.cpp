@@ -54,7 +54,8 @@ TEST(EarlyUpdate, StepsAsTheReferenceDoes) {
       const auto step = training(outputs, transform::OptimizerKind::sgd);
       Runner cpu("cpu", step, {.batch = 4, .micro_batch = 4, .threads = threads});
       Runner reference("reference", step, {.batch = 4});
-      // The convolution, the tied matrix, whose gradient is a sum, and in one step with its gradient the left.
+      // The convolution, the tied matrix, whose gradient is a sum, and in one step with its gradient the
+      // left.
       EXPECT_EQ(cpu.count("superstep.Sgd"), outputs ? 1u : 2u);
       EXPECT_EQ(cpu.count("Gemm+superstep.Sgd"), 1u);
       for (int i = 0; i < 3; ++i) {

@@ -23,8 +23,8 @@ double mean_distance(const Tensor& a, const Tensor& b) {
   return sum / static_cast<double>(a.element_count());
 }
 
-// Both round every value of f16 to 11 bits, but sums in another order round otherwise now and then. A plan that
-// left the rounding out would be as far from the reference as f32 is.
+// Both round every value of f16 to 11 bits, but sums in another order round otherwise now and then. A plan
+// that left the rounding out would be as far from the reference as f32 is.
 TEST(Half, ModelsAreRoundedAsTheReferenceRoundsThem) {
   for (const Case& test : models()) {
     Runner cpu("cpu", in_half(test.model), {.batch = 8, .micro_batch = 4, .threads = 2});

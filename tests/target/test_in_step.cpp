@@ -1,4 +1,5 @@
-// Micro-batches in step: a batch in parts that take their statistics together trains what the whole batch does.
+// Micro-batches in step: a batch in parts that take their statistics together trains what the whole batch
+// does.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -64,7 +65,8 @@ void fill(std::vector<Tensor>& inputs, std::int64_t batch) {
     if (input.shape().rank() == 0) continue;
     const std::int64_t row = input.element_count() / batch;
     for (std::int64_t i = 0; i < input.element_count(); ++i)
-      input.set(i, input.at(i) * (1 + 0.2 * static_cast<double>(i / row)) + 0.1 * static_cast<double>(i / row));
+      input.set(i,
+                input.at(i) * (1 + 0.2 * static_cast<double>(i / row)) + 0.1 * static_cast<double>(i / row));
   }
 }
 
@@ -120,7 +122,8 @@ TEST(InStep, PartsTrainWhatTheWholeBatchTrains) {
 TEST(InStep, TrainAsTheReferenceDoes) {
   for (std::uint64_t seed = 0; seed < 2; ++seed) {
     const GraphAtBatch model = Network::random(seed).training();
-    test::Runner reference("reference", model, {.batch = 6}, 0.05f), cpu("cpu", model, {.batch = 6, .threads = 2}, 0.05f);
+    test::Runner reference("reference", model, {.batch = 6}, 0.05f),
+        cpu("cpu", model, {.batch = 6, .threads = 2}, 0.05f);
     EXPECT_LT(cpu.executable->summary().micro_batch, 6);
     fill(reference.inputs, 6), fill(cpu.inputs, 6);
     for (int step = 0; step < 2; ++step) reference.run(), cpu.run();
@@ -153,7 +156,8 @@ TEST(InStep, JoinsAverageInTheOrderOfTheParts) {
   const auto kernel = cpu::prepare_mean_of_parts(count);
   std::vector<std::vector<float>> x(parts, std::vector<float>(count)), y = x;
   for (std::size_t p = 0; p < parts; ++p)
-    for (std::size_t i = 0; i < count; ++i) x[p][i] = static_cast<float>(RandomStream(p * count + i).uniform());
+    for (std::size_t i = 0; i < count; ++i)
+      x[p][i] = static_cast<float>(RandomStream(p * count + i).uniform());
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   for (std::size_t p = 0; p < parts; ++p) {

@@ -121,13 +121,14 @@ graph::Graph small_unet(std::int64_t batch) {
   test::Layers layers(b, 3);
   const op::Var x = b.input("x", ElementType::f32, {batch, 16, 8, 8});
   const op::Var skip = op::relu(layers.conv(x, "above", 16, 3, {.pads = {1, 1, 1, 1}}));
-  const op::Var pooled = b.node("MaxPool", std::vector{skip}, {{"kernel_shape", std::vector<std::int64_t>{2, 2}},
-                                                    {"strides", std::vector<std::int64_t>{2, 2}}},
-                                1)[0];
+  const op::Var pooled = b.node(
+      "MaxPool", std::vector{skip},
+      {{"kernel_shape", std::vector<std::int64_t>{2, 2}}, {"strides", std::vector<std::int64_t>{2, 2}}},
+      1)[0];
   const op::Var below = op::relu(layers.conv(pooled, "below", 32, 3, {.pads = {1, 1, 1, 1}}));
   const op::Var up = b.node("ConvTranspose",
                             std::vector{below, layers.parameter("up.weight", {32, 16, 2, 2}, 32),
-                             layers.parameter("up.bias", {16}, 32)},
+                                        layers.parameter("up.bias", {16}, 32)},
                             {{"strides", std::vector<std::int64_t>{2, 2}}}, 1)[0];
   b.output("y", layers.conv(op::concat(std::vector{up, skip}, 1), "joined", 8, 3));
   return graph;

@@ -65,9 +65,8 @@ TEST(SmallSteps, OneMicroBatchAndSeveralStepAlike) {
 TEST(SmallSteps, WeightsAreReadWhereTheyLieUntilPackedOnesAreReadTwice) {
   const auto count = [](std::int64_t micro_batch, const char* words) {
     const Runner runner("cpu", training, {.batch = 32, .micro_batch = micro_batch, .threads = 1});
-    return std::ranges::count_if(
-        runner.executable->summary().steps,
-        [&](const target::PlanStep& step) { return contains(step.kernel, words); });
+    return std::ranges::count_if(runner.executable->summary().steps,
+                                 [&](const target::PlanStep& step) { return contains(step.kernel, words); });
   };
   EXPECT_EQ(count(32, "pack weights"), 0);
   EXPECT_GE(count(32, "weights as they lie"), 4);  // two layers, forward and back; the third has one output

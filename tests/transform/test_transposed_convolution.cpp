@@ -14,10 +14,10 @@ std::string zeros(std::int64_t count) {
 // Weights [5,3,height,width], with random values for weights and bias.
 graph::Graph model_with(std::int64_t height, std::int64_t width, const std::string& result,
                         const std::string& attributes) {
-  graph::Graph graph = graph_of("input %x : f32[2,5,3,4]\nstate %w : f32[5,3," + std::to_string(height) + "," +
-                                std::to_string(width) + "]" + zeros(15 * height * width) +
-                                "\nstate %b : f32[3]" + zeros(3) + "\n%y : f32" + result + " = ConvTranspose(%x, %w, %b) {" +
-                                attributes + "}\noutput \"y\" = %y");
+  graph::Graph graph = graph_of("input %x : f32[2,5,3,4]\nstate %w : f32[5,3," + std::to_string(height) +
+                                "," + std::to_string(width) + "]" + zeros(15 * height * width) +
+                                "\nstate %b : f32[3]" + zeros(3) + "\n%y : f32" + result +
+                                " = ConvTranspose(%x, %w, %b) {" + attributes + "}\noutput \"y\" = %y");
   std::uint64_t seed = 5;
   for (graph::ValueId id : graph.states())
     graph.set_data(id, random_tensor(ElementType::f32, graph.type(id).shape, seed++));
@@ -33,7 +33,8 @@ TEST(TransposedConvolution, IsAProductWhereWindowsDoNotOverlap) {
     const std::vector x{random_tensor(ElementType::f32, {2, 5, 3, 4}, 9)};
     const Tensor before = op::evaluate(model, x).outputs[0], after = op::evaluate(expanded, x).outputs[0];
     ASSERT_EQ(before.shape(), after.shape());
-    for (std::int64_t i = 0; i < before.element_count(); ++i) ASSERT_NEAR(before.at(i), after.at(i), 1e-5) << i;
+    for (std::int64_t i = 0; i < before.element_count(); ++i)
+      ASSERT_NEAR(before.at(i), after.at(i), 1e-5) << i;
   }
 }
 

@@ -296,7 +296,7 @@ class GraphWriter {
     message.text(node_field::op_type, node.op);
     for (const auto& [name, value] : node.attributes)
       if (name != "over_parts")  // ours, about how a step is run
-      message.message(node_field::attribute, AttributeWriter(name).write(value));
+        message.message(node_field::attribute, AttributeWriter(name).write(value));
     if (older_axes && node.inputs.size() > 1 && node.inputs[1].valid())
       message.message(node_field::attribute,
                       AttributeWriter("axes").write(constant_integers(node, node.inputs[1])));

@@ -34,14 +34,14 @@ transform::RangeTable calibrate(const target::Target& target, const target::Grap
 struct QuantizedModel {
   target::GraphAtBatch graph;
   transform::RangeTable ranges;
-  std::size_t products = 0;  // that run on bytes
-  std::size_t kept = 0;      // products and convolutions that stay in f32
+  std::size_t products = 0;               // that run on bytes
+  std::size_t kept = 0;                   // products and convolutions that stay in f32
   std::vector<target::SlowOnBytes> slow;  // of these: could be on bytes, but would take longer
 };
 
 // Calibrates `model`, whose states get the data of `weights` (by name; states without stay as they are), and
-// quantises it, but for what `target` expects to be slower on bytes: that depends on the batch that a graph is
-// asked for; `products`, `kept` and `slow` are those of the batch of the calibration.
+// quantises it, but for what `target` expects to be slower on bytes: that depends on the batch that a graph
+// is asked for; `products`, `kept` and `slow` are those of the batch of the calibration.
 QuantizedModel quantize_model(const target::Target& target, const target::GraphAtBatch& model,
                               const std::map<std::string, Tensor>& weights, const CalibrateSettings& settings,
                               FillSamples fill);

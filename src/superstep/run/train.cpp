@@ -303,8 +303,7 @@ class Training {
     if (within_epoch && state_.step > first_step) observer_.epoch_ended(epoch(), epoch_throughput());
     quality_ = evaluate((state_.step + batches_ - 1) / batches_, task_->size());
     add_speed(report, waited);
-    report.metrics.push_back(
-        {.name = "loss", .value = told_loss(), .unit = ""});
+    report.metrics.push_back({.name = "loss", .value = told_loss(), .unit = ""});
     for (const Metric& metric : quality_) report.metrics.push_back(metric);
     observer_.finished();
     if (!directory_) return report;

@@ -28,7 +28,8 @@ Validation::Validation(const target::Target& target, const Model& model, const T
     : model_(model),
       task_(task),
       pool_(pool),
-      evaluator_(target, model.inference(&target), options_for(model, task, threads), model.fixed_batch() > 0) {}
+      evaluator_(target, model.inference(&target), options_for(model, task, threads),
+                 model.fixed_batch() > 0) {}
 
 std::vector<Metric> Validation::quality(target::Executable& trained, std::int64_t most) {
   const std::int64_t first = task_.training_count(), last = std::min(task_.size(), first + most);

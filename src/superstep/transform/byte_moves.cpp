@@ -26,8 +26,7 @@ std::size_t data_inputs(const Node& node) { return node.op == "Concat" ? node.in
 
 }  // namespace
 
-ByteMoves::ByteMoves(const Graph& graph, FunctionRef<bool(const Node&)> takes,
-                     const std::set<ValueId>& apart)
+ByteMoves::ByteMoves(const Graph& graph, FunctionRef<bool(const Node&)> takes, const std::set<ValueId>& apart)
     : graph_(graph),
       moved_(graph.node_count(), false),
       bytes_alone_(graph.value_count(), false),
@@ -41,9 +40,9 @@ ByteMoves::ByteMoves(const Graph& graph, FunctionRef<bool(const Node&)> takes,
     const Node& node = graph.nodes()[i];
     for (ValueId output : node.outputs)
       if (output.valid()) bytes_alone_[output.index()] = read[output.index()] && !refused[output.index()];
-    const bool others_read = std::ranges::any_of(node.outputs.begin() + 1, node.outputs.end(), [&](ValueId id) {
-      return id.valid() && (read[id.index()] || refused[id.index()]);
-    });
+    const bool others_read = std::ranges::any_of(
+        node.outputs.begin() + 1, node.outputs.end(),
+        [&](ValueId id) { return id.valid() && (read[id.index()] || refused[id.index()]); });
     const bool moved = !others_read && moves(graph, node) && bytes_alone_[node.outputs[0].index()] &&
                        !apart.contains(node.outputs[0]);
     moved_[i] = moved;

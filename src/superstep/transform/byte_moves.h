@@ -14,8 +14,9 @@
 namespace superstep::transform {
 
 // Rounding to bytes is monotonic: the largest of some bytes is the byte of the largest value. So what a
-// MaxPool, a Concat or a Reshape gives is the same, bit by bit, whether it is rounded before or after, as long
-// as the scale is one: values that are joined so form families, and a family spans what its members span.
+// MaxPool, a Concat or a Reshape gives is the same, bit by bit, whether it is rounded before or after, as
+// long as the scale is one: values that are joined so form families, and a family spans what its members
+// span.
 class ByteMoves {
  public:
   // `takes`: the products whose first input becomes bytes. `apart`: values that are rounded where they stand.

@@ -44,7 +44,8 @@ Var token_cross_entropy(Var scores, Var labels) {
 
 // That no constant behind it depends on the batch's size is said to over_parts.h.
 Var sum_of_batch(Var x) {
-  return x.builder().node1("ReduceSum", {x}, {{"keepdims", std::int64_t{0}}, {"over_parts", std::int64_t{1}}});
+  return x.builder().node1("ReduceSum", {x},
+                           {{"keepdims", std::int64_t{0}}, {"over_parts", std::int64_t{1}}});
 }
 
 Var dice(Var output, Var target) {

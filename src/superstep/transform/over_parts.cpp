@@ -77,10 +77,11 @@ class OverParts {
         return !input.valid() || kind(input) == BatchKind::constant || what[input.index()];
       });
     };
-    const bool sums = (node.op == "superstep.ChannelSums" && node.phase == Phase::backward) || all_are(of_sums_);
+    const bool sums =
+        (node.op == "superstep.ChannelSums" && node.phase == Phase::backward) || all_are(of_sums_);
     const bool whole = is_sum_over_parts(node) || std::ranges::any_of(node.inputs, [&](ValueId input) {
-      return input.valid() && of_whole_[input.index()];
-    });
+                         return input.valid() && of_whole_[input.index()];
+                       });
     for (ValueId id : node.outputs) {
       if (!id.valid()) continue;
       of_sums_[id.index()] = kind(id) == BatchKind::reduced && sums;

@@ -1,5 +1,5 @@
-// A batch that runs in equal parts, in step: what a training step takes of the whole batch, each part takes of
-// all parts together.
+// A batch that runs in equal parts, in step: what a training step takes of the whole batch, each part takes
+// of all parts together.
 #pragma once
 
 #include <cstdint>

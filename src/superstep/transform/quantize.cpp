@@ -267,8 +267,8 @@ std::vector<ValueId> values_to_calibrate(const Graph& model, const QuantizeOptio
 }
 
 Graph quantize(const Graph& model, const RangeTable& ranges, const QuantizeOptions& options) {
-  const Graph products = expand_transposed(
-      model, [&](const Node& node) { return is_taken(model, node, ranges, options); });
+  const Graph products =
+      expand_transposed(model, [&](const Node& node) { return is_taken(model, node, ranges, options); });
   return Quantizer(products, ranges, options).run();
 }
 

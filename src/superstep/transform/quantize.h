@@ -27,8 +27,8 @@ struct QuantizeOptions {
   // Products that sum fewer channels, or give fewer, stay in f32: they gain nothing, and in the layer before
   // the outputs rounding costs most.
   std::int64_t least_summed = 16, least_given = 8;
-  // Results of products that stay in f32 all the same, by name: a target that would be slower on bytes says so
-  // (target::Target::slow_on_bytes).
+  // Results of products that stay in f32 all the same, by name: a target that would be slower on bytes says
+  // so (target::Target::slow_on_bytes).
   std::set<std::string, std::less<>> kept;
 };
 

@@ -24,7 +24,8 @@ bool all_are(const std::vector<std::int64_t>& values, std::int64_t wanted) {
 
 // [in, out, block, block] as [block * block * out, in, 1, 1]: DepthToSpace has the block's positions outside.
 Tensor pointwise_weights(const Tensor& stored) {
-  const std::int64_t in = stored.shape()[0], out = stored.shape()[1], taps = stored.shape()[2] * stored.shape()[3];
+  const std::int64_t in = stored.shape()[0], out = stored.shape()[1],
+                     taps = stored.shape()[2] * stored.shape()[3];
   Tensor result(stored.type(), {taps * out, in, 1, 1});
   for (std::int64_t i = 0; i < in; ++i)
     for (std::int64_t o = 0; o < out; ++o)
@@ -58,7 +59,8 @@ bool is_pointwise_transposed(const Graph& graph, const Node& node) {
   if (node.op != "ConvTranspose" || !is_stored(graph, node.inputs[1])) return false;
   if (node.inputs.size() > 2 && node.inputs[2].valid() && !is_stored(graph, node.inputs[2])) return false;
   const Shape& weights = graph.type(node.inputs[1]).shape;
-  if (weights.rank() != 4 || weights[2] != weights[3] || node.attributes.integer("group", 1) != 1) return false;
+  if (weights.rank() != 4 || weights[2] != weights[3] || node.attributes.integer("group", 1) != 1)
+    return false;
   const auto& a = node.attributes;
   return a.text("auto_pad", "NOTSET") == "NOTSET" && a.integers("output_shape", {}).empty() &&
          all_are(a.integers("pads", {}), 0) && all_are(a.integers("output_padding", {}), 0) &&

@@ -11,8 +11,8 @@ namespace superstep::transform {
 // convolution to block * block times the channels, and these are moved to their places.
 bool is_pointwise_transposed(const graph::Graph& graph, const graph::Node& node);
 
-// The graph with those of them that `wanted` picks as Conv and DepthToSpace. Weights and biases are taken from
-// the data of states and constants, as they are now.
+// The graph with those of them that `wanted` picks as Conv and DepthToSpace. Weights and biases are taken
+// from the data of states and constants, as they are now.
 graph::Graph expand_transposed(const graph::Graph& graph, FunctionRef<bool(const graph::Node&)> wanted);
 
 }  // namespace superstep::transform

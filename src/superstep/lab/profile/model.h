@@ -21,8 +21,8 @@ struct ProfileRequest {
 };
 
 // The model with real data of the workload. `batch` of the request is filled in. Throws Error
-// (invalid_argument) naming an unknown workload, mode, precision or option. `on`: the target it is in the form
-// of (run/model.h); null: as the workload says.
+// (invalid_argument) naming an unknown workload, mode, precision or option. `on`: the target it is in the
+// form of (run/model.h); null: as the workload says.
 ProfiledModel open_profiled_model(ProfileRequest& request, const target::Target* on = nullptr);
 
 }  // namespace superstep::lab

@@ -7,8 +7,9 @@
 namespace superstep::target::cpu {
 namespace {
 
-// Extents are powers of two as often as not: without something between large blocks what a step reads and what
-// it writes would lie a multiple of 4 kB apart, and each load wait for a store that it has nothing to do with.
+// Extents are powers of two as often as not: without something between large blocks what a step reads and
+// what it writes would lie a multiple of 4 kB apart, and each load wait for a store that it has nothing to do
+// with.
 constexpr std::size_t large_block = 256 << 10, between_large_blocks = 2112;
 
 std::size_t aligned(std::size_t bytes) {

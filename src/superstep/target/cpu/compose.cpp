@@ -61,9 +61,10 @@ class Matcher {
   bool is_plain_convolution(const Node& node) const {
     if (node.op != "Conv" || node.attributes.integer("group", 1) != 1 || shape(node.inputs[0]).rank() < 3)
       return false;
-    return std::ranges::all_of(node.inputs, [&](ValueId input) {
-             return !input.valid() || graph_.type(input).element == ElementType::f32;
-           }) &&
+    return std::ranges::all_of(node.inputs,
+                               [&](ValueId input) {
+                                 return !input.valid() || graph_.type(input).element == ElementType::f32;
+                               }) &&
            fixed_[node.inputs[1].index()] && (!has_bias(node) || fixed_[node.inputs[2].index()]);
   }
   static bool has_bias(const Node& node) { return node.inputs.size() > 2 && node.inputs[2].valid(); }
@@ -93,8 +94,8 @@ class Matcher {
     return Linear{first, &second};
   }
 
-  // A value [batch, channels, positions] (or, turned, [batch, positions, channels]) that is such an image with
-  // its positions in one row, where the columns behind it are fewer than its channels.
+  // A value [batch, channels, positions] (or, turned, [batch, positions, channels]) that is such an image
+  // with its positions in one row, where the columns behind it are fewer than its channels.
   std::optional<Linear> linear_rows(ValueId id, bool turned) const {
     if (turned) {
       const Node* transpose = maker(id, "Transpose");
@@ -179,7 +180,8 @@ class Composer {
   // (a X)^T (b X) over the channels.
   bool compose_product(const Node& node) {
     if (node.op != "MatMul") return false;
-    const auto left = match_.linear_rows(node.inputs[0], true), right = match_.linear_rows(node.inputs[1], false);
+    const auto left = match_.linear_rows(node.inputs[0], true),
+               right = match_.linear_rows(node.inputs[1], false);
     if (!left || !right || left->first != right->first) return false;
     const Var x = columns(*left->first);
     const Var m = op::matmul(transposed(matrix_of(*right)), matrix_of(*left));
@@ -200,8 +202,8 @@ class Composer {
     extents[1] = x.shape()[1];
     const Var image = op::reshape(turned(sum), Shape(extents));
     const Var weights = op::matmul(as_matrix(now(node, 1)), matrix_of(*linear));
-    give(node, rewrite_.builder().node1("Conv", {image, as_pointwise(weights, x.shape().rank()), now(node, 2)},
-                                        node.attributes));
+    give(node, rewrite_.builder().node1(
+                   "Conv", {image, as_pointwise(weights, x.shape().rank()), now(node, 2)}, node.attributes));
     return true;
   }
 
@@ -227,7 +229,8 @@ class Composer {
     if (made.valid()) return made;
     const Var weights = product_of_weights(linear);
     Var bias = bias_of(linear);
-    if (!bias.valid()) bias = rewrite_.builder().constant(Tensor(ElementType::f32, Shape{weights.shape()[0]}));
+    if (!bias.valid())
+      bias = rewrite_.builder().constant(Tensor(ElementType::f32, Shape{weights.shape()[0]}));
     made = op::concat(std::vector{weights, op::reshape(bias, Shape{weights.shape()[0], 1})}, 1);
     return made;
   }

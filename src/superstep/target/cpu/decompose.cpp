@@ -123,7 +123,8 @@ const Node* convolution_before(const Graph& graph, const Node& node, const std::
 // The type that what a convolution reads was rounded to on the way.
 ElementType rounded_type(const Graph& graph, ValueId id) {
   const graph::Value& value = graph.value(id);
-  if (value.kind != graph::ValueKind::computed || graph.node(value.producer).op != "Cast") return value.type.element;
+  if (value.kind != graph::ValueKind::computed || graph.node(value.producer).op != "Cast")
+    return value.type.element;
   const ElementType before = graph.type(graph.node(value.producer).inputs[0]).element;
   return before == ElementType::f16 ? before : value.type.element;
 }
@@ -140,8 +141,8 @@ void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv)
   if (conv.inputs.size() > 2 && conv.inputs[2].valid()) shift = shift + parameter(2) * factor;
   std::vector<std::int64_t> extents(static_cast<std::size_t>(weights.shape().rank()), 1);
   extents[0] = weights.shape()[0];
-  const Var scaled = op::cast(weights * op::reshape(factor, Shape(extents)),
-                              rounded_type(rewrite.old(), conv.inputs[1]));
+  const Var scaled =
+      op::cast(weights * op::reshape(factor, Shape(extents)), rounded_type(rewrite.old(), conv.inputs[1]));
   const Var y =
       op::cast(rewrite.builder().node1(
                    "Conv", {x, op::cast(scaled, x.element()), op::cast(shift, x.element())}, conv.attributes),

@@ -106,8 +106,8 @@ class CpuExecutable : public Executable {
   std::vector<GradientRange> ranges_;                  // what is exchanged with other parts; empty: nothing
   std::vector<std::atomic<std::size_t>> groups_done_;  // by range: groups that have completed it in this run
   JoinArguments joined_;
-  std::vector<std::byte*> group_sums_;                 // by group, while a run in step lasts
-  bool prepared_ = false;                              // `prepare` has run since the state last changed
+  std::vector<std::byte*> group_sums_;  // by group, while a run in step lasts
+  bool prepared_ = false;               // `prepare` has run since the state last changed
   std::int64_t runs_ = 0;
   double last_run_seconds_ = 0;
 

@@ -38,8 +38,7 @@ class MeanOfParts final : public Join {
     }
     const float scale = 1.0f / static_cast<float>(parts.size());
     for (std::size_t i = 0; i < count_; ++i) mean[i] *= scale;
-    for (const Arguments& part : parts.subspan(1))
-      std::memcpy(part.outputs[0], mean, count_ * sizeof(float));
+    for (const Arguments& part : parts.subspan(1)) std::memcpy(part.outputs[0], mean, count_ * sizeof(float));
   }
 
  private:

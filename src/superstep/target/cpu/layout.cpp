@@ -148,9 +148,9 @@ class Assigner {
     std::vector<bool> depends(graph_.value_count(), false);
     for (ValueId input : graph_.inputs()) depends[input.index()] = true;
     for (const Node& node : graph_.nodes())
-      if (node.op == "superstep.RandomMask" ||
-          std::ranges::any_of(node.inputs,
-                              [&](ValueId input) { return input.valid() && depends[input.index()]; }))
+      if (node.op == "superstep.RandomMask" || std::ranges::any_of(node.inputs, [&](ValueId input) {
+            return input.valid() && depends[input.index()];
+          }))
         for (ValueId output : node.outputs)
           if (output.valid()) depends[output.index()] = true;
     return depends;
@@ -295,8 +295,8 @@ class Assigner {
   View source_of(const Node& node) {
     const ValueId input = node.inputs[0];
     const graph::Value& value = graph_.value(input);
-    const bool made_in_update = value.kind == graph::ValueKind::computed &&
-                                graph_.node(value.producer).phase == graph::Phase::update;
+    const bool made_in_update =
+        value.kind == graph::ValueKind::computed && graph_.node(value.producer).phase == graph::Phase::update;
     if (node.phase == graph::Phase::update && varies_[input.index()] && !made_in_update)
       return {input, 0, shape(input).row_major_strides()};
     return view(input);

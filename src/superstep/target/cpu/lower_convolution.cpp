@@ -5,8 +5,8 @@ namespace superstep::target::cpu {
 using kernels::Convolution;
 using kernels::Image;
 
-std::expected<Convolution, Refusal> describe_convolution(const Lowering& lowering, const Node& node, ValueId x,
-                                                         ValueId y, const ImageCopy* copy) {
+std::expected<Convolution, Refusal> describe_convolution(const Lowering& lowering, const Node& node,
+                                                         ValueId x, ValueId y, const ImageCopy* copy) {
   const Shape& weights = lowering.shape(node.inputs[1]);
   const std::vector<std::int64_t> kernel(weights.begin() + 2, weights.end());
   auto image_x = copy ? std::expected<Image, Refusal>(copy->image) : as_image(lowering, x);
@@ -26,8 +26,8 @@ namespace {
 
 // Prepares the kernel from `list` and emits the step that reads `source` and the packed weights.
 Lowered emit_convolution(Lowering& lowering, const kernels::ImplementationList<Convolution>& list,
-                         Convolution convolution, ValueId source, ValueId weights, const ProductTarget& target,
-                         ImageCopy* copy = nullptr) {
+                         Convolution convolution, ValueId source, ValueId weights,
+                         const ProductTarget& target, ImageCopy* copy = nullptr) {
   convolution.epilogue = target.epilogue;
   auto kernel = list.prepare(convolution);
   if (!kernel) return std::unexpected(kernel.error());
@@ -84,8 +84,7 @@ Lowered lower_convolution(Lowering& lowering, const Node& node, ProductTarget ta
     if (!made) return std::unexpected(made.error());
     copy = std::move(*made);
   }
-  const auto convolution =
-      describe_convolution(lowering, node, x, y, copy ? &*copy : nullptr);
+  const auto convolution = describe_convolution(lowering, node, x, y, copy ? &*copy : nullptr);
   if (!convolution) return std::unexpected(convolution.error());
   if (Lowered weights = require_f32_weights(lowering, node.inputs[1]); !weights) return weights;
   if (node.inputs.size() > 2 && node.inputs[2].valid())

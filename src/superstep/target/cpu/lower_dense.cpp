@@ -73,9 +73,9 @@ DraftOperand stored_source(Lowering& lowering, const DenseLayer& layer, const Pr
   const bool columns = source == Source::columns;
   if (source == Source::narrow || (!columns && layer.x.type == ElementType::f32)) return x;
   const std::int64_t rows = layer.x.positions(), in = layer.x.channels, stride = layer.x.column_stride;
-  auto copy = kernels::prepare(columns
-                                   ? kernels::StridedCopy{{in, rows}, {1, stride}, {rows, 1}, layer.x.type}
-                                   : kernels::StridedCopy{{rows, in}, {stride, 1}, {in, 1}, layer.x.type});
+  auto copy =
+      kernels::prepare(columns ? kernels::StridedCopy{{in, rows}, {1, stride}, {rows, 1}, layer.x.type}
+                               : kernels::StridedCopy{{rows, in}, {stride, 1}, {in, 1}, layer.x.type});
   if (!copy) throw Error(ErrorCode::internal, to_string(copy.error()), target.name);
   const DraftOperand made = lowering.temporary(static_cast<std::size_t>(rows * in) * sizeof(float));
   lowering.emit(columns ? "transpose" : "widen", target.name, std::move(*copy), {x}, {made});

@@ -18,8 +18,7 @@ std::expected<DescribedConvolution, Refusal> described_convolution(const Lowerin
   const Node& node = lowering.graph().node(id);
   auto target = target_of(lowering, id, group, 1);
   if (!target) return std::unexpected(target.error());
-  auto convolution =
-      describe_convolution(lowering, node, node.inputs[0], target->result);
+  auto convolution = describe_convolution(lowering, node, node.inputs[0], target->result);
   if (!convolution) return std::unexpected(convolution.error());
   if (Lowered weights = require_f32_weights(lowering, node.inputs[1]); !weights)
     return std::unexpected(weights.error());

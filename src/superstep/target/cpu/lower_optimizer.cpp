@@ -156,7 +156,8 @@ Lowered lower_updating_product(Lowering& lowering, NodeId id, NodeId product) {
   if (!kernel) return std::unexpected(kernel.error());
   const DraftOperand scalars = emit_scalars(lowering, node, inputs);
   lowering.emit(multiplying.op + "+" + node.op, multiplying.name, std::move(*kernel),
-                {scalars, lowering.read(factors->a), lowering.read(factors->b)}, updated_by(lowering, inputs));
+                {scalars, lowering.read(factors->a), lowering.read(factors->b)},
+                updated_by(lowering, inputs));
   mark_updated(lowering, id);
   lowering.mark_done(product);
   lowering.mark_done(lowering.graph().value(inputs.gradient).producer);

@@ -32,9 +32,8 @@ bool sums_in_groups(std::size_t gradient_bytes) { return gradient_bytes <= large
 std::size_t gradient_groups(const Plan& plan, const CompileOptions& options) {
   const auto count = static_cast<std::size_t>(options.batch / options.micro_batch);
   if (plan.accumulator_bytes == 0) return count;
-  const std::size_t most = sums_in_groups(plan.accumulator_bytes)
-                               ? most_groups
-                               : static_cast<std::size_t>(options.threads);
+  const std::size_t most =
+      sums_in_groups(plan.accumulator_bytes) ? most_groups : static_cast<std::size_t>(options.threads);
   return std::min(count, most);
 }
 

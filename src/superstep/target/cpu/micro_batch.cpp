@@ -33,8 +33,8 @@ std::int64_t largest_divisor(std::int64_t batch, std::int64_t limit) {
 
 std::int64_t choose_in_step(std::int64_t batch, int threads, bool few_weights) {
   if (few_weights)
-    return largest_divisor(batch, std::clamp(batch / parts_in_step, std::min(smallest_choice, batch / 2),
-                                             largest_in_step));
+    return largest_divisor(
+        batch, std::clamp(batch / parts_in_step, std::min(smallest_choice, batch / 2), largest_in_step));
   const std::int64_t parts = largest_divisor(batch, threads);
   const bool idle = static_cast<double>(parts) < divided_share * threads;
   return idle ? batch : batch / parts;

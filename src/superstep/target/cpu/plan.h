@@ -5,7 +5,8 @@
 //   update   once a run, after all micro-batches: sums of gradients, the optimiser, other new state
 //
 // Memory is a few spaces. Each thread has an arena and scratch, or each micro-batch an arena, where they run
-// in step; each gradient group has accumulators; the rest is shared. An operand is a space and an offset, so that one list of steps serves every thread.
+// in step; each gradient group has accumulators; the rest is shared. An operand is a space and an offset, so
+// that one list of steps serves every thread.
 #pragma once
 
 #include <array>
@@ -80,7 +81,7 @@ struct Plan {
   std::vector<SampleCounter> counters;
   bool trains = false;   // has an update
   bool in_step = false;  // all micro-batches go from join to join together, each on an arena of its own
-  std::string choice;   // how the micro-batch came about
+  std::string choice;    // how the micro-batch came about
 };
 
 }  // namespace superstep::target::cpu

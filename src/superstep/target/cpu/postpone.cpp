@@ -133,9 +133,8 @@ Graph postpone_linear(const Graph& graph) {
   return transform::rewrite(graph, [&](transform::Rewrite& rewrite, const Node& node) {
     if (!late[index++]) return rewrite.keep(node);
     rewrite.builder().set_phase(Phase::update);
-    const std::vector<op::Var> outputs =
-        rewrite.builder().node(node.op, rewrite.now(node.inputs), node.attributes,
-                               static_cast<int>(node.outputs.size()));
+    const std::vector<op::Var> outputs = rewrite.builder().node(
+        node.op, rewrite.now(node.inputs), node.attributes, static_cast<int>(node.outputs.size()));
     rewrite.replace(node, outputs);
   });
 }

@@ -6,15 +6,15 @@
 
 namespace superstep::target::cpu {
 
-std::expected<ProductTarget, Refusal> target_of(const Lowering& lowering, NodeId product, const FusionGroup* group,
-                                         int channel_axis) {
+std::expected<ProductTarget, Refusal> target_of(const Lowering& lowering, NodeId product,
+                                                const FusionGroup* group, int channel_axis) {
   const Node& node = lowering.graph().node(product);
   ProductTarget target{.product = product,
-                .result = node.outputs[0],
-                .epilogue = {},
-                .operands = {},
-                .name = node.name,
-                .op = node.op};
+                       .result = node.outputs[0],
+                       .epilogue = {},
+                       .operands = {},
+                       .name = node.name,
+                       .op = node.op};
   if (!group) return target;
   auto match = match_epilogue(lowering, *group, node.outputs[0], channel_axis);
   if (!match) return std::unexpected(match.error());

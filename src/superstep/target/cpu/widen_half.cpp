@@ -23,8 +23,9 @@ bool is_half(const graph::Graph& graph, ValueId id) {
 // Those whose kernels know f32 and bf16 alone, and those made of such.
 bool has_wide_kernels(std::string_view op) {
   if (transform::is_fusion_anchor(op) || is_composite(op)) return true;
-  for (std::span<const Lowerer> family : {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(),
-                                          normalization_lowerers(), resample_lowerers(), recurrent_lowerers()})
+  for (std::span<const Lowerer> family :
+       {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(), normalization_lowerers(),
+        resample_lowerers(), recurrent_lowerers()})
     if (std::ranges::any_of(family, [&](const Lowerer& lowerer) { return lowerer.op == op; })) return true;
   return false;
 }
@@ -53,7 +54,9 @@ class WidenHalf {
         rewrite_.builder().node(node.op, inputs, node.attributes, static_cast<int>(node.outputs.size()));
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const ValueId old = node.outputs[i];
-      if (old.valid()) rewrite_.replace(old, is_half(rewrite_.old(), old) ? op::cast(outputs[i], ElementType::f16) : outputs[i]);
+      if (old.valid())
+        rewrite_.replace(old,
+                         is_half(rewrite_.old(), old) ? op::cast(outputs[i], ElementType::f16) : outputs[i]);
     }
   }
 
@@ -73,7 +76,8 @@ class WidenHalf {
 }  // namespace
 
 graph::Graph widen_half(const graph::Graph& graph) {
-  const bool any = std::ranges::any_of(graph.nodes(), [&](const Node& node) { return is_widened(graph, node); });
+  const bool any =
+      std::ranges::any_of(graph.nodes(), [&](const Node& node) { return is_widened(graph, node); });
   return any ? WidenHalf(graph).run() : graph;
 }
 

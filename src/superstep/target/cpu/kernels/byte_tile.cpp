@@ -20,7 +20,7 @@
 namespace superstep::kernels {
 namespace {
 
-constexpr std::int64_t width = 16;     // channels of a vector
+constexpr std::int64_t width = 16;       // channels of a vector
 constexpr std::int64_t quads_ahead = 4;  // a step of the unrolled loop
 
 // body(0), body(1), ... body(n - 1) with constants, so that arrays they index stay in registers.
@@ -59,8 +59,7 @@ SUPERSTEP_VNNI_INLINE void add_quad(__m512i (&sum)[M][N], const std::byte* weigh
     std::int32_t four;
     std::memcpy(&four, x + j * stride, sizeof four);
     const __m512i b = _mm512_set1_epi32(four);
-    unrolled<M>(
-        [&](auto i) SUPERSTEP_VNNI_LAMBDA { sum[i][j] = _mm512_dpbusd_epi32(sum[i][j], b, a[i]); });
+    unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA { sum[i][j] = _mm512_dpbusd_epi32(sum[i][j], b, a[i]); });
   });
 }
 
@@ -100,8 +99,8 @@ SUPERSTEP_VNNI_INLINE void sum_up(Sums<M, N>& sums, const ByteTile& t, const Int
   });
 }
 
-// What is done to every sum, in registers: results in bytes may lie anywhere as far as the compiler knows, and
-// would have it read all of this again after each.
+// What is done to every sum, in registers: results in bytes may lie anywhere as far as the compiler knows,
+// and would have it read all of this again after each.
 template <int M>
 struct Finish {
   __m512 scale[M], bias[M], slope, inverse_scale;
@@ -143,8 +142,7 @@ SUPERSTEP_VNNI_INLINE void store_bytes(const __m512i (&v)[M], std::uint8_t* to, 
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const bool full = last == 0xffff;
   if constexpr (M == 4) {
-    const __m512i bytes =
-        _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+    const __m512i bytes = _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
     const __mmask64 kept = (std::uint64_t{last} << 48) | 0xffffffffffffULL;
     const __m512i ordered = _mm512_permutexvar_epi32(order, bytes);
     return full ? _mm512_storeu_si512(to, ordered) : _mm512_mask_storeu_epi8(to, kept, ordered);

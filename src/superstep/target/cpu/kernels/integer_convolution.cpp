@@ -57,8 +57,8 @@ SimpleSteps simple_steps(const Epilogue& epilogue) {
 
 class TapIntegerConvolution final : public Kernel {
  public:
-  // `in_registers`: tiles are finished there (byte_tile.h), and only what no simple epilogue can do is left to
-  // passes over scratch.
+  // `in_registers`: tiles are finished there (byte_tile.h), and only what no simple epilogue can do is left
+  // to passes over scratch.
   TapIntegerConvolution(KernelInfo info, const IntegerConvolution& c, TapTables tables,
                         EpilogueRunner epilogue, bool in_registers)
       : Kernel(std::move(info)),
@@ -198,8 +198,8 @@ void TapIntegerConvolution::write_sums(const Pointers& p, const Part& part, cons
 // The factors, the bias and the tensor of a simple epilogue, at the block's first element. `scale`: room for
 // the block's scales.
 void TapIntegerConvolution::add_operands(const Pointers& p, const Part& part, std::int64_t row,
-                                         std::int64_t column, std::int64_t column_step,
-                                         IntegerBlock& block, float* scale) const {
+                                         std::int64_t column, std::int64_t column_step, IntegerBlock& block,
+                                         float* scale) const {
   const void* const* operand = p.epilogue_inputs;
   if (simple_.factor) {
     const float* factors = static_cast<const float*>(*operand++) + part.first_channel;

@@ -30,8 +30,8 @@ const ImplementationList<IntegerConvolution>& integer_convolution();
 std::string fault_of(const IntegerConvolution& convolution);
 
 // Cycles of one core, finishing included, where products of bytes are multiplied in registers (AVX-512 VNNI);
-// infinite elsewhere. Measured on Zen 5, on which the estimate lies within a fifth of the clock for the layers
-// of the zoo.
+// infinite elsewhere. Measured on Zen 5, on which the estimate lies within a fifth of the clock for the
+// layers of the zoo.
 double byte_cycles(const IntegerConvolution& convolution);
 // Of bringing so many f32 values to bytes in a pass of its own.
 double quantize_cycles(double values);

@@ -13,8 +13,8 @@ enum class Pooling : std::uint8_t {
   average_with_padding,  // divided by the taps of the window (count_include_pad)
 };
 
-// x and y share micro-batch and channels; f32 or bf16, or both u8 for a maximum without argmax. Padding never wins a maximum; of equal values the
-// first tap in row-major order does. A NaN in a window gives NaN.
+// x and y share micro-batch and channels; f32 or bf16, or both u8 for a maximum without argmax. Padding never
+// wins a maximum; of equal values the first tap in row-major order does. A NaN in a window gives NaN.
 //
 // forward:  inputs x; outputs y, and with save_argmax a u8 tensor with y's positions and channels, dense:
 //           the winning tap's number kh * window.width + kw.

@@ -83,7 +83,8 @@ class AlongOutputs final : public StoredProductKernel {
   std::vector<BatchReduceProduct> products_;  // [kind of panel][of depth][later]
 };
 
-// Outputs at a time, so that with them as many rows as there are fill the sums in registers (dot_product.cpp).
+// Outputs at a time, so that with them as many rows as there are fill the sums in registers
+// (dot_product.cpp).
 std::int64_t dot_outputs(std::int64_t rows) { return rows < 4 ? 8 : rows == 8 ? 3 : 6; }
 
 class AlongInputs final : public StoredProductKernel {
@@ -167,9 +168,7 @@ class AcrossRows final : public StoredProductKernel {
     }
   }
 
-  std::size_t room_bytes() const override {
-    return static_cast<std::size_t>(outputs * rows) * sizeof(float);
-  }
+  std::size_t room_bytes() const override { return static_cast<std::size_t>(outputs * rows) * sizeof(float); }
   std::string describe() const override {
     return fmt::format("product, {} x {} blocks, transposed", rows_.size, panels_.size);
   }
@@ -202,9 +201,9 @@ class InPairs final : public StoredProductKernel {
       shape.accumulate = true;
       if (fault.empty()) fault = add_product(products_, shape, maker);
       if (!fault.empty()) return fault;
-      return add_copy(copies_,
-                      superstep::kernels::prepare(PairPanel{k, width, p_.out_in ? 1 : p_.out,
-                                                            p_.out_in ? p_.in : 1, ElementType::f32}));
+      return add_copy(
+          copies_, superstep::kernels::prepare(
+                       PairPanel{k, width, p_.out_in ? 1 : p_.out, p_.out_in ? p_.in : 1, ElementType::f32}));
     });
   }
 

@@ -76,7 +76,8 @@ StoredWay along_inputs(const StoredProduct& product);
 // Weights [out][in], x in columns. Rows of x are the vectors, weights the right operand as they lie; results
 // are transposed.
 StoredWay across_rows(const StoredProduct& product);
-// bf16 x, weights in either order. A panel's weights are rounded into scratch just before they are multiplied.
+// bf16 x, weights in either order. A panel's weights are rounded into scratch just before they are
+// multiplied.
 StoredWay in_pairs(const StoredProduct& product);
 
 }  // namespace superstep::kernels

@@ -91,8 +91,8 @@ KernelInfo describe(const Plan& plan, const UpdatingProduct& u) {
   info.name = fmt::format("{}, then {}, {} rows at a time", plan.products[0]->info().name,
                           plan.rules[0]->info().name, plan.rows_a_block);
   info.flops = 2 * parameters * inner + parameters * (3 + 6 * states);
-  info.bytes = parameters * 8 * (1 + states) +
-               (rows + columns) * inner * static_cast<double>(size_in_bytes(m.a.type));
+  info.bytes =
+      parameters * 8 * (1 + states) + (rows + columns) * inner * static_cast<double>(size_in_bytes(m.a.type));
   info.arithmetic = m.a.type;
   info.inputs = 3;
   info.outputs = 1 + plan.states;

@@ -1,5 +1,5 @@
-// A gradient of weights and the optimiser that takes it, as one step: the gradient is made some rows at a time
-// and used up while it is in the second-level cache, so that it never goes through memory.
+// A gradient of weights and the optimiser that takes it, as one step: the gradient is made some rows at a
+// time and used up while it is in the second-level cache, so that it never goes through memory.
 //
 // Floor: parameters and states read and written once, 24 bytes a parameter for Adam.
 #pragma once

@@ -127,12 +127,17 @@ def main():
     peak = measure_peak(arguments.build)
     print("peak of a thread: " + ", ".join("%s %.0f GFLOP/s" % (k, v * 1e-9) for k, v in peak.items()))
     table, kept = [], []
-    stopped = False
+    stopped = failed = False
     with tempfile.TemporaryDirectory() as folder:
         try:
             for model in BATCHES if arguments.models == "all" else arguments.models.split(","):
                 for mode in arguments.modes.split(","):
-                    results = contest(arguments, model, mode, pathlib.Path(folder))
+                    try:
+                        results = contest(arguments, model, mode, pathlib.Path(folder))
+                    except subprocess.CalledProcessError as error:  # what was measured before is kept
+                        failed = True
+                        print("%s, %s: not measured, exit status %d" % (model, mode, error.returncode), file=sys.stderr)
+                        continue
                     table += rows(model, mode, results, peak)
                     kept.append({"model": model, "mode": mode, "results": results})
                     print("measured %s, %s" % (model, mode), file=sys.stderr)
@@ -146,7 +151,7 @@ def main():
     made = {} if arguments.no_generation or stopped else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
     if arguments.json:
         arguments.json.write_text(json.dumps({"schema": "superstep-result/1", "command": "bench", "peak": peak, "contests": kept, **made}) + "\n")
-    return 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 // The instruction set that kernels prepared from now on are made for.
 //
 // Every kernel exists in several vector widths; the widest the processor has is taken unless a narrower one
-// is asked for (tests force each in turn, and so can `--instruction-set`). Kernels already prepared keep
+// is asked for (tests force each in turn). Kernels already prepared keep
 // what they were prepared for.
 #pragma once
 

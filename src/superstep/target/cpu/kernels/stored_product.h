@@ -13,7 +13,7 @@
 namespace superstep::kernels {
 
 // Slots: inputs x, weights (f32, dense), epilogue operands...; outputs y, epilogue outputs...
-// y may be an operand of the epilogue with y's own strides; otherwise nothing may overlap.
+// Nothing may overlap: sums lie in y before the epilogue reads its operands.
 struct StoredProduct {
   // How x lies in memory:
   //   rows     f32 [rows][in], x_stride elements between rows

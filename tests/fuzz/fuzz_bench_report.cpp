@@ -6,21 +6,10 @@
 #include "superstep/lab/compare/compare.h"
 #include "superstep/lab/formats/writers.h"
 #include "superstep/lab/report/bench_report.h"
+#include "tests/fuzz/attempt.h"
 #include "tests/fuzz/input_folder.h"
 
-namespace {
-
 using namespace superstep;
-
-template <class Body>
-void attempt(const Body& body) {
-  try {
-    body();
-  } catch (const Error&) {
-  }
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   std::vector<lab::Result> results;

@@ -3,6 +3,7 @@
 #include "superstep/base/error.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/data/pytables.h"
+#include "tests/fuzz/attempt.h"
 #include "tests/fuzz/input_file.h"
 
 namespace {
@@ -10,14 +11,6 @@ namespace {
 using namespace superstep;
 
 constexpr std::int64_t most_elements = 1 << 20;  // a damaged header may claim any number
-
-template <class Body>
-void attempt(const Body& body) {
-  try {
-    body();
-  } catch (const Error&) {
-  }
-}
 
 void read_arrays(const std::filesystem::path& path) {
   const data::Hdf5File file(path);

@@ -6,19 +6,12 @@
 #include "superstep/run/checkpoint.h"
 #include "superstep/run/infer.h"
 #include "superstep/run/run_directory.h"
+#include "tests/fuzz/attempt.h"
 #include "tests/fuzz/input_folder.h"
 
 namespace {
 
 using namespace superstep;
-
-template <class Body>
-void attempt(const Body& body) {
-  try {
-    body();
-  } catch (const Error&) {
-  }
-}
 
 void go_on_with(const std::filesystem::path& folder) {
   const run::RunDirectory directory = run::RunDirectory::open(folder);

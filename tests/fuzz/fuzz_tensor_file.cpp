@@ -4,19 +4,12 @@
 #include "superstep/base/file.h"
 #include "superstep/onnx/model.h"
 #include "superstep/onnx/tensor_data.h"
+#include "tests/fuzz/attempt.h"
 #include "tests/fuzz/input_folder.h"
 
 namespace {
 
 using namespace superstep;
-
-template <class Body>
-void attempt(const Body& body) {
-  try {
-    body();
-  } catch (const Error&) {
-  }
-}
 
 void read_with_data_beside(const std::filesystem::path& folder) {
   const std::string text = read_text_file(folder / "tensor.pb");

@@ -171,7 +171,7 @@ wait $launcher
   EXPECT_TRUE(contains(killed.errors, "signal 9"));
   const auto step = run::read_newest_checkpoint(folder_ / "run" / "checkpoints")->step;
   EXPECT_GT(step, 0);
-  const Outcome resumed = run_program(folder_, "train mlp --resume run", "timeout -s INT 8");
+  const Outcome resumed = run_program(folder_, "train mlp --resume run", "timeout --foreground -s INT 8");
   EXPECT_TRUE(contains(resumed.errors, "everything is saved"));
   EXPECT_GT(run::read_newest_checkpoint(folder_ / "run" / "checkpoints")->step, step);
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(140));

@@ -57,13 +57,14 @@ void Evaluator::set_parameters(const std::map<std::string, Tensor>& states, cons
 }
 
 std::vector<Tensor> Evaluator::predict(const Task& task, std::span<const std::int64_t> indices,
-                                       ThreadPool& pool) {
+                                       ThreadPool& pool, OnInterrupt on_interrupt) {
   std::vector<Tensor> joined;
   for (const auto& port : executable().outputs())
     joined.push_back(with_rows(port.type, static_cast<std::int64_t>(indices.size())));
   const auto count = static_cast<std::int64_t>(indices.size());
   for (std::int64_t first = 0; first < count; first += batch_) {
-    if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while predicting");
+    if (on_interrupt == OnInterrupt::stop && interrupted())
+      throw Error(ErrorCode::interrupted, "stopped while predicting");
     const std::int64_t rows = std::min(batch_, count - first);
     const auto part = indices.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
     std::vector<std::int64_t> samples(part.begin(), part.end());

@@ -39,7 +39,9 @@ std::vector<Metric> Validation::quality(target::Executable& trained, std::int64_
   evaluator_.set_parameters(states_of(trained), "the trained model");
   std::vector<std::int64_t> indices(static_cast<std::size_t>(last - first));
   std::iota(indices.begin(), indices.end(), first);
-  const std::vector<Tensor> predictions = evaluator_.predict(task_, indices, pool_);
+  // The epoch that this ends is ended first: then the run saves all it has, and stops.
+  const std::vector<Tensor> predictions =
+      evaluator_.predict(task_, indices, pool_, Evaluator::OnInterrupt::go_on);
   evaluator_.release();
   return task_.quality(indices, predictions);
 }

@@ -85,7 +85,7 @@ std::vector<Var> batch_normalization(const Node& node, const std::vector<Var>& i
 // ---- normalisation after a convolution -----------------------------------------------------------------
 
 // What the first of some conversions reads; the value itself where it does not come from one.
-ValueId behind_casts(const Graph& graph, ValueId id) {
+ValueId source_of_casts(const Graph& graph, ValueId id) {
   while (id.valid() && graph.value(id).kind == graph::ValueKind::computed) {
     const Node& node = graph.node(graph.value(id).producer);
     if (node.op != "Cast") break;
@@ -94,8 +94,8 @@ ValueId behind_casts(const Graph& graph, ValueId id) {
   return id;
 }
 
-bool is_read_once_behind_casts(const Graph& graph, ValueId id, const std::vector<int>& uses) {
-  const ValueId source = behind_casts(graph, id);
+bool is_read_once_through_casts(const Graph& graph, ValueId id, const std::vector<int>& uses) {
+  const ValueId source = source_of_casts(graph, id);
   for (; id != source; id = graph.node(graph.value(id).producer).inputs[0])
     if (uses[id.index()] != 1) return false;
   return uses[source.index()] == 1;
@@ -106,14 +106,14 @@ bool is_read_once_behind_casts(const Graph& graph, ValueId id, const std::vector
 // conversions stand before its weights and behind its result.
 const Node* convolution_before(const Graph& graph, const Node& node, const std::vector<int>& uses) {
   if (node.op != "BatchNormalization" || node.attributes.integer("training_mode", 0) != 0) return nullptr;
-  const ValueId x = behind_casts(graph, node.inputs[0]);
+  const ValueId x = source_of_casts(graph, node.inputs[0]);
   if (graph.value(x).kind != graph::ValueKind::computed ||
-      !is_read_once_behind_casts(graph, node.inputs[0], uses))
+      !is_read_once_through_casts(graph, node.inputs[0], uses))
     return nullptr;
   const Node& conv = graph.node(graph.value(x).producer);
   const auto is_parameter = [&](std::size_t input) {
     if (input >= conv.inputs.size() || !conv.inputs[input].valid()) return true;
-    const graph::Value& source = graph.value(behind_casts(graph, conv.inputs[input]));
+    const graph::Value& source = graph.value(source_of_casts(graph, conv.inputs[input]));
     return source.kind != graph::ValueKind::computed && is_floating(source.type.element);
   };
   const bool f32 = graph.type(node.inputs[0]).element == ElementType::f32;
@@ -132,7 +132,7 @@ ElementType rounded_type(const Graph& graph, ValueId id) {
 void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv) {
   const std::vector<Var> in = rewrite.now(node.inputs);
   const auto parameter = [&](std::size_t input) {
-    return op::cast(rewrite.now(behind_casts(rewrite.old(), conv.inputs[input])), ElementType::f32);
+    return op::cast(rewrite.now(source_of_casts(rewrite.old(), conv.inputs[input])), ElementType::f32);
   };
   const Var x = rewrite.now(conv.inputs[0]), weights = parameter(1);
   const Var inverse = op::reciprocal(op::sqrt(in[4] + node.attributes.number("epsilon", 1e-5)));

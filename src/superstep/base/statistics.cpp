@@ -24,4 +24,10 @@ double quantile(std::span<const double> values, double share) {
   return *lower + fraction * (*std::min_element(lower + 1, ordered.end()) - *lower);
 }
 
+double nearest_rank(std::span<const double> sorted, double share) {
+  if (sorted.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const double rank = std::ceil(share * static_cast<double>(sorted.size()) - 1e-9);  // 0.95 x 20 is 19
+  return sorted[static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(sorted.size()))) - 1];
+}
+
 }  // namespace superstep

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "superstep/base/integers.h"
+
 namespace superstep {
 namespace {
 
@@ -16,7 +18,7 @@ std::shared_ptr<std::byte> allocate_zeroed(std::size_t size) {
   void* whole = std::calloc(1, size + alignment);
   if (!whole)
     throw Error(ErrorCode::out_of_memory, "cannot allocate a tensor of " + std::to_string(size) + " bytes");
-  const auto address = (reinterpret_cast<std::uintptr_t>(whole) + alignment - 1) / alignment * alignment;
+  const auto address = round_up<std::uintptr_t>(reinterpret_cast<std::uintptr_t>(whole), alignment);
   return {reinterpret_cast<std::byte*>(address), [whole](std::byte*) { std::free(whole); }};
 }
 

@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/random.h"
+#include "superstep/base/statistics.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/data/check.h"
 #include "superstep/data/csv.h"
@@ -131,12 +132,6 @@ void write_table(const std::filesystem::path& path, const std::vector<AldFit>& f
   table.close();
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // The largest relative error of the four unknowns.
 double settings_error(const AldFit& fit, std::span<const double> truth) {
   const double found[] = {fit.purge_a_s, fit.purge_b_s, fit.mass_a, fit.mass_b};
@@ -185,7 +180,7 @@ Report run(const Request& request, const Options& options) {
   const auto points = static_cast<std::size_t>(targets.curves.shape()[1]);
   std::vector<AldFit> fits(static_cast<std::size_t>(targets.curves.shape()[0]));
   Progress progress("fitting", static_cast<double>(fits.size()), "curves");
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   request.pool->parallel_for(static_cast<std::int64_t>(fits.size()), [&](std::int64_t k, int worker) {
     data::throw_if_interrupted();
     const auto at = static_cast<std::size_t>(k);
@@ -193,7 +188,7 @@ Report run(const Request& request, const Options& options) {
                        starts);
     if (worker == 0) progress.update(static_cast<double>(k + 1));
   });
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds = watch.seconds();
   if (!request.output.empty()) write_table(request.output, fits);
   return summarize(fits, targets, seconds);
 }

@@ -4,30 +4,24 @@
 #include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <mutex>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/data/fft.h"
 
 namespace superstep::baseline {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Processor time of the calling thread: what a start costs on a machine that others use too.
 double thread_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double seconds_since(Clock::time_point begun) {
-  return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
 struct RunSettings {
@@ -242,7 +236,7 @@ Report run_phase_retrieval(const Request& request, const Options& options) {
   const CrystalFile file(request.input);
   const std::int64_t samples =
       settings.samples > 0 ? std::min(settings.samples, file.samples()) : file.samples();
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   Output output(request.output, samples, file.side() / 2);
   Progress progress(fmt::format("phase retrieval of {} crystals", samples),
                     static_cast<double>(samples) * settings.starts, "starts");
@@ -270,7 +264,7 @@ Report run_phase_retrieval(const Request& request, const Options& options) {
   output.close();
   if (!request.picture.empty())
     write_retrieval_page(request.picture, shown, static_cast<int>(file.side() / 2));
-  return {metrics_of(totals, seconds_since(begun)), table.to_string()};
+  return {metrics_of(totals, watch.seconds()), table.to_string()};
 }
 
 std::vector<OptionSpec> phase_retrieval_options() {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/data/bragg_error.h"
 #include "superstep/data/hdf5.h"
@@ -123,14 +123,14 @@ Report run(const Request& request, const Options& given) {
   const auto method = static_cast<BraggMethod>(given.choice("method", bragg_method_names()));
   const auto size = static_cast<int>(given.integer("patch_size", 0, 511));
   const auto peaks = data::BraggDataset::open(request.input, {.patch_size = size, .labels_required = false});
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const std::vector<PeakFit> fits = locate_all(method, peaks, *request.pool);
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  const double elapsed = watch.seconds();
   const std::vector<double> errors =
       peaks.has_labels() ? position_errors(fits, peaks) : std::vector<double>{};
   if (!request.output.empty()) write_result(request, method, fits, peaks, errors);
   if (!request.picture.empty()) draw_fits(request.picture, method, fits, peaks);
-  Report report{metrics_of(fits, errors, elapsed.count()), ""};
+  Report report{metrics_of(fits, errors, elapsed), ""};
   report.text = table_of(method, fits, report.metrics);
   return report;
 }

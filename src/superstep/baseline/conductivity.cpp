@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/statistics.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/data/conductivity.h"
 #include "superstep/data/csv.h"
@@ -21,12 +22,6 @@
 
 namespace superstep::baseline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 struct Sections {
   std::int64_t count = 0;
@@ -109,14 +104,14 @@ std::vector<Solved> solve_all(const Sections& sections, const Request& request, 
     Solved& own = solved[static_cast<std::size_t>(k)];
     const auto image = sections.image(k);
     const double sigma = sections.sigma[static_cast<std::size_t>(k)];
-    const auto begin = Clock::now();
+    const Stopwatch watch;
     try {
       own.result = data::effective_conductivity(image, sections.width, sections.height, sigma,
                                                 sigma * insulator, settings);
     } catch (const Error& error) {
       throw error.in(fmt::format("{}: image {}", request.input.string(), k));
     }
-    own.seconds = seconds_since(begin);
+    own.seconds = watch.seconds();
     own.fraction =
         static_cast<double>(std::count(image.begin(), image.end(), 0)) / static_cast<double>(image.size());
     ++done;
@@ -141,12 +136,6 @@ void write_table(const std::filesystem::path& path, const Sections& sections,
         .end_row();
   }
   table.close();
-}
-
-double quantile(std::vector<double> values, double share) {
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return values[static_cast<std::size_t>(at)];
 }
 
 // The largest difference between the currents through the two electrodes, relative to the conductivity of
@@ -269,9 +258,9 @@ void write_page(const Request& request, const Options& options, const Sections& 
 
 Report run(const Request& request, const Options& options) {
   const Sections sections = read_sections(request, options);
-  const auto begin = Clock::now();
+  const Stopwatch watch;
   const std::vector<Solved> solved = solve_all(sections, request, options);
-  const Report report = summarize(sections, solved, seconds_since(begin), request.pool->threads());
+  const Report report = summarize(sections, solved, watch.seconds(), request.pool->threads());
   if (!request.output.empty()) write_table(request.output, sections, solved);
   if (!request.picture.empty()) write_page(request, options, sections, solved, report);
   return report;

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/cookiebox_fit.h"
 #include "superstep/data/check.h"
@@ -101,7 +101,7 @@ struct Work {
 Tensor estimate_block(Work& work, std::int64_t first, std::int64_t count) {
   const Tensor counts = work.pairs.counts(first, count);
   Tensor estimates(ElementType::f32, {count, cookiebox_angles, cookiebox_bins});
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   work.request.pool->parallel_for(count, [&](std::int64_t k, int) {
     data::throw_if_interrupted();
     const auto at = static_cast<std::size_t>(k) * pixels;
@@ -110,7 +110,7 @@ Tensor estimate_block(Work& work, std::int64_t first, std::int64_t count) {
     std::copy(density.begin(), density.end(),
               estimates.as<float>().begin() + static_cast<std::ptrdiff_t>(at));
   });
-  work.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  work.seconds += watch.seconds();
   return estimates;
 }
 

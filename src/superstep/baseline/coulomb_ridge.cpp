@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/data/csv.h"
@@ -18,12 +18,7 @@
 namespace superstep::baseline {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Descriptors = std::vector<std::vector<float>>;
-
-double seconds_since(Clock::time_point begun) {
-  return std::chrono::duration<double>(Clock::now() - begun).count();
-}
 
 std::vector<LabelledCluster> read_xyz_clusters(const std::filesystem::path& path) {
   std::vector<LabelledCluster> clusters;
@@ -136,14 +131,14 @@ double mean_error_a_molecule(const std::vector<LabelledCluster>& clusters, const
 
 // What the labels cost by the potential that made them, clusters a second on one core; and that it agrees.
 double reference_rate(const std::vector<LabelledCluster>& clusters, double& largest_error) {
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   largest_error = 0;
   for (const LabelledCluster& cluster : clusters) {
     std::vector<data::Cartesian> forces(cluster.configuration.positions.size());
     const double energy = data::evaluate_water({}, cluster.configuration.positions, forces);
     largest_error = std::max(largest_error, std::abs(energy - cluster.energy));
   }
-  return static_cast<double>(clusters.size()) / std::max(seconds_since(begun), 1e-9);
+  return static_cast<double>(clusters.size()) / std::max(watch.seconds(), 1e-9);
 }
 
 void write_energies(const std::filesystem::path& path, const std::vector<LabelledCluster>& clusters,
@@ -177,7 +172,7 @@ Report run(const Request& request, const Options& options) {
   const Parts parts =
       split_clusters(read_clusters(request.input),
                      static_cast<std::size_t>(options.integer("training", 8, 20000)), request.input.string());
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   const LinearModel line = fit_ridge(molecule_counts(parts.training), energies(parts.training), 0);
   const Eigen::VectorXd rest = energies(parts.training) - line.predict_all(molecule_counts(parts.training));
   const int atoms = most_atoms(parts);
@@ -185,13 +180,13 @@ Report run(const Request& request, const Options& options) {
   const Eigen::MatrixXd distances = l1_distances(known, known, *request.pool);
   const Choice best = choose(distances, rest);
   const Eigen::VectorXd weights = solve(distances, rest, best.width, best.ridge);
-  const double fit_time = seconds_since(begun);
-  const auto predicting = Clock::now();
+  const double fit_time = watch.seconds();
+  const Stopwatch predicting;
   const Descriptors unknown = describe(parts.held_out, atoms, *request.pool);
   const Eigen::VectorXd floor = line.predict_all(molecule_counts(parts.held_out));
   const Eigen::VectorXd ridge =
       floor + kernel(l1_distances(unknown, known, *request.pool), best.width) * weights;
-  const double prediction_time = seconds_since(predicting);
+  const double prediction_time = predicting.seconds();
   if (!request.output.empty()) write_energies(request.output, parts.held_out, floor, ridge);
   Report report;
   TextTable table({"method", "MAE meV/cluster", "MAE meV/molecule"});

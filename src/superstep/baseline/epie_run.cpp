@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <mutex>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/baseline/epie_output.h"
 #include "superstep/baseline/epie_page.h"
 
@@ -80,7 +80,7 @@ EpieResult reconstruct(const PtychoFile& file, int scan_index, const RunSettings
   result.scan = scan_index;
   if (interrupted()) return result;
   const PtychoScanData scan = file.read_scan(scan_index);
-  const auto begun = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   Epie epie(scan.data, starting_probe(file, scan, settings), settings.epie);
   for (int pass = 0; pass < settings.passes && !interrupted(); ++pass) {
     result.errors.push_back(epie.pass(pool));
@@ -88,7 +88,7 @@ EpieResult reconstruct(const PtychoFile& file, int scan_index, const RunSettings
     pass_done(result.errors.back());
   }
   require_gain(result);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  result.seconds = watch.seconds();
   result.points = static_cast<int>(scan.data.positions.size());
   result.object = epie.object();
   result.probe = epie.probe();
@@ -141,7 +141,7 @@ Report run_epie(const Request& request, const Options& options,
   const RunSettings settings = read_settings(options);
   const PtychoFile file(request.input, settings.file);
   const int scans = settings.scans > 0 ? std::min(settings.scans, file.scan_count()) : file.scan_count();
-  const auto begun = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   EpieOutput output(request.output, file, scans, settings.passes);
   Progress progress(options.text("method"), double{1} * scans * settings.passes, "passes");
   std::mutex mutex;
@@ -173,7 +173,7 @@ Report run_epie(const Request& request, const Options& options,
                 fmt::format("{} of {} passes were done; the error came to {:.5f}", passes_done,
                             scans * settings.passes, shown.errors.empty() ? 0.0 : shown.errors.back()),
                 request.input.string(), where_it_is(request));
-  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const double wall = watch.seconds();
   return summary.report(wall);
 }
 

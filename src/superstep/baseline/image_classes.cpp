@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/hog.h"
 #include "superstep/baseline/linear_svm.h"
@@ -16,8 +16,6 @@
 
 namespace superstep::baseline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct LabelledImages {
   Tensor images;  // u8 [n, channels, height, width]
@@ -157,11 +155,11 @@ Report run_with(const Request& request, const Options& options, int classes) {
   const HogSettings hog{static_cast<int>(options.integer("cell", 2, 256)),
                         static_cast<int>(options.integer("orientations", 2, 64))};
   const Work work{images, images.count() * 4 / 5, options.number("cost", 1e-9, 1e9), *request.pool};
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   const Accuracy found = fit_and_judge(
       work, hog_length(images.width(), images.height(), hog),
       [&](const auto& planes) { return hog_features(planes, images.width(), images.height(), hog); });
-  const double fit_time = std::chrono::duration<double>(Clock::now() - begun).count();
+  const double fit_time = watch.seconds();
   const Pixels pixels(images);
   const Accuracy floor = fit_and_judge(work, pixels.length(), pixels);
   if (!request.output.empty()) write_predictions(request.output, found, work.known);

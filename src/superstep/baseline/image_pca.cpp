@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/pca.h"
 #include "superstep/data/hdf5.h"
@@ -128,9 +128,9 @@ Report run(const Request& request, const Options& options) {
   const Images images = read_images(request.input);
   const Eigen::Index known = std::max<Eigen::Index>(1, images.pixels.rows() * 4 / 5);
   const int values = static_cast<int>(options.integer("values", 1, images.pixels.cols()));
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const PcaBasis basis = basis_of(images, known, values, *request.pool);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const double seconds = watch.seconds();
   const std::vector<Row> rows = judge(images.pixels.bottomRows(images.pixels.rows() - known), basis);
   const Report report = summarize(rows, seconds);
   if (!request.output.empty()) write_output(request.output, images, basis);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/least_squares.h"
 #include "superstep/baseline/regression.h"
@@ -321,9 +321,9 @@ Report run(const Request& request, const Options& options) {
   if (training.empty() || held_out.empty())
     throw Error(ErrorCode::invalid_argument, "too few reactions to fit and to hold some out",
                 request.input.string());
-  const auto begun = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const KineticModel model = fit_kinetics(training, read, options.number("seconds", 1e-3, 1e7));
-  const double fit_time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  const double fit_time = watch.seconds();
   std::vector<double> kinetic;
   for (const MeasuredYield* reaction : held_out) kinetic.push_back(model.predict(reaction->component));
   const std::vector<double> regression = pair_regression(training, held_out, read);

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/data/csv.h"
@@ -16,8 +16,6 @@
 
 namespace superstep::baseline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int token_bits = 20;
 
@@ -121,13 +119,13 @@ Report run(const Request& request, const Options&) {
   for (std::int64_t block = 0; block < text.blocks; ++block)
     if (!held_out(block)) train(model, text, block);
   Losses losses;
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   for (std::int64_t block = 0; block < text.blocks; ++block) try {
       if (held_out(block)) add_losses(losses, model, language, text, block);
     } catch (const Error& error) {
       throw error.in(request.input.string());
     }
-  const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  const double seconds = watch.seconds();
   if (losses.positions == 0)
     throw Error(ErrorCode::invalid_argument, "there are no hidden words to score in the part held out",
                 request.input.string(), "generate more samples");

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <optional>
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/statistics.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/destripe.h"
 #include "superstep/baseline/lesion.h"
@@ -48,12 +49,6 @@ double mean(const std::vector<double>& values) {
   double sum = 0;
   for (double value : values) sum += value;
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 page::Picture picture(std::span<const std::uint8_t> bytes, int width, int height, float high,
@@ -103,14 +98,14 @@ Outcome segment_volumes(const MaskedImages& images, const Request& request, cons
     const std::size_t end = std::min(volumes.size(), begin + step);
     for (std::size_t v = begin; v < end; ++v)
       flair[v] = images.channel(1, volumes[v].first, volumes[v].second);
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     request.pool->parallel_for(static_cast<std::int64_t>(end - begin), [&](std::int64_t k, int) {
       data::throw_if_interrupted();
       const std::size_t v = begin + static_cast<std::size_t>(k);
       found[v] = segment_lesion(flair[v], images.width(), images.height(),
                                 static_cast<int>(volumes[v].second), settings);
     });
-    outcome.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    outcome.seconds += watch.seconds();
     for (std::size_t v = begin; v < end; ++v) {
       output.write(volumes[v].first, volumes[v].second, found[v]);
       if (images.labelled()) truth[v] = images.masks(volumes[v].first, volumes[v].second);
@@ -147,13 +142,13 @@ Outcome segment_micrographs(const MaskedImages& images, const Request& request, 
     const auto one = [&](std::size_t k) {
       return std::span(grey).subspan(k * images.plane(), images.plane());
     };
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     request.pool->parallel_for(count, [&](std::int64_t k, int) {
       data::throw_if_interrupted();
       found[static_cast<std::size_t>(k)] =
           segment_phases(one(static_cast<std::size_t>(k)), images.width(), images.height(), settings);
     });
-    outcome.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    outcome.seconds += watch.seconds();
     std::vector<double> overlap(found.size()), change(found.size());
     for (std::size_t k = 0; k < found.size(); ++k) {
       output.write(first + static_cast<std::int64_t>(k), 1, found[k]);

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/frame_file.h"
 #include "superstep/baseline/pca.h"
@@ -19,12 +19,7 @@
 namespace superstep::baseline {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::int64_t frames_at_once = 256;
-
-double seconds_since(Clock::time_point begun) {
-  return std::chrono::duration<double>(Clock::now() - begun).count();
-}
 
 FrameMatrix read_frames(const FrameFile& file, std::int64_t first, std::int64_t count) {
   const Tensor block = file.read(ElementType::f32, first, count);
@@ -97,9 +92,9 @@ Measured compress_file(const FrameFile& file, const PcaBasis& basis, std::int64_
     if (interrupted()) throw Error(ErrorCode::interrupted, "no file was written");
     const std::int64_t count = std::min(frames_at_once, file.frames() - first);
     const FrameMatrix frames = read_frames(file, first, count);
-    const auto begun = Clock::now();
+    const Stopwatch watch;
     const FrameMatrix codes = compress(frames, basis);
-    measured.compress_seconds += seconds_since(begun);
+    measured.compress_seconds += watch.seconds();
     take(first, codes);
     progress.update(static_cast<double>(first + count));
     if (first + count <= measure_from) continue;
@@ -215,9 +210,9 @@ Report run_pca(const Request& request, const Options& options) {
   const FrameFile file(request.input);
   const std::int64_t basis_frames =
       std::min<std::int64_t>(options.integer("basis_frames", 1, 1LL << 40), file.frames());
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   const PcaBasis basis = make_basis(file, basis_frames, settings, *request.pool);
-  const double basis_seconds = seconds_since(begun);
+  const double basis_seconds = watch.seconds();
   const auto writer = start_output(request.output, file, basis);
   const std::int64_t measure_from = basis_frames < file.frames() ? basis_frames : 0;
   const Measured measured =

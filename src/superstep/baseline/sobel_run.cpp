@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/frame_file.h"
 #include "superstep/baseline/sobel.h"
@@ -18,8 +18,6 @@
 
 namespace superstep::baseline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // The windows of a list like "3,5,7".
 std::vector<int> parse_windows(const std::string& list) {
@@ -86,9 +84,9 @@ class Output {
 double measure_window(const Tensor& frames, int window, ThreadPool& pool) {
   double best = 1e300;
   for (int repeat = 0; repeat < 3; ++repeat) {
-    const auto begun = Clock::now();
+    const Stopwatch watch;
     filter_block(frames, window, pool);
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - begun).count());
+    best = std::min(best, watch.seconds());
   }
   return best / static_cast<double>(frames.shape()[0]);
 }
@@ -131,7 +129,7 @@ Report run_sobel(const Request& request, const Options& options) {
   Output output(request.output, file);
   Progress progress("Sobel filter", static_cast<double>(file.frames()), "frames");
   const std::int64_t at_once = 2 * request.pool->threads();
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   for (std::int64_t first = 0; first < file.frames(); first += at_once) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "no file was written");
     const std::int64_t count = std::min(at_once, file.frames() - first);
@@ -143,7 +141,7 @@ Report run_sobel(const Request& request, const Options& options) {
   }
   output.close();
   progress.finish();
-  const double elapsed = std::chrono::duration<double>(Clock::now() - begun).count();
+  const double elapsed = watch.seconds();
   Report report;
   report.metrics = {{"throughput", static_cast<double>(file.frames()) / elapsed, "samples/s"},
                     {"elapsed", elapsed, "s"}};

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/hill_fit.h"
 #include "superstep/baseline/regression.h"
@@ -17,8 +17,6 @@
 
 namespace superstep::baseline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 Eigen::MatrixXd matrix_of(const data::Hdf5File& file, const char* name, std::int64_t rows) {
   const std::int64_t any[] = {rows, -1};
@@ -170,10 +168,10 @@ void append_hill_fits(Report& report, const UnoRows& rows) {
   std::vector<double> x, area;
   for (Eigen::Index k = 0; k < doses; ++k)
     x.push_back(-10 + 6.0 * static_cast<double>(k) / static_cast<double>(doses - 1));
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   for (Eigen::Index i = 0; i < count; ++i)
     area.push_back(data::area_under_curve(fit_hill(x, as_vector(rows.viability.row(i)))));
-  const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  const double seconds = watch.seconds();
   const RegressionScore result =
       score(std::span(rows.auc_exact).first(static_cast<std::size_t>(count)), area);
   report.metrics.push_back({"hill_fit_rmse", result.rmse, ""});
@@ -200,11 +198,11 @@ Report run(const Request& request, const Options& options) {
     throw Error(ErrorCode::invalid_argument, "too few rows to fit and to hold some out",
                 request.input.string());
   const int count = static_cast<int>(options.integer("components", 1, 500));
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   const Components components{leading_components(rows.cells, count), leading_components(rows.drugs, count)};
   const Predictions additive = fit_and_predict(rows, components, split, additive_features);
   const Predictions products = fit_and_predict(rows, components, split, product_features);
-  const double fit_time = std::chrono::duration<double>(Clock::now() - begun).count();
+  const double fit_time = watch.seconds();
   const TreeSettings trees{.trees = static_cast<int>(options.integer("trees", 1, 100000)),
                            .threads = request.pool->threads()};
   const Predictions boosted = grow_and_predict(rows, components, split, trees);

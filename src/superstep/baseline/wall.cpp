@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/baseline/trees.h"
@@ -133,7 +133,7 @@ Estimates estimate(const Points& points, const Request& request, const Options& 
   const double viscosity = 1 / options.number("reynolds", 1e-9, 1e12);
   Estimates found{.stress = std::vector<double>(static_cast<std::size_t>(points.count()))};
   std::atomic<std::int64_t> unsettled{0};
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   request.pool->parallel_for(points.count(), [&](std::int64_t k, int) {
     data::throw_if_interrupted();
     double& stress = found.stress[static_cast<std::size_t>(k)];
@@ -147,7 +147,7 @@ Estimates estimate(const Points& points, const Request& request, const Options& 
     }
   });
   found.unsettled = unsettled;
-  found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  found.seconds = watch.seconds();
   return found;
 }
 
@@ -177,10 +177,10 @@ Estimates grow(Points& points, const Request& request, const Options& options) {
   };
   const TreeSettings settings{.trees = static_cast<int>(options.integer("trees", 1, 100000)),
                               .threads = request.pool->threads()};
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const TreeFeatures others = rows_of(points, held_out);
   Estimates found{fit_trees(rows_of(points, known), truth_of(known), others, settings), held_out, 0,
-                  std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+                  watch.seconds()};
   points.truth = truth_of(held_out);
   const std::span<const float> kept(others.data(), static_cast<std::size_t>(others.size()));
   points.features =

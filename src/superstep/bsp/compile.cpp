@@ -1,8 +1,8 @@
 // compile_graph: checks, then steps with their costs, then memory.
-#include <chrono>
 
 #include "superstep/base/error.h"
 #include "superstep/base/interrupt.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/bsp/check.h"
 #include "superstep/bsp/executable_data.h"
 #include "superstep/bsp/lower.h"
@@ -23,7 +23,7 @@ class Compiler {
         data_(std::make_shared<ExecutableData>()) {}
 
   std::shared_ptr<const ExecutableData> run() {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     copy_declarations();
     for (const Program& program : programs_) check(program);
     for (const auto& [handle, host] : graph_.writes) check_host(handle, host);
@@ -33,8 +33,7 @@ class Compiler {
     for (const Program& program : programs_) data_->programs.push_back(lower(program));
     memory();
     summarize();
-    data_->profile.compile_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    data_->profile.compile_seconds = watch.seconds();
     return data_;
   }
 

@@ -5,14 +5,13 @@
 #include <new>
 
 #include "superstep/base/error.h"
+#include "superstep/base/integers.h"
 #include "superstep/base/interrupt.h"
 
 namespace superstep::bsp {
 namespace {
 
 constexpr std::size_t alignment = 64;
-
-std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 }  // namespace
 
@@ -24,7 +23,7 @@ VertexInstances::VertexInstances(const LoweredComputeSet& set, ReplicaMemory& me
     : set_(set), memory_(memory), workers_(workers) {
   std::size_t bytes = 0;
   for (const LoweredVertex& vertex : set.vertices) {
-    bytes = rounded(bytes, vertex.vertex_class->object_alignment);
+    bytes = round_up<std::size_t>(bytes, vertex.vertex_class->object_alignment);
     offsets_.push_back(bytes);
     bytes += vertex.vertex_class->object_bytes;
   }
@@ -101,7 +100,8 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
     for (std::uint32_t p = 0; p < field.pieces; ++p) {
       const LoweredPiece& piece = set_.pieces[field.first_piece + p];
       if (piece.blocks > 0)
-        total += rounded(static_cast<std::size_t>(piece.size) * element_bytes(vertex, field), 16);
+        total +=
+            round_up<std::size_t>(static_cast<std::size_t>(piece.size) * element_bytes(vertex, field), 16);
     }
   if (scratch.bytes.size() < total) scratch.bytes.resize(total);
 
@@ -114,7 +114,7 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
         if (piece.blocks == 0) continue;
         f(field, std::span(set_.blocks).subspan(piece.first_block, piece.blocks), size,
           scratch.bytes.data() + used);
-        used += rounded(static_cast<std::size_t>(piece.size) * size, 16);
+        used += round_up<std::size_t>(static_cast<std::size_t>(piece.size) * size, 16);
       }
     }
   };
@@ -129,7 +129,7 @@ void VertexInstances::run_vertex(std::size_t index, Scratch& scratch) {
       std::byte* data = nullptr;
       if (piece.blocks > 0) {
         data = scratch.bytes.data() + used;
-        used += rounded(static_cast<std::size_t>(piece.size) * size, 16);
+        used += round_up<std::size_t>(static_cast<std::size_t>(piece.size) * size, 16);
       } else if (piece.variable.valid()) {
         data = memory_.bytes(piece.variable) + static_cast<std::size_t>(piece.element) * size;
       }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "superstep/base/integers.h"
+
 namespace superstep::bsp {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr std::uint64_t word = 4;  // bytes that the exchange moves at least
 
 std::uint64_t rounded_cycles(double value) { return static_cast<std::uint64_t>(std::llround(value)); }
 
-std::uint64_t words_of(std::uint64_t bytes) { return (bytes + word - 1) / word * word; }
+std::uint64_t words_of(std::uint64_t bytes) { return round_up<std::uint64_t>(bytes, word); }
 
 // Cycles of a byte when data is rearranged by atoms of this size (vendor's regression).
 double rearrange_rate(std::uint64_t atom_bytes) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "superstep/base/error.h"
+#include "superstep/base/integers.h"
 #include "superstep/bsp/graph_data.h"
 
 namespace superstep::bsp {
@@ -191,8 +192,7 @@ void Graph::map_linearly(const Tensor& tensor, std::int64_t minimum, std::int64_
   const std::int64_t count = tensor.num_elements(), tiles = num_tiles();
   minimum = std::max<std::int64_t>(minimum, 1);
   grain = std::max<std::int64_t>(grain, 1);
-  std::int64_t share = std::max((count + tiles - 1) / tiles, minimum);
-  share = (share + grain - 1) / grain * grain;
+  const std::int64_t share = round_up(std::max(ceil_div(count, tiles), minimum), grain);
   const Tensor flat = tensor.flatten();
   std::uint32_t tile = 0;
   for (std::int64_t begin = 0; begin < count; begin += share)

@@ -1,11 +1,11 @@
 // superstep generate WORKLOAD --samples N --out FILE: data made from the physics of a workload.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/result.h"
@@ -42,10 +42,6 @@ void require_complete(const Arguments& arguments) {
     throw Error(ErrorCode::invalid_argument, "how many samples? give --samples N", "generate");
   if (arguments.out.empty())
     throw Error(ErrorCode::invalid_argument, "into which file? give --out FILE", "generate");
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // Of a file, or of all files of a folder: some workloads' users have folders.
@@ -85,9 +81,9 @@ void generate(const Arguments& arguments) {
   const Options options(entry.options, arguments.settings);
   const std::unique_ptr<data::Generator> generator = entry.make(options);
   ThreadPool pool(thread_count());
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   generator->write({arguments.out, arguments.seed, arguments.samples, &pool});
-  report(arguments, options, seconds_since(begin));
+  report(arguments, options, watch.seconds());
 }
 
 }  // namespace

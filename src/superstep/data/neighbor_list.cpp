@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "superstep/base/error.h"
+#include "superstep/base/integers.h"
 
 namespace superstep::data {
 namespace {
@@ -32,8 +33,6 @@ Cell box_around(std::span<const Cartesian> positions, double cutoff) {
   const double margin = 2 * cutoff;
   return {{high.x - low.x + margin, 0, 0}, {0, high.y - low.y + margin, 0}, {0, 0, high.z - low.z + margin}};
 }
-
-int floor_divide(int a, int b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 class PairSearch {
  public:
@@ -98,7 +97,7 @@ class PairSearch {
   void search_bin(int i, Triple bin) {
     Triple image;
     for (std::size_t k = 0; k < 3; ++k) {
-      image[k] = floor_divide(bin[k], bins_[k]);
+      image[k] = floor_div(bin[k], bins_[k]);
       bin[k] -= image[k] * bins_[k];
     }
     if (image < Triple{0, 0, 0}) return;  // the pair is found from its other atom

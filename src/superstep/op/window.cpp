@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "superstep/base/integers.h"
 #include "superstep/op/checks.h"
 
 namespace superstep::op {
@@ -12,9 +13,6 @@ namespace {
 using Extents = std::vector<std::int64_t>;
 
 constexpr std::int64_t largest = std::int64_t{1} << 40;  // keeps all sums far from overflow
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
 Extents spatial_attribute(const graph::Attributes& attributes, const char* name, std::size_t count,
                           std::int64_t otherwise, std::int64_t least) {

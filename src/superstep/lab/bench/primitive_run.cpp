@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstring>
 #include <fstream>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 
 namespace superstep::lab {
@@ -33,11 +33,11 @@ double reference_flops(const target::PlanSummary& plan) {
 PrimitiveRun::PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& options,
                            const std::string& backend, int threads)
     : primitive_(primitive), options_(options) {
-  const auto begun = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   executable_ = target::find_target(backend).compile(
       primitive_graph(primitive, options),
       {.batch = batch_of(primitive), .threads = threads, .measure_steps = options.measure_steps});
-  compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  compile_seconds_ = watch.seconds();
   allocate();
 }
 

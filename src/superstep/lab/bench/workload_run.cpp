@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/lab/bench/primitive_graph.h"
 
 namespace superstep::lab {
@@ -37,7 +37,7 @@ double tolerance_of(const std::string& precision) { return precision == "f32" ? 
 
 WorkloadRun::WorkloadRun(const WorkloadRunSettings& settings)
     : settings_(settings), model_(settings.model), pool_(settings.threads) {
-  const auto begun = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const target::CompileOptions options{.batch = settings_.model.batch,
                                        .micro_batch = settings_.model.micro_batch,
                                        .threads = settings_.threads,
@@ -45,7 +45,7 @@ WorkloadRun::WorkloadRun(const WorkloadRunSettings& settings)
   const target::Target& target = target::find_target(settings_.model.backend);
   executable_ =
       target.compile(settings_.trains ? model_.training_step(&target) : model_.inference(&target), options);
-  compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  compile_seconds_ = watch.seconds();
   inputs_ = tensors_of(executable_->inputs());
   outputs_ = tensors_of(executable_->outputs());
   open_data();

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
-#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <thread>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/machine/peak_kernels.h"
 #include "superstep/run/environment.h"
@@ -20,20 +20,14 @@
 namespace superstep::lab {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double trial_seconds = 5e-3;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::int64_t calibrated(const Work& work) {
   std::int64_t repeats = 1;
   for (;;) {
-    const auto begin = Clock::now();
+    const Stopwatch watch;
     work(repeats);
-    const double seconds = seconds_since(begin);
+    const double seconds = watch.seconds();
     if (seconds >= trial_seconds / 2)
       return std::max<std::int64_t>(
           1, static_cast<std::int64_t>(static_cast<double>(repeats) * trial_seconds / seconds));
@@ -107,9 +101,9 @@ std::vector<double> measure_rates(int threads, const MakeWork& make, int trials)
     const std::int64_t repeats = calibrated(works[me]);
     for (int trial = 0; trial < trials; ++trial) {
       barrier.arrive_and_wait();
-      const auto begin = Clock::now();
+      const Stopwatch watch;
       amounts[me] = works[me](repeats);
-      seconds[me] = seconds_since(begin);
+      seconds[me] = watch.seconds();
       barrier.arrive_and_wait();
       if (index != 0) continue;
       double rate = 0;

@@ -87,11 +87,6 @@ double find_drift(std::span<const double> samples) {
 
 }  // namespace
 
-double nearest_rank(std::span<const double> sorted, double share) {
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size()) - 1e-9));
-  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
-}
-
 std::size_t samples_needed(double share) {
   return share > 0.99 ? 10000 : share > 0.9 ? 1000 : share > 0.5 ? 100 : 1;
 }

@@ -25,9 +25,6 @@ struct Summary {
 // All samples count; none is dropped. Zeros of no samples.
 Summary summarize(std::span<const double> samples);
 
-// The nearest-rank percentile: sample number ceil(share x n) in order. Of at least one sample.
-double nearest_rank(std::span<const double> sorted, double share);
-
 // The fewest samples that a latency percentile may be given for: 100 for p90, 1,000 for p99, 10,000 for
 // p99.9.
 std::size_t samples_needed(double share);

@@ -3,24 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include "superstep/base/error.h"
 #include "superstep/base/interrupt.h"
+#include "superstep/base/statistics.h"
+#include "superstep/base/stopwatch.h"
 
 namespace superstep::lab {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using target::Executable;
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 struct Tensors {
   std::vector<Tensor> inputs, outputs;
@@ -34,9 +27,9 @@ struct Tensors {
 
 double timed_run(Executable& executable, Tensors& tensors) {
   if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while profiling");
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   executable.run(tensors.inputs, tensors.outputs);
-  return std::chrono::duration<double>(Clock::now() - begun).count();
+  return watch.seconds();
 }
 
 // Runs of a plan with clocks around its steps, in turn with runs of the same plan without.
@@ -102,7 +95,7 @@ std::vector<StepProfile> profile_steps(const std::vector<target::Timeline>& time
     ++steps[event.step].executions;
     steps[event.step].threads = event.threads;
   }
-  for (std::size_t i = 0; i < steps.size(); ++i) steps[i].seconds = median(std::move(seconds[i]));
+  for (std::size_t i = 0; i < steps.size(); ++i) steps[i].seconds = median(seconds[i]);
   std::erase_if(steps, [](const StepProfile& step) { return step.executions == 0; });
   return steps;
 }

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/baseline/bragg_position.h"
 #include "superstep/data/bragg_dataset.h"
 #include "superstep/run/evaluate.h"
@@ -17,15 +17,9 @@
 namespace superstep::lab {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int shown_patches = 18;
 constexpr int picture_scale = 12;
 constexpr std::int64_t model_batch = 500;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 void add_errors(BraggMethodResult& method, const data::BraggDataset& data) {
   for (std::int64_t i = 0; i < data.size(); ++i) {
@@ -48,7 +42,7 @@ BraggMethodResult conventional(std::string name, baseline::BraggMethod kind, con
                            .metrics = {}};
   constexpr std::int64_t piece = 64;
   Progress progress(method.name, static_cast<double>(count), "patches");
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   for (std::int64_t first = 0; first < data.size(); first += 32 * piece) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while fitting");
     const std::int64_t last = std::min(data.size(), first + 32 * piece);
@@ -63,7 +57,7 @@ BraggMethodResult conventional(std::string name, baseline::BraggMethod kind, con
     });
     progress.update(static_cast<double>(last));
   }
-  method.seconds = seconds_since(begun);
+  method.seconds = watch.seconds();
   add_errors(method, data);
   return method;
 }
@@ -77,13 +71,13 @@ BraggMethodResult by_model(const run::Weights& weights, const data::BraggDataset
   const auto task = run::make_bragg_task(data);
   std::vector<std::int64_t> indices(static_cast<std::size_t>(data.size()));
   std::iota(indices.begin(), indices.end(), std::int64_t{0});
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   const std::vector<Tensor> outputs = evaluator.predict(*task, indices, pool);
   BraggMethodResult method{.name = fmt::format("BraggNN, {}", weights.settings.precision),
                            .errors = {},
                            .x = {},
                            .y = {},
-                           .seconds = seconds_since(begun),
+                           .seconds = watch.seconds(),
                            .metrics = {}};
   const auto positions = outputs[0].as<float>();
   for (std::size_t i = 0; i < indices.size(); ++i) {

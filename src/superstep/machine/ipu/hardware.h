@@ -32,7 +32,6 @@ struct Hardware {
 // Throws Error (invalid_argument) when the machine's style is not bulk-synchronous.
 Hardware hardware_of(const Machine& machine);
 
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 inline std::int64_t bytes_of(ElementType element) {
   return static_cast<std::int64_t>(size_in_bytes(element));
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "superstep/base/integers.h"
+
 namespace superstep::machine::ipu {
 namespace {
 

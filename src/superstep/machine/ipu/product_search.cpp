@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "superstep/base/integers.h"
 #include "superstep/machine/ipu/tile_share.h"
 
 namespace superstep::machine::ipu {

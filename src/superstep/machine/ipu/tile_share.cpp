@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "superstep/base/integers.h"
 #include "superstep/base/text.h"
 #include "superstep/machine/ipu/superstep_cost.h"
 #include "superstep/machine/ipu/vertex_cycles.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "superstep/base/integers.h"
+
 namespace superstep::machine::ipu {
 
 std::int64_t elementwise_cycles(const Hardware& hardware, std::int64_t n, std::int64_t vector,

@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "superstep/base/integers.h"
+
 namespace superstep::target::cpu {
 namespace {
 
@@ -13,7 +15,7 @@ namespace {
 constexpr std::size_t large_block = 256 << 10, between_large_blocks = 2112;
 
 std::size_t aligned(std::size_t bytes) {
-  const std::size_t lines = (bytes + arena_alignment - 1) / arena_alignment * arena_alignment;
+  const std::size_t lines = round_up(bytes, arena_alignment);
   return lines + (lines >= large_block ? between_large_blocks : 0);
 }
 

@@ -1,14 +1,13 @@
 // What the lowerers ask of values, and the memory that they lie in.
 #include <utility>
 
+#include "superstep/base/integers.h"
 #include "superstep/target/cpu/lowering.h"
 
 namespace superstep::target::cpu {
 namespace {
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment;
-}
+std::size_t aligned(std::size_t bytes) { return round_up(bytes, arena_alignment); }
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "superstep/base/error.h"
+#include "superstep/base/integers.h"
 #include "superstep/base/text.h"
 
 namespace superstep::target::cpu {
@@ -34,7 +35,7 @@ Memory::Memory(std::size_t bytes) : size_(bytes) {
   void* whole = std::calloc(1, bytes + 2 * alignment);
   if (!whole)
     throw Error(ErrorCode::out_of_memory, "the plan needs " + format_bytes(static_cast<double>(bytes)));
-  const auto address = (reinterpret_cast<std::uintptr_t>(whole) + alignment - 1) / alignment * alignment;
+  const auto address = round_up<std::uintptr_t>(reinterpret_cast<std::uintptr_t>(whole), alignment);
   data_ = {reinterpret_cast<std::byte*>(address), [whole](std::byte*) { std::free(whole); }};
   const std::span<std::byte> pages = whole_pages(data(), size_);
   if (pages.size() >= 2 * large_page) ::madvise(pages.data(), pages.size(), MADV_HUGEPAGE);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "superstep/base/integers.h"
 #include "superstep/machine/ipu/vertex_cycles.h"
 #include "superstep/target/ipu/channel_group.h"
 #include "superstep/target/ipu/cycles.h"
@@ -116,7 +117,7 @@ std::vector<std::int64_t> grains_of(const Operation& operation, const Cuts& cuts
   for (const Cut& cut : cuts.axes) {
     grains.push_back(grain_of(operation, cut));
     units.push_back(cut.units);
-    whole.push_back(machine::ipu::ceil_div(cut.units, grains.back()));
+    whole.push_back(ceil_div(cut.units, grains.back()));
   }
   if (2 * product_of(whole) < std::min(most, product_of(units))) grains.assign(grains.size(), 1);
   return grains;
@@ -128,7 +129,7 @@ Partition even_cuts(const Operation& operation, Cuts cuts, std::int64_t elements
   const std::vector<std::int64_t> grains = grains_of(operation, cuts, most);
   std::vector<std::int64_t> own, summed;
   for (std::size_t i = 0; i < cuts.axes.size(); ++i)
-    (cuts.axes[i].summed ? summed : own).push_back(machine::ipu::ceil_div(cuts.axes[i].units, grains[i]));
+    (cuts.axes[i].summed ? summed : own).push_back(ceil_div(cuts.axes[i].units, grains[i]));
   const std::vector<std::int64_t> first = balanced_splits(own, most);
   const std::vector<std::int64_t> second = balanced_splits(summed, most / product_of(first));
   std::vector<std::int64_t> splits;
@@ -199,7 +200,7 @@ class Search {
     partition.cuts = cuts_;
     Part part;
     for (std::size_t a = 0; a < splits_.size(); ++a)
-      part.range.push_back({0, machine::ipu::ceil_div(cuts_.axes[a].units, splits_[a])});
+      part.range.push_back({0, ceil_div(cuts_.axes[a].units, splits_[a])});
     const PartTypes types = types_of(operation_, part_shape(definition_, operation_, partition, part));
     const double in = bytes_of(types.inputs), out = bytes_of(types.outputs);
     const double working = working_share * static_cast<double>(hardware_.tile_bytes);
@@ -214,7 +215,7 @@ class Search {
     for (std::size_t a = 0; a < splits_.size(); ++a)
       if (cuts_.axes[a].summed) depth *= splits_[a];
     if (depth == 1) return 0;
-    const std::int64_t own = machine::ipu::ceil_div(outputs[0].shape.element_count(), depth);
+    const std::int64_t own = ceil_div(outputs[0].shape.element_count(), depth);
     return hardware_.sync_cycles + hardware_.exchange_setup +
            bytes_of(outputs) / static_cast<double>(hardware_.exchange_rate) +
            static_cast<double>(machine::ipu::reduce_strided_cycles(hardware_, own, depth, ElementType::f32));

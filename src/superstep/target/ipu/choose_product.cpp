@@ -1,6 +1,7 @@
 // Partitions of products: the machine model's search, mapped onto the cuts of an operator.
 #include <algorithm>
 
+#include "superstep/base/integers.h"
 #include "superstep/op/convolution.h"
 #include "superstep/target/ipu/choose.h"
 
@@ -129,7 +130,7 @@ class Mapping {
     std::vector<std::int64_t> other = balanced_splits(units, parts);
     const auto largest = [&](const std::vector<std::int64_t>& splits) {
       std::int64_t box = 1;
-      for (std::size_t i = 0; i < units.size(); ++i) box *= machine::ipu::ceil_div(units[i], splits[i]);
+      for (std::size_t i = 0; i < units.size(); ++i) box *= ceil_div(units[i], splits[i]);
       return box;
     };
     return largest(other) <= largest(found) ? other : found;

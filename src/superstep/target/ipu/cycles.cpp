@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "superstep/base/integers.h"
 #include "superstep/machine/ipu/vertex_cycles.h"
 
 namespace superstep::target::ipu {
@@ -11,7 +12,6 @@ namespace {
 using machine::ipu::AmpForm;
 using machine::ipu::AmpWindow;
 using machine::ipu::AmpWork;
-using machine::ipu::ceil_div;
 using machine::ipu::Hardware;
 
 std::int64_t count(const graph::ValueType& type) { return type.shape.element_count(); }

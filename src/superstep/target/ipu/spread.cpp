@@ -4,12 +4,11 @@
 #include <array>
 #include <limits>
 
+#include "superstep/base/integers.h"
 #include "superstep/machine/ipu/product_search.h"
 
 namespace superstep::target::ipu {
 namespace {
-
-using machine::ipu::ceil_div;
 
 // Finds splits by descending through the axes; the cost of a box is its elements, and what its rows cost that
 // do not lie together.

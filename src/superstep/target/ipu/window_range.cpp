@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "superstep/base/integers.h"
+
 namespace superstep::target::ipu {
-namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-
-}  // namespace
+namespace {}  // namespace
 
 WindowRange forward_range(const op::Window& window, bsp::Interval positions) {
   const std::int64_t low = positions.begin * window.stride - window.pad_begin,

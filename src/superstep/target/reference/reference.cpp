@@ -1,9 +1,9 @@
 #include "superstep/target/reference/reference.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
+#include "superstep/base/stopwatch.h"
 #include "superstep/op/definition.h"
 #include "superstep/op/evaluate.h"
 #include "superstep/target/ports.h"
@@ -72,10 +72,10 @@ class ReferenceTarget : public Target {
                                       const CompileOptions& options) const override {
     refuse_parts(options, name());
     refuse_chips(options, name());
-    const auto begun = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     BatchedPorts ports = batched_ports(model, options.batch, options.micro_batch);
     graph::Graph graph = prepare_graph(model(options.batch));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    const double seconds = watch.seconds();
     return std::make_unique<ReferenceExecutable>(std::move(graph), std::move(ports), options, seconds);
   }
 };

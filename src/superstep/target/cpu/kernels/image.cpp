@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "superstep/base/integers.h"
+
 namespace superstep::kernels {
 
 namespace {
 
 // Smallest integer not below a / b, for b > 0.
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
-
 // Half-open range of integers i in [0, count) with 0 <= i * step + start < limit.
 TapRange inside(std::int64_t count, std::int64_t step, std::int64_t start, std::int64_t limit) {
   const std::int64_t begin = std::clamp<std::int64_t>(ceil_div(-start, step), 0, count);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/batch_reduce.h"
 #include "superstep/target/cpu/kernels/copy.h"
 #include "superstep/target/cpu/kernels/epilogue_run.h"
@@ -243,7 +244,7 @@ Prepared right_copy(const Side& right, std::int64_t n, std::int64_t k, bool pair
   return prepare(StridedCopy{{n, k}, {right.n, right.k}, {k, 1}, right.type, right.type});
 }
 
-std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, std::int64_t{64}); }
 
 class MatmulBuilder {
  public:

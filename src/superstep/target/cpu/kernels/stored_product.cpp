@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/image.h"
 #include "superstep/target/cpu/kernels/stored_product_ways.h"
 
@@ -34,7 +35,7 @@ Prepared prepare_stored(const StoredProduct& product) {
   return way;
 }
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+std::size_t aligned(std::size_t bytes) { return round_up(bytes, std::size_t{64}); }
 
 }  // namespace
 

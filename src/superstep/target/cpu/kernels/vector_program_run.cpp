@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/channel_statistics_loops.h"
 #include "superstep/target/cpu/kernels/column_sum.h"
 #include "superstep/target/cpu/kernels/vector_program_plan.h"
@@ -25,7 +26,7 @@ struct Workspace {
   std::int64_t* index;  // of the outer axes
 };
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+std::size_t aligned(std::size_t bytes) { return round_up(bytes, std::size_t{64}); }
 
 class VectorProgramKernel final : public Kernel {
  public:

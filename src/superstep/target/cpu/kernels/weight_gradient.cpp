@@ -12,6 +12,7 @@
 #include <array>
 #include <map>
 
+#include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/column_sum.h"
 #include "superstep/target/cpu/kernels/convolution_kernels.h"
 #include "superstep/target/cpu/kernels/pair_packing.h"
@@ -234,7 +235,9 @@ std::int64_t input_rows(const Convolution& c, std::int64_t output_rows) {
   return (output_rows - 1) * c.window.stride_h + (c.window.height - 1) * c.window.dilation_h + 1;
 }
 
-std::size_t aligned(std::int64_t elements) { return static_cast<std::size_t>((elements * 2 + 63) / 64 * 64); }
+std::size_t aligned(std::int64_t elements) {
+  return static_cast<std::size_t>(round_up<std::int64_t>(elements * 2, 64));
+}
 
 class WeightGradient final : public Kernel {
  public:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/image.h"
 #include "superstep/target/cpu/kernels/kernel.h"
 

@@ -17,6 +17,7 @@
 
 #include "superstep/bsp/graph.h"
 #include "superstep/bsp/profile.h"
+#include "superstep/bsp/stream_callback.h"
 
 namespace superstep::bsp {
 
@@ -50,17 +51,6 @@ class Executable {
 // interrupted.
 Executable compile_graph(const Graph& graph, std::span<const Program> programs,
                          const CompileOptions& options = {});
-
-// Feeds or takes the data of a stream, a transfer at a time.
-class StreamCallback {
- public:
-  enum class Result { success, not_available };
-  virtual ~StreamCallback() = default;
-  virtual Result prefetch(void*) { return Result::not_available; }
-  virtual void fetch(void* data) = 0;  // reads from `data` for a device-to-host stream
-  virtual void complete() {}
-  virtual void invalidate_prefetched() {}
-};
 
 struct EngineOptions {
   int threads = 1;
@@ -123,7 +113,7 @@ class Engine {
   void reset_execution_profile();
   void print_profile_summary(std::ostream& out, const SummaryOptions& options = {}) const;
 
-  static constexpr std::uint32_t all_replicas = 0xffffffffu;
+  static constexpr std::uint32_t all_replicas = bsp::all_replicas;
 
  private:
   class Implementation;

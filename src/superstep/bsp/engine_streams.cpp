@@ -35,10 +35,10 @@ void Streams::connect(std::string_view handle, void* begin, void* end, std::uint
         ErrorCode::invalid_argument,
         fmt::format("a buffer of {} B does not hold whole transfers of {} B", size, stream.transfer_bytes()),
         "stream " + stream.data.handle);
-  if (replica != Engine::all_replicas && replica >= replicas_)
+  if (replica != all_replicas && replica >= replicas_)
     throw Error(ErrorCode::invalid_argument, fmt::format("there is no replica {}", replica),
                 "stream " + stream.data.handle);
-  Endpoint& target = replica == Engine::all_replicas ? stream.shared : stream.replicas[replica];
+  Endpoint& target = replica == all_replicas ? stream.shared : stream.replicas[replica];
   target.ring = {first, last, first};
   target.callback.reset();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "superstep/bsp/executable_data.h"
+#include "superstep/bsp/stream_callback.h"
 
 namespace superstep::bsp {
 

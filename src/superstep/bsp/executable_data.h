@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "superstep/bsp/engine.h"
 #include "superstep/bsp/graph_data.h"
+#include "superstep/bsp/profile.h"
 
 namespace superstep::bsp {
 

@@ -53,8 +53,6 @@ enum class CloneMethod {
   gather_and_preserve_tile_order_and_aliases
 };
 
-enum class ReplicatedStreamMode { replicate, broadcast };  // a buffer a replica, or one for all
-
 class Graph {
  public:
   // The replicas share the chips of the target evenly; throws Error (invalid_argument) when they cannot.

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "superstep/base/tensor.h"
-#include "superstep/bsp/graph.h"
 #include "superstep/bsp/mapping.h"
+#include "superstep/bsp/program.h"
+#include "superstep/bsp/target.h"
+#include "superstep/bsp/tensor.h"
+#include "superstep/bsp/vertex_class.h"
 
 namespace superstep::bsp {
 

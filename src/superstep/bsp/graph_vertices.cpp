@@ -3,6 +3,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/bsp/graph.h"
 #include "superstep/bsp/graph_data.h"
 
 namespace superstep::bsp {

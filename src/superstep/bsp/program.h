@@ -19,6 +19,8 @@
 
 namespace superstep::bsp {
 
+enum class ReplicatedStreamMode { replicate, broadcast };  // a buffer a replica, or one for all
+
 using ComputeSetId = Id<struct ComputeSetTag>;
 using VertexId = Id<struct VertexTag>;
 using StreamId = Id<struct StreamTag>;

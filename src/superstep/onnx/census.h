@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "superstep/onnx/file.h"
+#include "superstep/onnx/findings.h"
 
 namespace superstep::onnx {
 

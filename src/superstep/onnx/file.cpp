@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "superstep/onnx/element.h"
+#include "superstep/onnx/import_options.h"
 
 namespace superstep::onnx {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "superstep/onnx/mapped_file.h"
-#include "superstep/onnx/model.h"
+#include "superstep/onnx/port.h"
 #include "superstep/onnx/proto.h"
 #include "superstep/onnx/tensor_data.h"
 

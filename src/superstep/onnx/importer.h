@@ -1,7 +1,10 @@
 // From an opened file to a graph.
 #pragma once
 
+#include "superstep/graph/graph.h"
 #include "superstep/onnx/file.h"
+#include "superstep/onnx/findings.h"
+#include "superstep/onnx/import_options.h"
 
 namespace superstep::onnx {
 

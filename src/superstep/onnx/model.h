@@ -16,7 +16,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,65 +23,11 @@
 #include "superstep/base/error.h"
 #include "superstep/base/tensor.h"
 #include "superstep/graph/graph.h"
+#include "superstep/onnx/findings.h"
+#include "superstep/onnx/import_options.h"
+#include "superstep/onnx/port.h"
 
 namespace superstep::onnx {
-
-inline constexpr int oldest_opset = 1, newest_opset = 28, newest_ir_version = 14;
-
-// One extent of a port as the file declares it: a number, a named symbol, or neither.
-struct Extent {
-  std::int64_t value = -1;  // -1: not a number
-  std::string symbol;       // empty: no name either
-};
-std::string to_string(const Extent& extent);  // "224", "batch", "?"
-
-// An input or an output of the model.
-struct Port {
-  std::string name;
-  std::string type;                    // "f32", or what a graph cannot hold: "string", "sequence of f32"
-  std::optional<ElementType> element;  // empty: of a type that a graph cannot hold
-  bool has_shape = false;              // false: not even the rank is declared
-  std::vector<Extent> extents;
-  std::string doc;
-};
-std::string to_string(const Port& port);  // "f32[batch,3,224,224]"
-
-struct ImportOptions {
-  std::map<std::string, std::vector<std::int64_t>, std::less<>>
-      shapes;                                                // by input; -1 keeps what the file says
-  std::map<std::string, std::int64_t, std::less<>> symbols;  // symbolic extents by name ("batch" -> 4)
-  // Inputs whose elements are known. They stay inputs; where a shape needs their elements, or a branch or a
-  // trip count does, these are taken as constant.
-  std::map<std::string, Tensor, std::less<>> values;
-  bool parameters_as_state = false;  // floating initialisers that nodes read become state, else constants
-  std::int64_t default_extent = 1;   // for symbols that nobody bound, and extents without a name
-  std::int64_t most_nodes = 200000;  // of the graph: what unrolled loops may grow to
-};
-
-// Something that the file asks for and that cannot be imported.
-struct Finding {
-  std::string where;       // "node 'conv1'", "input 'words'"
-  std::string op;          // "Conv"; "com.example.Foo" outside the default domain; empty: not a node
-  std::int64_t opset = 0;  // the operator set the node is of; 0: not a node
-  std::string reason;
-};
-std::string to_string(const Finding& finding);  // one line
-
-struct OperatorCount {
-  std::string op;
-  std::int64_t count = 0;
-};
-
-// What a file holds and asks for.
-struct Findings {
-  std::vector<Finding> unsupported;      // empty: the file can be imported
-  std::vector<OperatorCount> operators;  // of the file, functions and subgraphs included, most frequent first
-  std::int64_t parameters = 0;           // elements of floating initialisers that nodes read
-  std::int64_t parameter_bytes = 0;
-  std::int64_t nodes = 0;       // of the imported graph
-  double flops = 0, bytes = 0;  // of one run of it: a multiply-accumulate counts two; see op::cost
-  bool importable() const { return unsupported.empty(); }
-};
 
 struct File;  // the mapped file and its structure (onnx/file.h)
 

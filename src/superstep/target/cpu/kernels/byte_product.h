@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "superstep/target/cpu/kernels/batch_reduce.h"
+#include "superstep/target/cpu/kernels/product_shape.h"
 
 namespace superstep::kernels {
 

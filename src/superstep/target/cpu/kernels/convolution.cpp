@@ -1,8 +1,5 @@
 #include "superstep/target/cpu/kernels/convolution.h"
 
-#include "superstep/target/cpu/kernels/convolution_kernels.h"
-#include "superstep/target/cpu/kernels/winograd_choice.h"
-
 namespace superstep::kernels {
 
 namespace {
@@ -41,38 +38,6 @@ Convolution dense_layer(std::int64_t batch, std::int64_t in, std::int64_t out, E
   layer.x = dense_image(1, 1, batch, in, type);
   layer.y = dense_image(1, 1, batch, out, type);
   return layer;
-}
-
-const ImplementationList<Convolution>& convolution_forward() {
-  static const ImplementationList<Convolution> list({
-      {"depthwise", prepare_depthwise_forward},
-      {"few outputs", prepare_forward<ProductMaker::dot>},
-      {"winograd", prepare_winograd<ConvolutionPass::forward>},
-      {"libxsmm", prepare_forward<ProductMaker::libxsmm>},
-      {"portable", prepare_forward<ProductMaker::portable>},
-  });
-  return list;
-}
-
-const ImplementationList<Convolution>& convolution_input_gradient() {
-  static const ImplementationList<Convolution> list({
-      {"depthwise", prepare_depthwise_input_gradient},
-      {"few outputs", prepare_input_gradient<ProductMaker::dot>},
-      {"winograd", prepare_winograd<ConvolutionPass::input_gradient>},
-      {"libxsmm", prepare_input_gradient<ProductMaker::libxsmm>},
-      {"portable", prepare_input_gradient<ProductMaker::portable>},
-  });
-  return list;
-}
-
-const ImplementationList<Convolution>& convolution_weight_gradient() {
-  static const ImplementationList<Convolution> list({
-      {"depthwise", prepare_depthwise_weight_gradient},
-      {"winograd", prepare_winograd<ConvolutionPass::weight_gradient>},
-      {"libxsmm", prepare_weight_gradient<ProductMaker::libxsmm>},
-      {"portable", prepare_weight_gradient<ProductMaker::portable>},
-  });
-  return list;
 }
 
 }  // namespace superstep::kernels

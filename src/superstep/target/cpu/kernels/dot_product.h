@@ -2,7 +2,7 @@
 // kernels.
 #pragma once
 
-#include "superstep/target/cpu/kernels/batch_reduce.h"
+#include "superstep/target/cpu/kernels/product_shape.h"
 
 namespace superstep::kernels {
 

@@ -1,7 +1,7 @@
 // The batch-reduce product without generated code. Internal to the kernels.
 #pragma once
 
-#include "superstep/target/cpu/kernels/batch_reduce.h"
+#include "superstep/target/cpu/kernels/product_shape.h"
 
 namespace superstep::kernels {
 

@@ -1,0 +1,173 @@
+// The plan of a pass of a convolution: the fastest of the forms it can be done as. Plans are kept for as long
+// as the process lasts.
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+#include "superstep/machine/ipu/part_plan.h"
+#include "superstep/machine/ipu/tile_share.h"
+
+namespace superstep::machine::ipu {
+
+namespace {
+
+// The fastest of all forms; where none keeps within the share of memory, the bound is doubled.
+PartPlan best_of(const Hardware& hardware, const std::vector<FormedProduct>& forms) {
+  const double whole = static_cast<double>(hardware.tile_bytes);
+  for (double limit = hardware.memory_proportion * whole;; limit *= 2) {
+    if (limit > 2 * whole) limit = 1e18;
+    PartPlan best;
+    for (const FormedProduct& form : forms) {
+      SearchResult found = search(hardware, form.product, limit);
+      if (found.plan.tiles == 0) continue;
+      if (best.plan.tiles != 0 && found.plan.cycles.total() >= best.plan.cycles.total()) continue;
+      best = {std::move(found.plan), form.form, form.combined, found.grain, found.partition, found.swapped};
+    }
+    if (best.plan.tiles > 0 || limit >= 1e18) return best;
+  }
+}
+
+// A program runs parts that are the same pass on slices of the operands: kernels stay whole, groups that are
+// done together keep their channels, and every partial sum is there at once.
+void restrict_to_parts(FormedProduct& form, const Convolution& forward, Pass pass) {
+  Product& product = form.product;
+  product.parts_only = true;
+  product.whole_channels = form.combined > 1 || (forward.groups > 1 && !forward.axes.empty());
+  if (pass != Pass::weight_gradient) return;
+  const std::int64_t kernel = forward.kernel_positions();
+  if (form.form == ProductForm::weight_gradient && kernel > 1) product.rows = {forward.in_channels, kernel};
+  product.most_row_splits.assign(product.rows.size(), 1);
+  product.most_row_splits[0] = product.rows[0];
+}
+
+PartPlan find_plan(const Hardware& hardware, const Convolution& forward, Pass pass,
+                   const Arrangement& arrangement, bool parts) {
+  std::vector<FormedProduct> forms = forms_of(forward, pass, arrangement);
+  if (parts)
+    for (FormedProduct& form : forms) restrict_to_parts(form, forward, pass);
+  PartPlan found = best_of(hardware, forms);
+  Plan& plan = found.plan;
+  plan.macs = forward.macs();
+  const double elements = forward.input_elements() + forward.weight_elements() + forward.output_elements();
+  plan.bytes.operands =
+      elements * static_cast<double>(bytes_of(forward.element)) / static_cast<double>(hardware.tiles);
+  return found;
+}
+
+// Everything a plan depends on.
+using Key = std::vector<double>;
+
+Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement, bool parts) {
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  Key key{number(h.tiles),
+          number(h.workers),
+          number(h.tile_bytes),
+          number(h.interleaved_start),
+          number(h.memory_element),
+          number(h.load_rate),
+          number(h.exchange_rate),
+          number(h.memcpy_rate),
+          number(h.coefficient_load_rate),
+          number(h.conv_units_f16),
+          number(h.conv_units_f16_f32),
+          number(h.conv_units_f32),
+          number(h.vector_f32),
+          number(h.vector_f16),
+          h.mac_f16,
+          h.mac_f16_f32,
+          h.mac_f32,
+          h.memory_proportion,
+          h.sync_cycles,
+          h.exchange_setup,
+          h.exchange_share,
+          h.program_cycles,
+          h.rearrange_base,
+          h.rearrange_rate,
+          h.step_cycles,
+          h.product_bytes,
+          number(pass),
+          number(arrangement.input),
+          number(arrangement.weights),
+          number(parts),
+          number(c.groups),
+          number(c.batch),
+          number(c.in_channels),
+          number(c.out_channels),
+          number(c.element),
+          number(c.partials)};
+  for (const Axis& axis : c.axes)
+    for (std::int64_t value :
+         {axis.input, axis.output, axis.kernel, axis.stride, axis.kernel_step, axis.dilation})
+      key.push_back(number(value));
+  return key;
+}
+
+// Models repeat their layers, and predictions their models.
+class PlanCache {
+ public:
+  bool find(const Key& key, PartPlan& plan) {
+    const std::shared_lock lock(mutex_);
+    const auto found = plans_.find(key);
+    ++(found == plans_.end() ? searched_ : remembered_);
+    if (found == plans_.end()) return false;
+    plan = found->second;
+    return true;
+  }
+  void keep(Key key, const PartPlan& plan) {
+    const std::unique_lock lock(mutex_);
+    if (plans_.size() >= most_plans) plans_.clear();
+    plans_.emplace(std::move(key), plan);
+  }
+  PlanCounts counts() const { return {searched_, remembered_}; }
+
+ private:
+  static constexpr std::size_t most_plans = 100000;
+  mutable std::shared_mutex mutex_;
+  std::map<Key, PartPlan> plans_;
+  std::atomic<std::uint64_t> searched_ = 0, remembered_ = 0;
+};
+
+PlanCache& plan_cache() {
+  static PlanCache cache;
+  return cache;
+}
+
+PartPlan cached_plan(const Hardware& hardware, const Convolution& forward, Pass pass,
+                     const Arrangement& arrangement, bool parts) {
+  PlanCache& cache = plan_cache();
+  Key key = key_of(hardware, forward, pass, arrangement, parts);
+  PartPlan plan;
+  if (cache.find(key, plan)) return plan;
+  plan = find_plan(hardware, forward, pass, arrangement, parts);
+  cache.keep(std::move(key), plan);
+  return plan;
+}
+
+}  // namespace
+
+Plan plan_convolution(const Hardware& hardware, const Convolution& forward, Pass pass,
+                      const Arrangement& arrangement) {
+  return cached_plan(hardware, forward, pass, arrangement, false).plan;
+}
+
+PartPlan plan_parts(const Hardware& hardware, const Convolution& forward, Pass pass,
+                    const Arrangement& arrangement) {
+  return cached_plan(hardware, forward, pass, arrangement, true);
+}
+
+double part_cycles(const Hardware& hardware, const PartPlan& plan, const Convolution& part, Pass pass,
+                   const Arrangement& arrangement) {
+  const std::int64_t combined = part.groups >= plan.combined ? plan.combined : 1;
+  Product product = product_of(part, pass, arrangement, plan.form, combined);
+  if (plan.swapped) product = swapped(product);
+  Partition whole;
+  whole.rows.assign(product.rows.size(), 1);
+  return tile_cycles(hardware, product, plan.grain, share_of(product, plan.grain, whole));
+}
+
+PlanCounts plan_counts() { return plan_cache().counts(); }
+
+}  // namespace superstep::machine::ipu

@@ -1,0 +1,28 @@
+// Which versions are read, what an import may be told about a model's inputs, and its bounds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "superstep/base/tensor.h"
+
+namespace superstep::onnx {
+
+// What is read.
+inline constexpr int oldest_opset = 1, newest_opset = 28, newest_ir_version = 14;
+
+struct ImportOptions {
+  std::map<std::string, std::vector<std::int64_t>, std::less<>>
+      shapes;                                                // by input; -1 keeps what the file says
+  std::map<std::string, std::int64_t, std::less<>> symbols;  // symbolic extents by name ("batch" -> 4)
+  // Inputs whose elements are known. They stay inputs; where a shape needs their elements, or a branch or a
+  // trip count does, these are taken as constant.
+  std::map<std::string, Tensor, std::less<>> values;
+  bool parameters_as_state = false;  // floating initialisers that nodes read become state, else constants
+  std::int64_t default_extent = 1;   // for symbols that nobody bound, and extents without a name
+  std::int64_t most_nodes = 200000;  // of the graph: what unrolled loops may grow to
+};
+
+}  // namespace superstep::onnx

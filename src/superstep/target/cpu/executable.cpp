@@ -40,13 +40,12 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
       pool_(options.threads),
       shared_(plan_.shared_bytes),
       update_(plan_.update_bytes),
-      arenas_(arena_count(plan_, options) * plan_.arena_bytes) {
+      arenas_(arena_count(plan_, options), plan_.arena_bytes, static_cast<std::size_t>(options.threads)) {
   for (const PortPlan& input : inputs_) input_ports_.push_back(input.port);
   for (const PortPlan& output : outputs_) output_ports_.push_back(output.port);
   const double begun = StepRecorder::now();
   fill_shared();
   compile_seconds_ += StepRecorder::now() - begun;
-  // Threads that only take parts of steps need no arena.
   for (int i = 0; i < options.threads; ++i)
     workers_.push_back({Memory(plan_.scratch_bytes), {}, {}, StepRecorder(step_count(), i)});
   if (plan_.accumulator_bytes == 0) return;
@@ -93,7 +92,7 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   const double begun = StepRecorder::now();
   for (Worker& worker : workers_) worker.recorder.begin_run(begun);
   if (!prepared_) {
-    run_steps({plan_.prepare, 0, false}, run, {0, arena(0), nullptr, true}, workers_[0]);
+    run_steps({plan_.prepare, 0, false}, run, {0, arenas_.at(0), nullptr, true}, workers_[0]);
     prepared_ = true;
   }
   begin_exchange();
@@ -143,10 +142,11 @@ std::size_t CpuExecutable::first_of(std::size_t group) const {
 
 void CpuExecutable::run_group(const Run& run, std::size_t group, std::size_t worker, bool all_threads) {
   std::byte* const accumulator = sums_ ? sums_->begin(group) : nullptr;
+  const ArenaLeases::Lease arena = arenas_.lend(worker);
   const std::size_t begin = first_of(group), end = first_of(group + 1);
   for (std::size_t micro_batch = begin; micro_batch < end; ++micro_batch)
     run_steps({plan_.body, plan_.prepare.size(), true}, run,
-              {static_cast<std::int64_t>(micro_batch), arena(worker), accumulator, all_threads,
+              {static_cast<std::int64_t>(micro_batch), arena.memory(), accumulator, all_threads,
                micro_batch + 1 == end},
               workers_[worker]);
   if (sums_) sums_->complete(group);

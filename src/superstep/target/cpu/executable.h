@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "superstep/base/thread_pool.h"
+#include "superstep/target/cpu/arena_leases.h"
 #include "superstep/target/cpu/gradient_ranges.h"
 #include "superstep/target/cpu/gradient_sums.h"
 #include "superstep/target/cpu/memory.h"
@@ -62,7 +63,6 @@ class CpuExecutable : public Executable {
   void fill_shared();
   const StateSlot& slot(std::string_view name) const;
   std::size_t groups() const;
-  std::byte* arena(std::size_t number) const { return arenas_.data() + number * plan_.arena_bytes; }
   // The first micro-batch of a group, or, behind the last group, their number.
   std::size_t first_of(std::size_t group) const;
   void finish_run(const Run& run);
@@ -99,7 +99,7 @@ class CpuExecutable : public Executable {
   std::int64_t micro_batches_;
   ThreadPool pool_;
   Memory shared_, update_;
-  Memory arenas_;  // one a thread, or one a micro-batch where they run in step, one after the other
+  ArenaLeases arenas_;  // one a group in flight, or one a micro-batch where they run in step
   std::vector<Worker> workers_;
   std::optional<GradientSums> sums_;                   // none where nothing is summed
   std::vector<ValueRange> summed_;                     // pieces of what is averaged over micro-batches

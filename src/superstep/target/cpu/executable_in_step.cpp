@@ -30,7 +30,7 @@ void CpuExecutable::run_until_join(const Run& run, const Section& section, std::
 }
 
 CpuExecutable::Place CpuExecutable::place_in_step(std::size_t micro_batch, std::size_t group) {
-  return {static_cast<std::int64_t>(micro_batch), arena(micro_batch), group_sums_[group], false};
+  return {static_cast<std::int64_t>(micro_batch), arenas_.at(micro_batch), group_sums_[group], false};
 }
 
 void CpuExecutable::run_join(const Run& run, std::size_t step) {

@@ -21,7 +21,8 @@ bool sums_in_groups(std::size_t gradient_bytes);
 // halves and the group that it works on. Of several threads one may be ahead of all others.
 std::size_t gradient_buffers(const Plan& plan, const CompileOptions& options);
 
-// Micro-batches whose activations lie in memory at the same time: one a thread, all where they run in step.
+// Micro-batches whose activations lie in memory at the same time: one a group that is worked on (there may be
+// fewer groups than threads), all where they run in step.
 std::size_t arena_count(const Plan& plan, const CompileOptions& options);
 
 // Everything that the executable allocates for the plan: activations and scratch of every thread, parameters

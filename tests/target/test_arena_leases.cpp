@@ -49,7 +49,7 @@ TEST(ArenaLeases, AThreadGetsTheOneThatItHadLast) {
     EXPECT_NE(second.memory(), third.memory());
   }
   for (int round = 0; round < 3; ++round) {
-    const ArenaLeases::Lease other = leases.lend(7);
+    const ArenaLeases::Lease other = leases.lend(3);
     EXPECT_EQ(leases.lend(0).memory(), had);
   }
 }
@@ -58,7 +58,8 @@ TEST(ArenaLeases, AThreadGetsTheOneThatItHadLast) {
 TEST(ArenaLeases, FewerGroupsThanThreadsTrainAndServeAsOneThreadDoes) {
   const GraphAtBatch serving = [](std::int64_t batch) { return test::attention_network(batch); };
   const GraphAtBatch training = [](std::int64_t batch) {
-    return transform::make_training_step(test::attention_network(batch), {{transform::LossTerm{.output = "y"}}}, {});
+    return transform::make_training_step(test::attention_network(batch),
+                                         {{transform::LossTerm{.output = "y"}}}, {});
   };
   for (const GraphAtBatch& model : {serving, training})
     for (const auto& [batch, threads] : {std::pair<int, int>{3, 8}, {3, 16}, {8, 9}, {10, 24}}) {

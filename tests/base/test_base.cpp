@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -158,45 +157,6 @@ TEST(Random, PoissonHasItsMomentsOnBothBranches) {
     EXPECT_NEAR(measured, mean, 5 * std::sqrt(mean / count)) << mean;
     EXPECT_NEAR(variance / mean, 1.0, 5 * std::sqrt((2 + 1 / mean) / count)) << mean;
   }
-}
-
-TEST(ThreadPool, DoesEveryItemOnceManyTimes) {
-  ThreadPool pool(4);
-  for (int repeat = 0; repeat < 2000; ++repeat) {
-    std::vector<std::atomic<int>> counts(17);
-    pool.parallel_for(17, [&](std::int64_t item, int) { counts[static_cast<std::size_t>(item)]++; });
-    for (auto& count : counts) ASSERT_EQ(count, 1);
-  }
-}
-
-// Pools of a size share their threads: each call still does all of its items, with workers that it may count.
-TEST(ThreadPool, PoolsUsedAtTheSameTimeDoAllTheirItems) {
-  std::atomic<int> done{0}, wrong{0};
-  const auto use = [&] {
-    ThreadPool pool(3);
-    for (int repeat = 0; repeat < 300; ++repeat)
-      pool.parallel_for(20, [&](std::int64_t, int worker) {
-        ++done;
-        if (worker < 0 || worker >= pool.threads()) ++wrong;
-      });
-  };
-  std::thread beside(use);
-  use();
-  beside.join();
-  EXPECT_EQ(done, 2 * 300 * 20);
-  EXPECT_EQ(wrong, 0);
-}
-
-TEST(ThreadPool, RethrowsAndGoesOn) {
-  ThreadPool pool(3);
-  EXPECT_THROW(pool.parallel_for(100,
-                                 [](std::int64_t item, int) {
-                                   if (item == 7) throw std::runtime_error("7");
-                                 }),
-               std::runtime_error);
-  std::atomic<int> done{0};
-  pool.parallel_for(100, [&](std::int64_t, int) { ++done; });
-  EXPECT_EQ(done, 100);
 }
 
 TEST(Text, NearestName) {

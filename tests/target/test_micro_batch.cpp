@@ -13,13 +13,13 @@ std::size_t cache() {
 }
 
 // Activations of 16 samples fill the space that they are given; weights of `weights` caches.
-Footprint footprint(double weights, double flops_a_sample = 1e6) {
+Footprint footprint(double weights, double flops_a_sample = 1e6, bool trains = true) {
   const auto bytes = static_cast<std::size_t>(weights * static_cast<double>(cache()));
   return {.flops_a_sample = flops_a_sample,
           .bytes_a_sample = cache() / 8,
           .weight_traffic = 2 * bytes,
           .weight_bytes = bytes,
-          .trains = true};
+          .trains = trains};
 }
 
 TEST(MicroBatch, SmallWeightsLeaveTheActivationsInCache) {
@@ -38,8 +38,11 @@ TEST(MicroBatch, WhereArithmeticTakesTheTimeMemoryIsSaved) {
 }
 
 TEST(MicroBatch, EveryThreadHasSomethingToDo) {
-  for (const int threads : {1, 2, 3, 8, 300})
-    EXPECT_LE(choose_micro_batch(256, threads, footprint(0.5)) * std::min(threads, 256), 256);
+  for (const int threads : {1, 2, 3, 8, 300}) {
+    EXPECT_LE(choose_micro_batch(256, threads, footprint(0.5, 1e6, false)) * std::min(threads, 256), 256);
+    // Beyond eight groups of a training step its steps are divided.
+    EXPECT_LE(choose_micro_batch(256, threads, footprint(0.5)) * std::min(threads, 8), 256);
+  }
   EXPECT_EQ(choose_micro_batch(1, 4, footprint(100)), 1);
 }
 

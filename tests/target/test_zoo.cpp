@@ -14,12 +14,14 @@
 #include "superstep/transform/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
+#include "tests/target/zoo_input.h"
 
 namespace superstep {
 namespace {
 
 using target::Executable;
 using target::GraphAtBatch;
+using test::random_input;
 
 struct Model {
   const char* workload;
@@ -53,23 +55,6 @@ std::vector<Model> models() {
           {"efficientnet-b0", {"size=32", "classes=10"}, 4, 3e-3},
           {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},
           {"lstm", {"steps=7", "inputs=5", "units=32"}, 4}};
-}
-
-// Labels and tokens that every model here has; numbers in [-1, 1) elsewhere. Labels of -1 are not scored.
-Tensor random_input(const Executable::Port& port, std::uint64_t seed) {
-  if (port.name == "learning_rate") return Tensor::scalar(0.05f);
-  Tensor tensor(port.type.element, port.type.shape);
-  RandomStream random(seed);
-  for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
-    if (!is_integer(port.type.element))
-      tensor.set(i,
-                 port.name == "mask_target" ? static_cast<double>(random.below(2)) : random.uniform(-1, 1));
-    else if (port.name == "attention_mask")
-      tensor.set(i, i % 12 < 9 ? 1 : 0);
-    else
-      tensor.set(i, static_cast<double>(random.below(10)) - (port.name == "labels" ? 3 : 0));
-  }
-  return tensor;
 }
 
 std::vector<Tensor> inputs_of(const Executable& executable) {

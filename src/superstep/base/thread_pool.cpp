@@ -11,22 +11,28 @@
 #include <thread>
 #include <vector>
 
+#include "superstep/base/own_threads.h"
+
 namespace superstep {
 namespace {
 
 // Long enough to bridge the gap between two parallel steps of a plan, short enough not to starve a
-// neighbour: a thread that finds nothing to do for this long gives its core back.
-constexpr auto spin_time = std::chrono::microseconds(100);
+// neighbour: a thread that finds nothing to do for this long gives its core back. At once where there are
+// more threads than processors, for then it keeps it from one that has something to do.
+std::chrono::microseconds spin_time(int threads) {
+  return std::chrono::microseconds(threads <= available_processors() ? 100 : 0);
+}
+
+using Clock = std::chrono::steady_clock;
 
 template <class Ready>
-bool spin_until(Ready ready) {
-  const auto deadline = std::chrono::steady_clock::now() + spin_time;
+bool spin_until(Clock::time_point deadline, Ready ready) {
   do {
     for (int i = 0; i < 32; ++i) {
       if (ready()) return true;
       __builtin_ia32_pause();
     }
-  } while (std::chrono::steady_clock::now() < deadline);
+  } while (Clock::now() < deadline);
   return ready();
 }
 
@@ -34,22 +40,31 @@ void run_alone(std::int64_t items, FunctionRef<void(std::int64_t, int)> body) {
   for (std::int64_t item = 0; item < items; ++item) body(item, 0);
 }
 
+// Threads that one thread wakes from their sleep, which takes it a microsecond or more each; they wake the
+// next.
+constexpr int woken_by_one = 8;
+
 }  // namespace
 
 // The threads of pools of one size.
 class ThreadPool::Crew {
  public:
   explicit Crew(int threads);
-  ~Crew();
+  ~Crew() { dismiss(); }
   static std::shared_ptr<Crew> of_size(int threads);
 
-  void parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body);
+  void parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body, int threads);
 
  private:
   struct Job;
   void worker_main(int worker);
+  void sleep(int worker, std::uint32_t seen);
+  void wake(int worker);
+  void wake_next(int worker, int called);
+  void deal(std::int64_t items, int called);
   void claim_items(Job& job, int worker);
   void wait_for_workers();
+  void dismiss();
 
   // The items that a thread takes first, one by one; when none is left it goes on with those of the others.
   // So a thread mostly writes to a line of its own, and works on the part of the data that it worked on
@@ -58,33 +73,51 @@ class ThreadPool::Crew {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
   };
+  // A word of each thread on a line of its own: who reads it mostly finds it in its own cache.
+  struct alignas(64) Word {
+    std::atomic<std::uint32_t> set{0};
+  };
 
+  std::chrono::microseconds spin_;
   std::vector<Share> shares_;  // one a thread
+  std::vector<Word> asleep_;   // by thread
+  std::vector<Word> inside_;   // by thread: it may hold job_
   std::vector<std::thread> workers_;
   // Each on a line of its own: they are written from all sides.
   alignas(64) std::atomic<bool> busy_{false};
   alignas(64) std::atomic<std::uint32_t> generation_{0};
+  std::atomic<int> called_{0};  // threads with a number below this take part
   std::atomic<Job*> job_{nullptr};
   std::atomic<bool> stopping_{false};
-  alignas(64) std::atomic<std::int32_t> inside_{0};  // workers that may hold job_
 };
 
 struct ThreadPool::Crew::Job {
   FunctionRef<void(std::int64_t, int)> body;
+  int called;
   std::mutex error_mutex;
   std::exception_ptr error;
 };
 
-ThreadPool::Crew::Crew(int threads) : shares_(static_cast<std::size_t>(threads)) {
-  for (int worker = 1; worker < threads; ++worker)
-    workers_.emplace_back([this, worker] { worker_main(worker); });
+ThreadPool::Crew::Crew(int threads)
+    : spin_(spin_time(threads)),
+      shares_(static_cast<std::size_t>(threads)),
+      asleep_(static_cast<std::size_t>(threads)),
+      inside_(static_cast<std::size_t>(threads)) {
+  try {
+    for (int worker = 1; worker < threads; ++worker)
+      workers_.push_back(start_thread([this, worker] { worker_main(worker); }));
+  } catch (...) {
+    dismiss();
+    throw;
+  }
 }
 
-ThreadPool::Crew::~Crew() {
+void ThreadPool::Crew::dismiss() {
   stopping_.store(true);
   generation_.fetch_add(1);
-  generation_.notify_all();
+  for (int worker = 1; worker <= static_cast<int>(workers_.size()); ++worker) wake(worker);
   for (std::thread& worker : workers_) worker.join();
+  workers_.clear();
 }
 
 std::shared_ptr<ThreadPool::Crew> ThreadPool::Crew::of_size(int threads) {
@@ -96,10 +129,21 @@ std::shared_ptr<ThreadPool::Crew> ThreadPool::Crew::of_size(int threads) {
   return crew;
 }
 
+// The caller, who is there first, has something to do where there are fewer items than threads.
+void ThreadPool::Crew::deal(std::int64_t items, int called) {
+  const auto first_of = [&](std::int64_t thread) { return (items * thread + called - 1) / called; };
+  for (int thread = 0; thread < called; ++thread) {
+    Share& share = shares_[static_cast<std::size_t>(thread)];
+    share.next.store(first_of(thread), std::memory_order_relaxed);
+    share.end = first_of(thread + 1);
+  }
+}
+
 void ThreadPool::Crew::claim_items(Job& job, int worker) {
+  const auto called = static_cast<std::size_t>(job.called);
   try {
-    for (std::size_t k = 0; k < shares_.size(); ++k) {
-      Share& share = shares_[(static_cast<std::size_t>(worker) + k) % shares_.size()];
+    for (std::size_t k = 0; k < called; ++k) {
+      Share& share = shares_[(static_cast<std::size_t>(worker) + k) % called];
       while (share.next.load(std::memory_order_relaxed) < share.end) {
         const std::int64_t item = share.next.fetch_add(1, std::memory_order_relaxed);
         if (item < share.end) job.body(item, worker);
@@ -108,40 +152,73 @@ void ThreadPool::Crew::claim_items(Job& job, int worker) {
   } catch (...) {
     std::lock_guard lock(job.error_mutex);
     if (!job.error) job.error = std::current_exception();
-    for (Share& share : shares_) share.next.store(share.end, std::memory_order_relaxed);
+    for (std::size_t k = 0; k < called; ++k) shares_[k].next.store(shares_[k].end, std::memory_order_relaxed);
   }
 }
 
 // A worker says that it is inside before it looks for the job, and the caller takes the job away before it
-// looks whether anyone is inside: so either the worker finds nothing or the caller waits for it.
+// looks whether anyone is inside: so either the worker finds nothing or the caller waits for it. Who is not
+// called neither writes where the others look nor keeps spinning.
 void ThreadPool::Crew::worker_main(int worker) {
   std::uint32_t seen = 0;
+  Clock::time_point idle = Clock::now() + spin_;
+  std::atomic<std::uint32_t>& inside = inside_[static_cast<std::size_t>(worker)].set;
   while (!stopping_.load()) {
-    if (!spin_until([&] { return generation_.load() != seen; })) generation_.wait(seen);
-    seen = generation_.load();
-    inside_.fetch_add(1);
-    if (Job* job = job_.load()) claim_items(*job, worker);
-    if (inside_.fetch_sub(1) == 1) inside_.notify_one();
+    if (!spin_until(idle, [&] { return generation_.load() != seen; })) sleep(worker, seen);
+    const std::uint32_t generation = generation_.load();
+    if (generation == seen) continue;
+    seen = generation;
+    if (worker >= called_.load()) continue;
+    inside.store(1);
+    if (Job* job = job_.load(); job && worker < job->called) {
+      wake_next(worker, job->called);
+      claim_items(*job, worker);
+    }
+    inside.store(0);
+    inside.notify_one();
+    idle = Clock::now() + spin_;
   }
+}
+
+// A worker says that it sleeps before it looks at the generation for the last time, and a caller changes that
+// before it looks who sleeps: so either the worker stays awake or it is woken.
+void ThreadPool::Crew::sleep(int worker, std::uint32_t seen) {
+  std::atomic<std::uint32_t>& asleep = asleep_[static_cast<std::size_t>(worker)].set;
+  asleep.store(1);
+  if (generation_.load() == seen && !stopping_.load()) asleep.wait(1);
+  asleep.store(0);
+}
+
+void ThreadPool::Crew::wake(int worker) {
+  std::atomic<std::uint32_t>& asleep = asleep_[static_cast<std::size_t>(worker)].set;
+  if (asleep.load() == 0) return;
+  asleep.store(0);
+  asleep.notify_one();
+}
+
+void ThreadPool::Crew::wake_next(int worker, int called) {
+  const int first = woken_by_one * worker + 1;
+  for (int next = first; next < std::min(called, first + woken_by_one); ++next) wake(next);
 }
 
 void ThreadPool::Crew::wait_for_workers() {
-  if (spin_until([&] { return inside_.load() == 0; })) return;
-  for (std::int32_t inside = inside_.load(); inside != 0; inside = inside_.load()) inside_.wait(inside);
+  for (Word& word : inside_) {
+    if (word.set.load() == 0) continue;
+    if (spin_until(Clock::now() + spin_, [&] { return word.set.load() == 0; })) continue;
+    while (word.set.load() != 0) word.set.wait(1);
+  }
 }
 
-void ThreadPool::Crew::parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body) {
+void ThreadPool::Crew::parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body,
+                                    int threads) {
   if (busy_.exchange(true)) return run_alone(items, body);
-  Job job{body, {}, {}};
-  const auto count = static_cast<std::int64_t>(shares_.size());
-  for (std::int64_t i = 0; i < count; ++i) {
-    Share& share = shares_[static_cast<std::size_t>(i)];
-    share.next.store(items * i / count, std::memory_order_relaxed);
-    share.end = items * (i + 1) / count;
-  }
+  const int called = std::min(threads, static_cast<int>(shares_.size()));
+  Job job{body, called, {}, {}};
+  deal(items, called);
+  called_.store(called);
   job_.store(&job);
   generation_.fetch_add(1);
-  generation_.notify_all();
+  wake_next(0, called);
   claim_items(job, 0);
   job_.store(nullptr);
   wait_for_workers();  // `job` lives on this stack
@@ -155,8 +232,8 @@ ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {
 
 ThreadPool::~ThreadPool() = default;
 
-void ThreadPool::parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body) {
-  if (crew_ && items > 1) return crew_->parallel_for(items, body);
+void ThreadPool::parallel_for(std::int64_t items, FunctionRef<void(std::int64_t, int)> body, int threads) {
+  if (crew_ && items > 1 && threads > 1) return crew_->parallel_for(items, body, threads);
   run_alone(items, body);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "superstep/base/function_ref.h"
@@ -16,7 +17,8 @@ namespace superstep {
 // not spin on the cores that another one needs.
 class ThreadPool {
  public:
-  // `threads` counts the caller: ThreadPool(1) starts no thread. At least 1.
+  // `threads` counts the caller: ThreadPool(1) starts no thread. At least 1. Throws Error (io) where the
+  // system does not start as many.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -29,7 +31,12 @@ class ThreadPool {
   // skipped. Which worker gets which item is not determined: write results by item. Not re-entrant: one
   // call of a pool at a time, none from inside a body. While another pool has the threads, the caller does
   // its items alone, as worker 0.
-  void parallel_for(std::int64_t items, FunctionRef<void(std::int64_t item, int worker)> body);
+  //
+  // At most `threads` threads are called, numbers below it: for work that many would take longer to meet for
+  // than to do.
+  static constexpr int all = std::numeric_limits<int>::max();
+  void parallel_for(std::int64_t items, FunctionRef<void(std::int64_t item, int worker)> body,
+                    int threads = all);
 
  private:
   class Crew;

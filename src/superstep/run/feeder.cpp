@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "superstep/base/own_threads.h"
 #include "superstep/base/random.h"
 
 namespace superstep::run {
@@ -30,7 +31,7 @@ Feeder::Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t ba
       at_(start),
       part_(part),
       ahead_(static_cast<std::size_t>(ahead)) {
-  thread_ = std::thread([this] { produce(); });
+  thread_ = start_thread([this] { produce(); });
 }
 
 Feeder::~Feeder() {

@@ -9,9 +9,9 @@
 #include <barrier>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 
 #include "superstep/base/error.h"
+#include "superstep/base/own_threads.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/measure/clock.h"
@@ -101,10 +101,7 @@ HostQuantity barrier_time(int threads) {
     const auto own = times_of([&] { barrier.arrive_and_wait(); }, samples_taken, calls_a_sample);
     if (index == 0) times = own;
   };
-  {
-    std::vector<std::jthread> pool;
-    for (int i = 0; i < threads; ++i) pool.emplace_back(main, i);
-  }
+  on_own_threads(threads, main);
   return time_of(fmt::format("barrier_{}", threads), times,
                  fmt::format("std::barrier of {} thread{}", threads, threads == 1 ? "" : "s"));
 }

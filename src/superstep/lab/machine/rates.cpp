@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
-#include <thread>
 
 #include "superstep/base/error.h"
+#include "superstep/base/own_threads.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/machine/peak_kernels.h"
@@ -111,9 +111,7 @@ std::vector<double> measure_rates(int threads, const MakeWork& make, int trials)
       rates.push_back(rate);
     }
   };
-  std::vector<std::jthread> pool;
-  for (int i = 0; i < threads; ++i) pool.emplace_back(main, i);
-  pool.clear();
+  on_own_threads(threads, main);
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
   return rates;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "superstep/base/text.h"
+#include "superstep/target/cpu/division.h"
 #include "superstep/target/cpu/executable_run.h"
 #include "superstep/target/cpu/flush_denormals.h"
 #include "superstep/target/cpu/memory_limit.h"
@@ -17,14 +18,11 @@
 namespace superstep::target::cpu {
 namespace {
 
-// A step goes to all threads when it is long enough to pay for calling them (about 1 us), one alone when not:
-// some 3 to 5 us of work at 100 GFLOP/s and 25 GB/s a core. What other steps left in several cores' caches
-// costs one core alone more.
-constexpr double parallel_flops = 5e5, parallel_bytes = 64e3;
+// Values of the sums of gradients that a thread averages at a time: some for every thread, none of them tiny.
+constexpr std::size_t smallest_piece = 1024, largest_piece = 16384;
 
-bool pays_in_parallel(const kernels::KernelInfo& info) {
-  return (info.parts > 1 || info.members > 1) &&
-         (info.flops >= parallel_flops || info.bytes >= parallel_bytes);
+std::size_t piece_for(std::size_t values, std::size_t threads) {
+  return std::clamp(values / (4 * threads) / smallest_piece * smallest_piece, smallest_piece, largest_piece);
 }
 
 }  // namespace
@@ -37,24 +35,27 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
       options_(options),
       compile_seconds_(compile_seconds),
       micro_batches_(options.batch / options.micro_batch),
+      groups_(gradient_groups(plan_, options)),
       pool_(options.threads),
       shared_(plan_.shared_bytes),
       update_(plan_.update_bytes),
-      arenas_(arena_count(plan_, options) * plan_.arena_bytes) {
+      arenas_(arena_count(plan_, options), plan_.arena_bytes, static_cast<std::size_t>(options.threads)) {
   for (const PortPlan& input : inputs_) input_ports_.push_back(input.port);
   for (const PortPlan& output : outputs_) output_ports_.push_back(output.port);
   const double begun = StepRecorder::now();
   fill_shared();
   compile_seconds_ += StepRecorder::now() - begun;
-  // Threads that only take parts of steps need no arena.
   for (int i = 0; i < options.threads; ++i)
     workers_.push_back({Memory(plan_.scratch_bytes), {}, {}, StepRecorder(step_count(), i)});
+  divided_ = choose_divided();
+  in_step_ = plan_.in_step || std::ranges::count(divided_, true) > 0;
   if (plan_.accumulator_bytes == 0) return;
   if (options_.parts.exchange)
     open_exchange();
   else
     sums_.emplace(plan_, groups(), gradient_buffers(plan_, options_));
-  constexpr std::size_t piece = 16384;
+  const std::size_t piece =
+      piece_for(plan_.accumulator_bytes / sizeof(float), static_cast<std::size_t>(options.threads));
   for (const ByteRange& range : plan_.added_to)
     for (std::size_t done = 0, count = range.count / sizeof(float); done < count; done += piece)
       summed_.push_back({range.begin / sizeof(float) + done, std::min(piece, count - done)});
@@ -83,8 +84,6 @@ void CpuExecutable::fill_shared() {
   plan_.initial.clear();
 }
 
-std::size_t CpuExecutable::groups() const { return gradient_groups(plan_, options_); }
-
 void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   check_ports("input", input_ports_, inputs);
   check_ports("output", output_ports_, outputs);
@@ -93,13 +92,14 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   const double begun = StepRecorder::now();
   for (Worker& worker : workers_) worker.recorder.begin_run(begun);
   if (!prepared_) {
-    run_steps({plan_.prepare, 0, false}, run, {0, arena(0), nullptr, true}, workers_[0]);
+    run_steps({plan_.prepare, 0, false}, run, {0, arenas_.at(0), nullptr, true}, workers_[0]);
     prepared_ = true;
   }
   begin_exchange();
   if (sums_) sums_->begin_run();
-  // One group: its steps are divided over the threads. Several: a group a thread.
-  if (plan_.in_step)
+  // One group: its steps are divided over the threads. Several: a group a thread, and where that leaves
+  // threads without one, steps of all groups are divided.
+  if (in_step_)
     run_in_step(run);
   else if (groups() == 1)
     run_group(run, 0, 0, true);
@@ -143,27 +143,32 @@ std::size_t CpuExecutable::first_of(std::size_t group) const {
 
 void CpuExecutable::run_group(const Run& run, std::size_t group, std::size_t worker, bool all_threads) {
   std::byte* const accumulator = sums_ ? sums_->begin(group) : nullptr;
+  const ArenaLeases::Lease arena = arenas_.lend(worker);
   const std::size_t begin = first_of(group), end = first_of(group + 1);
   for (std::size_t micro_batch = begin; micro_batch < end; ++micro_batch)
     run_steps({plan_.body, plan_.prepare.size(), true}, run,
-              {static_cast<std::int64_t>(micro_batch), arena(worker), accumulator, all_threads,
+              {static_cast<std::int64_t>(micro_batch), arena.memory(), accumulator, all_threads, group,
                micro_batch + 1 == end},
               workers_[worker]);
   if (sums_) sums_->complete(group);
 }
 
 int CpuExecutable::run_kernel(const kernels::Kernel& kernel, Worker& worker, bool all_threads) {
-  if (!all_threads || pool_.threads() == 1 || !pays_in_parallel(kernel.info())) {
+  const int threads = all_threads ? threads_that_pay(kernel.info(), pool_.threads()) : 1;
+  if (threads == 1) {
     kernel.run({worker.inputs, worker.outputs, worker.scratch.data()});
     return 1;
   }
   if (kernel.info().members > 1) return share_kernel(kernel, worker);
-  pool_.parallel_for(kernel.info().parts, [&](std::int64_t part, int thread) {
-    const FlushDenormals flush(plan_.trains && thread != 0);  // thread 0 is the caller
-    kernel.run_part(
-        {worker.inputs, worker.outputs, workers_[static_cast<std::size_t>(thread)].scratch.data()}, part);
-  });
-  return static_cast<int>(std::min<std::int64_t>(pool_.threads(), kernel.info().parts));
+  pool_.parallel_for(
+      kernel.info().parts,
+      [&](std::int64_t part, int thread) {
+        const FlushDenormals flush(plan_.trains && thread != 0);  // thread 0 is the caller
+        kernel.run_part(
+            {worker.inputs, worker.outputs, workers_[static_cast<std::size_t>(thread)].scratch.data()}, part);
+      },
+      threads);
+  return threads;
 }
 
 // Which thread takes which member's place is left to the pool: mostly each its own, whose share of the
@@ -209,7 +214,6 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
   const bool measured = options_.measure_steps;
   const std::int64_t recorded = section.in_micro_batch ? place.micro_batch : -1;
   const bool exchanges = place.ends_group && !ranges_.empty();
-  std::size_t next_range = 0;
   for (std::size_t i = 0; i < section.steps.size(); ++i) {
     const Step& step = section.steps[i];
     worker.inputs.clear();
@@ -220,7 +224,7 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
     const int threads = run_kernel(*step.kernel, worker, place.all_threads);
     if (measured) worker.recorder.add(section.first_step + i, recorded, start, StepRecorder::now(), threads);
     if (!exchanges) continue;
-    complete_ranges(i, next_range);
+    complete_ranges(section.first_step - plan_.prepare.size() + i, place.group);
     if (&worker == &workers_[0]) options_.parts.exchange->progress();
   }
 }
@@ -228,10 +232,12 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
 void CpuExecutable::begin_exchange() {
   if (ranges_.empty()) return;
   for (auto& groups_done : groups_done_) groups_done.store(0, std::memory_order_relaxed);
+  next_range_.assign(groups(), 0);
   options_.parts.exchange->begin();
 }
 
-void CpuExecutable::complete_ranges(std::size_t step, std::size_t& next) {
+void CpuExecutable::complete_ranges(std::size_t step, std::size_t group) {
+  std::size_t& next = next_range_[group];
   for (; next < ranges_.size() && ranges_[next].last_step == step; ++next) {
     if (groups_done_[next].fetch_add(1, std::memory_order_acq_rel) + 1 < groups()) continue;
     sums_->finish(ranges_[next].values, scale_of_means());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
@@ -10,9 +11,13 @@
 namespace superstep::target::cpu {
 namespace {
 
-// More groups share the work more evenly when a core is busy.
-constexpr std::size_t most_groups = 8;
+// More groups share the work more evenly when a core is busy, and among more threads.
+constexpr std::size_t most_groups = 64;
 constexpr std::size_t largest_grouped_bytes = std::size_t{4} << 20;
+
+// A group costs its sum: zeroed, added to another. It has so many operations for each byte of that, which is
+// a hundredth of its time at most.
+constexpr double flops_a_summed_byte = 800;
 
 // Element-wise operators and products of few operations first; then a third of the step again, which is about
 // the whole forward pass, a stretch of it at a time.
@@ -25,6 +30,18 @@ std::string describe(const LimitedChoice& choice) {
   return text;
 }
 
+// A power of two, for numbers of threads mostly are.
+std::size_t groups_that_pay(const Plan& plan, std::size_t micro_batches) {
+  double flops = 0;
+  for (const Step& step : plan.body) flops += step.info.flops * static_cast<double>(micro_batches);
+  const double paid = flops / flops_a_summed_byte / static_cast<double>(plan.accumulator_bytes);
+  const std::size_t in_memory = usual_groups * largest_grouped_bytes / plan.accumulator_bytes;
+  const std::size_t most =
+      std::min({most_groups, in_memory, static_cast<std::size_t>(std::min<double>(paid, most_groups))});
+  if (micro_batches <= most) return micro_batches;
+  return std::max(usual_groups, std::bit_floor(most));
+}
+
 }  // namespace
 
 bool sums_in_groups(std::size_t gradient_bytes) { return gradient_bytes <= largest_grouped_bytes; }
@@ -32,8 +49,9 @@ bool sums_in_groups(std::size_t gradient_bytes) { return gradient_bytes <= large
 std::size_t gradient_groups(const Plan& plan, const CompileOptions& options) {
   const auto count = static_cast<std::size_t>(options.batch / options.micro_batch);
   if (plan.accumulator_bytes == 0) return count;
-  const std::size_t most =
-      sums_in_groups(plan.accumulator_bytes) ? most_groups : static_cast<std::size_t>(options.threads);
+  if (!sums_in_groups(plan.accumulator_bytes))
+    return std::min({count, usual_groups, static_cast<std::size_t>(options.threads)});
+  const std::size_t most = plan.in_step ? usual_groups : groups_that_pay(plan, count);
   return std::min(count, most);
 }
 

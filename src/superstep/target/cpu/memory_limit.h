@@ -9,9 +9,13 @@
 
 namespace superstep::target::cpu {
 
+// Groups that there are where enough micro-batches are; where sums of gradients are small beside the work on
+// a batch, up to 64.
+inline constexpr std::size_t usual_groups = 8;
+
 // Sums of gradients that are kept apart while a run lasts: micro-batches are summed in groups, each group in
 // order and then the groups in an order of their own (gradient_sums.h), so that the bits do not depend on the
-// number of threads. Very large models keep one a thread.
+// number of threads. Very large models keep one a thread, eight at most.
 std::size_t gradient_groups(const Plan& plan, const CompileOptions& options);
 
 // Whether gradients of so many bytes are summed in groups whatever the number of threads.
@@ -21,7 +25,8 @@ bool sums_in_groups(std::size_t gradient_bytes);
 // halves and the group that it works on. Of several threads one may be ahead of all others.
 std::size_t gradient_buffers(const Plan& plan, const CompileOptions& options);
 
-// Micro-batches whose activations lie in memory at the same time: one a thread, all where they run in step.
+// Micro-batches whose activations lie in memory at the same time: one a group that is worked on (there may be
+// fewer groups than threads), all where they run in step.
 std::size_t arena_count(const Plan& plan, const CompileOptions& options);
 
 // Everything that the executable allocates for the plan: activations and scratch of every thread, parameters

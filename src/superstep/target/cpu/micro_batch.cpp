@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "superstep/target/cpu/memory_limit.h"
+
 namespace superstep::target::cpu {
 namespace {
 
@@ -23,6 +25,12 @@ std::int64_t fitting(std::size_t bytes_a_sample) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(samples), smallest_choice, largest_small_choice);
 }
 
+// Threads that want a micro-batch of their own. Beyond the usual groups of a training step they divide its
+// steps.
+int threads_to_feed(int threads, bool trains) {
+  return trains ? std::min(threads, static_cast<int>(usual_groups)) : threads;
+}
+
 }  // namespace
 
 std::int64_t largest_divisor(std::int64_t batch, std::int64_t limit) {
@@ -35,13 +43,14 @@ std::int64_t choose_in_step(std::int64_t batch, int threads, bool few_weights) {
   if (few_weights)
     return largest_divisor(
         batch, std::clamp(batch / parts_in_step, std::min(smallest_choice, batch / 2), largest_in_step));
-  const std::int64_t parts = largest_divisor(batch, threads);
-  const bool idle = static_cast<double>(parts) < divided_share * threads;
+  const int fed = threads_to_feed(threads, true);
+  const std::int64_t parts = largest_divisor(batch, fed);
+  const bool idle = static_cast<double>(parts) < divided_share * fed;
   return idle ? batch : batch / parts;
 }
 
 std::int64_t choose_micro_batch(std::int64_t batch, int threads, const Footprint& footprint) {
-  const std::int64_t share = std::max<std::int64_t>(1, batch / threads);
+  const std::int64_t share = std::max<std::int64_t>(1, batch / threads_to_feed(threads, footprint.trains));
   const std::int64_t small = largest_divisor(batch, std::min(fitting(footprint.bytes_a_sample), share));
   const std::size_t cache = second_level_cache_bytes();
   if (footprint.weight_bytes <= cache) return small;

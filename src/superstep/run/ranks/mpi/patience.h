@@ -8,16 +8,18 @@
 #include <mutex>
 #include <thread>
 
+#include "superstep/base/own_threads.h"
+
 namespace superstep::run {
 
 class Patience {
  public:
   // `give_up` is called when this object still lives after `limit`.
   Patience(std::chrono::seconds limit, std::function<void()> give_up)
-      : thread_([this, limit, give_up = std::move(give_up)] {
+      : thread_(start_thread([this, limit, give_up = std::move(give_up)] {
           std::unique_lock lock(mutex_);
           if (!over_.wait_for(lock, limit, [this] { return done_; })) give_up();
-        }) {}
+        })) {}
   ~Patience() {
     {
       const std::lock_guard lock(mutex_);

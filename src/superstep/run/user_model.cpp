@@ -208,6 +208,7 @@ void UserModel::describe() {
   workload_.training.epochs = default_epochs;
   workload_.training.learning_rate = default_learning_rate;
   workload_.training.loss = loss_;
+  workload_.metrics = metrics_of(task_spec());
 }
 
 ArrayTaskSpec UserModel::task_spec() const {

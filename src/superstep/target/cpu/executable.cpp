@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/target/cpu/executable_run.h"
 #include "superstep/target/cpu/flush_denormals.h"
@@ -209,8 +211,11 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
   const bool measured = options_.measure_steps;
   const std::int64_t recorded = section.in_micro_batch ? place.micro_batch : -1;
   const bool exchanges = place.ends_group && !ranges_.empty();
+  // Before the update no state has changed. Other parts would wait for ever for a part that stops.
+  const bool stoppable = section.in_micro_batch && !options_.parts.exchange;
   std::size_t next_range = 0;
   for (std::size_t i = 0; i < section.steps.size(); ++i) {
+    if (stoppable && interrupted()) throw Error(ErrorCode::interrupted, "in the middle of a step");
     const Step& step = section.steps[i];
     worker.inputs.clear();
     worker.outputs.clear();

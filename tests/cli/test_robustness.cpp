@@ -75,6 +75,54 @@ TEST_F(Robustness, ACacheThatCannotBeWrittenCostsNothing) {
   EXPECT_TRUE(contains(outcome.errors, "what was tuned is not remembered")) << outcome.errors;
 }
 
+// Every command that writes at its end says at its beginning that it cannot; a timeout stands for the work.
+TEST_F(Robustness, OutputsAreTriedBeforeTheWork) {
+  std::ofstream(folder_ / "file").flush();
+  for (const char* call : {"train mlp --epochs 100000 --out file",
+                           "train mlp --epochs 100000 --out /proc/self/run",
+                           "train mlp --epochs 100000 --json missing/a.json",
+                           "train mlp --epochs 100000 --mllog missing/log",
+                           "train mlp --resume absent",
+                           "infer resnet50 --samples 100000 --output missing/y.h5",
+                           "infer resnet50 --samples 100000 --precision int8 --onnx missing/q.onnx",
+                           "generate braggnn --samples 100000000 --out missing/a.h5",
+                           "generate braggnn --samples 100000000 --out a.h5 --json missing/a.json",
+                           "baseline braggnn --input empty --output missing/a.h5",
+                           "baseline braggnn --input empty --picture missing/a.html",
+                           "bench gemm --seconds 1000 --format csv --out missing/a.csv",
+                           "bench gemm --seconds 1000 --json folder.bin",
+                           "profile resnet50 --runs 100000 --out file",
+                           "predict resnet50 --largest --json missing/a.json",
+                           "report --run absent --out file",
+                           "show absent.npy --out missing/page.html",
+                           "onnx export resnet50 --out missing/a.onnx",
+                           "machine measure --out missing/host.toml",
+                           "machine system --out missing/system.json",
+                           "graph mlp --out missing/g.txt",
+                           "graph mlp --dump file",
+                           "records export --out missing/r.json",
+                           "scale mlp --steps 1000000 --format csv --out missing/a.csv",
+                           "validate empty --json missing/a.json"}) {
+    const Outcome outcome = run_program(folder_ / "", call, "timeout 20");
+    EXPECT_EQ(outcome.code, 1) << call << "\n" << outcome.output << outcome.errors;
+    EXPECT_TRUE(contains(outcome.errors, "superstep: error: ")) << call;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "a.h5"));
+}
+
+TEST_F(Robustness, ATrainingStepIsNotServed) {
+  ASSERT_EQ(run_program(folder_ / "", "onnx export braggnn --with train-step --out s.onnx").code, 0);
+  refuses("infer s.onnx", 1, {"output 'loss'", "has shape []", "without --with train-step"});
+  refuses("train s.onnx", 1, {"output 'loss'", "is one number for a whole batch"});
+}
+
+TEST_F(Robustness, ATuningWithoutAPlaceForItGoesOn) {
+  const Outcome closed = run_program(folder_ / "", "train mlp --samples 600 --steps 2 --tune --quiet",
+                                     "SUPERSTEP_HOME=/proc/self/home");
+  EXPECT_EQ(closed.code, 0) << closed.errors;
+  EXPECT_TRUE(contains(closed.errors, "what was tuned is not remembered")) << closed.errors;
+}
+
 TEST_F(Robustness, TheMachineIsDescribed) {
   const Outcome outcome = run_program(folder_ / "", "machine system --out system.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;

@@ -36,7 +36,8 @@ void expect_refused(const ScratchFolder& folder, const std::string& arguments, i
 // The newest checkpoint of a run's folder.
 fs::path last_checkpoint(const fs::path& run) {
   fs::path newest;
-  for (const auto& entry : fs::directory_iterator(run / "checkpoints"))
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(run / "checkpoints", absent))
     if (entry.path().extension() == ".safetensors" && (newest.empty() || entry.path() > newest))
       newest = entry.path();
   return newest;
@@ -101,20 +102,23 @@ TEST_F(Train, SameSeedSameBits) {
   EXPECT_NE(std::memcmp(weight.bytes(), other.bytes(), weight.byte_count()), 0);
 }
 
+pid_t start_program(const fs::path& folder, const std::vector<std::string>& arguments) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  if (chdir(folder.c_str()) != 0 || setenv("SUPERSTEP_HOME", folder.c_str(), 1) != 0) _exit(99);
+  (void)!freopen("/dev/null", "w", stdout);
+  (void)!freopen("/dev/null", "w", stderr);
+  std::vector<char*> argv{const_cast<char*>(SUPERSTEP_PROGRAM)};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  execv(SUPERSTEP_PROGRAM, argv.data());
+  _exit(98);
+}
+
 // Starts the program, waits until `ready` says so, sends the signal, and gives how it ended.
 template <class Ready>
 int stop_program(const fs::path& folder, const std::vector<std::string>& arguments, int signal, Ready ready) {
-  const pid_t child = fork();
-  if (child == 0) {
-    if (chdir(folder.c_str()) != 0 || setenv("SUPERSTEP_HOME", folder.c_str(), 1) != 0) _exit(99);
-    (void)!freopen("/dev/null", "w", stdout);
-    (void)!freopen("/dev/null", "w", stderr);
-    std::vector<char*> argv{const_cast<char*>(SUPERSTEP_PROGRAM)};
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    execv(SUPERSTEP_PROGRAM, argv.data());
-    _exit(98);
-  }
+  const pid_t child = start_program(folder, arguments);
   for (int i = 0; i < 6000 && !ready(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   kill(child, signal);
   int status = 0;
@@ -173,6 +177,64 @@ TEST_F(Train, WrongCallsSayWhatToDo) {
   expect_refused(folder_, "train braggnn --data peaks.h5 --batch 64 --micro-batch 7", 2, {"micro-batch"});
   expect_refused(folder_, "train braggnn --batch 0", 2, {"--batch"});
   expect_refused(folder_, "list machnes", 2, {"did you mean 'machines'?"});
+}
+
+TEST_F(Train, GoalsMeanWhatTheySay) {
+  for (const char* value : {"0,5", "nan", "inf", "", "1x"})
+    expect_refused(folder_, std::string("train braggnn --data peaks.h5 --until error_px_mean=") + value, 2,
+                   {"--until", "is not a number"});
+  expect_refused(folder_, "train mlp --until rms=0.1", 2,
+                 {"--until rms", "did you mean 'rmse'?", "its metrics are rmse"});
+  const Outcome low = run("train uno --set width=16 --samples 120 --batch 32 --epochs 1 --until r2=0.99");
+  ASSERT_EQ(low.code, 0) << low.errors;
+  expect_says(low.output, "target r2 >= 0.99: not reached");
+  const Outcome lower = run("train uno --set width=16 --samples 120 --batch 32 --epochs 2 --until r2=-1e6");
+  expect_says(lower.output, "target r2 >= -1000000: reached");
+}
+
+TEST_F(Train, AResumedRunGoesFurtherAndStaysWhatItIs) {
+  ASSERT_EQ(train("--out run --steps 20").code, 0);
+  expect_refused(folder_, "train braggnn --resume run --batch 128", 2,
+                 {"--batch", "was begun with 64, not 128", "--epochs, --steps, --until"});
+  expect_refused(folder_, "train braggnn --resume run --precision bf16", 2,
+                 {"--precision", "'f32', not 'bf16'"});
+  expect_refused(folder_, "train braggnn --resume run --seed 9", 2, {"--seed"});
+  expect_refused(folder_, "train braggnn --resume run --learning-rate 0.5", 2, {"--learning-rate"});
+  expect_refused(folder_, "train braggnn --resume run --no-augment", 2, {"--no-augment"});
+  expect_refused(folder_, "train braggnn --resume run --tune", 2, {"--tune"});
+  expect_refused(folder_, "train braggnn --resume run --out other", 2, {"--out"});
+  expect_refused(folder_, "train braggnn --resume run --steps 10", 2, {"has done 20 steps", "end after 10"});
+  const Outcome further = run("train braggnn --resume run --steps 25 --batch 64");
+  ASSERT_EQ(further.code, 0) << further.errors;
+  expect_says(further.output, "25 steps");
+  // Begun with a limit of steps, it ends with the bits of a run that never had one.
+  ASSERT_EQ(run("train braggnn --resume run --epochs 3").code, 0);
+  ASSERT_EQ(train("--out whole").code, 0);
+  expect_same_states(folder_ / "whole", folder_ / "run");
+}
+
+TEST_F(Train, AFolderHasOneWriter) {
+  const pid_t first = start_program(
+      folder_ / "", {"train", "mlp", "--epochs", "100000", "--out", "run", "--checkpoint-seconds", "0"});
+  for (int i = 0; i < 2000 && last_checkpoint(folder_ / "run").empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  expect_refused(folder_, "train mlp --resume run", 1,
+                 {"run", "is being written to by process " + std::to_string(first) + " on "});
+  kill(first, SIGKILL);
+  waitpid(first, nullptr, 0);
+  EXPECT_EQ(run("train mlp --resume run --epochs 100000 --steps 1000000000 --until rmse=1e9").code, 0)
+      << "its lock went with it";
+}
+
+TEST_F(Train, WithoutATerminalALineAnEpoch) {
+  const Outcome lines = train("");
+  for (const char* line :
+       {"braggnn: ", "epoch 1 of 3, loss ", "epoch 2 of 3", "epoch 3 of 3", "error_px_mean"})
+    expect_says(lines.errors, line);
+  EXPECT_EQ(train("--progress none").errors, "");
+  EXPECT_EQ(train("--quiet").errors, "");
+  expect_says(train("--progress bar").errors, "\r");
+  expect_refused(folder_, "train mlp --progress much", 2, {"--progress"});
 }
 
 TEST_F(Train, DamagedDataAreNamed) {

@@ -32,16 +32,6 @@ TEST(Checkpoints, TheNewestIsTheOneOfMostSteps) {
   EXPECT_EQ(files_in(folder / ""), 2u);
 }
 
-TEST(Checkpoints, WhatAKilledRunLeftIsTidiedAway) {
-  const ScratchFolder folder;
-  std::ofstream(folder / "step-00000001.safetensors.partial-17-0") << "half";
-  std::ofstream(folder / "notes.txt") << "of the user";
-  write_checkpoint(folder / "", at_step(2));
-  EXPECT_FALSE(std::filesystem::exists(folder / "step-00000001.safetensors.partial-17-0"));
-  EXPECT_TRUE(std::filesystem::exists(folder / "notes.txt"));
-  EXPECT_EQ(files_in(folder / ""), 2u);
-}
-
 TEST(Checkpoints, ADamagedOneIsPassedOver) {
   const ScratchFolder folder;
   write_checkpoint(folder / "", at_step(1));

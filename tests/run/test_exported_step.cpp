@@ -9,6 +9,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/random.h"
 #include "superstep/run/export.h"
+#include "superstep/run/infer.h"
 #include "superstep/run/model.h"
 #include "superstep/target/target.h"
 #include "tests/data/scratch.h"
@@ -117,6 +118,31 @@ TEST_P(ExportedStep, GivesTheSameParametersInOnnxRuntime) {
   EXPECT_LT(std::sqrt(apart), 1e-5 * std::sqrt(size));
   EXPECT_LT(std::sqrt(apart), 0.02 * std::sqrt(moved));  // so that standing still would be seen
   EXPECT_GT(moved, 0);
+}
+
+// It has no row for each sample: neither served nor trained here, and told so.
+TEST(ExportedStepHere, IsRefusedWithWords) {
+  const ScratchFolder folder;
+  const std::filesystem::path step = folder / "step.onnx";
+  for (const char* workload : {"braggnn", "mlp"}) {
+    export_onnx(settings_of({workload, "adam"}, step));
+    try {
+      infer({.workload = step.string()});
+      ADD_FAILURE() << workload;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.what();
+      EXPECT_EQ(error.where(), "output 'loss'");
+    }
+    const Model model({.workload = step.string()});
+    ThreadPool pool(1);
+    try {
+      model.open_task(
+          {.data = {}, .samples = 0, .seed = 1, .model_options = {}, .labels_required = true, .pool = &pool});
+      ADD_FAILURE() << workload;
+    } catch (const Error& error) {
+      EXPECT_NE(error.where().find("output 'loss'"), std::string::npos) << error.what();
+    }
+  }
 }
 
 // Adam turns a gradient that is zero but for rounding (a bias before a normalisation, say) into steps of full

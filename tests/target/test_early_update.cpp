@@ -2,10 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 
+#include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/precision.h"
 #include "superstep/transform/training_step.h"
@@ -18,6 +23,28 @@ namespace {
 
 using test::expect_close;
 using test::Runner;
+
+// The states of an executable as they were.
+class States {
+ public:
+  explicit States(const target::Executable& executable) {
+    for (const std::string& name : executable.state_names()) values_.push_back(executable.state(name));
+  }
+  std::size_t count() const { return values_.size(); }
+  // How many are others now.
+  std::size_t changed(const target::Executable& executable) const {
+    std::size_t others = 0, i = 0;
+    for (const std::string& name : executable.state_names()) {
+      const Tensor now = executable.state(name);
+      others += std::memcmp(now.bytes(), values_[i].bytes(), now.byte_count()) != 0 ? 1 : 0;
+      ++i;
+    }
+    return others;
+  }
+
+ private:
+  std::vector<Tensor> values_;
+};
 
 constexpr std::int64_t width = 260;  // a square of it is large enough for an update of its own
 
@@ -153,6 +180,38 @@ TEST(EarlyUpdate, WorkingMemoryCanBeGivenBackBetweenRuns) {
       EXPECT_EQ(std::memcmp(a.bytes(), b.bytes(), a.byte_count()), 0) << name;
     }
   }
+}
+
+// A run is given up only while no state has changed: the last whole step can be saved.
+TEST(EarlyUpdate, ARunThatIsInterruptedChangesAllStatesOrNone) {
+  const auto step = training(false, transform::OptimizerKind::adam);
+  Runner runner("cpu", step, {.batch = 4, .micro_batch = 4});
+  runner.run();
+  const Stopwatch watch;
+  runner.run();
+  const double seconds = watch.seconds();
+  int given_up = 0, ended = 0;
+  for (int round = 0; round < 60; ++round) {
+    const States before(*runner.executable);
+    std::thread user([&] {
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds * round / 60));
+      request_interrupt();
+    });
+    bool whole = true;
+    try {
+      runner.run();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::interrupted);
+      whole = false;
+    }
+    user.join();
+    clear_interrupt();
+    (whole ? ended : given_up) += 1;
+    const std::size_t changed = before.changed(*runner.executable);
+    EXPECT_EQ(changed, whole ? before.count() : 0u) << "round " << round;
+  }
+  EXPECT_GT(given_up, 0);
+  EXPECT_GT(ended, 0);
 }
 
 }  // namespace

@@ -108,6 +108,14 @@ TEST_P(EveryWorkload, RunsInReducedPrecision) {
     EXPECT_EQ(graph.type(output.value).element, ElementType::f32);
 }
 
+TEST_P(EveryWorkload, SetsItsTargetOnItsFirstMetric) {
+  const Workload& workload = find_workload(GetParam());
+  if (!workload.target) return;
+  ASSERT_FALSE(workload.metrics.empty());
+  EXPECT_EQ(workload.target->metric, workload.metrics[0].name);
+  EXPECT_EQ(workload.target->higher_is_better, workload.metrics[0].higher_is_better);
+}
+
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
   for (const Workload& workload : workloads()) names.push_back(workload.name);

@@ -1,8 +1,17 @@
 #include "superstep/base/child_process.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "superstep/base/interrupt.h"
 
 extern char** environ;
 
@@ -28,6 +37,19 @@ std::expected<pid_t, int> start_process(const std::vector<std::string>& command,
   posix_spawn_file_actions_destroy(&actions);
   if (failure != 0) return std::unexpected(failure);
   return child;
+}
+
+int wait_for_process(pid_t child) {
+  const HoldEnd until_it_has_ended;  // it stops by itself, and what it did is still to be read
+  bool told = false;
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (ended < 0 && errno != EINTR) return 127;
+    if (interrupted() && !std::exchange(told, true)) kill(child, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 }  // namespace superstep

@@ -19,4 +19,8 @@ std::vector<char*> words_of(const std::vector<std::string>& command);
 std::expected<pid_t, int> start_process(const std::vector<std::string>& command,
                                         const std::filesystem::path& errors);
 
+// Waits until it has ended; hands Ctrl-C on to it, once, as SIGTERM. Its exit code, or 128 and the number of
+// the signal that ended it.
+int wait_for_process(pid_t child);
+
 }  // namespace superstep

@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <utility>
+
+#include "superstep/base/partial_files.h"
 
 namespace superstep {
 namespace {
@@ -89,8 +89,8 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
     return write_in_place(path, pieces);
   const std::filesystem::path target =
       std::filesystem::is_symlink(path, ignored) ? std::filesystem::canonical(path, ignored) : path;
-  static std::atomic<unsigned> serial{0};
-  const std::string temporary = target.string() + fmt::format(".partial-{}-{}", ::getpid(), serial++);
+  sweep_partial_files_once(target.has_parent_path() ? target.parent_path() : ".");
+  const std::string temporary = partial_name(target);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) throw system_error(path, "write");
   const bool written = write_all(file.get(), pieces) && ::fsync(file.get()) == 0 && file.close() == 0 &&
@@ -129,22 +129,29 @@ void require_writable(const std::filesystem::path& path) {
   if (!fs::exists(folder, ignored))
     throw Error(ErrorCode::not_found, "cannot write: there is no folder " + folder.string(), path.string(),
                 "make the folder first");
-  if (::access(
-          fs::exists(path, ignored) && !fs::is_regular_file(path, ignored) ? path.c_str() : folder.c_str(),
-          W_OK) != 0)
-    throw system_error(path, "write");
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+    if (::access(path.c_str(), W_OK) != 0) throw system_error(path, "write");
+    return;
+  }
+  // Permissions do not tell of a name that is too long, of quotas, of file systems that may only be read.
+  const std::string trial = partial_name(path);
+  const Descriptor file(::open(trial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.get() < 0) throw system_error(path, "write");
+  ::unlink(trial.c_str());
 }
 
-std::filesystem::path user_data_folder() {
-  const char* own = std::getenv("SUPERSTEP_HOME");
-  const char* xdg = std::getenv("XDG_DATA_HOME");
-  const char* home = std::getenv("HOME");
-  std::filesystem::path folder = own && *own ? std::filesystem::path(own)
-                                 : xdg && *xdg
-                                     ? std::filesystem::path(xdg) / "superstep"
-                                     : std::filesystem::path(home ? home : ".") / ".local/share/superstep";
-  make_folder(folder);
-  return folder;
+void require_writable_folder(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_directory(path, ignored))
+    throw Error(ErrorCode::io, "cannot write: it is not a folder", path.string(), "name a folder");
+  fs::path there = fs::absolute(path, ignored);
+  while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
+  try {
+    require_writable(there / "file");
+  } catch (const Error& error) {
+    throw Error(error.code(), error.message(), path.string(), error.hint());
+  }
 }
 
 }  // namespace superstep

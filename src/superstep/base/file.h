@@ -23,14 +23,13 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 void append_line(const std::filesystem::path& path, std::string_view line);
 
 // Throws the Error (not_found, io) that writing `path` would end in, as far as that can be known before the
-// work is done: no such folder, one that may not be written to, a folder in the file's place.
+// work is done: no such folder, one that nothing can be written to (which is tried), a folder in the file's
+// place.
 void require_writable(const std::filesystem::path& path);
+// The same of a folder of files that will be made where it is missing.
+void require_writable_folder(const std::filesystem::path& path);
 
 // Makes a folder and its parents; throws Error (io).
 void make_folder(const std::filesystem::path& path);
-
-// Where the program keeps what outlives a run: $SUPERSTEP_HOME, else $XDG_DATA_HOME/superstep, else
-// ~/.local/share/superstep. Made when missing.
-std::filesystem::path user_data_folder();
 
 }  // namespace superstep

@@ -21,6 +21,7 @@ T parse(std::string_view name, std::string_view text, T low, T high, const char*
   T value{};
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc() || end != text.data() + text.size()) throw bad_value(name, text, kind);
+  if (!std::isfinite(static_cast<double>(value))) throw bad_value(name, text, "finite");
   if (!(value >= low && value <= high)) throw bad_value(name, text, fmt::format("in [{}, {}]", low, high));
   return value;
 }

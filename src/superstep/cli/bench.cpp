@@ -6,6 +6,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/bench_run.h"
 #include "superstep/cli/command.h"
@@ -110,6 +111,7 @@ void bench(const Arguments& arguments) {
     }
   } catch (const Error& error) {
     // What was measured before the user asked to stop is kept.
+    const HoldEnd until_it_is_kept;
     if (error.code() == ErrorCode::interrupted && !results.empty())
       finish_results(results, load, output_of(arguments));
     throw;
@@ -208,7 +210,7 @@ void declare_bench(CLI::App& command) {
                    "run everything twice: do the intervals of the two runs meet?");
   command.add_option("--pause", a->pause, "between the two runs of --self-check")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(number_from(0, 3600))
       ->capture_default_str();
   command.add_flag("--no-record", a->no_record, "do not keep the results in the records");
   command

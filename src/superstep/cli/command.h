@@ -3,6 +3,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,10 @@ namespace superstep::cli {
 
 // Options that every subcommand has; declared by main, valid when a callback runs.
 struct Common {
-  std::string json;    // file to write the result object to; empty for none
-  bool quiet = false;  // no progress bars, no tables
-  int threads = 0;     // 0: all processors the process may use
+  std::string json;      // file to write the result object to; empty for none
+  bool quiet = false;    // no progress bars, no tables
+  std::string progress;  // how progress is shown: none, line, bar; empty: bar on a terminal, line elsewhere
+  int threads = 0;       // 0: all processors the process may use
 };
 Common& common();
 int thread_count();  // common().threads, or the processors there are
@@ -26,9 +29,14 @@ struct Command {
   bool has_result = true;  // takes --json
 };
 
-// What a number must be; the message says so, where CLI11's names the whole range of doubles.
+// What a number must be (base/option_range.h). Every option that takes a number has one of these: infinity,
+// nan and texts that only begin with a number are refused by all.
 CLI::Validator positive();
 CLI::Validator not_negative();
+CLI::Validator number_from(double low, double high);
+CLI::Validator whole_number_from(std::int64_t low,
+                                 std::int64_t high = std::numeric_limits<std::int64_t>::max());
+CLI::Validator bytes();  // "200M", "2G"
 
 const std::vector<Command>& commands();  // cli/commands.cpp: the table
 

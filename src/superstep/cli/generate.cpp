@@ -92,11 +92,14 @@ void declare_generate(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("workload", arguments->workload,
                      "what to make data for; without it, what there is is listed");
-  command.add_option("--samples", arguments->samples, "how many samples")->type_name("N");
+  command.add_option("--samples", arguments->samples, "how many samples")
+      ->type_name("N")
+      ->check(whole_number_from(1));
   command.add_option("--out", arguments->out, "the file to write (HDF5, or what the workload's users have)")
       ->type_name("FILE");
   command.add_option("--seed", arguments->seed, "seed of the random numbers")
       ->type_name("N")
+      ->check(whole_number_from(0))
       ->capture_default_str();
   command
       .add_option("--set", arguments->settings, "name=value of an option of the generator; may be repeated")

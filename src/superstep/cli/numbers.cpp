@@ -1,30 +1,34 @@
 // Checks of numbers on the command line.
-#include <cstdlib>
-
+#include "superstep/base/option_range.h"
 #include "superstep/cli/command.h"
 
 namespace superstep::cli {
 namespace {
 
-CLI::Validator number_where(const char* what, bool (*holds)(double)) {
-  return CLI::Validator(
-      [what, holds](const std::string& text) {
-        char* end = nullptr;
-        const double value = std::strtod(text.c_str(), &end);
-        const bool is_number = !text.empty() && *end == '\0';
-        return is_number && holds(value) ? std::string() : "must be " + std::string(what) + ", not " + text;
-      },
-      "");  // the help names the kind of number already
+CLI::Validator number_in(const NumberRange& range) {
+  return CLI::Validator([range](const std::string& text) { return why_not(text, range); },
+                        "");  // the help names the kind of number already
 }
 
 }  // namespace
 
-CLI::Validator positive() {
-  return number_where("a number above 0", [](double value) { return value > 0; });
+CLI::Validator positive() { return number_in({.low = 0, .open_low = true}); }
+CLI::Validator not_negative() { return number_in({.low = 0}); }
+CLI::Validator number_from(double low, double high) { return number_in({.low = low, .high = high}); }
+
+CLI::Validator whole_number_from(std::int64_t low, std::int64_t high) {
+  NumberRange range{.low = static_cast<double>(low), .whole = true};
+  if (high != std::numeric_limits<std::int64_t>::max()) range.high = static_cast<double>(high);
+  return number_in(range);
 }
 
-CLI::Validator not_negative() {
-  return number_where("a number, 0 or more", [](double value) { return value >= 0; });
+CLI::Validator bytes() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        return number_of_bytes(text) ? std::string()
+                                     : "must be a number of bytes above 0, as 200M or 2G, not '" + text + "'";
+      },
+      "");
 }
 
 }  // namespace superstep::cli

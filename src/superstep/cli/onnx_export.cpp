@@ -72,7 +72,10 @@ void declare_onnx_export(CLI::App& command) {
   command.add_option("--set", model.model_options, "name=value of an option of the model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--seed", model.seed, "seed of initial weights")->type_name("N")->capture_default_str();
+  command.add_option("--seed", model.seed, "seed of initial weights")
+      ->type_name("N")
+      ->check(whole_number_from(0))
+      ->capture_default_str();
   command.footer(examples);
   command.callback([arguments] { export_model(*arguments); });
 }

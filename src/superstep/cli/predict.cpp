@@ -289,7 +289,7 @@ void declare_predict(CLI::App& command) {
   command
       .add_option("--sample-seconds", a->sample_seconds,
                   "a loader's time for a sample beside the machine's constants: decoding")
-      ->check(CLI::Range(0.0, 1e3))
+      ->check(number_from(0, 1e3))
       ->type_name("S");
   command
       .add_option("--input-type", a->input_type,

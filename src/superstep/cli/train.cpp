@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <tuple>
 
 #include "superstep/base/error.h"
+#include "superstep/base/option_range.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/explain.h"
@@ -17,6 +20,7 @@
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/records.h"
 #include "superstep/run/run_directory.h"
+#include "superstep/run/train_resume.h"
 
 namespace superstep::cli {
 namespace {
@@ -25,7 +29,8 @@ struct Arguments {
   run::TrainSettings settings;
   std::string data, out, resume, until, mllog;
   double checkpoint_seconds = 30;
-  std::uint64_t memory_limit = 0;
+  std::string memory_limit;
+  std::vector<std::string> given;  // options of the command line, by name
   std::string exchange = "overlapped";
   bool no_augment = false, explain = false, tune = false;
 };
@@ -35,42 +40,56 @@ constexpr const char* examples =
     "  superstep train braggnn --data peaks.h5 --epochs 20 --out run/\n"
     "  superstep train braggnn --samples 20000 --until error_px_mean=0.05\n"
     "  superstep train braggnn --resume run/          after Ctrl-C, a crash or a power cut\n"
+    "  superstep train braggnn --resume run/ --epochs 40      further than was planned\n"
     "  superstep train mlp --steps 500 --batch 1024 --explain\n"
     "  superstep train model.onnx --loss mse --data pairs.h5 --optimizer adam --out run/    a model of your "
     "own\n"
     "A run that was stopped and resumed ends with the same weights as one that never was.";
 
-run::Until parse_until(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  try {
-    if (equals != std::string::npos && equals > 0)
-      return {text.substr(0, equals), std::stod(text.substr(equals + 1))};
-  } catch (const std::exception&) {
-  }
-  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not METRIC=VALUE", text), "--until",
-              "for example --until error_px_mean=0.04");
+bool was_given(const std::vector<std::string>& given, const char* option) {
+  return std::ranges::find(given, option) != given.end();
+}
+
+// A new run's options, for one that goes on.
+void complete_resumed(Arguments& arguments) {
+  for (const auto& [given, option, why] :
+       {std::tuple(!arguments.mllog.empty(), "--mllog", "a resumed run cannot have a log of its whole time"),
+        {!arguments.out.empty(), "--out", "a resumed run goes on in its own folder"},
+        {arguments.tune, "--tune", "a resumed run keeps the micro-batch that it was begun with"}})
+    if (given) throw Error(ErrorCode::invalid_argument, why, option, fmt::format("leave {} away", option));
+  const run::TrainSettings asked = arguments.settings;
+  const run::TrainSettings kept =
+      run::train_settings_from_json(run::RunDirectory::open(arguments.resume).config());
+  if (kept.workload != asked.workload)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("is a run of '{}', not of '{}'", kept.workload, asked.workload),
+                arguments.resume);
+  run::refuse_changes(kept, asked, arguments.given, arguments.resume);
+  run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}};
+  if (was_given(arguments.given, "--epochs")) extension.epochs = asked.epochs;
+  if (was_given(arguments.given, "--steps")) extension.steps = asked.steps;
+  if (was_given(arguments.given, "--replicas") || common().threads > 0) extension.replicas = asked.replicas;
+  arguments.settings = run::extended(kept, extension);
+  arguments.out = arguments.resume;
+  if (common().quiet) return;
+  if (kept.epochs != arguments.settings.epochs)
+    fmt::print(stderr,
+               "superstep: note: from here on the learning rates are those of {:g} epochs, not of {:g}\n",
+               arguments.settings.epochs, kept.epochs);
+  if (kept.replicas != arguments.settings.replicas)
+    fmt::print(stderr,
+               "superstep: note: {} threads, not {}: sums may be rounded in another order than before\n",
+               arguments.settings.replicas, kept.replicas);
 }
 
 void complete(Arguments& arguments) {
-  arguments.settings.memory_limit = static_cast<std::int64_t>(arguments.memory_limit);
+  if (!arguments.memory_limit.empty())
+    arguments.settings.memory_limit = number_of_bytes(arguments.memory_limit).value_or(0);
   arguments.settings.data = arguments.data;
   arguments.settings.augment = !arguments.no_augment;
   if (arguments.settings.replicas == 0) arguments.settings.replicas = thread_count();
-  if (!arguments.until.empty()) arguments.settings.until = parse_until(arguments.until);
-  if (arguments.resume.empty()) return;
-  if (!arguments.mllog.empty())
-    throw Error(ErrorCode::invalid_argument, "a resumed run cannot have a log of its whole time", "--mllog",
-                "leave --mllog away, or begin a new run");
-  if (!arguments.out.empty())
-    throw Error(ErrorCode::invalid_argument, "a resumed run goes on in its own folder", "--out",
-                "leave --out away");
-  const std::string workload = arguments.settings.workload;
-  arguments.settings = run::train_settings_from_json(run::RunDirectory::open(arguments.resume).config());
-  if (arguments.settings.workload != workload)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("is a run of '{}', not of '{}'", arguments.settings.workload, workload),
-                arguments.resume);
-  arguments.out = arguments.resume;
+  if (!arguments.until.empty()) arguments.settings.until = run::parse_until(arguments.until);
+  if (!arguments.resume.empty()) complete_resumed(arguments);
 }
 
 void print_report(const Arguments& arguments, const run::TrainReport& report) {
@@ -78,8 +97,7 @@ void print_report(const Arguments& arguments, const run::TrainReport& report) {
              arguments.settings.workload, format_count(static_cast<double>(report.steps)), report.epochs,
              report.plan.batch, report.plan.micro_batch, report.plan.threads);
   if (arguments.settings.until)
-    fmt::print("target {} <= {}: {}\n", arguments.settings.until->metric, arguments.settings.until->value,
-               report.reached ? "reached" : "not reached");
+    fmt::print("target {}: {}\n", report.goal, report.reached ? "reached" : "not reached");
   fmt::print("{}", metrics_table(report.metrics));
   if (!arguments.out.empty())
     fmt::print("written to {}: the model is {}\n", arguments.out,
@@ -133,14 +151,20 @@ void declare_train(CLI::App& command) {
       ->type_name("FILE");
   command.add_option("--out", arguments->out, "the run's folder: configuration, log, checkpoints, model")
       ->type_name("DIR");
-  command.add_option("--resume", arguments->resume, "go on with the run in this folder")->type_name("DIR");
+  command
+      .add_option(
+          "--resume", arguments->resume,
+          "go on with the run in this folder, or further: with more --epochs or --steps, another --until")
+      ->type_name("DIR");
   command.add_option("--epochs", settings.epochs, "passes over the data, and length of the schedule")
       ->type_name("N")
       ->check(positive());
   command.add_option("--steps", settings.steps, "stop after so many steps")
       ->type_name("N")
       ->check(positive());
-  command.add_option("--until", arguments->until, "stop when a quality is at most VALUE")
+  command
+      .add_option("--until", arguments->until,
+                  "stop when a quality is VALUE or better: error_px_mean=0.04 is <=, r2=0.7 is >=")
       ->type_name("METRIC=VALUE");
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
   command.add_option("--batch", settings.batch, "samples a step")->type_name("N")->check(positive());
@@ -160,7 +184,7 @@ void declare_train(CLI::App& command) {
       .add_option("--memory-limit", arguments->memory_limit,
                   "bytes the plan may take: 200M, 2G; smaller micro-batches, then recomputation")
       ->type_name("BYTES")
-      ->transform(CLI::AsSizeValue(true));
+      ->check(bytes());
   command.add_option("--on", settings.backend, "where to train: superstep list backends")
       ->type_name("BACKEND")
       ->capture_default_str();
@@ -181,6 +205,7 @@ void declare_train(CLI::App& command) {
       ->check(positive());
   command.add_option("--seed", settings.seed, "seed of weights, order and augmentation")
       ->type_name("N")
+      ->check(whole_number_from(0))
       ->capture_default_str();
   command
       .add_option("--set", settings.model_options, "name=value of an option of the model; may be repeated")
@@ -190,6 +215,7 @@ void declare_train(CLI::App& command) {
       .add_option("--checkpoint-seconds", arguments->checkpoint_seconds,
                   "between checkpoints within an epoch")
       ->type_name("S")
+      ->check(not_negative())
       ->capture_default_str();
   command
       .add_option("--mllog", arguments->mllog,
@@ -211,7 +237,11 @@ void declare_train(CLI::App& command) {
   command.add_flag("--explain", arguments->explain,
                    "print the plan: each step, its kernel and why faster ones refused");
   command.footer(examples);
-  command.callback([arguments] { train(*arguments); });
+  command.callback([arguments, &command] {
+    for (const CLI::Option* const option : command.get_options())
+      if (option->count() > 0) arguments->given.push_back(option->get_name());
+    train(*arguments);
+  });
 }
 
 }  // namespace superstep::cli

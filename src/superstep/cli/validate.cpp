@@ -136,7 +136,8 @@ void declare_validate(CLI::App& command) {
   command
       .add_option("--fit", arguments->fit,
                   "move the open constants within their ranges in so many rounds, and print them")
-      ->type_name("ROUNDS");
+      ->type_name("ROUNDS")
+      ->check(whole_number_from(1, 10000));
   command.footer(footer);
   command.callback([arguments] { validate(*arguments); });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "superstep/base/partial_files.h"
 #include "superstep/base/progress.h"
 #include "superstep/data/cifar_images.h"
 #include "superstep/data/sample_memory.h"
@@ -44,7 +45,7 @@ class ClassImageGenerator final : public Generator {
 
   void write(const WriteRequest& request) const override {
     if (request.path.extension() != ".bin") return Generator::write(request);
-    const std::filesystem::path partial = request.path.string() + ".part";
+    const std::filesystem::path partial = partial_name(request.path);
     std::ofstream file(partial, std::ios::binary | std::ios::trunc);
     try {
       write_records(request, file);

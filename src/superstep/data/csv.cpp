@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "superstep/base/error.h"
+#include "superstep/base/partial_files.h"
 #include "superstep/base/text.h"
 
 namespace superstep::data {
@@ -36,7 +37,7 @@ std::filesystem::path partial_path(const std::filesystem::path& path) {
   std::error_code ignored;
   const bool special =
       std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
-  return special ? path : std::filesystem::path(path.string() + ".part");
+  return special ? path : std::filesystem::path(partial_name(path));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "superstep/base/error.h"
+#include "superstep/base/partial_files.h"
 
 namespace superstep::data {
 namespace {
@@ -125,7 +126,7 @@ struct IdxWriter::State {
 };
 
 IdxWriter::IdxWriter(const std::filesystem::path& path, const Shape& shape) {
-  const std::filesystem::path partial = path.string() + ".part";
+  const std::filesystem::path partial = partial_name(path);
   const char* mode = path.extension() == ".gz" ? "wb6" : "wbT";  // T: plain
   state_.reset(new State{path, partial, static_cast<std::uint64_t>(shape.element_count()), {partial, mode}});
   state_->require(state_->file.open());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "superstep/base/error.h"
+#include "superstep/base/partial_files.h"
 
 namespace superstep::data {
 namespace {
@@ -182,7 +183,7 @@ struct TiffWriter::State {
 
 TiffWriter::TiffWriter(const std::filesystem::path& path, TiffCompression compression,
                        std::uint64_t expected_bytes, std::string description) {
-  const std::filesystem::path partial = path.string() + ".part";
+  const std::filesystem::path partial = partial_name(path);
   state_.reset(new State{path, partial, compression, std::move(description),
                          Handle(partial, expected_bytes < big_tiff_from ? "w" : "w8")});
   state_->require(state_->file.tiff != nullptr);

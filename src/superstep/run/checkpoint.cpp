@@ -31,16 +31,6 @@ std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path&
   return files;
 }
 
-// A run that was killed while it wrote leaves a temporary file of its own name behind.
-void remove_unfinished(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("step-") && name.find(".safetensors.partial-") != name.npos)
-      std::filesystem::remove(entry.path(), ignored);
-  }
-}
-
 const std::string& metadata(const data::SafetensorsFile& file, const std::string& key,
                             const std::string& where) {
   const auto found = file.metadata.find(key);
@@ -90,7 +80,6 @@ void write_checkpoint_file(const std::filesystem::path& file, const Checkpoint& 
 void write_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint) {
   make_folder(folder);
   write_checkpoint_file(folder / fmt::format("step-{:08}.safetensors", checkpoint.step), checkpoint);
-  remove_unfinished(folder);
   const auto files = checkpoint_files(folder);
   std::error_code ignored;
   for (std::size_t i = kept_checkpoints; i < files.size(); ++i) std::filesystem::remove(files[i], ignored);

@@ -27,8 +27,7 @@ std::string state_signature(const std::map<std::string, Tensor>& states);
 // The states where they lie: to be used before the executable runs again.
 std::map<std::string, Tensor> states_of(const target::Executable& executable);
 
-// Writes FOLDER/step-00000042.safetensors atomically, then removes all but the newest two and what a killed
-// run left half-written. Throws Error (io).
+// Writes FOLDER/step-00000042.safetensors atomically, then removes all but the newest two. Throws Error (io).
 void write_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 void write_checkpoint_file(const std::filesystem::path& file, const Checkpoint& checkpoint);
 

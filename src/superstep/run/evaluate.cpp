@@ -34,7 +34,9 @@ Evaluator::Evaluator(const target::Target& target, const target::GraphAtBatch& m
       throw Error(ErrorCode::unsupported,
                   fmt::format("has shape {}: not a row for each of the {} samples of a batch",
                               to_string(shape), batch_),
-                  fmt::format("output '{}'", output.name));
+                  fmt::format("output '{}'", output.name),
+                  "what is served has a row for each sample; of a training step, export the model alone: "
+                  "superstep onnx export without --with train-step");
   for (graph::ValueId id : graph.states()) parameters_.emplace(graph.value(id).name, graph.type(id));
 }
 
@@ -57,14 +59,13 @@ void Evaluator::set_parameters(const std::map<std::string, Tensor>& states, cons
 }
 
 std::vector<Tensor> Evaluator::predict(const Task& task, std::span<const std::int64_t> indices,
-                                       ThreadPool& pool, OnInterrupt on_interrupt) {
+                                       ThreadPool& pool) {
   std::vector<Tensor> joined;
   for (const auto& port : executable().outputs())
     joined.push_back(with_rows(port.type, static_cast<std::int64_t>(indices.size())));
   const auto count = static_cast<std::int64_t>(indices.size());
   for (std::int64_t first = 0; first < count; first += batch_) {
-    if (on_interrupt == OnInterrupt::stop && interrupted())
-      throw Error(ErrorCode::interrupted, "stopped while predicting");
+    if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while predicting");
     const std::int64_t rows = std::min(batch_, count - first);
     const auto part = indices.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
     std::vector<std::int64_t> samples(part.begin(), part.end());

@@ -16,8 +16,6 @@ namespace superstep::run {
 // `whole_batches`, is filled up with copies of its last sample.
 class Evaluator {
  public:
-  enum class OnInterrupt { stop, go_on };
-
   // Throws Error (unsupported) naming an output that has no row a sample.
   Evaluator(const target::Target& target, const target::GraphAtBatch& model, target::CompileOptions options,
             bool whole_batches = false);
@@ -28,9 +26,8 @@ class Evaluator {
   void set_parameters(const std::map<std::string, Tensor>& states, const std::string& where);
 
   // The model's outputs for the samples, joined: [indices.size(), ...] each. Throws Error (interrupted)
-  // between batches, but where the caller is to go on and stop by itself.
-  std::vector<Tensor> predict(const Task& task, std::span<const std::int64_t> indices, ThreadPool& pool,
-                              OnInterrupt on_interrupt = OnInterrupt::stop);
+  // between batches.
+  std::vector<Tensor> predict(const Task& task, std::span<const std::int64_t> indices, ThreadPool& pool);
 
   // Lets go of the compiled model and the memory it takes; it is compiled anew when it is wanted.
   void release() { plans_.clear(); }

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/base/own_threads.h"
 #include "superstep/base/random.h"
 
@@ -9,6 +11,8 @@ namespace superstep::run {
 namespace {
 
 constexpr std::uint32_t order_purpose = 0x0bde;  // separates the order from every other use of the seed
+
+constexpr auto poll = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -71,7 +75,9 @@ void Feeder::produce() {
 std::vector<Tensor> Feeder::next() {
   const auto begun = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return error_ || !ready_.empty(); });
+  const auto there = [&] { return error_ || !ready_.empty(); };
+  while (!changed_.wait_for(lock, poll, there))
+    if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while waiting for data");
   waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (ready_.empty()) std::rethrow_exception(error_);
   std::vector<Tensor> tensors = std::move(ready_.front());

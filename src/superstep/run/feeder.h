@@ -37,7 +37,8 @@ class Feeder {
   Feeder& operator=(const Feeder&) = delete;
 
   std::int64_t batches_an_epoch() const { return batches_; }
-  // The next batch, in order; rethrows what went wrong while making it.
+  // The next batch, in order; rethrows what went wrong while making it. Throws Error (interrupted) when
+  // Ctrl-C comes while it waits.
   std::vector<Tensor> next();
   // Seconds the caller has waited for batches so far: zero when data keep up.
   double seconds_waited() const { return waited_; }

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "superstep/base/error.h"
-#include "superstep/base/file.h"
+#include "superstep/base/user_folders.h"
 #include "superstep/run/database.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/ranks/communicator.h"

@@ -20,10 +20,14 @@ json parse_json_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-RunDirectory RunDirectory::create(const std::filesystem::path& folder, const nlohmann::json& config) {
+void RunDirectory::refuse_existing(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder / "config.json"))
     throw Error(ErrorCode::invalid_argument, "holds a training run already", folder.string(),
                 fmt::format("go on with it by --resume {}, or choose another --out", folder.string()));
+}
+
+RunDirectory RunDirectory::create(const std::filesystem::path& folder, const nlohmann::json& config) {
+  refuse_existing(folder);
   make_folder(folder / "checkpoints");
   write_file_atomically(folder / "config.json", config.dump(2) + "\n");
   return {folder, config};
@@ -35,6 +39,12 @@ RunDirectory RunDirectory::open(const std::filesystem::path& folder) {
     throw Error(ErrorCode::not_found, "is not the folder of a training run: it has no config.json",
                 folder.string());
   return {folder, parse_json_file(config)};
+}
+
+void RunDirectory::change_config(const nlohmann::json& config) {
+  if (config == config_) return;
+  write_file_atomically(folder_ / "config.json", config.dump(2) + "\n");
+  config_ = config;
 }
 
 void RunDirectory::add_environment(const nlohmann::json& record) const {

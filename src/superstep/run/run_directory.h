@@ -6,6 +6,7 @@
 //   checkpoints/      step-NNNNNNNN.safetensors, the newest two
 //   best.safetensors  the checkpoint with the best quality so far
 //   model.onnx        the trained model, as served
+//   lock              held by the process that writes here, with its number and host (run_lock.h)
 #pragma once
 
 #include <filesystem>
@@ -19,6 +20,8 @@ class RunDirectory {
   // Makes a new run's folder and writes config.json; throws Error (invalid_argument) when it holds a run
   // already, with the way to resume it.
   static RunDirectory create(const std::filesystem::path& folder, const nlohmann::json& config);
+  // What create() would throw of a folder that holds a run already.
+  static void refuse_existing(const std::filesystem::path& folder);
   // Opens a run that was begun; throws Error (not_found, bad_file).
   static RunDirectory open(const std::filesystem::path& folder);
 
@@ -28,6 +31,8 @@ class RunDirectory {
   std::filesystem::path model() const { return folder_ / "model.onnx"; }
   const nlohmann::json& config() const { return config_; }
 
+  // Writes config.json where `config` is another than it holds: a run that goes on further than was planned.
+  void change_config(const nlohmann::json& config);
   void add_environment(const nlohmann::json& record) const;
   void log(const nlohmann::json& line) const;
   // Drops the lines of steps after `step`: what a killed run had logged past its last checkpoint.

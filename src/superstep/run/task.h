@@ -13,6 +13,7 @@
 #include "superstep/base/metric.h"
 #include "superstep/base/tensor.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/run/quality.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::run {
@@ -48,6 +49,11 @@ class Task {
   // Names as in the house's JSON ("error_px_mean"); the first is the one that targets are set on.
   virtual std::vector<Metric> quality(std::span<const std::int64_t> indices,
                                       std::span<const Tensor> outputs) const = 0;
+
+  // What others reach on the samples `indices`, in the first metric of quality(): learnt, where something is
+  // to be learnt, on the training samples alone. Runs them: up to a minute. Nothing where the task knows
+  // none.
+  virtual References references(std::span<const std::int64_t>, ThreadPool&) const { return {}; }
 
   virtual bool has_labels() const { return true; }
 

@@ -6,8 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
-#include <numeric>
-#include <thread>
+#include <memory>
 #include <utility>
 
 #include "superstep/base/interrupt.h"
@@ -17,15 +16,18 @@
 #include "superstep/run/environment.h"
 #include "superstep/run/feeder.h"
 #include "superstep/run/model.h"
+#include "superstep/run/quality.h"
 #include "superstep/run/ranks/communicator.h"
+#include "superstep/run/ranks/end_all.h"
 #include "superstep/run/ranks/gradient_exchange.h"
 #include "superstep/run/records.h"
 #include "superstep/run/run_directory.h"
+#include "superstep/run/run_keeper.h"
 #include "superstep/run/task.h"
 #include "superstep/run/train_observer.h"
 #include "superstep/run/train_speed.h"
 #include "superstep/run/train_state.h"
-#include "superstep/run/tune.h"
+#include "superstep/run/train_tune.h"
 #include "superstep/run/validation.h"
 
 namespace superstep::run {
@@ -38,22 +40,14 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The others would wait for this rank for ever. An error that all have, the first one tells; the rest give it
-// the time to.
-[[noreturn]] void end_all_ranks(Communicator& world, const Error& error) {
-  if (world.rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  fmt::print(stderr, "superstep: error: rank {} of {}: {}\n", world.rank(), world.size(), error.what());
-  world.abort(error.code() == ErrorCode::invalid_argument ? 2 : 1);
-  std::unreachable();  // a virtual function's [[noreturn]] is not seen through the call
-}
-
 // One sitting of a training run.
 class Training {
  public:
   Training(const TrainSettings& settings, const TrainOptions& options)
       : model_(settings),
-        settings_(model_.settings()),
+        settings_(checked(model_)),
         options_(options),
+        keeper_(settings_.workload, options.out, options.resume, world_.rank() == 0),
         pool_(settings_.replicas),
         task_(open_data()),
         batches_(task_->training_count() / settings_.batch) {
@@ -71,7 +65,24 @@ class Training {
     tell_beginning();
   }
 
+  // Ranks stop together, at the end of a step; one alone stops where it is. The last whole step is saved.
   TrainReport run() {
+    try {
+      return train_to_the_end();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::interrupted) throw;
+    }
+    stop();
+  }
+
+ private:
+  // A goal that is no metric of the workload is refused before anything is done for it.
+  static const TrainSettings& checked(const Model& model) {
+    if (model.settings().until) check_until(*model.settings().until, model.workload());
+    return model.settings();
+  }
+
+  TrainReport train_to_the_end() {
     Progress progress(settings_.workload, static_cast<double>(last_step_ * settings_.batch), "samples",
                       static_cast<double>(state_.step * settings_.batch));
     Feeder feeder(*task_, prototypes_, settings_.batch, settings_.seed, settings_.augment,
@@ -79,22 +90,23 @@ class Training {
                   {world_.rank(), world_.size()});
     sitting_ = last_checkpoint_ = Clock::now();
     const std::int64_t first_step = state_.step;
+    if (stopped_before_its_epoch_ended()) end_epoch(progress);
     while (state_.step < last_step_ && !state_.reached) {
       if (state_.step == first_step || state_.step % batches_ == 0) observer_.epoch_begun(epoch());
       train_step(feeder);
       progress.update(static_cast<double>(state_.step * settings_.batch), note());
       const bool epoch_ends = state_.step % batches_ == 0;
-      if (epoch_ends) end_epoch();
+      if (epoch_ends) end_epoch(progress);
       const bool due = seconds_since(last_checkpoint_) > options_.checkpoint_seconds;
-      if ((epoch_ends || due) && directory_) checkpoint();
-      if (world_.any(interrupted())) stop();
+      if (epoch_ends || due) checkpoint();
+      if (world_.any(interrupted())) throw Error(ErrorCode::interrupted, "between two steps");
     }
     progress.finish(note());
     return finish(first_step, feeder.seconds_waited());
   }
 
- private:
   std::unique_ptr<Task> open_data() {
+    const Progress phase = Progress::phase("opening the data of " + settings_.workload);
     observer_.data_touched(settings_, model_.schedule());
     return model_.open_task({.data = settings_.data,
                              .samples = settings_.samples,
@@ -130,13 +142,20 @@ class Training {
   }
 
   void compile() {
+    const Progress phase = Progress::phase("compiling " + settings_.workload);
     const target::Target& target = target::find_target(settings_.backend);
     target::CompileOptions plan{.batch = settings_.batch / world_.size(),
                                 .micro_batch = micro_batch(),
                                 .threads = settings_.replicas,
                                 .memory_limit = static_cast<std::size_t>(settings_.memory_limit),
                                 .parts = exchange_.parts()};
-    if (options_.tune && plan.micro_batch == 0) tune_plan(target, plan);
+    if (options_.tune && plan.micro_batch == 0) {
+      const Tuning tuning = tune_training(target, model_, *task_, plan);
+      // Into the run's configuration, so that a resumed run has the same bits.
+      plan.micro_batch = settings_.micro_batch = tuning.chosen.micro_batch;
+      plan.threads = settings_.replicas = tuning.chosen.threads;
+      tuning_ = to_string(tuning);
+    }
     plan.measure_steps = options_.measure_steps;
     executable_ = target.compile(model_.training_step(&target), plan);
     validation_.emplace(target, model_, *task_, pool_, settings_.replicas);
@@ -146,53 +165,42 @@ class Training {
     outputs_.emplace_back(executable_->outputs()[0].type.element, executable_->outputs()[0].type.shape);
   }
 
-  // The choice goes into the run's configuration, so that a resumed run has the same bits.
-  void tune_plan(const target::Target& target, target::CompileOptions& plan) {
-    if (world_.size() > 1)
-      throw Error(ErrorCode::invalid_argument, "a search times one rank alone", "--tune",
-                  "tune without ranks, then give what it found as --micro-batch");
-    const auto fill = [&](std::span<Tensor> inputs) {
-      std::vector<std::int64_t> indices(static_cast<std::size_t>(plan.batch));
-      std::iota(indices.begin(), indices.end(), std::int64_t{0});
-      task_->fill(indices, 0, false, inputs.first(inputs.size() - 1));
-      inputs.back() = Tensor::scalar(static_cast<float>(model_.schedule().peak));
-    };
-    TuningCache cache;
-    const Tuning tuning = tune(target, model_.training_step(&target), plan, fill, cache);
-    plan.micro_batch = settings_.micro_batch = tuning.chosen.micro_batch;
-    plan.threads = settings_.replicas = tuning.chosen.threads;
-    tuning_ = to_string(tuning);
-  }
-
   // A model file that fixes its batch has one micro-batch, which is that batch.
   std::int64_t micro_batch() const {
     return model_.fixed_batch() > 0 ? model_.fixed_batch() : settings_.micro_batch;
   }
 
   void open_folder() {
-    if (options_.out.empty()) return;
     // One rank writes. All read the same folder when they resume: their states stay the same bits.
-    if (options_.resume) resume_from(RunDirectory::open(options_.out));
+    if (const auto found = keeper_.newest()) resume_from(*found);
     world_.barrier();
-    if (world_.rank() > 0) return;
-    if (options_.resume) {
-      directory_ = RunDirectory::open(options_.out);
-      directory_->rewind_log(state_.step);
-    } else {
-      directory_ = RunDirectory::create(options_.out, to_json(settings_));
-    }
-    directory_->add_environment(environment_record(settings_.replicas));
+    keeper_.begin(to_json(settings_), state_.step, environment_record(settings_.replicas));
   }
 
-  void resume_from(const RunDirectory& directory) {
-    const auto found = read_newest_checkpoint(directory.checkpoints());
-    if (!found) return;
-    restore(*executable_, *found, directory.checkpoints().string());
-    state_ = state_of(*found, directory.checkpoints().string());
+  void resume_from(const Checkpoint& checkpoint) {
+    const RunDirectory directory = RunDirectory::open(options_.out);
+    restore(*executable_, checkpoint, directory.checkpoints().string());
+    state_ = state_of(checkpoint, directory.checkpoints().string());
+    if (state_.step > last_step_)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("has done {} steps: it cannot end after {}", state_.step, last_step_),
+                  options_.out.string(), "give more --steps or --epochs");
+    // Another goal than the one that was reached.
+    if (settings_.until != train_settings_from_json(directory.config()).until) state_.reached = false;
+  }
+
+  // It was stopped in the evaluation: the steps of the epoch are done, and the rest comes now.
+  bool stopped_before_its_epoch_ended() const {
+    return state_.step > 0 && state_.step % batches_ == 0 && state_.epoch_steps == batches_;
+  }
+
+  // What all ranks do or none: they would wait for the one that stopped.
+  std::unique_ptr<Uninterrupted> all_or_none() const {
+    return world_.size() > 1 ? std::make_unique<Uninterrupted>() : nullptr;
   }
 
   void train_step(Feeder& feeder) {
-    std::vector<Tensor> inputs = feeder.next();
+    std::vector<Tensor> inputs = next_batch(feeder);
     inputs.push_back(
         Tensor::scalar(static_cast<float>(learning_rate(model_.schedule(), state_.step, scheduled_steps_))));
     const auto begun = Clock::now();
@@ -207,14 +215,19 @@ class Training {
     if (!std::isfinite(state_.loss)) diverged();
   }
 
+  std::vector<Tensor> next_batch(Feeder& feeder) {
+    const auto together = all_or_none();
+    return feeder.next();
+  }
+
   [[noreturn]] void diverged() {
     const std::string rate =
         fmt::format("{:.3g}", learning_rate(model_.schedule(), state_.step - 1, scheduled_steps_));
-    if (directory_) directory_->log({{"step", state_.step}, {"event", "diverged"}});
+    keeper_.log({{"step", state_.step}, {"event", "diverged"}});
     throw Error(ErrorCode::diverged, fmt::format("the loss is {} at step {}", state_.loss, state_.step),
                 settings_.workload,
                 fmt::format("the learning rate there was {}: try a smaller --learning-rate{}", rate,
-                            directory_ ? "; the last checkpoint is from before" : ""));
+                            keeper_.writes() ? "; the last checkpoint is from before" : ""));
   }
 
   std::string note() const {
@@ -226,16 +239,20 @@ class Training {
 
   // A validation that observers hear of.
   std::vector<Metric> evaluate(std::int64_t epoch, std::int64_t most) {
+    const Progress phase = Progress::phase("evaluating " + settings_.workload);
+    const auto together = all_or_none();
     observer_.evaluation_begun(epoch);
     std::vector<Metric> found = validation_->quality(*executable_, most);
     observer_.evaluation_ended(epoch, found);
     return found;
   }
 
-  void end_epoch() {
+  // Evaluates before it writes anything: what is stopped in between is done again as a whole.
+  void end_epoch(Progress& progress) {
     const std::int64_t epoch = state_.step / batches_;
     observer_.epoch_ended(epoch, epoch_throughput());
     quality_ = evaluate(epoch, Validation::quick);
+    const bool reached = reaches_goal(epoch);
     json line{{"step", state_.step},
               {"epoch", epoch},
               {"seconds", run_seconds()},
@@ -246,25 +263,28 @@ class Training {
     epoch_losses_.push_back(line["loss"]);
     state_.epoch_loss = epoch_seconds_ = 0;
     state_.epoch_steps = epoch_timed_steps_ = 0;
-    if (directory_) directory_->log(line);
-    look_at_quality();
-    agree_on_quality();
+    state_.reached = reached;
+    keeper_.log(line);
+    keep_best();
+    progress.milestone(fmt::format("epoch {} of {:.4g}, {}", epoch, settings_.epochs, note()));
   }
 
-  void look_at_quality() {
-    if (quality_.empty()) return;
-    if (directory_ && (!state_.best || validation_->better(quality_[0].value, *state_.best))) {
-      state_.best = quality_[0].value;
-      write_checkpoint_file(directory_->best(), make_checkpoint());
-    }
-    // Quick validation first, then all samples: a target is reached on all of them or not at all.
-    if (!settings_.until || !validation_->reaches(*settings_.until, quality_)) return;
-    state_.reached = validation_->reaches(*settings_.until, evaluate(state_.step / batches_, task_->size()));
+  // Quick validation first, then all samples: a target is reached on all of them or not at all. What ranks
+  // see of the samples may differ (statistics of a normalisation): the first one decides.
+  bool reaches_goal(std::int64_t epoch) {
+    if (!settings_.until) return false;
+    const auto good = [&] { return reaches(*settings_.until, model_.workload(), quality_); };
+    if (!world_.any(world_.rank() == 0 && good())) return false;
+    const std::vector<Metric> all = evaluate(epoch, task_->size());
+    return world_.any(world_.rank() == 0 && reaches(*settings_.until, model_.workload(), all));
   }
 
-  // What ranks see of the samples may differ (statistics of a normalisation): the first one decides.
-  void agree_on_quality() {
-    if (settings_.until) state_.reached = world_.any(world_.rank() == 0 && state_.reached);
+  void keep_best() {
+    if (!keeper_.writes() || quality_.empty()) return;
+    const bool higher = higher_is_better(model_.workload(), quality_[0].name);
+    if (state_.best && as_good(*state_.best, quality_[0].value, higher)) return;
+    state_.best = quality_[0].value;
+    write_checkpoint_file(keeper_.directory().best(), make_checkpoint());
   }
 
   // Of the last whole epoch, before there is one of the last step, of this sitting or of one before it.
@@ -277,7 +297,8 @@ class Training {
   }
 
   void checkpoint() {
-    write_checkpoint(directory_->checkpoints(), make_checkpoint());
+    if (!keeper_.writes()) return;
+    keeper_.save(make_checkpoint());
     last_checkpoint_ = Clock::now();
   }
 
@@ -285,16 +306,16 @@ class Training {
     if (options_.out.empty())
       throw Error(ErrorCode::interrupted,
                   fmt::format("at step {}; without --out nothing was kept", state_.step));
-    if (directory_) checkpoint();
-    throw Error(
-        ErrorCode::interrupted, fmt::format("at step {}, everything is saved", state_.step), {},
-        fmt::format("go on with: superstep train {} --resume {}", settings_.workload, options_.out.string()));
+    checkpoint();
+    throw Error(ErrorCode::interrupted, fmt::format("at step {}, everything is saved", state_.step), {},
+                keeper_.how_to_go_on());
   }
 
   TrainReport finish(std::int64_t first_step, double waited) {
     TrainReport report{.metrics = {},
                        .steps = state_.step,
                        .epochs = static_cast<double>(state_.step) / static_cast<double>(batches_),
+                       .goal = settings_.until ? to_string(*settings_.until, model_.workload()) : "",
                        .reached = state_.reached,
                        .plan = executable_->summary(),
                        .task = task_->describe()};
@@ -302,16 +323,17 @@ class Training {
     const bool within_epoch = state_.step % batches_ != 0;
     if (within_epoch && state_.step > first_step) observer_.epoch_ended(epoch(), epoch_throughput());
     quality_ = evaluate((state_.step + batches_ - 1) / batches_, task_->size());
+    const HoldEnd until_it_is_written;
     add_speed(report, waited);
     report.metrics.push_back({.name = "loss", .value = told_loss(), .unit = ""});
     for (const Metric& metric : quality_) report.metrics.push_back(metric);
     observer_.finished();
-    if (!directory_) return report;
+    if (!keeper_.writes()) return report;
     checkpoint();
-    model_.write_onnx(directory_->model(), states_of(*executable_));
+    model_.write_onnx(keeper_.directory().model(), states_of(*executable_));
     json line{{"step", state_.step}, {"event", "finished"}, {"seconds", run_seconds()}};
     for (const Metric& metric : report.metrics) line[metric.name] = metric.value;
-    directory_->log(line);
+    keeper_.log(line);
     return report;
   }
 
@@ -336,6 +358,7 @@ class Training {
   Model model_;
   TrainSettings settings_;  // with every default filled in
   TrainOptions options_;
+  RunKeeper keeper_;
   TrainObserver nobody_;
   TrainObserver& observer_ = options_.observer && world_.rank() == 0 ? *options_.observer : nobody_;
   GradientExchange exchange_{world_, {.mode = options_.exchange, .span = settings_.batch_norm_span}};
@@ -345,7 +368,6 @@ class Training {
   std::unique_ptr<target::Executable> executable_;
   std::optional<Validation> validation_;
   std::vector<Tensor> prototypes_, outputs_;
-  std::optional<RunDirectory> directory_;
   std::string tuning_;  // what the search found, for people
 
   TrainState state_;

@@ -11,14 +11,10 @@
 #include "superstep/base/metric.h"
 #include "superstep/run/ranks/gradient_exchange.h"
 #include "superstep/run/schedule.h"
+#include "superstep/run/until.h"
 #include "superstep/target/target.h"
 
 namespace superstep::run {
-
-struct Until {  // stop when a quality of the validation samples is `value` or better
-  std::string metric;
-  double value = 0;
-};
 
 // What a run is: written to config.json, and read back to resume it.
 struct TrainSettings {
@@ -62,14 +58,15 @@ struct TrainReport {
   std::vector<Metric> metrics;  // throughput, step_time, epoch_time, compile_time, loss, quality
   std::int64_t steps = 0;
   double epochs = 0;
-  bool reached = false;  // the target of `until`
+  std::string goal;      // "r2 >= 0.7"; empty: until the epochs or steps are over
+  bool reached = false;  // that goal
   target::PlanSummary plan;
   nlohmann::json task;  // what the data were
 };
 
-// Trains until the epochs, the steps or the target are reached. On Ctrl-C it writes a checkpoint and throws
-// Error (interrupted). Throws Error (diverged) when the loss is no longer finite, with the step, and leaves
-// the last checkpoint before that.
+// Trains until the epochs, the steps or the target are reached. On Ctrl-C, heard within a step and within an
+// evaluation too, it writes a checkpoint of the last whole step and throws Error (interrupted). Throws Error
+// (diverged) when the loss is no longer finite, with the step, and leaves the last checkpoint before that.
 TrainReport train(const TrainSettings& settings, const TrainOptions& options);
 
 }  // namespace superstep::run

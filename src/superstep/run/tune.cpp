@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/interrupt.h"
 #include "superstep/base/text.h"
+#include "superstep/base/user_folders.h"
 #include "superstep/graph/text.h"
 #include "superstep/run/environment.h"
 #include "superstep/target/ports.h"
@@ -150,22 +150,14 @@ std::string tuning_key(const graph::Graph& graph, std::string_view backend, cons
   return fmt::format("{:016x}", hash_of(what));
 }
 
-std::filesystem::path user_cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value ? value : "");
-  };
-  const std::filesystem::path own = variable("SUPERSTEP_HOME"), xdg = variable("XDG_CACHE_HOME"),
-                              home = variable("HOME");
-  const std::filesystem::path folder = !own.empty()   ? own / "cache"
-                                       : !xdg.empty() ? xdg / "superstep"
-                                                      : (home.empty() ? "." : home) / ".cache" / "superstep";
-  make_folder(folder);
-  return folder;
+TuningCache::TuningCache(std::filesystem::path path) : path_(std::move(path)) {
+  if (!path_.empty()) return;
+  try {
+    path_ = user_cache_folder() / "tuning.json";
+  } catch (const Error& error) {
+    why_none_ = error.what();
+  }
 }
-
-TuningCache::TuningCache(std::filesystem::path path)
-    : path_(path.empty() ? user_cache_folder() / "tuning.json" : std::move(path)) {}
 
 std::optional<TuneCandidate> TuningCache::find(const std::string& key) const {
   const json entries = read_entries(path_);
@@ -173,6 +165,7 @@ std::optional<TuneCandidate> TuningCache::find(const std::string& key) const {
 }
 
 void TuningCache::add(const std::string& key, const TuneCandidate& chosen) {
+  if (path_.empty()) throw Error(ErrorCode::io, "there is no folder for it: " + why_none_);
   json entries = read_entries(path_);
   if (entries.size() >= most_entries) entries = json::object();
   entries[key] = {

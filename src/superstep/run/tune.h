@@ -38,7 +38,7 @@ std::string tuning_key(const graph::Graph& graph, std::string_view backend, cons
 // Remembered searches, in one JSON file. A file that is broken or not ours counts as empty and is replaced.
 class TuningCache {
  public:
-  // `path` empty: tuning.json in the user's cache folder.
+  // `path` empty: tuning.json in the user's cache folder; without such a folder nothing is remembered.
   explicit TuningCache(std::filesystem::path path = {});
   std::optional<TuneCandidate> find(const std::string& key) const;
   void add(const std::string& key, const TuneCandidate& chosen);  // throws Error (io)
@@ -46,11 +46,8 @@ class TuningCache {
 
  private:
   std::filesystem::path path_;
+  std::string why_none_;
 };
-
-// Where the program keeps what it can make again: $SUPERSTEP_HOME/cache, else $XDG_CACHE_HOME/superstep, else
-// ~/.cache/superstep. Made when missing.
-std::filesystem::path user_cache_folder();
 
 struct TuneOptions {
   double seconds = 1.5;  // of timed runs, all candidates together; compiling comes on top

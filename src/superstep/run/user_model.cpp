@@ -208,6 +208,7 @@ void UserModel::describe() {
   workload_.training.epochs = default_epochs;
   workload_.training.learning_rate = default_learning_rate;
   workload_.training.loss = loss_;
+  workload_.metrics = metrics_of(task_spec());
 }
 
 ArrayTaskSpec UserModel::task_spec() const {
@@ -218,6 +219,7 @@ ArrayTaskSpec UserModel::task_spec() const {
   }
   for (const transform::LossTerm& term : loss_.terms) {
     const Port& output = output_of(term);
+    if (output.type.shape.rank() == 0) continue;  // a number for a whole batch
     ArrayTaskSpec::Target target{.names = {"target", output.name}, .type = output.type, .kind = term.kind};
     if (term.kind == transform::LossKind::cross_entropy && output.type.shape.rank() < 2)
       continue;  // no quality of something that cannot be trained: make_training_step says why
@@ -253,6 +255,12 @@ NamedTensors UserModel::random_inputs(std::int64_t samples, std::uint64_t seed) 
 }
 
 std::unique_ptr<Task> UserModel::open_task(const TaskSettings& settings) const {
+  if (settings.labels_required)
+    for (const transform::LossTerm& term : loss_.terms)
+      if (output_of(term).type.shape.rank() == 0)
+        throw Error(ErrorCode::unsupported, "is one number for a whole batch: nothing to train towards",
+                    fmt::format("{}: output '{}'", settings_.file.string(), term.output),
+                    "name an output with a row for each sample, as in --loss mse:NAME");
   if (!settings_.data.empty())
     return make_array_task(task_spec(), arrays_, settings_.data.string(), settings);
   if (settings.labels_required)

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 
-#include "superstep/base/error.h"
-#include "superstep/base/text.h"
 #include "superstep/run/checkpoint.h"
 
 namespace superstep::run {
@@ -39,25 +36,9 @@ std::vector<Metric> Validation::quality(target::Executable& trained, std::int64_
   evaluator_.set_parameters(states_of(trained), "the trained model");
   std::vector<std::int64_t> indices(static_cast<std::size_t>(last - first));
   std::iota(indices.begin(), indices.end(), first);
-  // The epoch that this ends is ended first: then the run saves all it has, and stops.
-  const std::vector<Tensor> predictions =
-      evaluator_.predict(task_, indices, pool_, Evaluator::OnInterrupt::go_on);
+  const std::vector<Tensor> predictions = evaluator_.predict(task_, indices, pool_);
   evaluator_.release();
   return task_.quality(indices, predictions);
-}
-
-bool Validation::better(double a, double b) const {
-  const auto& target = model_.workload().target;
-  return target && target->higher_is_better ? a > b : a < b;
-}
-
-bool Validation::reaches(const Until& until, const std::vector<Metric>& quality) const {
-  const auto watched = std::ranges::find(quality, until.metric, &Metric::name);
-  if (watched != quality.end()) return !better(until.value, watched->value);
-  std::vector<std::string> names;
-  for (const Metric& metric : quality) names.push_back(metric.name);
-  throw Error(ErrorCode::invalid_argument, "the workload has no such metric", until.metric,
-              unknown_name_hint(until.metric, names));
 }
 
 }  // namespace superstep::run

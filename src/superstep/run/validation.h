@@ -10,7 +10,6 @@
 #include "superstep/run/evaluate.h"
 #include "superstep/run/model.h"
 #include "superstep/run/task.h"
-#include "superstep/run/train.h"
 
 namespace superstep::run {
 
@@ -24,13 +23,8 @@ class Validation {
              int threads);
 
   // Of the first `most` samples after those of training; empty where there are none. Takes the working memory
-  // of `trained`, which gets it back with its next run.
+  // of `trained`, which gets it back with its next run. Throws Error (interrupted) on Ctrl-C.
   std::vector<Metric> quality(target::Executable& trained, std::int64_t most);
-
-  // Whether the workload calls `a` better than `b`.
-  bool better(double a, double b) const;
-  // Whether `quality` is what was asked for. Throws Error (invalid_argument) naming the metrics there are.
-  bool reaches(const Until& until, const std::vector<Metric>& quality) const;
 
  private:
   const Model& model_;

@@ -48,6 +48,7 @@ struct TrainingDefaults {
 struct MetricSpec {
   std::string name;  // as in the house's JSON: "error_px_mean", "accuracy"
   std::string unit;  // "px"; empty for fractions
+  bool higher_is_better = false;
 };
 
 // What a trained model must reach on data it has not seen, on `metric`. `floor` is what a simple estimator
@@ -67,7 +68,7 @@ struct Workload {
   std::int64_t parameters = 0;  // trainable scalars, under the default options
   std::vector<PortSpec> inputs, outputs, targets;
   TrainingDefaults training;
-  std::vector<MetricSpec> metrics;  // the first is the one that targets are set on
+  std::vector<MetricSpec> metrics;  // all that its task measures; targets are set on the first
   std::optional<QualityTarget> target;
 };
 

@@ -1,8 +1,6 @@
 #include "superstep/lab/bench/processes.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,10 +46,7 @@ int run_and_wait(const std::vector<std::string>& command, const fs::path& errors
   if (!child)
     throw Error(ErrorCode::io, fmt::format("cannot be started again: {}", std::strerror(child.error())),
                 command[0]);
-  int status = 0;
-  while (waitpid(*child, &status, 0) < 0 && errno == EINTR)
-    if (interrupted()) kill(*child, SIGTERM);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return wait_for_process(*child);
 }
 
 std::vector<Quantity> same_of_all(const std::vector<const Result*>& results, const std::string& name) {

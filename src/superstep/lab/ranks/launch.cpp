@@ -1,8 +1,6 @@
 #include "superstep/lab/ranks/launch.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -56,13 +54,6 @@ pid_t start(const std::vector<std::string>& command, const std::filesystem::path
   return *child;
 }
 
-int wait_for(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-    if (interrupted()) kill(child, SIGTERM);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 std::string last_lines(const std::string& text) {
   std::vector<std::string> lines;
   for (const std::string& line : split(text, '\n'))
@@ -83,7 +74,7 @@ std::vector<std::string> own_arguments() {
 LaunchOutcome launch_ranks(const LaunchSettings& settings) {
   prepare_launch();
   const std::filesystem::path errors = settings.folder / "stderr.txt";
-  const int code = wait_for(start(command_of(settings), errors));
+  const int code = wait_for_process(start(command_of(settings), errors));
   if (interrupted()) throw Error(ErrorCode::interrupted, "with its ranks");
   return {code, last_lines(read_text_file(errors))};
 }

@@ -217,6 +217,16 @@ class ArrayTask : public Task {
 
 }  // namespace
 
+std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec) {
+  std::vector<workload::MetricSpec> metrics;
+  for (const Target& target : spec.targets) {
+    const bool classes = target.kind == transform::LossKind::cross_entropy;
+    metrics.push_back({labelled(classes ? "cross_entropy" : "rmse", target), ""});
+    metrics.push_back({labelled(classes ? "accuracy" : "mae", target), "", classes});
+  }
+  return metrics;
+}
+
 std::unique_ptr<Task> make_array_task(const ArrayTaskSpec& spec, const NamedTensors& arrays,
                                       const std::string& where, const TaskSettings& settings) {
   return std::make_unique<ArrayTask>(spec, arrays, where, settings);

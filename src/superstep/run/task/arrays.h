@@ -33,6 +33,9 @@ struct ArrayTaskSpec {
   double training_share = 0.8;  // the first samples train, the rest validate
 };
 
+// What the quality of such a task consists of, in its order.
+std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec);
+
 // Checks every array against the spec and converts it to the element type; an integer input takes only
 // whole numbers. Without targets in the arrays the task has no labels, which is an error where
 // `settings.labels_required`. Throws Error (bad_file) naming `where` and the array.

@@ -16,9 +16,8 @@ std::vector<Metric> regression_quality(const Fields& fields, std::span<const std
     squares += error * error / n;
     spread += (truth - mean) * (truth - mean) / n;
   }
-  return {quality_metric("mse", squares),
-          quality_metric("mae", mean_absolute_error(auc, indices, outputs[0])),
-          quality_metric("r2", spread > 0 ? 1 - squares / spread : 0)};
+  return {quality_metric("r2", spread > 0 ? 1 - squares / spread : 0), quality_metric("mse", squares),
+          quality_metric("mae", mean_absolute_error(auc, indices, outputs[0]))};
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/target/cpu/division.h"
 #include "superstep/target/cpu/executable_run.h"
@@ -25,6 +27,21 @@ std::size_t piece_for(std::size_t values, std::size_t threads) {
   return std::clamp(values / (4 * threads) / smallest_piece * smallest_piece, smallest_piece, largest_piece);
 }
 
+// Steps of the body before the first that writes a state: a large parameter is updated in the body, as soon
+// as its gradient is made.
+std::size_t count_before_new_state(const Plan& plan) {
+  const auto lies_in_state = [&](const Operand& operand) {
+    return operand.space == Space::shared && std::ranges::any_of(plan.states, [&](const StateSlot& state) {
+             const std::size_t bytes = static_cast<std::size_t>(state.type.shape.element_count()) *
+                                       size_in_bytes(state.type.element);
+             return operand.offset >= state.offset && operand.offset < state.offset + bytes;
+           });
+  };
+  const auto first = std::ranges::find_if(
+      plan.body, [&](const Step& step) { return std::ranges::any_of(step.outputs, lies_in_state); });
+  return static_cast<std::size_t>(first - plan.body.begin());
+}
+
 }  // namespace
 
 CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vector<PortPlan> outputs,
@@ -36,6 +53,7 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
       compile_seconds_(compile_seconds),
       micro_batches_(options.batch / options.micro_batch),
       groups_(gradient_groups(plan_, options)),
+      steps_before_new_state_(count_before_new_state(plan_)),
       pool_(options.threads),
       shared_(plan_.shared_bytes),
       update_(plan_.update_bytes),
@@ -214,7 +232,12 @@ void CpuExecutable::run_steps(const Section& section, const Run& run, const Plac
   const bool measured = options_.measure_steps;
   const std::int64_t recorded = section.in_micro_batch ? place.micro_batch : -1;
   const bool exchanges = place.ends_group && !ranges_.empty();
+  // Other parts would wait for ever for a part that stops.
+  const bool alone = section.in_micro_batch && !options_.parts.exchange;
   for (std::size_t i = 0; i < section.steps.size(); ++i) {
+    // Asked in every step: who asks is given the time to end.
+    if (alone && interrupted() && section.first_step - plan_.prepare.size() + i < steps_before_new_state_)
+      throw Error(ErrorCode::interrupted, "in the middle of a step");
     const Step& step = section.steps[i];
     worker.inputs.clear();
     worker.outputs.clear();

@@ -113,6 +113,7 @@ class CpuExecutable : public Executable {
   double compile_seconds_;
   std::int64_t micro_batches_;
   std::size_t groups_;
+  std::size_t steps_before_new_state_;  // of the body: where a run may still be given up
   ThreadPool pool_;
   Memory shared_, update_;
   ArenaLeases arenas_;  // one a group in flight, or one a micro-batch where they run in step

@@ -148,7 +148,7 @@ Workload encoder(const char* name, const Sizes& s) {
                    .learning_rate = 5e-4,
                    .schedule = Schedule::cosine,
                    .warm_up_share = 0.1},
-      .metrics = {{"masked_loss", "nat"}, {"masked_bound", "nat"}, {"masked_accuracy", ""}},
+      .metrics = {{"masked_loss", "nat"}, {"masked_bound", "nat"}, {"masked_accuracy", "", true}},
       .target = std::nullopt,
   };
 }

@@ -93,7 +93,7 @@ Workload rnn_kernel(int number) {
       .outputs = {{"y", ElementType::f32, {kernel.hidden}, "", "the last hidden state"}},
       .targets = {{"target", ElementType::f32, {kernel.hidden}, "", "random numbers"}},
       .training = mse_by_adam(kernel.batch, 1),
-      .metrics = {{"rmse", ""}},
+      .metrics = {},
       .target = std::nullopt,
   };
 }

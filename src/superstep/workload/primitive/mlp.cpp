@@ -34,7 +34,7 @@ Workload mlp() {
                    .loss = {{transform::LossTerm{.kind = transform::LossKind::mse}}},
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 1e-3},
-      .metrics = {},
+      .metrics = {{"rmse", ""}},
       .target = std::nullopt,
   };
 }

@@ -46,7 +46,7 @@ Workload cifar10_cnn() {
                                                  .target = "label"}}},
                    .optimizer = {.kind = transform::OptimizerKind::sgd},
                    .learning_rate = 0.016},
-      .metrics = {{"accuracy", ""}},
+      .metrics = {{"accuracy", "", true}},
       .target = QualityTarget{.metric = "accuracy", .value = 0.85, .higher_is_better = true},
   };
 }

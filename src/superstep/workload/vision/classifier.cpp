@@ -68,7 +68,7 @@ Workload classifier(std::int64_t size) {
            .learning_rate = 0.05,
            .schedule = Schedule::cosine,
            .warm_up_share = 0.05},
-      .metrics = {{"accuracy", ""}},
+      .metrics = {{"accuracy", "", true}},
       .target = QualityTarget{.metric = "accuracy", .value = 0.80, .higher_is_better = true},
   };
 }

@@ -91,7 +91,7 @@ Workload unet(std::int64_t size, const char* width, const char* levels) {
                    .learning_rate = 1e-3,
                    .schedule = Schedule::cosine,
                    .warm_up_share = 0.02},
-      .metrics = {{"dice", ""}},
+      .metrics = {{"dice", "", true}},
       .target = QualityTarget{.metric = "dice", .value = 0.85, .higher_is_better = true},
   };
 }

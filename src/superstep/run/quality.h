@@ -1,0 +1,64 @@
+// What a number of quality is worth: which way is better, what is asked for, and what simple and conventional
+// methods reach on the same samples.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "superstep/base/metric.h"
+#include "superstep/workload/workload.h"
+
+namespace superstep::run {
+
+// What something other than the trained model reaches.
+struct Reference {
+  std::string method;  // in words: "ridge regression", "the noise of the measurements"
+  double value = 0;
+};
+
+// On the same samples as the model, in its first metric. What a task does not have is left out.
+struct References {
+  std::optional<Reference> floor;         // a trivial predictor: whoever is worse has a mistake
+  std::optional<Reference> conventional;  // the method that the model replaces
+  std::optional<Reference> limit;         // the best there can be: the noise of the data
+};
+
+struct Quality {
+  std::string metric, unit;  // "r2", ""
+  bool higher_is_better = false;
+  double reached = 0;
+  std::int64_t samples = 0;  // that it was reached on
+  std::optional<double> target;
+  References references;
+};
+
+// Throws Error (invalid_argument) naming the nearest metric when the workload has no such metric.
+bool higher_is_better(const workload::Workload& workload, std::string_view metric);
+
+// Is `a` better than `b`, or as good? Not a number is never good.
+bool as_good(double a, double b, bool higher_is_better);
+
+// `reached` is the first of a task's metrics.
+Quality judge(const workload::Workload& workload, const Metric& reached, std::int64_t samples,
+              References references);
+
+enum class Standing : std::uint8_t {
+  unknown,          // there is nothing to hold it against
+  below_floor,      // worse than a trivial predictor
+  short_of_target,  // better than the floor, or no floor is known
+  target_reached,
+};
+Standing standing(const Quality& quality);
+
+// In words, for a table's last line: "target reached, better than ridge regression".
+std::string verdict(const Quality& quality);
+
+// {"metric", "unit", "better": "higher" or "lower", "reached", "samples", "target", "floor": {"method",
+// "value"}, "conventional", "limit", "verdict"}; what there is not is null.
+nlohmann::json to_json(const Quality& quality);
+Quality quality_from_json(const nlohmann::json& object);  // throws Error (bad_file)
+
+}  // namespace superstep::run

@@ -39,7 +39,7 @@ TEST_F(Robustness, AFolderIsNoFile) {
   refuses("train cifar10-cnn --data folder.bin", 1, {"folder.bin", "this is a folder"});
   refuses("train braggnn --data folder.bin", 1, {"this is a folder, not an HDF5 file"});
   refuses("compare folder.bin folder.bin", 1, {"folder.bin", "Is a directory"});
-  refuses("onnx check folder.onnx", 1, {"is not a regular file"});
+  refuses("onnx check folder.onnx", 1, {"this is a folder, not a file"});
   refuses("predict mlp --json folder.bin", 1, {"folder.bin", "it is a folder"});
 }
 

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "superstep/base/error.h"
+#include "superstep/base/free_memory.h"
 #include "superstep/lab/bench/energy_rows.h"
-#include "superstep/lab/bench/free_memory.h"
 #include "superstep/lab/measure/load.h"
 #include "superstep/lab/measure/protocol.h"
 #include "tests/contains.h"

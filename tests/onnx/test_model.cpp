@@ -114,7 +114,7 @@ TEST(Model, OpenSaysWhichFile) {
   const ScratchFolder scratch;
   EXPECT_TRUE(
       contains(error_of([&] { Model::open(scratch / "absent.onnx"); }), "absent.onnx: there is no such"));
-  EXPECT_TRUE(contains(error_of([&] { Model::open(scratch / ""); }), "is not a regular file"));
+  EXPECT_TRUE(contains(error_of([&] { Model::open(scratch / ""); }), "this is a folder, not a file"));
   write_file_atomically(scratch / "bad.onnx", "bad");
   EXPECT_TRUE(contains(error_of([&] { Model::open(scratch / "bad.onnx"); }), "bad.onnx: "));
 }

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "superstep/base/error.h"
+#include "superstep/base/free_memory.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/lab/bench/baseline.h"
-#include "superstep/lab/bench/free_memory.h"
 #include "superstep/lab/bench/primitive_bench.h"
 #include "superstep/lab/bench/primitive_graph.h"
 #include "superstep/lab/bench/processes.h"
@@ -42,7 +42,7 @@ std::vector<lab::Primitive> sweep_of(const BenchArguments& arguments, lab::Primi
     element = std::min(element, size_in_bytes(lab::element_of(precision)));
   const bool trains = std::ranges::find(arguments.modes, "infer") == arguments.modes.end();
   const double share = memory_share / static_cast<double>(arguments.precisions.size());
-  return lab::sweep(kind, share * std::max(1e9, lab::available_memory()), element, trains);
+  return lab::sweep(kind, share * std::max(1e9, available_memory()), element, trains);
 }
 
 std::vector<lab::Primitive> primitives_of(const BenchArguments& arguments, lab::PrimitiveKind kind) {

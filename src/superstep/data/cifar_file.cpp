@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "superstep/base/error.h"
-#include "superstep/data/mapped_file.h"
+#include "superstep/base/mapped_file.h"
 
 namespace superstep::data {
 

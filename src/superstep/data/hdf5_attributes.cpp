@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "superstep/data/hdf5.h"
@@ -54,11 +55,17 @@ herr_t keep_attribute(hid_t object, const char* name, const H5A_info_t*, void* o
   return 0;
 }
 
-// Of variable length: h5py gives these back as str, and those of fixed length as bytes.
-Handle string_type() {
+// An attribute lies in the header of its object, which ends at 64 KB; longer texts go to the file's heap.
+constexpr std::size_t longest_in_header = 60000;
+
+// Of fixed length, padded with zeros: one damaged byte then damages one text. Texts of variable length hang
+// on heaps and pointers, where it can be the end of the program that reads them.
+Handle string_type(const std::string& text) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type.get(), H5T_VARIABLE);
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
+  H5Tset_size(type.get(),
+              text.size() <= longest_in_header ? std::max<std::size_t>(text.size(), 1) : H5T_VARIABLE);
   return type;
 }
 
@@ -82,7 +89,9 @@ std::map<std::string, Attribute> read_attributes(hid_t object) {
 bool write_attribute(hid_t object, const std::string& name, const Attribute& value) {
   if (const auto* text = std::get_if<std::string>(&value)) {
     const char* pointer = text->c_str();
-    return store(object, name, string_type(), &pointer);
+    const bool fixed = text->size() <= longest_in_header;
+    return store(object, name, string_type(*text),
+                 fixed ? static_cast<const void*>(pointer) : static_cast<const void*>(&pointer));
   }
   if (const auto* number = std::get_if<double>(&value))
     return store(object, name, type_of(ElementType::f64), number);

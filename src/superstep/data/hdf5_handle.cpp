@@ -22,12 +22,6 @@ std::recursive_mutex& library_mutex() {
   return mutex;
 }
 
-void silence_this_thread() {
-  thread_local bool done = false;
-  if (!done) H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  done = true;
-}
-
 struct Reason {
   std::string text;
   bool from_system = false;
@@ -121,7 +115,13 @@ void skip_closing_at_exit() {
 
 Entry::Entry() : lock_(library_mutex()) {
   skip_closing_at_exit();
-  silence_this_thread();
+  silence_library();
+}
+
+void silence_library() {
+  thread_local bool done = false;
+  if (!done) H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  done = true;
 }
 
 std::string last_error_text() {

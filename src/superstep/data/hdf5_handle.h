@@ -48,6 +48,8 @@ class Entry {
   std::lock_guard<std::recursive_mutex> lock_;
 };
 
+void silence_library();  // in this thread: it does not print its errors
+
 // Why the last call failed, from the library's error stack: the operating system's reason where there is
 // one, otherwise the description nearest to the cause.
 std::string last_error_text();

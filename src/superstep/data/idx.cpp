@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "superstep/base/error.h"
+#include "superstep/base/free_memory.h"
+#include "superstep/base/interrupt_check.h"
 #include "superstep/base/partial_files.h"
 
 namespace superstep::data {
@@ -72,31 +74,35 @@ class Reader {
 
   std::vector<std::uint8_t> bytes(std::size_t count) {
     std::vector<std::uint8_t> buffer(count);
-    const int got = gzread(file_.get(), buffer.data(), static_cast<unsigned>(count));
-    if (got != static_cast<int>(count)) refuse("ends too early, or its compression is damaged");
+    fill(buffer.data(), count);
     return buffer;
+  }
+
+  void fill(std::uint8_t* target, std::size_t count) const {
+    if (gzread(file_.get(), target, static_cast<unsigned>(count)) != static_cast<int>(count))
+      refuse("ends too early, or its compression is damaged");
   }
 
   static std::int64_t big_endian(const std::vector<std::uint8_t>& b) {
     return std::int64_t{b[0]} << 24 | std::int64_t{b[1]} << 16 | std::int64_t{b[2]} << 8 | b[3];
   }
 
+  // The tensor takes up room as it is filled: a size that the file only claims costs nothing.
   Tensor elements(ElementType type, const Shape& shape) {
-    const std::uint64_t size = size_in_bytes(type),
-                        total = static_cast<std::uint64_t>(shape.element_count()) * size;
-    std::vector<std::uint8_t> all;
-    while (all.size() < total) {
-      const auto piece = bytes(std::min<std::uint64_t>(piece_bytes, total - all.size()));
-      all.insert(all.end(), piece.begin(), piece.end());
+    const std::size_t size = size_in_bytes(type);
+    require_memory(static_cast<double>(shape.element_count()) * static_cast<double>(size), path_);
+    Tensor tensor(type, shape);
+    auto* bytes = reinterpret_cast<std::uint8_t*>(tensor.bytes());
+    InterruptCheck stop;
+    for (std::size_t done = 0; done < tensor.byte_count(); stop.throw_if_due(path_)) {
+      const std::size_t piece = std::min<std::size_t>(piece_bytes, tensor.byte_count() - done);
+      fill(bytes + done, piece);
+      done += piece;
     }
     if (char extra; gzread(file_.get(), &extra, 1) != 0)
       refuse("is longer than its shape " + to_string(shape));
     if (std::endian::native == std::endian::little && size > 1)
-      for (std::size_t i = 0; i < all.size(); i += size)
-        std::reverse(all.begin() + static_cast<std::ptrdiff_t>(i),
-                     all.begin() + static_cast<std::ptrdiff_t>(i + size));
-    Tensor tensor(type, shape);
-    std::copy(all.begin(), all.end(), reinterpret_cast<std::uint8_t*>(tensor.bytes()));
+      for (std::size_t i = 0; i < tensor.byte_count(); i += size) std::reverse(bytes + i, bytes + i + size);
     return tensor;
   }
 

@@ -10,7 +10,9 @@
 #include <string>
 
 #include "superstep/base/file.h"
-#include "superstep/data/mapped_file.h"
+#include "superstep/base/free_memory.h"
+#include "superstep/base/interrupt_check.h"
+#include "superstep/base/mapped_file.h"
 
 namespace superstep::data {
 namespace {
@@ -180,7 +182,7 @@ Extent header_extent(std::span<const std::byte> bytes, std::string_view where) {
   std::size_t size = 0;
   for (std::size_t i = begin; i-- > 8;)
     size = size << 8 | (i < bytes.size() ? std::to_integer<std::size_t>(bytes[i]) : 0);
-  if (begin > bytes.size() || size > bytes.size() - begin) refuse(where, "the .npy header is cut short");
+  if (begin > bytes.size()) refuse(where, "the .npy header is cut short");
   return {begin, size};
 }
 
@@ -234,8 +236,9 @@ void normalize_booleans(Tensor& tensor) {
 
 }  // namespace
 
-Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where) {
+NpyLayout parse_npy_header(std::span<const std::byte> bytes, std::string_view where) {
   const Extent at = header_extent(bytes, where);
+  if (at.size > bytes.size() - at.begin) refuse(where, "the .npy header is cut short");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + at.begin, at.size);
   const Header header = HeaderParser(text, where).parse();
   const std::optional<Elements> elements = elements_of(header.descr);
@@ -243,23 +246,62 @@ Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where) {
     throw Error(ErrorCode::unsupported,
                 fmt::format("elements of type '{}' are not numbers that can be read", header.descr),
                 std::string(where));
-  const std::size_t part = size_in_bytes(elements->type), width = part * (elements->complex ? 2 : 1);
-  const Shape outer = checked_shape(header.shape, where);
-  const std::span<const std::byte> data = bytes.subspan(at.begin + at.size);
-  const std::size_t size = checked_size(outer, width, where);
-  if (size > data.size())
-    refuse(where, fmt::format("the file is cut short: shape {} needs {} bytes and {} are there",
-                              to_string(outer), size, data.size()));
+  NpyLayout layout;
+  layout.type = elements->type;
+  layout.outer = header.shape;
+  layout.swapped = elements->swapped;
+  layout.fortran_order = header.fortran_order;
+  layout.header_bytes = at.begin + at.size;
+  layout.width = size_in_bytes(elements->type) * (elements->complex ? 2 : 1);
+  layout.data_bytes = checked_size(checked_shape(header.shape, where), layout.width, where);
   std::vector<std::int64_t> extents = header.shape;
   if (elements->complex) extents.push_back(2);
-  Tensor tensor(elements->type, checked_shape(extents, where));
-  if (header.fortran_order)
-    copy_from_fortran(data.data(), tensor.bytes(), header.shape, width, outer.element_count());
-  else if (size > 0)
-    std::memcpy(tensor.bytes(), data.data(), size);
-  if (elements->swapped) reverse_bytes(tensor.bytes(), size / part, part);
-  if (elements->type == ElementType::boolean) normalize_booleans(tensor);
+  layout.shape = checked_shape(std::move(extents), where);
+  return layout;
+}
+
+std::size_t npy_header_bytes(std::span<const std::byte> beginning, std::string_view where) {
+  const Extent at = header_extent(beginning, where);
+  return at.begin + at.size;
+}
+
+double npy_memory(const NpyLayout& layout) {
+  return (layout.fortran_order ? 2.0 : 1.0) * static_cast<double>(layout.data_bytes);
+}
+
+Tensor read_npy_elements(const NpyLayout& layout, const NpySource& source) {
+  Tensor tensor(layout.type, layout.shape);
+  const std::span<std::byte> bytes(tensor.bytes(), tensor.byte_count());
+  if (layout.fortran_order && !bytes.empty()) {
+    std::vector<std::byte> columns(bytes.size());
+    source(columns);
+    copy_from_fortran(columns.data(), bytes.data(), layout.outer, layout.width,
+                      static_cast<std::int64_t>(bytes.size() / layout.width));
+  } else if (!bytes.empty()) {
+    source(bytes);
+  }
+  const std::size_t part = size_in_bytes(layout.type);
+  if (layout.swapped) reverse_bytes(tensor.bytes(), bytes.size() / part, part);
+  if (layout.type == ElementType::boolean) normalize_booleans(tensor);
   return tensor;
+}
+
+Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where) {
+  const NpyLayout layout = parse_npy_header(bytes, where);
+  std::span<const std::byte> data = bytes.subspan(layout.header_bytes);
+  if (layout.data_bytes > data.size())
+    refuse(where, fmt::format("the file is cut short: shape {} needs {} bytes and {} are there",
+                              to_string(Shape(layout.outer)), layout.data_bytes, data.size()));
+  require_memory(npy_memory(layout), std::string(where));
+  return read_npy_elements(layout, [&](std::span<std::byte> target) {
+    constexpr std::size_t piece_bytes = 1 << 24;
+    for (InterruptCheck stop; !target.empty(); stop.throw_if_due(std::string(where))) {
+      const std::size_t piece = std::min(piece_bytes, target.size());
+      std::memcpy(target.data(), data.data(), piece);
+      target = target.subspan(piece);
+      data = data.subspan(piece);
+    }
+  });
 }
 
 Tensor read_npy(const std::filesystem::path& path) {

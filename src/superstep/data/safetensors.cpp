@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
-#include "superstep/data/mapped_file.h"
+#include "superstep/base/free_memory.h"
+#include "superstep/base/interrupt_check.h"
+#include "superstep/base/mapped_file.h"
 
 namespace superstep::data {
 namespace {
@@ -136,7 +138,13 @@ Tensor copy_out(const Placed& placed, std::span<const std::byte> data, const std
   if (placed.type == ElementType::boolean &&
       std::ranges::any_of(bytes, [](std::byte byte) { return byte > std::byte{1}; }))
     refuse(where, "it has a boolean that is neither 0 nor 1");
-  if (!bytes.empty()) std::memcpy(tensor.bytes(), bytes.data(), bytes.size());
+  constexpr std::size_t piece_bytes = 1 << 24;
+  InterruptCheck stop;
+  for (std::size_t done = 0; done < bytes.size(); stop.throw_if_due(where)) {
+    const std::size_t piece = std::min(piece_bytes, bytes.size() - done);
+    std::memcpy(tensor.bytes() + done, bytes.data() + done, piece);
+    done += piece;
+  }
   return tensor;
 }
 
@@ -157,6 +165,7 @@ SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_
       placed.push_back(parse_entry(name, entry, fmt::format("{}: tensor '{}'", where, name)));
   }
   require_dense(placed, data.size(), where);
+  require_memory(static_cast<double>(data.size()), where);
   for (const Placed& p : placed)
     file.tensors[p.name] = copy_out(p, data, fmt::format("{}: tensor '{}'", where, p.name));
   return file;

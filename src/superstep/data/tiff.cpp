@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "superstep/base/error.h"
+#include "superstep/base/free_memory.h"
+#include "superstep/base/interrupt_check.h"
 #include "superstep/base/partial_files.h"
 
 namespace superstep::data {
@@ -63,17 +65,26 @@ class Reader {
     type_ = type_of(format_);
   }
 
+  // Straight into one tensor, which takes up room as pages are read: what only headers claim costs nothing.
   Tensor read() {
-    std::vector<Tensor> pages;
-    for (;; ++page_) {
+    const auto pages = static_cast<std::int64_t>(TIFFNumberOfDirectories(file_.tiff));
+    require_plausible_size();
+    const double page_bytes =
+        static_cast<double>(format_.height) * static_cast<double>(row_elements() * size_in_bytes(type_));
+    require_memory(page_bytes * static_cast<double>(pages), path_);
+    Tensor all(type_, shape_of(pages));
+    const auto step = pages > 0 ? all.byte_count() / static_cast<std::size_t>(pages) : 0;
+    for (InterruptCheck stop;; ++page_, stop.throw_if_due(path_)) {
       if (!(read_format() == format_))
         fail(ErrorCode::bad_file, "differs from the first page in size or type");
-      pages.push_back(read_page());
+      if (page_ >= pages) fail(ErrorCode::bad_file, "is one page more than the file says it has");
+      read_page(all.bytes() + static_cast<std::size_t>(page_) * step);
       if (TIFFLastDirectory(file_.tiff)) break;
       if (!TIFFReadDirectory(file_.tiff))
         fail(ErrorCode::bad_file, "is followed by a damaged page: " + file_.message);
     }
-    return stack(pages);
+    if (page_ + 1 != pages) fail(ErrorCode::bad_file, "is not the last page that the file says it has");
+    return all;
   }
 
  private:
@@ -116,22 +127,23 @@ class Reader {
 
   std::size_t row_elements() const { return std::size_t{format_.width} * format_.channels; }
 
-  Tensor read_page() {
+  void require_plausible_size() const {
     if (row_elements() > largest_page_bytes / 8 / format_.height)
       fail(ErrorCode::bad_file, fmt::format("claims {} x {} pixels", format_.width, format_.height));
-    Tensor page(type_, Shape{format_.height, static_cast<std::int64_t>(row_elements())});
+  }
+
+  void read_page(std::byte* page) {
     const std::size_t row_bytes = row_elements() * size_in_bytes(type_);
     std::vector<std::uint8_t> line(static_cast<std::size_t>(TIFFScanlineSize(file_.tiff)));
     for (std::uint32_t y = 0; y < format_.height; ++y) {
       if (TIFFReadScanline(file_.tiff, line.data(), y) < 0)
         fail(ErrorCode::bad_file, "is damaged: " + file_.message);
-      std::byte* to = page.bytes() + y * row_bytes;
+      std::byte* to = page + y * row_bytes;
       if (format_.bits == 1)
         expand_bits(line, reinterpret_cast<std::uint8_t*>(to));
       else
         std::memcpy(to, line.data(), std::min(row_bytes, line.size()));
     }
-    return page;
   }
 
   void expand_bits(const std::vector<std::uint8_t>& line, std::uint8_t* to) const {
@@ -140,13 +152,10 @@ class Reader {
       to[x] = ((line[x / 8] >> (7 - x % 8)) & 1) != static_cast<int>(invert);
   }
 
-  Tensor stack(const std::vector<Tensor>& pages) const {
-    std::vector<std::int64_t> extents{static_cast<std::int64_t>(pages.size()), format_.height, format_.width};
+  Shape shape_of(std::int64_t pages) const {
+    std::vector<std::int64_t> extents{pages, format_.height, format_.width};
     if (format_.channels > 1) extents.push_back(format_.channels);
-    Tensor all(type_, Shape(extents));
-    for (std::size_t p = 0; p < pages.size(); ++p)
-      std::memcpy(all.bytes() + p * pages[p].byte_count(), pages[p].bytes(), pages[p].byte_count());
-    return all;
+    return Shape(extents);
   }
 
   std::string path_;

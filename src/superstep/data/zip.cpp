@@ -3,16 +3,18 @@
 #include <fmt/format.h>
 #include <zip.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "superstep/base/error.h"
-#include "superstep/data/mapped_file.h"
+#include "superstep/base/interrupt_check.h"
 
 namespace superstep::data {
 namespace {
 
 // Deflate cannot shrink by more (zlib technical details: 1032:1).
 constexpr zip_uint64_t largest_ratio = 1032;
+constexpr std::size_t piece_bytes = 1 << 24;
 
 using Archive = std::unique_ptr<zip_t, decltype(&zip_discard)>;
 using Entry = std::unique_ptr<zip_file_t, decltype(&zip_fclose)>;
@@ -39,7 +41,7 @@ Archive open_in_memory(std::span<const std::byte> bytes, std::string_view where)
   return {archive, zip_discard};
 }
 
-void require_plausible(const zip_stat_t& entry, const std::string& where) {
+void require_plausible(const zip_stat_t& entry, std::size_t archive_size, const std::string& where) {
   constexpr zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   if ((entry.valid & needed) != needed) throw Error(ErrorCode::bad_file, "the zip entry is damaged", where);
   if (entry.comp_method != ZIP_CM_STORE && entry.comp_method != ZIP_CM_DEFLATE)
@@ -51,55 +53,87 @@ void require_plausible(const zip_stat_t& entry, const std::string& where) {
                 fmt::format("the zip entry claims {} bytes but {} compressed bytes cannot hold them",
                             entry.size, entry.comp_size),
                 where);
+  if (entry.comp_size > archive_size) throw Error(ErrorCode::bad_file, "the zip entry is cut short", where);
 }
 
-std::vector<std::byte> read_entry(zip_t* archive, zip_uint64_t index, const zip_stat_t& status,
-                                  std::size_t archive_size, const std::string& where) {
-  require_plausible(status, where);
-  if (status.comp_size > archive_size) throw Error(ErrorCode::bad_file, "the zip entry is cut short", where);
-  const Entry entry(zip_fopen_index(archive, index, 0), zip_fclose);
-  if (!entry)
-    throw Error(ErrorCode::bad_file, fmt::format("cannot read the zip entry: {}", zip_strerror(archive)),
-                where);
-  std::vector<std::byte> bytes(status.size);
-  zip_uint64_t done = 0;
-  while (done < bytes.size()) {
-    const zip_int64_t got = zip_fread(entry.get(), bytes.data() + done, bytes.size() - done);
-    if (got <= 0)
-      throw Error(ErrorCode::bad_file,
-                  fmt::format("the zip entry is damaged: {}", zip_file_strerror(entry.get())), where);
-    done += static_cast<zip_uint64_t>(got);
-  }
-  std::byte beyond;  // reading to the end verifies the checksum
-  if (zip_fread(entry.get(), &beyond, 1) != 0)
-    throw Error(ErrorCode::bad_file,
-                fmt::format("the zip entry is damaged: {}", zip_file_strerror(entry.get())), where);
-  return bytes;
+std::string place_of(std::string_view archive, std::string_view entry) {
+  return fmt::format("{}: entry '{}'", archive, entry);
 }
 
-}  // namespace
-
-ZipEntries parse_zip(std::span<const std::byte> bytes, std::string_view where) {
-  const Archive archive = open_in_memory(bytes, where);
-  ZipEntries entries;
-  const zip_int64_t count = zip_get_num_entries(archive.get(), 0);
+std::vector<ZipEntry> list(zip_t* archive, std::size_t archive_size, std::string_view where) {
+  std::vector<ZipEntry> entries;
+  const zip_int64_t count = zip_get_num_entries(archive, 0);
   for (zip_int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<zip_uint64_t>(i);
     zip_stat_t status;
     zip_stat_init(&status);
-    if (zip_stat_index(archive.get(), index, 0, &status) != 0)
+    if (zip_stat_index(archive, index, 0, &status) != 0)
       throw Error(ErrorCode::bad_file, fmt::format("zip entry {} is damaged", i), std::string(where));
     const std::string name = status.valid & ZIP_STAT_NAME ? status.name : "";
     if (name.ends_with('/')) continue;
-    entries[name] =
-        read_entry(archive.get(), index, status, bytes.size(), fmt::format("{}: entry '{}'", where, name));
+    require_plausible(status, archive_size, place_of(where, name));
+    entries.push_back({name, status.size, index});
   }
   return entries;
 }
 
-ZipEntries read_zip(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  return parse_zip(file.bytes(), path.string());
+}  // namespace
+
+struct ZipReader::State {
+  std::string where;
+  Archive archive;
+  std::vector<ZipEntry> entries;
+};
+
+ZipReader::ZipReader(std::span<const std::byte> bytes, std::string_view where)
+    : state_(new State{std::string(where), open_in_memory(bytes, where), {}}) {
+  state_->entries = list(state_->archive.get(), bytes.size(), where);
+}
+
+ZipReader::~ZipReader() = default;
+const std::vector<ZipEntry>& ZipReader::entries() const { return state_->entries; }
+
+struct ZipReader::Stream::State {
+  std::string where;
+  Entry entry;
+  InterruptCheck stop{};
+
+  [[noreturn]] void refuse(bool ended) const {
+    throw Error(ErrorCode::bad_file,
+                ended ? "the zip entry is damaged: it ends too early"
+                      : fmt::format("the zip entry is damaged: {}", zip_file_strerror(entry.get())),
+                where);
+  }
+};
+
+ZipReader::Stream::Stream(const ZipReader& archive, const ZipEntry& entry) {
+  zip_t* handle = archive.state_->archive.get();
+  state_.reset(new State{place_of(archive.state_->where, entry.name),
+                         Entry(zip_fopen_index(handle, entry.index, 0), zip_fclose)});
+  if (!state_->entry)
+    throw Error(ErrorCode::bad_file, fmt::format("cannot read the zip entry: {}", zip_strerror(handle)),
+                state_->where);
+}
+
+ZipReader::Stream::~Stream() = default;
+const std::string& ZipReader::Stream::where() const { return state_->where; }
+
+// libzip 1.7.3 loses count of more than 4 GB at once.
+void ZipReader::Stream::read(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    const std::size_t piece = std::min(bytes.size(), piece_bytes);
+    const zip_int64_t got = zip_fread(state_->entry.get(), bytes.data(), piece);
+    if (got <= 0) state_->refuse(got == 0);
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    state_->stop.throw_if_due(state_->where);
+  }
+}
+
+void ZipReader::Stream::finish() {
+  std::byte beyond;  // reading to the end verifies the checksum
+  const zip_int64_t got = zip_fread(state_->entry.get(), &beyond, 1);
+  if (got > 0) throw Error(ErrorCode::bad_file, "the zip entry is longer than it says", state_->where);
+  if (got < 0) state_->refuse(false);
 }
 
 // libzip writes to a temporary file of its own and renames it at zip_close.

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "superstep/base/mapped_file.h"
 #include "superstep/onnx/mapped_file.h"
+#include "superstep/onnx/model.h"
 #include "superstep/onnx/port.h"
 #include "superstep/onnx/proto.h"
 #include "superstep/onnx/tensor_data.h"

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <string>
 
+#include "superstep/base/mapped_file.h"
 #include "superstep/base/tensor.h"
 #include "superstep/graph/graph.h"
-#include "superstep/onnx/mapped_file.h"
 #include "superstep/onnx/proto.h"
 
 namespace superstep::onnx {

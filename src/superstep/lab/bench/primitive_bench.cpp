@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "superstep/base/error.h"
+#include "superstep/base/free_memory.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/energy_rows.h"
-#include "superstep/lab/bench/free_memory.h"
 #include "superstep/lab/bench/primitive_check.h"
 #include "superstep/lab/bench/primitive_run.h"
 #include "superstep/lab/bench/timeline.h"

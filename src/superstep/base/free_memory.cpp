@@ -1,5 +1,6 @@
-#include "superstep/lab/bench/free_memory.h"
+#include "superstep/base/free_memory.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -8,7 +9,10 @@
 #include <optional>
 #include <string>
 
-namespace superstep::lab {
+#include "superstep/base/error.h"
+#include "superstep/base/text.h"
+
+namespace superstep {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,4 +58,14 @@ double available_memory(const fs::path& root) {
   return least;
 }
 
-}  // namespace superstep::lab
+void require_memory(double bytes, const std::string& where) {
+  constexpr double too_little_to_ask = 64e6;  // the question costs more than such an allocation
+  if (bytes <= too_little_to_ask) return;
+  const double free = available_memory();
+  if (free > 0 && bytes > free)
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("needs {} of memory, and {} are free", format_bytes(bytes), format_bytes(free)),
+                where);
+}
+
+}  // namespace superstep

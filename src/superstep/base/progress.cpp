@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "superstep/base/standard_streams.h"
 #include "superstep/base/text.h"
 
 namespace superstep {
@@ -59,7 +60,7 @@ void Progress::update(double done, std::string_view note) {
 void Progress::finish(std::string_view note) {
   if (std::exchange(finished_, true) || !visible_) return;
   if (passing_) {
-    if (drawn_ != std::chrono::steady_clock::time_point()) fmt::print(stderr, "\r\033[K");
+    if (drawn_ != std::chrono::steady_clock::time_point()) tell("\r\033[K");
     return;
   }
   draw(note.empty() ? last_note_ : note);
@@ -72,14 +73,14 @@ void Progress::draw(std::string_view note) {
   const double fraction = total_ > 0 ? std::clamp(done_ / total_, 0.0, 1.0) : 0;
   constexpr int cells = 24;
   const int full = static_cast<int>(fraction * cells);
-  std::string line = fmt::format(
-      "{} [{}{}] {:3.0f} %  {}/s", label_, std::string(static_cast<std::size_t>(full), '='),
-      std::string(static_cast<std::size_t>(cells - full), ' '), 100 * fraction, format_si(rate, unit_));
+  std::string line =
+      fmt::format("{} [{}{}] {:3.0f} %  {}", label_, std::string(static_cast<std::size_t>(full), '='),
+                  std::string(static_cast<std::size_t>(cells - full), ' '), 100 * fraction,
+                  format_si(rate, unit_ + "/s"));
   if (rate > 0 && done_ < total_) line += fmt::format("  {} left", format_seconds((total_ - done_) / rate));
   if (!note.empty()) line += fmt::format("  {}", note);
   line.resize(std::min(line.size(), terminal_width() - 1));
-  fmt::print(stderr, "\r{}\033[K", line);
-  std::fflush(stderr);
+  tell(fmt::format("\r{}\033[K", line));
 }
 
 }  // namespace superstep

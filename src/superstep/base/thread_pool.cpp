@@ -8,8 +8,12 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "superstep/base/standard_streams.h"
 
 namespace superstep {
 namespace {
@@ -32,6 +36,14 @@ bool spin_until(Ready ready) {
 
 void run_alone(std::int64_t items, FunctionRef<void(std::int64_t, int)> body) {
   for (std::int64_t item = 0; item < items; ++item) body(item, 0);
+}
+
+// Once a run of the program: pools are made by the dozen.
+void tell_of_missing(int wanted, std::size_t started, const std::system_error& error) {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  tell("superstep: note: " + std::to_string(started) + " of " + std::to_string(wanted) +
+       " threads could be started (" + error.code().message() + "); the work goes on with these\n");
 }
 
 }  // namespace
@@ -75,9 +87,16 @@ struct ThreadPool::Crew::Job {
   std::exception_ptr error;
 };
 
+// Where the system does not give all threads, the work goes on with those there are: any of them takes any
+// item.
 ThreadPool::Crew::Crew(int threads) : shares_(static_cast<std::size_t>(threads)) {
-  for (int worker = 1; worker < threads; ++worker)
-    workers_.emplace_back([this, worker] { worker_main(worker); });
+  workers_.reserve(static_cast<std::size_t>(threads) - 1);
+  try {
+    for (int worker = 1; worker < threads; ++worker)
+      workers_.emplace_back([this, worker] { worker_main(worker); });
+  } catch (const std::system_error& error) {
+    tell_of_missing(threads, workers_.size() + 1, error);
+  }
 }
 
 ThreadPool::Crew::~Crew() {

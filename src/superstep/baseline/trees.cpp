@@ -9,6 +9,7 @@
 #include <string>
 
 #include "superstep/base/error.h"
+#include "superstep/base/startable_threads.h"
 
 namespace superstep::baseline {
 namespace {
@@ -74,7 +75,8 @@ void configure(Booster& booster, const TreeSettings& settings, double mean) {
   booster.set("objective", "reg:squarederror");
   booster.set("tree_method", "hist");
   booster.set("base_score", mean);
-  booster.set("nthread", settings.threads);
+  booster.set("nthread",
+              startable_threads(settings.threads));  // OpenMP ends the program for one it cannot have
   booster.set("seed", settings.seed);
   booster.set("max_depth", settings.depth);
   booster.set("eta", forest ? 1 : settings.learning_rate);

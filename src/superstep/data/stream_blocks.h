@@ -27,8 +27,9 @@ void stream_blocks(std::uint64_t total, std::uint64_t block_size, Progress& prog
     const std::uint64_t count = std::min(block_size, total - first);
     auto block = make(first, count);
     if (writing.valid()) writing.get();
-    writing =
-        std::async(std::launch::async, [&write, first, block = std::move(block)] { write(first, block); });
+    // Where no thread can be had, at the next get().
+    writing = std::async(std::launch::async | std::launch::deferred,
+                         [&write, first, block = std::move(block)] { write(first, block); });
     progress.update(static_cast<double>(first + count));
   }
   if (writing.valid()) writing.get();

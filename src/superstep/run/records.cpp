@@ -6,6 +6,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/run/database.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/ranks/communicator.h"
@@ -168,7 +169,7 @@ void keep_records(const std::vector<Record>& records) {
   try {
     Records().add_all(records);
   } catch (const Error& error) {
-    fmt::print(stderr, "superstep: note: this run is not in the records: {}\n", error.what());
+    tell(fmt::format("superstep: note: this run is not in the records: {}\n", error.what()));
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "superstep/base/error.h"
+#include "superstep/base/thread_pool.h"
 #include "superstep/lab/machine/host_machine.h"
 #include "superstep/lab/machine/host_times.h"
 #include "superstep/lab/machine/peak_kernels.h"
@@ -35,6 +36,16 @@ TEST(Rates, AFailureInAThreadReachesTheCaller) {
 }
 
 TEST(Rates, EveryTrialIsThere) { EXPECT_EQ(measure_rates(2, f32_fma_work, 3).size(), 3U); }
+
+// A thousand threads on a few processors take turns: each alone is as fast as ever, together they are not.
+TEST(Rates, ThreadsBeyondTheProcessorsAddNothing) {
+  const int processors = available_processors();
+  EXPECT_EQ(measuring_threads(1000), processors);
+  EXPECT_EQ(measuring_threads(0), 1);
+  const double peak = best(measure_rates(processors, f32_fma_work, 40));
+  EXPECT_LT(best(measure_rates(64 * processors, f32_fma_work, 40)), 3 * peak);
+  EXPECT_EQ(memory_levels(1000).back().bytes, memory_levels(processors).back().bytes);
+}
 
 TEST(HostTimes, HaveRangesThatHoldThem) {
   for (const HostQuantity& q : {barrier_time(2), fork_join_time(2), allocation_time()}) {

@@ -1,6 +1,7 @@
 // Predictions of whole graphs: what must change with what, and what is refused.
 #include <gtest/gtest.h>
 
+#include "superstep/machine/ipu/convolution.h"
 #include "superstep/machine/predict.h"
 #include "superstep/op/builder.h"
 #include "superstep/transform/training_step.h"
@@ -74,6 +75,21 @@ TEST(Predict, WhatDoesNotFitHasNoTime) {
     EXPECT_NE(metric.name, "step_time");
     EXPECT_EQ(metric.how, How::predicted);
   }
+}
+
+// Other plans are looked for where they can help: not where state and activations alone are too much.
+TEST(Predict, WhatNoPlanCanMakeFitIsToldAtOnce) {
+  const graph::Graph step = training_step("cifar10-cnn", 256);
+  const auto plans_asked_for = [&](double tile_memory) {
+    const auto asked = [] { return ipu::plan_counts().searched + ipu::plan_counts().remembered; };
+    const std::uint64_t before = asked();
+    predict(find_machine("gc200").with("tile_memory", tile_memory), step, settings(256));
+    return asked() - before;
+  };
+  const std::uint64_t once = plans_asked_for(1e7);  // fits
+  ASSERT_GT(once, 0U);
+  EXPECT_EQ(plans_asked_for(20000), once);
+  EXPECT_GT(plans_asked_for(150000), once);  // the control: state fits, temporaries do not
 }
 
 TEST(Predict, AccumulationReplicasAndPrecision) {

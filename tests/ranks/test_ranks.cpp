@@ -328,5 +328,29 @@ TEST(Scaling, IsCountedAsDefined) {
   EXPECT_TRUE(std::isnan(lab::parallel_fraction(1, 1)));
 }
 
+// Two ranks that are half as fast as one, or thrice, have no share of parallel work that explains them.
+TEST(Scaling, AShareThatIsNoneIsNotReported) {
+  EXPECT_NEAR(lab::determined_fraction(1.6, 2).value(), 0.75, 1e-12);
+  EXPECT_EQ(lab::determined_fraction(2, 2), 1);
+  EXPECT_EQ(lab::determined_fraction(0.5, 2), std::nullopt);
+  EXPECT_EQ(lab::determined_fraction(1.0 / 190, 2), std::nullopt);  // a share of -189
+  EXPECT_EQ(lab::determined_fraction(3, 2), std::nullopt);
+  EXPECT_EQ(lab::determined_fraction(1, 1), std::nullopt);
+}
+
+lab::Result scaled(int ranks, double efficiency) {
+  lab::Result result;
+  result.units = ranks;
+  result.config = {{"batch", 64}};
+  if (ranks > 1) result.add("scaling_efficiency", efficiency, "");
+  return result;
+}
+
+TEST(Scaling, TheTableSaysWhy) {
+  const std::string table = lab::scaling_table({scaled(1, 1), scaled(2, 0.25)});
+  EXPECT_TRUE(contains(table, "not determined")) << table;
+  EXPECT_TRUE(contains(table, "2 ranks are 0.50 times as fast as 1")) << table;
+}
+
 }  // namespace
 }  // namespace superstep

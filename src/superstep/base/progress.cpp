@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "superstep/base/standard_streams.h"
 #include "superstep/base/text.h"
 
 namespace superstep {
@@ -147,7 +148,7 @@ void Progress::finish(std::string_view note) {
   if (!note.empty()) last_note_ = note;
   if (std::exchange(finished_, true) || progress_mode() != ProgressMode::bar) return;
   if (kind_ != Kind::whole) {
-    if (drawn_ != Clock::time_point()) fmt::print(stderr, "\r\033[K");
+    if (drawn_ != Clock::time_point()) tell("\r\033[K");
     bar_is_open = false;
     return;
   }
@@ -183,15 +184,15 @@ void Progress::draw() {
   const double fraction = total_ > 0 ? std::clamp(done_ / total_, 0.0, 1.0) : 0;
   constexpr int cells = 24;
   const int full = static_cast<int>(fraction * cells);
-  std::string line = fmt::format(
-      "{} [{}{}] {:3.0f} %  {}/s", label_, std::string(static_cast<std::size_t>(full), '='),
-      std::string(static_cast<std::size_t>(cells - full), ' '), 100 * fraction, format_si(rate, unit_));
+  std::string line =
+      fmt::format("{} [{}{}] {:3.0f} %  {}", label_, std::string(static_cast<std::size_t>(full), '='),
+                  std::string(static_cast<std::size_t>(cells - full), ' '), 100 * fraction,
+                  format_si(rate, unit_ + "/s"));
   if (rate > 0 && done_ < total_) line += fmt::format("  {} left", format_seconds((total_ - done_) / rate));
   if (!last_note_.empty()) line += fmt::format("  {}", last_note_);
   line.resize(std::min(line.size(), terminal_width() - 1));
   bar_is_open = true;
-  fmt::print(stderr, "\r{}\033[K", line);
-  std::fflush(stderr);
+  tell(fmt::format("\r{}\033[K", line));
 }
 
 }  // namespace superstep

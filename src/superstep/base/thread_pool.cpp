@@ -8,10 +8,13 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "superstep/base/own_threads.h"
+#include "superstep/base/standard_streams.h"
 
 namespace superstep {
 namespace {
@@ -43,6 +46,14 @@ void run_alone(std::int64_t items, FunctionRef<void(std::int64_t, int)> body) {
 // Threads that one thread wakes from their sleep, which takes it a microsecond or more each; they wake the
 // next.
 constexpr int woken_by_one = 8;
+
+// Once a run of the program: pools are made by the dozen.
+void tell_of_missing(int wanted, std::size_t started, const Error& error) {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  tell("superstep: note: " + std::to_string(started) + " of " + std::to_string(wanted) +
+       " threads could be started (" + error.message() + "); the work goes on with these\n");
+}
 
 }  // namespace
 
@@ -98,6 +109,8 @@ struct ThreadPool::Crew::Job {
   std::exception_ptr error;
 };
 
+// Where the system does not give all threads, the work goes on with those there are: any of them takes any
+// item.
 ThreadPool::Crew::Crew(int threads)
     : spin_(spin_time(threads)),
       shares_(static_cast<std::size_t>(threads)),
@@ -106,9 +119,8 @@ ThreadPool::Crew::Crew(int threads)
   try {
     for (int worker = 1; worker < threads; ++worker)
       workers_.push_back(start_thread([this, worker] { worker_main(worker); }));
-  } catch (...) {
-    dismiss();
-    throw;
+  } catch (const Error& error) {
+    tell_of_missing(threads, workers_.size() + 1, error);
   }
 }
 

@@ -9,9 +9,20 @@
 #include <string>
 
 #include "superstep/base/error.h"
+#include "superstep/base/startable_threads.h"
+
+extern "C" void omp_set_num_threads(int threads);  // of OpenMP, which XGBoost brings along
 
 namespace superstep::baseline {
 namespace {
+
+// OpenMP ends the program for a thread that it cannot have: it is asked for those that can be had, in all
+// that XGBoost does from this thread.
+int limit_openmp(int wanted) {
+  const int threads = startable_threads(wanted);
+  omp_set_num_threads(threads);
+  return threads;
+}
 
 void require(bool holds, const char* what) {
   if (!holds) throw Error(ErrorCode::invalid_argument, what, "decision trees");
@@ -68,13 +79,13 @@ class Booster {
   BoosterHandle handle_ = nullptr;
 };
 
-void configure(Booster& booster, const TreeSettings& settings, double mean) {
+void configure(Booster& booster, const TreeSettings& settings, int threads, double mean) {
   const bool forest = settings.kind == TreeSettings::Kind::forest;
   booster.set("verbosity", 0);
   booster.set("objective", "reg:squarederror");
   booster.set("tree_method", "hist");
   booster.set("base_score", mean);
-  booster.set("nthread", settings.threads);
+  booster.set("nthread", threads);
   booster.set("seed", settings.seed);
   booster.set("max_depth", settings.depth);
   booster.set("eta", forest ? 1 : settings.learning_rate);
@@ -100,13 +111,14 @@ std::vector<double> fit_trees(const TreeFeatures& x, std::span<const double> y, 
   if (others.rows() == 0) return {};
   double mean = 0;
   for (const double value : y) mean += value / static_cast<double>(y.size());
-  Rows training(x, settings.threads);
+  const int threads = limit_openmp(settings.threads);
+  Rows training(x, threads);
   training.set_labels(y);
   Booster booster(training);
-  configure(booster, settings, mean);
+  configure(booster, settings, threads, mean);
   const int rounds = settings.kind == TreeSettings::Kind::forest ? 1 : settings.trees;
   for (int round = 0; round < rounds; ++round) booster.step(round, training);
-  return booster.predict(Rows(others, settings.threads));
+  return booster.predict(Rows(others, threads));
 }
 
 }  // namespace superstep::baseline

@@ -8,6 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/list.h"
 #include "superstep/cli/result.h"
 #include "superstep/cli/settings.h"
 
@@ -25,12 +26,6 @@ std::string examples() {
          "  superstep baseline braggnn --input peaks.h5 --output fits.h5\n"
          "  superstep baseline braggnn --input peaks.h5 --set method=centroid --json centroid.json\n"
          "  superstep baseline braggnn --options";
-}
-
-void list_baselines() {
-  TextTable table({"workload", "conventional method"});
-  for (const baseline::Entry& entry : baseline::baselines()) table.add_row({entry.name, entry.summary});
-  fmt::print("{}", table.to_string());
 }
 
 void run_baseline(const Arguments& arguments) {

@@ -7,6 +7,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/interrupt.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/bench_run.h"
 #include "superstep/cli/command.h"
@@ -90,7 +91,7 @@ void bench_gradients(const Arguments& arguments) {
   if (run::launched_rank() > 0 || common().quiet) return;
   fmt::print("{}in brackets: the fastest of {} steps\n", lab::overlap_table(results),
              results.front().quantities.front().samples.size());
-  if (const std::string warning = load.warning(); !warning.empty()) fmt::print(stderr, "note: {}\n", warning);
+  if (const std::string warning = load.warning(); !warning.empty()) tell(fmt::format("note: {}\n", warning));
 }
 
 OutputChoice output_of(const Arguments& arguments) {
@@ -117,7 +118,7 @@ void bench(const Arguments& arguments) {
     throw;
   }
   finish_results(results, load, output_of(arguments));
-  if (!common().quiet) fmt::print(stderr, "{}", lab::baseline_text(results));
+  if (!common().quiet) tell(lab::baseline_text(results));
   if (arguments.self_check) fmt::print("{}", lab::compare_runs(results, second).text);
   fail_if_wrong(results);
 }

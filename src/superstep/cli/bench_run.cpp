@@ -9,6 +9,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/free_memory.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/lab/bench/baseline.h"
@@ -127,8 +128,8 @@ class Teller {
     if (common().quiet) return;
     const double elapsed = lab::steady_clock().seconds() - begun_;
     const auto left = static_cast<double>(total_ > done_ ? total_ - done_ : 0);
-    fmt::print(stderr, "[{}/{}, {} left] {}\n", done_, std::max(total_, done_),
-               format_seconds(std::round(elapsed / static_cast<double>(done_) * left)), text);
+    tell(fmt::format("[{}/{}, {} left] {}\n", done_, std::max(total_, done_),
+                     format_seconds(std::round(elapsed / static_cast<double>(done_) * left)), text));
   }
 
   std::size_t total_, done_ = 0;
@@ -181,9 +182,9 @@ void print_peak(const lab::MachinePeak& peak) {
   for (const auto& [precision, rate] : peak.flops)
     rates.push_back(rate > 0 ? fmt::format("{} {}", precision, format_si(rate, "FLOP/s"))
                              : precision + " no instruction");
-  fmt::print(
-      stderr, "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads, join(rates, ", "),
-      peak.copy_bandwidth > 0 ? format_si(peak.copy_bandwidth, "B/s") : "not measured: too little memory");
+  tell(fmt::format(
+      "peak measured now on {} threads: {}; copies in memory {}\n", peak.threads, join(rates, ", "),
+      peak.copy_bandwidth > 0 ? format_si(peak.copy_bandwidth, "B/s") : "not measured: too little memory"));
 }
 
 void run_here(const BenchArguments& arguments, std::vector<Result>& results) {

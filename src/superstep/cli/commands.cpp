@@ -40,7 +40,7 @@ const std::vector<Command>& commands() {
       {"records", "what was measured so far: list, show, export, import", declare_records},
       {"report", "a training run as one table and one page", declare_report},
       {"scale", "training over several ranks: efficiency, communication, waiting", declare_scale},
-      {"show", "make a page of what is in an HDF5, npy, npz or safetensors file", declare_show},
+      {"show", "make a page of what is in an HDF5, npy, npz, safetensors or ONNX file", declare_show},
   };
   return table;
 }

@@ -8,6 +8,7 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/list.h"
 #include "superstep/cli/result.h"
 #include "superstep/cli/settings.h"
 #include "superstep/data/generator.h"
@@ -29,12 +30,6 @@ std::string examples() {
          "  superstep generate braggnn --set mode=frames --samples 40 --out frames.h5\n"
          "A sample depends on the seed and its index alone: more samples of the same seed begin with the\n"
          "same ones, on any number of threads. Ctrl-C stops and leaves no file.";
-}
-
-void list_generators() {
-  TextTable table({"workload", "data"});
-  for (const data::GeneratorEntry& entry : data::generators()) table.add_row({entry.name, entry.summary});
-  fmt::print("{}", table.to_string());
 }
 
 void require_complete(const Arguments& arguments) {

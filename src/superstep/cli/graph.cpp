@@ -5,6 +5,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/cli/command.h"
 #include "superstep/graph/text.h"
 #include "superstep/run/user_model.h"
@@ -45,7 +46,7 @@ void print_graph(const Arguments& arguments) {
     if (!arguments.dump.empty()) make_folder(arguments.dump);
     const auto report = transform::run_pipeline(
         graph, transform::standard_passes(), {.disabled = arguments.without, .dump_folder = arguments.dump});
-    if (!common().quiet) fmt::print(stderr, "{}", report.to_string());
+    if (!common().quiet) tell(report.to_string());
   }
   const std::string text = arguments.format == "dot"
                                ? graph::to_dot(graph)

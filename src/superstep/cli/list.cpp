@@ -1,11 +1,15 @@
 // superstep list: what there is.
+#include "superstep/cli/list.h"
+
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/baseline.h"
 #include "superstep/cli/command.h"
+#include "superstep/data/generator.h"
 #include "superstep/machine/cost_model.h"
 #include "superstep/op/definition.h"
 #include "superstep/target/operator_table.h"
@@ -71,21 +75,51 @@ void list_machines(bool constants) {
   fmt::print("{}", table.to_string());
 }
 
+void list_operators() { fmt::print("{}", target::operator_table().to_string()); }
+
+struct List {
+  const char* name;
+  void (*print)();
+};
+
 void list(const std::string& what, bool constants) {
-  if (what == "workloads") return list_workloads();
-  if (what == "backends") return list_backends();
-  if (what == "machines") return list_machines(constants);
-  if (what == "ops") return (void)fmt::print("{}", target::operator_table().to_string());
-  const std::vector<std::string> known{"workloads", "machines", "ops", "backends"};
+  static const List lists[] = {{"workloads", list_workloads}, {"machines", [] { list_machines(false); }},
+                               {"operators", list_operators}, {"ops", list_operators},
+                               {"backends", list_backends},   {"generators", list_generators},
+                               {"baselines", list_baselines}};
+  if (constants && what != "machines")
+    throw Error(ErrorCode::invalid_argument, "only machines have constants", "--constants",
+                "superstep list machines --constants");
+  if (constants) return list_machines(true);
+  std::vector<std::string> known;
+  for (const List& each : lists) {
+    if (what == each.name) return each.print();
+    known.emplace_back(each.name);
+  }
   throw Error(ErrorCode::invalid_argument, "there is no such list", what, unknown_name_hint(what, known));
 }
 
 }  // namespace
 
+void list_generators() {
+  TextTable table({"workload", "data"});
+  for (const data::GeneratorEntry& entry : data::generators()) table.add_row({entry.name, entry.summary});
+  fmt::print("{}", table.to_string());
+}
+
+void list_baselines() {
+  TextTable table({"workload", "conventional method"});
+  for (const baseline::Entry& entry : baseline::baselines()) table.add_row({entry.name, entry.summary});
+  fmt::print("{}", table.to_string());
+}
+
 void declare_list(CLI::App& command) {
   const auto what = std::make_shared<std::string>("workloads");
   const auto constants = std::make_shared<bool>(false);
-  command.add_option("what", *what, "workloads, machines, ops or backends")->capture_default_str();
+  command
+      .add_option("what", *what, "workloads, machines, operators (or ops), backends, generators or baselines")
+      ->type_name("WHAT")
+      ->capture_default_str();
   command.add_flag("--constants", *constants, "of machines: every number, its kind, source and range");
   command.callback([what, constants] { list(*what, *constants); });
 }

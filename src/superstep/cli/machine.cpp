@@ -5,6 +5,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/outcome.h"
@@ -42,7 +43,7 @@ void measure(const Arguments& arguments) {
                                                       .folder = arguments.folder,
                                                       .progress = [](const std::string& what) {
                                                         if (!common().quiet)
-                                                          fmt::print(stderr, "measuring {}\n", what);
+                                                          tell(fmt::format("measuring {}\n", what));
                                                       }});
   write_file_atomically(arguments.out, lab::to_toml(machine));
   std::vector<lab::Result> results{lab::to_result(machine, thread_count())};

@@ -1,15 +1,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <new>
+#include <system_error>
 
 #include "superstep/base/error.h"
 #include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/output_paths.h"
+#include "superstep/cli/words.h"
 #include "superstep/run/ranks/communicator.h"
 
 namespace superstep::cli {
@@ -64,12 +68,12 @@ std::string words_at_the_end(const std::string& note) {
 int report(const Error& error) {
   if (run::launched_rank() > 0) return exit_code_of(error);  // the first rank speaks for all
   if (error.code() == ErrorCode::interrupted) {
-    fmt::print(stderr, "superstep: stopped: {}\n", error.message());
+    tell(fmt::format("superstep: stopped: {}\n", error.message()));
   } else {
-    fmt::print(stderr, "superstep: error: {}{}{}\n", error.where(), error.where().empty() ? "" : ": ",
-               error.message());
+    tell(fmt::format("superstep: error: {}{}{}\n", error.where(), error.where().empty() ? "" : ": ",
+                     error.message()));
   }
-  if (!error.hint().empty()) fmt::print(stderr, "  {}\n", error.hint());
+  if (!error.hint().empty()) tell(fmt::format("  {}\n", error.hint()));
   return exit_code_of(error);
 }
 
@@ -78,14 +82,25 @@ std::string name_of_command(const CLI::App& program) {
   return parsed.empty() ? std::string() : parsed.front()->get_name();
 }
 
-int run(int argc, char** argv) {
-  CLI::App program(
-      "Superstep: compiles scientific machine-learning models, trains and serves them, and predicts how "
-      "they run on AI accelerators.",
-      "superstep");
+// What the system refused where nobody expected it.
+int report(const std::system_error& error) {
+  if (error.code() != std::errc::resource_unavailable_try_again) {
+    tell(fmt::format("superstep: error: {}\n", error.what()));
+    return exit_failed;
+  }
+  return report(
+      Error(ErrorCode::io, "a thread cannot be started: " + error.code().message(), {},
+            "give fewer --threads, or raise the limits on processes and memory (ulimit -u, ulimit -v)"));
+}
+
+void declare_all(CLI::App& program) {
   program.set_version_flag("--version", "superstep " SUPERSTEP_VERSION);
   program.require_subcommand(1);
-  program.footer("'superstep COMMAND --help' explains a command.");
+  program.footer(
+      "'superstep COMMAND --help', or 'superstep help COMMAND', explains a command.\n"
+      "It ends with 0 (done; help was asked for, or nothing), 1 (the work failed), 2 (the call was wrong) or "
+      "130 "
+      "(stopped).");
   for (const Command& command : commands()) {
     CLI::App* added = program.add_subcommand(command.name, command.summary);
     command.declare(*added);
@@ -93,11 +108,24 @@ int run(int argc, char** argv) {
     try_output_paths(*added);
   }
   program.parse_complete_callback([&program] { show_progress(name_of_command(program)); });
+}
+
+int run(int argc, char** argv) {
+  CLI::App program(
+      "Superstep: compiles scientific machine-learning models, trains and serves them, and predicts how "
+      "they run on AI accelerators.",
+      "superstep");
+  declare_all(program);
+  std::vector<std::string> words = understood({argv + 1, argv + argc}, program);
+  require_known_command(words, program);
   try {
-    program.parse(argc, argv);
+    std::ranges::reverse(words);  // CLI11 takes them from the end
+    program.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? 0 : exit_wrong_call;
+    if (error.get_exit_code() != 0) throw explained(error, program);
+    program.exit(error);  // help, or the version
   }
+  flush_standard_output();
   return 0;
 }
 
@@ -105,6 +133,8 @@ int run(int argc, char** argv) {
 }  // namespace superstep::cli
 
 int main(int argc, char** argv) {
+  using superstep::cli::report;
+  superstep::occupy_standard_descriptors();
   superstep::watch_for_interrupts();
   superstep::end_when_asked(superstep::cli::exit_interrupted, superstep::cli::words_at_the_end);
   if (superstep::run::launched_rank() > 0) {
@@ -114,11 +144,13 @@ int main(int argc, char** argv) {
   try {
     return superstep::cli::run(argc, argv);
   } catch (const superstep::Error& error) {
-    return superstep::cli::report(error);
+    return report(error);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "superstep: error: out of memory\n");
+    superstep::tell("superstep: error: out of memory\n");
+  } catch (const std::system_error& error) {
+    return report(error);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "superstep: internal error: {}\n", error.what());
+    superstep::tell(fmt::format("superstep: internal error: {}\n", error.what()));
   }
   return superstep::cli::exit_failed;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "superstep/base/file.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/cli/command.h"
 #include "superstep/lab/records/exchange.h"
 #include "superstep/run/environment.h"
@@ -53,7 +54,7 @@ void finish_results(std::vector<lab::Result>& results, const run::HostLoad& load
   write_json(results);
   if (!output.file.empty()) show(results, output);
   if (const std::string warning = load.warning(); !warning.empty() && !common().quiet)
-    fmt::print(stderr, "note: {}\n", warning);
+    tell(fmt::format("note: {}\n", warning));
 }
 
 }  // namespace superstep::cli

@@ -36,7 +36,7 @@ constexpr const char* footer =
     "Examples:\n"
     "  superstep predict braggnn --on gc200 --micro-batch 512 --explain\n"
     "  superstep predict resnet50 --on bow --micro-batch 16 --precision 16.16 --replicas 16 --accumulate 8\n"
-    "  superstep predict unet-256 --on gc200 --pipeline auto --units 4 --accumulate 16";
+    "  superstep predict unet-256 --on gc200 --micro-batch 1 --pipeline auto --units 4 --accumulate 16";
 
 run::Model model_of(const Arguments& arguments) {
   return run::Model({.workload = arguments.workload, .model_options = arguments.settings});

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "superstep/base/error.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/outcome.h"
@@ -30,14 +31,14 @@ void scale(Arguments arguments) {
   const int most = std::ranges::max(settings.ranks);
   // The same threads in every run, so that ranks are all that changes.
   settings.threads = common().threads > 0 ? common().threads : std::max(1, available_processors() / most);
-  if (!common().quiet) settings.progress = [](const std::string& what) { fmt::print(stderr, "{}\n", what); };
+  if (!common().quiet) settings.progress = [](const std::string& what) { tell(what + "\n"); };
   const run::HostLoad load;
   std::vector<lab::Result> results = lab::measure_scaling(settings);
   if (arguments.format != "text") return finish_results(results, load, {arguments.format, arguments.out});
   keep_results(results, load);
   if (!common().quiet) fmt::print("{}", lab::scaling_table(results));
   if (const std::string warning = load.warning(); !warning.empty() && !common().quiet)
-    fmt::print(stderr, "note: {}\n", warning);
+    tell(fmt::format("note: {}\n", warning));
 }
 
 }  // namespace

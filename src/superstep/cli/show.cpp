@@ -1,4 +1,4 @@
-// superstep show: a page of what is in a file of arrays.
+// superstep show: a page of what is in a file of arrays, or in a model file.
 #include "superstep/lab/show/show.h"
 
 #include <fmt/format.h>
@@ -12,6 +12,8 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/onnx_text.h"
+#include "superstep/lab/show/model_file.h"
 
 namespace superstep::cli {
 namespace {
@@ -20,6 +22,13 @@ struct Arguments {
   std::string file, out = "page.html";
   lab::ShowOptions options;
 };
+
+void print_model_file(const std::string& file) {
+  const onnx::Model model = onnx::Model::open(file);
+  print_model(model, false);
+  print_open_extents(model, {});
+  print_findings(model.check());
+}
 
 void print_table(const lab::Shown& shown) {
   TextTable table({"data set", "shape", "type", "range", "unit", "meaning"});
@@ -61,6 +70,7 @@ void run(const Arguments& arguments) {
   shown.page.write(arguments.out);
   if (!common().json.empty()) write_json(arguments, shown);
   if (!is_quiet()) {
+    if (lab::is_shown_as_model(arguments.file)) print_model_file(arguments.file);
     print_table(shown);
     fmt::print("written: {}\n", arguments.out);
   }
@@ -76,7 +86,8 @@ void run(const Arguments& arguments) {
 
 void declare_show(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("FILE", arguments->file, "an HDF5, npy, npz or safetensors file")->required();
+  command.add_option("FILE", arguments->file, "an HDF5, npy, npz or safetensors file, or an ONNX model")
+      ->required();
   command.add_option("--out", arguments->out, "the page to write")
       ->type_name("PAGE.html")
       ->capture_default_str();

@@ -208,11 +208,24 @@ Prediction predict_as_is(const Machine& machine, const Graph& graph, const Predi
 
 }  // namespace
 
+namespace {
+
+// Is what plans cannot change, state and activations, more than a unit has? What is alive at a moment does
+// not depend on the temporaries of the kernels.
+bool cannot_fit(const Prediction& prediction) {
+  return std::any_of(prediction.stages.begin(), prediction.stages.end(), [](const Stage& stage) {
+    const Memory& memory = stage.memory;
+    return memory.parameters + memory.optimizer + memory.activations > memory.limit;
+  });
+}
+
+}  // namespace
+
 // Where it does not fit, plans are given less room for their temporaries: they become slower and smaller.
 Prediction predict(const Machine& machine, const Graph& graph, const PredictSettings& settings) {
   check(settings);
   Prediction prediction = predict_as_is(machine, graph, settings);
-  if (machine.style() != Style::bulk_synchronous) return prediction;
+  if (machine.style() != Style::bulk_synchronous || cannot_fit(prediction)) return prediction;
   for (double share : {0.3, 0.15, 0.075}) {
     if (prediction.fits || share >= machine.value("memory_proportion")) break;
     Prediction smaller = predict_as_is(machine.with("memory_proportion", share), graph, settings);

@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "superstep/base/mapped_file.h"
-#include "superstep/onnx/mapped_file.h"
-#include "superstep/onnx/model.h"
 #include "superstep/onnx/port.h"
 #include "superstep/onnx/proto.h"
 #include "superstep/onnx/tensor_data.h"

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <initializer_list>
 
 #include "superstep/base/text.h"
 #include "superstep/onnx/writer.h"
@@ -22,8 +24,30 @@ ElementType precision_of(const std::string& name) {
               unknown_name_hint(name, known));
 }
 
+// Files of data are a common slip where a model is asked for, and so is a run's folder.
+void refuse_data(const std::string& name) {
+  const auto ends = [&](std::initializer_list<const char*> endings) {
+    return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
+  };
+  if (ends({".h5", ".hdf5", ".npy", ".npz", ".csv", ".tif", ".tiff"}))
+    throw Error(
+        ErrorCode::invalid_argument, "this is a file of data, not a model", name,
+        fmt::format("name a workload or an .onnx file first: 'superstep infer WORKLOAD --weights run/ "
+                    "--input {0}', 'superstep train WORKLOAD --data {0}'; 'superstep show {0}' looks into it",
+                    name));
+  if (ends({".safetensors"}))
+    throw Error(ErrorCode::invalid_argument, "these are weights without a model", name,
+                "give the folder of the run: 'superstep infer WORKLOAD --weights run/'");
+  if (std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json"))
+    throw Error(ErrorCode::invalid_argument, "this is the folder of a run, not a workload", name,
+                fmt::format("'superstep infer WORKLOAD --weights {}' serves it", name));
+}
+
 std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) {
-  if (!is_model_file(settings.workload)) return nullptr;
+  if (!is_model_file(settings.workload)) {
+    refuse_data(settings.workload);
+    return nullptr;
+  }
   return std::make_shared<const UserModel>(UserModelSettings{
       .file = settings.workload, .shapes = settings.shapes, .loss = settings.loss, .data = settings.data});
 }

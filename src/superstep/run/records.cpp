@@ -5,6 +5,8 @@
 #include <cstdio>
 
 #include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/base/user_folders.h"
 #include "superstep/run/database.h"
 #include "superstep/run/environment.h"
@@ -168,7 +170,7 @@ void keep_records(const std::vector<Record>& records) {
   try {
     Records().add_all(records);
   } catch (const Error& error) {
-    fmt::print(stderr, "superstep: note: this run is not in the records: {}\n", error.what());
+    tell(fmt::format("superstep: note: this run is not in the records: {}\n", error.what()));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/interrupt.h"
+#include "superstep/base/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/base/user_folders.h"
 #include "superstep/graph/text.h"
@@ -127,7 +128,7 @@ void remember(TuningCache& cache, const std::string& key, const TuneCandidate& c
   try {
     cache.add(key, chosen);
   } catch (const Error& error) {
-    fmt::print(stderr, "superstep: note: what was tuned is not remembered: {}\n", error.what());
+    tell(fmt::format("superstep: note: what was tuned is not remembered: {}\n", error.what()));
   }
 }
 

@@ -203,7 +203,7 @@ Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, con
 }  // namespace
 
 MachinePeak measure_peak(int threads, const std::vector<std::string>& precisions) {
-  MachinePeak peak{.threads = threads};
+  MachinePeak peak{.threads = measuring_threads(threads)};
   peak.flops["f32"] = peak_flops(threads, "f32");
   for (const std::string& precision : precisions)
     if (precision == "bf16" || precision == "int8") peak.flops[precision] = peak_flops(threads, precision);

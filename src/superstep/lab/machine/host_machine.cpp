@@ -77,8 +77,9 @@ class HostMeasurement {
 
   std::vector<int> thread_counts() const {
     std::vector<int> counts;
-    for (int n = 1; n < settings_.threads; n *= 2) counts.push_back(n);
-    counts.push_back(settings_.threads);
+    const int most = measuring_threads(settings_.threads);  // names tell how many there really were
+    for (int n = 1; n < most; n *= 2) counts.push_back(n);
+    counts.push_back(most);
     return counts;
   }
 

@@ -12,6 +12,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/own_threads.h"
+#include "superstep/base/startable_threads.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/measure/clock.h"
@@ -95,6 +96,7 @@ HostQuantity rate_of(std::string name, std::string unit, const std::vector<doubl
 }
 
 HostQuantity barrier_time(int threads) {
+  threads = startable_threads(threads);  // a barrier waits for all
   std::barrier barrier(threads);
   std::vector<double> times;
   const auto main = [&](int index) {

@@ -12,8 +12,10 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/own_threads.h"
+#include "superstep/base/startable_threads.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
+#include "superstep/base/thread_pool.h"
 #include "superstep/lab/machine/peak_kernels.h"
 #include "superstep/run/environment.h"
 
@@ -83,7 +85,10 @@ double pass(std::byte* data, std::size_t bytes, Access access, float& sink) {
 
 }  // namespace
 
-std::vector<double> measure_rates(int threads, const MakeWork& make, int trials) {
+int measuring_threads(int wanted) { return startable_threads(std::clamp(wanted, 1, available_processors())); }
+
+std::vector<double> measure_rates(int wanted, const MakeWork& make, int trials) {
+  const int threads = measuring_threads(wanted);
   std::vector<double> seconds(static_cast<std::size_t>(threads)), amounts(seconds.size()), rates;
   std::vector<Work> works(seconds.size());
   std::vector<std::exception_ptr> failures(seconds.size());
@@ -168,6 +173,7 @@ std::vector<MemoryLevel> memory_levels(int threads) {
   const run::CacheSizes sizes = run::cache_sizes();
   const std::size_t l1 = sizes.level1 ? sizes.level1 : 32 << 10, l2 = sizes.level2 ? sizes.level2 : 1 << 20;
   const std::size_t l3 = sizes.level3 ? sizes.level3 : 32 << 20;
+  threads = std::clamp(threads, 1, available_processors());
   std::vector<MemoryLevel> levels{{"L1", l1 / 2}, {"L2", l2 / 2}};
   if (sizes.level3) levels.push_back({"L3", std::min(4 * l2, l3 / 2)});
   levels.push_back({"memory", 4 * l3 / static_cast<std::size_t>(threads)});

@@ -14,8 +14,11 @@ using MakeWork = std::function<Work()>;
 
 // Amount a second of all threads together, a trial of about five milliseconds each: short enough to fit
 // between interruptions by others, so that the best of them is a peak. Threads are pinned, each calls `make`
-// for itself so that its memory is near, and in every trial all start at once.
+// for itself so that its memory is near, and in every trial all start at once. There are never more of them
+// than processors: threads that take turns would each be timed alone, and their sum be a multiple of the
+// truth.
 std::vector<double> measure_rates(int threads, const MakeWork& make, int trials = 12);
+int measuring_threads(int wanted);  // how many that are
 double best(const std::vector<double>& rates);
 
 Work f32_fma_work();
@@ -32,7 +35,7 @@ Work memory_work(std::size_t bytes, Access access);
 // The peak of products in a precision (f32, bf16, int8), FLOP/s; 0 where nothing of the kind is there.
 double peak_flops(int threads, const std::string& precision);
 
-// A level of the memory and the bytes of a buffer that lies in it, a thread.
+// A level of the memory and the bytes of a buffer that lies in it, a thread of those that measure.
 struct MemoryLevel {
   std::string name;  // "L1", "L2", "L3", "memory"
   std::size_t bytes;

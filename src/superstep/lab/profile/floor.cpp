@@ -45,6 +45,7 @@ const LevelBandwidth& MachineFloor::level(double bytes) const {
 
 double MachineFloor::bandwidth(double bytes) const { return level(bytes).bytes_per_second; }
 
+// More threads than processors share what these reach.
 MachineFloor measure_floor(int threads) {
   MachineFloor floor{.threads = threads,
                      .f32_flops = peak_flops(threads, "f32") / threads,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
@@ -102,8 +103,8 @@ Result to_result(const ScaleSettings& settings, const Point& point, const Result
   const double now = result.find("throughput")->value, before = smallest->find("throughput")->value;
   const int units = static_cast<int>(smallest->units);
   result.add("scaling_efficiency", scaling_efficiency(now, point.ranks, before, units), "");
-  result.add("parallel_fraction", parallel_fraction(now / before, static_cast<double>(point.ranks) / units),
-             "");
+  if (const auto share = determined_fraction(now / before, static_cast<double>(point.ranks) / units))
+    result.add("parallel_fraction", *share, "");
   return result;
 }
 
@@ -112,6 +113,31 @@ std::string cell(const Result& result, const char* name) {
   if (!found || !std::isfinite(found->value)) return "";
   if (found->unit == "s") return format_seconds(found->value);
   return found->unit.empty() ? fmt::format("{:.3f}", found->value) : format_si(found->value, found->unit);
+}
+
+// The parallel share; "-" where there is one number of ranks and nothing to compare with.
+std::string share_cell(const Result& result) {
+  if (!result.find("scaling_efficiency")) return "-";
+  return result.find("parallel_fraction") ? cell(result, "parallel_fraction") : "not determined";
+}
+
+// Why some shares are not determined, a line each.
+std::string about_shares(const std::vector<Result>& results) {
+  std::string text;
+  for (const Result& result : results) {
+    const Quantity* efficiency = result.find("scaling_efficiency");
+    if (!efficiency || result.find("parallel_fraction")) continue;
+    const std::int64_t smallest = results.front().units;
+    const double speedup =
+        efficiency->value * static_cast<double>(result.units) / static_cast<double>(smallest);
+    text += fmt::format(
+        "{} ranks are {:.2f} times as fast as {}: no share of parallel work, 0 to 1, does that by Amdahl's "
+        "law ({})\n",
+        result.units, speedup, smallest,
+        speedup < 1 ? "they slow each other down: more of them than processors, or noise"
+                    : "caches, or noise");
+  }
+  return text;
 }
 
 }  // namespace
@@ -123,6 +149,11 @@ double scaling_efficiency(double throughput, int units, double smallest_throughp
 double parallel_fraction(double speedup, double unit_ratio) {
   if (unit_ratio == 1) return std::nan("");
   return (1 - 1 / speedup) / (1 - 1 / unit_ratio);
+}
+
+std::optional<double> determined_fraction(double speedup, double unit_ratio) {
+  const double fraction = parallel_fraction(speedup, unit_ratio);
+  return fraction >= 0 && fraction <= 1 ? std::optional(fraction) : std::nullopt;
 }
 
 std::vector<Result> measure_scaling(const ScaleSettings& settings) {
@@ -151,8 +182,8 @@ std::string scaling_table(const std::vector<Result>& results) {
     table.add_row({std::to_string(result.units), result.config["batch"].dump(), cell(result, "throughput"),
                    cell(result, "throughput_with_data"), cell(result, "step_time"),
                    cell(result, "communication_time"), cell(result, "waiting_time"),
-                   cell(result, "scaling_efficiency"), cell(result, "parallel_fraction")});
-  return table.to_string();
+                   cell(result, "scaling_efficiency"), share_cell(result)});
+  return table.to_string() + about_shares(results);
 }
 
 }  // namespace superstep::lab

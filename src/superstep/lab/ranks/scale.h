@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ double scaling_efficiency(double throughput, int units, double smallest_throughp
 // The share f of the work that is done in parallel, by Amdahl's law from the speedup s of n over m units:
 // with r = n / m, s = 1 / (1 - f + f / r). NaN where r is 1.
 double parallel_fraction(double speedup, double unit_ratio);
+// The same where it is a share, 0 to 1: none where noise, or ranks that slow each other down, leave it open.
+std::optional<double> determined_fraction(double speedup, double unit_ratio);
 
 std::string scaling_table(const std::vector<Result>& results);
 

@@ -8,6 +8,7 @@
 #include "superstep/data/npy.h"
 #include "superstep/data/npz.h"
 #include "superstep/data/safetensors.h"
+#include "superstep/lab/show/model_file.h"
 #include "superstep/lab/show/tensor_arrays.h"
 
 namespace superstep::lab {
@@ -57,6 +58,7 @@ std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path) {
         std::map<std::string, Tensor>{{path.stem().string(), data::read_npy(path)}});
   if (magic.starts_with("PK")) return std::make_unique<TensorArrays>(data::read_npz(path));
   if (path.extension() == ".safetensors") return open_safetensors(path);
+  if (is_shown_as_model(path)) return open_model_parameters(path);
   return std::make_unique<Hdf5Arrays>(path);
 }
 

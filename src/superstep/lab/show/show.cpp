@@ -11,6 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/lab/show/layout.h"
 #include "superstep/lab/show/marks.h"
+#include "superstep/lab/show/model_file.h"
 #include "superstep/lab/show/pictures.h"
 #include "superstep/lab/show/tables.h"
 
@@ -114,6 +115,7 @@ void add_overview(Work& work) {
                     other_attributes(work.file, set.info.name)});
     sampled = sampled || s.sampled;
   }
+  if (rows.empty()) return;
   work.shown.page.heading("Data sets");
   add_table_without_empty_columns(
       work.shown.page,
@@ -224,6 +226,7 @@ Shown show_file(const std::filesystem::path& path, const ShowOptions& options) {
   const Infos infos = chosen(work.infos, options.only, path);
   look_at_data_sets(work, infos);
   work.shown.page.paragraph(about(path, infos.size()));
+  if (is_shown_as_model(path)) add_model(work.shown.page, path);
   add_file_attributes(work);
   add_overview(work);
   add_pictures(work);

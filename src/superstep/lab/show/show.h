@@ -1,5 +1,6 @@
-// A page of what is in a file of arrays (HDF5, npy, npz, safetensors): every data set with its shape, type,
-// range, attributes and meaning, pictures of the image-like ones, histograms, first rows of the others.
+// A page of what is in a file of arrays (HDF5, npy, npz, safetensors, an ONNX model's parameters): every data
+// set with its shape, type, range, attributes and meaning, pictures of the image-like ones, histograms, first
+// rows of the others.
 #pragma once
 
 #include <filesystem>

@@ -112,10 +112,10 @@ class Search {
   }
 
   void consider() {
-    const TileShare share = share_of(product_, grain_, partition_);
-    if (compute_bound(hardware_, product_, grain_, partition_, share) >= best_cycles_) return;
-    if (temporary_bytes(product_, share) > limit_) return;
-    const double cycles = cost_of(hardware_, product_, grain_, partition_, share).cycles.total();
+    find_share(product_, grain_, partition_, share_);
+    if (compute_bound(hardware_, product_, grain_, partition_, share_) >= best_cycles_) return;
+    if (temporary_bytes(product_, share_) > limit_) return;
+    const double cycles = cost_of(hardware_, product_, grain_, partition_, share_).cycles.total();
     if (cycles >= best_cycles_) return;
     best_cycles_ = cycles;
     best_ = partition_;
@@ -127,6 +127,7 @@ class Search {
   double limit_, best_cycles_ = std::numeric_limits<double>::infinity();
   Grain grain_, best_grain_;
   Partition partition_, best_;
+  TileShare share_;
 };
 
 // The ways to group channels for the vertices that can do the product.

@@ -62,6 +62,13 @@ double TileShare::macs() const {
 
 TileShare share_of(const Product& product, const Grain& grain, const Partition& partition) {
   TileShare share;
+  find_share(product, grain, partition, share);
+  return share;
+}
+
+void find_share(const Product& product, const Grain& grain, const Partition& partition, TileShare& share) {
+  share.rows.clear();
+  share.positions = share.kernel_rows = share.kernel_columns = 1;
   share.groups = ceil_div(product.groups, partition.groups);
   share.outputs = part(product.outputs, grain.outputs, partition.outputs, partition.serial_outputs);
   share.inputs = part(product.inputs, grain.inputs, partition.inputs, partition.serial_inputs);
@@ -85,7 +92,6 @@ TileShare share_of(const Product& product, const Grain& grain, const Partition& 
   share.right = groups * static_cast<double>(share.inputs * share.outputs) *
                 static_cast<double>(share.kernel_rows * share.kernel_columns);
   share.partials = groups * static_cast<double>(share.positions * share.outputs);
-  return share;
 }
 
 namespace {

@@ -19,6 +19,8 @@ struct TileShare {
 };
 
 TileShare share_of(const Product& product, const Grain& grain, const Partition& partition);
+// The same into `share`, whose memory is used again: a search asks millions of times.
+void find_share(const Product& product, const Grain& grain, const Partition& partition, TileShare& share);
 
 // A lower bound of the compute cycles: multiply-accumulates at the peak rate.
 double compute_bound(const Hardware& hardware, const Product& product, const Grain& grain,

@@ -1,0 +1,9 @@
+// Lists that several commands print.
+#pragma once
+
+namespace superstep::cli {
+
+void list_generators();
+void list_baselines();
+
+}  // namespace superstep::cli

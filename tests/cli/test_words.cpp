@@ -1,0 +1,122 @@
+// Help however it is asked for, and what is said to what nobody understands.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/cli/program.h"
+#include "tests/contains.h"
+#include "tests/data/scratch.h"
+
+namespace superstep {
+namespace {
+
+class Words : public ::testing::Test {
+ protected:
+  Outcome run(const std::string& arguments, const std::string& before = "") {
+    return run_program(folder_ / "", arguments, before);
+  }
+  // With streams of its own: "list >/dev/full".
+  Outcome run_redirected(const std::string& call) { return run(call + " )", "("); }
+  // Refused as a wrong call, with these words.
+  void refuses(const std::string& arguments, std::initializer_list<const char*> words) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.errors;
+    for (const char* word : words)
+      EXPECT_TRUE(contains(outcome.errors, word)) << arguments << "\n" << outcome.errors;
+  }
+  void prints(const std::string& arguments, std::initializer_list<const char*> words) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.errors;
+    for (const char* word : words)
+      EXPECT_TRUE(contains(outcome.output, word)) << arguments << "\n" << outcome.output;
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(Words, HelpIsGivenHoweverItIsAskedFor) {
+  const std::string all = run("--help").output, train = run("train --help").output;
+  EXPECT_TRUE(contains(all, "Subcommands:"));
+  EXPECT_TRUE(contains(train, "--epochs"));
+  for (const char* call : {"", "help", "-h", "help --help"}) {
+    const Outcome outcome = run(call);
+    EXPECT_EQ(outcome.code, 0) << call;
+    EXPECT_EQ(outcome.output, all) << call;
+  }
+  for (const char* call : {"help train", "-h train", "--help train", "train -h"})
+    EXPECT_EQ(run(call).output, train) << call;
+  prints("records", {"export", "import"});
+  prints("help records export", {"--format"});
+}
+
+TEST_F(Words, MisspeltCommandsAreGuessed) {
+  refuses("trian", {"there is no such command", "did you mean 'train'?"});
+  refuses("Train mlp", {"did you mean 'train'?"});
+  refuses("help trian", {"did you mean 'train'?"});
+  refuses("onnx chekc model.onnx", {"did you mean 'check'?"});
+  refuses("braggnn", {"this is a workload", "superstep train braggnn"});
+  refuses("mine.onnx", {"superstep show mine.onnx"});
+}
+
+TEST_F(Words, MisspeltNamesAreGuessed) {
+  refuses("train BraggNN", {"did you mean 'braggnn'?"});
+  refuses("infer unet", {"did you mean 'unet-256' or 'unet-64'?"});
+  refuses("predict mlp --on GC200", {"did you mean 'gc200'?"});
+  refuses("generate bragnn --samples 3 --out x.h5", {"did you mean 'braggnn'?"});
+  refuses("baseline Braggnn --input x.h5", {"did you mean 'braggnn'?"});
+  refuses("train mlp --on CPU", {"did you mean 'cpu'?"});
+  refuses("list operater", {"did you mean 'operators'?"});
+}
+
+TEST_F(Words, MisspeltOptionsAreGuessed) {
+  refuses("train mlp --smaples 600", {"there is no option '--smaples'", "did you mean '--samples'?"});
+  refuses("train mlp --learning_rate=0.1", {"did you mean '--learning-rate'?"});
+  refuses("train mlp --qqqqqqqqqqqq", {"'superstep train --help' explains it"});
+}
+
+TEST_F(Words, UnexpectedArgumentsAreNamedInTheirOrder) {
+  refuses("train mlp first second third", {"'first' 'second' 'third'"});
+  refuses("list workloads more", {"'more'"});
+}
+
+TEST_F(Words, DataWhereAModelIsAskedForIsToldApart) {
+  std::ofstream(folder_ / "photo.h5") << "anything";
+  refuses("infer photo.h5",
+          {"this is a file of data, not a model", "--input photo.h5", "superstep show photo.h5"});
+  refuses("train photo.npz", {"this is a file of data", "--data photo.npz"});
+  refuses("predict weights.safetensors", {"weights without a model"});
+}
+
+TEST_F(Words, EverythingIsListed) {
+  prints("list operators", {"Conv"});
+  EXPECT_EQ(run("list operators").output, run("list ops").output);
+  prints("list generators", {"braggnn"});
+  EXPECT_EQ(run("list baselines").output, run("baseline").output);
+  refuses("list --constants", {"superstep list machines --constants"});
+}
+
+TEST_F(Words, AModelFileIsShown) {
+  ASSERT_EQ(run("onnx export mlp --out mlp.onnx").code, 0);
+  prints("show mlp.onnx", {"graph '", "operators: ", "can be imported", "written: page.html"});
+  const std::string page = content_of(folder_ / "page.html");
+  for (const char* part : {"Inputs and outputs", "Operators", "Nodes, in the order", "Data sets", "Gemm"})
+    EXPECT_TRUE(contains(page, part)) << part;
+}
+
+TEST_F(Words, AnOutputThatCannotBeWrittenFails) {
+  for (const char* call : {"list", "list machines", "--help", "help train", "--version", "graph mlp"}) {
+    const Outcome outcome = run_redirected(std::string(call) + " >/dev/full");
+    EXPECT_EQ(outcome.code, 1) << call;
+    EXPECT_TRUE(contains(outcome.errors, "standard output")) << call << "\n" << outcome.errors;
+  }
+  EXPECT_EQ(run_redirected("list >&-").code, 1);
+}
+
+TEST_F(Words, NobodyNeedsToHearNotes) {
+  EXPECT_EQ(run_redirected("bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 2>/dev/full").code,
+            0);
+  EXPECT_EQ(run_redirected("train mlp --samples 600 --steps 2 --batch 64 --out run 2>&- <&-").code, 0);
+  EXPECT_EQ(run_redirected("train nothing 2>/dev/full").code, 2);
+}
+
+}  // namespace
+}  // namespace superstep

@@ -1,0 +1,114 @@
+"""Every command that the pages and the help print: it runs, or is at work until it is stopped; none is a wrong call."""
+import re
+import shutil
+import threading
+from pathlib import Path
+
+from harness import DONE, Attempt, Walk, judged, run
+from helptext import all_commands, commands_of, examples_of
+
+# Words that stand for what a reader has: not tried.
+PLACEHOLDER = re.compile(r'(?<![\w-])(?!SUPERSTEP)[A-Z]{3,}\b|\.\.\.|[<>\[\]{}]')
+RANKS = 'OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1'
+
+
+def attempts(walk: Walk) -> list:
+    """Commands of a page may use what earlier ones of it wrote: they share a folder and keep their order."""
+    found, seen = [], set()
+    for where, commands in everything_printed(walk).items():
+        page = Page(walk)
+        for command in commands:
+            if command in seen or PLACEHOLDER.search(command):
+                continue
+            seen.add(command)
+            found.append(attempt(walk, page, command, where))
+    return found[::max(1, len(found) // 12)] if walk.short else found
+
+
+def everything_printed(walk: Walk) -> dict:
+    """By where it is printed. How-to pages speak of what their reader is about to add, so those are not tried."""
+    printed = {}
+    for page in [walk.source / 'README.md', *sorted((walk.source / 'docs').glob('*.md'))]:
+        if not page.name.startswith('add-a'):
+            printed[page.name] = commands_on(page)
+    for command in [''] + all_commands(walk) + commands_of(walk):
+        printed[f'{command} --help'.strip()] = [without_program(line) for line in examples_of(walk, command)]
+    return printed
+
+
+class Page:
+    """The folder of a page's commands, made for the first of them, and the order they are run in."""
+
+    def __init__(self, walk: Walk):
+        self.walk, self.folder, self.last = walk, None, None
+
+    def directory(self) -> Path:
+        if self.folder is None:
+            self.folder = prepared(self.walk)
+        return self.folder
+
+    def next_turn(self):
+        before, self.last = self.last, threading.Event()
+        return before, self.last
+
+
+def commands_on(page: Path) -> list:
+    """Lines of code, which are indented by four, that begin with the program's name."""
+    found = []
+    for line in page.read_text().splitlines():
+        match = re.match(r'    +(?:\$ )?((?:build/)?superstep .*|mpirun .*superstep .*)', line)
+        if match:
+            found.append(without_program(re.split(r'\s{2,}|\s#\s', match[1])[0]))
+    return found
+
+
+def without_program(line: str) -> str:
+    """ "train mlp", or with ranks "mpirun -n 2 @ train mlp"."""
+    line = re.sub(r'\s+', ' ', line.replace('build/superstep', 'superstep')).strip()
+    return line[len('superstep '):] if line.startswith('superstep ') else line.replace(' superstep ', ' @ ', 1)
+
+
+def reduced(command: str) -> str:
+    """The same call on little data."""
+    command = re.sub(r'--samples (\d{4,})', '--samples 1200', command)
+    command = re.sub(r'--epochs \d+', '--epochs 1', command)
+    command = re.sub(r'--shape \S+', '--shape x=-1,16', command)  # of the model at hand
+    command = command.replace(' 12 13', ' 1 2').replace('pairs.h5', 'pairs.npz')
+    command = re.sub(r'--sizes \S+', '--sizes 4K..64K', command)
+    if re.match(r'(mpirun .*)?(@ )?bench ', command) and '--seconds' not in command and 'all-reduce' not in command:
+        command += ' --seconds 0.02'
+    return command
+
+
+def attempt(walk: Walk, page: Page, command: str, where: str) -> Attempt:
+    before, mine = page.next_turn()
+
+    def action():
+        if before and not walk.short:
+            before.wait()
+        try:
+            line = line_of(walk, command, page.directory())
+            return judged(run(line, 4 if walk.short else 20), codes=(DONE,), patience=max(5, walk.patience))
+        finally:
+            mine.set()
+    return Attempt('commands', f'{where}: superstep {command}', action, f'superstep {reduced(command)}')
+
+
+def line_of(walk: Walk, command: str, folder: Path) -> str:
+    command = reduced(command)
+    if command.startswith('mpirun '):
+        head, arguments = command.split(' @ ', 1)
+        return walk.line(arguments, folder, before=head, environment=RANKS)
+    return walk.line(command, folder, environment=RANKS)
+
+
+def prepared(walk: Walk) -> Path:
+    """A folder with the files that examples speak of."""
+    folder = walk.fresh('command')
+    shutil.copytree(walk.samples['run'], folder / 'run')
+    shutil.copy(walk.samples['model.onnx'], folder / 'model.onnx')
+    for name, sample in (('peaks.h5', 'peaks.h5'), ('x.npy', 'x.npy'), ('pairs.npz', 'x.npz'), ('results.json', 'infer.json'),
+                         ('old.json', 'infer.json'), ('new.json', 'infer.json'), ('ops.csv', 'cycles.csv'),
+                         ('results.csv', 'results.csv'), ('mybox.toml', 'machine.toml')):
+        shutil.copy(walk.samples[sample], folder / name)
+    return folder

@@ -83,5 +83,36 @@ INSTANTIATE_TEST_SUITE_P(Workloads, DataAndMethod,
                            return name;
                          });
 
+// The table of qualities: what is there is not made again, and what was asked otherwise is.
+TEST(QualityTable, IsMadeOnceAndGoesOn) {
+  const ScratchFolder folder;
+  const std::string build = std::filesystem::path(SUPERSTEP_PROGRAM).parent_path().string();
+  const auto call = [&](const std::string& more) {
+    const std::string command = "SUPERSTEP_HOME='" + (folder / "home").string() +
+                                "' " SUPERSTEP_SOURCE "/tools/quality --build '" + build + "' --out '" +
+                                (folder / "runs").string() + "' --workload mlp " + more + " >'" +
+                                (folder / "out.txt").string() + "' 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << content_of(folder / "out.txt");
+    return content_of(folder / "out.txt");
+  };
+  const auto trainings = [](const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find(" train mlp --seed", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(trainings(call("--seeds 1 --table")), 0u);
+  EXPECT_EQ(trainings(call("--seeds 1")), 1u);
+  const std::string both = call("--seeds 1,2");
+  EXPECT_EQ(trainings(both), 1u) << both;
+  EXPECT_NE(both.find("| `train mlp"), std::string::npos) << both;
+  EXPECT_NE(both.find("ridge regression"), std::string::npos) << both;
+  EXPECT_NE(both.find(" of 2 |"), std::string::npos) << both;
+  const auto kept = nlohmann::json::parse(content_of(folder / "runs/quality.json"));
+  EXPECT_EQ(kept.at("mlp").size(), 2u);
+  // A run that another command line made is not passed off as this one's.
+  std::ofstream(folder / "runs/mlp-1.txt") << "--epochs 1";
+  EXPECT_EQ(trainings(call("--seeds 1")), 1u);
+}
+
 }  // namespace
 }  // namespace superstep

@@ -77,21 +77,27 @@ double mean_phase(const TableSamples& samples) {
   return sum / count;
 }
 
-// The samples of one scan, as a measurement, with the true object where their windows lie.
+// Part of one scan, as a measurement, with the true object where its windows lie.
 struct Scan {
-  std::vector<std::size_t> samples;  // places among the indices
+  std::vector<std::int64_t> judged;  // samples
+  std::int64_t first = 0;            // the measurement: this sample and those after it, of the same scan
   baseline::PtychoData data;
   Field truth;
   double mean_counts = 0;
+  std::int64_t points() const { return static_cast<std::int64_t>(data.positions.size()); }
 };
 
+// What is judged, and as many points before it: a reconstruction lives on overlaps.
 void place(Scan& scan, const TableSamples& samples) {
-  const Tensor& position = samples.fields.at("position");
+  const Tensor &position = samples.fields.at("position"), &number = samples.fields.at("scan");
+  const auto [low_sample, high_sample] = std::ranges::minmax(scan.judged);
+  const double own = number.at(low_sample);
+  scan.first = std::max<std::int64_t>(0, 2 * low_sample - high_sample - 1);
+  while (number.at(scan.first) != own) ++scan.first;
   data::Position low{1 << 30, 1 << 30};
-  for (const std::size_t i : scan.samples) {
-    const std::int64_t row = 2 * samples.indices[i];
-    scan.data.positions.push_back({static_cast<int>(std::lround(position.at(row) / pixel)),
-                                   static_cast<int>(std::lround(position.at(row + 1) / pixel))});
+  for (std::int64_t point = scan.first; point <= high_sample && number.at(point) == own; ++point) {
+    scan.data.positions.push_back({static_cast<int>(std::lround(position.at(2 * point) / pixel)),
+                                   static_cast<int>(std::lround(position.at(2 * point + 1) / pixel))});
     low = {std::min(low.y, scan.data.positions.back().y), std::min(low.x, scan.data.positions.back().x)};
   }
   for (data::Position& at : scan.data.positions) {
@@ -104,12 +110,12 @@ void place(Scan& scan, const TableSamples& samples) {
 void read_patterns(Scan& scan, const TableSamples& samples) {
   const Tensor& diff = samples.fields.at("diff");
   const auto targets = data::fft_shift_targets({scan.data.n, scan.data.n});
-  for (const std::size_t i : scan.samples) {
+  for (std::int64_t point = 0; point < scan.points(); ++point) {
     const auto counts = diff.as<float>().subspan(
-        static_cast<std::size_t>(samples.indices[i]) * targets.size(), targets.size());
+        static_cast<std::size_t>(scan.first + point) * targets.size(), targets.size());
     for (const std::size_t target : targets) {
       scan.data.modulus.push_back(std::sqrt(std::max(0.0f, counts[target])));
-      scan.mean_counts += std::max(0.0f, counts[target]) / static_cast<double>(scan.samples.size());
+      scan.mean_counts += std::max(0.0f, counts[target]) / static_cast<double>(scan.points());
     }
   }
 }
@@ -119,19 +125,19 @@ void read_truth(Scan& scan, const TableSamples& samples) {
   const std::int64_t n = scan.data.n;
   scan.truth.assign(static_cast<std::size_t>(scan.data.height) * static_cast<std::size_t>(scan.data.width),
                     1);
-  for (std::size_t k = 0; k < scan.samples.size(); ++k)
+  for (std::int64_t point = 0; point < scan.points(); ++point)
     for (std::int64_t p = 0; p < n * n; ++p) {
-      const std::int64_t from = samples.indices[scan.samples[k]] * n * n + p;
-      const auto to = (scan.data.positions[k].y + p / n) * scan.data.width + scan.data.positions[k].x + p % n;
-      scan.truth[static_cast<std::size_t>(to)] =
+      const std::int64_t from = (scan.first + point) * n * n + p;
+      const data::Position at = scan.data.positions[static_cast<std::size_t>(point)];
+      scan.truth[static_cast<std::size_t>((at.y + p / n) * scan.data.width + at.x + p % n)] =
           std::polar(static_cast<float>(amp.at(from)), static_cast<float>(phase.at(from)));
     }
 }
 
 std::vector<Scan> scans_of(const TableSamples& samples) {
   std::map<double, Scan> scans;
-  for (std::size_t i = 0; i < samples.indices.size(); ++i)
-    scans[samples.fields.at("scan").at(samples.indices[i])].samples.push_back(i);
+  for (const std::int64_t index : samples.indices)
+    scans[samples.fields.at("scan").at(index)].judged.push_back(index);
   std::vector<Scan> list;
   for (auto& [number, scan] : scans) {
     scan.data.n = static_cast<int>(samples.fields.at("diff").shape()[2]);
@@ -164,17 +170,15 @@ double reconstruction_error(const TableSamples& samples) {
   double sum = 0;
   for (const Scan& scan : scans_of(samples)) {
     const Field object = reconstructed(scan, samples.pool);
-    std::vector<std::int64_t> own;
-    for (const std::size_t i : scan.samples) own.push_back(samples.indices[i]);
     const std::int64_t n = scan.data.n, width = scan.data.width;
-    sum +=
-        static_cast<double>(own.size()) * error_in_the_middle(phase, own, [&](std::size_t i, std::int64_t p) {
-          const data::Position at = scan.data.positions[i];
-          const auto found = object[static_cast<std::size_t>((at.y + p / n) * width + at.x + p % n)];
-          // The turn nearest to the true phase: an object is the same after a whole one.
-          const double truth = phase.at(own[i] * n * n + p);
-          return truth + std::remainder(std::arg(found) - truth, 2 * std::numbers::pi);
-        });
+    const auto predicted = [&](std::size_t i, std::int64_t p) {
+      const auto at = scan.data.positions[static_cast<std::size_t>(scan.judged[i] - scan.first)];
+      const auto found = object[static_cast<std::size_t>((at.y + p / n) * width + at.x + p % n)];
+      // The turn nearest to the true phase: an object is the same after a whole one.
+      const double truth = phase.at(scan.judged[i] * n * n + p);
+      return truth + std::remainder(std::arg(found) - truth, 2 * std::numbers::pi);
+    };
+    sum += static_cast<double>(scan.judged.size()) * error_in_the_middle(phase, scan.judged, predicted);
   }
   return sum / static_cast<double>(samples.indices.size());
 }

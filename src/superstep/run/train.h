@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ nlohmann::json to_json(const TrainSettings& settings);
 TrainSettings train_settings_from_json(const nlohmann::json& json);  // throws Error (bad_file)
 
 class TrainObserver;
+class Task;
 
 struct TrainOptions {
   std::filesystem::path out;                         // the run's folder; empty: nothing is written
@@ -61,7 +63,8 @@ struct TrainReport {
   std::string goal;      // "r2 >= 0.7"; empty: until the epochs or steps are over
   bool reached = false;  // that goal
   target::PlanSummary plan;
-  nlohmann::json task;  // what the data were
+  nlohmann::json task;               // what the data were
+  std::shared_ptr<const Task> data;  // and they themselves
 };
 
 // Trains until the epochs, the steps or the target are reached. On Ctrl-C, heard within a step and within an

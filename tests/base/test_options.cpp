@@ -1,6 +1,8 @@
 // Numbers as users write them.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "superstep/base/error.h"
 #include "superstep/base/option_range.h"
 

@@ -9,10 +9,10 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "superstep/base/error.h"
 #include "superstep/base/own_threads.h"
 #include "superstep/base/standard_streams.h"
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <numbers>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/data/hdf5.h"
@@ -19,7 +19,6 @@ namespace superstep::baseline {
 namespace {
 
 using Complex = std::complex<double>;
-using Clock = std::chrono::steady_clock;
 using data::fastest_oscillation;
 using data::slowest_oscillation;
 
@@ -83,13 +82,13 @@ struct Outcome {
 
 Outcome apply(Method method, const Sequences& sequences, ThreadPool& pool) {
   Outcome outcome{std::vector<double>(static_cast<std::size_t>(sequences.count())), 0};
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   pool.parallel_for(sequences.count(), [&](std::int64_t k, int) {
     data::throw_if_interrupted();
     outcome.found[static_cast<std::size_t>(k)] =
         method(sequences.row(k), sequences.steps(), sequences.sensors()) / fastest_oscillation;
   });
-  outcome.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  outcome.seconds = watch.seconds();
   return outcome;
 }
 

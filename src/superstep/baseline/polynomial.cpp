@@ -2,17 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/data/hdf5.h"
 
 namespace superstep::baseline {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Points {
   Eigen::MatrixXd x;
@@ -42,9 +39,9 @@ Report run(const Request& request, const Options& options) {
   TextTable table({"method", "fitted to", "judged on", "RMSE", "r2"});
   Eigen::VectorXd found;
   const auto add = [&](const char* name, const std::string& prefix, const Eigen::MatrixXd& x) {
-    const auto begun = Clock::now();
+    const Stopwatch watch;
     found = fit_ridge(x.topRows(known), points.y.head(known), strength).predict_all(x.bottomRows(others));
-    const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+    const double seconds = watch.seconds();
     const RegressionScore result = score(truth, std::vector<double>(found.begin(), found.end()));
     report.metrics.push_back({prefix + "rmse", result.rmse, ""});
     report.metrics.push_back({prefix + "fit_time", seconds, "s"});

@@ -116,6 +116,15 @@ TEST(Hdf5Damaged, ClaimsAreHeldAgainstTheMemoryThereIs) {
   EXPECT_EQ(file.read_rows("x", ElementType::f32, 1 << 30, 5).element_count(), 5);
 }
 
+// The child's limit is on what nobody has accounted for, not on what is asked of it.
+TEST(Hdf5Damaged, AnArrayLargerThanTheChildsLimitIsRead) {
+  const ScratchFolder folder;
+  write_claim(folder / "zeros.h5", 100'000'000, 1 << 20);
+  const Tensor zeros = Hdf5File(folder / "zeros.h5").read("x", ElementType::f32);
+  ASSERT_EQ(zeros.element_count(), 100'000'000);
+  EXPECT_EQ(zeros.at(99'999'999), 0);
+}
+
 TEST(Hdf5Damaged, APipeIsRefusedAtOnce) {
   const ScratchFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);

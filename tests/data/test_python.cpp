@@ -32,9 +32,9 @@ import h5py, json, numpy
 f = h5py.File('peaks.h5')
 assert f['patch'].shape == (50, 11, 11) and f['patch'].dtype == 'f4'
 assert f['ploc'].shape == (50, 2) and f['ploc'][:].min() > 0.25 and f['ploc'][:].max() < 0.65
-assert f.attrs['synthetic'] == 1 and f.attrs['generator'] == 'braggnn' and f.attrs['seed'] == 9
+assert f.attrs['synthetic'] == 1 and f.attrs['generator'].decode() == 'braggnn' and f.attrs['seed'] == 9
 assert json.loads(f.attrs['parameters'])['patch_size'] == 11
-assert f['angle'].attrs['unit'] == 'rad'
+assert f['angle'].attrs['unit'].decode() == 'rad'
 assert numpy.allclose(f['center_x'][:] / 11, f['ploc'][:, 0])
 t = h5py.File('types.h5')
 assert t['f16'].dtype == 'f2' and t['bool'].dtype == 'bool' and t['u16'].dtype == 'u2' and t['i64'].dtype == 'i8'

@@ -53,7 +53,8 @@ void read_arrays(const std::filesystem::path& path) {
       if (info.type && info.shape.element_count() <= most_elements) file.read(info.name, ElementType::f32);
     });
     attempt([&] {
-      if (info.shape.rank() > 0 && info.shape[0] > 1 && info.shape.element_count() <= most_elements)
+      if (info.type && info.shape.rank() > 0 && info.shape[0] > 1 &&
+          info.shape.element_count() <= most_elements)
         file.read_rows(info.name, ElementType::i32, 1, 1);
     });
     attempt([&] {

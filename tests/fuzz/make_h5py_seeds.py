@@ -73,5 +73,5 @@ with create("h5py_latest", libver="latest") as f:
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     frame = pd.DataFrame({"AUC": np.array([0.25, 0.75], "f4"), "dose": np.array([1.0, 2.0]), "Sample": ["x", "yy"]})
-    with pd.HDFStore(f"{folder}/pandas_frames", "w", complevel=0) as store:
+    with pd.HDFStore(f"{folder}/pandas_frames", "w", complevel=9, complib="zlib") as store:
         store.append("y", frame, expectedrows=2)

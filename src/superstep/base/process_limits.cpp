@@ -55,8 +55,11 @@ void extend_processor_time(double seconds) {
   set_soft_limit(RLIMIT_CPU, std::max(soft_limit(RLIMIT_CPU), processor_time_after(seconds)));
 }
 
-Allowance::Allowance(std::uint64_t bytes) : bytes_(bytes) {
-  set_soft_limit(RLIMIT_AS, sum(soft_limit(RLIMIT_AS), bytes_));
+Allowance::Allowance(std::uint64_t bytes) : bytes_(0) {
+  const rlim_t before = soft_limit(RLIMIT_AS);
+  if (before == RLIM_INFINITY) return;
+  set_soft_limit(RLIMIT_AS, sum(before, bytes));
+  bytes_ = soft_limit(RLIMIT_AS) - before;  // less where the system's own limit is lower
 }
 
 Allowance::~Allowance() {

@@ -188,7 +188,7 @@ Stored stored_bytes(const OpenDataSet& open, std::span<const std::int64_t> first
 Allowance allow_reading(const OpenDataSet& open, std::span<const std::int64_t> first,
                         std::span<const std::int64_t> count, double result, const std::string& where) {
   const Stored stored = stored_bytes(open, first, count);
-  require_memory(result + 3 * stored.chunk, where);
+  require_free_memory(result + 3 * stored.chunk, where);
   extend_processor_time(seconds_a_request + (stored.bytes + result) / bytes_a_second);
   return Allowance(static_cast<std::uint64_t>(3 * stored.chunk));
 }
@@ -202,7 +202,7 @@ Allowance allow_strings(const OpenDataSet& open, const Handle& file, const std::
   const double text =
       variable ? static_cast<double>(file_size) : count * static_cast<double>(H5Tget_size(open.type.get()));
   const double bytes = 3 * text + count * static_cast<double>(sizeof(std::string) + 32);
-  require_memory(bytes, where);
+  require_free_memory(bytes, where);
   extend_processor_time(seconds_a_request + bytes / bytes_a_second);
   return Allowance(static_cast<std::uint64_t>(bytes));
 }
@@ -262,6 +262,12 @@ void require_inside(const OpenDataSet& open, std::span<const std::int64_t> first
 }
 
 }  // namespace
+
+void require_free_memory(double bytes, const std::string& where) {
+  constexpr double most = 1e18;  // more than any machine has, and a number that converts
+  const Allowance asked(static_cast<std::uint64_t>(std::min(bytes, most)));
+  require_memory(bytes, where);
+}
 
 SharedTensor shared_tensor(ElementType type, const Shape& shape) {
   const SharedBlock block(static_cast<std::size_t>(shape.element_count()) * size_in_bytes(type));

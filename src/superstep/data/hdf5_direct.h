@@ -17,6 +17,9 @@ constexpr std::uint64_t memory_of_the_reader = 256 << 20;
 // The slowest filters of compressed files unpack faster than this.
 constexpr double bytes_a_second = 5e6;
 
+// Throws Error (out_of_memory) when `bytes` are more than what is free, the child's own limit not counted.
+void require_free_memory(double bytes, const std::string& where);
+
 // A tensor in memory that another process can take over.
 struct SharedTensor {
   SharedBlock block;

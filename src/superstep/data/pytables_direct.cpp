@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "superstep/base/free_memory.h"
 #include "superstep/base/process_limits.h"
 #include "superstep/base/text.h"
 #include "superstep/data/hdf5_attributes.h"
@@ -157,7 +156,7 @@ std::vector<std::string> read_texts(const Frames& frames, const std::string& key
 Allowance allow_records(const Handle& table, std::int64_t count, const std::string& where) {
   const Handle record(H5Dget_type(table.get()), H5Tclose);
   const double bytes = 8.0 * static_cast<double>(H5Tget_size(record.get())) * static_cast<double>(count);
-  require_memory(bytes, where);
+  require_free_memory(bytes, where);
   extend_processor_time(seconds_a_request + bytes / bytes_a_second);
   return Allowance(static_cast<std::uint64_t>(bytes));
 }

@@ -49,7 +49,7 @@ TEST_F(Robustness, WhatIsMissingOrEmptyIsNamed) {
   refuses("report --run empty", 1, {"empty", "not the folder of a training run"});
   refuses("validate empty", 1, {"has no header"});
   refuses("compare empty empty", 1, {"is not JSON"});
-  refuses("graph model.onnx", 2, {"model.onnx", "onnx check"});
+  refuses("graph model.onnx", 1, {"model.onnx"});
 }
 
 // What cannot be written is told before the work is done.

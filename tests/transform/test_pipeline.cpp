@@ -159,7 +159,36 @@ TEST(Pipeline, SwitchesPassesOffByName) {
 
 TEST(Pipeline, RefusesToSwitchOffWhatIsNotThere) {
   EXPECT_TRUE(contains(error_of(standard_passes(), {.disabled = {"simplfy"}}),
-                       "simplfy: there is no such pass to switch off (did you mean 'simplify'?)"));
+                       "simplfy: there is no such pass to leave out (did you mean 'simplify'?)"));
+}
+
+TEST(Pipeline, RefusesToLeaveOutWhatIsRequired) {
+  const Pass passes[] = {{"simplify", simplify},
+                         {.name = "lower", .run = eliminate_dead, .required = "nothing runs without"}};
+  EXPECT_TRUE(contains(error_of(passes, {.disabled = {"lower"}}),
+                       "lower: this pass cannot be left out: nothing runs without"));
+  EXPECT_EQ(error_of(passes, {.disabled = {"simplify"}}), "no error");
+  EXPECT_THROW(without({passes[0], passes[1]}, std::vector<std::string>{"lower"}), Error);
+  const std::vector<Pass> left =
+      without({passes[0], passes[1]}, std::vector<std::string>{"simplify", "other"});
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].name, "lower");
+}
+
+// Whoever watches sees every pass that ran, with the graph as it is then.
+TEST(Pipeline, TellsWhatEveryPassMade) {
+  graph::Graph graph = graph_of(untidy);
+  std::vector<PassRecord> seen;
+  const auto after = [&](const graph::Graph& now, const PassRecord& record) {
+    EXPECT_EQ(now.node_count(), record.nodes_after);
+    seen.push_back(record);
+  };
+  run_pipeline(graph, standard_passes(), {.disabled = {"simplify"}, .after = after});
+  ASSERT_EQ(seen.size(), 4u);
+  EXPECT_EQ(seen[0].pass, "fold_constants");
+  EXPECT_EQ(seen[1].pass, "eliminate_common");
+  EXPECT_EQ(seen[1].position, 2u);
+  EXPECT_EQ(seen[3].nodes_after, graph.node_count());
 }
 
 TEST(Pipeline, DumpsByName) {

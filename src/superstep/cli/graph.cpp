@@ -5,49 +5,38 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/standard_streams.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/graph_passes.h"
 #include "superstep/graph/text.h"
-#include "superstep/run/user_model.h"
-#include "superstep/transform/pipeline.h"
-#include "superstep/transform/training_step.h"
-#include "superstep/workload/workload.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string workload, format = "text", out, dump;
-  std::int64_t batch = 1;
-  bool training = false, passes = false;
-  std::vector<std::string> settings, without;
+  GraphRequest request;
+  std::string format = "text", out, dump;
+  bool training = false, passes = false, bisect = false;
 };
 
 constexpr const char* examples =
     "Examples:\n"
-    "  superstep graph braggnn\n"
-    "  superstep graph braggnn --train-step --passes --dump passes/     the graph after every pass that "
-    "changed it\n"
-    "  superstep graph mlp --format dot --out mlp.dot && dot -Tsvg mlp.dot -o mlp.svg";
+    "  superstep graph braggnn                                       the model as it is described\n"
+    "  superstep graph braggnn --on cpu --mode train --passes        what each pass on the way to the plan "
+    "changes\n"
+    "  superstep graph braggnn --on cpu --mode train --after decompose\n"
+    "  superstep graph mine.onnx --on gc200 --skip simplify --passes\n"
+    "  superstep graph braggnn --on cpu --mode train --bisect        does a pass change what is computed?\n"
+    "  superstep graph mlp --format dot --out mlp.dot && dot -Tsvg mlp.dot -o mlp.svg\n"
+    "Without --on, --after, --skip or --dump the graph is that of the model (with --mode train: of its\n"
+    "training step); with them what the backend plans. A pass that cannot be left out says why.";
 
-graph::Graph build(const Arguments& arguments) {
-  if (run::is_model_file(arguments.workload))
-    throw Error(ErrorCode::invalid_argument, "graphs of model files are not printed", arguments.workload,
-                "superstep onnx check says what a file holds");
-  const workload::Workload& workload = workload::find_workload(arguments.workload);
-  graph::Graph graph = workload::build_model(workload, arguments.batch, arguments.settings);
-  if (!arguments.training) return graph;
-  return transform::make_training_step(graph, workload.training.loss, workload.training.optimizer);
+bool runs_passes(const Arguments& arguments) {
+  const GraphRequest& request = arguments.request;
+  return arguments.passes || arguments.bisect || !request.on.empty() || !request.after.empty() ||
+         !request.skip.empty() || !arguments.dump.empty();
 }
 
-void print_graph(const Arguments& arguments) {
-  graph::Graph graph = build(arguments);
-  if (arguments.passes || !arguments.dump.empty() || !arguments.without.empty()) {
-    if (!arguments.dump.empty()) make_folder(arguments.dump);
-    const auto report = transform::run_pipeline(
-        graph, transform::standard_passes(), {.disabled = arguments.without, .dump_folder = arguments.dump});
-    if (!common().quiet) tell(report.to_string());
-  }
+void write_graph(const graph::Graph& graph, const Arguments& arguments) {
   const std::string text = arguments.format == "dot"
                                ? graph::to_dot(graph)
                                : graph::to_text(graph, {.data = !arguments.out.empty()});
@@ -57,35 +46,83 @@ void print_graph(const Arguments& arguments) {
     write_file_atomically(arguments.out, text);
 }
 
+void show_graph(Arguments arguments) {
+  if (arguments.training) arguments.request.mode = "train";
+  arguments.request.dump = arguments.dump;
+  if (!arguments.dump.empty()) make_folder(arguments.dump);
+  if (arguments.bisect && arguments.request.batch == 0) arguments.request.batch = 2;
+  PassList list = passes_of(arguments.request, runs_passes(arguments));
+  if (arguments.bisect) return print_bisection(list, arguments.request);
+  const graph::Graph graph = run_listed(std::move(list), arguments.request, arguments.passes);
+  if (!arguments.passes || !arguments.out.empty()) write_graph(graph, arguments);
+}
+
+void declare_passes(CLI::App& command, Arguments& a) {
+  command
+      .add_option("--on", a.request.on,
+                  "the backend whose passes run: superstep list backends; onnx: those of an export")
+      ->type_name("BACKEND");
+  command.add_flag("--passes", a.passes, "list the passes, with what each changed, instead of the graph");
+  command.add_option("--after", a.request.after, "the graph after this pass (its last run)")
+      ->type_name("PASS");
+  command.add_option("--skip,--without", a.request.skip, "leave a pass out; may be repeated")
+      ->type_name("PASS")
+      ->allow_extra_args(false);
+  command.add_flag("--bisect", a.bisect,
+                   "evaluate the graph by definition on random data after every pass: which one changes "
+                   "what is computed?");
+  command.add_option("--dump", a.dump, "write the graph after every pass that changed it")->type_name("DIR");
+  command
+      .add_option("--parts", a.request.parts,
+                  "for a batch of so many parts that take their statistics together")
+      ->type_name("N")
+      ->check(positive())
+      ->capture_default_str();
+  command
+      .add_option("--recompute", a.request.recompute,
+                  "share of the operations that the backward pass may do again, to keep less: 0.05")
+      ->type_name("SHARE")
+      ->check(not_negative());
+}
+
 }  // namespace
 
 void declare_graph(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("workload", arguments->workload, "superstep list workloads")->required();
-  command.add_option("--batch", arguments->batch, "samples")
-      ->type_name("N")
-      ->check(positive())
+  GraphRequest& request = arguments->request;
+  command.add_option("workload", request.workload, "superstep list workloads, or a model file (.onnx)")
+      ->required();
+  command.add_option("--mode", request.mode, "train: forward, backward and optimiser as one graph; infer")
+      ->check(CLI::IsMember({"train", "infer"}))
       ->capture_default_str();
-  command.add_flag("--train-step", arguments->training, "forward, backward and optimiser as one graph");
-  command.add_flag("--passes", arguments->passes,
-                   "run the passes every target runs first, and say what they changed");
-  command.add_option("--without", arguments->without, "leave a pass out; may be repeated")
-      ->type_name("PASS")
-      ->allow_extra_args(false);
-  command.add_option("--dump", arguments->dump, "write the graph after every pass that changed it")
-      ->type_name("DIR");
+  command.add_flag("--train-step", arguments->training, "the same as --mode train");
+  command.add_option("--precision", request.precision, "f32, bf16, f16 or int8")
+      ->check(CLI::IsMember({"f32", "bf16", "f16", "int8"}))
+      ->capture_default_str();
+  command.add_option("--batch", request.batch, "samples (default: 1, or what a file fixes; to bisect 2)")
+      ->type_name("N")
+      ->check(positive());
+  declare_passes(command, *arguments);
   command.add_option("--format", arguments->format, "text, or dot for Graphviz")
       ->check(CLI::IsMember({"text", "dot"}))
       ->capture_default_str();
   command
       .add_option("--out", arguments->out,
-                  "write to a file; text then has all tensors and can be parsed back")
+                  "write the graph to a file; text then has all tensors and can be parsed back")
       ->type_name("FILE");
-  command.add_option("--set", arguments->settings, "name=value of an option of the model; may be repeated")
+  command.add_option("--set", request.model_options, "name=value of an option of the model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  command
+      .add_option("--shape", request.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
+  command
+      .add_option("--loss", request.loss,
+                  "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")
+      ->type_name("LOSS");
   command.footer(examples);
-  command.callback([arguments] { print_graph(*arguments); });
+  command.callback([arguments] { show_graph(*arguments); });
 }
 
 }  // namespace superstep::cli

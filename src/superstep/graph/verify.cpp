@@ -30,40 +30,40 @@ class Verifier {
  private:
   bool available(ValueId id) const { return id.valid() && id.index() < known_.size() && known_[id.index()]; }
 
+  // Words are made for what fails alone: a graph is verified after every pass that changes it.
   Status check_node(std::size_t index) {
     const Node& node = graph_.nodes()[index];
-    const std::string where = describe(graph_, index);
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (node.inputs[i].valid() && !available(node.inputs[i]))
         return failure(ErrorCode::bad_graph,
-                       fmt::format("input {} is computed by a later node or by none", i), where);
+                       fmt::format("input {} is computed by a later node or by none", i),
+                       describe(graph_, index));
     auto types = infer_(graph_, node);
-    if (!types) return std::unexpected(types.error().in(where));
+    if (!types) return std::unexpected(types.error().in(describe(graph_, index)));
     if (node.outputs.size() > types->size())
       return failure(ErrorCode::bad_graph,
                      fmt::format("has {} outputs, its operator gives {}", node.outputs.size(), types->size()),
-                     where);
+                     describe(graph_, index));
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
-      if (Status status = check_output(node, i, (*types)[i], index, where); !status) return status;
+      if (Status status = check_output(node, i, (*types)[i], index); !status) return status;
     return {};
   }
 
-  Status check_output(const Node& node, std::size_t i, const ValueType& expected, std::size_t index,
-                      const std::string& where) {
+  Status check_output(const Node& node, std::size_t i, const ValueType& expected, std::size_t index) {
     const ValueId id = node.outputs[i];
     if (!id.valid()) return {};
     if (id.index() >= graph_.value_count())
-      return failure(ErrorCode::bad_graph, "an output has no value", where);
+      return failure(ErrorCode::bad_graph, "an output has no value", describe(graph_, index));
     const Value& value = graph_.value(id);
     if (value.kind != ValueKind::computed || value.producer.index() != index ||
         value.output_index != static_cast<int>(i))
       return failure(ErrorCode::bad_graph, fmt::format("output %{} belongs to something else", value.name),
-                     where);
+                     describe(graph_, index));
     if (value.type != expected)
       return failure(ErrorCode::bad_graph,
                      fmt::format("output %{} is declared {}, its operator gives {}", value.name,
                                  to_string(value.type), to_string(expected)),
-                     where);
+                     describe(graph_, index));
     known_[id.index()] = true;
     return {};
   }

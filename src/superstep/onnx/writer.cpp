@@ -13,7 +13,8 @@
 #include "superstep/onnx/wire.h"
 #include "superstep/op/definition.h"
 #include "superstep/op/domain.h"
-#include "superstep/transform/expand.h"
+#include "superstep/transform/model_passes.h"
+#include "superstep/transform/pipeline.h"
 
 namespace superstep::onnx {
 namespace {
@@ -368,8 +369,11 @@ struct File {
 };
 
 File make_file(const std::function<Graph(std::int64_t)>& model, const WriteOptions& given) {
-  Graph one = transform::expand_to_onnx(model(given.fixed_batch > 0 ? given.fixed_batch : 1));
-  const Graph two = given.fixed_batch > 0 ? one : transform::expand_to_onnx(model(2));
+  const auto plain = [&](std::int64_t batch) {
+    return transform::run_passes(model(batch), transform::export_passes());
+  };
+  Graph one = plain(given.fixed_batch > 0 ? given.fixed_batch : 1);
+  const Graph two = given.fixed_batch > 0 ? one : plain(2);
   open_batch(one, two);
   WriteOptions options = given;
   if (options.opset == 0) options.opset = smallest_opset(one);

@@ -8,6 +8,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/interrupt.h"
+#include "superstep/transform/model_passes.h"
+#include "superstep/transform/pipeline.h"
 
 namespace superstep::run {
 namespace {
@@ -114,16 +116,23 @@ transform::RangeTable calibrate(const target::Target& target, const target::Grap
   return Calibration(target, model, settings, fill).run();
 }
 
+transform::Pass quantization_for(const target::Target& target, transform::RangeTable ranges,
+                                 transform::QuantizeOptions products) {
+  return transform::quantize_pass(std::move(ranges),
+                                  [&target, products = std::move(products)](const graph::Graph& graph) {
+                                    return without_slow(target, graph, products);
+                                  });
+}
+
 QuantizedModel quantize_model(const target::Target& target, const target::GraphAtBatch& model,
                               const std::map<std::string, Tensor>& weights, const CalibrateSettings& settings,
                               FillSamples fill) {
   const target::GraphAtBatch trained = with_weights(model, weights);
   QuantizedModel result;
   result.ranges = calibrate(target, trained, settings, fill);
-  result.graph = [trained, ranges = result.ranges, products = settings.products,
-                  &target](std::int64_t batch) {
-    const graph::Graph graph = trained(batch);
-    return transform::quantize(graph, ranges, without_slow(target, graph, products));
+  result.graph = [trained,
+                  pass = quantization_for(target, result.ranges, settings.products)](std::int64_t batch) {
+    return transform::run_passes(trained(batch), std::span(&pass, 1));
   };
   const std::int64_t batch = std::min(settings.samples, settings.batch);
   count_products(result, batch);

@@ -9,6 +9,7 @@
 #include "superstep/base/function_ref.h"
 #include "superstep/run/range_histogram.h"
 #include "superstep/target/target.h"
+#include "superstep/transform/pass.h"
 
 namespace superstep::run {
 
@@ -29,6 +30,11 @@ using FillSamples = FunctionRef<void(std::int64_t first, std::span<Tensor> input
 // Throws Error (invalid_argument) naming a value that is not finite, or when there are no samples.
 transform::RangeTable calibrate(const target::Target& target, const target::GraphAtBatch& model,
                                 const CalibrateSettings& settings, FillSamples fill);
+
+// The pass that puts a model's products on bytes, but for what `target` expects to be slower on them: that
+// depends on the batch of the graph.
+transform::Pass quantization_for(const target::Target& target, transform::RangeTable ranges,
+                                 transform::QuantizeOptions products = {});
 
 // A model on bytes: its graph at any batch, and what it was made with.
 struct QuantizedModel {

@@ -9,8 +9,8 @@
 #include "superstep/base/text.h"
 #include "superstep/onnx/writer.h"
 #include "superstep/op/definition.h"
-#include "superstep/transform/precision.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/model_passes.h"
+#include "superstep/transform/pipeline.h"
 
 namespace superstep::run {
 namespace {
@@ -53,12 +53,16 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
 }
 
 // Graphs outlive the model they were asked of: what builds them holds a copy of all it needs.
-graph::Graph build(const workload::Workload& workload, const TrainSettings& settings, std::int64_t batch,
-                   bool reduced, const target::Target* on = nullptr) {
-  graph::Graph model = workload::build_model(workload, batch, settings.model_options, settings.seed);
-  if (on) model = on->suited(std::move(model));
-  const ElementType precision = precision_of(settings.precision);
-  return reduced && precision != ElementType::f32 ? transform::autocast(model, precision) : model;
+graph::Graph build(const workload::Workload& workload, const TrainSettings& settings, std::int64_t batch) {
+  return workload::build_model(workload, batch, settings.model_options, settings.seed);
+}
+
+transform::Pass training_step_of(const workload::Workload& workload, const TrainSettings& settings) {
+  transform::OptimizerSpec optimizer = workload.training.optimizer;
+  optimizer.kind = transform::optimizer_kind_from_name(settings.optimizer);
+  return transform::training_step_pass(
+      workload.training.loss, optimizer,
+      {.seed = settings.seed, .joint_statistics = settings.batch_norm_span > 1});
 }
 
 }  // namespace
@@ -87,28 +91,38 @@ std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
 
 std::int64_t Model::fixed_batch() const { return user_ ? user_->fixed_batch() : 0; }
 
-target::GraphAtBatch Model::training_step(const target::Target* on) const {
-  if (settings_.precision == "f16")
-    throw Error(ErrorCode::invalid_argument, "f16 is for inference: gradients below 6e-8 are zero in it",
-                "--precision", "train in f32 or bf16, and serve the run in f16");
-  return [on, settings = settings_, workload = *workload_](std::int64_t batch) {
-    transform::OptimizerSpec optimizer = workload.training.optimizer;
-    optimizer.kind = transform::optimizer_kind_from_name(settings.optimizer);
-    return transform::make_training_step(
-        build(workload, settings, batch, true, on), workload.training.loss, optimizer,
-        {.seed = settings.seed, .joint_statistics = settings.batch_norm_span > 1});
+target::GraphAtBatch Model::as_described() const {
+  return [settings = settings_, workload = *workload_](std::int64_t batch) {
+    return build(workload, settings, batch);
   };
 }
 
-target::GraphAtBatch Model::inference(const target::Target* on) const {
-  return [on, settings = settings_, workload = *workload_](std::int64_t batch) {
-    return build(workload, settings, batch, true, on);
+std::vector<transform::Pass> Model::passes(bool training) const {
+  if (training && settings_.precision == "f16")
+    throw Error(ErrorCode::invalid_argument, "f16 is for inference: gradients below 6e-8 are zero in it",
+                "--precision", "train in f32 or bf16, and serve the run in f16");
+  std::vector<transform::Pass> passes;
+  const ElementType precision = precision_of(settings_.precision);
+  if (precision != ElementType::f32) passes.push_back(transform::autocast_pass(precision));
+  if (training) passes.push_back(training_step_of(*workload_, settings_));
+  return passes;
+}
+
+target::GraphAtBatch Model::graphs(const target::Target* on, bool training) const {
+  return [on, model = as_described(), passes = passes(training)](std::int64_t batch) {
+    graph::Graph described = model(batch);
+    if (on) described = on->suited(std::move(described));
+    return transform::run_passes(std::move(described), passes);
   };
 }
+
+target::GraphAtBatch Model::training_step(const target::Target* on) const { return graphs(on, true); }
+
+target::GraphAtBatch Model::inference(const target::Target* on) const { return graphs(on, false); }
 
 void Model::write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const {
   const auto served = [&](std::int64_t batch) {
-    graph::Graph graph = build(*workload_, settings_, batch, false);
+    graph::Graph graph = build(*workload_, settings_, batch);
     for (graph::ValueId id : graph.states())
       if (const auto found = states.find(graph.value(id).name); found != states.end())
         graph.set_data(id, found->second);

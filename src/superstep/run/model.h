@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "superstep/run/schedule.h"
 #include "superstep/run/task.h"
 #include "superstep/run/train.h"
 #include "superstep/run/user_model.h"
 #include "superstep/target/target.h"
+#include "superstep/transform/pass.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::run {
@@ -33,10 +35,17 @@ class Model {
   target::GraphAtBatch training_step(const target::Target* on = nullptr) const;
   target::GraphAtBatch inference(const target::Target* on = nullptr) const;
 
+  // What both are made of: the model as the workload or the file describes it, and what it then goes through,
+  // after the form that suits a target and before what its compile() does (target/passes.h).
+  target::GraphAtBatch as_described() const;
+  std::vector<transform::Pass> passes(bool training) const;
+
   // The model as served, in f32: parameters of `states`, outputs as users know them.
   void write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const;
 
  private:
+  target::GraphAtBatch graphs(const target::Target* on, bool training) const;
+
   std::shared_ptr<const UserModel> user_;  // null: a workload of the zoo
   const workload::Workload* workload_;
   TrainSettings settings_;

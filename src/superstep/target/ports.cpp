@@ -53,8 +53,7 @@ BatchedPorts batched_ports(const GraphAtBatch& model, std::int64_t batch, std::i
 }
 
 graph::Graph prepare_graph(graph::Graph graph) {
-  transform::run_pipeline(graph, transform::standard_passes());
-  return graph;
+  return transform::run_passes(std::move(graph), transform::standard_passes());
 }
 
 void refuse_parts(const CompileOptions& options, std::string_view target) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "superstep/base/file.h"
@@ -15,23 +16,15 @@
 namespace superstep::transform {
 namespace {
 
-constexpr Pass standard[] = {
-    {"fold_constants", fold_constants},      //
-    {"simplify", simplify},                  // x + 0, double transposes: leaves fewer different nodes
-    {"eliminate_common", eliminate_common},  // the same node twice
-    {"simplify", simplify},                  // what became visible by merging
-    {"fold_constants", fold_constants},      //
-    {"eliminate_dead", eliminate_dead},      // last: earlier passes leave dead nodes behind
-};
+bool is_named(const Pass& pass, std::span<const std::string> names) {
+  return std::ranges::find(names, pass.name) != names.end();
+}
 
-void check_disabled(std::span<const Pass> passes, const std::vector<std::string>& disabled) {
-  std::vector<std::string> names;
+void require_optional(std::span<const Pass> passes, std::span<const std::string> names) {
   for (const Pass& pass : passes)
-    if (std::ranges::find(names, pass.name) == names.end()) names.emplace_back(pass.name);
-  for (const std::string& name : disabled)
-    if (std::ranges::find(names, name) == names.end())
-      throw Error(ErrorCode::invalid_argument, "there is no such pass to switch off", name,
-                  unknown_name_hint(name, names));
+    if (!pass.required.empty() && is_named(pass, names))
+      throw Error(ErrorCode::invalid_argument, fmt::format("this pass cannot be left out: {}", pass.required),
+                  std::string(pass.name));
 }
 
 void dump(const graph::Graph& graph, const std::filesystem::path& folder, std::size_t number,
@@ -42,8 +35,8 @@ void dump(const graph::Graph& graph, const std::filesystem::path& folder, std::s
                         graph::to_text(graph, {.data = false}));
 }
 
-PassRecord run_pass(graph::Graph& graph, const Pass& pass) {
-  PassRecord record{.pass = std::string(pass.name), .nodes_before = graph.node_count()};
+PassRecord run_pass(graph::Graph& graph, const Pass& pass, std::size_t position) {
+  PassRecord record{.pass = std::string(pass.name), .position = position, .nodes_before = graph.node_count()};
   const auto begun = std::chrono::steady_clock::now();
   record.changed = pass.run(graph);
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -58,21 +51,59 @@ void verify_after(const graph::Graph& graph, std::string_view pass) {
 
 }  // namespace
 
-std::span<const Pass> standard_passes() { return standard; }
+std::span<const Pass> standard_passes() {
+  static const Pass fold{"fold_constants", fold_constants, "computes what depends on constants alone"};
+  static const Pass rules{"simplify", simplify, "x + 0, double transposes and other local rules"};
+  static const std::array passes{
+      fold,
+      rules,  // leaves fewer different nodes
+      Pass{"eliminate_common", eliminate_common, "the same node twice becomes one"},
+      rules,  // what became visible by merging
+      fold,
+      // Last: earlier passes leave dead nodes behind.
+      Pass{"eliminate_dead", eliminate_dead, "drops what nothing needs"},
+  };
+  return passes;
+}
+
+void check_left_out(std::span<const Pass> passes, std::span<const std::string> names) {
+  std::vector<std::string> known;
+  for (const Pass& pass : passes)
+    if (std::ranges::find(known, pass.name) == known.end()) known.emplace_back(pass.name);
+  for (const std::string& name : names)
+    if (std::ranges::find(known, name) == known.end())
+      throw Error(ErrorCode::invalid_argument, "there is no such pass to leave out", name,
+                  unknown_name_hint(name, known));
+  require_optional(passes, names);
+}
+
+std::vector<Pass> without(std::vector<Pass> passes, std::span<const std::string> names) {
+  require_optional(passes, names);
+  std::erase_if(passes, [&](const Pass& pass) { return is_named(pass, names); });
+  return passes;
+}
 
 PipelineReport run_pipeline(graph::Graph& graph, std::span<const Pass> passes,
                             const PipelineOptions& options) {
-  check_disabled(passes, options.disabled);
+  check_left_out(passes, options.disabled);
   PipelineReport report;
   dump(graph, options.dump_folder, 0, "input");
   for (std::size_t i = 0; i < passes.size(); ++i) {
-    if (std::ranges::find(options.disabled, passes[i].name) != options.disabled.end()) continue;
-    report.records.push_back(run_pass(graph, passes[i]));
-    if (!report.records.back().changed) continue;
-    verify_after(graph, passes[i].name);
-    dump(graph, options.dump_folder, i + 1, passes[i].name);
+    if (is_named(passes[i], options.disabled)) continue;
+    report.records.push_back(run_pass(graph, passes[i], i));
+    const PassRecord& record = report.records.back();
+    if (record.changed) {
+      verify_after(graph, passes[i].name);
+      dump(graph, options.dump_folder, i + 1, passes[i].name);
+    }
+    if (options.after) options.after(graph, record);
   }
   return report;
+}
+
+graph::Graph run_passes(graph::Graph graph, std::span<const Pass> passes, const PipelineOptions& options) {
+  run_pipeline(graph, passes, options);
+  return graph;
 }
 
 std::string PipelineReport::to_string() const {

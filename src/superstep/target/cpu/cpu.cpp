@@ -12,19 +12,14 @@
 #include "superstep/graph/verify.h"
 #include "superstep/op/definition.h"
 #include "superstep/target/cpu/byte_choice.h"
-#include "superstep/target/cpu/compose.h"
-#include "superstep/target/cpu/decompose.h"
 #include "superstep/target/cpu/executable.h"
 #include "superstep/target/cpu/lowering.h"
 #include "superstep/target/cpu/memory_limit.h"
 #include "superstep/target/cpu/micro_batch.h"
-#include "superstep/target/cpu/postpone.h"
-#include "superstep/target/cpu/remake.h"
-#include "superstep/target/cpu/table_gradients.h"
-#include "superstep/target/cpu/widen_half.h"
+#include "superstep/target/cpu/passes.h"
 #include "superstep/target/ports.h"
 #include "superstep/transform/over_parts.h"
-#include "superstep/transform/recompute.h"
+#include "superstep/transform/pipeline.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -36,29 +31,6 @@ struct Compiled {
   std::vector<PortPlan> inputs, outputs;
 };
 
-graph::Graph decomposed(const GraphAtBatch& model, std::int64_t batch) {
-  return decompose(widen_half(model(batch)));
-}
-
-// `in_step`: how many micro-batches take statistics together; 1: this one knows of no others.
-graph::Graph graph_at(const GraphAtBatch& model, std::int64_t micro_batch, std::int64_t in_step) {
-  graph::Graph graph = decomposed(model, micro_batch);
-  if (in_step > 1) graph = *transform::over_parts(graph, in_step);
-  return remake_between_passes(add_into_tables(postpone_linear(prepare_graph(std::move(graph)))));
-}
-
-// The graph with values computed again in the backward pass, but for what attention reads and makes: its one
-// step makes scores and weights again itself.
-graph::Graph with_recomputation(const graph::Graph& graph, const std::vector<bool>& batched_output,
-                                bool whole_batch, const Recomputation& recomputation) {
-  if (recomputation.share <= 0) return graph;
-  return transform::recompute(graph,
-                              {.extra_share = recomputation.share,
-                               .keep = Lowering(graph, batched_output, whole_batch).values_of_attentions(),
-                               .stretches = recomputation.stretches})
-      .graph;
-}
-
 bool is_scalar(const Executable::Port& port) {
   return port.type.shape.rank() == 0 && is_floating(port.type.element);
 }
@@ -66,18 +38,24 @@ bool is_scalar(const Executable::Port& port) {
 // What a plan is for: one micro-batch may be the whole run, and a run one part of a larger batch.
 struct CompiledFor {
   bool whole_batch = false, a_part = false;
-  bool in_step = false;  // plan.h
+  bool in_step = false;                        // plan.h
+  std::span<const std::string> left_out = {};  // passes
 };
 
 // A whole batch in one micro-batch gives its outputs as they are, but for scalars of a part of a larger one.
 Compiled compile_at(const GraphAtBatch& model, std::int64_t micro_batch, const BatchedPorts& ports,
                     std::int64_t batch, CompiledFor use, const Recomputation& recomputation = {}) {
-  const graph::Graph whole = graph_at(model, micro_batch, use.in_step ? batch / micro_batch : 1);
   std::vector<bool> batched_output;
   for (std::size_t i = 0; i < ports.outputs.size(); ++i)
     batched_output.push_back(ports.output_is_batched[i] ||
                              (micro_batch == batch && !(use.a_part && is_scalar(ports.outputs[i]))));
-  const graph::Graph graph = with_recomputation(whole, batched_output, use.whole_batch, recomputation);
+  const std::vector<transform::Pass> passes =
+      graph_passes({.parts_in_step = use.in_step ? batch / micro_batch : 1,
+                    .recomputation = recomputation,
+                    .batched_output = batched_output,
+                    .whole_batch = use.whole_batch});
+  const graph::Graph graph =
+      transform::run_passes(model(micro_batch), transform::without(passes, use.left_out));
   Compiled result{Lowering(graph, batched_output, use.whole_batch).run(), {}, {}};
   result.plan.in_step = use.in_step;
   const auto row_bytes = [&](const Executable::Port& port, bool batched) -> std::size_t {
@@ -113,17 +91,20 @@ bool is_whole(const CompileOptions& options) {
   return options.micro_batch == options.batch && options.parts.count == 1 && !options.parts.exchange;
 }
 
-CompiledFor used_for(const CompileOptions& options) {
-  return {.whole_batch = is_whole(options), .a_part = options.parts.exchange != nullptr};
+CompiledFor used_for(const CompileOptions& options, std::span<const std::string> left_out) {
+  return {
+      .whole_batch = is_whole(options), .a_part = options.parts.exchange != nullptr, .left_out = left_out};
 }
 
 // Micro-batches that cannot run one by one may still run in step.
-bool may_run_in_step(const GraphAtBatch& model, const BatchedPorts& ports, const CompileOptions& options) {
+bool may_run_in_step(const GraphAtBatch& model, const BatchedPorts& ports, const CompileOptions& options,
+                     std::span<const std::string> left_out) {
   const bool alone = options.parts.count == 1 && !options.parts.exchange;
   if (ports.splits || !alone || options.batch == 1 || options.micro_batch == options.batch ||
       options.memory_limit > 0)
     return false;
-  return transform::over_parts(decomposed(model, options.batch), 2).has_value();
+  const std::vector<transform::Pass> passes = transform::without(decomposition_passes(), left_out);
+  return transform::over_parts(transform::run_passes(model(options.batch), passes), 2).has_value();
 }
 
 std::int64_t micro_batch_in_step(const GraphAtBatch& model, const CompileOptions& options) {
@@ -148,6 +129,11 @@ GraphAtBatch built_once(const GraphAtBatch& model) {
 
 class CpuTarget : public Target {
  public:
+  explicit CpuTarget(std::vector<std::string> left_out = {}) : left_out_(std::move(left_out)) {
+    std::vector<transform::Pass> all = model_passes();
+    for (transform::Pass& pass : graph_passes()) all.push_back(std::move(pass));
+    transform::check_left_out(all, left_out_);
+  }
   std::string_view name() const override { return "cpu"; }
   std::string_view summary() const override {
     return "this machine's processor: fused kernels, one replica a core, micro-batches that stay in cache";
@@ -158,7 +144,9 @@ class CpuTarget : public Target {
     return choose_products_on_bytes(model, options);
   }
 
-  graph::Graph suited(graph::Graph model) const override { return compose_linear(model); }
+  graph::Graph suited(graph::Graph model) const override {
+    return transform::run_passes(std::move(model), transform::without(model_passes(), left_out_));
+  }
 
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
@@ -172,17 +160,18 @@ class CpuTarget : public Target {
     std::string choice = options.micro_batch > 0
                              ? "as asked for"
                              : "by the cost model: operations, and bytes beyond the second-level cache";
-    const bool in_step = may_run_in_step(once, ports, options);
+    const bool in_step = may_run_in_step(once, ports, options, left_out_);
     if (in_step) chosen.micro_batch = micro_batch_in_step(once, options);
     if (chosen.micro_batch == 0 && !ports.splits) chosen.micro_batch = options.batch;
     if (chosen.micro_batch == 0) {
       const std::int64_t tried = largest_divisor(options.batch, first_try);
-      compiled = compile_at(once, tried, ports, options.batch, {.a_part = used_for(options).a_part});
+      compiled = compile_at(once, tried, ports, options.batch,
+                            {.a_part = options.parts.exchange != nullptr, .left_out = left_out_});
       chosen.micro_batch =
           choose_micro_batch(options.batch, options.threads, footprint_of(compiled->plan, tried));
       if (chosen.micro_batch != tried || (is_whole(chosen) && compiled->plan.trains)) compiled.reset();
     }
-    CompiledFor use = used_for(chosen);
+    CompiledFor use = used_for(chosen, left_out_);
     use.in_step = in_step && chosen.micro_batch != options.batch;
     if (use.in_step && options.micro_batch == 0) choice = "parts that take their statistics together";
     if (!compiled) compiled = compile_at(once, chosen.micro_batch, ports, options.batch, use);
@@ -195,14 +184,15 @@ class CpuTarget : public Target {
 
  private:
   // Takes another plan where this one is too large; says what was done.
-  static std::string stay_below_limit(const GraphAtBatch& model, const BatchedPorts& ports,
-                                      CompileOptions& options, Compiled& compiled) {
+  std::string stay_below_limit(const GraphAtBatch& model, const BatchedPorts& ports, CompileOptions& options,
+                               Compiled& compiled) const {
     const bool may_split = ports.splits && options.batch > 1;
     const auto bytes_of = [&](std::int64_t micro_batch, const Recomputation& recomputation) {
       CompileOptions tried = options;
       tried.micro_batch = micro_batch;
       if (micro_batch != options.micro_batch || recomputation.share > 0)
-        compiled = compile_at(model, micro_batch, ports, options.batch, used_for(tried), recomputation);
+        compiled =
+            compile_at(model, micro_batch, ports, options.batch, used_for(tried, left_out_), recomputation);
       return plan_bytes(compiled.plan, tried);
     };
     const LimitedChoice choice =
@@ -223,6 +213,8 @@ class CpuTarget : public Target {
       throw Error(ErrorCode::invalid_argument, "the batch is not a multiple of the micro-batch",
                   "--micro-batch", "choose a divisor of the batch");
   }
+
+  std::vector<std::string> left_out_;  // passes
 };
 
 }  // namespace
@@ -230,6 +222,10 @@ class CpuTarget : public Target {
 const Target& cpu_target() {
   static const CpuTarget target;
   return target;
+}
+
+std::unique_ptr<const Target> cpu_target_without(std::vector<std::string> passes) {
+  return std::make_unique<CpuTarget>(std::move(passes));
 }
 
 }  // namespace superstep::target::cpu

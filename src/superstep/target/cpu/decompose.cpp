@@ -150,14 +150,6 @@ void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv)
   rewrite.replace(node, std::span(&y, 1));
 }
 
-Graph fold_normalisations(const Graph& graph) {
-  const std::vector<int> uses = graph.use_counts();
-  return transform::rewrite(graph, [&](Rewrite& rewrite, const Node& node) {
-    const Node* conv = convolution_before(graph, node, uses);
-    conv ? fold_into_convolution(rewrite, node, *conv) : rewrite.keep(node);
-  });
-}
-
 void replace(Rewrite& rewrite, const Node& node) {
   std::vector<Var> results = node.op == "BatchNormalization"
                                  ? batch_normalization(node, rewrite.now(node.inputs))
@@ -173,8 +165,16 @@ bool is_composite(std::string_view op) {
   return op == "BatchNormalization" || (listed && op::get(op).decompose != nullptr);
 }
 
+Graph fold_normalizations(const Graph& graph) {
+  const std::vector<int> uses = graph.use_counts();
+  return transform::prune(transform::rewrite(graph, [&](Rewrite& rewrite, const Node& node) {
+    const Node* conv = convolution_before(graph, node, uses);
+    conv ? fold_into_convolution(rewrite, node, *conv) : rewrite.keep(node);
+  }));
+}
+
 Graph decompose(const Graph& graph) {
-  Graph result = transform::prune(fold_normalisations(graph));
+  Graph result = graph;
   // A decomposition may be made of operators that are decomposed themselves.
   while (std::ranges::any_of(result.nodes(), [&](const Node& node) { return is_decomposed(result, node); }))
     result = transform::rewrite(result, [](Rewrite& rewrite, const Node& node) {

@@ -1,6 +1,7 @@
 // A model as the program of one chip or of several, by the options of a compilation.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,8 +16,10 @@ struct ChipProgram {
   std::string layout;  // over several chips, for people; empty: one chip
 };
 
-// Throws Error: invalid_argument on chips that cannot share the batch, and what lowering throws.
+// `left_out`: passes (prepare.h), by name. Throws Error: invalid_argument on chips that cannot share the
+// batch, and what lowering throws.
 ChipProgram lower_for(const GraphAtBatch& model, std::string_view machine, const BatchedPorts& ports,
-                      const CompileOptions& options, const LowerOptions& lower_options = {});
+                      const CompileOptions& options, const LowerOptions& lower_options = {},
+                      std::span<const std::string> left_out = {});
 
 }  // namespace superstep::target::ipu

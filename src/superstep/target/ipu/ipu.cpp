@@ -11,8 +11,10 @@
 #include "superstep/bsp/engine.h"
 #include "superstep/op/definition.h"
 #include "superstep/target/ipu/chip_program.h"
+#include "superstep/target/ipu/prepare.h"
 #include "superstep/target/ipu/transfers.h"
 #include "superstep/target/ports.h"
+#include "superstep/transform/pipeline.h"
 
 namespace superstep::target::ipu {
 namespace {
@@ -159,7 +161,10 @@ class IpuExecutable : public Executable {
 
 class IpuTarget : public Target {
  public:
-  IpuTarget(const char* machine, const char* summary) : machine_(machine), summary_(summary) {}
+  IpuTarget(const char* machine, const char* summary, std::vector<std::string> left_out = {})
+      : machine_(machine), summary_(summary), left_out_(std::move(left_out)) {
+    transform::check_left_out(graph_passes(), left_out_);
+  }
   std::string_view name() const override { return machine_; }
   std::string_view summary() const override { return summary_; }
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
@@ -167,7 +172,7 @@ class IpuTarget : public Target {
     refuse_parts(options, name());
     BatchedPorts ports = batched_ports(model, options.batch);
     ChipProgram program =
-        lower_for(model, machine_, ports, options, {.progress = Shown("lowering", "operators")});
+        lower_for(model, machine_, ports, options, {.progress = Shown("lowering", "operators")}, left_out_);
     try {
       return std::make_unique<IpuExecutable>(program.graph, std::move(program.lowered), std::move(ports),
                                              options, std::move(program.layout));
@@ -181,6 +186,7 @@ class IpuTarget : public Target {
  private:
   const char* machine_;
   const char* summary_;
+  std::vector<std::string> left_out_;  // passes
 };
 
 }  // namespace
@@ -201,6 +207,10 @@ std::span<const Target* const> ipu_targets() {
   static const IpuTarget gc2("gc2", "Graphcore GC2, the same");
   static const std::array<const Target*, 3> table{&gc200, &bow, &gc2};
   return table;
+}
+
+std::unique_ptr<const Target> gc200_without(std::vector<std::string> passes) {
+  return std::make_unique<IpuTarget>("gc200", "Graphcore GC200, without some passes", std::move(passes));
 }
 
 machine::ipu::Hardware hardware_of(std::string_view machine) {

@@ -14,6 +14,10 @@ namespace superstep::target::ipu {
 // gc2, gc200 and bow, one chip each.
 std::span<const Target* const> ipu_targets();
 
+// gc200 with passes left out (prepare.h), by name. Throws Error (invalid_argument) on a name of none, and on
+// a pass that is required, with the reason.
+std::unique_ptr<const Target> gc200_without(std::vector<std::string> passes);
+
 // The machine's numbers with the constants that its file has fitted, and those for planners: gc2, gc200, bow.
 bsp::Target target_of(std::string_view machine, std::uint32_t chips = 1);
 machine::ipu::Hardware hardware_of(std::string_view machine);

@@ -1,12 +1,15 @@
 #include "superstep/target/ipu/prepare.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "superstep/op/arithmetic.h"
 #include "superstep/op/cast.h"
 #include "superstep/op/channel_statistics.h"
 #include "superstep/op/movement.h"
 #include "superstep/op/view.h"
-#include "superstep/target/ports.h"
 #include "superstep/transform/expand.h"
+#include "superstep/transform/pipeline.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::target::ipu {
@@ -14,7 +17,7 @@ namespace {
 
 using op::Var;
 
-bool is_training_normalization(const graph::Node& node) {
+bool is_training_normalization(const graph::Graph& /*graph*/, const graph::Node& node) {
   return node.op == "BatchNormalization" && node.attributes.integer("training_mode", 0) != 0;
 }
 
@@ -93,7 +96,7 @@ std::size_t optimizer_parts(const graph::Node& node) {
   return node.op == "Adagrad" || node.op == "Momentum" ? 3 : node.op == "Adam" ? 4 : 0;
 }
 
-bool optimizes_several(const graph::Node& node) {
+bool optimizes_several(const graph::Graph& /*graph*/, const graph::Node& node) {
   const std::size_t parts = optimizer_parts(node);
   return parts > 0 && node.inputs.size() > 2 + parts;
 }
@@ -115,21 +118,55 @@ void optimize_apart(transform::Rewrite& rewrite, const graph::Node& node) {
   rewrite.replace(node, results);
 }
 
+// A pass that rewrites the nodes that `wanted` takes.
+using Wanted = bool (*)(const graph::Graph& graph, const graph::Node& node);
+using Rewriting = void (*)(transform::Rewrite& rewrite, const graph::Node& node);
+
+std::function<bool(graph::Graph&)> rewriting(Wanted wanted, Rewriting each) {
+  return [wanted, each](graph::Graph& graph) {
+    if (std::ranges::none_of(graph.nodes(), [&](const graph::Node& node) { return wanted(graph, node); }))
+      return false;
+    graph = transform::rewrite(graph, [&](transform::Rewrite& rewrite, const graph::Node& node) {
+      wanted(rewrite.old(), node) ? each(rewrite, node) : rewrite.keep(node);
+    });
+    return true;
+  };
+}
+
+void unroll(transform::Rewrite& rewrite, const graph::Node& node) {
+  rewrite.replace(node, transform::decomposition(rewrite, node));
+}
+
 }  // namespace
 
-graph::Graph prepare_for_tiles(const graph::Graph& graph) {
-  return prepare_graph(transform::rewrite(graph, [](transform::Rewrite& rewrite, const graph::Node& node) {
-    if (is_training_normalization(node))
-      normalize_by_moments(rewrite, node);
-    else if (is_grouped_normalization(rewrite.old(), node))
-      normalize_by_group_moments(rewrite, node);
-    else if (is_too_large_a_cell(rewrite.old(), node))
-      rewrite.replace(node, transform::decomposition(rewrite, node));
-    else if (optimizes_several(node))
-      optimize_apart(rewrite, node);
-    else
-      rewrite.keep(node);
-  }));
+std::vector<transform::Pass> graph_passes() {
+  std::vector<transform::Pass> passes{
+      {.name = "normalize_by_moments",
+       .run = rewriting(is_training_normalization, normalize_by_moments),
+       .summary = "batch normalisation in training: moments that tiles make in parts",
+       .required = "no tile has all of a channel",
+       .rounding = transform::Pass::sums},
+      {.name = "normalize_by_group_moments",
+       .run = rewriting(is_grouped_normalization, normalize_by_group_moments),
+       .summary = "normalisation of groups and instances: the same",
+       .required = "no tile has all of a group",
+       .rounding = transform::Pass::sums},
+      {.name = "unroll_large_cells",
+       .run = rewriting(is_too_large_a_cell, unroll),
+       .summary = "recurrent cells whose weights a tile cannot hold, as their steps",
+       .rounding = transform::Pass::sums},
+      {.name = "optimize_apart",
+       .run = rewriting(optimizes_several, optimize_apart),
+       .summary = "optimisers of several tensors as one a tensor",
+       .required = "tiles update one tensor at a time"},
+  };
+  const auto standard = transform::standard_passes();
+  passes.insert(passes.end(), standard.begin(), standard.end());
+  return passes;
+}
+
+graph::Graph prepare_for_tiles(graph::Graph graph, std::span<const std::string> left_out) {
+  return transform::run_passes(std::move(graph), transform::without(graph_passes(), left_out));
 }
 
 }  // namespace superstep::target::ipu

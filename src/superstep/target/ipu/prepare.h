@@ -2,15 +2,23 @@
 // be cut.
 #pragma once
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include "superstep/graph/graph.h"
+#include "superstep/transform/pass.h"
 
 namespace superstep::target::ipu {
 
-// The passes that every target runs, after some operators have become others: batch normalisation in training
-// moments of channels (which tiles make in parts), the normalisation by them, and the update of the running
-// ones; normalisation of groups and instances moments of groups and the normalisation by them; recurrent
-// cells whose weights a tile cannot have their steps; ONNX's optimisers of several tensors one a tensor.
-// Inputs, states and outputs stay.
-graph::Graph prepare_for_tiles(const graph::Graph& graph);
+// The passes of this backend, in order: some operators become others, then what every target runs. Batch
+// normalisation in training becomes moments of channels (which tiles make in parts), the normalisation by
+// them, and the update of the running ones; normalisation of groups and instances moments of groups and the
+// normalisation by them; recurrent cells whose weights a tile cannot have their steps; ONNX's optimisers of
+// several tensors one a tensor. Inputs, states and outputs stay.
+std::vector<transform::Pass> graph_passes();
+
+// The graph after all of them, but for those left out by name.
+graph::Graph prepare_for_tiles(graph::Graph graph, std::span<const std::string> left_out = {});
 
 }  // namespace superstep::target::ipu

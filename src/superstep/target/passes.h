@@ -1,0 +1,29 @@
+// The tables of passes, by backend: whatever a graph goes through between who described it and the plan.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "superstep/transform/pass.h"
+
+namespace superstep::target {
+
+// What a graph is compiled for, as far as passes depend on it.
+struct PassUse {
+  std::int64_t parts_in_step = 1;  // parts of a batch that take their statistics together
+  double recompute_share = 0;      // operations that may be done again in the backward pass, to keep less
+};
+
+struct PassTable {
+  std::string_view backend;
+  std::vector<transform::Pass> (
+      *of_models)();  // before precision and derivatives: Target::suited; may be null
+  std::vector<transform::Pass> (*of_graphs)(const PassUse& use);  // before the plan: Target::compile
+};
+
+// By the name of a backend, or "onnx": what an exported graph goes through. Throws Error (invalid_argument)
+// on another name, with the nearest.
+const PassTable& pass_table(std::string_view backend);
+
+}  // namespace superstep::target

@@ -1,0 +1,35 @@
+// The transforms that take a choice, as passes: what makes of a model what is trained, served or exported.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "superstep/transform/pass.h"
+#include "superstep/transform/quantize.h"
+#include "superstep/transform/recompute.h"
+#include "superstep/transform/training_step.h"
+
+namespace superstep::transform {
+
+Pass autocast_pass(ElementType reduced);  // transform/precision.h
+
+// transform/quantize.h. `options` is asked which products of a model stay as they are.
+Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph::Graph& model)> options);
+
+// transform/training_step.h
+Pass training_step_pass(LossSpec loss, OptimizerSpec optimizer, TrainingStepOptions options = {});
+
+// transform/over_parts.h. Leaves the graph alone where there is one part. Error (unsupported) where the
+// samples are mixed in another way.
+Pass over_parts_pass(std::int64_t parts);
+
+// transform/recompute.h. Leaves the graph alone where nothing may be done again. `keep` is asked which values
+// of a graph stay.
+Pass recompute_pass(RecomputeOptions options,
+                    std::function<std::vector<graph::ValueId>(const graph::Graph& graph)> keep);
+
+// What a graph goes through before it is written to an ONNX file: transform/expand.h.
+std::span<const Pass> export_passes();
+
+}  // namespace superstep::transform

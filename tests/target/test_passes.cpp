@@ -1,0 +1,251 @@
+// The tables of passes: none changes what a graph computes, and a backend without the ones that may be left
+// out still computes it.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <set>
+
+#include "superstep/graph/verify.h"
+#include "superstep/op/definition.h"
+#include "superstep/op/normalization.h"
+#include "superstep/target/cpu/cpu.h"
+#include "superstep/target/ipu/ipu.h"
+#include "superstep/target/passes.h"
+#include "superstep/target/ports.h"
+#include "superstep/transform/bisect.h"
+#include "superstep/transform/model_passes.h"
+#include "superstep/transform/pipeline.h"
+#include "superstep/workload/workload.h"
+#include "tests/contains.h"
+#include "tests/target/run.h"
+
+namespace superstep::target {
+namespace {
+
+using transform::Pass;
+
+constexpr const char* backends[] = {"cpu", "reference", "gc200", "bow", "gc2", "onnx"};
+
+// Everything from a model to what a backend plans.
+std::vector<Pass> all_passes(const char* backend, const std::vector<Pass>& between) {
+  const PassTable& table = pass_table(backend);
+  std::vector<Pass> passes = table.of_models ? table.of_models() : std::vector<Pass>();
+  passes.insert(passes.end(), between.begin(), between.end());
+  for (Pass& pass : table.of_graphs({})) passes.push_back(std::move(pass));
+  return passes;
+}
+
+struct Model {
+  std::string workload;
+  std::vector<std::string> options;
+
+  graph::Graph operator()(std::int64_t batch) const {
+    return workload::build_model(workload::find_workload(workload), batch, options);
+  }
+  Pass training_step() const {
+    const workload::TrainingDefaults& training = workload::find_workload(workload).training;
+    return transform::training_step_pass(training.loss, training.optimizer);
+  }
+};
+
+void PrintTo(const Model& model, std::ostream* out) { *out << model.workload; }
+
+std::vector<Model> zoo() {
+  return {{"braggnn", {}},
+          {"mlp", {}},
+          {"ptychonn-64", {"window=16"}},
+          {"uno", {"width=24", "dropout=0"}},
+          {"unet-64", {"size=16", "width=4"}},
+          {"mobilenet-v3-small", {"size=32", "classes=10"}},
+          {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}},
+          {"lstm", {"steps=7", "inputs=5", "units=32"}}};
+}
+
+class PassesOfZoo : public ::testing::TestWithParam<Model> {};
+
+void expect_no_wrong_pass(const Model& model, const char* backend, const std::vector<Pass>& between) {
+  const transform::Bisection found = transform::bisect(model(2), all_passes(backend, between));
+  if (const auto* wrong = found.wrong())
+    ADD_FAILURE() << backend << ": " << wrong->pass << " changes " << wrong->where << " by "
+                  << wrong->difference << " of " << wrong->allowed;
+}
+
+TEST_P(PassesOfZoo, ChangeNothingThatIsServed) {
+  for (const char* backend : {"cpu", "gc200", "onnx"}) expect_no_wrong_pass(GetParam(), backend, {});
+}
+
+// Random masks cannot be written to a file.
+bool drops_out(const Model& model) {
+  const Pass step = model.training_step();
+  const graph::Graph graph = transform::run_passes(model(2), std::span(&step, 1));
+  return std::ranges::find(graph.nodes(), "superstep.RandomMask", &graph::Node::op) != graph.nodes().end();
+}
+
+TEST_P(PassesOfZoo, ChangeNothingThatIsTrained) {
+  for (const char* backend : {"cpu", "gc200"})
+    expect_no_wrong_pass(GetParam(), backend, {GetParam().training_step()});
+  if (!drops_out(GetParam())) expect_no_wrong_pass(GetParam(), "onnx", {GetParam().training_step()});
+}
+
+TEST_P(PassesOfZoo, ChangeNothingInReducedPrecision) {
+  expect_no_wrong_pass(GetParam(), "cpu",
+                       {transform::autocast_pass(ElementType::bf16), GetParam().training_step()});
+  expect_no_wrong_pass(GetParam(), "cpu", {transform::autocast_pass(ElementType::f16)});
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, PassesOfZoo, ::testing::ValuesIn(zoo()), [](const auto& test) {
+  std::string name = test.param.workload;
+  std::ranges::replace(name, '-', '_');
+  return name;
+});
+
+TEST(PassTable, NamesAndExplainsEveryPass) {
+  for (const char* backend : backends) {
+    std::map<std::string_view, std::string_view> summaries;
+    for (const Pass& pass : all_passes(backend, {})) {
+      EXPECT_FALSE(pass.summary.empty()) << backend << ": " << pass.name;
+      // The same name is the same pass, run again.
+      EXPECT_EQ(summaries.emplace(pass.name, pass.summary).first->second, pass.summary) << pass.name;
+    }
+    EXPECT_FALSE(summaries.empty()) << backend;
+  }
+  EXPECT_TRUE(pass_table("null").of_graphs({}).empty());
+  EXPECT_THROW(pass_table("cpuu"), Error);
+}
+
+// Every backend of `superstep list backends` has a table.
+TEST(PassTable, CoversEveryBackend) {
+  for (const Target* target : targets()) EXPECT_EQ(pass_table(target->name()).backend, target->name());
+}
+
+// ---- the CPU without a pass -----------------------------------------------------------------------------
+
+// Normalisations behind convolutions, folded at inference and decomposed in training.
+graph::Graph normalised(std::int64_t batch) {
+  graph::Graph graph("normalised");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  op::Var y = b.input("x", ElementType::f32, {batch, 3, 6, 6});
+  y = layers.conv(y, "conv", 8, 3);
+  const auto state = [&](const char* name, double value) {
+    return b.state(name, Tensor::full(ElementType::f32, {8}, value));
+  };
+  y = op::relu(op::batch_normalization(y, state("scale", 1.5), state("bias", 0.1), state("mean", 0.2),
+                                       state("variance", 0.8)));
+  b.output("y", layers.dense(op::flatten(y), "dense", 3));
+  return graph;
+}
+
+struct Served {
+  test::Case model;
+  std::int64_t micro_batch;  // 0: the backend's choice; asked for, samples would be normalised in its parts
+};
+
+std::vector<Served> served_models() {
+  std::vector<Served> models{{{"normalised", normalised}, 0}};
+  for (const test::Case& model : test::models()) models.push_back({model, 2});
+  return models;
+}
+
+GraphAtBatch trained(const GraphAtBatch& model, const Target& target) {
+  return [model, &target](std::int64_t batch) {
+    return transform::make_training_step(target.suited(model(batch)), {},
+                                         {.kind = transform::OptimizerKind::sgd});
+  };
+}
+
+void expect_as_reference(const Target& target, const GraphAtBatch& model, const GraphAtBatch& plain,
+                         double tolerance, const std::string& what, std::int64_t micro_batch) {
+  const auto cpu = target.compile(model, {.batch = 4, .micro_batch = micro_batch, .threads = 2});
+  const auto reference = find_target("reference").compile(plain, {.batch = 4});
+  const std::vector<Tensor> inputs = test::inputs_of(*reference);
+  std::vector<Tensor> outputs = test::outputs_of(*cpu), expected = test::outputs_of(*reference);
+  for (int step = 0; step < 2; ++step) {
+    cpu->run(inputs, outputs);
+    reference->run(inputs, expected);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    test::expect_close(outputs[i], expected[i], tolerance, what + " output");
+  for (const std::string& name : reference->state_names())
+    test::expect_close(cpu->state(name), reference->state(name), tolerance, what + " " + name);
+}
+
+std::vector<Pass> passes_of_cpu() { return all_passes("cpu", {}); }
+
+TEST(CpuWithout, AnyPassThatMayBeLeftOutResultsStayRight) {
+  std::set<std::string_view> done;
+  for (const Pass& pass : passes_of_cpu()) {
+    if (!pass.required.empty() || !done.insert(pass.name).second) continue;
+    const auto target = cpu::cpu_target_without({std::string(pass.name)});
+    for (const auto& [model, micro_batch] : served_models()) {
+      const std::string what = std::string(pass.name) + " of " + model.name;
+      const GraphAtBatch suited = [&](std::int64_t batch) { return target->suited(model.model(batch)); };
+      expect_as_reference(*target, suited, model.model, 1e-4, what, micro_batch);
+      expect_as_reference(*target, trained(model.model, *target),
+                          trained(model.model, find_target("reference")), 1e-3, what + ", trained",
+                          micro_batch);
+    }
+  }
+  EXPECT_GE(done.size(), 10u);
+}
+
+// All of them at once: what is left is the lowering with its kernels and the reference evaluation.
+TEST(CpuWithout, AllPassesThatMayBeLeftOutResultsStayRight) {
+  std::set<std::string> names;
+  for (const Pass& pass : passes_of_cpu())
+    if (pass.required.empty()) names.emplace(pass.name);
+  const auto target = cpu::cpu_target_without({names.begin(), names.end()});
+  for (const auto& [model, micro_batch] : served_models())
+    expect_as_reference(*target, trained(model.model, *target),
+                        trained(model.model, find_target("reference")), 1e-3, model.name, micro_batch);
+}
+
+// Leaving one out is seen in the plan: it is not the same backend.
+TEST(CpuWithout, DecompositionNormalisationsAreEvaluatedByDefinition) {
+  const auto without = cpu::cpu_target_without({"decompose"});
+  const auto count = [](const Target& target) {
+    const auto steps = target.compile(trained(normalised, target), {.batch = 2})->summary().steps;
+    return std::ranges::count(steps, "BatchNormalization", &PlanStep::op);
+  };
+  EXPECT_EQ(count(find_target("cpu")), 0);
+  EXPECT_EQ(count(*without), 1);
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+    return "no error";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(CpuWithout, RefusesWhatIsRequiredAndWhatIsNotThere) {
+  EXPECT_TRUE(contains(error_of([] { cpu::cpu_target_without({"over_parts"}); }),
+                       "over_parts: this pass cannot be left out: each part"));
+  EXPECT_TRUE(contains(error_of([] { cpu::cpu_target_without({"decompos"}); }), "did you mean 'decompose'?"));
+}
+
+// ---- tiles without a pass -------------------------------------------------------------------------------
+
+TEST(TilesWithout, AnyPassThatMayBeLeftOutResultsStayRight) {
+  std::set<std::string_view> done;
+  const GraphAtBatch model = [](std::int64_t batch) { return test::perceptron(batch); };
+  for (const Pass& pass : all_passes("gc200", {})) {
+    if (!pass.required.empty() || !done.insert(pass.name).second) continue;
+    const auto target = ipu::gc200_without({std::string(pass.name)});
+    expect_as_reference(*target, model, model, 1e-4, std::string(pass.name), 0);
+    expect_as_reference(*target, trained(model, *target), trained(model, find_target("reference")), 1e-3,
+                        std::string(pass.name) + ", trained", 0);
+  }
+  EXPECT_GE(done.size(), 5u);
+}
+
+TEST(TilesWithout, RefusesWhatIsRequired) {
+  EXPECT_TRUE(contains(error_of([] { ipu::gc200_without({"normalize_by_moments"}); }),
+                       "normalize_by_moments: this pass cannot be left out: no tile has all of a channel"));
+}
+
+}  // namespace
+}  // namespace superstep::target

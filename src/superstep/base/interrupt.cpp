@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -91,7 +92,10 @@ void end_when_asked(int code, std::string (*last_words)(const std::string& note)
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  std::thread(end_from_outside, code, last_words).detach();
+  try {
+    std::thread(end_from_outside, code, last_words).detach();
+  } catch (const std::system_error&) {  // no thread to be had: who polls is heard all the same
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

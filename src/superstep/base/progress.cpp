@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -83,12 +84,16 @@ void start_progress_lines(std::string label, std::chrono::milliseconds interval)
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  std::thread([interval, look] {
-    for (;;) {
-      std::this_thread::sleep_for(look);
-      write_due_line(interval);
-    }
-  }).detach();
+  try {
+    std::thread([interval, look] {
+      for (;;) {
+        std::this_thread::sleep_for(look);
+        write_due_line(interval);
+      }
+    }).detach();
+  } catch (
+      const std::system_error&) {  // no thread to be had: work that says how far it is does so all the same
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

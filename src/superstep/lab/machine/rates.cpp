@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/base/startable_threads.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
@@ -99,6 +100,7 @@ std::vector<double> measure_rates(int wanted, const MakeWork& make, int trials) 
   std::vector<Work> works(seconds.size());
   std::vector<std::exception_ptr> failures(seconds.size());
   std::barrier barrier(threads);
+  std::atomic<bool> stopping = false;  // what the first thread says counts: all leave at the same barrier
   const auto main = [&](int index) {
     pin_to(index);
     const auto me = static_cast<std::size_t>(index);
@@ -111,7 +113,9 @@ std::vector<double> measure_rates(int wanted, const MakeWork& make, int trials) 
     if (std::ranges::any_of(failures, [](const auto& failure) { return failure != nullptr; })) return;
     const std::int64_t repeats = calibrated(works[me]);
     for (int trial = 0; trial < trials; ++trial) {
+      if (index == 0) stopping = interrupted();
       barrier.arrive_and_wait();
+      if (stopping) return;
       const auto begin = Clock::now();
       amounts[me] = works[me](repeats);
       seconds[me] = seconds_since(begin);
@@ -127,6 +131,7 @@ std::vector<double> measure_rates(int wanted, const MakeWork& make, int trials) 
   pool.clear();
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
+  if (stopping) throw Error(ErrorCode::interrupted, "while measuring the machine");
   return rates;
 }
 

@@ -70,6 +70,7 @@ TEST_F(Words, MisspeltNamesAreGuessed) {
 TEST_F(Words, MisspeltOptionsAreGuessed) {
   refuses("train mlp --smaples 600", {"there is no option '--smaples'", "did you mean '--samples'?"});
   refuses("train mlp --learning_rate=0.1", {"did you mean '--learning-rate'?"});
+  refuses("--threads 2 train mlp", {"options follow the command"});
   refuses("train mlp --qqqqqqqqqqqq", {"'superstep train --help' explains it"});
 }
 

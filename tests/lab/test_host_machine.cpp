@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/machine/host_machine.h"
 #include "superstep/lab/machine/host_times.h"
@@ -36,6 +37,13 @@ TEST(Rates, AFailureInAThreadReachesTheCaller) {
 }
 
 TEST(Rates, EveryTrialIsThere) { EXPECT_EQ(measure_rates(2, f32_fma_work, 3).size(), 3U); }
+
+TEST(Rates, AreGivenUpWhenTheUserAsks) {
+  request_interrupt();
+  EXPECT_THROW(measure_rates(2, f32_fma_work, 1000), Error);
+  clear_interrupt();
+  EXPECT_EQ(measure_rates(2, f32_fma_work, 2).size(), 2U);
+}
 
 // A thousand threads on a few processors take turns: each alone is as fast as ever, together they are not.
 TEST(Rates, ThreadsBeyondTheProcessorsAddNothing) {

@@ -95,8 +95,10 @@ Error unexpected(const CLI::App& program) {
   }
   const std::string name = without_value(*option);
   const auto nearest = nearest_name(name, options_of(command));
+  const std::string otherwise =
+      command.get_parent() ? see_help(command) : "options follow the command, as in 'superstep list --quiet'";
   return {ErrorCode::invalid_argument, fmt::format("there is no option '{}'", printable(name)),
-          full_name(command), nearest ? fmt::format("did you mean '{}'?", *nearest) : see_help(command)};
+          full_name(command), nearest ? fmt::format("did you mean '{}'?", *nearest) : otherwise};
 }
 
 }  // namespace

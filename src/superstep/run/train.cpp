@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "superstep/base/interrupt.h"
@@ -65,8 +66,11 @@ class Training {
     tell_beginning();
   }
 
-  // Ranks stop together, at the end of a step; one alone stops where it is. The last whole step is saved.
+  // Ranks stop together, at the end of a step; one alone stops where it is, or at the end of a step that has
+  // begun to change the parameters. The last whole step is saved, which takes as long as it takes.
   TrainReport run() {
+    std::optional<HoldEnd> until_it_is_saved;
+    if (keeper_.writes()) until_it_is_saved.emplace();
     try {
       return train_to_the_end();
     } catch (const Error& error) {

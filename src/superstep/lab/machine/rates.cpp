@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "superstep/base/error.h"
+#include "superstep/base/interrupt.h"
 #include "superstep/base/own_threads.h"
 #include "superstep/base/startable_threads.h"
 #include "superstep/base/stopwatch.h"
@@ -93,6 +94,7 @@ std::vector<double> measure_rates(int wanted, const MakeWork& make, int trials) 
   std::vector<Work> works(seconds.size());
   std::vector<std::exception_ptr> failures(seconds.size());
   std::barrier barrier(threads);
+  std::atomic<bool> stopping = false;  // what the first thread says counts: all leave at the same barrier
   const auto main = [&](int index) {
     pin_to(index);
     const auto me = static_cast<std::size_t>(index);
@@ -105,7 +107,9 @@ std::vector<double> measure_rates(int wanted, const MakeWork& make, int trials) 
     if (std::ranges::any_of(failures, [](const auto& failure) { return failure != nullptr; })) return;
     const std::int64_t repeats = calibrated(works[me]);
     for (int trial = 0; trial < trials; ++trial) {
+      if (index == 0) stopping = interrupted();
       barrier.arrive_and_wait();
+      if (stopping) return;
       const Stopwatch watch;
       amounts[me] = works[me](repeats);
       seconds[me] = watch.seconds();
@@ -119,6 +123,7 @@ std::vector<double> measure_rates(int wanted, const MakeWork& make, int trials) 
   on_own_threads(threads, main);
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
+  if (stopping) throw Error(ErrorCode::interrupted, "while measuring the machine");
   return rates;
 }
 

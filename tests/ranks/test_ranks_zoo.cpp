@@ -65,7 +65,7 @@ class RanksOfTheZoo : public ::testing::TestWithParam<Case> {
 
   double loss_on(int ranks, int threads) {
     const std::string arguments = "train " + std::string(GetParam().workload) + " " + GetParam().settings +
-                                  " --steps 2 --batch 24 --samples 48 --quiet --json loss.json --threads " +
+                                  " --steps 2 --batch 24 --samples 96 --quiet --json loss.json --threads " +
                                   std::to_string(threads);
     const Outcome outcome = run_program(folder_, arguments,
                                         std::string("timeout 120 ") + MPIRUN + " -n " +

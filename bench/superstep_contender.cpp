@@ -5,9 +5,9 @@
 #include "protocol.h"
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
-#include "superstep/run/calibrate.h"
-#include "superstep/run/export.h"
 #include "superstep/run/model.h"
+#include "superstep/run/serve/calibrate.h"
+#include "superstep/run/serve/export.h"
 
 namespace {
 

@@ -8,10 +8,10 @@
 #include "bench/kernels/peak.h"
 #include "bench/kernels/sequence.h"
 #include "superstep/base/error.h"
-#include "superstep/target/cpu/kernels/convolution.h"
-#include "superstep/target/cpu/kernels/matmul.h"
-#include "superstep/target/cpu/kernels/softmax.h"
-#include "superstep/target/cpu/kernels/weights.h"
+#include "superstep/target/cpu/kernels/convolution/convolution.h"
+#include "superstep/target/cpu/kernels/product/matmul.h"
+#include "superstep/target/cpu/kernels/product/weights.h"
+#include "superstep/target/cpu/kernels/rows/softmax.h"
 
 namespace superstep::bench {
 namespace {

@@ -11,8 +11,8 @@
 #include "bench/kernels/peak.h"
 #include "bench/kernels/sequence.h"
 #include "superstep/base/error.h"
-#include "superstep/target/cpu/kernels/convolution.h"
-#include "superstep/target/cpu/kernels/weights.h"
+#include "superstep/target/cpu/kernels/convolution/convolution.h"
+#include "superstep/target/cpu/kernels/product/weights.h"
 
 namespace superstep::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/target/cpu/kernels/kernel.h"
+#include "superstep/target/cpu/kernels/core/kernel.h"
 
 namespace superstep::bench {
 

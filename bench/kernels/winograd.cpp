@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include "superstep/base/error.h"
-#include "superstep/target/cpu/kernels/convolution.h"
-#include "superstep/target/cpu/kernels/weights.h"
-#include "superstep/target/cpu/kernels/winograd_choice.h"
+#include "superstep/target/cpu/kernels/convolution/convolution.h"
+#include "superstep/target/cpu/kernels/product/weights.h"
+#include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
 
 namespace superstep::bench {
 namespace {

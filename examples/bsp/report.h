@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "superstep/base/error.h"
-#include "superstep/bsp/engine.h"
-#include "superstep/bsp/vertex.h"
+#include "superstep/bsp/engine/engine.h"
+#include "superstep/bsp/graph/vertex.h"
 
 namespace example {
 

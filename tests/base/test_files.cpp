@@ -10,8 +10,8 @@
 #include <fstream>
 
 #include "superstep/base/file.h"
-#include "superstep/base/partial_files.h"
-#include "superstep/base/user_folders.h"
+#include "superstep/base/system/partial_files.h"
+#include "superstep/base/system/user_folders.h"
 
 namespace superstep {
 namespace {

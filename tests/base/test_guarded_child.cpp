@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "superstep/base/error.h"
-#include "superstep/base/guarded_child.h"
-#include "superstep/base/interrupt.h"
-#include "superstep/base/message.h"
+#include "superstep/base/system/guarded_child.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/system/message.h"
 
 namespace superstep {
 namespace {

@@ -8,8 +8,8 @@
 #include <functional>
 #include <thread>
 
-#include "superstep/base/child_process.h"
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/child_process.h"
+#include "superstep/base/system/interrupt.h"
 #include "tests/contains.h"
 
 namespace superstep {

@@ -6,8 +6,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/mapped_file.h"
-#include "tests/data/scratch.h"
+#include "superstep/base/system/mapped_file.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "superstep/base/error.h"
-#include "superstep/base/own_threads.h"
+#include "superstep/base/system/own_threads.h"
 #include "superstep/base/thread_pool.h"
 
 namespace superstep {

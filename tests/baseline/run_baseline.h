@@ -8,8 +8,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/baseline/baseline.h"
-#include "superstep/data/generator.h"
-#include "tests/data/scratch.h"
+#include "superstep/physics/generator.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 

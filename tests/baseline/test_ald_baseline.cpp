@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 
-#include "superstep/baseline/ald.h"
-#include "superstep/data/csv.h"
-#include "superstep/data/generator.h"
+#include "superstep/baseline/materials/ald.h"
+#include "superstep/file/csv.h"
+#include "superstep/physics/generator.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/scratch.h"
+#include "tests/expect_error.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

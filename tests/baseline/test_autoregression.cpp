@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "superstep/baseline/autoregression.h"
+#include "superstep/baseline/series/autoregression.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
+#include "tests/expect_error.h"
 
 namespace superstep::baseline {
 namespace {

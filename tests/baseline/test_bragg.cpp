@@ -7,13 +7,13 @@
 #include <numeric>
 
 #include "superstep/base/file.h"
-#include "superstep/base/interrupt.h"
 #include "superstep/base/statistics.h"
-#include "superstep/baseline/bragg.h"
-#include "superstep/data/bragg_error.h"
-#include "superstep/data/hdf5.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/scratch.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/baseline/xray/bragg.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/xray/bragg_error.h"
+#include "tests/expect_error.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

@@ -2,13 +2,13 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/data/csv.h"
-#include "superstep/data/generator.h"
-#include "superstep/data/npy.h"
-#include "superstep/data/tiff.h"
+#include "superstep/file/csv.h"
+#include "superstep/file/npy.h"
+#include "superstep/file/tiff.h"
+#include "superstep/physics/generator.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/scratch.h"
+#include "tests/expect_error.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

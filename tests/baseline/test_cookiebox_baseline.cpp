@@ -2,14 +2,14 @@
 
 #include <numeric>
 
-#include "superstep/baseline/cookiebox.h"
-#include "superstep/baseline/cookiebox_fit.h"
-#include "superstep/data/cookiebox.h"
-#include "superstep/data/generator.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/baseline/xray/cookiebox.h"
+#include "superstep/baseline/xray/cookiebox_fit.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/generator.h"
+#include "superstep/physics/xray/cookiebox.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/scratch.h"
+#include "tests/expect_error.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

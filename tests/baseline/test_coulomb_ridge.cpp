@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "superstep/base/file.h"
-#include "superstep/baseline/coulomb_ridge.h"
+#include "superstep/baseline/materials/coulomb_ridge.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/force_checks.h"
+#include "tests/expect_error.h"
+#include "tests/physics/force_checks.h"
 
 namespace superstep::baseline {
 namespace {

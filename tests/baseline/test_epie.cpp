@@ -6,17 +6,17 @@
 #include <set>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
-#include "superstep/baseline/epie.h"
-#include "superstep/baseline/epie_compare.h"
-#include "superstep/baseline/epie_run.h"
 #include "superstep/baseline/picture_sheet.h"
-#include "superstep/data/fft.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/ptycho.h"
-#include "tests/data/scratch.h"
+#include "superstep/baseline/ptychography/epie.h"
+#include "superstep/baseline/ptychography/epie_compare.h"
+#include "superstep/baseline/ptychography/epie_run.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/fft.h"
+#include "superstep/physics/xray/ptycho.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
-#include "superstep/baseline/hog.h"
+#include "superstep/baseline/imaging/hog.h"
 #include "superstep/baseline/linear_svm.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/file/hdf5/hdf5.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
+#include "tests/expect_error.h"
 
 namespace superstep::baseline {
 namespace {

@@ -1,13 +1,13 @@
 #include <gtest/gtest.h>
 
-#include "superstep/baseline/image_pca.h"
-#include "superstep/data/generator.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/idx.h"
-#include "superstep/data/npy.h"
+#include "superstep/baseline/imaging/image_pca.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/idx.h"
+#include "superstep/file/npy.h"
+#include "superstep/physics/generator.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/scratch.h"
+#include "tests/expect_error.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

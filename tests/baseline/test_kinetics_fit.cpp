@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
 #include "superstep/base/file.h"
-#include "superstep/baseline/kinetics_fit.h"
-#include "superstep/data/kinetics.h"
+#include "superstep/baseline/chemistry/kinetics_fit.h"
+#include "superstep/physics/chemistry/kinetics.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
+#include "tests/expect_error.h"
 
 namespace superstep::baseline {
 namespace {

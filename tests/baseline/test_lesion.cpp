@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
-#include "superstep/baseline/bias_field.h"
-#include "superstep/baseline/lesion.h"
-#include "superstep/baseline/masked_images.h"
-#include "superstep/data/tiff.h"
+#include "superstep/baseline/imaging/bias_field.h"
+#include "superstep/baseline/imaging/lesion.h"
+#include "superstep/baseline/imaging/masked_images.h"
+#include "superstep/file/tiff.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
+#include "tests/expect_error.h"
 
 namespace superstep::baseline {
 namespace {

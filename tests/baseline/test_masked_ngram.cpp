@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "superstep/baseline/masked_ngram.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/baseline/language/masked_ngram.h"
+#include "superstep/file/hdf5/hdf5.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
+#include "tests/expect_error.h"
 
 namespace superstep::baseline {
 namespace {

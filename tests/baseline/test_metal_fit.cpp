@@ -4,11 +4,11 @@
 
 #include "superstep/base/file.h"
 #include "superstep/base/random.h"
-#include "superstep/baseline/metal_fit.h"
-#include "superstep/data/extxyz.h"
+#include "superstep/baseline/materials/metal_fit.h"
+#include "superstep/file/atoms/extxyz.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/force_checks.h"
+#include "tests/expect_error.h"
+#include "tests/physics/force_checks.h"
 
 namespace superstep::baseline {
 namespace {

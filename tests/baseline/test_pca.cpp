@@ -6,11 +6,11 @@
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/baseline/baseline.h"
-#include "superstep/baseline/pca.h"
-#include "superstep/baseline/pca_quality.h"
-#include "superstep/data/frames.h"
-#include "superstep/data/hdf5.h"
-#include "tests/data/scratch.h"
+#include "superstep/baseline/xray/pca.h"
+#include "superstep/baseline/xray/pca_quality.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/xray/frames.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

@@ -6,12 +6,12 @@
 
 #include "superstep/base/error.h"
 #include "superstep/baseline/baseline.h"
-#include "superstep/baseline/phase_alignment.h"
-#include "superstep/baseline/phase_retrieval.h"
-#include "superstep/data/autophase.h"
-#include "superstep/data/fft.h"
-#include "superstep/data/hdf5.h"
-#include "tests/data/scratch.h"
+#include "superstep/baseline/ptychography/phase_alignment.h"
+#include "superstep/baseline/ptychography/phase_retrieval.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/fft.h"
+#include "superstep/physics/xray/autophase.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

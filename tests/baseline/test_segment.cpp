@@ -4,16 +4,16 @@
 #include <numeric>
 
 #include "superstep/base/random.h"
-#include "superstep/baseline/destripe.h"
-#include "superstep/baseline/mri.h"
-#include "superstep/baseline/segment.h"
-#include "superstep/data/generator.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/microstructure.h"
-#include "superstep/data/stripes.h"
+#include "superstep/baseline/imaging/mri.h"
+#include "superstep/baseline/imaging/segment.h"
+#include "superstep/baseline/materials/destripe.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/generator.h"
+#include "superstep/physics/materials/microstructure.h"
+#include "superstep/physics/materials/stripes.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/scratch.h"
+#include "tests/expect_error.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

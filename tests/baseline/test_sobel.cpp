@@ -6,10 +6,10 @@
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/baseline/baseline.h"
-#include "superstep/baseline/sobel.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/sobel_tracks.h"
-#include "tests/data/scratch.h"
+#include "superstep/baseline/xray/sobel.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/xray/sobel_tracks.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
-#include "superstep/baseline/fingerprint.h"
+#include "superstep/baseline/chemistry/fingerprint.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/baseline/trees.h"
-#include "superstep/data/smiles.h"
+#include "superstep/physics/chemistry/smiles.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
+#include "tests/expect_error.h"
 
 namespace superstep::baseline {
 namespace {

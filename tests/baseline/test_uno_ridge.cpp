@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
-#include "superstep/baseline/hill_fit.h"
-#include "superstep/baseline/uno_ridge.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/baseline/chemistry/hill_fit.h"
+#include "superstep/baseline/chemistry/uno_ridge.h"
+#include "superstep/file/hdf5/hdf5.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
+#include "tests/expect_error.h"
 
 namespace superstep::baseline {
 namespace {

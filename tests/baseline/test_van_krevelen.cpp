@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "superstep/base/file.h"
+#include "superstep/baseline/chemistry/van_krevelen.h"
 #include "superstep/baseline/regression.h"
-#include "superstep/baseline/van_krevelen.h"
-#include "superstep/data/csv.h"
-#include "superstep/data/smiles.h"
+#include "superstep/file/csv.h"
+#include "superstep/physics/chemistry/smiles.h"
 #include "tests/baseline/run_baseline.h"
 
 namespace superstep::baseline {

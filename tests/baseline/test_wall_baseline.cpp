@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
-#include "superstep/baseline/wall.h"
-#include "superstep/data/csv.h"
-#include "superstep/data/generator.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/baseline/flow/wall.h"
+#include "superstep/file/csv.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/generator.h"
 #include "tests/baseline/run_baseline.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/scratch.h"
+#include "tests/expect_error.h"
+#include "tests/scratch.h"
 
 namespace superstep::baseline {
 namespace {

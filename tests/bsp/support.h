@@ -6,7 +6,7 @@
 #include <functional>
 #include <sstream>
 
-#include "superstep/bsp/engine.h"
+#include "superstep/bsp/engine/engine.h"
 #include "tests/bsp/vertices.h"
 #include "tests/contains.h"
 

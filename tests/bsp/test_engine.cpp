@@ -1,7 +1,7 @@
 // Programs that run: values, cycles by hand, control flow, streams, remote memory, replicas.
 #include <numeric>
 
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/interrupt.h"
 #include "tests/bsp/support.h"
 
 namespace superstep::bsp {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "superstep/base/random.h"
-#include "superstep/bsp/graph.h"
+#include "superstep/bsp/graph/graph.h"
 #include "tests/contains.h"
 
 namespace superstep::bsp {

@@ -1,7 +1,7 @@
 // Small vertices for tests, with cycle counts that are easy to add up.
 #pragma once
 
-#include "superstep/bsp/vertex.h"
+#include "superstep/bsp/graph/vertex.h"
 
 namespace superstep::bsp {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

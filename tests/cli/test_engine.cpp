@@ -5,7 +5,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/contains.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "superstep/data/hdf5.h"
+#include "superstep/file/hdf5/hdf5.h"
 #include "tests/cli/program.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

@@ -4,7 +4,7 @@
 #include "superstep/base/file.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

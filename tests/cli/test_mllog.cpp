@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/cli/program.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <fstream>
 
-#include "superstep/data/bragg_dataset.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/xray/bragg_dataset.h"
 #include "tests/cli/program.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

@@ -13,7 +13,7 @@
 #include "superstep/base/text.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

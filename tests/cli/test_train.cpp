@@ -12,10 +12,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "superstep/data/hdf5.h"
-#include "superstep/data/safetensors.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/safetensors.h"
 #include "tests/cli/program.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

@@ -5,11 +5,11 @@
 #include <sstream>
 
 #include "superstep/base/random.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/npy.h"
-#include "superstep/data/npz.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/npy.h"
+#include "superstep/file/npz.h"
 #include "tests/cli/program.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "superstep/target/cpu/kernels/kernel.h"
+#include "superstep/target/cpu/kernels/core/kernel.h"
 #include "tests/cpu_kernels/convolution_reference.h"
 
 namespace superstep::kernels {

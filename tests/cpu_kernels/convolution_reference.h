@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "superstep/target/cpu/kernels/convolution.h"
+#include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "tests/cpu_kernels/guarded_buffer.h"
 
 namespace superstep::kernels {

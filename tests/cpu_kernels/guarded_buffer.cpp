@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "superstep/base/random.h"
-#include "superstep/target/cpu/kernels/instruction_set.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 
 namespace superstep::kernels {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "superstep/base/element_type.h"
-#include "superstep/target/cpu/kernels/image.h"
+#include "superstep/target/cpu/kernels/core/image.h"
 
 namespace superstep::kernels {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "superstep/target/cpu/kernels/lstm.h"
+#include "superstep/target/cpu/kernels/sequence/lstm.h"
 
 namespace superstep::kernels {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "superstep/base/random.h"
-#include "superstep/target/cpu/kernels/instruction_set.h"
-#include "superstep/target/cpu/kernels/weights.h"
-#include "superstep/target/cpu/kernels/winograd.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
+#include "superstep/target/cpu/kernels/product/weights.h"
+#include "superstep/target/cpu/kernels/winograd/winograd.h"
 #include "tests/cpu_kernels/check.h"
 #include "tests/cpu_kernels/convolution_reference.h"
 

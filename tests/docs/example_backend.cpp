@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "superstep/op/activation.h"
-#include "superstep/op/builder.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/evaluate.h"
-#include "superstep/op/unary.h"
+#include "superstep/op/core/builder.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/evaluate.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/unary.h"
 #include "superstep/target/ports.h"
 #include "superstep/target/states.h"
 #include "superstep/target/target.h"

@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "superstep/graph/text.h"
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/evaluate.h"
-#include "superstep/op/movement.h"
-#include "superstep/op/reduction.h"
-#include "superstep/op/unary.h"
-#include "superstep/transform/derivative_graphs.h"
-#include "superstep/transform/differentiate.h"
+#include "superstep/op/core/evaluate.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/unary.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/transform/training/derivative_graphs.h"
+#include "superstep/transform/training/differentiate.h"
 
 namespace superstep::transform {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "superstep/base/random.h"
 #include "superstep/baseline/baseline.h"
-#include "superstep/data/generator.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/sample_memory.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/generator.h"
+#include "superstep/physics/sample_memory.h"
 #include "tests/contains.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep {
 namespace {

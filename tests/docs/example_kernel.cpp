@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
-#include "superstep/target/cpu/kernels/kernel.h"
+#include "superstep/target/cpu/kernels/core/kernel.h"
 #include "tests/contains.h"
 #include "tests/cpu_kernels/guarded_buffer.h"
 

@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/checks.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/evaluate.h"
-#include "superstep/op/rules.h"
-#include "superstep/op/unary.h"
+#include "superstep/op/core/checks.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/evaluate.h"
+#include "superstep/op/core/rules.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/unary.h"
 #include "tests/contains.h"
 
 namespace superstep::op {

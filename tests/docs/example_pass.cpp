@@ -1,7 +1,7 @@
 // The pass of docs/add-a-pass.md, run through the pipeline with a table of its own.
 #include <cmath>
 
-#include "superstep/op/arithmetic.h"
+#include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/transform/pipeline.h"
 #include "superstep/transform/rewrite.h"
 #include "tests/transform/support.h"

@@ -5,8 +5,8 @@
 
 #include "superstep/base/random.h"
 #include "superstep/graph/verify.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/evaluate.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/evaluate.h"
 #include "superstep/transform/batch_axis.h"
 #include "superstep/workload/layers.h"
 #include "superstep/workload/workload.h"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "superstep/base/file.h"
-#include "superstep/data/generator.h"
+#include "superstep/physics/generator.h"
 #include "tests/contains.h"
 #include "tests/docs/pages.h"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "superstep/base/error.h"
-#include "superstep/run/checkpoint.h"
+#include "superstep/run/train/checkpoint.h"
 #include "tests/fuzz/input_folder.h"
 
 namespace {

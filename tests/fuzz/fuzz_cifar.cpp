@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "superstep/base/error.h"
-#include "superstep/data/cifar_file.h"
+#include "superstep/file/cifar_file.h"
 #include "tests/fuzz/input_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "superstep/base/error.h"
-#include "superstep/data/csv.h"
+#include "superstep/file/csv.h"
 #include "tests/fuzz/input_file.h"
 
 namespace {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "superstep/base/error.h"
-#include "superstep/data/deepmd_set.h"
+#include "superstep/file/atoms/deepmd_set.h"
 #include "tests/fuzz/input_folder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

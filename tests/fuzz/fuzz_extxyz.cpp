@@ -4,7 +4,7 @@
 #include <string>
 
 #include "superstep/base/error.h"
-#include "superstep/data/extxyz.h"
+#include "superstep/file/atoms/extxyz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace superstep::data;

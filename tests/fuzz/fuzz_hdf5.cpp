@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "superstep/base/error.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/pytables.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/hdf5/pytables.h"
 #include "tests/fuzz/input_file.h"
 
 namespace {

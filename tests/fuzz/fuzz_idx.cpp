@@ -1,6 +1,6 @@
 // Any bytes, compressed or not, are either read or refused with an Error.
 #include "superstep/base/error.h"
-#include "superstep/data/idx.h"
+#include "superstep/file/idx.h"
 #include "tests/fuzz/input_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

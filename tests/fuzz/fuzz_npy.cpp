@@ -1,6 +1,6 @@
 // Any bytes are either read or refused with an Error.
 #include "superstep/base/error.h"
-#include "superstep/data/npy.h"
+#include "superstep/file/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   try {

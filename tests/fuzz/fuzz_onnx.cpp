@@ -2,7 +2,7 @@
 #include "superstep/base/error.h"
 #include "superstep/graph/verify.h"
 #include "superstep/onnx/model.h"
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   superstep::onnx::ImportOptions options;

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "superstep/base/error.h"
-#include "superstep/data/pytables.h"
+#include "superstep/file/hdf5/pytables.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace superstep::data;

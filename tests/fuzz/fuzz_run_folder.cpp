@@ -3,9 +3,9 @@
 #include <cstdlib>
 
 #include "superstep/base/error.h"
-#include "superstep/run/checkpoint.h"
-#include "superstep/run/infer.h"
-#include "superstep/run/run_directory.h"
+#include "superstep/run/serve/infer.h"
+#include "superstep/run/train/checkpoint.h"
+#include "superstep/run/train/run_directory.h"
 #include "tests/fuzz/attempt.h"
 #include "tests/fuzz/input_folder.h"
 

@@ -1,6 +1,6 @@
 // Any bytes are either read or refused with an Error.
 #include "superstep/base/error.h"
-#include "superstep/data/safetensors.h"
+#include "superstep/file/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   try {

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "superstep/base/error.h"
-#include "superstep/data/polymer_groups.h"
-#include "superstep/data/smiles.h"
+#include "superstep/physics/chemistry/polymer_groups.h"
+#include "superstep/physics/chemistry/smiles.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   using namespace superstep::data;

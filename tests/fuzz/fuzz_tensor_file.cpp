@@ -3,7 +3,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/onnx/model.h"
-#include "superstep/onnx/tensor_data.h"
+#include "superstep/onnx/wire/tensor_data.h"
 #include "tests/fuzz/attempt.h"
 #include "tests/fuzz/input_folder.h"
 

@@ -4,10 +4,10 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/data/npy.h"
-#include "superstep/run/checkpoint.h"
+#include "superstep/file/npy.h"
 #include "superstep/run/records.h"
-#include "superstep/run/train.h"
+#include "superstep/run/train/checkpoint.h"
+#include "superstep/run/train/train.h"
 #include "superstep/run/tune.h"
 
 namespace {

@@ -3,11 +3,11 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/npy.h"
-#include "superstep/data/npz.h"
-#include "superstep/data/pytables.h"
-#include "superstep/data/safetensors.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/hdf5/pytables.h"
+#include "superstep/file/npy.h"
+#include "superstep/file/npz.h"
+#include "superstep/file/safetensors.h"
 
 namespace {
 

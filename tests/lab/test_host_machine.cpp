@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/machine/host_machine.h"
 #include "superstep/lab/machine/host_times.h"

@@ -10,7 +10,7 @@
 #include "superstep/lab/profile/profile.h"
 #include "superstep/lab/profile/report.h"
 #include "tests/contains.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep::lab {
 namespace {

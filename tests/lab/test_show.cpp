@@ -9,14 +9,14 @@
 
 #include "superstep/base/file.h"
 #include "superstep/base/printable.h"
-#include "superstep/data/npy.h"
-#include "superstep/data/npz.h"
+#include "superstep/file/npy.h"
+#include "superstep/file/npz.h"
 #include "superstep/lab/show/layout.h"
 #include "superstep/lab/show/plane.h"
 #include "superstep/lab/show/show.h"
 #include "superstep/lab/show/tensor_arrays.h"
-#include "tests/data/expect_error.h"
-#include "tests/data/scratch.h"
+#include "tests/expect_error.h"
+#include "tests/scratch.h"
 
 namespace superstep::lab {
 namespace {

@@ -5,7 +5,7 @@
 #include "superstep/machine/ipu/operators.h"
 #include "superstep/machine/ipu/product_search.h"
 #include "superstep/machine/predict.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::machine::ipu {

@@ -3,8 +3,8 @@
 
 #include "superstep/machine/ipu/convolution.h"
 #include "superstep/machine/predict.h"
-#include "superstep/op/builder.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/op/core/builder.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "superstep/graph/verify.h"
-#include "superstep/op/definition.h"
-#include "superstep/transform/differentiate.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/transform/training/differentiate.h"
 
 namespace superstep::matrix {
 namespace {

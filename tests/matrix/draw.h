@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::matrix {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "tests/matrix/built.h"
 
 namespace superstep::matrix {

@@ -4,8 +4,8 @@
 // they sum in another order, and scalar code has no fused multiply-add.
 #include <gtest/gtest.h>
 
-#include "superstep/op/definition.h"
-#include "superstep/target/cpu/kernels/instruction_set.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "tests/matrix/built.h"
 #include "tests/matrix/difference.h"
 #include "tests/matrix/draw.h"

@@ -11,7 +11,7 @@
 
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/target/operator_table.h"
 #include "tests/matrix/built.h"
 

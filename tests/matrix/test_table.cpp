@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "superstep/base/file.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/element_types.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/element_types.h"
 #include "tests/matrix/measure.h"
 
 namespace superstep::matrix {
@@ -29,7 +29,7 @@ const std::set<std::string> only_in_updates = {"superstep.Adam", "superstep.Sgd"
 TEST(Table, HasARowOfElementTypesForEveryOperator) {
   for (const op::Definition& definition : op::all())
     EXPECT_NE(op::element_types(definition.name), nullptr)
-        << definition.name << ": add its row to src/superstep/op/element_types.cpp";
+        << definition.name << ": add its row to src/superstep/op/core/element_types.cpp";
   EXPECT_EQ(op::element_types("Nothing"), nullptr);
 }
 
@@ -38,7 +38,8 @@ TEST(Table, ElementTypesAreThoseTheCasesShow) {
     const op::TypeClass* row = op::element_types(name);
     if (!row || bound_by_their_cases.contains(name)) continue;
     EXPECT_EQ(std::set(row->types.begin(), row->types.end()), shown)
-        << name << " takes " << list_of(shown) << "; correct its row in src/superstep/op/element_types.cpp";
+        << name << " takes " << list_of(shown)
+        << "; correct its row in src/superstep/op/core/element_types.cpp";
   }
 }
 

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <set>
 
-#include "superstep/bsp/engine.h"
-#include "superstep/op/definition.h"
+#include "superstep/bsp/engine/engine.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/target/ipu/ipu.h"
-#include "superstep/target/ipu/lowering.h"
-#include "superstep/target/ipu/prepare.h"
+#include "superstep/target/ipu/lower/lowering.h"
+#include "superstep/target/ipu/lower/prepare.h"
 #include "tests/matrix/built.h"
 #include "tests/matrix/difference.h"
 #include "tests/matrix/draw.h"
@@ -23,7 +23,7 @@ const std::set<std::string_view> made_when_compiled = {
     "Constant",       "Shape",           "Size",    "Range",  "HannWindow",       "HammingWindow",
     "BlackmanWindow", "MelWeightMatrix", "NonZero", "Unique", "NonMaxSuppression"};
 
-// Those that cannot sensibly be cut; why_whole (target/ipu/cut.h) says why.
+// Those that cannot sensibly be cut; why_whole (target/ipu/cut/cut.h) says why.
 // Identity and Transpose leave nothing to run.
 const std::set<std::string_view> stay_whole = {"DynamicQuantizeLinear", "Identity", "Transpose"};
 

@@ -6,8 +6,8 @@
 #include <iostream>
 #include <set>
 
-#include "superstep/op/definition.h"
-#include "superstep/target/cpu/kernels/instruction_set.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "tests/matrix/built.h"
 #include "tests/matrix/difference.h"
 #include "tests/matrix/draw.h"

@@ -10,7 +10,7 @@
 
 #include "superstep/base/tensor.h"
 #include "superstep/onnx/model.h"
-#include "superstep/onnx/wire.h"
+#include "superstep/onnx/wire/wire.h"
 
 namespace superstep::onnx::testing {
 

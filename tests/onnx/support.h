@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "superstep/op/evaluate.h"
+#include "superstep/op/core/evaluate.h"
 #include "tests/contains.h"
 #include "tests/onnx/proto_builder.h"
 

@@ -1,5 +1,5 @@
 // If, Loop and Scan against what they must give, worked out by hand; and every refusal.
-#include "superstep/transform/differentiate.h"
+#include "superstep/transform/training/differentiate.h"
 #include "tests/onnx/support.h"
 
 namespace superstep::onnx {

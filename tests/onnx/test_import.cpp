@@ -1,7 +1,7 @@
 // Whole files to graphs: names, extents, parameters, order, functions, and everything that is refused.
 #include "superstep/graph/verify.h"
-#include "superstep/op/definition.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/onnx/support.h"
 
 namespace superstep::onnx {

@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "superstep/base/file.h"
-#include "tests/data/scratch.h"
 #include "tests/onnx/support.h"
+#include "tests/scratch.h"
 
 namespace superstep::onnx {
 namespace {

@@ -8,8 +8,8 @@
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/onnx_suite/suite.h"
-#include "tests/data/scratch.h"
 #include "tests/onnx/support.h"
+#include "tests/scratch.h"
 
 namespace superstep::lab {
 namespace {

@@ -1,10 +1,10 @@
 #include <cmath>
 
 #include "superstep/base/file.h"
-#include "superstep/onnx/element.h"
-#include "superstep/onnx/tensor_data.h"
-#include "tests/data/scratch.h"
+#include "superstep/onnx/wire/element.h"
+#include "superstep/onnx/wire/tensor_data.h"
 #include "tests/onnx/support.h"
+#include "tests/scratch.h"
 
 namespace superstep::onnx {
 namespace {

@@ -1,4 +1,4 @@
-#include "superstep/onnx/wire_reader.h"
+#include "superstep/onnx/wire/wire_reader.h"
 #include "tests/onnx/support.h"
 
 namespace superstep::onnx {

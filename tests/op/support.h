@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "superstep/graph/verify.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/evaluate.h"
-#include "superstep/op/gradient_check.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/evaluate.h"
+#include "superstep/op/core/gradient_check.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

@@ -1,11 +1,11 @@
 #include <limits>
 
-#include "superstep/op/activation.h"
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/cast.h"
-#include "superstep/op/logic.h"
-#include "superstep/op/unary.h"
-#include "superstep/op/wide.h"
+#include "superstep/op/core/wide.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
+#include "superstep/op/elementwise/unary.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

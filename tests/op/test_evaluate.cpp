@@ -2,10 +2,10 @@
 #include <utility>
 
 #include "superstep/graph/text.h"
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/derivative.h"
-#include "superstep/op/reduction.h"
-#include "superstep/op/unary.h"
+#include "superstep/op/core/derivative.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/unary.h"
+#include "superstep/op/rows/reduction.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

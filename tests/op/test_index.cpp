@@ -1,4 +1,4 @@
-#include "superstep/op/gather.h"
+#include "superstep/op/move/gather.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

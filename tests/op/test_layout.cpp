@@ -1,8 +1,8 @@
 #include <limits>
 
-#include "superstep/op/creation.h"
-#include "superstep/op/movement.h"
-#include "superstep/op/view.h"
+#include "superstep/op/move/creation.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/move/view.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

@@ -2,9 +2,9 @@
 #include <cstring>
 #include <set>
 
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/coverage.h"
-#include "superstep/op/wide.h"
+#include "superstep/op/core/coverage.h"
+#include "superstep/op/core/wide.h"
+#include "superstep/op/elementwise/arithmetic.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

@@ -3,15 +3,15 @@
 #include <chrono>
 #include <cmath>
 
-#include "superstep/op/activation.h"
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/convolution.h"
-#include "superstep/op/derivative.h"
-#include "superstep/op/matmul.h"
-#include "superstep/op/movement.h"
-#include "superstep/op/reduction.h"
-#include "superstep/op/softmax.h"
-#include "superstep/op/view.h"
+#include "superstep/op/core/derivative.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/product/matmul.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/op/rows/softmax.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

@@ -1,8 +1,8 @@
 #include <limits>
 
-#include "superstep/op/normalization.h"
-#include "superstep/op/reduction.h"
-#include "superstep/op/softmax.h"
+#include "superstep/op/rows/normalization.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/op/rows/softmax.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "superstep/op/convolution.h"
-#include "superstep/op/matmul.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/product/matmul.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

@@ -1,10 +1,10 @@
 // ONNX's random numbers and optimisers, and the arithmetic of quantisation.
 #include <cmath>
 
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/optimizer.h"
-#include "superstep/op/quantization.h"
-#include "superstep/op/random.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/random.h"
+#include "superstep/op/product/quantization.h"
+#include "superstep/op/training/optimizer.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

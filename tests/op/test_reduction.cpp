@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "superstep/op/reduction.h"
+#include "superstep/op/rows/reduction.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

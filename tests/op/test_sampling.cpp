@@ -1,9 +1,9 @@
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/convolution.h"
-#include "superstep/op/fold.h"
-#include "superstep/op/pooling.h"
-#include "superstep/op/region.h"
-#include "superstep/op/sampling.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/window/fold.h"
+#include "superstep/op/window/pooling.h"
+#include "superstep/op/window/region.h"
+#include "superstep/op/window/sampling.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

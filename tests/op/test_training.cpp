@@ -1,7 +1,7 @@
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/loss.h"
-#include "superstep/op/optimizer.h"
-#include "superstep/op/random.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/random.h"
+#include "superstep/op/rows/loss.h"
+#include "superstep/op/training/optimizer.h"
 #include "tests/op/support.h"
 
 namespace superstep::op::test {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "protocol.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep::bench {
 namespace {

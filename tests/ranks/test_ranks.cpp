@@ -13,10 +13,10 @@
 #include "superstep/lab/formats/result.h"
 #include "superstep/lab/ranks/collective_bench.h"
 #include "superstep/lab/ranks/scale.h"
-#include "superstep/run/checkpoint.h"
 #include "superstep/run/ranks/alone.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/ranks/gradient_exchange.h"
+#include "superstep/run/train/checkpoint.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
 

@@ -6,7 +6,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/onnx/writer.h"
-#include "superstep/run/calibrate.h"
+#include "superstep/run/serve/calibrate.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
 

@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "superstep/base/error.h"
-#include "superstep/run/checkpoint.h"
-#include "tests/data/scratch.h"
+#include "superstep/run/train/checkpoint.h"
+#include "tests/scratch.h"
 
 namespace superstep::run {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "superstep/base/file.h"
 #include "superstep/base/random.h"
-#include "superstep/run/export.h"
-#include "superstep/run/infer.h"
 #include "superstep/run/model.h"
+#include "superstep/run/serve/export.h"
+#include "superstep/run/serve/infer.h"
 #include "superstep/target/target.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep::run {
 namespace {

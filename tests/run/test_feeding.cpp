@@ -7,11 +7,11 @@
 #include <thread>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
-#include "superstep/run/feeder.h"
-#include "superstep/run/schedule.h"
-#include "superstep/run/until.h"
-#include "superstep/run/validation.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/run/train/feeder.h"
+#include "superstep/run/train/schedule.h"
+#include "superstep/run/train/until.h"
+#include "superstep/run/train/validation.h"
 #include "tests/contains.h"
 
 namespace superstep::run {

@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "superstep/baseline/baseline.h"
-#include "superstep/baseline/oscillation_fit.h"
 #include "superstep/baseline/polynomial.h"
-#include "superstep/data/generator.h"
+#include "superstep/baseline/series/oscillation_fit.h"
+#include "superstep/physics/generator.h"
 #include "superstep/run/task.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep::run {
 namespace {

@@ -9,16 +9,16 @@
 #include <thread>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
-#include "superstep/run/checkpoint.h"
-#include "superstep/run/run_directory.h"
-#include "superstep/run/run_lock.h"
-#include "superstep/run/train.h"
-#include "superstep/run/train_observer.h"
-#include "superstep/run/train_resume.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/run/train/checkpoint.h"
+#include "superstep/run/train/run_directory.h"
+#include "superstep/run/train/run_lock.h"
+#include "superstep/run/train/train.h"
+#include "superstep/run/train/train_observer.h"
+#include "superstep/run/train/train_resume.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
-#include "tests/data/scratch.h"
+#include "tests/scratch.h"
 
 namespace superstep::run {
 namespace {

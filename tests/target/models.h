@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "superstep/base/random.h"
-#include "superstep/op/activation.h"
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/builder.h"
-#include "superstep/op/convolution.h"
-#include "superstep/op/matmul.h"
-#include "superstep/op/movement.h"
-#include "superstep/op/pooling.h"
-#include "superstep/op/softmax.h"
-#include "superstep/op/view.h"
+#include "superstep/op/core/builder.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/product/matmul.h"
+#include "superstep/op/rows/softmax.h"
+#include "superstep/op/window/pooling.h"
 
 namespace superstep::test {
 

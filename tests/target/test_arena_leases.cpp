@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "superstep/base/thread_pool.h"
-#include "superstep/target/cpu/arena_leases.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/target/cpu/run/arena_leases.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/target/run.h"
 
 namespace superstep::target::cpu {

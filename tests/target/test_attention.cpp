@@ -7,12 +7,12 @@
 #include <limits>
 #include <map>
 
-#include "superstep/op/cast.h"
-#include "superstep/op/logic.h"
-#include "superstep/op/random.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
+#include "superstep/op/elementwise/random.h"
 #include "superstep/target/target.h"
-#include "superstep/transform/precision.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/precision/precision.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/target/models.h"
 #include "tests/target/run.h"
 

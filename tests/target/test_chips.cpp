@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "superstep/target/ipu/chips.h"
+#include "superstep/target/ipu/chips/chips.h"
 #include "superstep/target/ipu/ipu.h"
-#include "superstep/target/ipu/timed.h"
+#include "superstep/target/ipu/lower/timed.h"
 #include "superstep/target/ports.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"

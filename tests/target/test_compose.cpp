@@ -6,14 +6,14 @@
 #include <functional>
 #include <map>
 
-#include "superstep/op/reduction.h"
-#include "superstep/target/cpu/compose.h"
-#include "superstep/target/cpu/postpone.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/target/cpu/passes/compose.h"
+#include "superstep/target/cpu/passes/postpone.h"
 #include "superstep/target/ports.h"
 #include "superstep/transform/batch_axis.h"
 #include "superstep/transform/border.h"
-#include "superstep/transform/precision.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/precision/precision.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/target/models.h"
 #include "tests/target/run.h"

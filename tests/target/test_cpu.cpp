@@ -5,11 +5,11 @@
 #include <cstring>
 #include <map>
 
-#include "superstep/op/normalization.h"
+#include "superstep/op/rows/normalization.h"
 #include "superstep/target/plan_cache.h"
 #include "superstep/target/target.h"
-#include "superstep/transform/precision.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/precision/precision.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/target/models.h"
 #include "tests/target/run.h"
 

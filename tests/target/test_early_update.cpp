@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
 #include "superstep/base/stopwatch.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/target/target.h"
-#include "superstep/transform/precision.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/precision/precision.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
 #include "tests/target/run.h"

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "superstep/machine/predict.h"
-#include "superstep/target/ipu/prepare.h"
-#include "superstep/target/ipu/timed.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/target/ipu/lower/prepare.h"
+#include "superstep/target/ipu/lower/timed.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
 

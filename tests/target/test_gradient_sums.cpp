@@ -7,7 +7,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/base/thread_pool.h"
-#include "superstep/target/cpu/gradient_sums.h"
+#include "superstep/target/cpu/run/gradient_sums.h"
 
 namespace superstep::target::cpu {
 namespace {

@@ -1,9 +1,9 @@
 // f16 on the CPU: values stored in it, arithmetic in f32, beside the reference evaluation of the same graph.
 #include <gtest/gtest.h>
 
-#include "superstep/op/convolution.h"
-#include "superstep/target/cpu/widen_half.h"
-#include "superstep/transform/precision.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/target/cpu/passes/widen_half.h"
+#include "superstep/transform/precision/precision.h"
 #include "tests/target/run.h"
 
 namespace superstep::test {

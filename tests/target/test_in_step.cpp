@@ -5,13 +5,13 @@
 #include <cstring>
 #include <map>
 
-#include "superstep/op/normalization.h"
-#include "superstep/op/reduction.h"
-#include "superstep/target/cpu/decompose.h"
-#include "superstep/target/cpu/join.h"
-#include "superstep/target/cpu/micro_batch.h"
-#include "superstep/transform/over_parts.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/op/rows/normalization.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/target/cpu/passes/decompose.h"
+#include "superstep/target/cpu/plan/join.h"
+#include "superstep/target/cpu/plan/micro_batch.h"
+#include "superstep/transform/training/over_parts.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/target/run.h"
 
 namespace superstep::target {

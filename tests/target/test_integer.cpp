@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "superstep/op/quantization.h"
+#include "superstep/op/product/quantization.h"
 #include "superstep/target/target.h"
-#include "superstep/transform/quantize.h"
+#include "superstep/transform/precision/quantize.h"
 #include "tests/target/models.h"
 
 namespace superstep {

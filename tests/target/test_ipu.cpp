@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "superstep/op/reduction.h"
-#include "superstep/target/ipu/cut.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/target/ipu/cut/cut.h"
 #include "superstep/target/ipu/ipu.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"

@@ -1,12 +1,12 @@
 // Cycles of operators' programs beside those that are predicted for the operators.
 #include <gtest/gtest.h>
 
-#include "superstep/op/gather.h"
-#include "superstep/op/normalization_gradient.h"
-#include "superstep/op/resize.h"
-#include "superstep/target/ipu/planned.h"
-#include "superstep/target/ipu/prepare.h"
-#include "superstep/target/ipu/timed.h"
+#include "superstep/op/move/gather.h"
+#include "superstep/op/rows/normalization_gradient.h"
+#include "superstep/op/window/resize.h"
+#include "superstep/target/ipu/lower/planned.h"
+#include "superstep/target/ipu/lower/prepare.h"
+#include "superstep/target/ipu/lower/timed.h"
 #include "superstep/target/target.h"
 
 namespace superstep {

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "superstep/bsp/engine.h"
+#include "superstep/bsp/engine/engine.h"
 #include "superstep/machine/cost_model.h"
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/target/ipu/ipu.h"
-#include "superstep/target/ipu/lowering.h"
-#include "superstep/target/ipu/planned.h"
-#include "superstep/target/ipu/prepare.h"
-#include "superstep/target/ipu/timed.h"
+#include "superstep/target/ipu/lower/lowering.h"
+#include "superstep/target/ipu/lower/planned.h"
+#include "superstep/target/ipu/lower/prepare.h"
+#include "superstep/target/ipu/lower/timed.h"
 #include "superstep/target/target.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "superstep/target/target.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
 #include "tests/target/run.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "superstep/base/error.h"
-#include "superstep/target/cpu/memory_limit.h"
+#include "superstep/target/cpu/plan/memory_limit.h"
 #include "superstep/target/target.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/contains.h"
 #include "tests/target/models.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "superstep/target/cpu/micro_batch.h"
+#include "superstep/target/cpu/plan/micro_batch.h"
 
 namespace superstep::target::cpu {
 namespace {

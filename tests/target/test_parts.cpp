@@ -7,11 +7,11 @@
 #include <set>
 #include <thread>
 
-#include "superstep/op/normalization.h"
-#include "superstep/op/reduction.h"
-#include "superstep/target/cpu/gradient_ranges.h"
+#include "superstep/op/rows/normalization.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/target/cpu/plan/gradient_ranges.h"
 #include "superstep/target/target.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/target/models.h"
 
 namespace superstep::target {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "superstep/graph/verify.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/normalization.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/rows/normalization.h"
 #include "superstep/target/cpu/cpu.h"
 #include "superstep/target/ipu/ipu.h"
 #include "superstep/target/passes.h"

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "superstep/base/random.h"
-#include "superstep/target/cpu/arena.h"
-#include "superstep/target/cpu/strides.h"
+#include "superstep/target/cpu/plan/arena.h"
+#include "superstep/target/cpu/plan/strides.h"
 
 namespace superstep::target::cpu {
 namespace {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "superstep/op/normalization.h"
-#include "superstep/op/reduction.h"
-#include "superstep/target/cpu/decompose.h"
-#include "superstep/target/cpu/remake.h"
+#include "superstep/op/rows/normalization.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/target/cpu/passes/decompose.h"
+#include "superstep/target/cpu/passes/remake.h"
 #include "superstep/target/ports.h"
 #include "superstep/target/target.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/target/models.h"
 
 namespace superstep {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "superstep/op/gather.h"
-#include "superstep/target/cpu/decompose.h"
-#include "superstep/target/cpu/table_gradients.h"
+#include "superstep/op/move/gather.h"
+#include "superstep/target/cpu/passes/decompose.h"
+#include "superstep/target/cpu/passes/table_gradients.h"
 #include "superstep/target/ports.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/target/models.h"
 #include "tests/target/run.h"
 

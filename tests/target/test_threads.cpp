@@ -11,11 +11,11 @@
 #include <map>
 
 #include "superstep/base/thread_pool.h"
-#include "superstep/target/cpu/division.h"
+#include "superstep/target/cpu/plan/division.h"
 #include "superstep/target/target.h"
-#include "superstep/transform/precision.h"
-#include "superstep/transform/quantize.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/precision/precision.h"
+#include "superstep/transform/precision/quantize.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/target/zoo_input.h"
 

@@ -6,12 +6,12 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
-#include "superstep/op/activation.h"
-#include "superstep/op/builder.h"
-#include "superstep/target/cpu/kernels/instruction_set.h"
+#include "superstep/op/core/builder.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/rewrite.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
 #include "tests/target/zoo_input.h"

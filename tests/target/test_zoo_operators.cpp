@@ -4,11 +4,11 @@
 
 #include <set>
 
-#include "superstep/op/definition.h"
-#include "superstep/target/ipu/cut.h"
-#include "superstep/target/ipu/layout.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/target/ipu/cut/cut.h"
+#include "superstep/target/ipu/place/layout.h"
 #include "superstep/target/ports.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep {

@@ -11,8 +11,8 @@
 #include "superstep/base/random.h"
 #include "superstep/graph/text.h"
 #include "superstep/graph/verify.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/evaluate.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/evaluate.h"
 #include "tests/contains.h"
 
 namespace superstep::transform {

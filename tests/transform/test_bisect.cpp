@@ -1,7 +1,7 @@
 // Looking for the pass that changes what a graph computes, among some that do not.
 #include <functional>
 
-#include "superstep/op/arithmetic.h"
+#include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/transform/bisect.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/passes.h"

@@ -5,14 +5,14 @@
 
 #include "superstep/graph/text.h"
 #include "superstep/graph/verify.h"
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/evaluate.h"
-#include "superstep/op/matmul.h"
-#include "superstep/op/reduction.h"
-#include "superstep/op/trigonometry.h"
-#include "superstep/op/unary.h"
-#include "superstep/transform/derivative_graphs.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/evaluate.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/trigonometry.h"
+#include "superstep/op/elementwise/unary.h"
+#include "superstep/op/product/matmul.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/transform/training/derivative_graphs.h"
 
 namespace superstep::transform {
 namespace {

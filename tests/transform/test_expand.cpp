@@ -1,8 +1,8 @@
-#include "superstep/op/convolution.h"
-#include "superstep/op/pooling.h"
-#include "superstep/op/view.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/window/pooling.h"
 #include "superstep/transform/expand.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/transform/support.h"
 
 namespace superstep::transform {

@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "superstep/base/file.h"
-#include "superstep/op/builder.h"
+#include "superstep/op/core/builder.h"
 #include "superstep/transform/border.h"
 #include "superstep/transform/passes.h"
 #include "superstep/transform/pipeline.h"

@@ -1,6 +1,6 @@
 #include "superstep/transform/pipeline.h"
-#include "superstep/transform/precision.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/precision/precision.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/transform/support.h"
 
 namespace superstep::transform {

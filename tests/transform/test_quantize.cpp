@@ -1,7 +1,7 @@
 // Products on bytes: what is taken, what stays, and how far the results are from f32.
 #include <regex>
 
-#include "superstep/transform/quantize.h"
+#include "superstep/transform/precision/quantize.h"
 #include "tests/transform/support.h"
 
 namespace superstep::transform {

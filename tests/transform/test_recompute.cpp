@@ -1,12 +1,12 @@
 // Values computed again in the backward pass: the same results, less to keep.
 #include <set>
 
-#include "superstep/op/activation.h"
-#include "superstep/op/matmul.h"
-#include "superstep/op/movement.h"
-#include "superstep/op/softmax.h"
-#include "superstep/transform/recompute.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/product/matmul.h"
+#include "superstep/op/rows/softmax.h"
+#include "superstep/transform/training/recompute.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/transform/support.h"
 
 namespace superstep::transform {

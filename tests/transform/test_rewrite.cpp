@@ -1,4 +1,4 @@
-#include "superstep/op/unary.h"
+#include "superstep/op/elementwise/unary.h"
 #include "superstep/transform/rewrite.h"
 #include "tests/transform/support.h"
 

@@ -1,12 +1,12 @@
 #include <cmath>
 
-#include "superstep/op/activation.h"
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/matmul.h"
-#include "superstep/op/reduction.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/product/matmul.h"
+#include "superstep/op/rows/reduction.h"
 #include "superstep/transform/border.h"
 #include "superstep/transform/pipeline.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/training_step.h"
 #include "tests/transform/support.h"
 
 namespace superstep::transform {

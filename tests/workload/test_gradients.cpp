@@ -5,10 +5,10 @@
 #include <map>
 
 #include "superstep/base/random.h"
-#include "superstep/op/cast.h"
-#include "superstep/op/gradient_check.h"
-#include "superstep/transform/training_form.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/op/core/gradient_check.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/transform/training/training_form.h"
+#include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::workload {

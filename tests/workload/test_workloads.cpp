@@ -6,11 +6,11 @@
 
 #include "superstep/base/random.h"
 #include "superstep/graph/verify.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/evaluate.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/evaluate.h"
 #include "superstep/transform/batch_axis.h"
-#include "superstep/transform/precision.h"
-#include "superstep/transform/training_form.h"
+#include "superstep/transform/precision/precision.h"
+#include "superstep/transform/training/training_form.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
 

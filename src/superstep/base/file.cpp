@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "superstep/base/partial_files.h"
+#include "superstep/base/system/partial_files.h"
 
 namespace superstep {
 namespace {

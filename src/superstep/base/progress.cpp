@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "superstep/base/standard_streams.h"
+#include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 
 namespace superstep {

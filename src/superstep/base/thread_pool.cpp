@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "superstep/base/error.h"
-#include "superstep/base/own_threads.h"
-#include "superstep/base/standard_streams.h"
+#include "superstep/base/system/own_threads.h"
+#include "superstep/base/system/standard_streams.h"
 
 namespace superstep {
 namespace {

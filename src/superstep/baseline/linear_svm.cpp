@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "superstep/base/error.h"
-#include "superstep/data/stream_blocks.h"
+#include "superstep/physics/stream_blocks.h"
 
 namespace superstep::baseline {
 namespace {

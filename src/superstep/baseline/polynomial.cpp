@@ -6,7 +6,7 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/file/hdf5/hdf5.h"
 
 namespace superstep::baseline {
 namespace {

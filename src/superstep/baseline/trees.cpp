@@ -9,7 +9,7 @@
 #include <string>
 
 #include "superstep/base/error.h"
-#include "superstep/base/startable_threads.h"
+#include "superstep/base/system/startable_threads.h"
 
 extern "C" void omp_set_num_threads(int threads);  // of OpenMP, which XGBoost brings along
 

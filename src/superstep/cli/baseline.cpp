@@ -9,8 +9,8 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/list.h"
-#include "superstep/cli/result.h"
 #include "superstep/cli/settings.h"
+#include "superstep/cli/shared/result.h"
 
 namespace superstep::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/list.h"
-#include "superstep/cli/result.h"
 #include "superstep/cli/settings.h"
-#include "superstep/data/generator.h"
+#include "superstep/cli/shared/result.h"
+#include "superstep/physics/generator.h"
 
 namespace superstep::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/graph_passes.h"
+#include "superstep/cli/shared/graph_passes.h"
 #include "superstep/graph/text.h"
 
 namespace superstep::cli {

@@ -1,5 +1,5 @@
 // superstep infer WORKLOAD: a trained model applied to a file.
-#include "superstep/run/infer.h"
+#include "superstep/run/serve/infer.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
-#include "superstep/cli/chip_options.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/explain.h"
-#include "superstep/cli/metrics.h"
-#include "superstep/cli/result.h"
+#include "superstep/cli/shared/chip_options.h"
+#include "superstep/cli/shared/explain.h"
+#include "superstep/cli/shared/metrics.h"
+#include "superstep/cli/shared/result.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/records.h"
 

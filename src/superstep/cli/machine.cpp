@@ -5,10 +5,10 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/standard_streams.h"
+#include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/outcome.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/formats/system_json.h"
 #include "superstep/lab/machine/host_machine.h"
 #include "superstep/run/environment.h"

@@ -7,13 +7,13 @@
 #include <system_error>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
-#include "superstep/base/standard_streams.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/system/standard_streams.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/output_paths.h"
-#include "superstep/cli/words.h"
+#include "superstep/cli/shared/output_paths.h"
+#include "superstep/cli/shared/words.h"
 #include "superstep/run/ranks/communicator.h"
 
 namespace superstep::cli {

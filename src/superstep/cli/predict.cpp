@@ -9,11 +9,11 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
-#include "superstep/cli/chip_options.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/result.h"
+#include "superstep/cli/shared/chip_options.h"
+#include "superstep/cli/shared/result.h"
 #include "superstep/machine/ipu/convolution.h"
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/run/model.h"
 
 namespace superstep::cli {

@@ -9,7 +9,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/outcome.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/formats/member.h"
 #include "superstep/lab/records/exchange.h"
 

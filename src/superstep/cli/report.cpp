@@ -7,7 +7,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/result.h"
+#include "superstep/cli/shared/result.h"
 #include "superstep/lab/records/exchange.h"
 #include "superstep/lab/report/bench_report.h"
 #include "superstep/run/records.h"

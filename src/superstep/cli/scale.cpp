@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "superstep/base/error.h"
-#include "superstep/base/standard_streams.h"
+#include "superstep/base/system/standard_streams.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/outcome.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::cli {

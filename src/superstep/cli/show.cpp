@@ -12,7 +12,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/onnx_text.h"
+#include "superstep/cli/shared/onnx_text.h"
 #include "superstep/lab/show/model_file.h"
 
 namespace superstep::cli {

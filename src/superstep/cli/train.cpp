@@ -1,5 +1,5 @@
 // superstep train WORKLOAD: trains a model, with checkpoints, a log and a report.
-#include "superstep/run/train.h"
+#include "superstep/run/train/train.h"
 
 #include <fmt/format.h>
 
@@ -12,16 +12,16 @@
 #include "superstep/base/option_range.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/explain.h"
-#include "superstep/cli/metrics.h"
-#include "superstep/cli/quality.h"
-#include "superstep/cli/result.h"
+#include "superstep/cli/shared/explain.h"
+#include "superstep/cli/shared/metrics.h"
+#include "superstep/cli/shared/quality.h"
+#include "superstep/cli/shared/result.h"
 #include "superstep/lab/formats/training_log.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/records.h"
-#include "superstep/run/run_directory.h"
-#include "superstep/run/train_resume.h"
+#include "superstep/run/train/run_directory.h"
+#include "superstep/run/train/train_resume.h"
 
 namespace superstep::cli {
 namespace {

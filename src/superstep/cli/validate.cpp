@@ -8,7 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/result.h"
+#include "superstep/cli/shared/result.h"
 
 namespace superstep::cli {
 namespace {

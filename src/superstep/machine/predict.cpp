@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 
 namespace superstep::machine {
 namespace {

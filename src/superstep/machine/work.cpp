@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 
 namespace superstep::machine {
 namespace {

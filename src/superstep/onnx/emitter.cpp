@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "superstep/op/evaluate.h"
+#include "superstep/op/core/evaluate.h"
 
 namespace superstep::onnx {
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "superstep/op/builder.h"
-#include "superstep/op/definition.h"
+#include "superstep/op/core/builder.h"
+#include "superstep/op/core/definition.h"
 
 namespace superstep::onnx {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "superstep/onnx/element.h"
 #include "superstep/onnx/import_options.h"
+#include "superstep/onnx/wire/element.h"
 
 namespace superstep::onnx {
 namespace {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "superstep/base/mapped_file.h"
+#include "superstep/base/system/mapped_file.h"
 #include "superstep/onnx/port.h"
-#include "superstep/onnx/proto.h"
-#include "superstep/onnx/tensor_data.h"
+#include "superstep/onnx/wire/proto.h"
+#include "superstep/onnx/wire/tensor_data.h"
 
 namespace superstep::onnx {
 

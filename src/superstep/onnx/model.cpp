@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "superstep/onnx/element.h"
 #include "superstep/onnx/file.h"
-#include "superstep/onnx/importer.h"
+#include "superstep/onnx/import/importer.h"
+#include "superstep/onnx/wire/element.h"
 
 namespace superstep::onnx {
 namespace {

@@ -6,10 +6,10 @@
 // files below the model's own folder.
 //
 // Operator sets 1 to 28 of the default domain are read; forms of older sets become the present ones
-// (onnx/adapters.h). Control flow is resolved at import (onnx/control_flow.cpp), calls of functions of the
-// model are replaced by the function's nodes, sequences inside a model are taken apart (onnx/sequence.cpp).
-// Strings, maps, and sequences and optionals that go in or out have no place in a graph of tensors and are
-// refused.
+// (onnx/adapters/adapters.h). Control flow is resolved at import (onnx/import/control_flow.cpp), calls of
+// functions of the model are replaced by the function's nodes, sequences inside a model are taken apart
+// (onnx/import/sequence.cpp). Strings, maps, and sequences and optionals that go in or out have no place in a
+// graph of tensors and are refused.
 #pragma once
 
 #include <cstdint>

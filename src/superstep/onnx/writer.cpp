@@ -10,9 +10,9 @@
 #include <set>
 
 #include "superstep/base/file.h"
-#include "superstep/onnx/wire.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/domain.h"
+#include "superstep/onnx/wire/wire.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/domain.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
 

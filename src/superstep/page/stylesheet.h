@@ -1,3 +1,4 @@
+// The look of every page.
 #pragma once
 
 #include <string_view>

@@ -8,7 +8,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/onnx/writer.h"
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
 

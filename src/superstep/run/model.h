@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "superstep/run/schedule.h"
 #include "superstep/run/task.h"
-#include "superstep/run/train.h"
-#include "superstep/run/user_model.h"
+#include "superstep/run/train/schedule.h"
+#include "superstep/run/train/train_settings.h"
+#include "superstep/run/user/user_model.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/pass.h"
 #include "superstep/workload/workload.h"

@@ -6,8 +6,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/standard_streams.h"
-#include "superstep/base/user_folders.h"
+#include "superstep/base/system/standard_streams.h"
+#include "superstep/base/system/user_folders.h"
 #include "superstep/run/database.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/ranks/communicator.h"

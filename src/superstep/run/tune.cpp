@@ -11,10 +11,10 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/interrupt.h"
-#include "superstep/base/standard_streams.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/system/standard_streams.h"
+#include "superstep/base/system/user_folders.h"
 #include "superstep/base/text.h"
-#include "superstep/base/user_folders.h"
 #include "superstep/graph/text.h"
 #include "superstep/run/environment.h"
 #include "superstep/target/ports.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "superstep/op/definition.h"
-#include "superstep/op/element_types.h"
-#include "superstep/op/rules.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/element_types.h"
+#include "superstep/op/core/rules.h"
 
 namespace superstep::target {
 namespace {

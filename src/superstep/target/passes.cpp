@@ -6,7 +6,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/target/cpu/passes.h"
-#include "superstep/target/ipu/prepare.h"
+#include "superstep/target/ipu/lower/prepare.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
 

@@ -12,7 +12,7 @@
 
 #include "superstep/base/tensor.h"
 #include "superstep/graph/graph.h"
-#include "superstep/transform/quantize.h"
+#include "superstep/transform/precision/quantize.h"
 
 namespace superstep::target {
 
@@ -48,8 +48,8 @@ class Exchange {
   virtual void progress() = 0;
   virtual void finish() = 0;
 
-  // In the middle of a run: each value becomes its mean over this part and its neighbours (op/parts_mean.h).
-  // Every part calls it the same number of times, with as many values.
+  // In the middle of a run: each value becomes its mean over this part and its neighbours
+  // (op/rows/parts_mean.h). Every part calls it the same number of times, with as many values.
   virtual void average_over_span(std::span<float> values) = 0;
 };
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "superstep/base/random.h"
-#include "superstep/op/evaluate.h"
+#include "superstep/op/core/evaluate.h"
 #include "superstep/transform/pipeline.h"
 
 namespace superstep::transform {

@@ -37,14 +37,14 @@ struct Bisection {
   }
 };
 
-// Evaluates the graph by definition (op/evaluate.h) on random data before the first pass and after every one
-// that changed it, and stops at the first whose outputs or states differ from those before by more than it
-// may: by Pass::rounding, or, of a pass that rounds at all, by what rounding parameters and inputs otherwise
-// does to that output, whichever is more (deep models magnify it). What follows a pass that gives other
-// results (Pass::other_results) is held against those. Inputs are uniform in [0, 1), whole numbers 0 or 1;
-// states keep their values, but those that are zero throughout (biases, moments) become uniform in [0.25, 1),
-// so that what is multiplied by them is seen and no update divides by nothing. Throws Error where a pass or
-// an evaluation does.
+// Evaluates the graph by definition (op/core/evaluate.h) on random data before the first pass and after every
+// one that changed it, and stops at the first whose outputs or states differ from those before by more than
+// it may: by Pass::rounding, or, of a pass that rounds at all, by what rounding parameters and inputs
+// otherwise does to that output, whichever is more (deep models magnify it). What follows a pass that gives
+// other results (Pass::other_results) is held against those. Inputs are uniform in [0, 1), whole numbers 0 or
+// 1; states keep their values, but those that are zero throughout (biases, moments) become uniform in [0.25,
+// 1), so that what is multiplied by them is seen and no update divides by nothing. Throws Error where a pass
+// or an evaluation does.
 Bisection bisect(graph::Graph graph, std::span<const Pass> passes, const BisectOptions& options = {});
 
 }  // namespace superstep::transform

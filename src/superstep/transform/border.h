@@ -1,5 +1,5 @@
 // The border between backward and update: the values that pass over it are the gradients, and targets that
-// split a batch into micro-batches accumulate exactly these (transform/training_step.h).
+// split a batch into micro-batches accumulate exactly these (transform/training/training_step.h).
 //
 // A pass that lets one value stand for another must leave the border as it was: an update must not come to
 // read a forward value where it read a gradient, nor a backward value that is no gradient.

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/transform/border.h"
 #include "superstep/transform/passes.h"
 #include "superstep/transform/rewrite.h"

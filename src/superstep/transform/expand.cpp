@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "superstep/op/creation.h"
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/move/creation.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::transform {

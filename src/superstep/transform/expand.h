@@ -9,8 +9,8 @@ namespace superstep::transform {
 // The outputs of `node`, which has a decomposition, made anew in the rewritten graph.
 std::vector<Var> decomposition(Rewrite& rewrite, const Node& node);
 
-// The graph with every "superstep." operator replaced by its decomposition (op/definition.h), so that only
-// ONNX operators are left. Throws Error (unsupported) naming the node when one has none.
+// The graph with every "superstep." operator replaced by its decomposition (op/core/definition.h), so that
+// only ONNX operators are left. Throws Error (unsupported) naming the node when one has none.
 graph::Graph expand_to_onnx(const graph::Graph& graph);
 
 }  // namespace superstep::transform

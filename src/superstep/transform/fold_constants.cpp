@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "superstep/op/definition.h"
-#include "superstep/op/evaluate.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/evaluate.h"
 #include "superstep/transform/border.h"
 #include "superstep/transform/passes.h"
 #include "superstep/transform/rewrite.h"

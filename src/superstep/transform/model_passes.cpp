@@ -4,9 +4,9 @@
 
 #include "superstep/base/error.h"
 #include "superstep/transform/expand.h"
-#include "superstep/transform/over_parts.h"
 #include "superstep/transform/passes.h"
-#include "superstep/transform/precision.h"
+#include "superstep/transform/precision/precision.h"
+#include "superstep/transform/training/over_parts.h"
 
 namespace superstep::transform {
 

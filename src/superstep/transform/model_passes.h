@@ -6,26 +6,26 @@
 #include <vector>
 
 #include "superstep/transform/pass.h"
-#include "superstep/transform/quantize.h"
-#include "superstep/transform/recompute.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/precision/quantize.h"
+#include "superstep/transform/training/recompute.h"
+#include "superstep/transform/training/training_step.h"
 
 namespace superstep::transform {
 
-Pass autocast_pass(ElementType reduced);  // transform/precision.h
+Pass autocast_pass(ElementType reduced);  // transform/precision/precision.h
 
-// transform/quantize.h. `options` is asked which products of a model stay as they are.
+// transform/precision/quantize.h. `options` is asked which products of a model stay as they are.
 Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph::Graph& model)> options);
 
-// transform/training_step.h
+// transform/training/training_step.h
 Pass training_step_pass(LossSpec loss, OptimizerSpec optimizer, TrainingStepOptions options = {});
 
-// transform/over_parts.h. Leaves the graph alone where there is one part. Error (unsupported) where the
-// samples are mixed in another way.
+// transform/training/over_parts.h. Leaves the graph alone where there is one part. Error (unsupported) where
+// the samples are mixed in another way.
 Pass over_parts_pass(std::int64_t parts);
 
-// transform/recompute.h. Leaves the graph alone where nothing may be done again. `keep` is asked which values
-// of a graph stay.
+// transform/training/recompute.h. Leaves the graph alone where nothing may be done again. `keep` is asked
+// which values of a graph stay.
 Pass recompute_pass(RecomputeOptions options,
                     std::function<std::vector<graph::ValueId>(const graph::Graph& graph)> keep);
 

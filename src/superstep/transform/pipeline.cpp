@@ -10,7 +10,7 @@
 #include "superstep/base/text.h"
 #include "superstep/graph/text.h"
 #include "superstep/graph/verify.h"
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/transform/passes.h"
 
 namespace superstep::transform {

@@ -9,7 +9,7 @@
 
 #include "superstep/base/function_ref.h"
 #include "superstep/graph/graph.h"
-#include "superstep/op/builder.h"
+#include "superstep/op/core/builder.h"
 
 namespace superstep::transform {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "superstep/op/rearrange.h"
+#include "superstep/op/window/rearrange.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::transform {

@@ -3,13 +3,13 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
-#include "superstep/op/activation.h"
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/gather.h"
-#include "superstep/op/matmul.h"
-#include "superstep/op/normalization.h"
-#include "superstep/op/recurrent.h"
-#include "superstep/op/view.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/move/gather.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/matmul.h"
+#include "superstep/op/rows/normalization.h"
+#include "superstep/op/sequence/recurrent.h"
 
 namespace superstep::workload {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "superstep/op/builder.h"
-#include "superstep/op/convolution.h"
+#include "superstep/op/core/builder.h"
+#include "superstep/op/product/convolution.h"
 
 namespace superstep::workload {
 
@@ -56,7 +56,7 @@ class Layers {
   Var silu(Var x);        // x sigmoid(x)
   Var hard_swish(Var x);
   Var gelu(Var x);
-  // At inference x itself; training steps draw a mask (transform/training_form.h).
+  // At inference x itself; training steps draw a mask (transform/training/training_form.h).
   Var dropout(Var x, const std::string& name, double ratio);
 
   Var weight(const std::string& name, const Shape& shape, std::int64_t fan_in, std::int64_t fan_out);

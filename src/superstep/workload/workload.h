@@ -1,6 +1,7 @@
 // The zoo: what every workload says about itself. One file a workload; the table is workload/workloads.cpp.
 //
-// Models are built in the form that is served; transform/training_step.h makes the training step of it.
+// Models are built in the form that is served; transform/training/training_step.h makes the training step of
+// it.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 #include "superstep/base/options.h"
 #include "superstep/graph/graph.h"
-#include "superstep/transform/loss.h"
-#include "superstep/transform/training_step.h"
+#include "superstep/transform/training/loss.h"
+#include "superstep/transform/training/training_step.h"
 
 namespace superstep::workload {
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "superstep/base/text.h"
-#include "superstep/transform/training_form.h"
+#include "superstep/transform/training/training_form.h"
 #include "superstep/workload/chemistry/uno.h"
 #include "superstep/workload/language/bert.h"
 #include "superstep/workload/primitive/lstm.h"

@@ -1,6 +1,6 @@
-#include "superstep/op/activation.h"
+#include "superstep/op/elementwise/activation.h"
 
-#include "superstep/op/arithmetic.h"
+#include "superstep/op/elementwise/arithmetic.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

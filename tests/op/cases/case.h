@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "superstep/base/random.h"
-#include "superstep/op/gradient_check.h"
+#include "superstep/op/core/gradient_check.h"
 
 namespace superstep::op::test {
 

@@ -1,7 +1,7 @@
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/cast.h"
-#include "superstep/op/logic.h"
-#include "superstep/op/unary.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
+#include "superstep/op/elementwise/unary.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

@@ -1,4 +1,4 @@
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

@@ -1,9 +1,9 @@
 #include <limits>
 
-#include "superstep/op/creation.h"
-#include "superstep/op/movement.h"
-#include "superstep/op/random.h"
-#include "superstep/op/view.h"
+#include "superstep/op/elementwise/random.h"
+#include "superstep/op/move/creation.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/move/view.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

@@ -1,9 +1,9 @@
-#include "superstep/op/normalization.h"
+#include "superstep/op/rows/normalization.h"
 
-#include "superstep/op/channel_statistics.h"
-#include "superstep/op/normalization_gradient.h"
-#include "superstep/op/parts_mean.h"
-#include "superstep/op/softmax.h"
+#include "superstep/op/rows/channel_statistics.h"
+#include "superstep/op/rows/normalization_gradient.h"
+#include "superstep/op/rows/parts_mean.h"
+#include "superstep/op/rows/softmax.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

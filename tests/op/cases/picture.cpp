@@ -1,7 +1,7 @@
-#include "superstep/op/determinant.h"
-#include "superstep/op/group_normalization.h"
-#include "superstep/op/quantization.h"
-#include "superstep/op/rearrange.h"
+#include "superstep/op/product/determinant.h"
+#include "superstep/op/product/quantization.h"
+#include "superstep/op/rows/group_normalization.h"
+#include "superstep/op/window/rearrange.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

@@ -1,4 +1,4 @@
-#include "superstep/op/pooling.h"
+#include "superstep/op/window/pooling.h"
 
 #include "tests/op/cases/case.h"
 

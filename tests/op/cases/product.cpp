@@ -1,5 +1,5 @@
-#include "superstep/op/convolution.h"
-#include "superstep/op/matmul.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/product/matmul.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

@@ -1,4 +1,4 @@
-#include "superstep/op/random.h"
+#include "superstep/op/elementwise/random.h"
 
 #include "tests/op/cases/case.h"
 

@@ -1,4 +1,4 @@
-#include "superstep/op/reduction.h"
+#include "superstep/op/rows/reduction.h"
 
 #include "tests/op/cases/case.h"
 

@@ -1,8 +1,8 @@
-#include "superstep/op/sampling.h"
+#include "superstep/op/window/sampling.h"
 
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/fold.h"
-#include "superstep/op/region.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/window/fold.h"
+#include "superstep/op/window/region.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

@@ -1,9 +1,9 @@
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/cumulative.h"
-#include "superstep/op/einsum.h"
-#include "superstep/op/integer.h"
-#include "superstep/op/resize.h"
-#include "superstep/op/trigonometry.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/integer.h"
+#include "superstep/op/elementwise/trigonometry.h"
+#include "superstep/op/product/einsum.h"
+#include "superstep/op/rows/cumulative.h"
+#include "superstep/op/window/resize.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

@@ -1,7 +1,7 @@
-#include "superstep/op/attention.h"
-#include "superstep/op/recurrent.h"
-#include "superstep/op/recurrent_gradient.h"
-#include "superstep/op/spectral.h"
+#include "superstep/op/product/attention.h"
+#include "superstep/op/product/spectral.h"
+#include "superstep/op/sequence/recurrent.h"
+#include "superstep/op/sequence/recurrent_gradient.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

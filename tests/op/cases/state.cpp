@@ -1,9 +1,9 @@
-#include "superstep/op/activation.h"
-#include "superstep/op/attention.h"
-#include "superstep/op/cast.h"
-#include "superstep/op/cumulative.h"
-#include "superstep/op/gather.h"
-#include "superstep/op/pooling.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/move/gather.h"
+#include "superstep/op/product/attention.h"
+#include "superstep/op/rows/cumulative.h"
+#include "superstep/op/window/pooling.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

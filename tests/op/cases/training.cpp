@@ -1,5 +1,5 @@
-#include "superstep/op/loss.h"
-#include "superstep/op/optimizer.h"
+#include "superstep/op/rows/loss.h"
+#include "superstep/op/training/optimizer.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {

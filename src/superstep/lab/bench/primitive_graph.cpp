@@ -9,14 +9,14 @@
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/base/text.h"
-#include "superstep/op/activation.h"
-#include "superstep/op/builder.h"
-#include "superstep/op/cast.h"
-#include "superstep/op/convolution.h"
-#include "superstep/op/matmul.h"
-#include "superstep/op/recurrent.h"
-#include "superstep/op/view.h"
-#include "superstep/transform/differentiate.h"
+#include "superstep/op/core/builder.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/product/matmul.h"
+#include "superstep/op/sequence/recurrent.h"
+#include "superstep/transform/training/differentiate.h"
 
 namespace superstep::lab {
 namespace {

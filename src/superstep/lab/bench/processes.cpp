@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "superstep/base/child_process.h"
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/child_process.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/measure/summary.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "superstep/base/thread_pool.h"
-#include "superstep/run/feeder.h"
 #include "superstep/run/model.h"
 #include "superstep/run/task.h"
+#include "superstep/run/train/feeder.h"
 #include "superstep/target/target.h"
 
 namespace superstep::lab {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "superstep/lab/formats/mllog.h"
-#include "superstep/run/train_observer.h"
+#include "superstep/run/train/train_observer.h"
 
 namespace superstep::lab {
 

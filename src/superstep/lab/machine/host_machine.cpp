@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/lab/bench/primitive_run.h"
 #include "superstep/lab/machine/host_times.h"
 #include "superstep/lab/machine/peak_kernels.h"

@@ -11,9 +11,9 @@
 #include <cstring>
 
 #include "superstep/base/error.h"
-#include "superstep/base/own_threads.h"
-#include "superstep/base/startable_threads.h"
 #include "superstep/base/statistics.h"
+#include "superstep/base/system/own_threads.h"
+#include "superstep/base/system/startable_threads.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/measure/clock.h"
 

@@ -11,10 +11,10 @@
 #include <memory>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
-#include "superstep/base/own_threads.h"
-#include "superstep/base/startable_threads.h"
 #include "superstep/base/stopwatch.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/system/own_threads.h"
+#include "superstep/base/system/startable_threads.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/machine/peak_kernels.h"

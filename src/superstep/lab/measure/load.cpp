@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
 #include "superstep/base/random.h"
 #include "superstep/base/statistics.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/measure/summary.h"
 

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
 #include "superstep/base/random.h"
 #include "superstep/base/statistics.h"
+#include "superstep/base/system/interrupt.h"
 
 namespace superstep::lab {
 namespace {

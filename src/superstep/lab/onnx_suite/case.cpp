@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "superstep/onnx/model.h"
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/target/target.h"
 
 namespace superstep::lab {
@@ -53,7 +53,7 @@ Tensor as_declared(const Tensor& tensor, ElementType declared) {
   return result;
 }
 
-// Reasons of findings that say "not arithmetic on tensors" (onnx/adapters.cpp).
+// Reasons of findings that say "not arithmetic on tensors" (onnx/adapters/adapters.cpp).
 bool is_outside(const onnx::Finding& finding) {
   static constexpr std::array<std::string_view, 6> words{"strings", "sequences",           "optional values",
                                                          "maps",    "no place in a graph", "at run time"};

@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/thread_pool.h"
 
 namespace superstep::lab {

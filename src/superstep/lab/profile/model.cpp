@@ -8,8 +8,8 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
-#include "superstep/run/calibrate.h"
 #include "superstep/run/model.h"
+#include "superstep/run/serve/calibrate.h"
 #include "superstep/run/task.h"
 
 namespace superstep::lab {

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/stopwatch.h"
+#include "superstep/base/system/interrupt.h"
 
 namespace superstep::lab {
 namespace {

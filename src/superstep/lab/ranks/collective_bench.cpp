@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/measure/clock.h"
 

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "superstep/base/child_process.h"
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/child_process.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/run/ranks/communicator.h"
 

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/measure/clock.h"
 

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "superstep/base/interrupt.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/stopwatch.h"
-#include "superstep/baseline/bragg_position.h"
-#include "superstep/data/bragg_dataset.h"
-#include "superstep/run/evaluate.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/baseline/xray/bragg_position.h"
+#include "superstep/physics/xray/bragg_dataset.h"
 #include "superstep/run/model.h"
+#include "superstep/run/serve/evaluate.h"
 #include "superstep/run/task/tasks.h"
 
 namespace superstep::lab {

@@ -8,7 +8,7 @@
 #include "superstep/base/metric.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/page/page.h"
-#include "superstep/run/infer.h"
+#include "superstep/run/serve/infer.h"
 
 namespace superstep::lab {
 

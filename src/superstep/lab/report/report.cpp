@@ -8,10 +8,10 @@
 #include "superstep/lab/report/bragg_comparison.h"
 #include "superstep/page/page.h"
 #include "superstep/run/environment.h"
-#include "superstep/run/infer.h"
 #include "superstep/run/model.h"
-#include "superstep/run/run_directory.h"
+#include "superstep/run/serve/infer.h"
 #include "superstep/run/task.h"
+#include "superstep/run/train/run_directory.h"
 
 namespace superstep::lab {
 namespace {

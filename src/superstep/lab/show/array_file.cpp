@@ -5,9 +5,9 @@
 #include <fstream>
 #include <utility>
 
-#include "superstep/data/npy.h"
-#include "superstep/data/npz.h"
-#include "superstep/data/safetensors.h"
+#include "superstep/file/npy.h"
+#include "superstep/file/npz.h"
+#include "superstep/file/safetensors.h"
 #include "superstep/lab/show/model_file.h"
 #include "superstep/lab/show/tensor_arrays.h"
 

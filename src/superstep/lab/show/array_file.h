@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "superstep/base/tensor.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/file/hdf5/hdf5.h"
 
 namespace superstep::lab {
 

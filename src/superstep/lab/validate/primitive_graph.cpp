@@ -4,9 +4,9 @@
 #include <map>
 
 #include "superstep/base/text.h"
-#include "superstep/op/builder.h"
-#include "superstep/op/convolution.h"
-#include "superstep/op/matmul.h"
+#include "superstep/op/core/builder.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/op/product/matmul.h"
 
 namespace superstep::lab {
 namespace {

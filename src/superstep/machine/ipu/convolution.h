@@ -6,7 +6,7 @@
 
 #include "superstep/machine/ipu/hardware.h"
 #include "superstep/machine/ipu/plan.h"
-#include "superstep/op/convolution.h"
+#include "superstep/op/product/convolution.h"
 
 namespace superstep::machine::ipu {
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "superstep/base/error.h"
-#include "superstep/base/interrupt.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/machine/ipu/lower.h"
 #include "superstep/machine/liveness.h"
 

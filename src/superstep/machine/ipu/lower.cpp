@@ -7,7 +7,7 @@
 
 #include "superstep/machine/ipu/convolution.h"
 #include "superstep/machine/ipu/operators.h"
-#include "superstep/op/convolution.h"
+#include "superstep/op/product/convolution.h"
 
 namespace superstep::machine::ipu {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "superstep/run/arrays.h"
 #include "superstep/run/task.h"
-#include "superstep/transform/loss.h"
+#include "superstep/run/user/arrays.h"
+#include "superstep/transform/training/loss.h"
 
 namespace superstep::run {
 

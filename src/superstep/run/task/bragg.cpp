@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "superstep/baseline/bragg_position.h"
-#include "superstep/data/bragg_dataset.h"
-#include "superstep/data/stream_blocks.h"
+#include "superstep/baseline/xray/bragg_position.h"
+#include "superstep/physics/stream_blocks.h"
+#include "superstep/physics/xray/bragg_dataset.h"
 #include "superstep/run/task/tasks.h"
 
 namespace superstep::run {

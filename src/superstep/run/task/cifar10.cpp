@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "superstep/data/cifar_file.h"
-#include "superstep/data/generator.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/file/cifar_file.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/generator.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 

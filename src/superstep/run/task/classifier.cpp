@@ -1,7 +1,7 @@
 // Generated pictures of textured shapes in 100 classes, for the classifiers of photographs.
 #include <algorithm>
 
-#include "superstep/baseline/image_classes.h"
+#include "superstep/baseline/imaging/image_classes.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 

@@ -1,12 +1,12 @@
 // Blocks of a synthetic language with masked words. The mean loss of the best possible answer is known.
-#include "superstep/data/language.h"
+#include "superstep/physics/language/language.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "superstep/baseline/masked_ngram.h"
-#include "superstep/data/stream_blocks.h"
+#include "superstep/baseline/language/masked_ngram.h"
+#include "superstep/physics/stream_blocks.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 

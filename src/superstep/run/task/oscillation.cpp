@@ -1,8 +1,8 @@
 // Noisy oscillations, whose frequency is to be found.
 #include <cmath>
 
-#include "superstep/baseline/oscillation_fit.h"
-#include "superstep/data/oscillation_generator.h"
+#include "superstep/baseline/series/oscillation_fit.h"
+#include "superstep/physics/oscillation_generator.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 

@@ -5,11 +5,11 @@
 #include <map>
 #include <numbers>
 
-#include "superstep/base/interrupt.h"
-#include "superstep/baseline/epie.h"
-#include "superstep/baseline/epie_compare.h"
-#include "superstep/data/fft.h"
-#include "superstep/data/ptycho_probe.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/baseline/ptychography/epie.h"
+#include "superstep/baseline/ptychography/epie_compare.h"
+#include "superstep/physics/fft.h"
+#include "superstep/physics/xray/ptycho_probe.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "superstep/data/generator.h"
-#include "superstep/data/hdf5.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/physics/generator.h"
 
 namespace superstep::run {
 namespace {

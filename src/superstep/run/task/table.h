@@ -26,7 +26,7 @@ struct TableSamples {
 };
 
 struct TableSpec {
-  std::string generator;              // its name in data/generators.h
+  std::string generator;              // its name in physics/generators.h
   std::vector<std::string> settings;  // name=value, of the generator
   std::int64_t default_samples = 1000;
   double training_share = 0.8;

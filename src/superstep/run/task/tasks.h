@@ -1,7 +1,7 @@
 // The tasks, one file a workload; task/tasks.cpp is the table.
 #pragma once
 
-#include "superstep/data/bragg_dataset.h"
+#include "superstep/physics/xray/bragg_dataset.h"
 #include "superstep/run/task.h"
 
 namespace superstep::run {

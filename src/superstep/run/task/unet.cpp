@@ -1,8 +1,8 @@
 // Slices of brain MRI with the mask of the lesion, patient by patient.
 #include <map>
 
-#include "superstep/baseline/lesion.h"
-#include "superstep/data/stream_blocks.h"
+#include "superstep/baseline/imaging/lesion.h"
+#include "superstep/physics/stream_blocks.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 

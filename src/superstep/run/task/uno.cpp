@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "superstep/baseline/chemistry/uno_ridge.h"
 #include "superstep/baseline/regression.h"
-#include "superstep/baseline/uno_ridge.h"
-#include "superstep/data/generator.h"
+#include "superstep/physics/generator.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 

@@ -10,16 +10,16 @@
 
 #include "superstep/base/text.h"
 #include "superstep/graph/verify.h"
-#include "superstep/op/definition.h"
-#include "superstep/target/cpu/byte_choice.h"
-#include "superstep/target/cpu/executable.h"
-#include "superstep/target/cpu/lowering.h"
-#include "superstep/target/cpu/memory_limit.h"
-#include "superstep/target/cpu/micro_batch.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/target/cpu/lower/lowering.h"
 #include "superstep/target/cpu/passes.h"
+#include "superstep/target/cpu/passes/byte_choice.h"
+#include "superstep/target/cpu/plan/memory_limit.h"
+#include "superstep/target/cpu/plan/micro_batch.h"
+#include "superstep/target/cpu/run/executable.h"
 #include "superstep/target/ports.h"
-#include "superstep/transform/over_parts.h"
 #include "superstep/transform/pipeline.h"
+#include "superstep/transform/training/over_parts.h"
 
 namespace superstep::target::cpu {
 namespace {

@@ -1,3 +1,4 @@
+// The backend for this machine's processor.
 #pragma once
 
 #include "superstep/target/target.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "superstep/target/cpu/memory_limit.h"
+#include "superstep/target/cpu/plan/memory_limit.h"
 #include "superstep/transform/pass.h"
 
 namespace superstep::target::cpu {

@@ -8,11 +8,11 @@
 
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
-#include "superstep/bsp/engine.h"
-#include "superstep/op/definition.h"
-#include "superstep/target/ipu/chip_program.h"
-#include "superstep/target/ipu/prepare.h"
-#include "superstep/target/ipu/transfers.h"
+#include "superstep/bsp/engine/engine.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/target/ipu/chips/chip_program.h"
+#include "superstep/target/ipu/lower/prepare.h"
+#include "superstep/target/ipu/lower/transfers.h"
 #include "superstep/target/ports.h"
 #include "superstep/transform/pipeline.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "superstep/bsp/profile.h"
+#include "superstep/bsp/profile/profile.h"
 #include "superstep/machine/ipu/hardware.h"
 #include "superstep/target/target.h"
 

@@ -1,3 +1,4 @@
+// The backend that computes nothing.
 #pragma once
 
 #include "superstep/target/target.h"

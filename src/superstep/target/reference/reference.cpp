@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "superstep/base/stopwatch.h"
-#include "superstep/op/definition.h"
-#include "superstep/op/evaluate.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/op/core/evaluate.h"
 #include "superstep/target/ports.h"
 #include "superstep/target/states.h"
 

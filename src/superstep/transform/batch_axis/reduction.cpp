@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "superstep/transform/batch_axis/rule.h"
-#include "superstep/transform/over_parts.h"
+#include "superstep/transform/training/over_parts.h"
 
 namespace superstep::transform {
 namespace {

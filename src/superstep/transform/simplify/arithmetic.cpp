@@ -1,6 +1,6 @@
-#include "superstep/op/arithmetic.h"
+#include "superstep/op/elementwise/arithmetic.h"
 
-#include "superstep/op/unary.h"
+#include "superstep/op/elementwise/unary.h"
 #include "superstep/transform/simplify/rule.h"
 
 namespace superstep::transform {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/transform/simplify/rule.h"
 
 namespace superstep::transform {

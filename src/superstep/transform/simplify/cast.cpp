@@ -1,4 +1,4 @@
-#include "superstep/op/cast.h"
+#include "superstep/op/elementwise/cast.h"
 
 #include "superstep/transform/simplify/rule.h"
 

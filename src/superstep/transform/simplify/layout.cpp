@@ -1,5 +1,5 @@
-#include "superstep/op/movement.h"
-#include "superstep/op/view.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/move/view.h"
 #include "superstep/transform/simplify/rule.h"
 
 namespace superstep::transform {

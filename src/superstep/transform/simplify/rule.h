@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "superstep/op/definition.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::transform {

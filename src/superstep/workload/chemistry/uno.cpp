@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "superstep/op/movement.h"
+#include "superstep/op/move/movement.h"
 #include "superstep/workload/layers.h"
 
 namespace superstep::workload {

@@ -4,12 +4,12 @@
 
 #include <cmath>
 
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/cast.h"
-#include "superstep/op/matmul.h"
-#include "superstep/op/movement.h"
-#include "superstep/op/softmax.h"
-#include "superstep/op/view.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/matmul.h"
+#include "superstep/op/rows/softmax.h"
 #include "superstep/workload/layers.h"
 
 namespace superstep::workload {

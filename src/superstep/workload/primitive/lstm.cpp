@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "superstep/op/movement.h"
+#include "superstep/op/move/movement.h"
 #include "superstep/workload/layers.h"
 
 namespace superstep::workload {

@@ -1,7 +1,7 @@
 #include "superstep/workload/vision/cifar10_cnn.h"
 
-#include "superstep/op/pooling.h"
-#include "superstep/op/view.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/window/pooling.h"
 #include "superstep/workload/layers.h"
 
 namespace superstep::workload {

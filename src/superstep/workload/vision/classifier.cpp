@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/pooling.h"
-#include "superstep/op/view.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/window/pooling.h"
 
 namespace superstep::workload {
 

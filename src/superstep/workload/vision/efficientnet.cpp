@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "superstep/op/activation.h"
-#include "superstep/op/arithmetic.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/workload/vision/classifier.h"
 
 namespace superstep::workload {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/pooling.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/window/pooling.h"
 #include "superstep/workload/vision/classifier.h"
 
 namespace superstep::workload {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "superstep/op/activation.h"
-#include "superstep/op/movement.h"
-#include "superstep/op/pooling.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/window/pooling.h"
 #include "superstep/workload/layers.h"
 
 namespace superstep::workload {

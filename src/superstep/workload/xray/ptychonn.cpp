@@ -4,9 +4,9 @@
 
 #include <numbers>
 
-#include "superstep/op/activation.h"
-#include "superstep/op/arithmetic.h"
-#include "superstep/op/pooling.h"
+#include "superstep/op/elementwise/activation.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/window/pooling.h"
 #include "superstep/workload/layers.h"
 
 namespace superstep::workload {

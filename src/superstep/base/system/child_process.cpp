@@ -1,0 +1,55 @@
+#include "superstep/base/system/child_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "superstep/base/system/interrupt.h"
+
+extern char** environ;
+
+namespace superstep {
+
+std::vector<char*> words_of(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  return words;
+}
+
+std::expected<pid_t, int> start_process(const std::vector<std::string>& command,
+                                        const std::filesystem::path& errors) {
+  const std::vector<char*> words = words_of(command);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                   0600);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const int failure = posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure != 0) return std::unexpected(failure);
+  return child;
+}
+
+int wait_for_process(pid_t child) {
+  const HoldEnd until_it_has_ended;  // it stops by itself, and what it did is still to be read
+  bool told = false;
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (ended < 0 && errno != EINTR) return 127;
+    if (interrupted() && !std::exchange(told, true)) kill(child, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+}  // namespace superstep

@@ -1,0 +1,129 @@
+#include "superstep/base/system/interrupt.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "superstep/base/system/partial_files.h"
+
+namespace superstep {
+namespace {
+
+constexpr auto grace = std::chrono::milliseconds(500);
+constexpr auto held_poll = std::chrono::milliseconds(10);
+
+std::atomic<bool> stop_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
+std::atomic<int> holds{0}, deaf{0};
+sem_t asked;
+
+void on_signal(int signal) {
+  const int error = errno;
+  stop_requested = true;
+  sem_post(&asked);
+  std::signal(signal, SIG_DFL);
+  errno = error;
+}
+
+// Never destroyed: the program may be ended while statics go.
+struct Notes {
+  std::mutex mutex;
+  std::vector<const std::string*> texts;  // the innermost last
+};
+Notes& notes() {
+  static auto* const all = new Notes;
+  return *all;
+}
+
+std::string innermost_note() {
+  const std::lock_guard lock(notes().mutex);
+  for (auto text = notes().texts.rbegin(); text != notes().texts.rend(); ++text)
+    if (!(*text)->empty()) return **text;
+  return {};
+}
+
+bool takes_more(int file) {
+  pollfd wanted{file, POLLOUT, 0};
+  return ::poll(&wanted, 1, 0) == 1;
+}
+
+// What was printed is not lost, unless somebody is printing right now or nobody reads it.
+void flush_output() {
+  if (!takes_more(STDOUT_FILENO) || ftrylockfile(stdout) != 0) return;
+  fflush_unlocked(stdout);
+  funlockfile(stdout);
+}
+
+[[noreturn]] void end_from_outside(int code, std::string (*last_words)(const std::string& note)) {
+  while (sem_wait(&asked) != 0) continue;
+  std::this_thread::sleep_for(grace);
+  while (holds.load() > 0) std::this_thread::sleep_for(held_poll);
+  remove_open_partial_files();
+  flush_output();
+  const std::string words = last_words(innermost_note());
+  if (takes_more(STDERR_FILENO)) (void)!::write(STDERR_FILENO, words.data(), words.size());
+  _exit(code);
+}
+
+}  // namespace
+
+void watch_for_interrupts() {
+  sem_init(&asked, 0, 0);
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of the write, not the end of the program
+}
+
+// Signals are left to the other threads, whose system calls they are to interrupt.
+void end_when_asked(int code, std::string (*last_words)(const std::string& note)) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  try {
+    std::thread(end_from_outside, code, last_words).detach();
+  } catch (const std::system_error&) {  // no thread to be had: who polls is heard all the same
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+bool interrupted() {
+  return stop_requested.load(std::memory_order_relaxed) && deaf.load(std::memory_order_relaxed) == 0;
+}
+void request_interrupt() { stop_requested = true; }
+void clear_interrupt() { stop_requested = false; }
+
+HoldEnd::HoldEnd() { ++holds; }
+HoldEnd::~HoldEnd() { --holds; }
+
+Uninterrupted::Uninterrupted() { ++deaf; }
+Uninterrupted::~Uninterrupted() { --deaf; }
+
+StopNote::StopNote(std::string text) : text_(std::move(text)) {
+  const std::lock_guard lock(notes().mutex);
+  notes().texts.push_back(&text_);
+}
+
+StopNote::~StopNote() {
+  const std::lock_guard lock(notes().mutex);
+  std::erase(notes().texts, &text_);
+}
+
+void StopNote::set(std::string text) {
+  const std::lock_guard lock(notes().mutex);
+  text_ = std::move(text);
+}
+
+}  // namespace superstep

@@ -1,0 +1,36 @@
+// The command that retrieves the crystals of a file by HIO and ER with shrink-wrap.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "superstep/baseline/baseline.h"
+#include "superstep/baseline/ptychography/phase_alignment.h"
+#include "superstep/file/hdf5/hdf5.h"
+
+namespace superstep::baseline {
+
+// Reads `diff` [samples, n, n, n], magnitudes with frequency zero at n/2, and, where there are such, the
+// labels `amp` and `phase` [samples, n/2, n/2, n/2]. Every crystal is retrieved from several random starts
+// and the one with the lowest chi2 is kept: written as `amp`, `phase` [samples, n/2, n/2, n/2] and `chi2`
+// [samples], aligned with the labels or else centred.
+Report run_phase_retrieval(const Request& request, const Options& options);
+std::vector<OptionSpec> phase_retrieval_options();
+
+// One retrieved crystal.
+struct CrystalResult {
+  std::int64_t sample = 0;
+  double chi2 = 0, seconds = 0;    // seconds of processor time, all starts together
+  std::vector<double> start_chi2;  // of every start
+  Field object, truth;             // middle half of the grid along every axis; truth is empty without labels
+  std::optional<ShapeComparison> comparison;
+  bool twin = false;
+};
+
+// The middle half of a cube of `n` voxels a side.
+Field middle_cube(const Field& field, std::size_t n);
+
+// A page with slices of the first crystal, true and retrieved. `n` is the side of result.object.
+void write_retrieval_page(const std::filesystem::path& path, const CrystalResult& result, int n);
+
+}  // namespace superstep::baseline

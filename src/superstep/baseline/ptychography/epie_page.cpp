@@ -1,0 +1,108 @@
+#include "superstep/baseline/ptychography/epie_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "superstep/base/text.h"
+#include "superstep/baseline/picture_sheet.h"
+#include "superstep/page/page.h"
+
+namespace superstep::baseline {
+namespace {
+
+// The smallest box around the scanned area.
+struct Box {
+  int top, left, bottom, right;  // bottom and right are one past the end
+  int height() const { return bottom - top; }
+  int width() const { return right - left; }
+};
+
+Box box_around(const std::vector<float>& area, int height, int width) {
+  Box box{height, width, 0, 0};
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      if (area[static_cast<std::size_t>(y) * width + x] > 0)
+        box = {std::min(box.top, y), std::min(box.left, x), std::max(box.bottom, y + 1),
+               std::max(box.right, x + 1)};
+  return box.bottom > box.top ? box : Box{0, 0, height, width};
+}
+
+template <class F>
+std::vector<float> cut(const std::vector<std::complex<float>>& field, const Box& box, int width, F value_of) {
+  std::vector<float> values;
+  for (int y = box.top; y < box.bottom; ++y)
+    for (int x = box.left; x < box.right; ++x)
+      values.push_back(value_of(field[static_cast<std::size_t>(y) * width + x]));
+  return values;
+}
+
+float modulus(std::complex<float> value) { return std::abs(value); }
+float angle(std::complex<float> value) { return std::arg(value); }
+constexpr float pi = 3.14159265f;
+
+void add_object(std::vector<page::Picture>& pictures, const std::vector<std::complex<float>>& object,
+                const Box& box, int width, const std::string& which) {
+  const int scale = std::max(1, 256 / std::max(box.height(), box.width()));
+  pictures.push_back({page::colored(cut(object, box, width, modulus), box.width(), box.height(),
+                                    page::Colormap::gray, 0.6f, 1.1f),
+                      which + " amplitude, 0.6 to 1.1",
+                      {},
+                      scale});
+  pictures.push_back({page::colored(cut(object, box, width, angle), box.width(), box.height(),
+                                    page::Colormap::phase, -pi, pi),
+                      which + " phase, -pi to pi",
+                      {},
+                      scale});
+}
+
+std::vector<page::Picture> probe_pictures(const data::ComplexField& probe, int n) {
+  const Box box{0, 0, n, n};
+  const int scale = std::max(1, 256 / n);
+  return {{page::colored(cut(probe, box, n, modulus), n, n, page::Colormap::viridis),
+           "probe, modulus",
+           {},
+           scale},
+          {page::colored(cut(probe, box, n, angle), n, n, page::Colormap::phase, -pi, pi),
+           "probe, phase",
+           {},
+           scale}};
+}
+
+page::Plot error_plot(const std::vector<double>& errors) {
+  page::Series series{"error of the pass", {}, errors, {}, {}};
+  for (std::size_t pass = 1; pass <= errors.size(); ++pass) series.x.push_back(static_cast<double>(pass));
+  page::Plot plot{"Convergence", "pass", "sum (|F| - measured)^2 / sum measured^2", false, true};
+  plot.series = {series};
+  return plot;
+}
+
+}  // namespace
+
+void write_epie_page(const std::filesystem::path& path, const EpieResult& result, int height, int width,
+                     int n) {
+  const Box box = box_around(result.area, height, width);
+  std::vector<page::Picture> pictures;
+  if (result.comparison) add_object(pictures, result.truth, box, width, "true");
+  add_object(pictures, result.comparison ? result.comparison->aligned : result.object, box, width,
+             "reconstructed");
+  if (is_png_path(path)) return write_picture_sheet(path, pictures, 4);
+  page::Page page("Ptychographic reconstruction");
+  page.paragraph(fmt::format("Scan {}, {} points, {} passes in {}; error of the last pass {:.5f}.",
+                             result.scan, result.points, result.errors.size(), format_seconds(result.seconds),
+                             result.errors.back()));
+  if (result.comparison)
+    page.paragraph(fmt::format(
+        "Phase error {:.4f} rad rms and amplitude error {:.4f} rms over {} scanned pixels, after "
+        "removing the global phase, the scale and a phase ramp of ({:.5f}, {:.5f}) rad a pixel.",
+        result.comparison->phase_rms, result.comparison->amplitude_rms,
+        format_count(result.comparison->pixels), result.comparison->ramp_y, result.comparison->ramp_x));
+  page.heading("Object, scanned area").pictures(pictures);
+  page.heading("Probe").pictures(probe_pictures(result.probe, n));
+  page.plot(error_plot(result.errors));
+  page.write(path);
+}
+
+}  // namespace superstep::baseline

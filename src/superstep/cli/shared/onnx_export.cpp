@@ -1,0 +1,83 @@
+// superstep onnx export WORKLOAD: a model or its training step as an ONNX file.
+#include "superstep/cli/shared/onnx_export.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/shared/result.h"
+#include "superstep/run/serve/export.h"
+
+namespace superstep::cli {
+namespace {
+
+struct Arguments {
+  run::ExportSettings settings;
+  std::string weights, out, with;
+};
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  superstep onnx export braggnn --weights run/ --out braggnn.onnx\n"
+    "  superstep onnx export braggnn --with train-step --out step.onnx     forward, backward and optimiser\n"
+    "  superstep onnx export mine.onnx --with train-step --loss mse --out step.onnx\n"
+    "A training step gives the loss and, for every state NAME, its next value as NAME.next: feed these back\n"
+    "as the inputs NAME to train in any ONNX runtime. It is of one batch, the workload's own or --batch.";
+
+void export_model(Arguments arguments) {
+  arguments.settings.weights = arguments.weights;
+  arguments.settings.out = arguments.out;
+  arguments.settings.training_step = arguments.with == "train-step";
+  run::export_onnx(arguments.settings);
+  const auto bytes = std::filesystem::file_size(arguments.out);
+  if (!common().quiet)
+    fmt::print("written to {}: {} bytes\n", arguments.out, format_count(static_cast<double>(bytes)));
+  write_result({"onnx export",
+                arguments.settings.model.workload,
+                {{"out", arguments.out}, {"with", arguments.with}, {"batch", arguments.settings.batch}},
+                {{.name = "file_size", .value = static_cast<double>(bytes), .unit = "B", .samples = {}}}});
+}
+
+}  // namespace
+
+void declare_onnx_export(CLI::App& command) {
+  const auto arguments = std::make_shared<Arguments>();
+  run::TrainSettings& model = arguments->settings.model;
+  command.add_option("workload", model.workload, "a workload, or a model file (.onnx)")->required();
+  command.add_option("--out", arguments->out, "the file to write")->type_name("FILE")->required();
+  command.add_option("--with", arguments->with, "train-step: the whole step instead of the model")
+      ->check(CLI::IsMember({"train-step"}))
+      ->type_name("WHAT");
+  command
+      .add_option("--weights", arguments->weights, "the folder of a training run (default: initial weights)")
+      ->type_name("DIR");
+  command
+      .add_option("--batch", arguments->settings.batch,
+                  "fix the batch (default: left open; of a training step the workload's own)")
+      ->type_name("N")
+      ->check(positive());
+  command
+      .add_option("--opset", arguments->settings.opset, "operator set (default: the smallest that will do)")
+      ->type_name("N")
+      ->check(CLI::Range(13, 27));
+  command.add_option("--optimizer", model.optimizer, "sgd, adam or adamw")->type_name("NAME");
+  command.add_option("--loss", model.loss, "of a model file: mse, l1, huber, cross_entropy")
+      ->type_name("LOSS");
+  command.add_option("--shape", model.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
+  command.add_option("--set", model.model_options, "name=value of an option of the model; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--seed", model.seed, "seed of initial weights")
+      ->type_name("N")
+      ->check(whole_number_from(0))
+      ->capture_default_str();
+  command.footer(examples);
+  command.callback([arguments] { export_model(*arguments); });
+}
+
+}  // namespace superstep::cli

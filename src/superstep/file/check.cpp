@@ -1,0 +1,68 @@
+#include "superstep/file/check.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace superstep::data {
+namespace {
+
+std::string index_text(const Tensor& tensor, std::int64_t flat, std::int64_t first_row) {
+  std::string text;
+  const auto strides = tensor.shape().row_major_strides();
+  for (std::size_t axis = 0; axis < strides.size(); ++axis) {
+    const std::int64_t index = flat / strides[axis] + (axis == 0 ? first_row : 0);
+    text += (axis ? "," : "") + std::to_string(index);
+    flat %= strides[axis];
+  }
+  return "[" + text + "]";
+}
+
+// As few digits as tell the value from its neighbours of the same type.
+std::string value_text(const Tensor& tensor, double value) {
+  const bool narrow = is_floating(tensor.type()) && tensor.type() != ElementType::f64;
+  return !narrow ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+}
+
+// Whether x - x is 0 for all: false for NaN and infinities. Compiles to vector code.
+template <class T>
+bool all_finite(std::span<const T> values) {
+  bool finite = true;
+  for (const T value : values) finite &= value - value == T{0};
+  return finite;
+}
+
+bool surely_finite(const Tensor& tensor) {
+  if (!is_floating(tensor.type())) return true;
+  if (tensor.type() == ElementType::f32) return all_finite(tensor.as<float>());
+  if (tensor.type() == ElementType::f64) return all_finite(tensor.as<double>());
+  return false;  // looked at one by one
+}
+
+}  // namespace
+
+void require_finite(const Tensor& tensor, std::string_view where, std::int64_t first_row) {
+  if (surely_finite(tensor)) return;
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
+    const double value = tensor.at(i);
+    if (!std::isfinite(value))
+      throw Error(
+          ErrorCode::bad_file,
+          fmt::format("it holds {} at {}", value_text(tensor, value), index_text(tensor, i, first_row)),
+          std::string(where), "remove the sample or replace the value");
+  }
+}
+
+void require_in_range(const Tensor& tensor, double low, double high, std::string_view where,
+                      std::int64_t first_row) {
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
+    const double value = tensor.at(i);
+    if (!(value >= low && value <= high))
+      throw Error(ErrorCode::bad_file,
+                  fmt::format("it holds {} at {}, outside [{}, {}]", value_text(tensor, value),
+                              index_text(tensor, i, first_row), low, high),
+                  std::string(where));
+  }
+}
+
+}  // namespace superstep::data

@@ -1,0 +1,49 @@
+// Random numbers that depend on a seed, a counter kept as state, and the element's position alone: the same
+// bits on every target and for any number of threads; and dropout made of them.
+#pragma once
+
+#include "superstep/op/core/box.h"
+#include "superstep/op/core/definition.h"
+
+namespace superstep::op {
+
+// superstep.RandomMask: 1/keep with probability `keep`, else 0, for each element of `shape`.
+//
+// Inputs: counter i64[] (state; a training graph adds the number of samples each step, so that it counts the
+// samples seen). Attributes: seed (integer), stream (a number in [0, 2^32) that sets the masks of one step
+// apart), keep (0 < keep <= 1), shape, dtype (ONNX element type, f32 by default).
+//
+// Row r of the mask (axis 0: the sample) has the words of RandomStream(seed, counter + r, stream), in the
+// row's own row-major order: element e takes the 32-bit word e % 4 of the Philox4x32-10 block (Salmon et al.,
+// SC 2011)
+//   philox(counter = {e / 4, stream, low half of counter + r, its high half},
+//          key = {low half of seed, high half of seed})
+// and is kept when word < keep * 2^32. So a batch drawn in parts has the mask it has as a whole.
+struct RandomMaskAttributes {
+  std::uint64_t seed = 0;
+  std::uint32_t stream = 0;
+  double keep = 0.5;
+};
+Var random_mask(Var counter, ElementType element, const Shape& shape, const RandomMaskAttributes& attributes);
+
+// The words below which an element is kept; 2^32 keeps all.
+std::uint64_t keep_threshold(double keep);
+
+// x times a random mask that keeps 1 - ratio of the elements and scales them up: training-time dropout.
+Var dropout(Var x, double ratio, Var counter, std::uint64_t seed, std::uint32_t stream);
+
+// ONNX's own: the same numbers at every run, for a seed. Without a derivative by what they are drawn from.
+Var random_uniform(Builder& builder, ElementType element, const Shape& shape, double low = 0, double high = 1,
+                   double seed = 0);
+Var random_normal(Builder& builder, ElementType element, const Shape& shape, double mean = 0,
+                  double scale = 1, double seed = 0);
+Var bernoulli(Var probability, double seed = 0);  // 1 with that probability, else 0
+// Classes (i32 [batch, samples]) drawn by unnormalised log probabilities [batch, classes].
+Var multinomial(Var log_probabilities, std::int64_t samples, double seed = 0);
+
+std::span<const Definition> random_operators();  // superstep.RandomMask, Dropout
+std::span<const Definition>
+random_number_operators();                           // RandomUniform[Like] RandomNormal[Like] Bernoulli ...
+EvaluateBox random_number_box(std::string_view op);  // of those, null for others
+
+}  // namespace superstep::op

@@ -1,0 +1,121 @@
+#include "superstep/op/sequence/recurrent_gradient.h"
+
+#include <algorithm>
+#include <array>
+
+#include "superstep/op/core/checks.h"
+#include "superstep/op/core/composite.h"
+#include "superstep/op/core/rules.h"
+#include "superstep/op/move/creation.h"
+#include "superstep/op/sequence/recurrent.h"
+
+namespace superstep::op {
+namespace {
+
+// Inputs of LSTM: X W R B sequence_lens initial_h initial_c P.
+enum Input : std::size_t { x, w, r, bias, lengths, hidden, cell, peephole };
+// Inputs of the gradient.
+enum Gradient : std::size_t { g_x, g_w, g_r, g_bias, g_hidden, g_cell, g_y, g_dy, g_dy_h, g_dy_c };
+
+constexpr std::array differentiated = {g_x, g_w, g_r, g_bias, g_hidden, g_cell};
+
+std::vector<ValueType> infer_lstm_gradient(const InferContext& context) {
+  require_floating(context, g_x, "X");
+  require_rank(context, g_x, "X", 3);
+  require_rank(context, g_r, "R", 3);
+  std::vector<ValueType> types;
+  for (std::size_t input : differentiated) {
+    require_same_element(context, input, "W, R, B and initial states", g_x, "X");
+    types.push_back(context.input(input));
+  }
+  const bool batch_first = context.attributes.integer("layout", 0) != 0;
+  const Shape &sequence = context.input(g_x).shape, &r_shape = context.input(g_r).shape;
+  const Shape y = batch_first ? Shape{sequence[0], sequence[1], r_shape[0], r_shape[2]}
+                              : Shape{sequence[0], r_shape[0], sequence[1], r_shape[2]};
+  require_shape(context, g_y, "Y", y);
+  if (context.has(g_dy)) require_shape(context, g_dy, "dY", y);
+  for (std::size_t input : {g_dy_h, g_dy_c})
+    if (context.has(input)) require_shape(context, input, "dY_h or dY_c", context.input(g_hidden).shape);
+  return types;
+}
+
+// The rule of the LSTM unrolled; Y is not needed for it.
+std::vector<Var> decompose_lstm_gradient(const DerivativeContext& context) {
+  const std::vector<Var>& in = context.inputs;
+  const std::vector<Var> given = {in[g_x], in[g_w], in[g_r], in[g_bias], Var(), in[g_hidden], in[g_cell]};
+  const auto optional = [&](std::size_t i) { return i < in.size() ? in[i] : Var(); };
+  const Var cotangents[] = {optional(g_dy), optional(g_dy_h), optional(g_dy_c)};
+  const std::vector<Var> found =
+      vjp_through(get("LSTM").decompose, {context.builder, context.attributes, given, {}}, cotangents, {});
+  std::vector<Var> result;
+  for (std::size_t i : {x, w, r, bias, hidden, cell}) {
+    const Var zero = constant_of_shape(context.builder, given[i].element(), given[i].shape());
+    result.push_back(found[i].valid() ? found[i] : zero);
+  }
+  return result;
+}
+
+// Two products of the size of the forward pass: by the inputs and by the weights; the gates are at hand.
+double lstm_gradient_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
+  const auto &sequence = inputs[g_x].shape, &w_shape = inputs[g_w].shape, &r_shape = inputs[g_r].shape;
+  const auto gates = static_cast<double>(w_shape[0] * w_shape[1]);
+  const auto width = static_cast<double>(sequence[2] + r_shape[2]);
+  return 4 * static_cast<double>(sequence[0] * sequence[1]) * gates * width;
+}
+
+Definition gradient_definition() {
+  Definition definition =
+      composite<decompose_lstm_gradient>({"superstep.LSTMGradient", 0, 7, 10, 6}, infer_lstm_gradient);
+  definition.flops = lstm_gradient_flops;
+  return definition;
+}
+
+}  // namespace
+
+std::vector<Var> lstm_gradient(std::span<const Var> inputs, Var y, std::span<const Var> cotangents,
+                               const Attributes& attributes) {
+  std::vector<Var> all(inputs.begin(), inputs.end());
+  all.push_back(y);
+  all.insert(all.end(), cotangents.begin(), cotangents.end());
+  return y.builder().node("superstep.LSTMGradient", all, attributes, 6);
+}
+
+bool has_lstm_gradient(const DerivativeContext& context) {
+  const Attributes& a = context.attributes;
+  const bool plain = !a.has("activations") && !a.has("clip") && a.integer("input_forget", 0) == 0;
+  const bool has_y = !context.outputs.empty() && context.outputs[0].valid();
+  return plain && has_y && !context.has(lengths) && !context.has(peephole);
+}
+
+std::vector<Var> vjp_lstm(const DerivativeContext& context, std::span<const Var> cotangents,
+                          const std::vector<bool>& wanted, Decomposition unrolled) {
+  if (!has_lstm_gradient(context)) return vjp_through(unrolled, context, cotangents, wanted);
+  const Var sequence = context.inputs[x], recurrent = context.inputs[r];
+  const bool batch_first = context.attributes.integer("layout", 0) != 0;
+  const std::int64_t directions = recurrent.shape()[0], units = recurrent.shape()[2];
+  const std::int64_t batch = sequence.shape()[batch_first ? 0 : 1];
+  const Shape state = batch_first ? Shape{batch, directions, units} : Shape{directions, batch, units};
+  const auto given = [&](std::size_t input, const Shape& shape) {
+    return context.has(input) ? context.inputs[input]
+                              : constant_of_shape(context.builder, sequence.element(), shape);
+  };
+  const Var inputs[] = {sequence,
+                        context.inputs[w],
+                        recurrent,
+                        given(bias, {directions, 8 * units}),
+                        given(hidden, state),
+                        given(cell, state)};
+  const std::vector<Var> found = lstm_gradient(inputs, context.outputs[0], cotangents, context.attributes);
+  std::vector<Var> result = no_cotangents(context);
+  constexpr std::array places = {x, w, r, bias, hidden, cell};
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (context.has(places[i])) result[places[i]] = found[i];
+  return result;
+}
+
+std::span<const Definition> recurrent_gradient_operators() {
+  static const Definition definitions[] = {gradient_definition()};
+  return definitions;
+}
+
+}  // namespace superstep::op

@@ -1,0 +1,23 @@
+// The derivative of an LSTM over a whole sequence, for targets that go back through time in one kernel.
+#pragma once
+
+#include "superstep/op/core/derivative.h"
+
+namespace superstep::op {
+
+// superstep.LSTMGradient: inputs X W R B initial_h initial_c as of LSTM, all given; Y as LSTM made it (which
+// spares a target the recurrence forward); the cotangents of Y, Y_h and Y_c, each left out where it is zero.
+// Outputs: the cotangents of the first six. Attributes are those of the LSTM node, which has the default
+// activations and nothing of peepholes, clipping, coupled gates and lengths.
+std::vector<Var> lstm_gradient(std::span<const Var> inputs, Var y, std::span<const Var> cotangents,
+                               const Attributes& attributes);
+
+// Whether LSTM with these inputs and attributes is one that the operator stands for.
+bool has_lstm_gradient(const DerivativeContext& context);
+
+std::vector<Var> vjp_lstm(const DerivativeContext& context, std::span<const Var> cotangents,
+                          const std::vector<bool>& wanted, Decomposition unrolled);
+
+std::span<const Definition> recurrent_gradient_operators();
+
+}  // namespace superstep::op

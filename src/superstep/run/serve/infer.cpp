@@ -1,0 +1,322 @@
+#include "superstep/run/serve/infer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "superstep/base/progress.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/thread_pool.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/onnx/writer.h"
+#include "superstep/run/model.h"
+#include "superstep/run/serve/calibrate.h"
+#include "superstep/run/serve/evaluate.h"
+#include "superstep/run/task.h"
+#include "superstep/run/train/checkpoint.h"
+#include "superstep/run/train/run_directory.h"
+
+namespace superstep::run {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int warm_up_calls = 10;
+constexpr std::int64_t default_batch = 512;
+constexpr std::int64_t calls_for_latency = 200;
+// A slow model is timed by fewer calls: these seconds, but three calls.
+constexpr double warm_up_seconds = 2, timing_seconds = 20;
+constexpr std::int64_t fewest_calls = 3;
+
+double percentile(const std::vector<double>& sorted, double share) {
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::max<std::size_t>(1, rank) - 1];
+}
+
+Metric metric(const char* name, double value, const char* unit) {
+  return {.name = name, .value = value, .unit = unit, .samples = {}};
+}
+
+// HDF5 remembers where its contents come from; other formats hold the arrays alone.
+void write_outputs(const std::filesystem::path& path, std::span<const target::Executable::Port> ports,
+                   const std::vector<Tensor>& outputs, const InferSettings& settings) {
+  if (path.extension() != ".h5" && path.extension() != ".hdf5") {
+    NamedTensors arrays;
+    for (std::size_t i = 0; i < outputs.size(); ++i) arrays.emplace(ports[i].name, outputs[i]);
+    return write_arrays(path, arrays);
+  }
+  data::Hdf5Writer file(path);
+  for (std::size_t i = 0; i < outputs.size(); ++i) file.write(ports[i].name, outputs[i]);
+  file.set_attribute("", "workload", settings.workload);
+  file.set_attribute("", "weights", settings.weights.string());
+  file.close();
+}
+
+// A model file without data is timed on random ones, one sample a call unless the user says otherwise.
+std::int64_t wanted_batch(const InferSettings& settings, const Model& model) {
+  if (settings.batch > 0) return settings.batch;
+  if (model.fixed_batch() > 0) return model.fixed_batch();
+  return is_model_file(settings.workload) && settings.input.empty() ? 1 : default_batch;
+}
+
+std::int64_t sample_count(const InferSettings& settings, std::int64_t batch) {
+  if (settings.samples > 0 || !settings.input.empty()) return settings.samples;
+  return is_model_file(settings.workload) ? batch : 0;
+}
+
+// Everything of one model on the samples: outputs, quality, speed.
+struct Served {
+  std::vector<Tensor> outputs;
+  std::vector<Metric> metrics;
+  std::vector<target::Executable::Port> ports;
+  target::PlanSummary plan;
+};
+
+double seconds_since(Clock::time_point begun) {
+  return std::chrono::duration<double>(Clock::now() - begun).count();
+}
+
+double timed_call(target::Executable& executable, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while timing");
+  const auto begun = Clock::now();
+  executable.run(inputs, outputs);
+  return seconds_since(begun);
+}
+
+// The seconds of at most `calls` calls of each executable, in turn, so that a busy neighbour slows all alike.
+std::vector<std::vector<double>> time_calls(std::span<target::Executable* const> executables,
+                                            std::span<const Tensor> inputs, std::int64_t calls) {
+  Progress progress = Progress::passing("timing", static_cast<double>(calls), "calls");
+  std::vector<std::vector<Tensor>> outputs(executables.size());
+  for (std::size_t i = 0; i < executables.size(); ++i) {
+    for (const auto& port : executables[i]->outputs())
+      outputs[i].emplace_back(port.type.element, port.type.shape);
+    double warm = 0;
+    for (int call = 0; call < warm_up_calls && warm < warm_up_seconds; ++call)
+      warm += timed_call(*executables[i], inputs, outputs[i]);
+  }
+  std::vector<std::vector<double>> seconds(executables.size());
+  const auto begun = Clock::now();
+  for (std::int64_t call = 0; call < calls; ++call) {
+    if (call >= fewest_calls && seconds_since(begun) > timing_seconds) break;
+    for (std::size_t i = 0; i < executables.size(); ++i)
+      seconds[i].push_back(timed_call(*executables[i], inputs, outputs[i]));
+    progress.update(static_cast<double>(call + 1));
+  }
+  return seconds;
+}
+
+std::vector<Metric> serving_metrics(std::vector<double> seconds, std::int64_t batch) {
+  std::ranges::sort(seconds);
+  const double mean =
+      std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+  std::vector<Metric> metrics{
+      metric("throughput", static_cast<double>(batch) / percentile(seconds, 0.5), "samples/s"),
+      metric("latency_mean", mean, "s"), metric("latency_p50", percentile(seconds, 0.5), "s")};
+  if (seconds.size() >= 100) metrics.push_back(metric("latency_p90", percentile(seconds, 0.9), "s"));
+  if (seconds.size() >= 1000) metrics.push_back(metric("latency_p99", percentile(seconds, 0.99), "s"));
+  return metrics;
+}
+
+// What a modelled machine takes for a batch, and how long this host took to execute all samples.
+std::vector<Metric> modelled_metrics(const target::Executable::ModelledTime& time, std::int64_t batch,
+                                     double host_seconds) {
+  const double latency = time.seconds / static_cast<double>(std::max<std::uint64_t>(1, time.runs));
+  std::vector<Metric> metrics{metric("throughput", static_cast<double>(batch) / latency, "samples/s"),
+                              metric("latency_mean", latency, "s")};
+  for (Metric& predicted : metrics) predicted.how = How::predicted;
+  metrics.push_back(metric("host_time", host_seconds, "s"));
+  return metrics;
+}
+
+// One batch of the task's inputs.
+std::vector<Tensor> one_batch(target::Executable& executable, const Task& task, std::int64_t batch,
+                              ThreadPool& pool) {
+  std::vector<Tensor> inputs;
+  for (const auto& port : executable.inputs()) inputs.emplace_back(port.type.element, port.type.shape);
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(batch));
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    indices[i] = std::min(static_cast<std::int64_t>(i), task.size() - 1);
+  task.fill_inputs(indices, inputs, pool);
+  return inputs;
+}
+
+// `timing`: what measure_serving or its like found of this evaluator; empty for a modelled machine.
+Served serve(Evaluator& evaluator, const Task& task, bool trained, std::vector<Metric> timing,
+             ThreadPool& pool) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
+  std::iota(indices.begin(), indices.end(), std::int64_t{0});
+  Served served;
+  const auto begun = Clock::now();
+  served.outputs = evaluator.predict(task, indices, pool);
+  const double elapsed = seconds_since(begun);
+  target::Executable& executable = evaluator.executable();
+  served.ports.assign(executable.outputs().begin(), executable.outputs().end());
+  served.metrics = std::move(timing);
+  if (const auto modelled = executable.modelled_time())
+    served.metrics = modelled_metrics(*modelled, evaluator.batch(), elapsed);
+  else
+    served.metrics.push_back(
+        metric("throughput_with_data", static_cast<double>(task.size()) / elapsed, "samples/s"));
+  served.plan = executable.summary();
+  if (trained && task.has_labels())
+    for (const Metric& quality : task.quality(indices, served.outputs)) served.metrics.push_back(quality);
+  return served;
+}
+
+CalibrateSettings calibration_of(const InferSettings& settings, const Task& task, std::int64_t fixed_batch) {
+  CalibrateSettings calibration{
+      .method = range_method_from_name(settings.ranges.empty() ? name_of(RangeMethod::percentile)
+                                                               : settings.ranges),
+      .threads = settings.threads,
+      .products = {}};
+  if (settings.calibrate > 0) calibration.samples = settings.calibrate;
+  if (settings.calibrate > task.size())
+    throw Error(ErrorCode::invalid_argument, fmt::format("there are {} samples to calibrate on", task.size()),
+                "--calibrate");
+  calibration.samples = std::min(calibration.samples, task.size());
+  if (fixed_batch > 0) calibration.batch = fixed_batch;
+  return calibration;
+}
+
+QuantizedModel quantized(const InferSettings& settings, const Model& model,
+                         const std::optional<Weights>& weights, const Task& task, ThreadPool& pool,
+                         InferReport& report) {
+  const CalibrateSettings calibration = calibration_of(settings, task, model.fixed_batch());
+  const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
+    std::vector<std::int64_t> indices(static_cast<std::size_t>(inputs[0].shape()[0]));
+    std::iota(indices.begin(), indices.end(), first);
+    task.fill_inputs(indices, inputs, pool);
+  };
+  QuantizedModel result =
+      quantize_model(target::find_target(settings.backend), model.inference(),
+                     weights ? weights->states : std::map<std::string, Tensor>(), calibration, fill);
+  report.int8_products = result.products;
+  report.f32_products = result.kept;
+  report.slow_on_bytes = result.slow;
+  report.calibration_samples = calibration.samples;
+  report.ranges = name_of(calibration.method);
+  if (!settings.onnx.empty()) onnx::write_onnx(settings.onnx, result.graph, {.opset = 21});
+  return result;
+}
+
+void check_int8_options(const InferSettings& settings) {
+  if (settings.precision == "int8") return;
+  for (const auto& [given, option] :
+       {std::pair(settings.calibrate > 0, "--calibrate"), std::pair(!settings.ranges.empty(), "--ranges"),
+        std::pair(!settings.onnx.empty(), "--onnx")})
+    if (given)
+      throw Error(ErrorCode::invalid_argument, "belongs to --precision int8", option,
+                  "other precisions need no calibration");
+}
+
+}  // namespace
+
+Weights load_weights(const std::filesystem::path& folder) {
+  const RunDirectory directory = RunDirectory::open(folder);
+  Weights weights{.settings = train_settings_from_json(directory.config()), .states = {}, .where = {}};
+  if (std::filesystem::exists(directory.best())) {
+    weights.where = directory.best().string();
+    weights.states = read_checkpoint(directory.best()).states;
+    return weights;
+  }
+  auto newest = read_newest_checkpoint(directory.checkpoints());
+  if (!newest)
+    throw Error(ErrorCode::not_found, "has no checkpoint yet", folder.string(),
+                "train for longer, or resume the run");
+  weights.where = directory.checkpoints().string();
+  weights.states = std::move(newest->states);
+  return weights;
+}
+
+std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t batch,
+                                    std::span<const Tensor> inputs, std::int64_t calls) {
+  target::Executable* const only[] = {&executable};
+  return serving_metrics(time_calls(only, inputs, calls)[0], batch);
+}
+
+namespace {
+
+// Those of the folder or file that was named; nothing where none was.
+std::optional<Weights> weights_for(const InferSettings& settings) {
+  if (settings.weights.empty()) return std::nullopt;
+  Weights weights = load_weights(settings.weights);
+  if (weights.settings.workload != settings.workload)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("is a run of '{}', not of '{}'", weights.settings.workload, settings.workload),
+                settings.weights.string());
+  return weights;
+}
+
+// The model is built as it was trained, in the precision that is asked for; for int8 in f32 first.
+TrainSettings model_settings_of(const InferSettings& settings, const std::optional<Weights>& weights) {
+  TrainSettings model =
+      weights ? weights->settings : TrainSettings{.workload = settings.workload, .shapes = settings.shapes};
+  if (!settings.precision.empty())
+    model.precision = settings.precision == "int8" ? "f32" : settings.precision;
+  return model;
+}
+
+}  // namespace
+
+InferReport infer(const InferSettings& given) {
+  InferSettings settings = given;
+  check_int8_options(settings);
+  const std::optional<Weights> weights = weights_for(settings);
+  const bool int8 = settings.precision == "int8";
+  TrainSettings model_settings = model_settings_of(settings, weights);
+  model_settings.data = settings.input;
+  const Model model(model_settings);
+  ThreadPool pool(settings.threads);
+  const std::int64_t wanted = wanted_batch(settings, model), fixed = model.fixed_batch();
+  const auto task = model.open_task({.data = settings.input,
+                                     .samples = sample_count(settings, wanted),
+                                     .seed = model_settings.seed,
+                                     .model_options = model_settings.model_options,
+                                     .labels_required = false,
+                                     .pool = &pool});
+  // Fewer samples than a batch fill a smaller one, where no chips are to share it.
+  const std::int64_t batch = fixed > 0                  ? fixed
+                             : settings.chips.several() ? wanted
+                                                        : std::min(wanted, task->size());
+  InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
+  const auto open = [&](const target::GraphAtBatch& graph) {
+    auto evaluator =
+        std::make_unique<Evaluator>(target::find_target(settings.backend), graph,
+                                    target::CompileOptions{.batch = batch,
+                                                           .micro_batch = fixed,
+                                                           .threads = settings.threads,
+                                                           .measure_steps = settings.measure_steps,
+                                                           .chips = settings.chips},
+                                    fixed > 0 || settings.chips.several());
+    if (weights) evaluator->set_parameters(weights->states, weights->where);
+    if (!settings.output.empty()) check_array_file(settings.output, evaluator->executable().outputs().size());
+    return evaluator;
+  };
+  // The model as it is served; for int8 the f32 one beside it.
+  std::vector<std::unique_ptr<Evaluator>> evaluators;
+  if (int8) evaluators.push_back(open(quantized(settings, model, weights, *task, pool, report).graph));
+  evaluators.push_back(open(model.inference(&target::find_target(settings.backend))));
+  std::vector<target::Executable*> executables;
+  for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
+  std::vector<std::vector<Metric>> timings(executables.size());
+  if (!executables[0]->modelled_time()) {
+    const auto seconds =
+        time_calls(executables, one_batch(*executables[0], *task, batch, pool), calls_for_latency);
+    for (std::size_t i = 0; i < seconds.size(); ++i) timings[i] = serving_metrics(seconds[i], batch);
+  }
+  const auto served_by = [&](std::size_t i) {
+    return serve(*evaluators[i], *task, weights.has_value(), timings[i], pool);
+  };
+  Served served = served_by(0);
+  if (int8) report.f32_metrics = served_by(1).metrics;
+  if (!settings.output.empty()) write_outputs(settings.output, served.ports, served.outputs, settings);
+  report.metrics = std::move(served.metrics);
+  report.plan = std::move(served.plan);
+  return report;
+}
+
+}  // namespace superstep::run

@@ -1,0 +1,69 @@
+// Serving: a trained workload applied to a file, and the latency and throughput of doing so.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "superstep/base/metric.h"
+#include "superstep/run/train/train.h"
+#include "superstep/target/target.h"
+
+namespace superstep::run {
+
+// The parameters of a finished or interrupted run, and what the model was built with.
+struct Weights {
+  TrainSettings settings;
+  std::map<std::string, Tensor> states;
+  std::string where;  // the file they came from
+};
+
+// The best checkpoint of a run's folder, else its newest. Throws Error (not_found, bad_file).
+Weights load_weights(const std::filesystem::path& folder);
+
+struct InferSettings {
+  std::string workload;             // of the zoo, or a model file (.onnx)
+  std::vector<std::string> shapes;  // of a model file: extents that it leaves open (user_model.h)
+  std::filesystem::path weights;    // a run's folder; empty: initial weights (for throughput alone)
+  std::filesystem::path input;      // empty: generated data
+  std::filesystem::path output;     // .h5, .npz, .npy (one output), .safetensors; empty: nothing is written
+  std::string backend = "cpu";
+  target::Chips chips;         // of machines of several chips: how they share a batch
+  std::string precision;       // empty: that of the run, or f32; "int8": quantised after calibration
+  std::int64_t calibrate = 0;  // int8: samples that ranges are taken from; 0: 512
+  std::string ranges;          // int8: percentile (when empty), entropy, minmax
+  std::filesystem::path onnx;  // int8: the quantised model is written there; empty: not
+  std::int64_t batch = 0;      // 0: 512; of a model file without data: 1, or what it fixes
+  std::int64_t samples = 0;    // 0: all
+  int threads = 1;
+  bool measure_steps = false;  // time every step of the plan (slower)
+};
+
+struct InferReport {
+  // throughput, latency_*, and the quality where the truth is known. Of a machine that is modelled the first
+  // two are predicted, and host_time says how long this host took to execute the samples.
+  std::vector<Metric> metrics;
+  std::int64_t samples = 0;
+  target::PlanSummary plan;
+
+  // int8 alone: the same in f32, on the same samples, and how many products run on bytes.
+  std::vector<Metric> f32_metrics;
+  std::size_t int8_products = 0, f32_products = 0;
+  std::vector<target::SlowOnBytes> slow_on_bytes;  // of those left in f32
+  std::int64_t calibration_samples = 0;
+  std::string ranges;
+};
+
+// Throws Error naming the file and data set.
+InferReport infer(const InferSettings& settings);
+
+// Latency of single calls of a compiled model: `calls` timed ones after a warm-up, or as many as end within
+// 20 s. Gives latency_mean, _p50,
+// _p90, _p99 (nearest rank; those for which there are enough calls), and throughput.
+std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t batch,
+                                    std::span<const Tensor> inputs, std::int64_t calls);
+
+}  // namespace superstep::run

@@ -1,0 +1,89 @@
+#include "superstep/run/train/feeder.h"
+
+#include <chrono>
+
+#include "superstep/base/error.h"
+#include "superstep/base/random.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/system/own_threads.h"
+
+namespace superstep::run {
+namespace {
+
+constexpr std::uint32_t order_purpose = 0x0bde;  // separates the order from every other use of the seed
+
+constexpr auto poll = std::chrono::milliseconds(50);
+
+}  // namespace
+
+std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, std::uint64_t epoch) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+  RandomStream random(seed, epoch, order_purpose);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  return order;
+}
+
+Feeder::Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
+               bool augment, BatchAddress start, BatchPart part, int ahead)
+    : task_(task),
+      prototypes_(std::move(prototypes)),
+      batch_(batch),
+      batches_(task.training_count() / batch),
+      seed_(seed),
+      augment_(augment),
+      at_(start),
+      part_(part),
+      ahead_(static_cast<std::size_t>(ahead)) {
+  thread_ = start_thread([this] { produce(); });
+}
+
+Feeder::~Feeder() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Feeder::produce() {
+  try {
+    for (;; ++at_.epoch, at_.batch = 0) {
+      const std::vector<std::int64_t> order = epoch_order(task_.training_count(), seed_, at_.epoch);
+      for (; at_.batch < batches_; ++at_.batch) {
+        std::vector<Tensor> tensors;
+        for (const Tensor& prototype : prototypes_) tensors.emplace_back(prototype.type(), prototype.shape());
+        const std::int64_t rows = batch_ / part_.count;
+        const std::span indices(order.begin() + at_.batch * batch_ + part_.index * rows,
+                                static_cast<std::size_t>(rows));
+        task_.fill(indices, at_.epoch, augment_, tensors);
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return stopping_ || ready_.size() < ahead_; });
+        if (stopping_) return;
+        ready_.push_back(std::move(tensors));
+        changed_.notify_all();
+      }
+    }
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    error_ = std::current_exception();
+    changed_.notify_all();
+  }
+}
+
+std::vector<Tensor> Feeder::next() {
+  const auto begun = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  const auto there = [&] { return error_ || !ready_.empty(); };
+  while (!changed_.wait_for(lock, poll, there))
+    if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while waiting for data");
+  waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  if (ready_.empty()) std::rethrow_exception(error_);
+  std::vector<Tensor> tensors = std::move(ready_.front());
+  ready_.pop_front();
+  changed_.notify_all();
+  return tensors;
+}
+
+}  // namespace superstep::run

@@ -1,0 +1,67 @@
+#include "superstep/run/train/run_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "superstep/base/error.h"
+#include "superstep/base/printable.h"
+
+namespace superstep::run {
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// What the holder wrote there: "process 1234 on host".
+std::string holder(int file) {
+  char text[512] = {};
+  const ssize_t size = ::pread(file, text, sizeof text - 1, 0);
+  std::string words(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+  while (!words.empty() && words.back() == '\n') words.pop_back();
+  return words.empty() ? "another process" : printable(words);
+}
+
+}  // namespace
+
+RunLock::RunLock(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "lock";
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0)
+    throw Error(ErrorCode::io, fmt::format("cannot write to the run's folder: {}", std::strerror(errno)),
+                path.string(), "check the permissions");
+  if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    const int failure = errno;
+    const std::string by = holder(file_);
+    if (failure == EWOULDBLOCK) {
+      ::close(file_);
+      throw Error(ErrorCode::io, fmt::format("is being written to by {}", by), folder.string(),
+                  "wait until it has ended, or stop it with Ctrl-C: it saves what it has");
+    }
+    fmt::print(
+        stderr,
+        "superstep: note: {}: this file system has no locks ({}): see to it that one run writes here\n",
+        folder.string(), std::strerror(failure));
+    return;
+  }
+  const std::string own = fmt::format("process {} on {}\n", ::getpid(), host_name());
+  // A disk that is full keeps nobody's name; the lock holds all the same.
+  if (::ftruncate(file_, 0) == 0) (void)!::pwrite(file_, own.data(), own.size(), 0);
+}
+
+RunLock::~RunLock() {
+  if (file_ < 0) return;
+  (void)!::ftruncate(file_, 0);
+  ::close(file_);
+}
+
+}  // namespace superstep::run

@@ -1,0 +1,400 @@
+#include "superstep/run/train/train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "superstep/base/progress.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/thread_pool.h"
+#include "superstep/run/environment.h"
+#include "superstep/run/model.h"
+#include "superstep/run/quality.h"
+#include "superstep/run/ranks/communicator.h"
+#include "superstep/run/ranks/end_all.h"
+#include "superstep/run/ranks/gradient_exchange.h"
+#include "superstep/run/records.h"
+#include "superstep/run/task.h"
+#include "superstep/run/train/checkpoint.h"
+#include "superstep/run/train/feeder.h"
+#include "superstep/run/train/run_directory.h"
+#include "superstep/run/train/run_keeper.h"
+#include "superstep/run/train/train_observer.h"
+#include "superstep/run/train/train_speed.h"
+#include "superstep/run/train/train_state.h"
+#include "superstep/run/train/train_tune.h"
+#include "superstep/run/train/validation.h"
+
+namespace superstep::run {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// One sitting of a training run.
+class Training {
+ public:
+  Training(const TrainSettings& settings, const TrainOptions& options)
+      : model_(settings),
+        settings_(checked(model_)),
+        options_(options),
+        keeper_(settings_.workload, options.out, options.resume, world_.rank() == 0),
+        pool_(settings_.replicas),
+        task_(open_data()),
+        batches_(task_->training_count() / settings_.batch) {
+    if (batches_ < 1)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the {} training samples do not fill one batch of {}", task_->training_count(),
+                              settings_.batch),
+                  "--batch");
+    scheduled_steps_ =
+        std::max<std::int64_t>(1, std::llround(settings_.epochs * static_cast<double>(batches_)));
+    last_step_ = settings_.steps > 0 ? settings_.steps : scheduled_steps_;
+    check_ranks();
+    compile();
+    open_folder();
+    tell_beginning();
+  }
+
+  // Ranks stop together, at the end of a step; one alone stops where it is, or at the end of a step that has
+  // begun to change the parameters. The last whole step is saved, which takes as long as it takes.
+  TrainReport run() {
+    std::optional<HoldEnd> until_it_is_saved;
+    if (keeper_.writes()) until_it_is_saved.emplace();
+    try {
+      return train_to_the_end();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::interrupted) throw;
+    }
+    stop();
+  }
+
+ private:
+  // A goal that is no metric of the workload is refused before anything is done for it.
+  static const TrainSettings& checked(const Model& model) {
+    if (model.settings().until) check_until(*model.settings().until, model.workload());
+    return model.settings();
+  }
+
+  TrainReport train_to_the_end() {
+    Progress progress(settings_.workload, static_cast<double>(last_step_ * settings_.batch), "samples",
+                      static_cast<double>(state_.step * settings_.batch));
+    Feeder feeder(*task_, prototypes_, settings_.batch, settings_.seed, settings_.augment,
+                  {static_cast<std::uint64_t>(state_.step / batches_), state_.step % batches_},
+                  {world_.rank(), world_.size()});
+    sitting_ = last_checkpoint_ = Clock::now();
+    const std::int64_t first_step = state_.step;
+    if (stopped_before_its_epoch_ended()) end_epoch(progress);
+    while (state_.step < last_step_ && !state_.reached) {
+      if (state_.step == first_step || state_.step % batches_ == 0) observer_.epoch_begun(epoch());
+      train_step(feeder);
+      progress.update(static_cast<double>(state_.step * settings_.batch), note());
+      const bool epoch_ends = state_.step % batches_ == 0;
+      if (epoch_ends) end_epoch(progress);
+      const bool due = seconds_since(last_checkpoint_) > options_.checkpoint_seconds;
+      if (epoch_ends || due) checkpoint();
+      if (world_.any(interrupted())) throw Error(ErrorCode::interrupted, "between two steps");
+    }
+    progress.finish(note());
+    return finish(first_step, feeder.seconds_waited());
+  }
+
+  std::unique_ptr<Task> open_data() {
+    const Progress phase = Progress::phase("opening the data of " + settings_.workload);
+    observer_.data_touched(settings_, model_.schedule());
+    return model_.open_task({.data = settings_.data,
+                             .samples = settings_.samples,
+                             .seed = settings_.seed,
+                             .model_options = settings_.model_options,
+                             .pool = &pool_});
+  }
+
+  void tell_beginning() const {
+    const target::PlanSummary plan = executable_->summary();
+    observer_.begun({.training_samples = task_->training_count(),
+                     .validation_samples = task_->size() - task_->training_count(),
+                     .scheduled_steps = scheduled_steps_,
+                     .micro_batches = plan.batch / std::max<std::int64_t>(1, plan.micro_batch)});
+  }
+
+  double run_seconds() const { return state_.seconds + seconds_since(sitting_); }
+  // That of the step to come, from 1.
+  std::int64_t epoch() const { return state_.step / batches_ + 1; }
+
+  double epoch_throughput() const {
+    return epoch_seconds_ > 0 ? static_cast<double>(epoch_timed_steps_ * settings_.batch) / epoch_seconds_
+                              : 0;
+  }
+
+  // Every rank trains on an equal part of each batch; the batch is that of all ranks together.
+  void check_ranks() const {
+    if (settings_.batch % world_.size() != 0)
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("a batch of {} cannot be divided over {} ranks", settings_.batch, world_.size()),
+          "--batch", "choose a multiple of the number of ranks");
+  }
+
+  void compile() {
+    const Progress phase = Progress::phase("compiling " + settings_.workload);
+    const target::Target& target = target::find_target(settings_.backend);
+    target::CompileOptions plan{.batch = settings_.batch / world_.size(),
+                                .micro_batch = micro_batch(),
+                                .threads = settings_.replicas,
+                                .memory_limit = static_cast<std::size_t>(settings_.memory_limit),
+                                .parts = exchange_.parts()};
+    if (options_.tune && plan.micro_batch == 0) {
+      const Tuning tuning = tune_training(target, model_, *task_, plan);
+      // Into the run's configuration, so that a resumed run has the same bits.
+      plan.micro_batch = settings_.micro_batch = tuning.chosen.micro_batch;
+      plan.threads = settings_.replicas = tuning.chosen.threads;
+      tuning_ = to_string(tuning);
+    }
+    plan.measure_steps = options_.measure_steps;
+    executable_ = target.compile(model_.training_step(&target), plan);
+    validation_.emplace(target, model_, *task_, pool_, settings_.replicas);
+    const auto ports = executable_->inputs();
+    for (std::size_t i = 0; i + 1 < ports.size(); ++i)
+      prototypes_.emplace_back(ports[i].type.element, ports[i].type.shape);
+    outputs_.emplace_back(executable_->outputs()[0].type.element, executable_->outputs()[0].type.shape);
+  }
+
+  // A model file that fixes its batch has one micro-batch, which is that batch.
+  std::int64_t micro_batch() const {
+    return model_.fixed_batch() > 0 ? model_.fixed_batch() : settings_.micro_batch;
+  }
+
+  void open_folder() {
+    // One rank writes. All read the same folder when they resume: their states stay the same bits.
+    if (const auto found = keeper_.newest()) resume_from(*found);
+    world_.barrier();
+    keeper_.begin(to_json(settings_), state_.step, environment_record(settings_.replicas));
+  }
+
+  void resume_from(const Checkpoint& checkpoint) {
+    const RunDirectory directory = RunDirectory::open(options_.out);
+    restore(*executable_, checkpoint, directory.checkpoints().string());
+    state_ = state_of(checkpoint, directory.checkpoints().string());
+    if (state_.step > last_step_)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("has done {} steps: it cannot end after {}", state_.step, last_step_),
+                  options_.out.string(), "give more --steps or --epochs");
+    // Another goal than the one that was reached.
+    if (settings_.until != train_settings_from_json(directory.config()).until) state_.reached = false;
+  }
+
+  // It was stopped in the evaluation: the steps of the epoch are done, and the rest comes now.
+  bool stopped_before_its_epoch_ended() const {
+    return state_.step > 0 && state_.step % batches_ == 0 && state_.epoch_steps == batches_;
+  }
+
+  // What all ranks do or none: they would wait for the one that stopped.
+  std::unique_ptr<Uninterrupted> all_or_none() const {
+    return world_.size() > 1 ? std::make_unique<Uninterrupted>() : nullptr;
+  }
+
+  void train_step(Feeder& feeder) {
+    std::vector<Tensor> inputs = next_batch(feeder);
+    inputs.push_back(
+        Tensor::scalar(static_cast<float>(learning_rate(model_.schedule(), state_.step, scheduled_steps_))));
+    const auto begun = Clock::now();
+    executable_->run(inputs, outputs_);
+    step_seconds_.push_back(seconds_since(begun));
+    epoch_seconds_ += step_seconds_.back();
+    ++epoch_timed_steps_;
+    ++state_.step;
+    state_.loss = outputs_[0].at(0);  // of all ranks: averaged with the gradients
+    state_.epoch_loss += state_.loss;
+    ++state_.epoch_steps;
+    if (!std::isfinite(state_.loss)) diverged();
+  }
+
+  std::vector<Tensor> next_batch(Feeder& feeder) {
+    const auto together = all_or_none();
+    return feeder.next();
+  }
+
+  [[noreturn]] void diverged() {
+    const std::string rate =
+        fmt::format("{:.3g}", learning_rate(model_.schedule(), state_.step - 1, scheduled_steps_));
+    keeper_.log({{"step", state_.step}, {"event", "diverged"}});
+    throw Error(ErrorCode::diverged, fmt::format("the loss is {} at step {}", state_.loss, state_.step),
+                settings_.workload,
+                fmt::format("the learning rate there was {}: try a smaller --learning-rate{}", rate,
+                            keeper_.writes() ? "; the last checkpoint is from before" : ""));
+  }
+
+  std::string note() const {
+    std::string text = fmt::format("loss {:.3g}", state_.loss);
+    if (!quality_.empty())
+      text += fmt::format("  {} {:.4g} {}", quality_[0].name, quality_[0].value, quality_[0].unit);
+    return text;
+  }
+
+  // A validation that observers hear of.
+  std::vector<Metric> evaluate(std::int64_t epoch, std::int64_t most) {
+    const Progress phase = Progress::phase("evaluating " + settings_.workload);
+    const auto together = all_or_none();
+    observer_.evaluation_begun(epoch);
+    std::vector<Metric> found = validation_->quality(*executable_, most);
+    observer_.evaluation_ended(epoch, found);
+    return found;
+  }
+
+  // Evaluates before it writes anything: what is stopped in between is done again as a whole.
+  void end_epoch(Progress& progress) {
+    const std::int64_t epoch = state_.step / batches_;
+    observer_.epoch_ended(epoch, epoch_throughput());
+    quality_ = evaluate(epoch, Validation::quick);
+    const bool reached = reaches_goal(epoch);
+    json line{{"step", state_.step},
+              {"epoch", epoch},
+              {"seconds", run_seconds()},
+              {"loss", state_.mean_loss()},
+              {"learning_rate", learning_rate(model_.schedule(), state_.step - 1, scheduled_steps_)}};
+    line["throughput"] = epoch_throughput();
+    for (const Metric& metric : quality_) line[metric.name] = metric.value;
+    epoch_losses_.push_back(line["loss"]);
+    state_.epoch_loss = epoch_seconds_ = 0;
+    state_.epoch_steps = epoch_timed_steps_ = 0;
+    state_.reached = reached;
+    keeper_.log(line);
+    keep_best();
+    progress.milestone(fmt::format("epoch {} of {:.4g}, {}", epoch, settings_.epochs, note()));
+  }
+
+  // Quick validation first, then all samples: a target is reached on all of them or not at all. What ranks
+  // see of the samples may differ (statistics of a normalisation): the first one decides.
+  bool reaches_goal(std::int64_t epoch) {
+    if (!settings_.until) return false;
+    const auto good = [&] { return reaches(*settings_.until, model_.workload(), quality_); };
+    if (!world_.any(world_.rank() == 0 && good())) return false;
+    const std::vector<Metric> all = evaluate(epoch, task_->size());
+    return world_.any(world_.rank() == 0 && reaches(*settings_.until, model_.workload(), all));
+  }
+
+  void keep_best() {
+    if (!keeper_.writes() || quality_.empty()) return;
+    const bool higher = higher_is_better(model_.workload(), quality_[0].name);
+    if (state_.best && as_good(*state_.best, quality_[0].value, higher)) return;
+    state_.best = quality_[0].value;
+    write_checkpoint_file(keeper_.directory().best(), make_checkpoint());
+  }
+
+  // Of the last whole epoch, before there is one of the last step, of this sitting or of one before it.
+  double told_loss() const { return epoch_losses_.empty() ? state_.loss : epoch_losses_.back(); }
+
+  Checkpoint make_checkpoint() const {
+    TrainState now = state_;
+    now.loss = told_loss();
+    return checkpoint_of(now, settings_.workload, run_seconds(), *executable_);
+  }
+
+  void checkpoint() {
+    if (!keeper_.writes()) return;
+    keeper_.save(make_checkpoint());
+    last_checkpoint_ = Clock::now();
+  }
+
+  [[noreturn]] void stop() {
+    if (options_.out.empty())
+      throw Error(ErrorCode::interrupted,
+                  fmt::format("at step {}; without --out nothing was kept", state_.step));
+    checkpoint();
+    throw Error(ErrorCode::interrupted, fmt::format("at step {}, everything is saved", state_.step), {},
+                keeper_.how_to_go_on());
+  }
+
+  TrainReport finish(std::int64_t first_step, double waited) {
+    TrainReport report{.metrics = {},
+                       .steps = state_.step,
+                       .epochs = static_cast<double>(state_.step) / static_cast<double>(batches_),
+                       .goal = settings_.until ? to_string(*settings_.until, model_.workload()) : "",
+                       .reached = state_.reached,
+                       .plan = executable_->summary(),
+                       .task = task_->describe(),
+                       .data = task_};
+    if (!tuning_.empty()) report.plan.choice = tuning_;
+    const bool within_epoch = state_.step % batches_ != 0;
+    if (within_epoch && state_.step > first_step) observer_.epoch_ended(epoch(), epoch_throughput());
+    quality_ = evaluate((state_.step + batches_ - 1) / batches_, task_->size());
+    const HoldEnd until_it_is_written;
+    add_speed(report, waited);
+    report.metrics.push_back({.name = "loss", .value = told_loss(), .unit = ""});
+    for (const Metric& metric : quality_) report.metrics.push_back(metric);
+    observer_.finished();
+    if (!keeper_.writes()) return report;
+    checkpoint();
+    model_.write_onnx(keeper_.directory().model(), states_of(*executable_));
+    json line{{"step", state_.step}, {"event", "finished"}, {"seconds", run_seconds()}};
+    for (const Metric& metric : report.metrics) line[metric.name] = metric.value;
+    keeper_.log(line);
+    return report;
+  }
+
+  void add_speed(TrainReport& report, double waited) const {
+    if (step_seconds_.empty()) return;
+    SittingTimes times{.batch = settings_.batch,
+                       .steps_an_epoch = batches_,
+                       .step_seconds = step_seconds_,
+                       .elapsed = seconds_since(sitting_),
+                       .waited = waited,
+                       .flops = report.plan.flops,
+                       .compile_seconds = report.plan.compile_seconds,
+                       .to_solution = std::nullopt};
+    // A quality that was asked for and not reached has no time to it.
+    if (!settings_.until || state_.reached) times.to_solution = state_.seconds + times.elapsed;
+    report.metrics = speed_metrics(times);
+    if (world_.size() == 1) return;
+    std::ranges::copy(exchange_metrics(exchange_), std::back_inserter(report.metrics));
+  }
+
+  Communicator& world_ = communicator();
+  Model model_;
+  TrainSettings settings_;  // with every default filled in
+  TrainOptions options_;
+  RunKeeper keeper_;
+  TrainObserver nobody_;
+  TrainObserver& observer_ = options_.observer && world_.rank() == 0 ? *options_.observer : nobody_;
+  GradientExchange exchange_{world_, {.mode = options_.exchange, .span = settings_.batch_norm_span}};
+  ThreadPool pool_;
+  std::shared_ptr<Task> task_;
+  std::int64_t batches_, scheduled_steps_ = 0, last_step_ = 0;
+  std::unique_ptr<target::Executable> executable_;
+  std::optional<Validation> validation_;
+  std::vector<Tensor> prototypes_, outputs_;
+  std::string tuning_;  // what the search found, for people
+
+  TrainState state_;
+  std::int64_t epoch_timed_steps_ = 0;
+  double epoch_seconds_ = 0;
+  std::vector<double> step_seconds_, epoch_losses_;
+  std::vector<Metric> quality_;
+  Clock::time_point sitting_, last_checkpoint_;
+};
+
+}  // namespace
+
+TrainReport train(const TrainSettings& settings, const TrainOptions& options) {
+  Communicator& world = communicator();
+  try {
+    return Training(settings, options).run();
+  } catch (const Error& error) {
+    // These come to every rank at the same step.
+    if (world.size() == 1 || error.code() == ErrorCode::interrupted || error.code() == ErrorCode::diverged)
+      throw;
+    end_all_ranks(world, error);
+  }
+}
+
+}  // namespace superstep::run

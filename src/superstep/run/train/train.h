@@ -1,0 +1,49 @@
+// Training: from a workload and its data to a model, with everything written down on the way.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "superstep/base/metric.h"
+#include "superstep/run/ranks/gradient_exchange.h"
+#include "superstep/run/train/schedule.h"
+#include "superstep/run/train/train_settings.h"
+#include "superstep/target/target.h"
+
+namespace superstep::run {
+
+class TrainObserver;
+class Task;
+
+struct TrainOptions {
+  std::filesystem::path out;          // the run's folder; empty: nothing is written
+  bool resume = false;                // `out` holds a run: go on with it
+  double checkpoint_seconds = 30;     // between checkpoints within an epoch
+  bool measure_steps = false;         // time every step of the plan (slower)
+  bool tune = false;                  // micro-batch and threads by a timed search (run/tune.h)
+  TrainObserver* observer = nullptr;  // told what happens (run/train/train_observer.h); not owned
+  ExchangeMode exchange = ExchangeMode::overlapped;  // of gradients between ranks
+};
+
+struct TrainReport {
+  std::vector<Metric> metrics;  // throughput, step_time, epoch_time, compile_time, loss, quality
+  std::int64_t steps = 0;
+  double epochs = 0;
+  std::string goal;      // "r2 >= 0.7"; empty: until the epochs or steps are over
+  bool reached = false;  // that goal
+  target::PlanSummary plan;
+  nlohmann::json task;               // what the data were
+  std::shared_ptr<const Task> data;  // and they themselves
+};
+
+// Trains until the epochs, the steps or the target are reached. On Ctrl-C, heard within a step and within an
+// evaluation too, it writes a checkpoint of the last whole step and throws Error (interrupted). Throws Error
+// (diverged) when the loss is no longer finite, with the step, and leaves the last checkpoint before that.
+TrainReport train(const TrainSettings& settings, const TrainOptions& options);
+
+}  // namespace superstep::run

@@ -1,0 +1,66 @@
+#include "superstep/run/train/train_resume.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "superstep/base/error.h"
+
+namespace superstep::run {
+namespace {
+
+// Options of `superstep train`, and the members of config.json that keep them.
+constexpr std::array<std::pair<std::string_view, const char*>, 15> kept_options{{
+    {"--data", "data"},
+    {"--samples", "samples"},
+    {"--batch", "batch"},
+    {"--micro-batch", "micro_batch"},
+    {"--memory-limit", "memory_limit"},
+    {"--on", "backend"},
+    {"--precision", "precision"},
+    {"--optimizer", "optimizer"},
+    {"--loss", "loss"},
+    {"--shape", "shapes"},
+    {"--learning-rate", "learning_rate"},
+    {"--seed", "seed"},
+    {"--set", "model_options"},
+    {"--batch-norm-span", "batch_norm_span"},
+    {"--no-augment", "augment"},
+}};
+
+std::string words(const nlohmann::json& value) {
+  return value.is_string() ? fmt::format("'{}'", value.get<std::string>()) : value.dump();
+}
+
+}  // namespace
+
+TrainSettings extended(TrainSettings kept, const Extension& extension) {
+  if (extension.epochs) {
+    kept.epochs = *extension.epochs;
+    kept.steps = 0;
+  }
+  if (extension.steps) kept.steps = *extension.steps;
+  if (extension.until) kept.until = extension.until;
+  if (extension.replicas) kept.replicas = *extension.replicas;
+  return kept;
+}
+
+void refuse_changes(const TrainSettings& kept, const TrainSettings& asked, std::span<const std::string> given,
+                    const std::string& folder) {
+  const nlohmann::json before = to_json(kept), now = to_json(asked);
+  for (const auto& [option, member] : kept_options) {
+    if (std::ranges::find(given, option) == given.end() || before[member] == now[member]) continue;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the run in {} was begun with {}, not {}: that cannot change", folder,
+                    words(before[member]), words(now[member])),
+        std::string(option),
+        "leave it away, or begin a new run with --out; what can change is --epochs, --steps, --until, "
+        "--threads and --checkpoint-seconds");
+  }
+}
+
+}  // namespace superstep::run

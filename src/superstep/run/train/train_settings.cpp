@@ -1,0 +1,70 @@
+// The configuration of a training run, as it is kept in the run's folder.
+#include "superstep/run/train/train_settings.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/error.h"
+
+namespace superstep::run {
+
+using nlohmann::json;
+
+json to_json(const TrainSettings& s) {
+  json object{{"schema", "superstep-run/1"},
+              {"workload", s.workload},
+              {"backend", s.backend},
+              {"precision", s.precision},
+              {"model_options", s.model_options},
+              {"shapes", s.shapes},
+              {"loss", s.loss},
+              {"data", s.data.string()},
+              {"samples", s.samples},
+              {"batch", s.batch},
+              {"micro_batch", s.micro_batch},
+              {"memory_limit", s.memory_limit},
+              {"replicas", s.replicas},
+              {"epochs", s.epochs},
+              {"steps", s.steps},
+              {"optimizer", s.optimizer},
+              {"learning_rate", s.learning_rate},
+              {"augment", s.augment},
+              {"seed", s.seed},
+              {"batch_norm_span", s.batch_norm_span}};
+  object["until"] = s.until ? json{{"metric", s.until->metric}, {"value", s.until->value}} : json(nullptr);
+  return object;
+}
+
+TrainSettings train_settings_from_json(const json& object) {
+  TrainSettings s;
+  try {
+    s.workload = object.at("workload");
+    s.backend = object.at("backend");
+    s.precision = object.at("precision");
+    s.model_options = object.at("model_options").get<std::vector<std::string>>();
+    s.shapes = object.value("shapes", std::vector<std::string>{});
+    s.loss = object.value("loss", "");
+    s.data = object.at("data").get<std::string>();
+    s.samples = object.at("samples");
+    s.batch = object.at("batch");
+    s.micro_batch = object.at("micro_batch");
+    s.memory_limit = object.value("memory_limit", std::int64_t{0});  // absent from older files
+    s.replicas = object.at("replicas");
+    s.epochs = object.at("epochs");
+    s.steps = object.at("steps");
+    s.optimizer = object.at("optimizer");
+    s.learning_rate = object.at("learning_rate");
+    s.augment = object.at("augment");
+    s.seed = object.at("seed");
+    s.batch_norm_span = object.value("batch_norm_span", 1);  // absent from older files
+    if (const json& until = object.at("until"); !until.is_null())
+      s.until = Until{until.at("metric").get<std::string>(), until.at("value").get<double>()};
+  } catch (const json::exception& error) {
+    throw Error(ErrorCode::bad_file, fmt::format("is not the configuration of a run: {}", error.what()),
+                "config.json");
+  }
+  return s;
+}
+
+}  // namespace superstep::run

@@ -1,0 +1,40 @@
+// What a training run is: written to its folder's config.json, and read back to resume it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "superstep/run/train/until.h"
+
+namespace superstep::run {
+
+struct TrainSettings {
+  std::string workload;  // of the zoo, or a model file (.onnx)
+  std::string backend = "cpu";
+  std::string precision = "f32";           // f32, bf16
+  std::vector<std::string> model_options;  // name=value
+  std::vector<std::string> shapes;         // of a model file: extents that it leaves open (user_model.h)
+  std::string loss;                        // of a model file; empty: mean squared error
+  std::filesystem::path data;
+  std::int64_t samples = 0;
+  std::int64_t batch = 0;         // 0: the workload's own
+  std::int64_t micro_batch = 0;   // 0: the target chooses
+  int replicas = 1;               // threads, each with a replica
+  std::int64_t memory_limit = 0;  // bytes of the plan; 0: none
+  double epochs = 0;       // 0: the workload's own; of the schedule, even if `steps` or `until` stop earlier
+  std::int64_t steps = 0;  // stop after so many; 0: after the epochs
+  std::optional<Until> until;
+  std::string optimizer;     // empty: the workload's own
+  double learning_rate = 0;  // peak; 0: the workload's own
+  bool augment = true;       // where the data allow it
+  std::uint64_t seed = 1;
+  int batch_norm_span = 1;  // neighbouring ranks whose batches a normalisation's statistics are taken of
+};
+nlohmann::json to_json(const TrainSettings& settings);
+TrainSettings train_settings_from_json(const nlohmann::json& json);  // throws Error (bad_file)
+
+}  // namespace superstep::run

@@ -1,0 +1,36 @@
+// The quality of a model that is being trained: on its validation samples, and against the target of the run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "superstep/base/metric.h"
+#include "superstep/base/thread_pool.h"
+#include "superstep/run/model.h"
+#include "superstep/run/serve/evaluate.h"
+#include "superstep/run/task.h"
+
+namespace superstep::run {
+
+class Validation {
+ public:
+  // Samples looked at after an epoch; all of them at the end.
+  static constexpr std::int64_t quick = 4096;
+
+  // Model, task and pool outlive it.
+  Validation(const target::Target& target, const Model& model, const Task& task, ThreadPool& pool,
+             int threads);
+
+  // Of the first `most` samples after those of training; empty where there are none. Takes the working memory
+  // of `trained`, which gets it back with its next run. Throws Error (interrupted) on Ctrl-C.
+  std::vector<Metric> quality(target::Executable& trained, std::int64_t most);
+
+ private:
+  const Model& model_;
+  const Task& task_;
+  ThreadPool& pool_;
+  Evaluator evaluator_;
+};
+
+}  // namespace superstep::run

@@ -1,0 +1,254 @@
+#include "superstep/target/cpu/kernels/bytes/byte_tile.h"
+
+#include <cstring>
+#include <utility>
+
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
+
+#if defined(__x86_64__)
+// GCC warns of the registers that its own header leaves undefined.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+#include <immintrin.h>
+
+#define SUPERSTEP_VNNI_TARGET target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")
+#define SUPERSTEP_VNNI __attribute__((SUPERSTEP_VNNI_TARGET))
+#define SUPERSTEP_VNNI_INLINE __attribute__((SUPERSTEP_VNNI_TARGET, always_inline)) inline
+#define SUPERSTEP_VNNI_LAMBDA __attribute__((SUPERSTEP_VNNI_TARGET, always_inline))
+
+namespace superstep::kernels {
+namespace {
+
+constexpr std::int64_t width = 16;       // channels of a vector
+constexpr std::int64_t quads_ahead = 4;  // a step of the unrolled loop
+
+// body(0), body(1), ... body(n - 1) with constants, so that arrays they index stay in registers.
+template <int... i, class Body>
+SUPERSTEP_VNNI_INLINE void unrolled(std::integer_sequence<int, i...> /*numbers*/, const Body& body) {
+  (body(std::integral_constant<int, i>()), ...);
+}
+template <int n, class Body>
+SUPERSTEP_VNNI_INLINE void unrolled(const Body& body) {
+  unrolled(std::make_integer_sequence<int, n>(), body);
+}
+
+// M vectors of channels of N columns. Where these are few, each sum is made in S parts: a dot product
+// takes four cycles or more, and two of them could begin in every cycle.
+template <int M, int N>
+struct Sums {
+  static constexpr int S = M * N >= 8 ? 1 : M * N >= 4 ? 2 : 4;
+  __m512i part[S][M][N];
+};
+
+// The first channels of a vector; all of them, but of the last vector of a panel.
+template <int M>
+SUPERSTEP_VNNI_INLINE __mmask16 lanes_of(int i, __mmask16 last) {
+  return i == M - 1 ? last : static_cast<__mmask16>(0xffff);
+}
+
+// One quad of summed channels.
+template <int M, int N>
+SUPERSTEP_VNNI_INLINE void add_quad(__m512i (&sum)[M][N], const std::byte* weights, const std::uint8_t* x,
+                                    std::int64_t stride, __mmask16 last) {
+  __m512i a[M];
+  unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
+    a[i] = _mm512_maskz_loadu_epi32(lanes_of<M>(i, last), weights + 64 * i);
+  });
+  unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
+    std::int32_t four;
+    std::memcpy(&four, x + j * stride, sizeof four);
+    const __m512i b = _mm512_set1_epi32(four);
+    unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA { sum[i][j] = _mm512_dpbusd_epi32(sum[i][j], b, a[i]); });
+  });
+}
+
+template <int M, int N>
+SUPERSTEP_VNNI_INLINE void add_tap(Sums<M, N>& sums, const ByteTile& t, const std::byte* weights,
+                                   const std::uint8_t* x, std::int64_t row_bytes, __mmask16 last) {
+  constexpr int S = Sums<M, N>::S;
+  std::int64_t quad = 0;
+  for (; quad + quads_ahead <= t.quads; quad += quads_ahead, x += 4 * quads_ahead)
+    unrolled<quads_ahead>([&](auto u) SUPERSTEP_VNNI_LAMBDA {
+      add_quad(sums.part[u % S], weights, x + 4 * u, t.column_stride, last);
+      weights += row_bytes;
+    });
+  for (; quad < t.quads; ++quad, x += 4, weights += row_bytes)
+    add_quad(sums.part[0], weights, x, t.column_stride, last);
+}
+
+// The sums, less the zero point's share.
+template <int M, int N>
+SUPERSTEP_VNNI_INLINE void sum_up(Sums<M, N>& sums, const ByteTile& t, const IntegerBlock& b,
+                                  std::int64_t column, __mmask16 last) {
+  constexpr int S = Sums<M, N>::S;
+  const __m512i none = _mm512_setzero_si512();
+  unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
+    const __m512i shift = _mm512_maskz_loadu_epi32(lanes_of<M>(i, last), b.shift + width * i);
+    unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
+      sums.part[0][i][j] = _mm512_sub_epi32(none, shift);
+      unrolled<S - 1>([&](auto s) SUPERSTEP_VNNI_LAMBDA { sums.part[s + 1][i][j] = none; });
+    });
+  });
+  for (std::uint64_t tap = 0; tap < t.taps; ++tap)
+    add_tap(sums, t, t.weights + t.weight_offsets[tap],
+            t.x + t.source_offsets[tap] + column * t.column_stride, 4 * b.channels, last);
+  unrolled<(S - 1) * M * N>([&](auto at) SUPERSTEP_VNNI_LAMBDA {
+    constexpr int s = 1 + at / (M * N), i = at / N % M, j = at % N;
+    sums.part[0][i][j] = _mm512_add_epi32(sums.part[0][i][j], sums.part[s][i][j]);
+  });
+}
+
+// What is done to every sum, in registers: results in bytes may lie anywhere as far as the compiler knows,
+// and would have it read all of this again after each.
+template <int M>
+struct Finish {
+  __m512 scale[M], bias[M], slope, inverse_scale;
+  __m512i zero_point;
+  __mmask16 last;
+};
+
+template <int M>
+SUPERSTEP_VNNI_INLINE Finish<M> finish_of(const IntegerBlock& b, __mmask16 last) {
+  Finish<M> f;
+  unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
+    const __mmask16 mask = lanes_of<M>(i, last);
+    f.scale[i] = _mm512_maskz_loadu_ps(mask, b.scale + width * i);
+    f.bias[i] = b.bias ? _mm512_maskz_loadu_ps(mask, b.bias + width * i) : _mm512_setzero_ps();
+  });
+  f.slope = _mm512_set1_ps(b.slope);
+  f.inverse_scale = _mm512_set1_ps(b.inverse_scale);
+  f.zero_point = _mm512_set1_epi32(static_cast<std::int32_t>(b.zero_point));
+  f.last = last;
+  return f;
+}
+
+// The larger one of v and slope * v is the rectifier, for slopes from 0 to 1.
+SUPERSTEP_VNNI_INLINE __m512 rectified(__m512 v, __m512 slope) {
+  return _mm512_max_ps(_mm512_mul_ps(v, slope), v);
+}
+
+// To nearest, halves to even, not yet limited to bytes; NaN, which min() hands on, becomes very low.
+template <int M>
+SUPERSTEP_VNNI_INLINE __m512i rounded(__m512 v, const Finish<M>& f) {
+  const __m512 scaled = _mm512_min_ps(_mm512_set1_ps(1024), _mm512_mul_ps(v, f.inverse_scale));
+  return _mm512_add_epi32(_mm512_cvtps_epi32(scaled), f.zero_point);
+}
+
+// Limited to 0..255. Narrowing takes pairs of vectors within blocks of four lanes: a permutation puts these
+// in order again.
+template <int M>
+SUPERSTEP_VNNI_INLINE void store_bytes(const __m512i (&v)[M], std::uint8_t* to, __mmask16 last) {
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const bool full = last == 0xffff;
+  if constexpr (M == 4) {
+    const __m512i bytes = _mm512_packus_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+    const __mmask64 kept = (std::uint64_t{last} << 48) | 0xffffffffffffULL;
+    const __m512i ordered = _mm512_permutexvar_epi32(order, bytes);
+    return full ? _mm512_storeu_si512(to, ordered) : _mm512_mask_storeu_epi8(to, kept, ordered);
+  } else if constexpr (M == 2) {
+    const __m512i words = _mm512_packs_epi32(v[0], v[1]);
+    const __m256i ordered =
+        _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, _mm512_packus_epi16(words, words)));
+    const __mmask32 kept = (std::uint32_t{last} << 16) | 0xffffU;
+    return full ? _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), ordered)
+                : _mm256_mask_storeu_epi8(to, kept, ordered);
+  } else {
+    unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
+      const __m128i bytes = _mm512_cvtusepi32_epi8(_mm512_max_epi32(v[i], _mm512_setzero_si512()));
+      _mm_mask_storeu_epi8(to + width * i, lanes_of<M>(i, last), bytes);
+    });
+  }
+}
+
+template <int M>
+SUPERSTEP_VNNI_INLINE void store(const __m512 (&v)[M], const Finish<M>& f, float* to) {
+  unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
+    _mm512_mask_storeu_ps(to + width * i, lanes_of<M>(i, f.last), v[i]);
+  });
+}
+template <int M>
+SUPERSTEP_VNNI_INLINE void store(const __m512 (&v)[M], const Finish<M>& f, std::uint8_t* to) {
+  __m512i whole[M];
+  unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA { whole[i] = rounded(v[i], f); });
+  store_bytes<M>(whole, to, f.last);
+}
+
+template <class T, bool has_added, int M, int N>
+SUPERSTEP_VNNI void block(const ByteTile& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
+  Sums<M, N> sums;
+  sum_up(sums, t, b, column, last);
+  const Finish<M> f = finish_of<M>(b, last);
+  T* to = static_cast<T*>(b.result) + column * b.result_stride;
+  const float* added = has_added ? b.added + column * b.added_stride : nullptr;
+  const std::int64_t stride = b.result_stride, added_stride = b.added_stride;
+  unrolled<N>([&](auto j) SUPERSTEP_VNNI_LAMBDA {
+    __m512 v[M];
+    unrolled<M>([&](auto i) SUPERSTEP_VNNI_LAMBDA {
+      v[i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums.part[0][i][j]), f.scale[i], f.bias[i]);
+      if constexpr (has_added)
+        v[i] = _mm512_add_ps(
+            v[i], _mm512_maskz_loadu_ps(lanes_of<M>(i, last), added + j * added_stride + width * i));
+      v[i] = rectified(v[i], f.slope);
+    });
+    store(v, f, to + j * stride);
+  });
+}
+
+// As many columns at a time as there are registers for their sums, then half as many, and so on.
+template <class T, bool has_added, int M, int N, int... rest>
+SUPERSTEP_VNNI void columns(const ByteTile& t, const IntegerBlock& b, std::int64_t column, __mmask16 last) {
+  for (; column + N <= b.columns; column += N) block<T, has_added, M, N>(t, b, column, last);
+  if constexpr (sizeof...(rest) > 0)
+    if (column < b.columns) columns<T, has_added, M, rest...>(t, b, column, last);
+}
+
+template <class T, bool has_added>
+SUPERSTEP_VNNI void panel(const ByteTile& t, const IntegerBlock& b) {
+  const auto spare = static_cast<int>((width - b.channels % width) % width);
+  const auto last = static_cast<__mmask16>(0xffff >> spare);
+  switch ((b.channels + width - 1) / width) {
+    case 1: return columns<T, has_added, 1, 24, 12, 6, 3, 2, 1>(t, b, 0, last);
+    case 2: return columns<T, has_added, 2, 12, 6, 3, 2, 1>(t, b, 0, last);
+    case 3: return columns<T, has_added, 3, 8, 4, 2, 1>(t, b, 0, last);
+    default: return columns<T, has_added, 4, 6, 3, 2, 1>(t, b, 0, last);
+  }
+}
+
+template <class T>
+SUPERSTEP_VNNI void tile(const ByteTile& t, const IntegerBlock& b) {
+  b.added ? panel<T, true>(t, b) : panel<T, false>(t, b);
+}
+
+}  // namespace
+
+ByteTileFunction* byte_tile_as_f32() { return tile<float>; }
+ByteTileFunction* byte_tile_as_bytes() { return tile<std::uint8_t>; }
+
+}  // namespace superstep::kernels
+
+#else
+
+namespace superstep::kernels {
+
+ByteTileFunction* byte_tile_as_f32() { return nullptr; }
+ByteTileFunction* byte_tile_as_bytes() { return nullptr; }
+
+}  // namespace superstep::kernels
+
+#endif
+
+namespace superstep::kernels {
+
+std::string byte_tile_refusal() {
+  const InstructionSet set = instruction_set();
+  bool there = set == InstructionSet::avx512 || set == InstructionSet::avx512_bf16;
+#if defined(__x86_64__)
+  there = there && __builtin_cpu_supports("avx512vnni") != 0;
+#else
+  there = false;
+#endif
+  return there ? "" : "products of bytes need AVX-512 VNNI";
+}
+
+}  // namespace superstep::kernels

@@ -1,0 +1,181 @@
+#include "superstep/target/cpu/kernels/convolution/tap_tables.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace superstep::kernels {
+
+namespace {
+
+constexpr std::int64_t panel_bytes_limit = 384 * 1024;  // weights kept in the second-level cache
+constexpr std::int64_t tile_bytes = 16 * 1024;          // a result tile in the first-level cache
+
+class TapTableBuilder {
+ public:
+  TapTableBuilder(const Convolution& c, const TapSide& side, ProductMaker maker)
+      : c_(c), side_(side), maker_(maker), bf16_(side.source.type == ElementType::bf16) {}
+
+  std::expected<TapTables, std::string> build();
+
+ private:
+  std::int64_t element_size() const { return static_cast<std::int64_t>(size_in_bytes(side_.source.type)); }
+  std::int64_t panel_channels(std::int64_t kind) const {
+    return kind == 0 ? std::min(panel_width, side_.result_channels) : side_.result_channels % panel_width;
+  }
+  // Source channels in the packed weights: pairs are padded.
+  std::int64_t stored_depth() const {
+    return t_.pairs ? (side_.source_channels + 1) / 2 * 2 : side_.source_channels;
+  }
+
+  void choose_panels();
+  void choose_depths();
+  std::vector<Tile> make_tiles(const Run& rows);
+  void add_tiles(std::vector<Tile>& tiles, const Run& rows, const Run& columns);
+  void add_call(const Run& rows, const Run& columns, std::int64_t count, const DepthBlock& depth,
+                std::int64_t channels);
+  ProductShape shape_of(const Run& columns, std::int64_t count, const DepthBlock& depth,
+                        std::int64_t channels) const;
+  std::size_t product_for(const ProductShape& shape);
+
+  const Convolution& c_;
+  const TapSide& side_;
+  ProductMaker maker_;
+  bool bf16_;
+  TapTables t_;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>,
+           std::size_t>
+      made_;
+  std::string refusal_;
+};
+
+void TapTableBuilder::choose_panels() {
+  const std::int64_t taps = c_.window.height * c_.window.width, channels = side_.result_channels;
+  t_.pairs = bf16_ && maker_ == ProductMaker::libxsmm;
+  t_.staged = side_.result.type != ElementType::f32;
+  t_.panels = (channels + panel_width - 1) / panel_width;
+  t_.panel_kinds = channels > panel_width && channels % panel_width != 0 ? 2 : 1;
+  t_.panel_bytes = taps * stored_depth() * panel_width * element_size();
+  t_.group_bytes = taps * stored_depth() * channels * element_size();
+  // Few channels would make tiles so long that there were not enough of them to share.
+  t_.max_columns = std::clamp<std::int64_t>(tile_bytes / 4 / panel_channels(0) / 6 * 6, 6, 504);
+}
+
+// As many channels as let a panel of weights fit, in multiples of 64. A staged result has one block, because
+// its partial sums have no place of their own.
+void TapTableBuilder::choose_depths() {
+  const std::int64_t channel_bytes = c_.window.height * c_.window.width * panel_channels(0) * element_size();
+  std::int64_t channels = std::max<std::int64_t>(64, panel_bytes_limit / channel_bytes / 64 * 64);
+  if (t_.staged || channels >= side_.source_channels) channels = side_.source_channels;
+  for (std::int64_t first = 0; first < side_.source_channels; first += channels)
+    t_.depths.push_back({first, std::min(channels, side_.source_channels - first)});
+  t_.rows_outside = t_.depths.size() == 1 && t_.group_bytes <= panel_bytes_limit;
+}
+
+ProductShape TapTableBuilder::shape_of(const Run& columns, std::int64_t count, const DepthBlock& depth,
+                                       std::int64_t channels) const {
+  ProductShape shape;
+  shape.m = channels;
+  shape.n = count;
+  shape.k = depth.channels;
+  shape.a_stride = maker_ == ProductMaker::dot ? side_.source_channels : channels;
+  shape.b_n_stride = side_.source.column_stride * columns.source_step;
+  shape.c_stride = t_.staged ? channels : side_.result.column_stride * columns.result_step;
+  shape.accumulate = c_.accumulate || depth.first_channel > 0;
+  shape.type = side_.source.type;
+  shape.pairs = t_.pairs;
+  return shape;
+}
+
+std::size_t TapTableBuilder::product_for(const ProductShape& s) {
+  const auto key = std::tuple(s.m, s.n, s.k, s.b_n_stride, s.c_stride, s.accumulate);
+  if (const auto found = made_.find(key); found != made_.end()) return found->second;
+  auto product = BatchReduceProduct::prepare(s, maker_);
+  if (!product) {
+    refusal_ = product.error();
+    return 0;
+  }
+  t_.products.push_back(*product);
+  return made_[key] = t_.products.size() - 1;
+}
+
+void TapTableBuilder::add_call(const Run& rows, const Run& columns, std::int64_t count,
+                               const DepthBlock& depth, std::int64_t channels) {
+  TapCall call{0, t_.weight_offsets.size(), rows.taps.size() * columns.taps.size()};
+  if (call.count > 0) call.product = product_for(shape_of(columns, count, depth, channels));
+  const Image& source = side_.source;
+  for (const TapSource& row : rows.taps)
+    for (const TapSource& column : columns.taps) {
+      const std::int64_t tap = row.tap * c_.window.width + column.tap;
+      const std::int64_t weight = tap * stored_depth() * channels +
+                                  depth.first_channel * (maker_ == ProductMaker::dot ? 1 : channels);
+      const std::int64_t position =
+          source.offset(row.source - lowest_source(rows), column.source) + depth.first_channel;
+      t_.weight_offsets.push_back(static_cast<std::uint64_t>(weight * element_size()));
+      t_.source_offsets.push_back(static_cast<std::uint64_t>(position * element_size()));
+    }
+  t_.calls.push_back(call);
+}
+
+void TapTableBuilder::add_tiles(std::vector<Tile>& tiles, const Run& rows, const Run& columns) {
+  const std::int64_t total = columns.count * side_.result.batch;
+  for (std::int64_t done = 0; done < total; done += t_.max_columns) {
+    const std::int64_t count = std::min(t_.max_columns, total - done);
+    tiles.push_back({columns.first, done, count, columns.result_step, columns.source_step, t_.calls.size()});
+    for (const DepthBlock& depth : t_.depths)
+      for (std::int64_t kind = 0; kind < t_.panel_kinds; ++kind)
+        add_call(rows, columns, count, depth, panel_channels(kind));
+  }
+}
+
+std::vector<Tile> TapTableBuilder::make_tiles(const Run& rows) {
+  std::vector<Tile> tiles;
+  for (const Run& columns : side_.columns) add_tiles(tiles, rows, columns);
+  return tiles;
+}
+
+std::expected<TapTables, std::string> TapTableBuilder::build() {
+  choose_panels();
+  choose_depths();
+  for (const Run& run : side_.rows) {
+    t_.tile_lists.push_back(make_tiles(run));
+    if (!refusal_.empty()) return std::unexpected(refusal_);
+    const std::int64_t source = lowest_source(run);
+    for (std::int64_t i = 0; i < run.count; ++i)
+      t_.rows.push_back(
+          {run.first + i * run.result_step, source + i * run.source_step, t_.tile_lists.size() - 1});
+  }
+  std::sort(t_.rows.begin(), t_.rows.end(),
+            [](const RowEntry& a, const RowEntry& b) { return a.result_row < b.result_row; });
+  return std::move(t_);
+}
+
+}  // namespace
+
+// Runs of several positions that are not neighbours have evenly spaced columns only for one sample.
+TapSide forward_side(const Convolution& c) {
+  return {c.y,
+          c.x,
+          c.y.channels / c.groups,
+          c.x.channels / c.groups,
+          forward_runs(rows_of(c), true),
+          forward_runs(columns_of(c), c.x.batch == 1),
+          false};
+}
+
+TapSide gradient_side(const Convolution& c) {
+  return {c.x,
+          c.y,
+          c.x.channels / c.groups,
+          c.y.channels / c.groups,
+          gradient_runs(rows_of(c), true),
+          gradient_runs(columns_of(c), c.x.batch == 1),
+          true};
+}
+
+std::expected<TapTables, std::string> make_tap_tables(const Convolution& convolution, const TapSide& side,
+                                                      ProductMaker maker) {
+  return TapTableBuilder(convolution, side, maker).build();
+}
+
+}  // namespace superstep::kernels

@@ -1,0 +1,87 @@
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
+
+#include <hwy/highway.h>
+#include <hwy/targets.h>
+
+#include <vector>
+
+#include "superstep/base/error.h"
+
+namespace superstep::kernels {
+
+bool converts_bf16 = false;
+
+namespace {
+
+constexpr InstructionSet all_sets[] = {InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512,
+                                       InstructionSet::avx512_bf16};
+
+bool processor_has(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::scalar: return true;
+    case InstructionSet::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case InstructionSet::avx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512cd");
+    case InstructionSet::avx512_bf16:
+      return processor_has(InstructionSet::avx512) && __builtin_cpu_supports("avx512bf16");
+  }
+  return false;
+}
+
+std::vector<InstructionSet> find_available() {
+  std::vector<InstructionSet> sets;
+  for (InstructionSet set : all_sets)
+    if (processor_has(set)) sets.push_back(set);
+  return sets;
+}
+
+// What Highway may choose from: the set and everything narrower.
+std::int64_t highway_targets(InstructionSet set) {
+  std::int64_t targets = HWY_STATIC_TARGET;
+  if (set >= InstructionSet::avx2) targets |= HWY_AVX2;
+  if (set >= InstructionSet::avx512) targets |= HWY_AVX3;
+  return targets;
+}
+
+InstructionSet apply(InstructionSet set) {
+  converts_bf16 = set == InstructionSet::avx512_bf16;
+  hwy::SetSupportedTargetsForTest(highway_targets(set));
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  return set;
+}
+
+InstructionSet& current() {
+  static InstructionSet set = apply(available_instruction_sets().back());
+  return set;
+}
+
+}  // namespace
+
+const char* name_of(InstructionSet set) {
+  static constexpr const char* names[] = {"scalar", "avx2", "avx512", "avx512_bf16"};
+  return names[static_cast<int>(set)];
+}
+
+std::optional<InstructionSet> instruction_set_from_name(std::string_view name) {
+  for (InstructionSet set : all_sets)
+    if (name == name_of(set)) return set;
+  return std::nullopt;
+}
+
+std::span<const InstructionSet> available_instruction_sets() {
+  static const std::vector<InstructionSet> sets = find_available();
+  return sets;
+}
+
+InstructionSet instruction_set() { return current(); }
+
+void set_instruction_set(InstructionSet set) {
+  if (!processor_has(set))
+    throw Error(ErrorCode::unsupported, std::string("this processor has no ") + name_of(set), {},
+                std::string("the widest it has is ") + name_of(available_instruction_sets().back()));
+  current() = apply(set);
+}
+
+}  // namespace superstep::kernels

@@ -1,0 +1,345 @@
+// Depthwise convolutions: forward, input gradient, weight gradient. The weights are [kh][kw][channels] for
+// all three. What is read where and when is depthwise_walk.h's.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "superstep/target/cpu/kernels/convolution/convolution_kernels.h"
+#include "superstep/target/cpu/kernels/convolution/tap_tables.h"
+#include "superstep/target/cpu/kernels/core/epilogue_run.h"
+#include "superstep/target/cpu/kernels/depthwise/depthwise_ahead.h"
+#include "superstep/target/cpu/kernels/depthwise/depthwise_loops.h"
+#include "superstep/target/cpu/kernels/depthwise/depthwise_pack.h"
+#include "superstep/target/cpu/kernels/depthwise/depthwise_walk.h"
+#include "superstep/target/cpu/kernels/rows/column_sum.h"
+
+namespace superstep::kernels {
+
+namespace {
+
+constexpr const char* name = "depthwise";
+constexpr std::int64_t tile_bytes = 32 * 1024;  // what the windows of a tile reach, in the first-level cache
+constexpr std::int64_t least_tile_columns = 8, most_tile_columns = 64;
+// Rows that a weight gradient sums up in registers before it adds to the sums in memory.
+constexpr std::int64_t rows_together = 4;
+
+std::string fault_of_depthwise(const Convolution& c) {
+  if (std::string fault = fault_of(c); !fault.empty()) return fault;
+  if (c.groups != c.x.channels || c.groups != c.y.channels) return "the groups have more than one channel";
+  return {};
+}
+
+std::int64_t bytes(ElementType type) { return static_cast<std::int64_t>(size_in_bytes(type)); }
+
+double bytes_of(const Image& image) {
+  return static_cast<double>(image.element_count()) * static_cast<double>(size_in_bytes(image.type));
+}
+
+// Taps that read an element where windows overlap; strided gradients by the input gain as little from packing
+// as strided forward passes do.
+DepthwiseBlock block_of_pass(const Convolution& c, const Image& source) {
+  const Window& w = c.window;
+  return streamed_block(source, std::max(image_bytes(c.x), image_bytes(c.y)),
+                        w.height * w.width / (w.stride_h * w.stride_w));
+}
+DepthwiseBlock block_of_weight_gradient(const Convolution& c) {
+  return depthwise_block(c.x, c.window.height * c.window.width);
+}
+
+// Columns of results so few that what their windows reach stays in the first-level cache from one row to the
+// next.
+std::int64_t tile_columns(const Convolution& c, const Image& source, const DepthwiseBlock& block) {
+  const std::int64_t column_bytes = c.window.height * block.channels * bytes(source.type);
+  const std::int64_t reached = tile_bytes / std::max<std::int64_t>(1, column_bytes) -
+                               (c.window.width - 1) * c.window.dilation_w * source.batch;
+  return std::clamp(reached / c.window.stride_w / 8 * 8, least_tile_columns, most_tile_columns);
+}
+
+std::optional<DepthwiseEpilogue> finish_of(const Convolution& c, const Image& result) {
+  if (c.accumulate || result.type != ElementType::f32) return std::nullopt;
+  return depthwise_epilogue(c.epilogue);
+}
+
+// The side with the strides that windows are read with: those of a packed block, or of the image.
+TapSide with_block(TapSide side, const DepthwiseBlock& block) {
+  if (block.packed) side.source = packed_block(side.source, block.channels);
+  return side;
+}
+
+// Reads one source block by block: packs it, where blocks are packed, and hands out the lines in a range with
+// where the block's first channel lies.
+class BlockedSource {
+ public:
+  BlockedSource(const Image& source, const DepthwiseBlock& block) : source_(source), block_(block) {}
+
+  const DepthwiseBlock& block() const { return block_; }
+  std::int64_t count() const { return (source_.channels + block_.channels - 1) / block_.channels; }
+  std::size_t scratch_bytes() const { return packed_block_bytes(source_, block_); }
+
+  // body(lines, base, ahead): `base` holds the block's first channel, `ahead` is the next block where it
+  // comes from memory. `rows` lines a block.
+  template <class Body>
+  void for_each(PartRange lines, std::int64_t rows, const void* source, void* scratch,
+                const Body& body) const {
+    for (std::int64_t number = 0; number < count(); ++number) {
+      const PartRange range{std::max(lines.begin, number * rows), std::min(lines.end, (number + 1) * rows)};
+      if (range.begin >= range.end) continue;
+      const std::byte* base = place(source, number);
+      BlockAhead ahead;
+      if (block_.packed) {
+        pack_block(source_, block_, channels_of(number), base, static_cast<std::byte*>(scratch));
+        base = static_cast<const std::byte*>(scratch);
+        if (range.end < lines.end && image_bytes(source_) > second_level_bytes)
+          ahead = BlockAhead(source_, place(source, number + 1), channels_of(number + 1));
+      }
+      body(range, base, ahead);
+    }
+  }
+
+ private:
+  const std::byte* place(const void* source, std::int64_t number) const {
+    return static_cast<const std::byte*>(source) + number * block_.channels * bytes(source_.type);
+  }
+  std::int64_t channels_of(std::int64_t number) const {
+    return std::min(block_.channels, source_.channels - number * block_.channels);
+  }
+
+  Image source_;
+  DepthwiseBlock block_;
+};
+
+// Whether a pass asks for its rows ahead: of images that come from memory; but a forward pass that takes all
+// channels of a few columns at a time reads lines in the order in which they lie.
+bool rows_ahead(const Convolution& c, const TapSide& side) {
+  const DepthwiseBlock block = block_of_pass(c, side.source);
+  if (block.packed || image_bytes(side.source) + image_bytes(side.result) <= third_level_bytes) return false;
+  return side.flipped || tile_columns(c, side.source, block) > least_tile_columns;
+}
+
+// Where the packed block lies in the scratch of a kernel that stages a tile of results in front of it.
+std::size_t staging_bytes(const Convolution& c, const Image& source, const Image& result) {
+  if (result.type == ElementType::f32) return 0;
+  const DepthwiseBlock block = block_of_pass(c, source);
+  const std::int64_t floats = tile_columns(c, source, block) * block.channels;
+  return (static_cast<std::size_t>(floats) * sizeof(float) + 63) / 64 * 64;
+}
+
+// Forward and input gradient, which differ in their geometry alone.
+class DepthwiseKernel final : public Kernel {
+ public:
+  DepthwiseKernel(KernelInfo info, const Convolution& c, TapSide side, EpilogueRunner epilogue)
+      : Kernel(std::move(info)),
+        source_(side.source, block_of_pass(c, side.source)),
+        side_(with_block(side, source_.block())),
+        offsets_(c, side_),
+        epilogue_(epilogue),
+        finish_(finish_of(c, side_.result)),
+        loop_(depthwise_loop(side_.source.type, finish_ ? finish_->finish : DepthwiseFinish::none)),
+        accumulate_(c.accumulate),
+        staged_(side_.result.type != ElementType::f32),
+        packed_at_(staging_bytes(c, side.source, side.result)),
+        ahead_(rows_ahead(c, side)),
+        walk_{source_.block().channels, tile_columns(c, side.source, source_.block())},
+        lines_(count_lines(side_, walk_.block)) {
+    const std::int64_t most = source_.block().packed ? source_.count() : lines_;  // whole blocks are packed
+    info_.parts = std::clamp<std::int64_t>(most, 1, most_parts);
+    whole_blocks_ = source_.block().packed;
+  }
+
+  void run(const Arguments& arguments) const override { run_lines(arguments, {0, lines_}); }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    if (!whole_blocks_) return run_lines(arguments, part_range(lines_, part, info_.parts));
+    const std::int64_t rows = lines_ / source_.count();
+    const PartRange blocks = part_range(source_.count(), part, info_.parts);
+    run_lines(arguments, {blocks.begin * rows, blocks.end * rows});
+  }
+
+ private:
+  void run_lines(const Arguments& arguments, PartRange lines) const {
+    void* packed = static_cast<std::byte*>(arguments.scratch) + packed_at_;
+    source_.for_each(lines, lines_ / source_.count(), arguments.inputs[0], packed,
+                     [&](PartRange range, const std::byte* base, BlockAhead&) {
+                       for_each_stretch(side_, offsets_, walk_, range,
+                                        [&](const Stretch& s) { run_stretch(arguments, base, s); });
+                     });
+  }
+
+  void run_stretch(const Arguments& arguments, const std::byte* base, const Stretch& s) const {
+    const Image &source = side_.source, &result = side_.result;
+    const Run& columns = *s.columns;
+    const std::int64_t column = columns.first * result.batch + s.begin * columns.result_step;
+    const std::int64_t source_start =
+        s.source_row * source.row_stride + s.begin * columns.source_step * source.column_stride;
+    const std::int64_t result_start =
+        s.result_row * result.row_stride + column * result.column_stride + s.first_channel;
+    auto* y = static_cast<std::byte*>(arguments.outputs[0]) + result_start * bytes(result.type);
+    const std::int64_t stride = result.column_stride * columns.result_step;
+    DepthwiseRun run{s.count, s.channels, s.taps};
+    run.source = base + source_start * bytes(source.type);
+    run.weights = static_cast<const std::byte*>(arguments.inputs[1]) + s.first_channel * bytes(source.type);
+    run.source_stride = source.column_stride * columns.source_step;
+    run.result = staged_ ? static_cast<float*>(arguments.scratch) : reinterpret_cast<float*>(y);
+    run.result_stride = staged_ ? s.channels : stride;
+    run.accumulate = accumulate_;
+    if (finish_ && finish_->bias) run.bias = static_cast<const float*>(arguments.inputs[2]) + s.first_channel;
+    if (ahead_) fetch_next_rows(arguments, base, s);
+    loop_(run);
+    if (finish_ || (epilogue_.empty() && !staged_)) return;
+    epilogue_.apply({run.result, run.result_stride, y, result.type, stride, s.count, s.channels},
+                    {s.result_row, column, s.first_channel, columns.result_step}, arguments.inputs.data() + 2,
+                    arguments.outputs.data() + 1);
+  }
+
+  [[gnu::noinline]] void fetch_next_rows(const Arguments& arguments, const std::byte* base,
+                                         const Stretch& s) const {
+    const Image& result = side_.result;
+    fetch_next_sources(side_.source, base, s);
+    fetch_next_results<true>(
+        result, static_cast<const std::byte*>(arguments.outputs[0]) + s.first_channel * bytes(result.type),
+        s);
+  }
+
+  BlockedSource source_;
+  TapSide side_;
+  TapOffsets offsets_;
+  EpilogueRunner epilogue_;
+  std::optional<DepthwiseEpilogue> finish_;
+  DepthwiseLoop* loop_;
+  bool accumulate_, staged_, whole_blocks_ = false;
+  std::size_t packed_at_;
+  bool ahead_;  // rows are asked for
+  Walk walk_;
+  std::int64_t lines_;
+};
+
+Prepared prepare(const Convolution& c, TapSide (*side_of)(const Convolution&)) {
+  if (std::string fault = fault_of_depthwise(c); !fault.empty()) return refuse(name, fault);
+  TapSide side = side_of(c);
+  const bool staged = side.result.type != ElementType::f32;
+  if (c.accumulate && staged)
+    return refuse(name, "only an f32 result can be added to; the epilogue's `add` reads bf16");
+  auto epilogue = EpilogueRunner::prepare(c.epilogue, side.result);
+  if (!epilogue) return refuse(name, epilogue.error());
+  const BlockedSource source(side.source, block_of_pass(c, side.source));
+  KernelInfo info;
+  info.name =
+      fmt::format("{}, depthwise, {}tiles of {} x {}{}", side.flipped ? "input gradient" : "convolution",
+                  source.block().packed ? "packed, " : "", source.block().channels,
+                  tile_columns(c, side.source, source.block()),
+                  c.epilogue.steps.empty() ? "" : " + " + to_string(c.epilogue));
+  info.flops = 2 * multiply_adds(c);
+  info.bytes = bytes_of(side.source) + bytes_of(side.result) * (c.accumulate ? 2 : 1) +
+               static_cast<double>(side.result.element_count()) * epilogue->bytes_per_element();
+  info.scratch_bytes = staging_bytes(c, side.source, side.result) + source.scratch_bytes();
+  info.inputs = 2 + epilogue->inputs();
+  info.outputs = 1 + epilogue->outputs();
+  info.weights = WeightLayout::taps_channels;
+  return std::make_unique<DepthwiseKernel>(std::move(info), c, std::move(side), *epilogue);
+}
+
+class DepthwiseWeightGradient final : public Kernel {
+ public:
+  DepthwiseWeightGradient(KernelInfo info, const Convolution& c)
+      : Kernel(std::move(info)),
+        c_(c),
+        source_(c.x, block_of_weight_gradient(c)),
+        side_(with_block(forward_side(c), source_.block())),
+        offsets_(c, side_),
+        loop_(depthwise_gradient_loop(c.x.type)),
+        column_sum_(column_sum(c.y.type)),
+        ahead_(image_bytes(c.x) + image_bytes(c.y) >
+               (source_.block().packed ? second_level_bytes : third_level_bytes)),
+        walk_{source_.block().channels, tile_columns(c, c.x, source_.block()), rows_together},
+        lines_(count_lines(side_, walk_.block)) {
+    stretches_ = count_stretches(side_, walk_);
+    // Rows of a block add into the same sums: a part is whole blocks.
+    info_.parts = source_.count();
+  }
+
+  void run(const Arguments& arguments) const override {
+    run_lines(arguments, {0, lines_});
+    if (c_.bias_gradient) add_bias(arguments);
+  }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    run_lines(arguments, part_range(lines_, part, info_.parts));
+    if (c_.bias_gradient && part == 0) add_bias(arguments);
+  }
+
+ private:
+  void run_lines(const Arguments& arguments, PartRange lines) const {
+    source_.for_each(lines, lines_ / source_.count(), arguments.inputs[0], arguments.scratch,
+                     [&](PartRange range, const std::byte* base, BlockAhead& next) {
+                       for_each_stretch(side_, offsets_, walk_, range, [&](const Stretch& s) {
+                         next.step(stretches_);
+                         run_stretch(arguments, base, s);
+                       });
+                     });
+  }
+
+  void add_bias(const Arguments& arguments) const {
+    for (std::int64_t row = 0; row < c_.y.height; ++row)
+      column_sum_(
+          static_cast<const std::byte*>(arguments.inputs[1]) + row * c_.y.row_stride * bytes(c_.y.type),
+          c_.y.column_stride, c_.y.columns(), c_.y.channels, static_cast<float*>(arguments.outputs[1]));
+  }
+
+  void run_stretch(const Arguments& arguments, const std::byte* base, const Stretch& s) const {
+    DepthwiseGradientRun run{s.count, s.channels, s.taps};
+    run.source_stride = side_.source.column_stride * s.columns->source_step;
+    run.gradient_stride = c_.y.column_stride * s.columns->result_step;
+    const std::int64_t source = s.source_row * side_.source.row_stride + s.begin * run.source_stride;
+    const std::int64_t gradient =
+        c_.y.offset(s.result_row, s.columns->first) + s.begin * run.gradient_stride + s.first_channel;
+    run.source = base + source * bytes(c_.x.type);
+    run.gradient = static_cast<const std::byte*>(arguments.inputs[1]) + gradient * bytes(c_.y.type);
+    run.sums = static_cast<float*>(arguments.outputs[0]) + s.first_channel;
+    run.rows = s.row_count;
+    run.source_row_stride = s.rows->source_step * side_.source.row_stride;
+    run.gradient_row_stride = s.rows->result_step * c_.y.row_stride;
+    if (ahead_) fetch_next_rows(arguments, base, s);
+    loop_(run);
+  }
+
+  [[gnu::noinline]] void fetch_next_rows(const Arguments& arguments, const std::byte* base,
+                                         const Stretch& s) const {
+    if (!source_.block().packed) fetch_next_sources(side_.source, base, s);
+    fetch_next_results<false>(
+        c_.y, static_cast<const std::byte*>(arguments.inputs[1]) + s.first_channel * bytes(c_.y.type), s);
+  }
+
+  Convolution c_;
+  BlockedSource source_;
+  TapSide side_;
+  TapOffsets offsets_;
+  DepthwiseGradientLoop* loop_;
+  ColumnSum* column_sum_;
+  bool ahead_;  // rows are asked for
+  Walk walk_;
+  std::int64_t lines_, stretches_;  // of a block: stretches
+};
+
+}  // namespace
+
+Prepared prepare_depthwise_forward(const Convolution& c) { return prepare(c, forward_side); }
+Prepared prepare_depthwise_input_gradient(const Convolution& c) { return prepare(c, gradient_side); }
+
+Prepared prepare_depthwise_weight_gradient(const Convolution& c) {
+  if (std::string fault = fault_of_depthwise(c); !fault.empty()) return refuse(name, fault);
+  if (!c.epilogue.steps.empty()) return refuse(name, "a weight gradient has no epilogue");
+  if (c.x.type != c.y.type) return refuse(name, "x and dy differ in type");
+  KernelInfo info;
+  const BlockedSource source(c.x, block_of_weight_gradient(c));
+  info.name = fmt::format("weight gradient, depthwise, {}tiles of {} x {}{}",
+                          source.block().packed ? "packed, " : "", source.block().channels,
+                          tile_columns(c, c.x, source.block()), c.bias_gradient ? " + bias" : "");
+  info.scratch_bytes = source.scratch_bytes();
+  info.flops = 2 * multiply_adds(c) + (c.bias_gradient ? static_cast<double>(c.y.element_count()) : 0);
+  info.bytes = bytes_of(c.x) + bytes_of(c.y);
+  info.inputs = 2;
+  info.outputs = c.bias_gradient ? 2 : 1;
+  info.weights = WeightLayout::taps_channels;
+  return std::make_unique<DepthwiseWeightGradient>(std::move(info), c);
+}
+
+}  // namespace superstep::kernels

@@ -1,0 +1,34 @@
+// The loops that a VectorProgram is made of, for each instruction set. Internal to the kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "superstep/target/cpu/kernels/elementwise/vector_program.h"
+
+namespace superstep::kernels {
+
+// `n` elements; out may be any of the operands.
+struct VectorStep {
+  const float *a, *b, *c, *d;
+  float* out;
+  std::int64_t n;
+  const VectorProgram::Instruction* instruction;
+};
+
+using VectorLoop = void(const VectorStep& step);
+using LoadLoop = void(const void* from, std::int64_t stride, std::int64_t n, float* to);
+using StoreLoop = void(const float* from, void* to, std::int64_t stride, std::int64_t n);
+// The sum of n elements, of four interleaved partial sums a lane.
+using SumLoop = float(const float* from, std::int64_t n);
+
+struct VectorLoops {
+  VectorLoop* (*of)(const VectorProgram::Instruction& instruction);
+  LoadLoop* (*load)(ElementType type);    // nullptr: not supported
+  StoreLoop* (*store)(ElementType type);  // nullptr: not supported
+  SumLoop* sum;
+};
+
+// For the instruction set in force.
+const VectorLoops& vector_loops();
+
+}  // namespace superstep::kernels

@@ -1,0 +1,127 @@
+#include "superstep/target/cpu/kernels/move/pool_loops.h"
+
+#include <algorithm>
+
+#include "superstep/target/cpu/kernels/core/vector_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "superstep/target/cpu/kernels/move/pool_loops.cpp"
+#include <hwy/foreach_target.h>
+
+#include "superstep/target/cpu/kernels/core/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace superstep::kernels::HWY_NAMESPACE {
+
+template <class Body>
+HWY_INLINE void for_each_vector(std::int64_t n, const Body& body) {
+  constexpr auto width = static_cast<std::int64_t>(lanes);
+  std::int64_t i = 0;
+  for (; i + width <= n; i += width) body(i, lanes);
+  if (i < n) body(i, static_cast<std::size_t>(n - i));
+}
+
+template <class T>
+HWY_INLINE const T* operand(const PoolRun& run, std::int64_t tap) {
+  return static_cast<const T*>(run.operands[tap]);
+}
+
+template <class From, class To>
+void max_loop(const PoolRun& run) {
+  To* result = static_cast<To*>(run.result);
+  for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
+    V best = load_first(operand<From>(run, 0) + i, n);
+    V winner = constant(run.numbers[0]);
+    for (std::int64_t tap = 1; tap < run.taps; ++tap) {
+      const V v = load_first(operand<From>(run, tap) + i, n);
+      const Mask wins = hn::Or(hn::Gt(v, best), hn::IsNaN(v));
+      best = hn::IfThenElse(wins, v, best);
+      winner = hn::IfThenElse(wins, constant(run.numbers[tap]), winner);
+    }
+    store_first(best, result + i, n);
+    if (run.winners) store_first(winner, run.winners + i, n);
+  });
+}
+
+// Bytes as they are, without winners.
+void max_bytes_loop(const PoolRun& run) {
+  const hn::ScalableTag<std::uint8_t> bytes;
+  const auto width = static_cast<std::int64_t>(hn::Lanes(bytes));
+  auto* result = static_cast<std::uint8_t*>(run.result);
+  std::int64_t i = 0;
+  for (; i + width <= run.n; i += width) {
+    auto best = hn::LoadU(bytes, operand<std::uint8_t>(run, 0) + i);
+    for (std::int64_t tap = 1; tap < run.taps; ++tap)
+      best = hn::Max(best, hn::LoadU(bytes, operand<std::uint8_t>(run, tap) + i));
+    hn::StoreU(best, bytes, result + i);
+  }
+  for (; i < run.n; ++i) {
+    result[i] = operand<std::uint8_t>(run, 0)[i];
+    for (std::int64_t tap = 1; tap < run.taps; ++tap)
+      result[i] = std::max(result[i], operand<std::uint8_t>(run, tap)[i]);
+  }
+}
+
+template <class From, class To>
+void average_loop(const PoolRun& run) {
+  To* result = static_cast<To*>(run.result);
+  const V factor = constant(run.factors[0]);
+  for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
+    V sum = hn::Zero(f32_tag);
+    for (std::int64_t tap = 0; tap < run.taps; ++tap)
+      sum = hn::Add(sum, load_first(operand<From>(run, tap) + i, n));
+    store_first(hn::Mul(sum, factor), result + i, n);
+  });
+}
+
+template <class From, class To>
+void max_gradient_loop(const PoolRun& run) {
+  To* result = static_cast<To*>(run.result);
+  for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
+    V sum = run.accumulate ? load_first(result + i, n) : hn::Zero(f32_tag);
+    for (std::int64_t k = 0; k < run.taps; ++k) {
+      const Mask won = hn::Eq(load_first(run.argmax[k] + i, n), constant(run.numbers[k]));
+      sum = hn::Add(sum, hn::IfThenElseZero(won, load_first(operand<From>(run, k) + i, n)));
+    }
+    store_first(sum, result + i, n);
+  });
+}
+
+template <class From, class To>
+void average_gradient_loop(const PoolRun& run) {
+  To* result = static_cast<To*>(run.result);
+  for_each_vector(run.n, [&](std::int64_t i, std::size_t n) HWY_ATTR {
+    V sum = run.accumulate ? load_first(result + i, n) : hn::Zero(f32_tag);
+    for (std::int64_t k = 0; k < run.taps; ++k)
+      sum = hn::MulAdd(load_first(operand<From>(run, k) + i, n), constant(run.factors[k]), sum);
+    store_first(sum, result + i, n);
+  });
+}
+
+template <class From, class To>
+PoolLoops loops_between() {
+  return {max_loop<From, To>, average_loop<From, To>, max_gradient_loop<From, To>,
+          average_gradient_loop<From, To>};
+}
+
+PoolLoops loops_of(ElementType from, ElementType to) {
+  if (from == ElementType::u8) return {max_bytes_loop, nullptr, nullptr, nullptr};
+  const bool wide = to == ElementType::f32;
+  if (from == ElementType::f32) return wide ? loops_between<float, float>() : loops_between<float, bf16>();
+  return wide ? loops_between<bf16, float>() : loops_between<bf16, bf16>();
+}
+
+}  // namespace superstep::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace superstep::kernels {
+
+HWY_EXPORT(loops_of);
+
+PoolLoops pool_loops(ElementType from, ElementType to) {
+  return SUPERSTEP_VECTOR_FUNCTION(loops_of)(from, to);
+}
+
+}  // namespace superstep::kernels
+#endif

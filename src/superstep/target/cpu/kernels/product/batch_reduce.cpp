@@ -1,0 +1,126 @@
+#include "superstep/target/cpu/kernels/product/batch_reduce.h"
+
+#include <libxsmm.h>
+
+#include <limits>
+#include <mutex>
+
+#include "superstep/target/cpu/kernels/bytes/byte_product.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
+#include "superstep/target/cpu/kernels/product/dot_product.h"
+#include "superstep/target/cpu/kernels/product/pair_product.h"
+#include "superstep/target/cpu/kernels/product/portable_product.h"
+
+namespace superstep::kernels {
+
+namespace {
+
+int libxsmm_architecture(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::scalar: return LIBXSMM_TARGET_ARCH_GENERIC;
+    case InstructionSet::avx2: return LIBXSMM_X86_AVX2;
+    case InstructionSet::avx512: return LIBXSMM_X86_AVX512_CORE;
+    case InstructionSet::avx512_bf16: return LIBXSMM_X86_AVX512_CPX;
+  }
+  return LIBXSMM_TARGET_ARCH_GENERIC;
+}
+
+bool fits_int(std::int64_t value) { return value >= 1 && value <= std::numeric_limits<int>::max() / 8; }
+
+std::string libxsmm_refusal(const ProductShape& s) {
+  const InstructionSet set = instruction_set();
+  if (set == InstructionSet::scalar) return "generated code needs AVX2 or AVX-512";
+  if (s.b_k_stride != 1 && s.b_n_stride != 1)
+    return "neither dimension of the second operand has unit stride";
+  for (std::int64_t value : {s.m, s.n, s.k, s.a_stride, s.b_k_stride, s.b_n_stride, s.c_stride})
+    if (!fits_int(value)) return "an extent or stride is too large";
+  if (s.b_k_stride == 1 && s.b_n_stride < s.k && s.n > 1) return "columns of the second operand overlap";
+  if (s.type == ElementType::f32) return {};
+  if (s.type == ElementType::u8) return generated_bytes_refusal(s);
+  if (s.type != ElementType::bf16) return std::string("no products of ") + name_of(s.type);
+  if (set != InstructionSet::avx512_bf16) return "bf16 products need AVX-512 BF16";
+  if (!s.pairs) return "bf16 products need the first operand in pairs";
+  if (s.b_pairs) return "both operands are in pairs";
+  if (s.k % 2 != 0) return "bf16 products need an even inner dimension";
+  if (s.b_k_stride != 1) return "bf16 products need the inner dimension contiguous in the second operand";
+  if (s.b_n_stride % 2 != 0 && s.n > 1)
+    return "bf16 products need an even distance of the second operand's columns";
+  return {};
+}
+
+std::mutex& generator_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+// libxsmm keeps one target architecture and one table of generated code for the whole process; the hint
+// is part of the table's key and unused by kernels addressed by offsets, so it keeps the sets apart.
+// `Factor` is the type of alpha and beta: float, or int where sums are integers.
+template <class Function, class Factor>
+Function generate(const ProductShape& s,
+                  Function (*dispatch)(int, int, int, int, const int*, const int*, const int*, const Factor*,
+                                       const Factor*, const int*, const int*)) {
+  const std::lock_guard lock(generator_mutex());
+  const InstructionSet set = instruction_set();
+  libxsmm_init();
+  const bool bytes = s.type == ElementType::u8;
+  libxsmm_set_target_archid(bytes && set == InstructionSet::avx512 ? LIBXSMM_X86_AVX512_CLX
+                                                                   : libxsmm_architecture(set));
+  const bool transposed = s.b_k_stride != 1;
+  const auto narrow = [](std::int64_t value) { return static_cast<int>(value); };
+  const int lda = narrow(s.a_stride), ldc = narrow(std::max(s.c_stride, s.m));
+  const int ldb = narrow(transposed ? std::max(s.b_k_stride, s.n) : std::max(s.b_n_stride, s.k));
+  const Factor alpha = 1, beta = s.accumulate ? 1 : 0;
+  const int flags =
+      (transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0) | (s.pairs || bytes ? LIBXSMM_GEMM_FLAG_VNNI_A : 0);
+  const int prefetch = LIBXSMM_PREFETCH_NONE;
+  return dispatch(narrow(s.m), narrow(s.n), narrow(s.k), static_cast<int>(set) + 1, &lda, &ldb, &ldc, &alpha,
+                  &beta, &flags, &prefetch);
+}
+
+}  // namespace
+
+const char* name_of(ProductMaker maker) {
+  static constexpr const char* names[] = {"libxsmm", "portable", "few outputs"};
+  return names[static_cast<int>(maker)];
+}
+
+namespace {
+
+std::string dot_refusal(const ProductShape& s) {
+  if (s.m > dot_rows_limit) return "more than 8 outputs";
+  if (s.b_k_stride != 1) return "the inner dimension is not contiguous";
+  if (s.k < (s.m == 1 ? 16 : 32)) return "the inner dimension is too short to run vectors along it";
+  return {};
+}
+
+}  // namespace
+
+std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const ProductShape& shape,
+                                                                           ProductMaker maker) {
+  BatchReduceProduct product;
+  product.shape_ = shape;
+  if (maker == ProductMaker::portable) {
+    const bool whole_pairs = shape.pairs && shape.k % 2 == 0 && (shape.b_pairs || shape.b_k_stride == 1);
+    product.portable_ = shape.type == ElementType::u8 ? portable_byte_product
+                        : whole_pairs                 ? pair_product()
+                                                      : portable_product();
+    return product;
+  }
+  if (maker == ProductMaker::dot) {
+    if (std::string reason = dot_refusal(shape); !reason.empty()) return std::unexpected(reason);
+    product.portable_ = dot_product(shape.m, shape.type);
+    return product;
+  }
+  if (std::string reason = libxsmm_refusal(shape); !reason.empty()) return std::unexpected(reason);
+  product.generated_ =
+      shape.type == ElementType::f32
+          ? reinterpret_cast<Generated>(generate(shape, libxsmm_smmdispatch_reducebatch_offs_unroll))
+      : shape.type == ElementType::u8
+          ? reinterpret_cast<Generated>(generate(shape, libxsmm_subimmdispatch_reducebatch_offs_unroll))
+          : reinterpret_cast<Generated>(generate(shape, libxsmm_bsmmdispatch_reducebatch_offs_unroll));
+  if (!product.generated_) return std::unexpected("libxsmm made no code for this shape");
+  return product;
+}
+
+}  // namespace superstep::kernels

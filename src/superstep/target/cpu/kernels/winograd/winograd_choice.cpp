@@ -1,0 +1,184 @@
+#include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
+#include "superstep/target/cpu/kernels/winograd/winograd_grid.h"
+#include "superstep/target/cpu/kernels/winograd/winograd_loops.h"
+
+namespace superstep::kernels {
+
+namespace {
+
+// Two vectors of 16, or of 16 pairs where the instruction set multiplies those.
+double multiply_adds_a_cycle(ElementType products) {
+  return products == ElementType::bf16 && instruction_set() == InstructionSet::avx512_bf16 ? 64 : 32;
+}
+// Those that Winograd's small products reach, a little work for each vector of results (added there) aside.
+double winograd_rate(ElementType products) {
+  const double rate = multiply_adds_a_cycle(products);
+  return rate > 32 ? 0.8 * rate : rate;
+}
+constexpr double call_cycles = 25;   // of a matrix product
+constexpr double gain_wanted = 0.9;  // of the direct time: estimates are not exact
+
+// Cycles of the transforms a tile of 2, 3, 4 for 16 channels of one sample.
+struct TransformCycles {
+  double input, output, output_gradient, filter, filter_gradient;
+};
+constexpr TransformCycles transforms[] = {
+    {45, 45, 45, 40, 60}, {95, 85, 80, 70, 90}, {125, 135, 120, 110, 130}};
+constexpr double piece_cycles = 35;     // of a transform's call: once a tile
+constexpr double widened_cycles = 1.5;  // a position of a bf16 image, brought to f32 before its transform
+constexpr double narrowed_cycles = 4;   // a position of a bf16 result, from f32
+
+const TransformCycles& transform_of(std::int64_t tile) { return transforms[tile - smallest_winograd_tile]; }
+
+double vectors(std::int64_t channels) { return static_cast<double>((channels + 15) / 16); }
+
+// Reading bytes that the second-level cache may hold costs nothing beside the products; from the third level
+// and from memory they come at these rates, and nobody knows who used them last.
+double reading_cycles(double bytes) {
+  if (bytes <= 512 * 1024) return 0;
+  return bytes / (bytes <= 4 * 1024 * 1024 ? 12 : 5);
+}
+
+struct Sides {
+  const Image &result, &source;
+};
+Sides sides_of(const Convolution& c, ConvolutionPass pass) {
+  return pass == ConvolutionPass::forward ? Sides{c.y, c.x} : Sides{c.x, c.y};
+}
+
+double weight_count(const Convolution& c) { return static_cast<double>(c.x.channels * c.y.channels); }
+
+// Of a transform, for 16 channels of one sample of an image.
+double input_cycles(const Image& image, std::int64_t side, double cycles) {
+  return cycles + (image.type == ElementType::bf16 ? static_cast<double>(side * side) * widened_cycles : 0);
+}
+
+double forward_cycles(const Convolution& c, ConvolutionPass pass, const WinogradForm& form) {
+  const Sides side = sides_of(c, pass);
+  const WinogradGrid grid(form.tile, side.result);
+  const auto planes = static_cast<double>(grid.planes()), columns = static_cast<double>(grid.count()),
+             depth = static_cast<double>(side.source.channels),
+             size = static_cast<double>(size_in_bytes(form.products));
+  const double in = vectors(side.source.channels), out = vectors(side.result.channels);
+  // As many blocks as winograd.cpp makes, nearly.
+  const double block = std::max(24.0, 448 * 1024 / (planes * 16 * (size * in + 4 * std::min(out, 4.0))));
+  const double blocks = std::max(1.0, columns / block), panels = std::max(1.0, out / 4);
+  const TransformCycles& t = transform_of(form.tile);
+  const double products = planes * (columns * out * (16 * depth / winograd_rate(form.products) + 2) +
+                                    blocks * panels * call_cycles);
+  const double pieces = columns / static_cast<double>(grid.batch) * (1 + panels) * piece_cycles;
+  const double narrowed = side.result.type == ElementType::bf16
+                              ? static_cast<double>(form.tile * form.tile) * narrowed_cycles
+                              : 0;
+  const double bytes = size * planes * weight_count(c);
+  double cycles =
+      products +
+      columns * (in * input_cycles(side.source, form.tile + 2, t.input) + out * (t.output + narrowed)) +
+      pieces + std::max(reading_cycles(bytes), (blocks - 1) * std::min(bytes / 16, reading_cycles(bytes)));
+  if (!c.constant_weights)
+    cycles += weight_count(c) / 16 * t.filter + (bytes > 4 * 1024 * 1024 ? 2 * reading_cycles(bytes) : 0);
+  return cycles;
+}
+
+double weight_gradient_cycles(const Convolution& c, const WinogradForm& form) {
+  const WinogradGrid grid(form.tile, c.y);
+  const auto planes = static_cast<double>(grid.planes()), columns = static_cast<double>(grid.count()),
+             channels = static_cast<double>(c.x.channels),
+             size = static_cast<double>(size_in_bytes(form.products));
+  const double in = vectors(c.x.channels), out = vectors(c.y.channels);
+  const double block =
+      std::max(32.0, 640 * 1024 / (planes * 16 * size * (std::min(in, 4.0) + std::min(out, 4.0))));
+  const double blocks = std::max(1.0, columns / block);
+  const double chunks = std::max(1.0, in / 4), panels = std::max(1.0, out / 4);
+  const TransformCycles& t = transform_of(form.tile);
+  const double products =
+      planes * (out * channels * (16 * columns / winograd_rate(form.products) + 3 * blocks) +
+                blocks * chunks * panels * call_cycles);
+  const double pieces = columns / static_cast<double>(grid.batch) * chunks * panels * 2 * piece_cycles;
+  return products +
+         columns * (in * panels * input_cycles(c.x, form.tile + 2, t.input) +
+                    out * chunks * input_cycles(c.y, form.tile, t.output_gradient)) +
+         pieces + channels * out * t.filter_gradient;
+}
+
+}  // namespace
+
+double direct_cycles(const Convolution& c, ConvolutionPass pass) {
+  const auto padded = [](std::int64_t along, std::int64_t other) {
+    return 16 * vectors(along) * static_cast<double>(other);
+  };
+  const double products = multiply_adds(c) / weight_count(c);
+  const Sides side = sides_of(c, pass);
+  const ElementType type = side.source.type;
+  const double rate = multiply_adds_a_cycle(type);
+  if (pass == ConvolutionPass::weight_gradient)  // the better filled side lies along the vectors
+    return products * std::min(padded(c.y.channels, c.x.channels), padded(c.x.channels, c.y.channels)) /
+           (0.97 * rate);
+  return products * padded(side.result.channels, side.source.channels) / (0.92 * rate) +
+         reading_cycles(9 * static_cast<double>(size_in_bytes(type)) * weight_count(c));
+}
+
+double winograd_cycles(const Convolution& c, ConvolutionPass pass, const WinogradForm& form) {
+  return pass == ConvolutionPass::weight_gradient ? weight_gradient_cycles(c, form)
+                                                  : forward_cycles(c, pass, form);
+}
+
+namespace {
+
+// Products in bf16 pay where the instruction set has them, where the images are of that type and as exact.
+bool may_be_narrow(const Convolution& c, ConvolutionPass pass, std::int64_t tile) {
+  if (multiply_adds_a_cycle(ElementType::bf16) == multiply_adds_a_cycle(ElementType::f32)) return false;
+  const Image& source = sides_of(c, pass).source;
+  if (source.type != ElementType::bf16 || winograd_bf16_noise(tile) > winograd_noise_allowed) return false;
+  return pass == ConvolutionPass::weight_gradient ? c.y.type == ElementType::bf16 : source.channels % 2 == 0;
+}
+
+WinogradForm fastest_form(const Convolution& c, ConvolutionPass pass) {
+  WinogradForm best{smallest_winograd_tile};
+  const auto consider = [&](const WinogradForm& form) {
+    if (winograd_cycles(c, pass, form) < winograd_cycles(c, pass, best)) best = form;
+  };
+  for (std::int64_t tile = smallest_winograd_tile; tile <= largest_winograd_tile; ++tile) {
+    consider({tile, ElementType::f32});
+    if (may_be_narrow(c, pass, tile)) consider({tile, ElementType::bf16});
+  }
+  return best;
+}
+
+}  // namespace
+
+double expected_cycles(const Convolution& c, ConvolutionPass pass) {
+  const double direct = direct_cycles(c, pass);
+  if (!winograd_fault(c).empty()) return direct;
+  const double winograd = winograd_cycles(c, pass, fastest_form(c, pass));
+  return winograd > gain_wanted * direct ? direct : winograd;
+}
+
+template <ConvolutionPass pass>
+Prepared prepare_winograd(const Convolution& c) {
+  if (std::string fault = winograd_fault(c); !fault.empty()) return refuse("winograd", fault);
+  const WinogradForm best = fastest_form(c, pass);
+  const double share = winograd_cycles(c, pass, best) / direct_cycles(c, pass);
+  if (share > gain_wanted)
+    return refuse("winograd",
+                  fmt::format("estimated at {:.2f} of the direct time, with tiles of {}{}", share, best.tile,
+                              sides_of(c, pass).source.type == best.products
+                                  ? ""
+                                  : fmt::format(" in {}", superstep::name_of(best.products))));
+  if (pass == ConvolutionPass::forward) return prepare_winograd_forward(c, best, ProductMaker::libxsmm);
+  if (pass == ConvolutionPass::input_gradient)
+    return prepare_winograd_input_gradient(c, best, ProductMaker::libxsmm);
+  return prepare_winograd_weight_gradient(c, best, ProductMaker::libxsmm);
+}
+
+template Prepared prepare_winograd<ConvolutionPass::forward>(const Convolution&);
+template Prepared prepare_winograd<ConvolutionPass::input_gradient>(const Convolution&);
+template Prepared prepare_winograd<ConvolutionPass::weight_gradient>(const Convolution&);
+
+}  // namespace superstep::kernels

@@ -1,0 +1,134 @@
+// Layer normalisation over contiguous lines, and sums over everything but the channels.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "superstep/target/cpu/kernels/rows/channel_statistics.h"
+#include "superstep/target/cpu/kernels/rows/layer_normalization.h"
+#include "superstep/target/cpu/lower/lower_product.h"
+
+namespace superstep::target::cpu {
+namespace {
+
+// ---- lines -------------------------------------------------------------------------------------------
+
+// The lines of x from `axis` on: contiguous, in whatever order they follow each other.
+std::expected<kernels::LayerNormalization, Refusal> lines_of(const Lowering& lowering, const Node& node,
+                                                             ValueId x, std::span<const ValueId> others) {
+  const Shape& shape = lowering.shape(x);
+  const Strides &strides = lowering.view(x).strides, dense = shape.row_major_strides();
+  const int axis = normalize_axis(node.attributes.integer("axis", -1), shape.rank());
+  kernels::LayerNormalization lines;
+  for (int i = axis; i < shape.rank(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (shape[i] > 1 && strides[at] != dense[at])
+      return refuse("layer normalisation", "a line is not contiguous in memory");
+    lines.length *= shape[i];
+  }
+  if (!is_dense(shape, strides)) return refuse("layer normalisation", "the tensor is not dense");
+  for (ValueId other : others)
+    if (lowering.view(other).strides != strides)
+      return refuse("layer normalisation", "the tensors differ in layout");
+  lines.rows = shape.element_count() / std::max<std::int64_t>(1, lines.length);
+  lines.epsilon = static_cast<float>(node.attributes.number("epsilon", 1e-5));
+  return lines;
+}
+
+bool all_f32(const Lowering& lowering, std::span<const ValueId> values) {
+  return std::ranges::all_of(
+      values, [&](ValueId id) { return !id.valid() || lowering.element_in_memory(id) == ElementType::f32; });
+}
+
+Lowered lower_layer_normalization(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const ValueId x = node.inputs[0], y = node.outputs[0];
+  for (std::size_t i = 1; i < node.outputs.size(); ++i)
+    if (node.outputs[i].valid() &&
+        (!lowering.consumers(node.outputs[i]).empty() || lowering.leaves_section(node.outputs[i])))
+      return refuse("layer normalisation", "the statistics are asked for");
+  const ValueId others[] = {y};
+  auto lines = lines_of(lowering, node, x, others);
+  if (!lines) return std::unexpected(lines.error());
+  if (!all_f32(lowering, node.inputs)) return refuse("layer normalisation", "not all tensors are f32");
+  lines->bias = node.inputs.size() > 2 && node.inputs[2].valid();
+  std::vector<DraftOperand> inputs;
+  for (ValueId input : node.inputs) {
+    if (!input.valid()) continue;
+    const bool line = input == x || lowering.shape(input).element_count() == lines->length;
+    if (!line || (input != x && !lowering.is_row_major(input)))
+      return refuse("layer normalisation", "scale or bias are not one value an element of a line");
+  }
+  auto kernel = kernels::prepare_layer_normalization(*lines);
+  if (!kernel) return std::unexpected(kernel.error());
+  for (ValueId input : node.inputs)
+    if (input.valid()) inputs.push_back(lowering.read(input));
+  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {lowering.write(y)});
+  return {};
+}
+
+Lowered lower_layer_gradient(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const ValueId others[] = {node.inputs[0], node.outputs[0]};
+  auto lines = lines_of(lowering, node, node.inputs[1], others);
+  if (!lines) return std::unexpected(lines.error());
+  if (!all_f32(lowering, node.inputs)) return refuse("layer normalisation", "not all tensors are f32");
+  if (!lowering.is_row_major(node.inputs[2]))
+    return refuse("layer normalisation", "the scale is not row-major");
+  for (std::size_t i : {1u, 2u})
+    if (!lowering.is_row_major(node.outputs[i]))
+      return refuse("layer normalisation", "a sum is not row-major");
+  auto kernel = kernels::prepare_layer_normalization_gradient(*lines);
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> inputs, outputs;
+  for (ValueId input : node.inputs) inputs.push_back(lowering.read(input));
+  for (ValueId output : node.outputs) outputs.push_back(lowering.write(output));
+  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), std::move(outputs));
+  return {};
+}
+
+// ---- channels ----------------------------------------------------------------------------------------
+
+// All positions of an image as equally spaced rows of channels: the distance of the rows.
+std::expected<std::int64_t, Refusal> distance_of_rows(const Lowering& lowering, ValueId id) {
+  const auto image = as_image(lowering, id);
+  if (!image) return std::unexpected(image.error());
+  if (image->type != ElementType::f32) return refuse("channel statistics", "the input is not f32");
+  if (!image->rows_join()) return refuse("channel statistics", "the rows of the image have gaps");
+  return image->column_stride;
+}
+
+Lowered lower_channel_statistics(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const bool moments = node.op == "superstep.ChannelMoments";
+  const Shape& shape = lowering.shape(node.inputs[0]);
+  const auto a = distance_of_rows(lowering, node.inputs[0]);
+  if (!a) return std::unexpected(a.error());
+  const auto b = moments ? a : distance_of_rows(lowering, node.inputs[1]);
+  if (!b) return std::unexpected(b.error());
+  const kernels::ChannelStatistics statistics{
+      .rows = shape.element_count() / std::max<std::int64_t>(1, shape[1]),
+      .channels = shape[1],
+      .a_stride = *a,
+      .b_stride = *b};
+  auto kernel =
+      moments ? kernels::prepare_channel_moments(statistics) : kernels::prepare_channel_sums(statistics);
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> inputs, outputs;
+  for (ValueId input : node.inputs) inputs.push_back(lowering.read(input));
+  for (ValueId output : node.outputs) outputs.push_back(lowering.write(output));
+  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), std::move(outputs));
+  return {};
+}
+
+constexpr Lowerer lowerers[] = {
+    {"LayerNormalization", "layer normalisation", lower_layer_normalization},
+    {"superstep.LayerNormalizationGradient", "layer normalisation gradient", lower_layer_gradient},
+    {"superstep.ChannelMoments", "channel statistics", lower_channel_statistics},
+    {"superstep.ChannelSums", "channel statistics", lower_channel_statistics},
+};
+
+}  // namespace
+
+std::span<const Lowerer> normalization_lowerers() { return lowerers; }
+
+}  // namespace superstep::target::cpu

@@ -1,0 +1,89 @@
+// Pooling and its gradients.
+#include "superstep/target/cpu/kernels/move/pool.h"
+#include "superstep/target/cpu/lower/lower_product.h"
+
+namespace superstep::target::cpu {
+namespace {
+
+std::expected<kernels::Pool, Refusal> describe(const Lowering& lowering, const Node& node, ValueId x,
+                                               ValueId y) {
+  const auto image_x = as_image(lowering, x), image_y = as_image(lowering, y);
+  if (!image_x) return std::unexpected(image_x.error());
+  if (!image_y) return std::unexpected(image_y.error());
+  if (node.attributes.integer("ceil_mode", 0) && node.attributes.integer("count_include_pad", 0))
+    return refuse("pooling", "windows that reach past the padding, which they do not count");
+  const Shape& shape = lowering.shape(x);
+  const std::vector<std::int64_t> whole(shape.begin() + 2, shape.end());
+  const bool global = node.op == "GlobalAveragePool";
+  const auto window = window_of(node, shape, global ? whole : node.attributes.integers("kernel_shape"));
+  if (!window) return std::unexpected(window.error());
+  kernels::Pool pool{.x = *image_x, .y = *image_y, .window = *window};
+  if (node.op != "MaxPool")
+    pool.pooling = node.attributes.integer("count_include_pad", 0) ? kernels::Pooling::average_with_padding
+                                                                   : kernels::Pooling::average;
+  return pool;
+}
+
+std::expected<kernels::KernelPointer, Refusal> prepare_max_gradient(const Lowering& lowering,
+                                                                    const Node& forward,
+                                                                    const Node& gradient) {
+  auto pool = describe(lowering, forward, gradient.outputs[0], gradient.inputs[0]);
+  if (!pool) return std::unexpected(pool.error());
+  pool->save_argmax = true;
+  return kernels::prepare_pool_gradient(*pool);
+}
+
+// The winners' positions matter only to gradients: then one byte each, the number of the tap, will do, if
+// there is a kernel that reads it.
+bool only_gradients_read(const Lowering& lowering, const Node& forward) {
+  for (NodeId id : lowering.consumers(forward.outputs[1])) {
+    const Node& reader = lowering.graph().node(id);
+    if (reader.op != "superstep.MaxPoolGradient" || !prepare_max_gradient(lowering, forward, reader))
+      return false;
+  }
+  return !lowering.leaves_section(forward.outputs[1]);
+}
+
+Lowered lower_pool(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  auto pool = describe(lowering, node, node.inputs[0], node.outputs[0]);
+  if (!pool) return std::unexpected(pool.error());
+  const bool has_indices = node.outputs.size() > 1 && node.outputs[1].valid();
+  if (has_indices && !only_gradients_read(lowering, node))
+    return refuse("pooling", "the indices of the maxima are read by other operators");
+  pool->save_argmax = has_indices;
+  auto kernel = kernels::prepare_pool(*pool);
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> outputs{lowering.write(node.outputs[0])};
+  if (has_indices) {
+    outputs.push_back(lowering.write(node.outputs[1]));
+    lowering.note_tap_numbers(node.outputs[1], id);
+  }
+  lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(node.inputs[0])}, std::move(outputs));
+  return {};
+}
+
+Lowered lower_max_gradient(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const auto forward = lowering.tap_numbers_of(node.inputs[1]);
+  if (!forward) return refuse("pooling gradient", "the forward pass kept indices, not tap numbers");
+  auto kernel = prepare_max_gradient(lowering, lowering.graph().node(*forward), node);
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit(node.op, node.name, std::move(*kernel),
+                {lowering.read(node.inputs[0]), lowering.read(node.inputs[1])},
+                {lowering.write(node.outputs[0])});
+  return {};
+}
+
+constexpr Lowerer lowerers[] = {
+    {"MaxPool", "pooling", lower_pool},
+    {"AveragePool", "pooling", lower_pool},
+    {"GlobalAveragePool", "pooling", lower_pool},
+    {"superstep.MaxPoolGradient", "pooling gradient", lower_max_gradient},
+};
+
+}  // namespace
+
+std::span<const Lowerer> pooling_lowerers() { return lowerers; }
+
+}  // namespace superstep::target::cpu

@@ -1,0 +1,63 @@
+#include "superstep/target/cpu/lower/lower_product.h"
+
+#include "superstep/target/cpu/lower/lower_convolution.h"
+#include "superstep/target/cpu/lower/matrix_product.h"
+
+namespace superstep::target::cpu {
+
+std::expected<MatrixProduct, Refusal> product_of(const Lowering& lowering, const Node& node) {
+  MatrixProduct product{.a = node.inputs[0], .b = node.inputs[1], .bias = {}};
+  if (node.op != "Gemm") return product;
+  product.transpose_a = node.attributes.integer("transA", 0) != 0;
+  product.transpose_b = node.attributes.integer("transB", 0) != 0;
+  product.alpha = static_cast<float>(node.attributes.number("alpha", 1.0));
+  if (node.inputs.size() > 2 && node.inputs[2].valid()) {
+    const Shape& bias = lowering.shape(node.inputs[2]);
+    const std::int64_t columns = lowering.shape(node.outputs[0])[1];
+    const bool a_row = bias.element_count() == columns && bias.rank() > 0 && bias[bias.rank() - 1] == columns;
+    if (!a_row || node.attributes.number("beta", 1.0) != 1.0)
+      return refuse("product", "the added matrix is not one value a column");
+    product.bias = node.inputs[2];
+  }
+  return product;
+}
+
+Lowered add_product_steps(const Lowering& lowering, const MatrixProduct& product, ProductTarget& target) {
+  if (product.bias.valid())
+    if (Lowered bias = prepend_bias(lowering, product.bias, target); !bias) return bias;
+  if (product.alpha != 1)
+    target.epilogue.steps.insert(
+        target.epilogue.steps.begin(),
+        kernels::EpilogueStep{.op = kernels::EpilogueOp::scale, .alpha = product.alpha});
+  return {};
+}
+
+namespace {
+
+bool is_f32(const Lowering& lowering, ValueId id) { return lowering.type(id).element == ElementType::f32; }
+
+Lowered lower_matrix_product(Lowering& lowering, const Node& node, ProductTarget target) {
+  auto product = product_of(lowering, node);
+  if (!product) return std::unexpected(product.error());
+  Lowered dense = lower_dense(lowering, *product, target);
+  if (dense) return dense;
+  lowering.note_refusal(dense.error());
+  return lower_strided(lowering, *product, std::move(target));
+}
+
+}  // namespace
+
+Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* group) {
+  const Node& node = lowering.graph().node(product);
+  const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
+  const int channel_axis = convolution ? 1 : lowering.shape(node.outputs[0]).rank() - 1;
+  auto target = target_of(lowering, product, group, channel_axis);
+  if (!target) return std::unexpected(target.error());
+  for (ValueId operand : target->operands)
+    if (!convolution && !is_f32(lowering, operand) && lowering.type(operand).element != ElementType::bf16)
+      return refuse("product", "a fused operand is neither f32 nor bf16");
+  if (convolution) return lower_convolution(lowering, node, std::move(*target), node.op == "ConvTranspose");
+  return lower_matrix_product(lowering, node, std::move(*target));
+}
+
+}  // namespace superstep::target::cpu

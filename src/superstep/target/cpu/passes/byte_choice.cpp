@@ -1,0 +1,177 @@
+#include "superstep/target/cpu/passes/byte_choice.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
+#include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
+#include "superstep/target/cpu/lower/lower_product.h"
+#include "superstep/target/cpu/plan/fusion.h"
+#include "superstep/transform/precision/byte_moves.h"
+#include "superstep/transform/transposed_convolution.h"
+
+namespace superstep::target::cpu {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+using kernels::Convolution;
+using kernels::dense_image;
+
+// Bias, activation and store, of 16 results in the first-level cache.
+constexpr double finishing_cycles = 3;
+
+// Of the sides of a product: [N, C, H, W] or [N, C, W] as an image, and rows of channels otherwise.
+kernels::Image image_of(const Shape& shape, bool convolution) {
+  if (!convolution) {
+    const std::int64_t channels = shape[shape.rank() - 1];
+    return dense_image(1, 1, shape.element_count() / std::max<std::int64_t>(1, channels), channels,
+                       ElementType::f32);
+  }
+  const int rank = shape.rank();
+  return dense_image(rank == 4 ? shape[2] : 1, shape[rank - 1], shape[0], shape[1], ElementType::f32);
+}
+
+std::optional<Convolution> convolution_of(const Graph& graph, const Node& node) {
+  const Shape &x = graph.type(node.inputs[0]).shape, &y = graph.type(node.outputs[0]).shape;
+  Convolution c;
+  c.constant_weights = true;
+  if (transform::is_pointwise_transposed(graph, node)) {  // to the channels of all positions of a block
+    c.x = image_of(x, true);
+    c.y = dense_image(x[2], x[3], x[0], y.element_count() / (x[0] * x[2] * x[3]), ElementType::f32);
+    return c;
+  }
+  const bool convolution = node.op == "Conv";
+  c.x = image_of(x, convolution);
+  c.y = image_of(y, convolution);
+  if (!convolution) return c;
+  const Shape& weights = graph.type(node.inputs[1]).shape;
+  const auto window = window_of(node, x, {weights.begin() + 2, weights.end()});
+  if (!window) return std::nullopt;
+  c.window = *window;
+  c.groups = node.attributes.integer("group", 1);
+  return c;
+}
+
+struct Product {
+  NodeId node;
+  double f32_cycles = 0, byte_cycles = 0;
+  bool on_bytes = true;
+  double share = 1;  // of the f32 time, when it was left there
+};
+
+std::optional<Product> product_of(const Graph& graph, NodeId id) {
+  const auto c = convolution_of(graph, graph.node(id));
+  if (!c) return std::nullopt;
+  kernels::IntegerConvolution bytes{
+      .x = c->x, .y = c->y, .window = c->window, .groups = c->groups, .zero_point = 0, .epilogue = {}};
+  bytes.x.type = ElementType::u8;
+  const double vectors = static_cast<double>(c->y.height * c->y.columns() * ((c->y.channels + 15) / 16));
+  return Product{.node = id,
+                 .f32_cycles = kernels::expected_cycles(*c, kernels::ConvolutionPass::forward) +
+                               finishing_cycles * vectors,
+                 .byte_cycles = kernels::byte_cycles(bytes)};
+}
+
+class Choice {
+ public:
+  Choice(const Graph& graph, const transform::QuantizeOptions& options) : graph_(graph) {
+    product_at_.assign(graph.node_count(), none);
+    for (const NodeId id : transform::products_to_quantize(graph, options))
+      if (auto product = product_of(graph, id)) {
+        product_at_[id.index()] = products_.size();
+        products_.push_back(*product);
+      }
+  }
+
+  std::vector<SlowOnBytes> run() {
+    double now = cycles();
+    while (const auto slowest = most_saving(now)) {
+      Product& product = products_[*slowest];
+      const double before = now;
+      product.on_bytes = false;
+      now = cycles();
+      product.share = (product.f32_cycles + before - now) / product.f32_cycles;
+    }
+    std::vector<SlowOnBytes> result;
+    for (const Product& product : products_)
+      if (!product.on_bytes)
+        result.push_back({graph_.value(graph_.node(product.node).outputs[0]).name, product.share});
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  // The product whose return to f32 saves most, beyond what estimates are exact to.
+  std::optional<std::size_t> most_saving(double now) {
+    constexpr double gain_wanted = 1e-3;  // of all the cycles
+    std::optional<std::size_t> best;
+    double least = now * (1 - gain_wanted);
+    for (std::size_t i = 0; i < products_.size(); ++i) {
+      if (!products_[i].on_bytes) continue;
+      products_[i].on_bytes = false;
+      if (const double then = cycles(); then < least) least = then, best = i;
+      products_[i].on_bytes = true;
+    }
+    return best;
+  }
+
+  bool on_bytes(const Node& node) const {
+    const auto index = product_at_[graph_.value(node.outputs[0]).producer.index()];
+    return index != none && products_[index].on_bytes;
+  }
+
+  // Of all products and of the passes between them, as the products are now.
+  double cycles() const {
+    const transform::ByteMoves moves(graph_, [&](const Node& node) { return on_bytes(node); });
+    double sum = 0;
+    std::vector<bool> converted(graph_.value_count(), false);
+    for (const Product& product : products_) {
+      sum += product.on_bytes ? product.byte_cycles : product.f32_cycles;
+      if (product.on_bytes) sum += conversion(moves, graph_.node(product.node).inputs[0], converted);
+    }
+    return sum;
+  }
+
+  // Of what `value` is made bytes with, once for all its readers.
+  double conversion(const transform::ByteMoves& moves, ValueId value, std::vector<bool>& converted) const {
+    if (converted[value.index()]) return 0;
+    converted[value.index()] = true;
+    if (const auto mover = moves.moved_by(value)) {
+      double sum = 0;
+      const Node& node = graph_.node(*mover);
+      for (std::size_t k = 0; k < (node.op == "Concat" ? node.inputs.size() : 1); ++k)
+        sum += conversion(moves, node.inputs[k], converted);
+      return sum;
+    }
+    if (moves.in_bytes_alone(value) && made_by_bytes(value)) return 0;
+    return kernels::quantize_cycles(static_cast<double>(graph_.type(value).shape.element_count()));
+  }
+
+  // Is `value` what follows a product on bytes element by element? Then it is rounded on the way.
+  bool made_by_bytes(ValueId value) const {
+    while (graph_.value(value).kind == graph::ValueKind::computed) {
+      const Node& node = graph_.node(graph_.value(value).producer);
+      if (on_bytes(node)) return true;
+      if (!is_elementwise(graph_, node) && node.op != "BatchNormalization") return false;
+      value = node.inputs[0];
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  std::vector<Product> products_;
+  std::vector<std::size_t> product_at_;  // by node
+};
+
+}  // namespace
+
+std::vector<SlowOnBytes> choose_products_on_bytes(const graph::Graph& model,
+                                                  const transform::QuantizeOptions& options) {
+  return Choice(model, options).run();
+}
+
+}  // namespace superstep::target::cpu

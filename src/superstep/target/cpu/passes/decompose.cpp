@@ -1,0 +1,186 @@
+#include "superstep/target/cpu/passes/decompose.h"
+
+#include <algorithm>
+#include <array>
+
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/unary.h"
+#include "superstep/op/move/creation.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/rows/channel_statistics.h"
+#include "superstep/target/cpu/lower/lower_recurrent.h"
+#include "superstep/transform/expand.h"
+#include "superstep/transform/rewrite.h"
+
+namespace superstep::target::cpu {
+namespace {
+
+using graph::Graph;
+using graph::Node;
+using graph::ValueId;
+using op::Builder;
+using op::Var;
+using transform::Rewrite;
+
+// Always by their definition.
+constexpr std::array composites = {"GlobalAveragePool",
+                                   "GlobalMaxPool",
+                                   "GlobalLpPool",
+                                   "InstanceNormalization",
+                                   "GroupNormalization",
+                                   "RMSNormalization",
+                                   "LpNormalization",
+                                   "MeanVarianceNormalization",
+                                   "Swish",
+                                   "Mish",
+                                   "Attention",
+                                   "RotaryEmbedding",
+                                   "RNN",
+                                   "GRU",
+                                   "ReduceL1",
+                                   "ReduceL2",
+                                   "ReduceLogSum",
+                                   "ReduceLogSumExp",
+                                   "Sum",
+                                   "Mean",
+                                   "SoftmaxCrossEntropyLoss",
+                                   "NegativeLogLikelihoodLoss"};
+
+bool is_recurrent(const Node& node) { return node.op == "LSTM" || node.op == "superstep.LSTMGradient"; }
+
+bool is_decomposed(const Graph& graph, const Node& node) {
+  return is_recurrent(node) ? !has_lstm_kernel(graph, node) : is_composite(node.op);
+}
+
+Var as_channels(Var value, Var x) {
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(x.shape().rank()), 1);
+  extents[1] = x.shape()[1];
+  return op::reshape(op::cast(value, x.element()), Shape(extents));
+}
+
+// y = x * factor + shift, with factor and shift of each channel; in training from the batch's own moments.
+std::vector<Var> batch_normalization(const Node& node, const std::vector<Var>& in) {
+  const Var x = in[0];
+  const bool training = node.attributes.integer("training_mode", 0) != 0;
+  Var mean = in[3], variance = in[4];
+  if (training) {
+    const bool over_parts = node.attributes.integer("over_parts", 0) != 0;
+    const op::ChannelMoments moments =
+        over_parts ? op::channel_moments_over_parts(x) : op::channel_moments(x);
+    mean = op::cast(moments.mean, in[3].element());
+    variance = op::cast(moments.variance, in[4].element());
+  }
+  const Var inverse = op::reciprocal(op::sqrt(variance + node.attributes.number("epsilon", 1e-5)));
+  const Var factor = op::cast(in[1], inverse.element()) * inverse;
+  const Var shift = op::cast(in[2], mean.element()) - mean * factor;
+  std::vector<Var> result = {x * as_channels(factor, x) + as_channels(shift, x)};
+  if (!training) return result;
+  const double kept = node.attributes.number("momentum", 0.9);
+  result.push_back(in[3] * kept + mean * (1 - kept));
+  result.push_back(in[4] * kept + variance * (1 - kept));
+  return result;
+}
+
+// ---- normalisation after a convolution -----------------------------------------------------------------
+
+// What the first of some conversions reads; the value itself where it does not come from one.
+ValueId source_of_casts(const Graph& graph, ValueId id) {
+  while (id.valid() && graph.value(id).kind == graph::ValueKind::computed) {
+    const Node& node = graph.node(graph.value(id).producer);
+    if (node.op != "Cast") break;
+    id = node.inputs[0];
+  }
+  return id;
+}
+
+bool is_read_once_through_casts(const Graph& graph, ValueId id, const std::vector<int>& uses) {
+  const ValueId source = source_of_casts(graph, id);
+  for (; id != source; id = graph.node(graph.value(id).producer).inputs[0])
+    if (uses[id.index()] != 1) return false;
+  return uses[source.index()] == 1;
+}
+
+// The convolution that makes the input of a normalisation at inference and is read by nothing else; null
+// where there is none. Its weights then take the factor, and the shift becomes its bias. In reduced precision
+// conversions stand before its weights and behind its result.
+const Node* convolution_before(const Graph& graph, const Node& node, const std::vector<int>& uses) {
+  if (node.op != "BatchNormalization" || node.attributes.integer("training_mode", 0) != 0) return nullptr;
+  const ValueId x = source_of_casts(graph, node.inputs[0]);
+  if (graph.value(x).kind != graph::ValueKind::computed ||
+      !is_read_once_through_casts(graph, node.inputs[0], uses))
+    return nullptr;
+  const Node& conv = graph.node(graph.value(x).producer);
+  const auto is_parameter = [&](std::size_t input) {
+    if (input >= conv.inputs.size() || !conv.inputs[input].valid()) return true;
+    const graph::Value& source = graph.value(source_of_casts(graph, conv.inputs[input]));
+    return source.kind != graph::ValueKind::computed && is_floating(source.type.element);
+  };
+  const bool f32 = graph.type(node.inputs[0]).element == ElementType::f32;
+  return conv.op == "Conv" && f32 && is_parameter(1) && is_parameter(2) ? &conv : nullptr;
+}
+
+// The type that what a convolution reads was rounded to on the way.
+ElementType rounded_type(const Graph& graph, ValueId id) {
+  const graph::Value& value = graph.value(id);
+  if (value.kind != graph::ValueKind::computed || graph.node(value.producer).op != "Cast")
+    return value.type.element;
+  const ElementType before = graph.type(graph.node(value.producer).inputs[0]).element;
+  return before == ElementType::f16 ? before : value.type.element;
+}
+
+void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv) {
+  const std::vector<Var> in = rewrite.now(node.inputs);
+  const auto parameter = [&](std::size_t input) {
+    return op::cast(rewrite.now(source_of_casts(rewrite.old(), conv.inputs[input])), ElementType::f32);
+  };
+  const Var x = rewrite.now(conv.inputs[0]), weights = parameter(1);
+  const Var inverse = op::reciprocal(op::sqrt(in[4] + node.attributes.number("epsilon", 1e-5)));
+  const Var factor = in[1] * inverse;
+  Var shift = in[2] - in[3] * factor;
+  if (conv.inputs.size() > 2 && conv.inputs[2].valid()) shift = shift + parameter(2) * factor;
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(weights.shape().rank()), 1);
+  extents[0] = weights.shape()[0];
+  const Var scaled =
+      op::cast(weights * op::reshape(factor, Shape(extents)), rounded_type(rewrite.old(), conv.inputs[1]));
+  const Var y =
+      op::cast(rewrite.builder().node1(
+                   "Conv", {x, op::cast(scaled, x.element()), op::cast(shift, x.element())}, conv.attributes),
+               ElementType::f32);
+  rewrite.replace(node, std::span(&y, 1));
+}
+
+void replace(Rewrite& rewrite, const Node& node) {
+  std::vector<Var> results = node.op == "BatchNormalization"
+                                 ? batch_normalization(node, rewrite.now(node.inputs))
+                                 : transform::decomposition(rewrite, node);
+  results.resize(node.outputs.size());
+  rewrite.replace(node, results);
+}
+
+}  // namespace
+
+bool is_composite(std::string_view op) {
+  const bool listed = std::ranges::find(composites, op) != composites.end();
+  return op == "BatchNormalization" || (listed && op::get(op).decompose != nullptr);
+}
+
+Graph fold_normalizations(const Graph& graph) {
+  const std::vector<int> uses = graph.use_counts();
+  return transform::prune(transform::rewrite(graph, [&](Rewrite& rewrite, const Node& node) {
+    const Node* conv = convolution_before(graph, node, uses);
+    conv ? fold_into_convolution(rewrite, node, *conv) : rewrite.keep(node);
+  }));
+}
+
+Graph decompose(const Graph& graph) {
+  Graph result = graph;
+  // A decomposition may be made of operators that are decomposed themselves.
+  while (std::ranges::any_of(result.nodes(), [&](const Node& node) { return is_decomposed(result, node); }))
+    result = transform::rewrite(result, [](Rewrite& rewrite, const Node& node) {
+      is_decomposed(rewrite.old(), node) ? replace(rewrite, node) : rewrite.keep(node);
+    });
+  return transform::prune(result);
+}
+
+}  // namespace superstep::target::cpu

@@ -1,0 +1,185 @@
+// Partitions of products: the machine model's search, mapped onto the cuts of an operator.
+#include <algorithm>
+
+#include "superstep/base/integers.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/target/ipu/cut/choose.h"
+
+namespace superstep::target::ipu {
+namespace {
+
+using machine::ipu::Convolution;
+using machine::ipu::Pass;
+using machine::ipu::ProductForm;
+
+bool is_convolution(std::string_view op) {
+  return op == "Conv" || op == "ConvTranspose" || op == "superstep.ConvWeightGradient";
+}
+
+Pass pass_of(std::string_view op) {
+  if (op == "superstep.ConvWeightGradient") return Pass::weight_gradient;
+  return op == "ConvTranspose" ? Pass::data_gradient : Pass::forward;
+}
+
+Convolution convolution_problem(std::string_view op, const graph::Attributes& attributes, const Shape& first,
+                                const Shape& second, const Shape& out, ElementType element) {
+  const Pass pass = pass_of(op);
+  return machine::ipu::convolution_of(
+      pass == Pass::weight_gradient ? op::conv_geometry(attributes, first, out)
+      : pass == Pass::data_gradient ? op::conv_transpose_geometry(attributes, first, second)
+                                    : op::conv_geometry(attributes, first, second),
+      element);
+}
+
+// Leading axes of the left operand are rows where the right one has none, else groups.
+Convolution matrix_problem(std::string_view op, const graph::Attributes& attributes, const Shape& a,
+                           const Shape& b, const Shape& y, ElementType element) {
+  const bool transposed = op == "Gemm" && attributes.integer("transA", 0) != 0;
+  const std::int64_t terms = op == "Gemm" ? a[transposed ? 0 : 1] : a[a.rank() - 1];
+  const std::int64_t columns = std::max<std::int64_t>(1, y[y.rank() - 1]);
+  std::int64_t groups = 1;
+  for (int axis = 0; op == "MatMul" && axis + 2 < b.rank(); ++axis) groups *= b[axis];
+  const std::int64_t rows = std::max<std::int64_t>(1, y.element_count() / columns / groups);
+  return machine::ipu::matrix_product(groups, rows, std::max<std::int64_t>(1, terms), columns,
+                                      element == ElementType::f32 ? ElementType::f32 : ElementType::f16);
+}
+
+Convolution problem_of(std::string_view op, const graph::Attributes& attributes, const Shape& first,
+                       const Shape& second, const Shape& out, ElementType element) {
+  return is_convolution(op) ? convolution_problem(op, attributes, first, second, out, element)
+                            : matrix_problem(op, attributes, first, second, out, element);
+}
+
+// Deals the splits of a product's dimensions out to the cuts of each role.
+class Mapping {
+ public:
+  Mapping(const ProductChoice& choice, Cuts cuts) : choice_(choice) {
+    partition_.cuts = std::move(cuts);
+    for (const Cut& cut : partition_.cuts.axes) partition_.bounds.push_back({0, cut.units});
+  }
+
+  Partition run(const Convolution& problem) {
+    const machine::ipu::PartPlan& plan = choice_.plan;
+    const machine::ipu::Partition& found = plan.partition;
+    const bool swapped = plan.swapped;
+    const std::int64_t outputs = found.outputs * found.serial_outputs;
+    spread(cuts_of(CutRole::group), found.groups, plan.combined);
+    spread(cuts_of(CutRole::output), swapped ? found.rows[0] : outputs, swapped ? 1 : plan.grain.outputs);
+    if (swapped)
+      spread(cuts_of(CutRole::row), outputs, plan.grain.outputs);
+    else
+      rows(problem);
+    const bool folded = plan.form == ProductForm::folded || plan.form == ProductForm::folded_last;
+    const bool positions = choice_.pass == Pass::weight_gradient;
+    spread(cuts_of(CutRole::summed), found.inputs, folded || positions ? 1 : plan.grain.inputs);
+    turns(swapped ? CutRole::row : CutRole::output, found.serial_outputs);
+    return std::move(partition_);
+  }
+
+ private:
+  std::vector<std::size_t> cuts_of(CutRole role) const {
+    std::vector<std::size_t> list;
+    for (std::size_t i = 0; i < partition_.cuts.axes.size(); ++i)
+      if (partition_.cuts.axes[i].role == role) list.push_back(i);
+    return list;
+  }
+
+  void set(std::size_t cut, std::int64_t parts, std::int64_t grain) {
+    partition_.bounds[cut] = even_bounds(partition_.cuts.axes[cut].units, parts, grain);
+  }
+
+  void spread(const std::vector<std::size_t>& cuts, std::int64_t parts, std::int64_t grain) {
+    if (cuts.size() == 1) return set(cuts[0], parts, grain);
+    std::vector<std::int64_t> units;
+    for (const std::size_t cut : cuts) units.push_back(partition_.cuts.axes[cut].units);
+    const std::vector<std::int64_t> splits = balanced_splits(units, parts);
+    for (std::size_t i = 0; i < cuts.size(); ++i) set(cuts[i], splits[i], 1);
+  }
+
+  // The product's row axes: batch x positions, or batch and the spatial axes one by one.
+  void rows(const Convolution& problem) {
+    const std::vector<std::int64_t>& splits = choice_.plan.partition.rows;
+    const std::vector<std::size_t> cuts = cuts_of(CutRole::row);
+    const ProductForm form = choice_.plan.form;
+    if (choice_.pass == Pass::weight_gradient || form == ProductForm::collapsed ||
+        form == ProductForm::folded)
+      return spread(cuts, splits[0], 1);
+    std::vector<std::int64_t> by_axis(problem.axes.size(), 1);
+    std::vector<std::size_t> kept;  // those that the product has
+    for (std::size_t axis = 0; axis < problem.axes.size(); ++axis)
+      if (choice_.pass != Pass::data_gradient || problem.axes[axis].output > 1) kept.push_back(axis);
+    if (form == ProductForm::folded_last)  // batch, the last, the others
+      std::rotate(kept.begin(), kept.end() - 1, kept.end());
+    for (std::size_t i = 0; i < kept.size() && i + 1 < splits.size(); ++i) by_axis[kept[i]] = splits[i + 1];
+    std::vector<std::int64_t> units, found;
+    for (const std::size_t cut : cuts) {
+      const int window = partition_.cuts.axes[cut].window;
+      units.push_back(partition_.cuts.axes[cut].units);
+      found.push_back(window < 0 ? splits[0] : by_axis[static_cast<std::size_t>(window)]);
+    }
+    found = outermost_first(units, std::move(found));
+    for (std::size_t i = 0; i < cuts.size(); ++i) set(cuts[i], found[i], 1);
+  }
+
+  // The same parts by outer axes rather than inner ones, where that is possible: less is read twice around
+  // them, and what is left lies together.
+  static std::vector<std::int64_t> outermost_first(const std::vector<std::int64_t>& units,
+                                                   std::vector<std::int64_t> found) {
+    std::int64_t parts = 1;
+    for (const std::int64_t split : found) parts *= split;
+    std::vector<std::int64_t> other = balanced_splits(units, parts);
+    const auto largest = [&](const std::vector<std::int64_t>& splits) {
+      std::int64_t box = 1;
+      for (std::size_t i = 0; i < units.size(); ++i) box *= ceil_div(units[i], splits[i]);
+      return box;
+    };
+    return largest(other) <= largest(found) ? other : found;
+  }
+
+  void turns(CutRole role, std::int64_t turns) {
+    const std::vector<std::size_t> cuts = cuts_of(role);
+    if (turns <= 1 || cuts.size() != 1) return;
+    const auto parts = static_cast<std::int64_t>(partition_.bounds[cuts[0]].size()) - 1;
+    if (parts % turns != 0) return;
+    partition_.turn_cut = cuts[0];
+    partition_.turns = turns;
+  }
+
+  const ProductChoice& choice_;
+  Partition partition_;
+};
+
+}  // namespace
+
+std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, const Operation& operation) {
+  const std::string& op = operation.node->op;
+  if (!is_convolution(op) && op != "MatMul" && op != "Gemm") return std::nullopt;
+  if (operation.output().element_count() == 0 || operation.input(0).element_count() == 0) return std::nullopt;
+  std::optional<FlatOperation> flat = FlatOperation::make(operation, Flattening::positions);
+  const Flattening flattening = flat && is_convolution(op) ? Flattening::positions : Flattening::none;
+  Cuts cuts = ipu::cuts_of(flattening == Flattening::none ? operation : flat->operation());
+  if (cuts.axes.empty()) return std::nullopt;
+  const Convolution problem = problem_of(op, *operation.attributes, operation.input(0), operation.input(1),
+                                         operation.output(), operation.inputs[0]->element);
+  ProductChoice product;
+  product.pass = pass_of(op);
+  const bool backward = operation.node->phase == graph::Phase::backward;
+  if (is_convolution(op))
+    product.arrangement.weights = backward && product.pass == Pass::data_gradient;
+  else if (backward)
+    product.arrangement = {.input = op == "Gemm" && operation.attributes->integer("transA", 0) != 0,
+                           .weights = true};
+  product.plan = machine::ipu::plan_parts(hardware, problem, product.pass, product.arrangement);
+  Choice choice{flattening, Mapping(product, std::move(cuts)).run(problem), product};
+  return choice;
+}
+
+std::uint64_t product_cycles(const machine::ipu::Hardware& hardware, const ProductChoice& choice,
+                             const Operation& operation, const PartShape& shape) {
+  const Convolution part = problem_of(operation.node->op, shape.attributes, *shape.inputs[0],
+                                      *shape.inputs[1], *shape.outputs[0], operation.inputs[0]->element);
+  return static_cast<std::uint64_t>(
+      machine::ipu::part_cycles(hardware, choice.plan, part, choice.pass, choice.arrangement));
+}
+
+}  // namespace superstep::target::ipu

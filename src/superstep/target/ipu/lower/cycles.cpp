@@ -1,0 +1,272 @@
+#include "superstep/target/ipu/lower/cycles.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "superstep/base/integers.h"
+#include "superstep/machine/ipu/vertex_cycles.h"
+
+namespace superstep::target::ipu {
+namespace {
+
+using machine::ipu::AmpForm;
+using machine::ipu::AmpWindow;
+using machine::ipu::AmpWork;
+using machine::ipu::Hardware;
+
+std::int64_t count(const graph::ValueType& type) { return type.shape.element_count(); }
+
+// Channels of a group that a pass of the matrix unit takes: 16 in f16, 8 in f32.
+AmpForm form_of(const Hardware& hardware, ElementType element) {
+  AmpForm form;
+  form.element = element == ElementType::f16 ? ElementType::f16 : ElementType::f32;
+  form.partials = ElementType::f32;
+  form.units = hardware.conv_units(form.element, form.partials);
+  return form;
+}
+
+AmpWork work_of(const AmpForm& form, std::int64_t inputs, std::int64_t outputs) {
+  AmpWork work;
+  work.in_channels_per_group = form.element == ElementType::f16 ? 16 : 8;
+  work.out_channels_per_group = form.units;
+  work.in_groups = ceil_div(std::max<std::int64_t>(inputs, 1), work.in_channels_per_group);
+  work.out_groups = ceil_div(std::max<std::int64_t>(outputs, 1), work.out_channels_per_group);
+  return work;
+}
+
+// rows x inputs by inputs x columns. The matrix unit pads channels to whole groups; the rows and columns may
+// change places, and tiny products go without it.
+std::int64_t product_cycles(const Hardware& hardware, ElementType element, std::int64_t rows,
+                            std::int64_t inputs, std::int64_t columns) {
+  const AmpForm form = form_of(hardware, element);
+  const auto unit = [&](std::int64_t positions, std::int64_t channels) {
+    return machine::ipu::amp_1x1_cycles(hardware, form, work_of(form, inputs, channels), positions);
+  };
+  machine::ipu::MacWork mac;
+  mac.out_channels = columns;
+  mac.in_channels = inputs;
+  mac.row_positions = rows;
+  const std::int64_t plain = machine::ipu::horizontal_mac_cycles(hardware, form.element, form.partials, mac);
+  return std::min({unit(rows, columns), unit(columns, rows), plain});
+}
+
+std::int64_t convolution_cycles(const Hardware& hardware, ElementType element, std::int64_t group,
+                                std::int64_t positions, std::int64_t kernel, std::int64_t inputs,
+                                std::int64_t outputs) {
+  if (kernel == 1) return group * product_cycles(hardware, element, positions, inputs, outputs);
+  const AmpForm form = form_of(hardware, element);
+  AmpWindow window;
+  window.kernel_inner = kernel;
+  window.row_positions = positions;
+  AmpWork work = work_of(form, inputs, outputs);
+  work.conv_groups = group;
+  machine::ipu::MacWork mac;
+  mac.conv_groups = group;
+  mac.out_channels = outputs;
+  mac.in_channels = inputs;
+  mac.kernel_positions = kernel;
+  mac.row_positions = positions;
+  return std::min(machine::ipu::amp_nx1_cycles(hardware, form, work, window),
+                  machine::ipu::horizontal_mac_cycles(hardware, form.element, form.partials, mac));
+}
+
+std::int64_t spatial(const Shape& shape) {
+  std::int64_t product = 1;
+  for (int i = 2; i < shape.rank(); ++i) product *= shape[i];
+  return product;
+}
+
+std::int64_t conv(const Hardware& hardware, const PartTypes& t) {
+  const Shape &w = t.inputs[1].shape, &y = t.outputs[0].shape;
+  const std::int64_t group = t.attributes.integer("group", 1);
+  return convolution_cycles(hardware, t.inputs[0].element, group, y[0] * spatial(y), spatial(w), w[1],
+                            w[0] / group);
+}
+
+std::int64_t conv_transpose(const Hardware& hardware, const PartTypes& t) {
+  const Shape &x = t.inputs[0].shape, &w = t.inputs[1].shape;
+  const std::int64_t group = t.attributes.integer("group", 1);
+  return convolution_cycles(hardware, t.inputs[0].element, group, x[0] * spatial(x), spatial(w), w[0] / group,
+                            w[1]);
+}
+
+// Positions are what is summed over: a product of [outputs, positions] by [positions, inputs] a kernel place.
+std::int64_t conv_weight_gradient(const Hardware& hardware, const PartTypes& t) {
+  const Shape &dy = t.inputs[1].shape, &w = t.outputs[0].shape;
+  const std::int64_t group = t.attributes.integer("group", 1);
+  return group * spatial(w) *
+         product_cycles(hardware, t.inputs[0].element, w[0] / group, dy[0] * spatial(dy), w[1]);
+}
+
+std::int64_t matmul(const Hardware& hardware, const PartTypes& t) {
+  const Shape& a = t.inputs[0].shape;
+  const std::int64_t inputs = a.rank() > 0 ? a[a.rank() - 1] : 1, rows = a.rank() > 1 ? a[a.rank() - 2] : 1;
+  const std::int64_t outputs = count(t.outputs[0]);
+  const Shape& out = t.outputs[0].shape;
+  const std::int64_t columns = t.inputs[1].shape.rank() > 1 && out.rank() > 0 ? out[out.rank() - 1] : 1;
+  const std::int64_t products =
+      std::max<std::int64_t>(1, outputs / std::max<std::int64_t>(1, rows * columns));
+  return products * product_cycles(hardware, t.inputs[0].element, rows, inputs, columns);
+}
+
+std::int64_t gemm(const Hardware& hardware, const PartTypes& t) {
+  const Shape &a = t.inputs[0].shape, &y = t.outputs[0].shape;
+  const std::int64_t inputs = a[t.attributes.integer("transA", 0) != 0 ? 0 : 1];
+  return product_cycles(hardware, t.inputs[0].element, y[0], inputs, y[1]);
+}
+
+// `per_vector` cycles for a vector of elements: load, work, store.
+std::int64_t pointwise(const Hardware& hardware, ElementType element, std::int64_t n,
+                       std::int64_t per_vector) {
+  const std::int64_t vector =
+      std::max<std::int64_t>(1, element == ElementType::f16 || element == ElementType::f32
+                                    ? hardware.vector_width(element)
+                                    : 8 / machine::ipu::bytes_of(element) / 2);
+  const std::int64_t fixed = element == ElementType::f16 ? 32 : 41;
+  return machine::ipu::elementwise_cycles(hardware, n, vector, per_vector, fixed, 2);
+}
+
+bool one_of(std::string_view op, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), op) != names.end();
+}
+
+// Cycles of a vector of two f32 elements in the auxiliary pipeline. GU: transcendental functions take several
+// instructions an element and are not vectors in f32.
+std::int64_t vector_cycles(std::string_view op) {
+  if (one_of(op, {"Exp", "Log", "Tanh", "Sigmoid", "Sqrt", "Reciprocal", "Div"})) return 10;
+  if (one_of(op,
+             {"Erf", "Gelu", "Softplus", "Elu", "Selu", "Celu", "Mish", "Swish", "Pow", "Sin", "Cos", "Tan"}))
+    return 30;
+  if (op == "superstep.Adam") return 24;
+  if (op == "superstep.Sgd") return 6;
+  return 1;
+}
+
+std::int64_t indices_of(const PartTypes& t) {
+  return t.inputs.size() > 1 ? std::max<std::int64_t>(count(t.inputs[1]), 1) : 1;
+}
+
+// Elements each picked by an index of its own, or put there into a copy of the data (machine/ipu's
+// plan_pick).
+std::int64_t pick_cycles(const Hardware& hardware, const PartTypes& t, bool copies) {
+  const std::int64_t copied =
+      copies ? count(t.outputs[0]) * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate : 0;
+  return copied + pointwise(hardware, ElementType::f32, indices_of(t), 8);
+}
+
+// Rows picked one after the other by each worker.
+std::int64_t gather_cycles(const Hardware& hardware, const PartTypes& t, std::int64_t indices) {
+  const std::int64_t outputs = count(t.outputs[0]);
+  return hardware.workers * machine::ipu::gather_worker_cycles(ceil_div(indices, hardware.workers),
+                                                               ceil_div(outputs, indices),
+                                                               hardware.vector_width(ElementType::f32));
+}
+
+// The data is copied; then every worker walks over all indices and takes the rows that are its own.
+std::int64_t scatter_cycles(const Hardware& hardware, const PartTypes& t, std::int64_t indices) {
+  const std::int64_t updates = t.inputs.size() > 2 ? count(t.inputs[2]) : count(t.outputs[0]);
+  const std::int64_t copied =
+      count(t.outputs[0]) * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate;
+  return copied +
+         hardware.workers * machine::ipu::gather_worker_cycles(indices, ceil_div(updates, indices),
+                                                               hardware.vector_width(ElementType::f32));
+}
+
+// Windows over vectors of positions: a load and the work for each element of a window (machine/ipu's form).
+std::int64_t pooling_cycles(const Hardware& hardware, std::string_view op, const PartTypes& t) {
+  const bool backward = op.find("Gradient") != std::string_view::npos;
+  const std::int64_t small = count(backward ? t.inputs[0] : t.outputs[0]),
+                     large = std::max<std::int64_t>(1, count(backward ? t.outputs[0] : t.inputs[0]));
+  double window =
+      std::max(1.0, static_cast<double>(large) / static_cast<double>(std::max<std::int64_t>(1, small)));
+  if (t.attributes.has("kernel_shape")) {
+    window = 1;
+    for (const std::int64_t extent : t.attributes.integers("kernel_shape"))
+      window *= static_cast<double>(extent);
+  }
+  if (backward) window *= static_cast<double>(small) / static_cast<double>(large);
+  const bool maximum = op.find("Max") != std::string_view::npos;
+  const std::int64_t width =
+      t.outputs[0].element == ElementType::f16 ? hardware.vector_f16 : hardware.vector_f32;
+  const double vectors =
+      static_cast<double>(ceil_div(ceil_div(backward ? large : small, hardware.workers), width));
+  const double worker = 50 + vectors * (12 + window * (backward && maximum ? 11 : 6));
+  return hardware.workers * static_cast<std::int64_t>(worker);
+}
+
+// A step of a recurrent cell: the gates of `samples` from inputs and state.
+std::int64_t cell_cycles(const Hardware& hardware, ElementType element, std::int64_t samples,
+                         std::int64_t width, std::int64_t gates) {
+  return product_cycles(hardware, element, samples, width, gates) +
+         pointwise(hardware, element, samples * gates, 20);
+}
+
+std::int64_t recurrent_cycles(const Hardware& hardware, const PartTypes& t, bool gradient) {
+  const Shape &x = t.inputs[0].shape, &w = t.inputs[1].shape, &r = t.inputs[2].shape;
+  const bool batch_first = t.attributes.integer("layout", 0) != 0;
+  const std::int64_t steps = x[batch_first ? 1 : 0], samples = x[batch_first ? 0 : 1];
+  const std::int64_t width = x[2] + r[2], gates = w[1];
+  const ElementType element = t.inputs[0].element;
+  std::int64_t step = cell_cycles(hardware, element, samples, width, gates);
+  if (gradient)  // the gates again; then by inputs and state, and by weights
+    step += product_cycles(hardware, element, samples, gates, width) +
+            product_cycles(hardware, element, gates, samples, width) +
+            pointwise(hardware, element, samples * gates, 20);
+  return w[0] * steps * step;
+}
+
+// Elements that a position of the result is made of, along all axes.
+std::int64_t resize_taps(const PartTypes& t) {
+  const std::string mode = t.attributes.text("mode", "nearest");
+  const std::int64_t along = mode == "cubic" ? 4 : mode == "linear" ? 2 : 1;
+  std::int64_t taps = 1;
+  for (int axis = 2; axis < t.outputs[0].shape.rank(); ++axis) taps *= along;
+  return taps;
+}
+
+}  // namespace
+
+std::uint64_t part_cycles(const Hardware& hardware, std::string_view op, const PartTypes& t) {
+  std::int64_t largest = 0, elements = 0;
+  for (const graph::ValueType& type : t.inputs)
+    largest = std::max(largest, count(type)), elements += count(type);
+  const std::int64_t outputs = t.outputs.empty() ? 0 : count(t.outputs[0]);
+  const ElementType element = t.outputs.empty() ? ElementType::f32 : t.outputs[0].element;
+  const auto cycles = [&]() -> std::int64_t {
+    if (op == "Conv") return conv(hardware, t);
+    if (op == "ConvTranspose") return conv_transpose(hardware, t);
+    if (op == "superstep.ConvWeightGradient") return conv_weight_gradient(hardware, t);
+    if (op == "MatMul") return matmul(hardware, t);
+    if (op == "Gemm") return gemm(hardware, t);
+    if (op.starts_with("Reduce"))
+      return machine::ipu::reduce_cycles(hardware, std::max<std::int64_t>(outputs, 1),
+                                         ceil_div(largest, std::max<std::int64_t>(outputs, 1)),
+                                         ElementType::f32);
+    if (op == "Gather") return gather_cycles(hardware, t, indices_of(t));
+    if (op == "GatherElements" || op == "ScatterElements")
+      return pick_cycles(hardware, t, op == "ScatterElements");
+    if (op == "GatherND" || op == "ScatterND") {
+      const Shape& vectors = t.inputs[1].shape;
+      const std::int64_t indices = indices_of(t) / std::max<std::int64_t>(1, vectors[vectors.rank() - 1]);
+      return op == "GatherND" ? gather_cycles(hardware, t, std::max<std::int64_t>(1, indices))
+                              : scatter_cycles(hardware, t, std::max<std::int64_t>(1, indices));
+    }
+    if (op.find("Pool") != std::string_view::npos && !op.starts_with("Global") && op != "MaxUnpool")
+      return pooling_cycles(hardware, op, t);
+    if (one_of(op, {"Resize", "Upsample"})) return pointwise(hardware, element, outputs, resize_taps(t));
+    if (op == "superstep.ResizeGradient") return pointwise(hardware, element, largest, resize_taps(t));
+    // Maximum, exponential, sum, division: four passes.
+    if (one_of(op, {"Softmax", "LogSoftmax", "Hardmax"}))
+      return pointwise(hardware, element, outputs, 10) + 3 * pointwise(hardware, element, outputs, 1);
+    if (op == "BatchNormalization" && t.attributes.integer("training_mode", 0) == 0)
+      return pointwise(hardware, element, outputs, 2);
+    if (op.find("Normalization") != std::string_view::npos || op.starts_with("superstep.Channel"))
+      return 4 * pointwise(hardware, element, largest, 1);
+    if (one_of(op, {"LSTM", "GRU", "RNN"})) return recurrent_cycles(hardware, t, false);
+    if (op == "superstep.LSTMGradient") return recurrent_cycles(hardware, t, true);
+    return pointwise(hardware, element, std::max(outputs, largest), vector_cycles(op));
+  };
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(cycles(), 1));
+}
+
+}  // namespace superstep::target::ipu

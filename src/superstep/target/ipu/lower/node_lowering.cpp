@@ -1,0 +1,56 @@
+#include "superstep/target/ipu/lower/node_lowering.h"
+
+#include <fmt/format.h>
+
+#include "superstep/base/error.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/op/core/definition.h"
+#include "superstep/target/ipu/place/layout.h"
+
+namespace superstep::target::ipu {
+namespace {
+
+std::string place_of(const graph::Node& node) { return fmt::format("node '{}' ({})", node.name, node.op); }
+
+machine::ipu::Hardware with_tiles(machine::ipu::Hardware hardware, std::uint32_t tiles) {
+  hardware.tiles = tiles;
+  return hardware;
+}
+
+}  // namespace
+
+NodeLowering::NodeLowering(const graph::Graph& graph, bsp::Graph device,
+                           const machine::ipu::Hardware& hardware, std::string prefix)
+    : graph_(graph),
+      uses_(graph.use_counts()),
+      device_(std::move(device)),
+      hardware_(with_tiles(hardware, device_.num_tiles())),
+      values_(graph, device_),
+      operators_(graph, hardware_, device_, values_, std::move(prefix)) {}
+
+void NodeLowering::lower(const graph::Node& node, bsp::Sequence& program, std::vector<LoweredStep>& steps) {
+  if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while lowering");
+  Operation operation = operation_of(graph_, node);
+  for (std::size_t i = 1; i < node.outputs.size(); ++i)  // nobody reads it: nobody makes it
+    if (node.outputs[i].valid() && uses_[node.outputs[i].index()] == 0) operation.outputs[i] = nullptr;
+  const auto views =
+      layout_views(operation, device_, [&](std::size_t i) { return values_.tensor(node.inputs[i]); });
+  if (views) {
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (node.outputs[i].valid()) values_.set(node.outputs[i], (*views)[i]);
+    steps.push_back({{.node = node.name, .op = node.op, .kernel = "view: no data moves"}, {}, {}});
+    return;
+  }
+  if (!op::get(node.op).evaluate)
+    throw Error(ErrorCode::unsupported, "no evaluation for a vertex to run", place_of(node),
+                "run it on the cpu target");
+  const std::string name =
+      fmt::format("{}/{}#{}", node.name.empty() ? "node" : node.name, node.op, steps.size());
+  try {
+    steps.push_back(operators_.lower(node, operation, name, program));
+  } catch (const Error& error) {
+    throw error.in(place_of(node));
+  }
+}
+
+}  // namespace superstep::target::ipu

@@ -1,0 +1,130 @@
+// The parts of an operator as vertices: their fields in the order of memory, their classes.
+#include <fmt/format.h>
+
+#include "superstep/target/ipu/cut/channel_group.h"
+#include "superstep/target/ipu/lower/operator_lowering.h"
+#include "superstep/target/ipu/lower/vertex.h"
+
+namespace superstep::target::ipu {
+namespace {
+
+// Where a part of a max-pooling that deals in places begins.
+std::optional<PlaceBox> places_of(const Operation& operation, const Cuts& cuts, const Part& part,
+                                  const PartShape& shape) {
+  const bool gradient = operation.node->op == "superstep.MaxPoolGradient";
+  if (!gradient && (operation.node->op != "MaxPool" || operation.outputs.size() < 2 || !operation.outputs[1]))
+    return std::nullopt;
+  const Shape& whole = gradient ? operation.output() : operation.input(0);
+  PlaceBox box;
+  box.begin.assign(static_cast<std::size_t>(whole.rank()), 0);
+  box.whole = whole.extents();
+  box.part = (gradient ? *shape.outputs[0] : *shape.inputs[0]).extents();
+  for (const AxisRange& range : operand_ranges(cuts, part, !gradient, 0))
+    box.begin[static_cast<std::size_t>(range.axis)] = range.range.begin;
+  return box;
+}
+
+bool is_in_order(const bsp::Tensor& tensor) {
+  const auto regions = tensor.view().regions();
+  return regions.empty() || regions[0].loops.empty() || regions[0].loops.back().element_stride == 1;
+}
+
+// [N, C, positions] as [N, C / g, positions, g].
+bsp::Tensor grouped(const bsp::Tensor& tensor, std::int64_t g) {
+  const Shape& shape = tensor.shape();
+  std::vector<std::int64_t> extents{shape[0], shape[1] / g, g};
+  std::vector<int> order{0, 1};
+  for (int axis = 2; axis < shape.rank(); ++axis) {
+    extents.push_back(shape[axis]);
+    order.push_back(axis + 1);
+  }
+  order.push_back(2);
+  return tensor.reshape(Shape(extents)).dim_shuffle(order);
+}
+
+// A field in the order in which the elements lie, and its channel group.
+std::pair<bsp::Tensor, std::int64_t> field_of(const bsp::Tensor& tensor) {
+  const Shape& shape = tensor.shape();
+  if (shape.rank() < 3 || tensor.num_elements() == 0 || is_in_order(tensor)) return {tensor, 1};
+  for (std::int64_t g = channel_group; g > 1; g /= 2) {
+    if (shape[1] % g != 0) continue;
+    bsp::Tensor field = grouped(tensor, g);
+    if (is_in_order(field)) return {std::move(field), g};
+    break;
+  }
+  return {tensor, 1};
+}
+
+}  // namespace
+
+void OperatorLowering::add_part(const Work& work, const Placed& placed, bsp::ComputeSet set) {
+  const Partition& partition = work.choice.partition;
+  std::vector<bsp::Connection> connections;
+  std::vector<std::int64_t> groups;
+  for (std::size_t i = 0; i < work.inputs.size(); ++i) {
+    if (!work.inputs[i].valid() || !placed.shape.inputs[i]) continue;
+    auto [field, group] =
+        field_of(sliced(work.inputs[i], operand_ranges(partition.cuts, placed.part, true, i)));
+    connections.emplace_back(input_field(i), std::move(field));
+    groups.push_back(group);
+  }
+  for (std::size_t i = 0; i < work.results.size(); ++i) {
+    if (!work.results[i].valid()) continue;
+    const std::vector<AxisRange> ranges = operand_ranges(partition.cuts, placed.part, false, i);
+    const bsp::Tensor out =
+        sliced(partition.summed(i) ? work.partials[i][placed.part.partial] : work.results[i], ranges);
+    device_.set_tile_mapping(out, placed.tile);
+    auto [field, group] = field_of(out);
+    connections.emplace_back(output_field(i), std::move(field));
+    groups.push_back(group);
+  }
+  device_.set_tile_mapping(
+      device_.add_vertex(set, class_of(work, placed, groups), std::span<const bsp::Connection>(connections)),
+      placed.tile);
+}
+
+// One class for all parts of a node that have the same shape.
+const std::string& OperatorLowering::class_of(const Work& work, const Placed& placed,
+                                              const std::vector<std::int64_t>& groups) {
+  const Operation& operation = work.operation;
+  const std::optional<PlaceBox> places =
+      places_of(operation, work.choice.partition.cuts, placed.part, placed.shape);
+  std::vector<std::int64_t> key = key_of(placed.shape);
+  key.insert(key.end(), groups.begin(), groups.end());
+  if (places) key.insert(key.end(), places->begin.begin(), places->begin.end());
+  const auto [place, added] = classes_.emplace(std::move(key), std::string());
+  if (!added) return place->second;
+  place->second = fmt::format("{}#{}{}", operation.node->op, prefix_, class_count_++);
+  OperatorPart part;
+  part.definition = &work.definition;
+  part.attributes = placed.shape.attributes;
+  part.places = places;
+  part.evaluate = placed.shape.evaluate;
+  std::size_t field = 0;
+  for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
+    Operand operand;
+    if (placed.shape.inputs[i]) {
+      operand = {true, {operation.inputs[i]->element, *placed.shape.inputs[i]}, placed.shape.known[i], 1};
+      if (!operand.known) operand.channel_group = groups[field++];
+    }
+    part.inputs.push_back(std::move(operand));
+  }
+  for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
+    Operand operand;
+    if (placed.shape.outputs[i])
+      operand = {
+          true, {operation.outputs[i]->element, *placed.shape.outputs[i]}, std::nullopt, groups[field++]};
+    part.outputs.push_back(std::move(operand));
+  }
+  double flops = work.flops;  // in the share that the part has of every dimension
+  const Partition& partition = work.choice.partition;
+  for (std::size_t c = 0; c < partition.bounds.size(); ++c)
+    flops *=
+        static_cast<double>(placed.part.range[c].size()) / static_cast<double>(partition.cuts.axes[c].units);
+  device_.add_codelets({operator_vertex(place->second, std::move(part),
+                                        cycles_of(hardware_, work.choice, operation, placed.shape),
+                                        static_cast<std::uint64_t>(flops))});
+  return place->second;
+}
+
+}  // namespace superstep::target::ipu

@@ -1,0 +1,35 @@
+// Reduced precision for products, f32 for everything that needs it.
+#pragma once
+
+#include <cstdint>
+
+#include "superstep/graph/graph.h"
+
+namespace superstep::transform {
+
+// The model with products and convolutions on bf16 or f16; apply before differentiation, whose rules carry
+// the choice to the gradients.
+//
+//   Conv, ConvTranspose, Gemm, MatMul    where they are wide enough to gain (AutocastOptions): inputs are
+//   cast down; the result has the reduced type, rounded once:
+//                                        operators compute at least in f32 (op/core/definition.h)
+//   activations by comparison, sums,     in the reduced type where all their values come in it; parameters
+//   products and moves of elements       or where it is read in it alone; parameters and constants are cast
+//                                        down for them; not where they give an output of the graph: the last
+//                                        step is not rounded
+//   LSTM                                 in f32, with the attribute `products` = "bf16": a target may round
+//                                        what its products read, sums and states stay f32 (bf16 alone)
+//   all others (softmax, normalisations, in f32: what they read is cast up
+//   reductions, losses, exp, ...)
+//
+// Parameters stay f32 state (master weights), each with one Cast for all its readers; their gradients come
+// out of that Cast's derivative and are f32. Inputs and outputs of the graph keep their types. Throws Error
+// (invalid_argument) when `reduced` is neither bf16 nor f16.
+struct AutocastOptions {
+  // Products that sum fewer channels, or give fewer, stay in f32: the first layers of an image's few channels
+  // and the last ones before the outputs, where rounding costs most and reduced precision gains nothing.
+  std::int64_t least_width = 16;
+};
+graph::Graph autocast(const graph::Graph& model, ElementType reduced, const AutocastOptions& options = {});
+
+}  // namespace superstep::transform

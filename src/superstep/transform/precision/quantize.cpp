@@ -1,0 +1,275 @@
+#include "superstep/transform/precision/quantize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "superstep/base/error.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/quantization.h"
+#include "superstep/transform/precision/byte_moves.h"
+#include "superstep/transform/rewrite.h"
+#include "superstep/transform/transposed_convolution.h"
+
+namespace superstep::transform {
+namespace {
+
+constexpr double largest_byte = 255, largest_weight = 127;
+
+// A product that can be taken, and what is special about it.
+struct Candidate {
+  bool convolution = false;
+  bool stored_out_in = false;  // the weights' first axis is the output's
+  std::int64_t summed = 0, given = 0;
+};
+
+bool is_stored(const Graph& graph, ValueId id) {
+  const graph::ValueKind kind = graph.value(id).kind;
+  return kind == graph::ValueKind::constant || kind == graph::ValueKind::state;
+}
+
+bool is_f32(const Graph& graph, ValueId id) { return graph.type(id).element == ElementType::f32; }
+
+std::optional<Candidate> convolution_candidate(const Graph& graph, const Node& node) {
+  const Shape& weights = graph.type(node.inputs[1]).shape;
+  if (weights.rank() != 3 && weights.rank() != 4) return std::nullopt;
+  return Candidate{.convolution = true,
+                   .stored_out_in = true,
+                   .summed = weights[1],
+                   .given = weights[0] / node.attributes.integer("group", 1)};
+}
+
+std::optional<Candidate> gemm_candidate(const Graph& graph, const Node& node) {
+  const bool plain = node.attributes.integer("transA", 0) == 0 && node.attributes.number("alpha", 1.0) == 1 &&
+                     node.attributes.number("beta", 1.0) == 1;
+  if (!plain) return std::nullopt;
+  const bool out_in = node.attributes.integer("transB", 0) != 0;
+  const Shape& weights = graph.type(node.inputs[1]).shape;
+  return Candidate{
+      .stored_out_in = out_in, .summed = weights[out_in ? 1 : 0], .given = weights[out_in ? 0 : 1]};
+}
+
+std::optional<Candidate> matmul_candidate(const Graph& graph, const Node& node) {
+  const Shape& weights = graph.type(node.inputs[1]).shape;
+  if (weights.rank() != 2 || graph.type(node.inputs[0]).shape.rank() < 2) return std::nullopt;
+  return Candidate{.summed = weights[0], .given = weights[1]};
+}
+
+// As a pointwise convolution (expand_transposed).
+std::optional<Candidate> transposed_candidate(const Graph& graph, const Node& node) {
+  if (!is_pointwise_transposed(graph, node)) return std::nullopt;
+  const Shape& weights = graph.type(node.inputs[1]).shape;
+  return Candidate{.convolution = true, .stored_out_in = true, .summed = weights[0], .given = weights[1]};
+}
+
+std::optional<Candidate> candidate(const Graph& graph, const Node& node, const QuantizeOptions& options) {
+  if (node.op != "Conv" && node.op != "ConvTranspose" && node.op != "Gemm" && node.op != "MatMul")
+    return std::nullopt;
+  if (!is_stored(graph, node.inputs[1]) || is_stored(graph, node.inputs[0])) return std::nullopt;
+  if (!is_f32(graph, node.inputs[0]) || !is_f32(graph, node.inputs[1])) return std::nullopt;
+  const auto found = node.op == "Conv"            ? convolution_candidate(graph, node)
+                     : node.op == "ConvTranspose" ? transposed_candidate(graph, node)
+                     : node.op == "Gemm"          ? gemm_candidate(graph, node)
+                                                  : matmul_candidate(graph, node);
+  if (options.kept.contains(graph.value(node.outputs[0]).name)) return std::nullopt;
+  // Bytes are multiplied four at a time.
+  if (!found || found->summed % 4 != 0) return std::nullopt;
+  const bool wide = found->summed >= options.least_summed && found->given >= options.least_given;
+  return wide ? found : std::nullopt;
+}
+
+void check_range(const std::string& name, const ValueRange& range) {
+  if (!std::isfinite(range.low) || !std::isfinite(range.high) || range.low > range.high)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the range {} to {} cannot be quantised", range.low, range.high),
+                "value %" + name, "calibrate on data that give finite values");
+}
+
+// Weights as bytes, [out][...] or [in][out] as the integer operators store them, and a scale an output
+// channel.
+struct ByteWeights {
+  Tensor bytes;
+  std::vector<float> scales;
+};
+
+// `channel_of(i)`: the output channel of element i.
+template <class ChannelOf>
+ByteWeights quantize_weights(const Tensor& weights, std::int64_t channels, const ChannelOf& channel_of) {
+  std::vector<double> largest(static_cast<std::size_t>(channels), 0.0);
+  for (std::int64_t i = 0; i < weights.element_count(); ++i) {
+    double& found = largest[static_cast<std::size_t>(channel_of(i))];
+    found = std::max(found, std::abs(weights.at(i)));
+  }
+  ByteWeights result{.bytes = Tensor(ElementType::i8, weights.shape()), .scales = {}};
+  for (const double value : largest)
+    result.scales.push_back(value > 0 ? static_cast<float>(value / largest_weight) : 1.0f);
+  for (std::int64_t i = 0; i < weights.element_count(); ++i) {
+    const double scale = static_cast<double>(result.scales[static_cast<std::size_t>(channel_of(i))]);
+    result.bytes.set(i, std::clamp(std::nearbyint(weights.at(i) / scale), -largest_weight, largest_weight));
+  }
+  return result;
+}
+
+Tensor transposed(const Tensor& matrix) {
+  const std::int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+  Tensor result(matrix.type(), {columns, rows});
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) result.set(j * rows + i, matrix.at(i * columns + j));
+  return result;
+}
+
+ByteWeights weights_of(const Candidate& product, const Tensor& stored) {
+  if (product.convolution) {
+    const std::int64_t channels = stored.shape()[0], each = stored.element_count() / channels;
+    return quantize_weights(stored, channels, [each](std::int64_t i) { return i / each; });
+  }
+  const Tensor matrix = product.stored_out_in ? transposed(stored) : stored;
+  const std::int64_t columns = matrix.shape()[1];
+  return quantize_weights(matrix, columns, [columns](std::int64_t i) { return i % columns; });
+}
+
+bool is_taken(const Graph& model, const Node& node, const RangeTable& ranges,
+              const QuantizeOptions& options) {
+  return candidate(model, node, options) && ranges.contains(model.value(node.inputs[0]).name);
+}
+
+class Quantizer {
+ public:
+  Quantizer(const Graph& model, const RangeTable& ranges, const QuantizeOptions& options)
+      : rewrite_(model),
+        options_(options),
+        moves_(ByteMoves::within_ranges(
+            model, [&](const Node& node) { return is_taken(model, node, ranges, options); }, ranges)),
+        given_(ranges),
+        ranges_(moves_.widened(ranges)) {}
+
+  Graph run() {
+    rewrite_.visit_nodes([&](const Node& node) { visit(node); });
+    return prune(rewrite_.finish());
+  }
+
+ private:
+  // An activation as bytes: once for all products that read it.
+  struct Bytes {
+    Var value, zero_point;
+    float scale;
+  };
+
+  const Graph& old() const { return rewrite_.old(); }
+
+  bool takes(const Node& node) const { return is_taken(old(), node, given_, options_); }
+
+  void visit(const Node& node) {
+    if (!takes(node)) return rewrite_.keep(node);
+    const std::string& name = old().value(node.inputs[0]).name;
+    check_range(name, given_.find(name)->second);
+    const Bytes x = bytes_of(node.inputs[0], byte_scale(ranges_.find(name)->second));
+    rewrite_.replace(node, std::vector{integer_product(node, *candidate(old(), node, options_), x)});
+  }
+
+  // Every value of a family (ByteMoves) has the same scale.
+  Bytes bytes_of(ValueId id, const ByteScale& scale) {
+    if (const auto found = bytes_.find(id); found != bytes_.end()) return found->second;
+    const auto mover = moves_.moved_by(id);
+    const Bytes result = mover ? moved(old().node(*mover), scale) : rounded(id, scale);
+    return bytes_.emplace(id, result).first->second;
+  }
+
+  Bytes rounded(ValueId id, const ByteScale& scale) {
+    op::Builder& b = rewrite_.builder();
+    const Var zero_point = b.constant(Tensor::scalar(static_cast<std::uint8_t>(scale.zero_point)));
+    const Var value =
+        op::quantize_linear(rewrite_.now(id), b.constant(Tensor::scalar(scale.scale)), zero_point);
+    return {value, zero_point, scale.scale};
+  }
+
+  // The same operator on the bytes of what it reads. That it made f32 before is seen to by prune().
+  Bytes moved(const Node& node, const ByteScale& scale) {
+    std::vector<Var> inputs;
+    Bytes first;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (node.op != "Concat" && k > 0) {
+        inputs.push_back(rewrite_.now(node.inputs[k]));
+        continue;
+      }
+      const Bytes part = bytes_of(node.inputs[k], scale);
+      if (k == 0) first = part;
+      inputs.push_back(part.value);
+    }
+    return {rewrite_.builder().node(node.op, inputs, node.attributes, 1)[0], first.zero_point, scale.scale};
+  }
+
+  Var integer_product(const Node& node, const Candidate& product, const Bytes& x) {
+    op::Builder& b = rewrite_.builder();
+    const graph::Value& stored = old().value(node.inputs[1]);
+    const ByteWeights weights = weights_of(product, stored.data);
+    const Var bytes = b.constant(weights.bytes, stored.name + ".i8");
+    const Var sums = product.convolution
+                         ? b.node1("ConvInteger", {x.value, bytes, x.zero_point}, node.attributes)
+                         : b.node1("MatMulInteger", {x.value, bytes, x.zero_point});
+    const int axis = product.convolution ? 1 : sums.shape().rank() - 1;
+    const Var result = op::dequantize_linear(sums, scales(weights.scales, x.scale), {}, axis);
+    const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
+    return has_bias ? result + bias(node, product, result.shape().rank()) : result;
+  }
+
+  Var scales(const std::vector<float>& weight_scales, float input_scale) {
+    Tensor tensor(ElementType::f32, {static_cast<std::int64_t>(weight_scales.size())});
+    for (std::size_t i = 0; i < weight_scales.size(); ++i)
+      tensor.set(static_cast<std::int64_t>(i), static_cast<double>(weight_scales[i] * input_scale));
+    return rewrite_.builder().constant(tensor);
+  }
+
+  // A convolution's bias is a value a channel; that of Gemm broadcasts by itself.
+  Var bias(const Node& node, const Candidate& product, int rank) {
+    const Var value = rewrite_.now(node.inputs[2]);
+    if (!product.convolution) return value;
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(rank - 1), 1);
+    extents[0] = value.shape()[0];
+    return op::reshape(value, Shape(extents));
+  }
+
+  Rewrite rewrite_;
+  QuantizeOptions options_;
+  ByteMoves moves_;
+  const RangeTable& given_;
+  RangeTable ranges_;
+  std::map<ValueId, Bytes> bytes_;
+};
+
+}  // namespace
+
+ByteScale byte_scale(const ValueRange& range) {
+  const double low = std::min(range.low, 0.0), high = std::max(range.high, 0.0);
+  const auto scale = static_cast<float>((high - low) / largest_byte);
+  if (!(scale > 0)) return {};
+  const double zero = std::nearbyint(-low / static_cast<double>(scale));
+  return {.scale = scale, .zero_point = static_cast<std::int32_t>(std::clamp(zero, 0.0, largest_byte))};
+}
+
+std::vector<graph::NodeId> products_to_quantize(const Graph& model, const QuantizeOptions& options) {
+  std::vector<graph::NodeId> products;
+  for (std::size_t i = 0; i < model.node_count(); ++i)
+    if (candidate(model, model.nodes()[i], options)) products.push_back(graph::NodeId(i));
+  return products;
+}
+
+std::vector<ValueId> values_to_calibrate(const Graph& model, const QuantizeOptions& options) {
+  std::vector<ValueId> values;
+  for (const graph::NodeId product : products_to_quantize(model, options)) {
+    const ValueId read = model.node(product).inputs[0];
+    if (std::ranges::find(values, read) == values.end()) values.push_back(read);
+  }
+  return values;
+}
+
+Graph quantize(const Graph& model, const RangeTable& ranges, const QuantizeOptions& options) {
+  const Graph products =
+      expand_transposed(model, [&](const Node& node) { return is_taken(model, node, ranges, options); });
+  return Quantizer(products, ranges, options).run();
+}
+
+}  // namespace superstep::transform

@@ -1,0 +1,50 @@
+// Losses that training steps can append to a model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/op/core/builder.h"
+
+namespace superstep::transform {
+
+enum class LossKind : std::uint8_t {
+  mse,            // mean (y - t)^2
+  l1,             // mean |y - t|
+  huber,          // mean of (y - t)^2 / 2 up to |y - t| = delta, delta (|y - t| - delta / 2) beyond
+  cross_entropy,  // mean -log softmax(y)[t] over scores y [N, C, ...] and labels t i64 [N, ...]
+  // Over scores y [N, ..., C] and labels t i64 [N, ...]: the sum of -log softmax(y)[t] over the labels that
+  // are not negative, divided by the number of all labels (so that a batch can be split).
+  token_cross_entropy,
+  // 1 - (2 sum y t + 1) / (sum y + sum t + 1) over the whole batch (F. Milletari et al., 3DV 2016, made
+  // smooth); y and t in [0, 1]. It is no mean over samples: a batch cannot be split.
+  dice,
+};
+
+const char* name_of(LossKind kind);
+LossKind loss_kind_from_name(std::string_view name);  // throws Error (invalid_argument), nearest name
+
+// One term of a loss; means are over all elements.
+struct LossTerm {
+  LossKind kind = LossKind::mse;
+  std::string output;             // of the model; empty: its only one
+  std::string target = "target";  // the name of the input that the training step gets
+  double weight = 1;
+  double delta = 1;  // huber
+};
+
+// The weighted sum of its terms; by default the mean squared error of the only output.
+struct LossSpec {
+  std::vector<LossTerm> terms = std::vector<LossTerm>(1);
+};
+
+// What the target of a term looks like, from the type of the model's output.
+graph::ValueType target_type(LossKind kind, const graph::ValueType& output);
+
+// The term without its weight: a scalar of the output's element type. Throws Error (bad_graph) when the
+// target's type is not target_type().
+op::Var build_loss(const LossTerm& term, op::Var output, op::Var target);
+
+}  // namespace superstep::transform

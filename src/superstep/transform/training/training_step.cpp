@@ -1,0 +1,211 @@
+#include "superstep/transform/training/training_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "superstep/base/text.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/unary.h"
+#include "superstep/op/training/optimizer.h"
+#include "superstep/transform/border.h"
+#include "superstep/transform/training/differentiate.h"
+#include "superstep/transform/training/training_form.h"
+
+namespace superstep::transform {
+namespace {
+
+const std::vector<std::string> optimizer_names = {"sgd", "adam", "adamw"};
+
+std::vector<std::string> names_of(const Graph& graph, std::span<const ValueId> ids) {
+  std::vector<std::string> names;
+  for (ValueId id : ids) names.push_back(graph.value(id).name);
+  return names;
+}
+
+class TrainingStep {
+ public:
+  TrainingStep(const Graph& model, const LossSpec& loss, const OptimizerSpec& optimizer,
+               const TrainingStepOptions& options)
+      : model_(model),
+        loss_(loss),
+        optimizer_(optimizer),
+        options_(options),
+        rewrite_(model),
+        builder_(rewrite_.builder()),
+        form_(rewrite_, options.seed, options.joint_statistics) {}
+
+  Graph run() {
+    builder_.graph().set_name(model_.name() + ".training");
+    rewrite_.visit_nodes([&](const Node& node) { form_.visit(node); });
+    rewrite_.carry_updates();
+    const Var loss = append_loss();
+    rate_ = new_input("learning_rate", {ElementType::f32, {}});
+    append_updates(loss);
+    builder_.output("loss", loss);
+    if (options_.model_outputs) rewrite_.carry_outputs();
+    return prune(rewrite_.graph());
+  }
+
+ private:
+  // --- names
+
+  void require_free(const std::string& name) const {
+    if (builder_.graph().find_value(name).valid())
+      throw Error(ErrorCode::bad_graph, "the model has a value of a name that the training step needs", name,
+                  "rename it in the model");
+  }
+  Var new_input(const std::string& name, const graph::ValueType& type) {
+    require_free(name);
+    return builder_.input(name, type.element, type.shape);
+  }
+  Var new_state(const std::string& name, Tensor initial) {
+    require_free(name);
+    return builder_.state(name, std::move(initial));
+  }
+
+  // --- loss
+
+  Var model_output(const std::string& name) {
+    if (name.empty() && model_.outputs().size() == 1) return rewrite_.now(model_.outputs()[0].value);
+    std::vector<std::string> known;
+    for (const graph::Output& output : model_.outputs()) known.push_back(output.name);
+    if (const ValueId found = model_.find_output(name); found.valid()) return rewrite_.now(found);
+    if (name.empty())
+      throw Error(ErrorCode::invalid_argument, "a loss on a model of several outputs must say which",
+                  model_.name(), "there are: " + join(known, ", "));
+    throw Error(ErrorCode::invalid_argument, "the model has no such output", name,
+                unknown_name_hint(name, known));
+  }
+
+  Var append_loss() {
+    builder_.set_phase(Phase::forward);
+    builder_.set_name("loss");
+    Var total;
+    for (const LossTerm& term : loss_.terms) {
+      const Var output = model_output(term.output);
+      const Var target = target_input(term, output);
+      Var part = build_loss(term, output, target);
+      if (term.weight != 1) part = part * term.weight;
+      total = total.valid() ? total + part : part;
+    }
+    if (!total.valid()) throw Error(ErrorCode::invalid_argument, "the loss has no terms");
+    return total;
+  }
+
+  // Terms that name the same target share it.
+  Var target_input(const LossTerm& term, Var output) {
+    for (const auto& [name, var] : targets_)
+      if (name == term.target) return var;
+    targets_.emplace_back(term.target, new_input(term.target, target_type(term.kind, output.type())));
+    return targets_.back().second;
+  }
+
+  // --- gradients and updates
+
+  std::vector<ValueId> parameters() const {
+    const std::vector<ValueId> all = trainable_states(model_);
+    const std::vector<std::string> known = names_of(model_, all);
+    for (const std::string& name : options_.frozen)
+      if (std::ranges::find(known, name) == known.end())
+        throw Error(ErrorCode::invalid_argument, "there is no such parameter to freeze", name,
+                    unknown_name_hint(name, known));
+    std::vector<ValueId> result;
+    for (ValueId id : all)
+      if (std::ranges::find(options_.frozen, model_.value(id).name) == options_.frozen.end())
+        result.push_back(id);
+    return result;
+  }
+
+  void append_updates(Var loss) {
+    const std::vector<Var> trained = rewrite_.now(parameters());
+    builder_.set_name({});
+    builder_.set_phase(Phase::backward);
+    std::vector<Var> gradients = gradient(builder_, loss, trained);
+    for (std::size_t i = 0; i < trained.size(); ++i)
+      if (gradients[i].valid()) gradients[i] = in_backward(gradients[i], trained[i]);
+    builder_.set_phase(Phase::update);
+    step_ = new_state("step", Tensor::scalar<std::int64_t>(0));
+    bool any = false;
+    for (std::size_t i = 0; i < trained.size(); ++i)
+      if (gradients[i].valid()) update_parameter(trained[i], gradients[i]), any = true;
+    if (!any) throw Error(ErrorCode::invalid_argument, "the loss depends on no parameter", model_.name());
+    builder_.set_name("step");
+    builder_.update(step_, step_ + builder_.constant(Tensor::scalar<std::int64_t>(1)));
+    form_.update_counter(samples());
+  }
+
+  // A gradient that happens to be a forward value (the input itself, a constant) gets a node of its own.
+  Var in_backward(Var gradient, Var parameter) {
+    if (phase_of(builder_.graph(), gradient.id()) == Phase::backward) return gradient;
+    builder_.set_name(fmt::format("d({})", name_of(parameter)));
+    return op::identity(gradient);
+  }
+
+  std::string name_of(Var var) const { return builder_.graph().value(var.id()).name; }
+
+  Var buffer(const char* kind, Var parameter) {
+    return new_state(fmt::format("{}/{}", kind, name_of(parameter)),
+                     Tensor::generated(parameter.element(), parameter.shape()));
+  }
+
+  void update_parameter(Var parameter, Var gradient) {
+    builder_.set_name(fmt::format("update({})", name_of(parameter)));
+    if (optimizer_.kind == OptimizerKind::sgd) return update_by_sgd(parameter, gradient);
+    const Var m = buffer("adam.m", parameter), v = buffer("adam.v", parameter);
+    const auto next = op::adam(parameter, gradient, m, v, step_, rate_,
+                               {.beta1 = optimizer_.beta1,
+                                .beta2 = optimizer_.beta2,
+                                .epsilon = optimizer_.epsilon,
+                                .weight_decay = optimizer_.weight_decay,
+                                .decoupled = optimizer_.kind == OptimizerKind::adamw});
+    builder_.update(parameter, next.parameter);
+    builder_.update(m, next.m);
+    builder_.update(v, next.v);
+  }
+
+  void update_by_sgd(Var parameter, Var gradient) {
+    const Var momentum = optimizer_.momentum != 0 ? buffer("sgd.momentum", parameter) : Var();
+    const auto next = op::sgd(parameter, gradient, rate_, momentum,
+                              {.momentum = optimizer_.momentum,
+                               .weight_decay = optimizer_.weight_decay,
+                               .nesterov = optimizer_.nesterov});
+    builder_.update(parameter, next.parameter);
+    if (momentum.valid()) builder_.update(momentum, next.buffer);
+  }
+
+  std::int64_t samples() const {
+    for (ValueId id : model_.inputs())
+      if (model_.type(id).shape.rank() > 0) return model_.type(id).shape[0];
+    return 1;
+  }
+
+  const Graph& model_;
+  const LossSpec& loss_;
+  const OptimizerSpec& optimizer_;
+  const TrainingStepOptions& options_;
+  Rewrite rewrite_;
+  Builder& builder_;
+  TrainingForm form_;
+  std::vector<std::pair<std::string, Var>> targets_;
+  Var rate_, step_;
+};
+
+}  // namespace
+
+const char* name_of(OptimizerKind kind) { return optimizer_names[static_cast<std::size_t>(kind)].c_str(); }
+
+OptimizerKind optimizer_kind_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < optimizer_names.size(); ++i)
+    if (optimizer_names[i] == name) return static_cast<OptimizerKind>(i);
+  throw Error(ErrorCode::invalid_argument, "there is no such optimiser", std::string(name),
+              unknown_name_hint(name, optimizer_names));
+}
+
+Graph make_training_step(const Graph& model, const LossSpec& loss, const OptimizerSpec& optimizer,
+                         const TrainingStepOptions& options) {
+  return TrainingStep(model, loss, optimizer, options).run();
+}
+
+}  // namespace superstep::transform

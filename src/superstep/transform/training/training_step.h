@@ -1,0 +1,59 @@
+// From a model to a training step: one graph with state.
+//
+// Inputs: those of the model, then the targets of the loss, then `learning_rate` (f32 scalar).
+// Outputs: `loss` (the mean over the batch), then the model's own where they are asked for.
+// State: the model's, under its names; the optimiser's as "adam.m/PARAMETER", "adam.v/PARAMETER" or
+// "sgd.momentum/PARAMETER"; `step` (i64 scalar: steps made so far); `dropout.counter` (i64 scalar: samples
+// seen so far) where the model drops out. Names depend on the parameters' names alone, so that a checkpoint
+// fits the graph of any batch size and precision.
+//
+// Phases: the model and the loss are forward, the gradients backward, the optimiser update. A gradient is
+// always computed by a node of phase backward. So the values that pass from backward to update are the
+// gradients of the parameters and nothing else: there a target that splits the batch into micro-batches, or
+// over replicas, averages. It then
+//   - runs forward and backward for each part, built for the part's size, learning rate and state unchanged,
+//   - sets dropout.counter forward by the samples before the part, so that no two parts draw the same mask,
+//   - averages the gradients and the loss over the parts (equal in size),
+//   - runs update once.
+// That is exact when the graph is splittable() (transform/batch_axis.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/graph/graph.h"
+#include "superstep/transform/training/loss.h"
+
+namespace superstep::transform {
+
+enum class OptimizerKind : std::uint8_t { sgd, adam, adamw };
+
+const char* name_of(OptimizerKind kind);
+OptimizerKind optimizer_kind_from_name(std::string_view name);  // throws Error (invalid_argument), nearest
+
+// The formulas are in op/training/optimizer.h.
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::adam;
+  double momentum = 0;  // sgd; 0 keeps no buffer
+  bool nesterov = false;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
+  double weight_decay = 0;                            // added to the gradient; adamw: decoupled from it
+};
+
+struct TrainingStepOptions {
+  bool model_outputs = false;       // also give the model's outputs
+  std::uint64_t seed = 0;           // of random masks
+  std::vector<std::string> frozen;  // parameters that are not trained, by name
+  // Normalisations take the statistics of this part of the batch and its neighbours (op/rows/parts_mean.h).
+  bool joint_statistics = false;
+};
+
+// Throws Error (bad_graph, invalid_argument, unsupported) when the loss names an output the model does not
+// have, a target would take a name that is taken, `frozen` names no parameter, no parameter depends on the
+// loss, or an operator on the way has no derivative.
+graph::Graph make_training_step(const graph::Graph& model, const LossSpec& loss,
+                                const OptimizerSpec& optimizer, const TrainingStepOptions& options = {});
+
+}  // namespace superstep::transform

@@ -1,0 +1,265 @@
+// Convolutions on bytes against naive loops in integers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "superstep/base/random.h"
+#include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
+#include "tests/contains.h"
+#include "tests/cpu_kernels/convolution_reference.h"
+#include "tests/cpu_kernels/guarded_buffer.h"
+
+namespace superstep::kernels {
+namespace {
+
+struct Operands {
+  GuardedBuffer x, weights, packed, scale, factor, bias, added, y;
+};
+
+std::int64_t whole(RandomStream& random, std::int64_t low, std::int64_t high) {
+  return low + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(high - low + 1)));
+}
+
+// A random problem: channels in fours, gaps between columns and rows, every kind of window.
+IntegerConvolution random_convolution(std::uint64_t seed, ElementType result) {
+  RandomStream random(seed);
+  IntegerConvolution c;
+  c.groups = random.below(4) == 0 ? 2 : 1;
+  const std::int64_t in = 4 * whole(random, 1, 5) * c.groups, out = whole(random, 1, 90) * c.groups;
+  c.window = {.height = whole(random, 1, 3),
+              .width = whole(random, 1, 3),
+              .stride_h = whole(random, 1, 2),
+              .stride_w = whole(random, 1, 2),
+              .dilation_h = whole(random, 1, 2),
+              .pad_top = whole(random, 0, 1),
+              .pad_left = whole(random, 0, 1)};
+  const std::int64_t height = whole(random, 3, 7), width = whole(random, 3, 7), batch = whole(random, 1, 5);
+  c.x = dense_image(height, width, batch, in, ElementType::u8);
+  c.x.column_stride += random.below(3) == 0 ? 4 * whole(random, 0, 2) : whole(random, 0, 3);
+  c.x.row_stride = c.x.columns() * c.x.column_stride + whole(random, 0, 5);
+  const std::int64_t rows =
+      (height + 2 * c.window.pad_top - (c.window.height - 1) * c.window.dilation_h - 1) / c.window.stride_h +
+      1;
+  const std::int64_t columns = (width + 2 * c.window.pad_left - c.window.width) / c.window.stride_w + 1;
+  c.y = dense_image(std::max<std::int64_t>(1, rows), std::max<std::int64_t>(1, columns), batch, out, result);
+  c.y.column_stride += whole(random, 0, 3);
+  c.y.row_stride = c.y.columns() * c.y.column_stride + whole(random, 0, 5);
+  c.zero_point = random.below(2) == 0 ? 0 : static_cast<std::int32_t>(random.below(256));
+  c.y_scale = 0.37f;
+  c.y_zero_point = 93;
+  return c;
+}
+
+Operands make_operands(const IntegerConvolution& c, std::uint64_t seed) {
+  const std::int64_t taps = c.window.height * c.window.width;
+  Operands o{image_buffer(c.x),
+             GuardedBuffer(ElementType::i8, c.y.channels * (c.x.channels / c.groups) * taps),
+             GuardedBuffer(ElementType::u8, static_cast<std::int64_t>((byte_pack_bytes(c) + 63) / 64 * 64)),
+             GuardedBuffer(ElementType::f32, c.y.channels),
+             GuardedBuffer(ElementType::f32, c.y.channels),
+             GuardedBuffer(ElementType::f32, c.y.channels),
+             GuardedBuffer(ElementType::f32, extent_of(c.y)),
+             image_buffer(c.y)};
+  o.x.fill_random(seed, 0, 255);
+  o.weights.fill_random(seed + 1, -127, 127);
+  o.scale.fill_random(seed + 2, 1e-4, 3e-3);
+  o.bias.fill_random(seed + 3, -5, 5);
+  o.added.fill_random(seed + 4, -5, 5);
+  o.factor.fill_random(seed + 5, -2, 2);
+  o.y.fill(0);
+  return o;
+}
+
+// The sum for one output element, exactly.
+std::int64_t naive_sum(const IntegerConvolution& c, Operands& o, std::int64_t h, std::int64_t w,
+                       std::int64_t n, std::int64_t channel) {
+  const std::int64_t in = c.x.channels / c.groups, out = c.y.channels / c.groups, group = channel / out;
+  std::int64_t sum = 0;
+  for (std::int64_t kh = 0; kh < c.window.height; ++kh)
+    for (std::int64_t kw = 0; kw < c.window.width; ++kw) {
+      const std::int64_t row = h * c.window.stride_h + kh * c.window.dilation_h - c.window.pad_top;
+      const std::int64_t column = w * c.window.stride_w + kw * c.window.dilation_w - c.window.pad_left;
+      if (row < 0 || row >= c.x.height || column < 0 || column >= c.x.width) continue;
+      for (std::int64_t i = 0; i < in; ++i) {
+        const std::int64_t x =
+            o.x.as<std::uint8_t>()[c.x.offset(row, column) + n * c.x.column_stride + group * in + i];
+        const std::int64_t tap = kh * c.window.width + kw, taps = c.window.height * c.window.width;
+        sum += (x - c.zero_point) * o.weights.as<std::int8_t>()[(channel * in + i) * taps + tap];
+      }
+    }
+  return sum;
+}
+
+double leaky(double v, double slope) { return v < 0 ? slope * v : v; }
+
+// What the element should be under the epilogue that the test gave: bias, perhaps a tensor, a leaky relu.
+double expected(const IntegerConvolution& c, Operands& o, std::int64_t sum, std::int64_t channel,
+                std::int64_t at) {
+  if (c.y.type == ElementType::i32) return static_cast<double>(sum);
+  double v = static_cast<double>(sum) * o.scale.get(channel);
+  for (const EpilogueStep& step : c.epilogue.steps) {
+    if (step.op == EpilogueOp::scale_channels) v *= o.factor.get(channel);
+    if (step.op == EpilogueOp::bias) v += o.bias.get(channel);
+    if (step.op == EpilogueOp::add) v += o.added.get(at);
+    if (step.op == EpilogueOp::activate) v = leaky(v, static_cast<double>(step.alpha));
+  }
+  if (c.y.type != ElementType::u8) return v;
+  return std::clamp(std::nearbyint(v / static_cast<double>(c.y_scale)) + c.y_zero_point, 0.0, 255.0);
+}
+
+struct Faults {
+  std::int64_t far = 0;   // beyond rounding
+  std::int64_t near = 0;  // bytes beside their neighbour, where v / scale lies between two
+  std::int64_t elements = 0;
+};
+
+Faults faults_of(const IntegerConvolution& c, Operands& o, double error = 0) {
+  Faults faults;
+  for (std::int64_t h = 0; h < c.y.height; ++h)
+    for (std::int64_t w = 0; w < c.y.width; ++w)
+      for (std::int64_t n = 0; n < c.y.batch; ++n)
+        for (std::int64_t channel = 0; channel < c.y.channels; ++channel) {
+          const std::int64_t at = c.y.offset(h, w) + n * c.y.column_stride + channel;
+          const double want = expected(c, o, naive_sum(c, o, h, w, n, channel), channel, at);
+          const double difference = std::abs(o.y.get(at) + error - want);
+          const double allowed = c.y.type == ElementType::f32 ? 1e-5 * (10 + std::abs(want)) : 0;
+          ++faults.elements;
+          faults.near += c.y.type == ElementType::u8 && difference == 1;
+          faults.far += difference > allowed && !(c.y.type == ElementType::u8 && difference == 1);
+        }
+  return faults;
+}
+
+// `in_parts`: as several threads would, the last part first.
+void run(const Kernel& kernel, const IntegerConvolution& c, Operands& o, bool in_parts = false) {
+  const auto pack = prepare_byte_pack(c, WeightOrder::out_in_taps);
+  ASSERT_TRUE(pack) << to_string(pack.error());
+  const void* stored = o.weights.data();
+  void* packed = o.packed.data();
+  (*pack)->run({{&stored, 1}, {&packed, 1}, nullptr});
+  std::vector<const void*> inputs{o.x.data(), o.packed.data()};
+  if (c.y.type != ElementType::i32) inputs.push_back(o.scale.data());
+  for (const EpilogueStep& step : c.epilogue.steps) {
+    if (step.op == EpilogueOp::scale_channels) inputs.push_back(o.factor.data());
+    if (step.op == EpilogueOp::bias) inputs.push_back(o.bias.data());
+    if (step.op == EpilogueOp::add) inputs.push_back(o.added.data());
+  }
+  void* outputs[] = {o.y.data()};
+  ASSERT_EQ(kernel.info().inputs, inputs.size());
+  GuardedBuffer scratch(ElementType::f32, static_cast<std::int64_t>(kernel.info().scratch_bytes / 4));
+  scratch.fill_bits();
+  if (!in_parts) return kernel.run({inputs, outputs, scratch.data()});
+  for (std::int64_t part = kernel.info().parts; part-- > 0;)
+    kernel.run_part({inputs, outputs, scratch.data()}, part);
+}
+
+void check_all(ElementType result, const Epilogue& epilogue) {
+  for_each_instruction_set([&] {
+    Faults all;
+    for (std::uint64_t seed = 0; seed < 60; ++seed)
+      for (const auto& implementation : integer_convolution().all()) {
+        IntegerConvolution c = random_convolution(seed, result);
+        c.epilogue = epilogue;
+        const Prepared kernel = implementation.prepare(c);
+        if (!kernel) continue;
+        Operands o = make_operands(c, seed);
+        run(**kernel, c, o);
+        const Faults faults = faults_of(c, o);
+        ASSERT_EQ(faults.far, 0) << implementation.name << ", seed " << seed;
+        all.near += faults.near;
+        all.elements += faults.elements;
+      }
+    EXPECT_LT(static_cast<double>(all.near), 1e-4 * static_cast<double>(all.elements));
+    EXPECT_GT(all.elements, 1000);
+  });
+}
+
+TEST(IntegerConvolution, SumsAreExact) { check_all(ElementType::i32, {}); }
+TEST(IntegerConvolution, ScalesBiasesAndRectifies) {
+  check_all(ElementType::f32, Epilogue{}.bias().activate(Activation::leaky_relu, 0.01f));
+}
+TEST(IntegerConvolution, AddsTensors) {
+  check_all(ElementType::f32, Epilogue{}.bias().add().activate(Activation::leaky_relu, 0.2f));
+}
+TEST(IntegerConvolution, GivesBytes) {
+  check_all(ElementType::u8, Epilogue{}.bias().activate(Activation::relu));
+}
+TEST(IntegerConvolution, GivesBytesAfterASum) {
+  check_all(ElementType::u8, Epilogue{}.add().activate(Activation::relu));
+}
+TEST(IntegerConvolution, TakesStepsInAnyOrder) {
+  check_all(ElementType::f32, Epilogue{}.activate(Activation::leaky_relu, 0.1f).bias().add());
+  check_all(ElementType::u8, Epilogue{}.add().bias());
+}
+TEST(IntegerConvolution, GivesBytesAfterAnyEpilogue) {
+  check_all(ElementType::u8, Epilogue{}.bias().add().activate(Activation::leaky_relu, 0.1f));
+}
+
+TEST(IntegerConvolution, ScalesChannelsOnceMore) {
+  check_all(ElementType::f32,
+            Epilogue{}.scale_channels().bias().add().activate(Activation::leaky_relu, 0.3f));
+  check_all(ElementType::u8, Epilogue{}.scale_channels().bias().activate(Activation::relu));
+  check_all(ElementType::u8, Epilogue{}.bias().scale_channels());
+}
+TEST(IntegerConvolution, TakesSlopesAboveOne) {
+  check_all(ElementType::f32, Epilogue{}.bias().activate(Activation::leaky_relu, 1.5f));
+}
+
+TEST(IntegerConvolution, PartsTogetherAreTheWhole) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    IntegerConvolution c = random_convolution(seed, ElementType::f32);
+    c.epilogue.bias().activate(Activation::relu);
+    const Prepared kernel = integer_convolution().prepare(c);
+    ASSERT_TRUE(kernel);
+    Operands whole = make_operands(c, seed), parts = make_operands(c, seed);
+    run(**kernel, c, whole);
+    run(**kernel, c, parts, true);
+    for_each_element(c.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t channel) {
+      const std::int64_t at = address_of(c.y, h, w, n, channel);
+      ASSERT_EQ(whole.y.get(at), parts.y.get(at)) << seed;
+    });
+  }
+}
+
+TEST(IntegerConvolution, AWrongSumIsNoticed) {
+  const IntegerConvolution c = random_convolution(3, ElementType::i32);
+  Operands o = make_operands(c, 3);
+  const Prepared kernel = integer_convolution().prepare(c);
+  ASSERT_TRUE(kernel);
+  run(**kernel, c, o);
+  const Faults faults = faults_of(c, o, 1);
+  EXPECT_EQ(faults.far, faults.elements);
+}
+
+TEST(IntegerConvolution, AWrongZeroPointIsNoticed) {
+  IntegerConvolution c = random_convolution(5, ElementType::i32);
+  c.zero_point = 17;
+  Operands o = make_operands(c, 5);
+  const Prepared kernel = integer_convolution().prepare(c);
+  ASSERT_TRUE(kernel);
+  run(**kernel, c, o);
+  c.zero_point = 18;
+  EXPECT_GT(faults_of(c, o).far, faults_of(c, o).elements / 2);
+}
+
+TEST(IntegerConvolution, RefusesWhatItCannotMultiply) {
+  const auto reason = [](const IntegerConvolution& c) {
+    const Prepared kernel = integer_convolution().prepare(c);
+    return kernel ? std::string() : to_string(kernel.error());
+  };
+  IntegerConvolution narrow = integer_dense_layer(4, 6, 8, ElementType::f32);
+  EXPECT_TRUE(contains(reason(narrow), "not a multiple of 4"));
+  IntegerConvolution floating = integer_dense_layer(4, 8, 8, ElementType::f32);
+  floating.x.type = ElementType::f32;
+  EXPECT_TRUE(contains(reason(floating), "the input must be u8"));
+  IntegerConvolution scaled = integer_dense_layer(4, 8, 8, ElementType::u8);
+  scaled.y_scale = 0;
+  EXPECT_TRUE(contains(reason(scaled), "scale is not positive"));
+  IntegerConvolution sums = integer_dense_layer(4, 8, 8, ElementType::i32);
+  sums.epilogue.bias();
+  EXPECT_TRUE(contains(reason(sums), "have no epilogue"));
+}
+
+}  // namespace
+}  // namespace superstep::kernels

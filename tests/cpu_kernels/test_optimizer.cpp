@@ -1,0 +1,135 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "superstep/target/cpu/kernels/elementwise/optimizer.h"
+#include "tests/cpu_kernels/check.h"
+
+namespace superstep::kernels {
+namespace {
+
+// One parameter, in f64, by the formulas of optimizer.h.
+struct Exact {
+  double p, m = 0, v = 0;
+
+  void step(const Optimizer& o, const OptimizerScalars& s, double gradient) {
+    const double lr = s.learning_rate, wd = o.weight_decay, b1 = o.beta1, b2 = o.beta2, eps = o.epsilon;
+    const double t = static_cast<double>(s.step);
+    double g = gradient * static_cast<double>(s.gradient_scale);
+    if (o.rule == OptimizerRule::adamw)
+      p -= lr * wd * p;
+    else
+      g += wd * p;
+    const double momentum = o.momentum;
+    switch (o.rule) {
+      case OptimizerRule::sgd:
+        if (o.momentum == 0) {
+          p -= lr * g;
+          return;
+        }
+        m = s.step == 1 ? g : momentum * m + (1 - static_cast<double>(o.dampening)) * g;
+        p -= lr * (o.nesterov ? g + momentum * m : m);
+        return;
+      case OptimizerRule::adam:
+      case OptimizerRule::adamw:
+        m = b1 * m + (1 - b1) * g, v = b2 * v + (1 - b2) * g * g;
+        p -= lr * (m / (1 - std::pow(b1, t))) / (std::sqrt(v / (1 - std::pow(b2, t))) + eps);
+        return;
+      case OptimizerRule::adamax:
+        m = b1 * m + (1 - b1) * g, v = std::max(b2 * v, std::abs(g) + eps);
+        p -= lr * m / ((1 - std::pow(b1, t)) * v);
+        return;
+      case OptimizerRule::rmsprop: v = b2 * v + (1 - b2) * g * g, p -= lr * g / (std::sqrt(v) + eps); return;
+      case OptimizerRule::adagrad: v += g * g, p -= lr * g / (std::sqrt(v) + eps); return;
+    }
+  }
+};
+
+std::vector<Optimizer> all_optimizers() {
+  std::vector<Optimizer> list;
+  for (OptimizerRule rule : {OptimizerRule::sgd, OptimizerRule::adam, OptimizerRule::adamw,
+                             OptimizerRule::adamax, OptimizerRule::rmsprop, OptimizerRule::adagrad})
+    for (float decay : {0.0f, 0.1f}) list.push_back({.rule = rule, .weight_decay = decay});
+  list.push_back({.momentum = 0.9f});
+  list.push_back({.momentum = 0.9f, .dampening = 0.3f, .weight_decay = 0.05f});
+  list.push_back({.momentum = 0.8f, .nesterov = true});
+  return list;
+}
+
+void check(Optimizer o, std::int64_t count, std::int64_t buffers, bool copy) {
+  o.count = count, o.gradient_buffers = buffers, o.bf16_copy = copy;
+  GuardedBuffer p(ElementType::f32, o.count), bf(ElementType::bf16, o.count);
+  std::vector<GuardedBuffer> states, gradients;
+  for (std::size_t i = 0; i < state_arrays(o); ++i) states.emplace_back(ElementType::f32, o.count);
+  for (std::int64_t i = 0; i < buffers; ++i) gradients.emplace_back(ElementType::f32, o.count);
+  p.fill_random(1);
+  std::vector<Exact> exact;
+  for (std::int64_t i = 0; i < o.count; ++i) exact.push_back({p.get(i)});
+  OptimizerScalars scalars{0.01f, 0.5f, 1};
+  const KernelPointer kernel = require_kernel(prepare(o));
+  std::vector<const void*> inputs{&scalars};
+  std::vector<void*> outputs{p.data()};
+  for (auto& g : gradients) inputs.push_back(g.data());
+  for (auto& s : states) outputs.push_back(s.data());
+  if (copy) outputs.push_back(bf.data());
+  for (; scalars.step <= 5; ++scalars.step) {
+    for (std::size_t k = 0; k < gradients.size(); ++k)
+      gradients[k].fill_random(static_cast<std::uint64_t>(scalars.step) * 10 + k);
+    run_kernel(*kernel, inputs, outputs);
+    for (std::int64_t i = 0; i < o.count; ++i) {
+      double g = 0;
+      for (auto& buffer : gradients) g += buffer.get(i);
+      exact[static_cast<std::size_t>(i)].step(o, scalars, g);
+      ASSERT_NEAR(exact[static_cast<std::size_t>(i)].p, p.get(i), 3e-6)
+          << kernel->info().name << " step " << scalars.step;
+      if (copy) {
+        ASSERT_EQ(static_cast<float>(bf16(p.as<float>()[i])), static_cast<float>(bf.get(i)));
+      }
+    }
+  }
+}
+
+TEST(Optimizer, follows_its_formulas) {
+  for_each_instruction_set([] {
+    for (const Optimizer& o : all_optimizers()) {
+      check(o, 103, 1, false);
+      check(o, 103, 3, true);
+      for (const std::int64_t count : {1, 7, 8, 16, 31, 64}) check(o, count, 2, count % 2 == 0);
+    }
+  });
+}
+
+TEST(Optimizer, the_test_would_notice_a_wrong_rate) {
+  Optimizer o{.rule = OptimizerRule::adam, .count = 1};
+  float p = 1, m = 0, v = 0;
+  const float g = 0.3f;
+  const OptimizerScalars scalars{0.01f, 1, 1};
+  run_kernel(*require_kernel(prepare(o)), {&scalars, &g}, {&p, &m, &v});
+  Exact exact{1};
+  OptimizerScalars wrong = scalars;
+  wrong.learning_rate *= 1.001f;
+  exact.step(o, wrong, 0.3);
+  EXPECT_GT(std::abs(exact.p - static_cast<double>(p)), 3e-6);
+}
+
+TEST(Optimizer, gradient_norm_is_the_sum_of_squares) {
+  for_each_instruction_set([] {
+    for (const std::int64_t count : {1, 7, 16, 33, 10007}) {
+      GuardedBuffer a(ElementType::f32, count), b(ElementType::f32, count);
+      a.fill_random(1), b.fill_random(2);
+      double exact = 0, norm = 0;
+      for (std::int64_t i = 0; i < a.size(); ++i) exact += (a.get(i) + b.get(i)) * (a.get(i) + b.get(i));
+      run_kernel(*require_kernel(prepare(GradientNorm{count, 2})), {a.data(), b.data()}, {&norm});
+      EXPECT_NEAR(exact, norm, 1e-6 * exact) << count;
+    }
+  });
+}
+
+TEST(Optimizer, refuses_what_makes_no_sense) {
+  EXPECT_EQ("there is no gradient", prepare(Optimizer{.count = 3, .gradient_buffers = 0}).error().reason);
+  EXPECT_EQ("Nesterov's method needs a momentum and no dampening",
+            prepare(Optimizer{.count = 3, .nesterov = true}).error().reason);
+}
+
+}  // namespace
+}  // namespace superstep::kernels

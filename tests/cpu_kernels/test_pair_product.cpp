@@ -1,0 +1,67 @@
+// Products of bf16 pairs by our own loops.
+#include <gtest/gtest.h>
+
+#include "superstep/base/random.h"
+#include "superstep/target/cpu/kernels/product/batch_reduce.h"
+#include "tests/cpu_kernels/check.h"
+
+namespace superstep::kernels {
+namespace {
+
+// Rows that fill vectors and that do not, columns of every remainder, both orders of B, sums of two products.
+void check(std::int64_t m, std::int64_t n, std::int64_t k, bool b_pairs, bool accumulate) {
+  const std::int64_t a_stride = m + 1, c_stride = m + 2;
+  ProductShape shape{.m = m, .n = n, .k = k, .a_stride = a_stride, .c_stride = c_stride};
+  shape.accumulate = accumulate;
+  shape.type = ElementType::bf16;
+  shape.pairs = true;
+  shape.b_pairs = b_pairs;
+  shape.b_k_stride = b_pairs ? n : 1;
+  shape.b_n_stride = b_pairs ? 1 : k + 2;
+  const std::int64_t a_size = k / 2 * 2 * a_stride, b_size = b_pairs ? k * n : n * (k + 2);
+  GuardedBuffer a(ElementType::bf16, 2 * a_size), b(ElementType::bf16, 2 * b_size),
+      c(ElementType::f32, n * c_stride);
+  a.fill_random(1), b.fill_random(2), c.fill_random(3);
+  std::vector<Sum> expected;
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t i = 0; i < m; ++i) {
+      Sum sum;
+      if (accumulate) sum.add(c.get(j * c_stride + i));
+      for (std::int64_t both = 0; both < 2; ++both)
+        for (std::int64_t d = 0; d < k; ++d)
+          sum.add(a.get(both * a_size + (d / 2 * a_stride + i) * 2 + d % 2) *
+                  b.get(both * b_size + (b_pairs ? (d / 2 * n + j) * 2 + d % 2 : j * (k + 2) + d)));
+      expected.push_back(sum);
+    }
+  const auto product = BatchReduceProduct::prepare(shape, ProductMaker::portable);
+  ASSERT_TRUE(product);
+  const std::uint64_t a_offsets[] = {0, static_cast<std::uint64_t>(2 * a_size)},
+                      b_offsets[] = {0, static_cast<std::uint64_t>(2 * b_size)};
+  (*product)(a.data(), b.data(), c.as<float>(), 2, a_offsets, b_offsets);
+  EXPECT_EQ(0, count_wrong(expected, static_cast<double>(2 * k), ElementType::f32,
+                           [&](std::size_t e) {
+                             const auto at = static_cast<std::int64_t>(e);
+                             return c.get(at / m * c_stride + at % m);
+                           }))
+      << m << " x " << n << " x " << k;
+}
+
+TEST(PairProduct, agrees_with_the_oracle_whatever_the_shape) {
+  for_each_instruction_set([] {
+    for (const std::int64_t m : {1, 15, 16, 33, 64, 100})
+      for (const std::int64_t n : {1, 2, 5, 6, 11, 13})
+        for (const bool b_pairs : {false, true})
+          check(m, n, 2 * (1 + (m + n) % 7), b_pairs, (m + n) % 2 == 0);
+  });
+}
+
+TEST(PairProduct, is_made_by_our_own_loops_where_both_factors_are_in_pairs) {
+  ProductShape shape{.m = 16, .n = 4, .k = 8, .a_stride = 16, .b_k_stride = 4, .c_stride = 16};
+  shape.type = ElementType::bf16;
+  shape.pairs = shape.b_pairs = true;
+  EXPECT_FALSE(BatchReduceProduct::prepare(shape, ProductMaker::libxsmm));
+  EXPECT_TRUE(BatchReduceProduct::prepare(shape, ProductMaker::portable));
+}
+
+}  // namespace
+}  // namespace superstep::kernels

@@ -1,0 +1,199 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "superstep/base/random.h"
+#include "superstep/target/cpu/kernels/move/pool.h"
+#include "tests/cpu_kernels/check.h"
+
+namespace superstep::kernels {
+namespace {
+
+Pool random_pool(std::uint64_t seed, Pooling pooling) {
+  // The geometry of a random convolution, with as many channels in as out and every window reaching inside.
+  for (std::uint64_t attempt = seed * 1000;; ++attempt) {
+    const Convolution c = random_convolution(attempt);
+    Pool pool{c.x, c.y, c.window, pooling};
+    if (c.x.channels > 40) continue;
+    pool.y.column_stride += pool.x.channels - pool.y.channels;
+    pool.y.channels = pool.x.channels;
+    if (pool.y.column_stride < pool.y.channels) continue;
+    pool.y.row_stride = pool.y.columns() * pool.y.column_stride;
+    if (seed % 3 == 0) pool.y.type = ElementType::bf16;
+    if (seed % 5 == 0) pool.x.type = ElementType::bf16;
+    if (prepare_pool(pool)) return pool;
+  }
+}
+
+struct Winner {
+  double value = -INFINITY;
+  double sum = 0;
+  std::int64_t tap = -1, taps = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> places;  // tap, address in x
+};
+
+Winner window_at(const Pool& p, const GuardedBuffer* x, std::int64_t oh, std::int64_t ow, std::int64_t n,
+                 std::int64_t c) {
+  Winner winner;
+  const Window& k = p.window;
+  for (std::int64_t kh = 0; kh < k.height; ++kh)
+    for (std::int64_t kw = 0; kw < k.width; ++kw) {
+      const std::int64_t ih = oh * k.stride_h + kh * k.dilation_h - k.pad_top;
+      const std::int64_t iw = ow * k.stride_w + kw * k.dilation_w - k.pad_left;
+      if (ih < 0 || ih >= p.x.height || iw < 0 || iw >= p.x.width) continue;
+      const std::int64_t address = address_of(p.x, ih, iw, n, c);
+      winner.places.push_back({kh * k.width + kw, address});
+      ++winner.taps;
+      if (!x) continue;
+      winner.sum += x->get(address);
+      if (x->get(address) > winner.value) winner.value = x->get(address), winner.tap = kh * k.width + kw;
+    }
+  return winner;
+}
+
+double divisor(const Pool& p, const Winner& w) {
+  return p.pooling == Pooling::average ? static_cast<double>(w.taps)
+                                       : static_cast<double>(p.window.height * p.window.width);
+}
+
+double rounding(ElementType type) { return type == ElementType::bf16 ? 0x1p-8 : 1e-6; }
+
+void check_forward(const Pool& p, std::uint64_t seed) {
+  GuardedBuffer x = image_buffer(p.x), y = image_buffer(p.y), winners(ElementType::u8, p.y.element_count());
+  x.fill_random(seed);
+  std::vector<void*> outputs{y.data()};
+  if (p.save_argmax) outputs.push_back(winners.data());
+  run_kernel(*require_kernel(prepare_pool(p)), {x.data()}, outputs);
+  int wrong = 0;
+  for_each_element(p.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
+    const Winner expected = window_at(p, &x, h, w, n, c);
+    const double value = p.pooling == Pooling::max ? expected.value : expected.sum / divisor(p, expected);
+    wrong += std::abs(y.get(address_of(p.y, h, w, n, c)) - value) > rounding(p.y.type);
+    if (p.save_argmax) wrong += winners.get(number_of(p.y, h, w, n, c)) != static_cast<double>(expected.tap);
+  });
+  EXPECT_EQ(0, wrong) << "seed " << seed;
+}
+
+void check_gradient(const Pool& p, std::uint64_t seed) {
+  const bool is_max = p.pooling == Pooling::max;
+  GuardedBuffer dy = image_buffer(p.y), dx = image_buffer(p.x), winners(ElementType::u8, p.y.element_count());
+  dy.fill_random(seed);
+  dx.fill_random(seed + 1);
+  std::vector<Sum> expected(static_cast<std::size_t>(extent_of(p.x)));
+  if (p.accumulate)
+    for_each_element(p.x, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
+      const std::int64_t at = address_of(p.x, h, w, n, c);
+      expected[static_cast<std::size_t>(at)].add(dx.get(at));
+    });
+  RandomStream random(seed);
+  for_each_element(p.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
+    const Winner window = window_at(p, nullptr, h, w, n, c);
+    const double g = dy.get(address_of(p.y, h, w, n, c));
+    const auto& chosen = window.places[random.below(window.places.size())];
+    winners.set(number_of(p.y, h, w, n, c), static_cast<double>(chosen.first));
+    if (is_max) expected[static_cast<std::size_t>(chosen.second)].add(g);
+    for (const auto& place : window.places)
+      if (!is_max) expected[static_cast<std::size_t>(place.second)].add(g / divisor(p, window));
+  });
+  std::vector<const void*> inputs{dy.data()};
+  if (is_max) inputs.push_back(winners.data());
+  run_kernel(*require_kernel(prepare_pool_gradient(p)), inputs, {dx.data()});
+  int wrong = 0;
+  for_each_element(p.x, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
+    const std::int64_t at = address_of(p.x, h, w, n, c);
+    const Sum& sum = expected[static_cast<std::size_t>(at)];
+    wrong += std::abs(dx.get(at) - sum.value) > rounding(p.x.type) * (1 + sum.magnitude);
+  });
+  EXPECT_EQ(0, wrong) << "seed " << seed;
+}
+
+TEST(Pool, forward_agrees_with_the_definition) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 25; ++seed)
+      for (Pooling pooling : {Pooling::max, Pooling::average, Pooling::average_with_padding}) {
+        Pool p = random_pool(seed, pooling);
+        p.save_argmax = pooling == Pooling::max && seed % 2 == 0;
+        check_forward(p, seed);
+      }
+  });
+}
+
+TEST(Pool, the_largest_of_bytes) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 25; ++seed) {
+      Pool p = random_pool(seed, Pooling::max);
+      p.x.type = p.y.type = ElementType::u8;
+      if (seed % 2 == 0) {  // without gaps: long runs
+        p.x = dense_image(p.x.height, p.x.width, p.x.batch, 37, ElementType::u8);
+        p.y = dense_image(p.y.height, p.y.width, p.y.batch, 37, ElementType::u8);
+      }
+      GuardedBuffer x = image_buffer(p.x), y = image_buffer(p.y);
+      x.fill_random(seed, 0, 255);
+      run_kernel(*require_kernel(prepare_pool(p)), {x.data()}, {y.data()});
+      int wrong = 0;
+      for_each_element(p.y, [&](std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c) {
+        wrong += y.get(address_of(p.y, h, w, n, c)) != window_at(p, &x, h, w, n, c).value;
+      });
+      EXPECT_EQ(0, wrong) << "seed " << seed;
+    }
+  });
+}
+
+TEST(Pool, bytes_have_maxima_alone) {
+  Pool p{dense_image(4, 4, 1, 4, ElementType::u8),
+         dense_image(2, 2, 1, 4, ElementType::u8),
+         {.height = 2, .width = 2, .stride_h = 2, .stride_w = 2}};
+  EXPECT_TRUE(prepare_pool(p));
+  EXPECT_EQ("images must be f32 or bf16", prepare_pool_gradient(p).error().reason);
+  p.save_argmax = true;
+  EXPECT_EQ("images must be f32 or bf16", prepare_pool(p).error().reason);
+  p.save_argmax = false, p.pooling = Pooling::average;
+  EXPECT_EQ("images must be f32 or bf16", prepare_pool(p).error().reason);
+}
+
+TEST(Pool, gradient_agrees_with_the_definition) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 0; seed < 25; ++seed)
+      for (Pooling pooling : {Pooling::max, Pooling::average, Pooling::average_with_padding}) {
+        Pool p = random_pool(seed, pooling);
+        p.accumulate = seed % 3 == 1;
+        check_gradient(p, seed);
+      }
+  });
+}
+
+TEST(Pool, global_average_of_a_large_image) {
+  for_each_instruction_set([] {
+    Pool p{
+        dense_image(20, 31, 2, 19), dense_image(1, 1, 2, 19), {.height = 20, .width = 31}, Pooling::average};
+    check_forward(p, 1);
+    p.x = dense_image(7, 7, 2, 19), p.window = {.height = 7, .width = 7};
+    check_forward(p, 2);
+    check_gradient(p, 3);
+  });
+}
+
+TEST(Pool, nan_in_a_window_shows_and_ties_go_to_the_first_tap) {
+  for_each_instruction_set([] {
+    Pool p{dense_image(1, 4, 1, 1), dense_image(1, 2, 1, 1), {.height = 1, .width = 2, .stride_w = 2}};
+    p.save_argmax = true;
+    std::vector<float> x{NAN, 1, 3, 3}, y(2);
+    std::vector<std::uint8_t> winners(2);
+    run_kernel(*require_kernel(prepare_pool(p)), {x.data()}, {y.data(), winners.data()});
+    EXPECT_TRUE(std::isnan(y[0]));
+    EXPECT_EQ(3, y[1]);
+    EXPECT_EQ(0, winners[1]);
+  });
+}
+
+TEST(Pool, refuses_what_it_cannot_do) {
+  Pool p{dense_image(3, 3, 1, 4), dense_image(5, 3, 1, 4), {.height = 2, .width = 1, .pad_top = 2}};
+  EXPECT_EQ("a window lies wholly in the padding", prepare_pool(p).error().reason);
+  p = {dense_image(20, 20, 1, 4), dense_image(1, 1, 1, 4), {.height = 20, .width = 20}};
+  EXPECT_EQ("more than 256 taps", prepare_pool(p).error().reason);
+  p.y.channels = 3;
+  EXPECT_EQ("input and output differ in their channels", prepare_pool(p).error().reason);
+}
+
+}  // namespace
+}  // namespace superstep::kernels

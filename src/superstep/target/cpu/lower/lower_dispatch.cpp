@@ -1,11 +1,11 @@
 // Which way of lowering is tried for which node, in order.
 #include <initializer_list>
 
-#include "superstep/target/cpu/lower/lower_elementwise.h"
-#include "superstep/target/cpu/lower/lower_integer.h"
-#include "superstep/target/cpu/lower/lower_product.h"
-#include "superstep/target/cpu/lower/lower_sums.h"
 #include "superstep/target/cpu/lower/lowering.h"
+#include "superstep/target/cpu/lower/operators/lower_elementwise.h"
+#include "superstep/target/cpu/lower/operators/lower_integer.h"
+#include "superstep/target/cpu/lower/operators/lower_product.h"
+#include "superstep/target/cpu/lower/operators/lower_sums.h"
 
 namespace superstep::target::cpu {
 namespace {

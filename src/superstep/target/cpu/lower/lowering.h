@@ -16,14 +16,11 @@
 #include "superstep/target/cpu/plan/arena.h"
 #include "superstep/target/cpu/plan/fusion.h"
 #include "superstep/target/cpu/plan/layout.h"
+#include "superstep/target/cpu/plan/patterns.h"
 #include "superstep/target/cpu/plan/plan.h"
 
 namespace superstep::target::cpu {
 
-using graph::Graph;
-using graph::Node;
-using graph::NodeId;
-using graph::ValueId;
 using kernels::Refusal;
 
 // An operand before memory is packed: a block of the section's arena, or memory that is already placed.
@@ -251,9 +248,6 @@ void lower_by_reference(Lowering& lowering, NodeId id);
 void lower_single(Lowering& lowering, NodeId id);
 // A fusion group as one step where it can be, else as its parts.
 void lower_group(Lowering& lowering, const FusionGroup& group);
-
-// The optimiser nodes: inputs parameter, gradient, moments...; see op/training/optimizer.h.
-bool is_optimizer(const Node& node);
 
 std::unexpected<Refusal> refuse(const char* implementation, std::string reason);
 

@@ -3,8 +3,8 @@
 
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
-#include "superstep/target/cpu/lower/lower_elementwise.h"
 #include "superstep/target/cpu/lower/lowering.h"
+#include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 
 namespace superstep::target::cpu {
 

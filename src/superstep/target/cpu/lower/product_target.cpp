@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "superstep/target/cpu/lower/lower_elementwise.h"
+#include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 
 namespace superstep::target::cpu {
 

@@ -7,7 +7,7 @@
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/core/image.h"
 #include "superstep/target/cpu/kernels/product/weights.h"
-#include "superstep/target/cpu/lower/lower_product.h"
+#include "superstep/target/cpu/lower/image_operands.h"
 #include "superstep/target/cpu/lower/lowering.h"
 
 namespace superstep::target::cpu {

@@ -5,7 +5,7 @@
 
 #include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
-#include "superstep/target/cpu/lower/lower_product.h"
+#include "superstep/target/cpu/lower/image_operands.h"
 #include "superstep/target/cpu/plan/fusion.h"
 #include "superstep/transform/precision/byte_moves.h"
 #include "superstep/transform/transposed_convolution.h"

@@ -9,7 +9,7 @@
 #include "superstep/op/move/creation.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/rows/channel_statistics.h"
-#include "superstep/target/cpu/lower/lower_recurrent.h"
+#include "superstep/target/cpu/lower/operators/lower_recurrent.h"
 #include "superstep/transform/expand.h"
 #include "superstep/transform/rewrite.h"
 

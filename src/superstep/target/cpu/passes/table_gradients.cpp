@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "superstep/target/cpu/lower/lower_lookup.h"
+#include "superstep/target/cpu/plan/patterns.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::target::cpu {

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "superstep/target/cpu/lower/lower_integer.h"
+#include "superstep/target/cpu/plan/patterns.h"
 
 namespace superstep::target::cpu {
 namespace {

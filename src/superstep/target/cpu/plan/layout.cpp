@@ -7,8 +7,8 @@
 #include <optional>
 #include <string_view>
 
-#include "superstep/target/cpu/lower/lower_product.h"
 #include "superstep/target/cpu/plan/fusion.h"
+#include "superstep/target/cpu/plan/patterns.h"
 
 namespace superstep::target::cpu {
 namespace {

@@ -1,8 +1,8 @@
-#include "superstep/target/cpu/lower/lower_sums.h"
+#include "superstep/target/cpu/lower/operators/lower_sums.h"
 
 #include <algorithm>
 
-#include "superstep/target/cpu/lower/lower_elementwise.h"
+#include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 #include "superstep/target/cpu/passes/remake.h"
 
 namespace superstep::target::cpu {

@@ -1,24 +1,15 @@
-// Convolutions and matrix products, with the element-wise operators that follow them.
+// Values as the images that convolutions and pooling read, and windows over them.
 #pragma once
 
+#include <expected>
 #include <optional>
+#include <vector>
 
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/core/image.h"
 #include "superstep/target/cpu/lower/lowering.h"
 
 namespace superstep::target::cpu {
-
-// The product of a fusion group, its followers as the kernel's epilogue. `group` may be null: the product
-// alone. Refuses when the followers are not an epilogue or no kernel takes the shapes.
-Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* group);
-
-// Whether the group is a pointwise convolution whose result a depthwise one alone reads, so that the two may
-// run as one step (kernels/expanded_depthwise.h).
-bool expands_for_depthwise(const Lowering& lowering, const FusionGroup& group);
-// The depthwise convolution with its followers, and the expansion in front of it. `group` may be null.
-Lowered lower_expanded_depthwise(Lowering& lowering, const FusionGroup& expansion, NodeId depthwise,
-                                 const FusionGroup* group);
 
 // A value as the image its strides describe: [N, C], [N, C, W] or [N, C, H, W] with contiguous channels.
 std::expected<kernels::Image, Refusal> as_image(const Lowering& lowering, ValueId id);
@@ -47,8 +38,5 @@ struct ImageCopy {
   std::size_t bytes = 0;
 };
 std::expected<ImageCopy, Refusal> copied_into_image(const Lowering& lowering, ValueId id);
-
-// Whether a convolution [out, in, taps...] over x would be one over window columns.
-bool has_few_channels(const Node& node, const graph::ValueType& x, const Shape& weights);
 
 }  // namespace superstep::target::cpu

@@ -1,8 +1,9 @@
+#include "superstep/target/cpu/lower/image_operands.h"
+
 #include <fmt/format.h>
 
 #include "superstep/target/cpu/kernels/convolution/window_columns.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
-#include "superstep/target/cpu/lower/lower_product.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -90,12 +91,6 @@ std::expected<ImageCopy, Refusal> copied_into_image(const Lowering& lowering, Va
   if (!copy) return std::unexpected(copy.error());
   result.copy = std::move(*copy);
   return result;
-}
-
-bool has_few_channels(const Node& node, const graph::ValueType& x, const Shape& weights) {
-  constexpr std::int64_t few_channels = 4, longest = 64;
-  return x.element == ElementType::f32 && x.shape.rank() == 4 && node.attributes.integer("group", 1) == 1 &&
-         x.shape[1] <= few_channels && weights[3] > 1 && x.shape[1] * weights[3] <= longest;
 }
 
 std::optional<ColumnConvolution> over_window_columns(const Lowering& lowering, const Node& node, ValueId x,

@@ -1,12 +1,11 @@
 // Rows and elements by index, and sums of what goes back to them.
-#include "superstep/target/cpu/lower/lower_lookup.h"
-
 #include <algorithm>
 
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/move/element_lookup.h"
-#include "superstep/target/cpu/lower/lower_elementwise.h"
+#include "superstep/target/cpu/lower/lowering.h"
+#include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -154,30 +153,5 @@ constexpr Lowerer lowerers[] = {
 }  // namespace
 
 std::span<const Lowerer> lookup_lowerers() { return lowerers; }
-
-bool is_zero(const Graph& graph, ValueId id) {
-  const graph::Value& value = graph.value(id);
-  if (value.kind == graph::ValueKind::constant) return uniform_constant(graph, id) == 0.0;
-  if (value.kind != graph::ValueKind::computed) return false;
-  const Node& node = graph.node(value.producer);
-  return node.op == "ConstantOfShape" &&
-         (!node.attributes.has("value") || node.attributes.tensor("value").at(0) == 0);
-}
-
-bool adds_rows(const Graph& graph, const Node& node) {
-  const graph::ValueType &indices = graph.type(node.inputs[1]), &updates = graph.type(node.inputs[2]);
-  return node.attributes.text("reduction", "none") == "add" && is_index(indices.element) &&
-         updates.element == ElementType::f32 && indices.shape.rank() == 2 && indices.shape[1] == 1;
-}
-
-bool adds_rows_to_zeros(const Graph& graph, const Node& node) {
-  return adds_rows(graph, node) && is_zero(graph, node.inputs[0]);
-}
-
-bool adds_elements_to_zeros(const Graph& graph, const Node& node) {
-  const graph::ValueType& updates = graph.type(node.inputs[2]);
-  return node.attributes.text("reduction", "none") == "add" && is_zero(graph, node.inputs[0]) &&
-         is_index(graph.type(node.inputs[1]).element) && updates.element == ElementType::f32;
-}
 
 }  // namespace superstep::target::cpu

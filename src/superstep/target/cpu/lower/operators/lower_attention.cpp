@@ -1,9 +1,9 @@
-#include "superstep/target/cpu/lower/lower_attention.h"
+#include "superstep/target/cpu/lower/operators/lower_attention.h"
 
 #include <algorithm>
 
 #include "superstep/target/cpu/kernels/sequence/attention.h"
-#include "superstep/target/cpu/lower/lower_random.h"
+#include "superstep/target/cpu/lower/operators/lower_random.h"
 
 namespace superstep::target::cpu {
 namespace {

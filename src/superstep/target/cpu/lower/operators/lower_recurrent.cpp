@@ -1,5 +1,5 @@
 // LSTMs, one step of the plan a direction. A forward pass whose gradient is in the plan too keeps its gates.
-#include "superstep/target/cpu/lower/lower_recurrent.h"
+#include "superstep/target/cpu/lower/operators/lower_recurrent.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/sequence/lstm.h"
 #include "superstep/target/cpu/kernels/sequence/lstm_pack.h"
-#include "superstep/target/cpu/lower/lower_lookup.h"
 #include "superstep/target/cpu/lower/lowering.h"
 
 namespace superstep::target::cpu {

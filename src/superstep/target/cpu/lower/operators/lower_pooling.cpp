@@ -1,6 +1,6 @@
 // Pooling and its gradients.
 #include "superstep/target/cpu/kernels/move/pool.h"
-#include "superstep/target/cpu/lower/lower_product.h"
+#include "superstep/target/cpu/lower/image_operands.h"
 
 namespace superstep::target::cpu {
 namespace {

@@ -1,10 +1,10 @@
 // Masks of dropout: the same whatever the micro-batch and the number of threads.
-#include "superstep/target/cpu/lower/lower_random.h"
+#include "superstep/target/cpu/lower/operators/lower_random.h"
 
 #include <algorithm>
 
 #include "superstep/target/cpu/kernels/elementwise/random_mask.h"
-#include "superstep/target/cpu/lower/lower_product.h"
+#include "superstep/target/cpu/lower/image_operands.h"
 #include "superstep/target/cpu/run/run_info.h"
 
 namespace superstep::target::cpu {

@@ -1,4 +1,4 @@
-#include "superstep/target/cpu/lower/lower_elementwise.h"
+#include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 
 #include <fmt/format.h>
 
@@ -401,26 +401,6 @@ class EpilogueMatcher {
 };
 
 }  // namespace
-
-std::optional<double> uniform_constant(const Graph& graph, ValueId id) {
-  if (!id.valid()) return std::nullopt;
-  const graph::Value& value = graph.value(id);
-  if (value.kind != graph::ValueKind::constant || value.data.element_count() == 0) return std::nullopt;
-  const double first = value.data.at(0);
-  for (std::int64_t i = 1; i < value.data.element_count(); ++i)
-    if (value.data.at(i) != first) return std::nullopt;
-  return first;
-}
-
-ValueId behind_casts(const Graph& graph, ValueId id) {
-  while (graph.value(id).kind == graph::ValueKind::computed) {
-    const Node& node = graph.node(graph.value(id).producer);
-    const ElementType from = graph.type(node.inputs[0]).element;
-    if (node.op != "Cast" || !is_floating(from) || from == ElementType::f16) break;
-    id = node.inputs[0];
-  }
-  return id;
-}
 
 std::expected<GroupProgram, Refusal> program_of_group(Lowering& lowering, const FusionGroup& group,
                                                       std::vector<int> order,

@@ -1,8 +1,8 @@
 // Dense layers.
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/product/stored_product.h"
-#include "superstep/target/cpu/lower/lower_elementwise.h"
 #include "superstep/target/cpu/lower/matrix_product.h"
+#include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 
 namespace superstep::target::cpu {
 namespace {

@@ -208,8 +208,6 @@ constexpr Lowerer lowerers[] = {{"superstep.Adam", "flat optimiser", lower_optim
 
 }  // namespace
 
-bool is_optimizer(const Node& node) { return node.op == "superstep.Adam" || node.op == "superstep.Sgd"; }
-
 std::span<const Lowerer> optimizer_lowerers() { return lowerers; }
 
 }  // namespace superstep::target::cpu

@@ -36,10 +36,4 @@ struct EpilogueMatch {
 std::expected<EpilogueMatch, Refusal> match_epilogue(const Lowering& lowering, const FusionGroup& group,
                                                      ValueId product, int channel_axis);
 
-// The value of a constant all of whose elements are equal.
-std::optional<double> uniform_constant(const Graph& graph, ValueId id);
-
-// A parameter behind the conversions of precision in front of it; f16 is left to round it.
-ValueId behind_casts(const Graph& graph, ValueId id);
-
 }  // namespace superstep::target::cpu

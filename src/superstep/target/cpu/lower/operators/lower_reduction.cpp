@@ -7,8 +7,8 @@
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/rows/reduce.h"
 #include "superstep/target/cpu/kernels/rows/softmax.h"
-#include "superstep/target/cpu/lower/lower_softmax.h"
 #include "superstep/target/cpu/lower/lowering.h"
+#include "superstep/target/cpu/lower/operators/lower_softmax.h"
 
 namespace superstep::target::cpu {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "superstep/target/cpu/kernels/rows/channel_statistics.h"
 #include "superstep/target/cpu/kernels/rows/layer_normalization.h"
-#include "superstep/target/cpu/lower/lower_product.h"
+#include "superstep/target/cpu/lower/image_operands.h"
 
 namespace superstep::target::cpu {
 namespace {

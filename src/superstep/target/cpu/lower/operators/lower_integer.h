@@ -6,10 +6,6 @@
 
 namespace superstep::target::cpu {
 
-// A DequantizeLinear of sums that nobody else reads: what element-wise followers are fused with, as with a
-// product.
-bool is_dequantized_product(const Graph& graph, const Node& node);
-
 // The integer product behind the DequantizeLinear node `id` with the group's followers (null: none) as its
 // epilogue, and the QuantizeLinear that alone reads the result, where there is one.
 Lowered lower_dequantized_product(Lowering& lowering, NodeId id, const FusionGroup* group);

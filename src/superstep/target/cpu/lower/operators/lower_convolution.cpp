@@ -1,4 +1,4 @@
-#include "superstep/target/cpu/lower/lower_convolution.h"
+#include "superstep/target/cpu/lower/operators/lower_convolution.h"
 
 namespace superstep::target::cpu {
 

@@ -1,7 +1,7 @@
-#include "superstep/target/cpu/lower/lower_product.h"
+#include "superstep/target/cpu/lower/operators/lower_product.h"
 
-#include "superstep/target/cpu/lower/lower_convolution.h"
 #include "superstep/target/cpu/lower/matrix_product.h"
+#include "superstep/target/cpu/lower/operators/lower_convolution.h"
 
 namespace superstep::target::cpu {
 

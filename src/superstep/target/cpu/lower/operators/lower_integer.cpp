@@ -1,4 +1,4 @@
-#include "superstep/target/cpu/lower/lower_integer.h"
+#include "superstep/target/cpu/lower/operators/lower_integer.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "superstep/target/cpu/kernels/bytes/quantize.h"
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
-#include "superstep/target/cpu/lower/lower_elementwise.h"
-#include "superstep/target/cpu/lower/lower_product.h"
+#include "superstep/target/cpu/lower/image_operands.h"
+#include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -18,22 +18,12 @@ namespace {
 using kernels::Image;
 using kernels::IntegerConvolution;
 
-bool is_integer_product(const Node& node) { return node.op == "ConvInteger" || node.op == "MatMulInteger"; }
-
-const Node& producer_of(const Graph& graph, ValueId id) { return graph.node(graph.value(id).producer); }
-
 // A constant of one element, or `otherwise` where the input is left out.
 std::optional<double> single_constant(const Graph& graph, const Node& node, std::size_t input,
                                       double otherwise) {
   if (node.inputs.size() <= input || !node.inputs[input].valid()) return otherwise;
   if (graph.type(node.inputs[input]).shape.element_count() != 1) return std::nullopt;
   return uniform_constant(graph, node.inputs[input]);
-}
-
-bool left_out_or_zero(const Graph& graph, const Node& node, std::size_t input) {
-  if (node.inputs.size() <= input || !node.inputs[input].valid()) return true;
-  const auto value = uniform_constant(graph, node.inputs[input]);
-  return value && *value == 0;
 }
 
 // ---- the product -----------------------------------------------------------------------------------------
@@ -380,14 +370,6 @@ constexpr Lowerer lowerers[] = {
 };
 
 }  // namespace
-
-bool is_dequantized_product(const Graph& graph, const Node& node) {
-  if (node.op != "DequantizeLinear" || graph.type(node.inputs[0]).element != ElementType::i32) return false;
-  if (graph.value(node.inputs[0]).kind != graph::ValueKind::computed) return false;
-  const Node& product = producer_of(graph, node.inputs[0]);
-  return is_integer_product(product) && left_out_or_zero(graph, node, 2) &&
-         graph.type(node.outputs[0]).element == ElementType::f32;
-}
 
 Lowered lower_dequantized_product(Lowering& lowering, NodeId id, const FusionGroup* group) {
   const Graph& graph = lowering.graph();

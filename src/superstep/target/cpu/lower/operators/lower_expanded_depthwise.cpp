@@ -1,6 +1,6 @@
 // An expansion and the depthwise convolution behind it as one step.
 #include "superstep/target/cpu/kernels/depthwise/expanded_depthwise.h"
-#include "superstep/target/cpu/lower/lower_convolution.h"
+#include "superstep/target/cpu/lower/operators/lower_convolution.h"
 
 namespace superstep::target::cpu {
 

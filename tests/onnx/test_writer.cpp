@@ -42,6 +42,33 @@ TEST(Writer, NamesNoDomainThatIsNotUsed) {
   EXPECT_EQ(parse(written(one_of("Relu", ""))).opsets().size(), 1u);
 }
 
+// A model is the same file whichever of its constants was made first.
+TEST(Writer, OrdersConstantsAsTheyAreRead) {
+  const auto model = [](bool turned) {
+    return to_onnx(
+        [&](std::int64_t) {
+          graph::Graph graph("g");
+          const auto constant = [&](const char* name, float value) {
+            return graph.add_constant(name, Tensor::full(ElementType::f32, {2}, value));
+          };
+          const auto given = graph.add_input("x", {ElementType::f32, {2}});
+          const auto early = turned ? constant("b", 2) : constant("a", 1);
+          const auto late = turned ? constant("a", 1) : constant("b", 2);
+          const graph::ValueType type{ElementType::f32, {2}};
+          const auto sum =
+              graph.add_node("Add", {given, turned ? late : early}, std::span(&type, 1), {}, "sum");
+          const auto product = graph.add_node("Mul", {graph.node(sum).outputs[0], turned ? early : late},
+                                              std::span(&type, 1), {}, "product");
+          graph.rename(graph.node(sum).outputs[0], "s");
+          graph.rename(graph.node(product).outputs[0], "p");
+          graph.add_output("y", graph.node(product).outputs[0]);
+          return graph;
+        },
+        {.fixed_batch = 1, .producer_version = ""});
+  };
+  EXPECT_EQ(model(false), model(true));
+}
+
 TEST(Importer, FindsOperatorsInTheirOwnDomainAlone) {
   const auto refusal = [](const std::string& op, const std::string& domain) {
     return testing::error_of([&] { one_of(op, domain).import(); });

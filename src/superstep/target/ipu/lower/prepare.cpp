@@ -143,13 +143,11 @@ std::vector<transform::Pass> graph_passes() {
   std::vector<transform::Pass> passes{
       {.name = "normalize_by_moments",
        .run = rewriting(is_training_normalization, normalize_by_moments),
-       .summary = "batch normalisation in training: moments that tiles make in parts",
-       .required = "no tile has all of a channel",
+       .summary = "batch normalisation in training: moments in parts, where tiles had whole channels",
        .rounding = transform::Pass::sums},
       {.name = "normalize_by_group_moments",
        .run = rewriting(is_grouped_normalization, normalize_by_group_moments),
-       .summary = "normalisation of groups and instances: the same",
-       .required = "no tile has all of a group",
+       .summary = "normalisation of groups and instances: the same for groups",
        .rounding = transform::Pass::sums},
       {.name = "unroll_large_cells",
        .run = rewriting(is_too_large_a_cell, unroll),
@@ -157,8 +155,7 @@ std::vector<transform::Pass> graph_passes() {
        .rounding = transform::Pass::sums},
       {.name = "optimize_apart",
        .run = rewriting(optimizes_several, optimize_apart),
-       .summary = "optimisers of several tensors as one a tensor",
-       .required = "tiles update one tensor at a time"},
+       .summary = "optimisers of several tensors as one a tensor"},
   };
   const auto standard = transform::standard_passes();
   passes.insert(passes.end(), standard.begin(), standard.end());

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <atomic>
-#include <barrier>
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
@@ -86,16 +85,6 @@ TEST(ThreadPool, WakesWhomItNeeds) {
   }
 }
 
-TEST(OwnThreads, AllRunAtTheSameTime) {
-  std::barrier barrier(20);
-  std::atomic<int> met{0};
-  on_own_threads(20, [&](int index) {
-    barrier.arrive_and_wait();
-    met += index;
-  });
-  EXPECT_EQ(met, 190);
-}
-
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // which reserve terabytes
 // In a process of its own, whose memory has no room for so many stacks.
 int exit_code_without_room(void (*work)()) {
@@ -109,11 +98,31 @@ int exit_code_without_room(void (*work)()) {
   return 9;
 }
 
-TEST(ThreadPool, SaysThatTheSystemStartsNoMore) {
-  EXPECT_EXIT(std::_Exit(exit_code_without_room([] { ThreadPool pool(4000); })), ::testing::ExitedWithCode(7),
-              "");
-  EXPECT_EXIT(std::_Exit(exit_code_without_room([] { on_own_threads(4000, [](int) {}); })),
-              ::testing::ExitedWithCode(7), "");
+TEST(ThreadPool, GoesOnWithTheThreadsThatTheSystemStarts) {
+  const auto work = [] {
+    ThreadPool pool(4000);
+    std::atomic<std::int64_t> sum{0};
+    pool.parallel_for(5000, [&](std::int64_t item, int) { sum += item; });
+    if (sum != 5000 * 4999 / 2) std::_Exit(1);
+  };
+  EXPECT_EXIT(std::_Exit(exit_code_without_room(work)), ::testing::ExitedWithCode(9),
+              "of 4000 threads could be started");
+}
+
+TEST(OwnThreads, SayThatTheSystemStartsNoMore) {
+  const auto work = [] {
+    std::atomic<bool> over{false};
+    std::vector<std::thread> threads;
+    try {
+      for (int i = 0; i < 4000; ++i) threads.push_back(start_thread([&over] { over.wait(false); }));
+    } catch (...) {
+      over = true;
+      over.notify_all();
+      for (std::thread& thread : threads) thread.join();
+      throw;
+    }
+  };
+  EXPECT_EXIT(std::_Exit(exit_code_without_room(work)), ::testing::ExitedWithCode(7), "");
 }
 #endif
 

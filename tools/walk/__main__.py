@@ -36,6 +36,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='tools/walk', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--subject', action='append', choices=SUBJECTS, help='only this one; may be repeated')
+    parser.add_argument('--only', default='', metavar='TEXT', help='only attempts with this in their name')
     parser.add_argument('--seed', type=int, default=1, help='of moments, mutations and draws (default: 1)')
     parser.add_argument('--count', type=int, default=20, help='draws of what is random (default: 20)')
     parser.add_argument('--program', type=Path, default=source / 'build/superstep')
@@ -97,7 +98,7 @@ def main() -> int:
     try:
         samples.make(walk)
         for name in chosen.subject or SUBJECTS:
-            attempts = SUBJECTS[name][0].attempts(walk)
+            attempts = [each for each in SUBJECTS[name][0].attempts(walk) if chosen.only in each.name]
             if chosen.list:
                 for attempt in attempts:
                     print(f'{name}: {attempt.name}')

@@ -104,13 +104,13 @@ def text_of(file) -> str:
 
 
 def judged(outcome: Outcome, codes=(DONE, FAILED, WRONG_CALL), names: str = '', memory: int = 0,
-           patience: float = 2.0) -> Optional[str]:
+           patience: float = 2.0, stopped=(STOPPED, DONE)) -> Optional[str]:
     """What is wrong with an outcome, in a line: a crash, a hang, words without sense, an unexpected code."""
     last = (outcome.errors.strip().splitlines() or [''])[-1][:160]
     if outcome.killed:
         return f'did not end {outcome.seconds_to_stop:.0f} s after it was asked to'
     if outcome.asked_to_stop:
-        if outcome.code not in (STOPPED, DONE):
+        if outcome.code not in stopped:
             return f'asked to stop: ended with {outcome.code} ({last})'
         if outcome.seconds_to_stop > patience:
             return f'asked to stop: took {outcome.seconds_to_stop:.1f} s'

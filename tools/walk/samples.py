@@ -6,6 +6,7 @@ from pathlib import Path
 from harness import Walk, run
 
 RUN = 'train mlp --samples 600 --steps 6 --batch 64 --threads 1 --quiet --out run'
+BRAGG_RUN = 'train braggnn --samples 600 --steps 6 --batch 64 --threads 1 --quiet --out bragg-run'
 
 
 def make(walk: Walk) -> None:
@@ -18,6 +19,7 @@ def make(walk: Walk) -> None:
     (folder / 'machine.toml').write_bytes((walk.source / 'machines/gc200.toml').read_bytes())
     steps = [
         (RUN, ['run']),
+        (BRAGG_RUN, ['bragg-run']),
         ('generate braggnn --samples 600 --out peaks.h5 --quiet', ['peaks.h5']),
         ('infer run/model.onnx --input x.npy --batch 4 --output y.npz --threads 1 --quiet', ['y.npz']),
         ('infer run/model.onnx --input x.npy --batch 4 --output y.safetensors --threads 1 --quiet', ['y.safetensors']),

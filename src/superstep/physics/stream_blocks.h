@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <string>
+#include <system_error>
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
@@ -25,11 +27,14 @@ void stream_blocks(std::uint64_t total, std::uint64_t block_size, Progress& prog
   for (std::uint64_t first = 0; first < total; first += block_size) {
     throw_if_interrupted();
     const std::uint64_t count = std::min(block_size, total - first);
-    auto block = make(first, count);
+    const auto block = std::make_shared<decltype(make(first, count))>(make(first, count));
+    const auto work = [&write, first, block] { write(first, *block); };
     if (writing.valid()) writing.get();
-    // By this thread, at the next get(), where the system does not start another one.
-    writing = std::async(std::launch::async | std::launch::deferred,
-                         [&write, first, block = std::move(block)] { write(first, block); });
+    try {
+      writing = std::async(std::launch::async, work);
+    } catch (const std::system_error&) {  // no thread can be had
+      work();
+    }
     progress.update(static_cast<double>(first + count));
   }
   if (writing.valid()) writing.get();

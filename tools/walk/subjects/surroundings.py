@@ -49,9 +49,9 @@ def attempts(walk: Walk) -> list:
     if os.geteuid() == 0:
         for count in ((2,) if walk.short else (1, 2, 3, 4, 8)):
             before = f'prlimit --nproc={count} setpriv --reuid={OTHER_USER} --clear-groups'
-            found += [attempt(walk, f'{count} threads allowed', each, before=before, other=True) for each in work]
+            found += [attempt(walk, f'{count} threads allowed', each, before=before) for each in work]
         before = f'setpriv --reuid={OTHER_USER} --clear-groups'
-        found += [attempt(walk, 'a folder that is read-only', each, before=before, read_only=True, codes=(DONE,))
+        found += [attempt(walk, 'a folder that is read-only', each, before=before, codes=(DONE,))
                   for each in work]
     return found
 
@@ -61,7 +61,7 @@ def pick(walk: Walk, table: dict, short: tuple) -> list:
 
 
 def attempt(walk: Walk, name: str, template: str, before: str = '', after: str = '', codes=(DONE, FAILED),
-            silent: bool = False, gone: bool = False, other: bool = False, read_only: bool = False) -> Attempt:
+            silent: bool = False, gone: bool = False) -> Attempt:
     folder, where = walk.fresh('odd'), walk.fresh('odd')
     where.chmod(0o755)
     home = f'{folder}/home'
@@ -80,7 +80,7 @@ def attempt(walk: Walk, name: str, template: str, before: str = '', after: str =
         if silent and outcome.code in codes:
             return None  # nobody could hear the error
         wrong = judged(outcome, codes=codes)
-        if wrong is None and read_only and any(where.iterdir()):
-            return 'wrote into the folder it was started in'
+        if wrong is None and not gone and any(where.iterdir()):
+            return f'wrote into the folder it was started in: {", ".join(sorted(path.name for path in where.iterdir()))}'
         return wrong
     return Attempt('surroundings', f'{name}: {template}', action, line)

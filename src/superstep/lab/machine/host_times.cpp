@@ -9,11 +9,11 @@
 #include <barrier>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "superstep/base/error.h"
+#include "superstep/base/run_together.h"
 #include "superstep/base/statistics.h"
-#include "superstep/base/system/own_threads.h"
-#include "superstep/base/system/startable_threads.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/measure/clock.h"
 
@@ -95,15 +95,18 @@ HostQuantity rate_of(std::string name, std::string unit, const std::vector<doubl
   return {std::move(name), std::move(unit), best, quantile(rates, 0.5), best, std::move(note)};
 }
 
-HostQuantity barrier_time(int threads) {
-  threads = startable_threads(threads);  // a barrier waits for all
-  std::barrier barrier(threads);
+HostQuantity barrier_time(int wanted) {
+  std::optional<std::barrier<>> barrier;
   std::vector<double> times;
-  const auto main = [&](int index) {
-    const auto own = times_of([&] { barrier.arrive_and_wait(); }, samples_taken, calls_a_sample);
-    if (index == 0) times = own;
+  int threads = 0;
+  const auto prepare = [&](int count) {
+    threads = count;
+    barrier.emplace(count);
   };
-  on_own_threads(threads, main);
+  run_together(wanted, prepare, [&](int index) {
+    const auto own = times_of([&] { barrier->arrive_and_wait(); }, samples_taken, calls_a_sample);
+    if (index == 0) times = own;
+  });
   return time_of(fmt::format("barrier_{}", threads), times,
                  fmt::format("std::barrier of {} thread{}", threads, threads == 1 ? "" : "s"));
 }

@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <optional>
 
 #include "superstep/base/error.h"
+#include "superstep/base/run_together.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
-#include "superstep/base/system/own_threads.h"
-#include "superstep/base/system/startable_threads.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/machine/peak_kernels.h"
@@ -86,45 +86,68 @@ double pass(std::byte* data, std::size_t bytes, Access access, float& sink) {
 
 }  // namespace
 
-int measuring_threads(int wanted) { return startable_threads(std::clamp(wanted, 1, available_processors())); }
+namespace {
+
+// What every thread works on and what it took; sized when it is known how many there are.
+struct Trials {
+  std::vector<Work> works;
+  std::vector<std::exception_ptr> failures;
+  std::vector<double> seconds, amounts;
+  std::optional<std::barrier<>> barrier;
+  std::atomic<bool> stopping = false;  // what the first thread says counts: all leave at the same barrier
+  std::vector<double> rates;
+
+  void prepare(int threads) {
+    const auto count = static_cast<std::size_t>(threads);
+    works.resize(count);
+    failures.resize(count);
+    seconds.resize(count);
+    amounts.resize(count);
+    barrier.emplace(threads);
+  }
+  double rate() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < seconds.size(); ++i) sum += amounts[i] / seconds[i];
+    return sum;
+  }
+};
+
+void run_trials(Trials& trials, int index, const MakeWork& make, int count) {
+  pin_to(index);
+  const auto me = static_cast<std::size_t>(index);
+  try {
+    trials.works[me] = make();
+  } catch (...) {
+    trials.failures[me] = std::current_exception();
+  }
+  trials.barrier->arrive_and_wait();
+  if (std::ranges::any_of(trials.failures, [](const auto& failure) { return failure != nullptr; })) return;
+  const std::int64_t repeats = calibrated(trials.works[me]);
+  for (int trial = 0; trial < count; ++trial) {
+    if (index == 0) trials.stopping = interrupted();
+    trials.barrier->arrive_and_wait();
+    if (trials.stopping) return;
+    const Stopwatch watch;
+    trials.amounts[me] = trials.works[me](repeats);
+    trials.seconds[me] = watch.seconds();
+    trials.barrier->arrive_and_wait();
+    if (index == 0) trials.rates.push_back(trials.rate());
+  }
+}
+
+}  // namespace
+
+int measuring_threads(int wanted) { return std::clamp(wanted, 1, available_processors()); }
 
 std::vector<double> measure_rates(int wanted, const MakeWork& make, int trials) {
-  const int threads = measuring_threads(wanted);
-  std::vector<double> seconds(static_cast<std::size_t>(threads)), amounts(seconds.size()), rates;
-  std::vector<Work> works(seconds.size());
-  std::vector<std::exception_ptr> failures(seconds.size());
-  std::barrier barrier(threads);
-  std::atomic<bool> stopping = false;  // what the first thread says counts: all leave at the same barrier
-  const auto main = [&](int index) {
-    pin_to(index);
-    const auto me = static_cast<std::size_t>(index);
-    try {
-      works[me] = make();
-    } catch (...) {
-      failures[me] = std::current_exception();
-    }
-    barrier.arrive_and_wait();
-    if (std::ranges::any_of(failures, [](const auto& failure) { return failure != nullptr; })) return;
-    const std::int64_t repeats = calibrated(works[me]);
-    for (int trial = 0; trial < trials; ++trial) {
-      if (index == 0) stopping = interrupted();
-      barrier.arrive_and_wait();
-      if (stopping) return;
-      const Stopwatch watch;
-      amounts[me] = works[me](repeats);
-      seconds[me] = watch.seconds();
-      barrier.arrive_and_wait();
-      if (index != 0) continue;
-      double rate = 0;
-      for (std::size_t i = 0; i < seconds.size(); ++i) rate += amounts[i] / seconds[i];
-      rates.push_back(rate);
-    }
-  };
-  on_own_threads(threads, main);
-  for (const std::exception_ptr& failure : failures)
+  Trials all;
+  run_together(
+      measuring_threads(wanted), [&](int threads) { all.prepare(threads); },
+      [&](int index) { run_trials(all, index, make, trials); });
+  for (const std::exception_ptr& failure : all.failures)
     if (failure) std::rethrow_exception(failure);
-  if (stopping) throw Error(ErrorCode::interrupted, "while measuring the machine");
-  return rates;
+  if (all.stopping) throw Error(ErrorCode::interrupted, "while measuring the machine");
+  return all.rates;
 }
 
 double best(const std::vector<double>& rates) { return rates.empty() ? 0 : std::ranges::max(rates); }

@@ -1,6 +1,7 @@
 // Generated pictures of textured shapes in 100 classes, for the classifiers of photographs.
 #include <algorithm>
 
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -22,7 +23,8 @@ std::unique_ptr<Task> open_classifier_task(const TaskSettings& settings, const O
        .inputs = {{"image", centred}},
        .targets = {{"label"}},
        .more = {},
-       .quality = accuracy_of_labels},
+       .quality = accuracy_of_labels,
+       .present = present_classes},
       settings);
 }
 

@@ -1,6 +1,7 @@
 // Blocks of a synthetic language with masked words. The mean loss of the best possible answer is known.
 #include <cmath>
 
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -53,7 +54,8 @@ std::unique_ptr<Task> open_language_task(const TaskSettings& settings, const Opt
        .inputs = {{"input_ids"}, {"attention_mask"}},
        .targets = {{"labels"}},
        .more = {"optimal_nats"},
-       .quality = masked_quality},
+       .quality = masked_quality,
+       .present = present_masked_words},
       settings);
 }
 

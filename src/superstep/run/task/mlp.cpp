@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/tasks.h"
 
 namespace superstep::run {
@@ -60,6 +61,18 @@ class MlpTask : public Task {
              .value = std::sqrt(squares / static_cast<double>(indices.size())),
              .unit = "",
              .samples = {}}};
+  }
+
+  std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
+    Regression regression{.quantity = "y", .unit = "", .truth = {}, .found = {}, .samples = {}};
+    for (std::size_t i = 0; i < found.indices.size(); ++i) {
+      double values[features];
+      regression.truth.push_back(sample(found.indices[i], values));
+      regression.found.push_back(found.outputs[0].at(static_cast<std::int64_t>(i)));
+      regression.samples.push_back(found.indices[i]);
+    }
+    present_regression(page, regression);
+    return {};
   }
 
   nlohmann::json describe() const override {

@@ -1,6 +1,7 @@
 // Diffraction patterns with the object under the probe, scan by scan.
 #include <cmath>
 
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -34,7 +35,8 @@ std::unique_ptr<Task> open_ptychonn_64_task(const TaskSettings& settings, const 
                           .inputs = {{"diff", log_counts}},
                           .targets = {{"amp"}, {"phase"}},
                           .more = {},
-                          .quality = quality_of_both},
+                          .quality = quality_of_both,
+                          .present = present_ptychography},
                          settings);
 }
 
@@ -46,7 +48,8 @@ std::unique_ptr<Task> open_ptychonn_128_task(const TaskSettings& settings, const
                           .inputs = {{"diff", log_counts}},
                           .targets = {{"phase"}},
                           .more = {},
-                          .quality = quality_of_phase},
+                          .quality = quality_of_phase,
+                          .present = present_ptychography},
                          settings);
 }
 

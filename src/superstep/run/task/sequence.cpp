@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "superstep/base/random.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/tasks.h"
 
 namespace superstep::run {
@@ -35,8 +36,14 @@ void random_numbers(RandomStream& random, std::int64_t, std::span<float> x, std:
 
 class SequenceTask : public Task {
  public:
-  SequenceTask(const TaskSettings& settings, MakeSample make, std::int64_t samples)
-      : seed_(settings.seed), make_(make), size_(settings.samples > 0 ? settings.samples : samples) {
+  // `steps` and `sensors` are those of the model: what a drawing of a sample shows.
+  SequenceTask(const TaskSettings& settings, MakeSample make, std::int64_t samples, std::int64_t steps = 0,
+               std::int64_t sensors = 0)
+      : seed_(settings.seed),
+        make_(make),
+        size_(settings.samples > 0 ? settings.samples : samples),
+        steps_(steps),
+        sensors_(sensors) {
     if (!settings.data.empty())
       throw Error(ErrorCode::unsupported, "this workload makes its own data", settings.data.string(),
                   "leave --data out");
@@ -83,6 +90,27 @@ class SequenceTask : public Task {
              .samples = {}}};
   }
 
+  std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
+    if (make_ != oscillation) return {};
+    Regression periods{
+        .quantity = "Periods in a window", .unit = "", .truth = {}, .found = {}, .samples = {}};
+    for (std::size_t i = 0; i < found.indices.size(); ++i) {
+      RandomStream random(seed_, static_cast<std::uint64_t>(found.indices[i]));
+      float truth = 0;
+      make_(random, 1, {}, {&truth, 1});
+      periods.truth.push_back(fastest * static_cast<double>(truth));
+      periods.found.push_back(fastest * found.outputs[0].at(static_cast<std::int64_t>(i)));
+      periods.samples.push_back(found.indices[i]);
+    }
+    present_oscillations(page, periods, [&](std::size_t at) {
+      Oscillation window{std::vector<float>(static_cast<std::size_t>(steps_ * sensors_)), sensors_};
+      RandomStream random(seed_, static_cast<std::uint64_t>(found.indices[at]));
+      make_(random, steps_, window.values, {});
+      return window;
+    });
+    return {};
+  }
+
   bool has_labels() const override { return make_ == oscillation; }
 
   nlohmann::json describe() const override {
@@ -94,13 +122,15 @@ class SequenceTask : public Task {
  private:
   std::uint64_t seed_;
   MakeSample make_;
-  std::int64_t size_;
+  std::int64_t size_, steps_, sensors_;
 };
 
 }  // namespace
 
-std::unique_ptr<Task> open_oscillation_task(const TaskSettings& settings, const Options&) {
-  return std::make_unique<SequenceTask>(settings, oscillation, default_samples);
+std::unique_ptr<Task> open_oscillation_task(const TaskSettings& settings, const Options& model) {
+  return std::make_unique<SequenceTask>(settings, oscillation, default_samples,
+                                        model.integer("steps", 1, 1 << 20),
+                                        model.integer("inputs", 1, 1 << 20));
 }
 
 std::unique_ptr<Task> open_random_sequence_task(const TaskSettings& settings, const Options&) {

@@ -107,6 +107,10 @@ class TableTask : public Task {
     return spec_.quality(fields_, indices, outputs);
   }
 
+  std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
+    return spec_.present ? spec_.present(fields_, found, page) : std::string();
+  }
+
   bool has_labels() const override {
     const auto there = [&](const std::string& field) { return fields_.contains(field); };
     return std::ranges::all_of(wanted_fields(spec_), there);

@@ -26,6 +26,7 @@ struct TableSpec {
   std::vector<std::string> more;  // fields that the quality needs beside those
   std::vector<Metric> (*quality)(const Fields& fields, std::span<const std::int64_t> indices,
                                  std::span<const Tensor> outputs) = nullptr;
+  std::string (*present)(const Fields& fields, const Predictions& found, page::Page& page) = nullptr;
 };
 
 // Throws Error (bad_file, not_found) naming the file and the data set.

@@ -1,6 +1,7 @@
 // Slices of brain MRI with the mask of the lesion, patient by patient.
 #include <map>
 
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -47,7 +48,8 @@ std::unique_ptr<Task> open_unet_task(const TaskSettings& settings, const Options
                           .inputs = {{"image", of_byte}},
                           .targets = {{"mask"}},
                           .more = {},
-                          .quality = dice_of_patients},
+                          .quality = dice_of_patients,
+                          .present = present_lesions},
                          settings);
 }
 

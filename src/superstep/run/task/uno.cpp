@@ -1,4 +1,5 @@
 // Cells and drugs with the measured area under the dose response curve. A file is one of layout=dense.
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -31,7 +32,8 @@ std::unique_ptr<Task> open_uno_task(const TaskSettings& settings, const Options&
                           .inputs = {{"cell"}, {"drug"}},
                           .targets = {{"AUC"}},
                           .more = {},
-                          .quality = regression_quality},
+                          .quality = regression_quality,
+                          .present = present_responses},
                          settings);
 }
 

@@ -36,8 +36,8 @@ TEST(NeighborModel, CountsPlacesAndNotTimes) {
 
 TEST(MaskedText, GrammarIsBelowCountsAndBelowUniform) {
   const ScratchFolder folder;
-  generate("bert-large", folder / "text.h5", 600, {"vocabulary=1000"});
-  const Report report = run_baseline("bert-large", folder / "text.h5", folder / "out.csv");
+  generate("distilbert", folder / "text.h5", 600, {"vocabulary=1000"});
+  const Report report = run_baseline("distilbert", folder / "text.h5", folder / "out.csv");
   std::printf("%s", report.text.c_str());
   EXPECT_LT(metric(report, "loss"), metric(report, "floor_loss"));
   EXPECT_LT(metric(report, "floor_loss"), metric(report, "uniform_loss"));
@@ -49,7 +49,7 @@ TEST(MaskedText, RefusesWhatIsNotText) {
   const ScratchFolder folder;
   data::Hdf5Writer(folder / "a.h5").close();
   expect_error(ErrorCode::bad_file, {"a.h5", "does not describe a language"},
-               [&] { run_baseline("bert-large", folder / "a.h5"); });
+               [&] { run_baseline("distilbert", folder / "a.h5"); });
   data::Hdf5Writer file(folder / "b.h5");
   file.set_attribute("", "parameters",
                      std::string(R"({"vocabulary":100,"zipf_exponent":1,"zipf_shift":0,"recursion":0.1})"));
@@ -57,7 +57,7 @@ TEST(MaskedText, RefusesWhatIsNotText) {
     file.write(name, Tensor::from<std::int32_t>({1, 3}, {2, 100, 3}));
   file.close();
   expect_error(ErrorCode::bad_file, {"b.h5", "'tokens' holds 100, which is no token"},
-               [&] { run_baseline("bert-large", folder / "b.h5"); });
+               [&] { run_baseline("distilbert", folder / "b.h5"); });
 }
 
 }  // namespace

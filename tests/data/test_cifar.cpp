@@ -147,7 +147,7 @@ TEST(ClassImages, DifficultyAddsNoiseAndOcclusion) {
 TEST(ClassImages, SameBitsOnAnyNumberOfThreadsAndSizes) {
   ThreadPool one(1), three(3);
   for (const char* name : {"cifar10-cnn", "resnet50"}) {
-    const auto generator = make(name);
+    const auto generator = make(name, {"size=32"});
     const auto a = generate_in_memory(*generator, 3, 5, 20, one),
                b = generate_in_memory(*generator, 3, 5, 20, three);
     for (std::size_t f = 0; f < a.size(); ++f)
@@ -161,13 +161,13 @@ TEST(ClassImages, BinaryFilesHaveTheRecordsOfCifar) {
   const ScratchFolder folder;
   ThreadPool pool(2);
   make("cifar10-cnn")->write({folder / "ten.bin", 1, 7, &pool});
-  make("resnet50")->write({folder / "hundred.bin", 1, 7, &pool});
+  make("resnet50", {"size=32"})->write({folder / "hundred.bin", 1, 7, &pool});
   const std::string ten = read_text_file(folder / "ten.bin"),
                     hundred = read_text_file(folder / "hundred.bin");
   ASSERT_EQ(ten.size(), 7u * 3073);
   ASSERT_EQ(hundred.size(), 7u * 3074);
   const auto a = generate_in_memory(*make("cifar10-cnn"), 1, 0, 7, pool);
-  const auto b = generate_in_memory(*make("resnet50"), 1, 0, 7, pool);
+  const auto b = generate_in_memory(*make("resnet50", {"size=32"}), 1, 0, 7, pool);
   for (std::size_t k = 0; k < 7; ++k) {
     EXPECT_EQ(static_cast<std::uint8_t>(ten[3073 * k]), a[1].as<std::uint8_t>()[k]);
     EXPECT_EQ(std::memcmp(&ten[3073 * k + 1], a[0].bytes() + 3072 * k, 3072), 0);

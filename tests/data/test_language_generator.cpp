@@ -13,11 +13,11 @@
 namespace superstep::data {
 namespace {
 
-TEST(LanguageGenerator, SamplesDoNotDependOnThreads) { expect_same_bits_on_any_threads("bert-large", 12); }
+TEST(LanguageGenerator, SamplesDoNotDependOnThreads) { expect_same_bits_on_any_threads("distilbert", 12); }
 
 TEST(LanguageGenerator, HidesWordsInTheProportionsOfBert) {
   ThreadPool pool(2);
-  const auto generator = make_generator("bert-large", {"vocabulary=500"});
+  const auto generator = make_generator("distilbert", {"vocabulary=500"});
   const std::int64_t blocks = 300, length = 128;
   const auto made = generate_in_memory(*generator, 1, 0, blocks, pool);
   const auto at = [&](const char* name, std::int64_t i) {
@@ -47,7 +47,7 @@ TEST(LanguageGenerator, HidesWordsInTheProportionsOfBert) {
 // Knowing the sentence around a word must help, and cannot tell the word for certain.
 TEST(LanguageGenerator, OptimalLossIsBelowTheEntropyOfWords) {
   ThreadPool pool(2);
-  const auto generator = make_generator("bert-large", {"vocabulary=2000"});
+  const auto generator = make_generator("distilbert", {"vocabulary=2000"});
   const auto made = generate_in_memory(*generator, 2, 0, 200, pool);
   const Tensor &nats = field(*generator, made, "optimal_nats"), &labels = field(*generator, made, "labels"),
                &tokens = field(*generator, made, "tokens");
@@ -90,7 +90,7 @@ TEST(LanguageGenerator, LogProbabilityIsThatOfItsSentences) {
 TEST(LanguageGenerator, WritesTextAndVocabulary) {
   const ScratchFolder folder;
   ThreadPool pool(2);
-  const auto generator = make_generator("bert-large", {"vocabulary=300"});
+  const auto generator = make_generator("distilbert", {"vocabulary=300"});
   generator->write({folder / "text.txt", 4, 3, &pool});
   generator->write({folder / "text.h5", 4, 3, &pool});
   std::ifstream words(folder / "text.vocab.txt"), text(folder / "text.txt");

@@ -18,7 +18,9 @@
 #include "superstep/baseline/masked_ngram.h"
 #include "superstep/baseline/metal_fit.h"
 #include "superstep/baseline/mri.h"
+#include "superstep/baseline/oscillation_fit.h"
 #include "superstep/baseline/pca_run.h"
+#include "superstep/baseline/polynomial.h"
 #include "superstep/baseline/sobel_run.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/baseline/van_krevelen.h"
@@ -32,6 +34,10 @@ std::span<const Entry> baselines() {
       bragg_baseline_entry(),
       cifar10_classifier(),
       resnet50_classifier(),
+      efficientnet_b0_classifier(),
+      efficientnet_b4_classifier(),
+      mobilenet_v3_small_classifier(),
+      mobilenet_v3_large_classifier(),
       conductivity_solver(),
       ald_optimizer(),
       cookiebox_smoother(),
@@ -40,12 +46,15 @@ std::span<const Entry> baselines() {
       yieldgnn_baseline(),
       schnet_baseline(),
       deepmd_baseline(),
-      bert_large_baseline(),
+      bert_small_baseline(),
       distilbert_baseline(),
+      oscillation_baseline(),
+      polynomial_baseline(),
       mcmc_baseline(),
       {"ptychonn-64", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
       {"ptychonn-128", "rPIE or ePIE: iterative ptychographic reconstruction", epie_options(), run_epie},
-      unet_thresholds(),
+      unet_256_thresholds(),
+      unet_64_thresholds(),
       wall_models(),
       image_pca(),
       {"autophasenn", "HIO and ER with shrink-wrap: iterative phase retrieval in three dimensions",
@@ -59,6 +68,7 @@ std::span<const Entry> baselines() {
 }
 
 const Entry& find_baseline(std::string_view name) {
+  if (name == "bert-large") name = "distilbert";  // its former name: the same text
   std::vector<std::string> names;
   for (const Entry& entry : baselines()) {
     if (entry.name == name) return entry;

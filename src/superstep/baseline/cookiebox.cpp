@@ -50,11 +50,17 @@ double peak_error(std::span<const float> a, std::span<const float> b) {
   return sum / cookiebox_angles;
 }
 
+// A file holds the test part, or the training part alone as the generator writes it unless told otherwise.
+std::string part_of(const data::Hdf5File& file, const std::string& wanted) {
+  if (wanted != "auto") return wanted;
+  return file.contains("X_train") && !file.contains("X_test") ? "train" : "test";
+}
+
 // Histograms and, where the file has them, densities.
 class Pairs {
  public:
   Pairs(const std::filesystem::path& path, const std::string& part)
-      : file_(path), x_("X_" + part), y_("Y_" + part) {
+      : file_(path), x_("X_" + part_of(file_, part)), y_("Y_" + part_of(file_, part)) {
     const std::int64_t shape[] = {-1, cookiebox_angles, cookiebox_bins};
     count_ = file_.require_shape(x_, shape).shape[0];
     if (count_ == 0)
@@ -198,7 +204,7 @@ Smoothing choose(const Pairs& pairs, const Request& request, const Options& opti
 }
 
 Report run(const Request& request, const Options& options) {
-  static const std::string parts[] = {"train", "test"}, methods[] = {"smooth", "fit"};
+  static const std::string parts[] = {"train", "test", "auto"}, methods[] = {"smooth", "fit"};
   const bool fits = options.choice("method", methods) == 1;
   const Pairs pairs(request.input, parts[options.choice("part", parts)]);
   const bool tuned = !fits && options.text("angle-sigma") == "auto" && pairs.count() > tuning_samples;
@@ -252,13 +258,14 @@ Smoothing tune_smoothing(std::span<const std::uint8_t> counts, std::span<const f
 }
 
 Entry cookiebox_smoother() {
-  return {"cookienetae",
-          "kernel density, tuned on the first samples; or the shot itself by maximum likelihood",
-          {{"method", "smooth", "smooth, or fit: maximum likelihood of the shot that made the electrons"},
-           {"part", "test", "data sets X_test, Y_test or X_train, Y_train: train, test"},
-           {"angle-sigma", "auto", "rows; auto: both sigmas are tuned on the first 100 samples"},
-           {"energy-sigma", "1", "bins, where angle-sigma is given"}},
-          run};
+  return {
+      "cookienetae",
+      "kernel density, tuned on the first samples; or the shot itself by maximum likelihood",
+      {{"method", "smooth", "smooth, or fit: maximum likelihood of the shot that made the electrons"},
+       {"part", "auto", "data sets X_test, Y_test or X_train, Y_train: test, train; auto: test where it is"},
+       {"angle-sigma", "auto", "rows; auto: both sigmas are tuned on the first 100 samples"},
+       {"energy-sigma", "1", "bins, where angle-sigma is given"}},
+      run};
 }
 
 }  // namespace superstep::baseline

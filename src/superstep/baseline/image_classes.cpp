@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
 
 #include "superstep/base/error.h"
@@ -18,20 +19,6 @@ namespace superstep::baseline {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-struct LabelledImages {
-  Tensor images;  // u8 [n, channels, height, width]
-  std::vector<int> labels;
-  int classes = 0;
-
-  std::int64_t count() const { return images.shape()[0]; }
-  int height() const { return static_cast<int>(images.shape()[2]); }
-  int width() const { return static_cast<int>(images.shape()[3]); }
-  std::span<const std::uint8_t> planes(std::int64_t k) const {
-    const auto size = static_cast<std::size_t>(images.element_count() / count());
-    return images.as<std::uint8_t>().subspan(static_cast<std::size_t>(k) * size, size);
-  }
-};
 
 LabelledImages read_hdf5(const std::filesystem::path& path, std::int64_t most) {
   const data::Hdf5File file(path);
@@ -65,12 +52,12 @@ LabelledImages read_images(const std::filesystem::path& path, int classes, std::
 
 // A row an image, made on all threads.
 template <class Features>
-TreeFeatures rows_of(const LabelledImages& images, std::int64_t first, std::int64_t count, int length,
+TreeFeatures rows_of(const LabelledImages& images, std::span<const std::int64_t> which, int length,
                      ThreadPool& pool, Features features) {
-  TreeFeatures x(count, length);
-  pool.parallel_for(count, [&](std::int64_t k, int) {
+  TreeFeatures x(static_cast<Eigen::Index>(which.size()), length);
+  pool.parallel_for(x.rows(), [&](std::int64_t k, int) {
     data::throw_if_interrupted();
-    const std::vector<float> values = features(images.planes(first + k));
+    const std::vector<float> values = features(images.planes(which[static_cast<std::size_t>(k)]));
     x.row(k) = Eigen::Map<const Eigen::RowVectorXf>(values.data(), length);
   });
   return x;
@@ -129,19 +116,40 @@ Accuracy judge(const Eigen::MatrixXf& scores, std::span<const int> labels) {
 
 struct Work {
   const LabelledImages& images;
-  std::int64_t known;  // images before it are fitted to, the others judged
+  std::span<const std::int64_t> known, others;  // fitted to; judged
   double cost;
   ThreadPool& pool;
 };
 
+std::vector<int> labels_of(const LabelledImages& images, std::span<const std::int64_t> which) {
+  std::vector<int> labels;
+  for (const std::int64_t k : which) labels.push_back(images.labels[static_cast<std::size_t>(k)]);
+  return labels;
+}
+
 template <class Features>
 Accuracy fit_and_judge(const Work& work, int length, Features features) {
-  const auto& [images, known, cost, pool] = work;
-  const std::vector<int> labels(images.labels.begin(), images.labels.begin() + known);
-  const LinearSvm svm =
-      fit_linear_svm(rows_of(images, 0, known, length, pool, features), labels, images.classes, cost, pool);
-  const TreeFeatures others = rows_of(images, known, images.count() - known, length, pool, features);
-  return judge(svm.scores(others), std::span(images.labels).subspan(static_cast<std::size_t>(known)));
+  const auto& [images, known, others, cost, pool] = work;
+  const LinearSvm svm = fit_linear_svm(rows_of(images, known, length, pool, features),
+                                       labels_of(images, known), images.classes, cost, pool);
+  return judge(svm.scores(rows_of(images, others, length, pool, features)), labels_of(images, others));
+}
+
+Accuracy judge_gradients(const Work& work, const HogSettings& hog) {
+  const int width = work.images.width(), height = work.images.height();
+  return fit_and_judge(work, hog_length(width, height, hog),
+                       [&](const auto& planes) { return hog_features(planes, width, height, hog); });
+}
+
+// Eight pixels, or more where an image has so many that there would be more than sixteen cells along a side.
+int usual_cell(const LabelledImages& images) {
+  return std::max(8, (std::min(images.width(), images.height()) + 15) / 16);
+}
+
+std::vector<std::int64_t> numbers_from(std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(last - first));
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
 }
 
 void write_predictions(const std::filesystem::path& path, const Accuracy& result, std::int64_t first) {
@@ -154,24 +162,25 @@ void write_predictions(const std::filesystem::path& path, const Accuracy& result
 
 Report run_with(const Request& request, const Options& options, int classes) {
   const LabelledImages images = read_images(request.input, classes, options.integer("images", 10, 100000000));
-  const HogSettings hog{static_cast<int>(options.integer("cell", 2, 256)),
+  const int cell = static_cast<int>(options.integer("cell", 0, 256));
+  const HogSettings hog{cell > 0 ? cell : usual_cell(images),
                         static_cast<int>(options.integer("orientations", 2, 64))};
-  const Work work{images, images.count() * 4 / 5, options.number("cost", 1e-9, 1e9), *request.pool};
+  const std::int64_t middle = images.count() * 4 / 5;
+  const auto known = numbers_from(0, middle), others = numbers_from(middle, images.count());
+  const Work work{images, known, others, options.number("cost", 1e-9, 1e9), *request.pool};
   const auto begun = Clock::now();
-  const Accuracy found = fit_and_judge(
-      work, hog_length(images.width(), images.height(), hog),
-      [&](const auto& planes) { return hog_features(planes, images.width(), images.height(), hog); });
+  const Accuracy found = judge_gradients(work, hog);
   const double fit_time = std::chrono::duration<double>(Clock::now() - begun).count();
   const Pixels pixels(images);
   const Accuracy floor = fit_and_judge(work, pixels.length(), pixels);
-  if (!request.output.empty()) write_predictions(request.output, found, work.known);
+  if (!request.output.empty()) write_predictions(request.output, found, middle);
   Report report;
   TextTable table({"method", "fitted to", "judged on", "top-1", "top-5"});
   const auto add = [&](const std::string& method, const std::string& prefix, const Accuracy& result) {
     report.metrics.push_back({prefix + "accuracy", result.top1, ""});
     report.metrics.push_back({prefix + "accuracy_top5", result.top5, ""});
-    table.add_row({method, format_count(static_cast<double>(work.known)),
-                   format_count(static_cast<double>(images.count() - work.known)),
+    table.add_row({method, format_count(static_cast<double>(middle)),
+                   format_count(static_cast<double>(images.count() - middle)),
                    fmt::format("{:.4f}", result.top1), fmt::format("{:.4f}", result.top5)});
   };
   add("linear SVM on pixels", "floor_", floor);
@@ -183,23 +192,34 @@ Report run_with(const Request& request, const Options& options, int classes) {
 
 std::vector<OptionSpec> options_with(const char* images) {
   return {{"images", images, "the first so many images of the file; four fifths of them are fitted to"},
-          {"cell", "8", "px along a side of a cell"},
+          {"cell", "0", "px along a side of a cell; 0: 8, or a sixteenth of a larger image"},
           {"orientations", "9", "bins over half a turn"},
           {"cost", "1", "of a misclassified image against wide margins"}};
 }
 
 constexpr const char* summary = "histograms of oriented gradients and linear support vector machines";
 
+Entry photographs(const char* name) {
+  return {name, summary, options_with("10000"),
+          [](const Request& request, const Options& options) { return run_with(request, options, 100); }};
+}
+
 }  // namespace
+
+double gradient_accuracy(const LabelledImages& images, std::span<const std::int64_t> known,
+                         std::span<const std::int64_t> others, ThreadPool& pool) {
+  return judge_gradients({images, known, others, 1, pool}, {.cell = usual_cell(images)}).top1;
+}
 
 Entry cifar10_classifier() {
   return {"cifar10-cnn", summary, options_with("10000"),
           [](const Request& request, const Options& options) { return run_with(request, options, 10); }};
 }
 
-Entry resnet50_classifier() {
-  return {"resnet50", summary, options_with("10000"),
-          [](const Request& request, const Options& options) { return run_with(request, options, 100); }};
-}
+Entry resnet50_classifier() { return photographs("resnet50"); }
+Entry efficientnet_b0_classifier() { return photographs("efficientnet-b0"); }
+Entry efficientnet_b4_classifier() { return photographs("efficientnet-b4"); }
+Entry mobilenet_v3_small_classifier() { return photographs("mobilenet-v3-small"); }
+Entry mobilenet_v3_large_classifier() { return photographs("mobilenet-v3-large"); }
 
 }  // namespace superstep::baseline

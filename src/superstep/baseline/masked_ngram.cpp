@@ -68,27 +68,10 @@ MaskedText read_text(const std::filesystem::path& path) {
   return text;
 }
 
-// Loss at a chosen position, given what the neighbours say and what is seen there: Bayes' rule with the way
-// words are hidden.
-double loss(const NeighborModel& model, const data::MaskingChannel& channel,
-            std::span<const std::int32_t> seen, std::size_t at, std::int32_t truth) {
-  const double right = model.probability(seen[at - 1], truth, seen[at + 1]);
-  if (seen[at] == data::token::mask) return -std::log(right);
-  const double kept = 1 - channel.masked - channel.garbled, garbled = channel.garbled / channel.words;
-  const double seen_here = model.probability(seen[at - 1], seen[at], seen[at + 1]);
-  return -std::log(right * (garbled + (seen[at] == truth ? kept : 0)) / (garbled + kept * seen_here));
-}
-
 struct Losses {
   double neighbors = 0, exact = 0;
   std::int64_t positions = 0;
 };
-
-void train(NeighborModel& model, const MaskedText& text, std::int64_t block) {
-  const auto tokens = text.row(text.tokens, block), seen = text.row(text.input_ids, block);
-  for (std::size_t i = 1; i + 1 < tokens.size(); ++i)
-    if (tokens[i] >= data::token::first_word) model.count(seen[i - 1], tokens[i], seen[i + 1]);
-}
 
 void add_losses(Losses& sum, const NeighborModel& model, const data::Language& language,
                 const MaskedText& text, std::int64_t block) {
@@ -96,7 +79,7 @@ void add_losses(Losses& sum, const NeighborModel& model, const data::Language& l
   const std::vector<float> exact = data::optimal_nats(language, text.row(text.tokens, block), seen, labels);
   for (std::size_t i = 1; i + 1 < seen.size(); ++i) {
     if (labels[i] == data::not_scored) continue;
-    sum.neighbors += loss(model, data::masking_of(language), seen, i, labels[i]);
+    sum.neighbors += neighbor_loss(model, data::masking_of(language), seen, i, labels[i]);
     if (!std::isfinite(exact[i]))
       throw Error(ErrorCode::bad_file, fmt::format("block {} is no text of the grammar", block));
     sum.exact += exact[i];
@@ -119,7 +102,8 @@ Report run(const Request& request, const Options&) {
   NeighborModel model(language.vocabulary());
   const auto held_out = [](std::int64_t block) { return is_held_out(std::to_string(block), 5); };
   for (std::int64_t block = 0; block < text.blocks; ++block)
-    if (!held_out(block)) train(model, text, block);
+    if (!held_out(block))
+      count_neighbors(model, text.row(text.tokens, block), text.row(text.input_ids, block));
   Losses losses;
   const auto begun = Clock::now();
   for (std::int64_t block = 0; block < text.blocks; ++block) try {
@@ -198,7 +182,21 @@ double NeighborModel::probability(std::int32_t left, std::int32_t word, std::int
   return both_.mix(key(left, right), key(left, word, right), one);
 }
 
-Entry bert_large_baseline() { return entry_named("bert-large"); }
+void count_neighbors(NeighborModel& model, Tokens tokens, Tokens seen) {
+  for (std::size_t i = 1; i + 1 < tokens.size(); ++i)
+    if (tokens[i] >= data::token::first_word) model.count(seen[i - 1], tokens[i], seen[i + 1]);
+}
+
+double neighbor_loss(const NeighborModel& model, const data::MaskingChannel& channel, Tokens seen,
+                     std::size_t at, std::int32_t truth) {
+  const double right = model.probability(seen[at - 1], truth, seen[at + 1]);
+  if (seen[at] == data::token::mask) return -std::log(right);
+  const double kept = 1 - channel.masked - channel.garbled, garbled = channel.garbled / channel.words;
+  const double seen_here = model.probability(seen[at - 1], seen[at], seen[at + 1]);
+  return -std::log(right * (garbled + (seen[at] == truth ? kept : 0)) / (garbled + kept * seen_here));
+}
+
+Entry bert_small_baseline() { return entry_named("bert-small"); }
 Entry distilbert_baseline() { return entry_named("distilbert"); }
 
 }  // namespace superstep::baseline

@@ -9,6 +9,7 @@
 
 #include "superstep/base/tensor.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/data/grammar_chart.h"
 
 namespace superstep::baseline {
 
@@ -40,7 +41,17 @@ class NeighborModel {
   Level single_, left_, right_, both_;
 };
 
-Entry bert_large_baseline();
+using Tokens = std::span<const std::int32_t>;
+
+// Adds the words of a block, each between the neighbours that are seen.
+void count_neighbors(NeighborModel& model, Tokens tokens, Tokens seen);
+
+// Loss at position `at`, given what its neighbours say and what is seen there: Bayes' rule with the way words
+// are hidden. The position has a neighbour on either side.
+double neighbor_loss(const NeighborModel& model, const data::MaskingChannel& channel, Tokens seen,
+                     std::size_t at, std::int32_t truth);
+
+Entry bert_small_baseline();
 Entry distilbert_baseline();
 
 }  // namespace superstep::baseline

@@ -212,6 +212,19 @@ Report run(const Request& request, const Options& options) {
   return report;
 }
 
+Entry entry_named(const char* name) {
+  return {name,
+          "bias correction, Otsu's thresholds, region growing; for micrographs after wavelet destriping",
+          {{"case", "mri", "mri: lesions in FLAIR volumes; stripes: phases of micrographs"},
+           {"classes", "4", "mri: classes of grey levels inside the brain, 2 to 4"},
+           {"bias", "on", "mri: the coils' uneven gain is estimated and taken out: on, off"},
+           {"growth", "1.5", "mri: deviations below its mean to which the region grows; 0: it does not"},
+           {"levels", "5", "stripes: levels of the wavelets"},
+           {"damping", "0.5", "stripes: periods over the height that are damped; 0 leaves stripes in"},
+           {"smoothing", "1", "stripes: Gaussian blur before the threshold, px"}},
+          run};
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> segment_phases(std::span<const std::uint8_t> micrograph, int width, int height,
@@ -228,17 +241,7 @@ std::vector<std::uint8_t> segment_phases(std::span<const std::uint8_t> micrograp
   return levels;
 }
 
-Entry unet_thresholds() {
-  return {"unet-256",
-          "bias correction, Otsu's thresholds, region growing; for micrographs after wavelet destriping",
-          {{"case", "mri", "mri: lesions in FLAIR volumes; stripes: phases of micrographs"},
-           {"classes", "4", "mri: classes of grey levels inside the brain, 2 to 4"},
-           {"bias", "on", "mri: the coils' uneven gain is estimated and taken out: on, off"},
-           {"growth", "1.5", "mri: deviations below its mean to which the region grows; 0: it does not"},
-           {"levels", "5", "stripes: levels of the wavelets"},
-           {"damping", "0.5", "stripes: periods over the height that are damped; 0 leaves stripes in"},
-           {"smoothing", "1", "stripes: Gaussian blur before the threshold, px"}},
-          run};
-}
+Entry unet_256_thresholds() { return entry_named("unet-256"); }
+Entry unet_64_thresholds() { return entry_named("unet-64"); }
 
 }  // namespace superstep::baseline

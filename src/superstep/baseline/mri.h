@@ -19,6 +19,7 @@ struct PhaseSettings {
 std::vector<std::uint8_t> segment_phases(std::span<const std::uint8_t> micrograph, int width, int height,
                                          const PhaseSettings& settings);
 
-Entry unet_thresholds();
+Entry unet_256_thresholds();
+Entry unet_64_thresholds();
 
 }  // namespace superstep::baseline

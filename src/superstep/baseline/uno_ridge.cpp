@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/hill_fit.h"
 #include "superstep/baseline/regression.h"
-#include "superstep/baseline/trees.h"
 #include "superstep/data/csv.h"
 #include "superstep/data/hdf5.h"
 
@@ -79,32 +79,6 @@ Split split_rows(const UnoRows& rows, std::size_t most) {
   return split;
 }
 
-struct Components {
-  Eigen::MatrixXd cells, drugs;
-};
-
-Eigen::MatrixXd additive_features(const UnoRows& rows, const Components& components,
-                                  const std::vector<std::size_t>& part) {
-  Eigen::MatrixXd x(static_cast<Eigen::Index>(part.size()),
-                    components.cells.cols() + components.drugs.cols());
-  for (std::size_t i = 0; i < part.size(); ++i)
-    x.row(static_cast<Eigen::Index>(i)) << components.cells.row(rows.cell[part[i]]),
-        components.drugs.row(rows.drug[part[i]]);
-  return x;
-}
-
-Eigen::MatrixXd product_features(const UnoRows& rows, const Components& components,
-                                 const std::vector<std::size_t>& part) {
-  const Eigen::MatrixXd additive = additive_features(rows, components, part);
-  const Eigen::Index cells = components.cells.cols(), drugs = components.drugs.cols();
-  Eigen::MatrixXd x(additive.rows(), additive.cols() + cells * drugs);
-  x.leftCols(additive.cols()) = additive;
-  for (Eigen::Index c = 0; c < cells; ++c)
-    x.middleCols(additive.cols() + c * drugs, drugs) =
-        additive.rightCols(drugs).array().colwise() * additive.col(c).array();
-  return x;
-}
-
 std::vector<double> picked(const std::vector<double>& values, const std::vector<std::size_t>& part) {
   std::vector<double> result;
   for (const std::size_t i : part) result.push_back(values[i]);
@@ -113,35 +87,24 @@ std::vector<double> picked(const std::vector<double>& values, const std::vector<
 
 std::vector<double> as_vector(const Eigen::VectorXd& values) { return {values.begin(), values.end()}; }
 
-using Features = Eigen::MatrixXd (*)(const UnoRows&, const Components&, const std::vector<std::size_t>&);
+std::vector<double> ridge(const Eigen::MatrixXd& x, const std::vector<double>& y,
+                          const Eigen::MatrixXd& others) {
+  constexpr double strength = 1e-3;
+  if (others.rows() == 0) return {};
+  const Eigen::Map<const Eigen::VectorXd> known(y.data(), static_cast<Eigen::Index>(y.size()));
+  return as_vector(fit_ridge(x, known, strength).predict_all(others));
+}
 
 struct Predictions {
   std::vector<double> pairs, unseen_cells;
 };
 
-Predictions fit_and_predict(const UnoRows& rows, const Components& components, const Split& split,
-                            Features features) {
-  constexpr double strength = 1e-3;
-  const std::vector<double> y = picked(rows.auc, split.training);
-  const LinearModel model =
-      fit_ridge(features(rows, components, split.training),
-                Eigen::Map<const Eigen::VectorXd>(y.data(), static_cast<Eigen::Index>(y.size())), strength);
-  Predictions made{as_vector(model.predict_all(features(rows, components, split.pairs))), {}};
-  if (!split.unseen_cells.empty())
-    made.unseen_cells = as_vector(model.predict_all(features(rows, components, split.unseen_cells)));
-  return made;
-}
-
-Predictions grow_and_predict(const UnoRows& rows, const Components& components, const Split& split,
-                             const TreeSettings& settings) {
-  const auto features = [&](const std::vector<std::size_t>& part) -> TreeFeatures {
-    return additive_features(rows, components, part).cast<float>();
-  };
-  // Both parts at once: the trees are grown once.
+// Both parts at once: the method is fitted once.
+template <class Method>
+Predictions predict_parts(const Split& split, Method method) {
   std::vector<std::size_t> others = split.pairs;
   others.insert(others.end(), split.unseen_cells.begin(), split.unseen_cells.end());
-  const std::vector<double> all =
-      fit_trees(features(split.training), picked(rows.auc, split.training), features(others), settings);
+  const std::vector<double> all = method(split.training, others);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(split.pairs.size());
   return {{all.begin(), middle}, {middle, all.end()}};
 }
@@ -201,13 +164,16 @@ Report run(const Request& request, const Options& options) {
                 request.input.string());
   const int count = static_cast<int>(options.integer("components", 1, 500));
   const auto begun = Clock::now();
-  const Components components{leading_components(rows.cells, count), leading_components(rows.drugs, count)};
-  const Predictions additive = fit_and_predict(rows, components, split, additive_features);
-  const Predictions products = fit_and_predict(rows, components, split, product_features);
+  const UnoMethods methods(rows, count);
+  const Predictions additive = predict_parts(
+      split, [&](const auto& known, const auto& others) { return methods.additive(known, others); });
+  const Predictions products = predict_parts(
+      split, [&](const auto& known, const auto& others) { return methods.products(known, others); });
   const double fit_time = std::chrono::duration<double>(Clock::now() - begun).count();
   const TreeSettings trees{.trees = static_cast<int>(options.integer("trees", 1, 100000)),
                            .threads = request.pool->threads()};
-  const Predictions boosted = grow_and_predict(rows, components, split, trees);
+  const Predictions boosted = predict_parts(
+      split, [&](const auto& known, const auto& others) { return methods.trees(known, others, trees); });
   if (!request.output.empty()) write_predictions(request.output, rows, split, additive, products);
   Report report;
   TextTable table({"method", "on", "MSE", "MAE", "r2", "Pearson"});
@@ -229,21 +195,65 @@ Report run(const Request& request, const Options& options) {
 
 }  // namespace
 
-UnoRows read_uno(const std::filesystem::path& path) {
+UnoRows read_uno(const std::filesystem::path& path, bool labels_required) {
   const data::Hdf5File file(path);
   UnoRows rows;
-  rows.cells = matrix_of(file, "cell_rnaseq", -1);
-  rows.drugs = matrix_of(file, "drug_descriptors", -1);
+  const bool tables = file.contains("cell_rnaseq") || !file.contains("cell");
+  rows.cells = matrix_of(file, tables ? "cell_rnaseq" : "cell", -1);
+  rows.drugs = matrix_of(file, tables ? "drug_descriptors" : "drug", tables ? -1 : rows.cells.rows());
   impute_means(rows.cells);
   impute_means(rows.drugs);
   const std::int64_t any[] = {-1};
-  const std::int64_t count = file.require_shape("AUC", any).shape[0];
-  rows.cell = indices_of(file, "cell_index", count, rows.cells.rows());
-  rows.drug = indices_of(file, "drug_index", count, rows.drugs.rows());
-  rows.auc = values_of(file, "AUC", count);
+  const std::int64_t count = tables ? file.require_shape("cell_index", any).shape[0] : rows.cells.rows();
+  if (tables) {
+    rows.cell = indices_of(file, "cell_index", count, rows.cells.rows());
+    rows.drug = indices_of(file, "drug_index", count, rows.drugs.rows());
+  } else {
+    rows.cell.resize(static_cast<std::size_t>(count));
+    std::iota(rows.cell.begin(), rows.cell.end(), 0);
+    rows.drug = rows.cell;
+  }
+  if (labels_required || file.contains("AUC")) rows.auc = values_of(file, "AUC", count);
   if (file.contains("AUC_exact")) rows.auc_exact = values_of(file, "AUC_exact", count);
   if (file.contains("viability")) rows.viability = matrix_of(file, "viability", count);
   return rows;
+}
+
+UnoMethods::UnoMethods(const UnoRows& rows, int components)
+    : rows_(rows),
+      cells_(leading_components(rows.cells, components)),
+      drugs_(leading_components(rows.drugs, components)) {}
+
+Eigen::MatrixXd UnoMethods::side_by_side(const UnoPart& part) const {
+  Eigen::MatrixXd x(static_cast<Eigen::Index>(part.size()), cells_.cols() + drugs_.cols());
+  for (std::size_t i = 0; i < part.size(); ++i)
+    x.row(static_cast<Eigen::Index>(i)) << cells_.row(rows_.cell[part[i]]), drugs_.row(rows_.drug[part[i]]);
+  return x;
+}
+
+Eigen::MatrixXd UnoMethods::with_products(const UnoPart& part) const {
+  const Eigen::MatrixXd additive = side_by_side(part);
+  const Eigen::Index cells = cells_.cols(), drugs = drugs_.cols();
+  Eigen::MatrixXd x(additive.rows(), additive.cols() + cells * drugs);
+  x.leftCols(additive.cols()) = additive;
+  for (Eigen::Index c = 0; c < cells; ++c)
+    x.middleCols(additive.cols() + c * drugs, drugs) =
+        additive.rightCols(drugs).array().colwise() * additive.col(c).array();
+  return x;
+}
+
+std::vector<double> UnoMethods::additive(const UnoPart& known, const UnoPart& others) const {
+  return ridge(side_by_side(known), picked(rows_.auc, known), side_by_side(others));
+}
+
+std::vector<double> UnoMethods::products(const UnoPart& known, const UnoPart& others) const {
+  return ridge(with_products(known), picked(rows_.auc, known), with_products(others));
+}
+
+std::vector<double> UnoMethods::trees(const UnoPart& known, const UnoPart& others,
+                                      const TreeSettings& settings) const {
+  return fit_trees(side_by_side(known).cast<float>(), picked(rows_.auc, known),
+                   side_by_side(others).cast<float>(), settings);
 }
 
 Eigen::MatrixXd leading_components(const Eigen::MatrixXd& table, int count) {

@@ -42,6 +42,7 @@ void run_baseline(const Arguments& arguments) {
   }
   if (arguments.input.empty())
     throw Error(ErrorCode::invalid_argument, "on which data? give --input FILE", "baseline");
+  tell_former_name(arguments.workload, entry.name);
   const Options options(entry.options, arguments.settings);
   ThreadPool pool(thread_count());
   const baseline::Report report =

@@ -82,6 +82,7 @@ void generate(const Arguments& arguments) {
     return print_options(entry.options);
   }
   require_complete(arguments);
+  tell_former_name(arguments.workload, entry.name);
   const Options options(entry.options, arguments.settings);
   const std::unique_ptr<data::Generator> generator = entry.make(options);
   ThreadPool pool(thread_count());

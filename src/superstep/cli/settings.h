@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string>
 
 #include "superstep/base/options.h"
 #include "superstep/base/text.h"
@@ -17,6 +18,11 @@ inline void print_options(std::span<const OptionSpec> options) {
   TextTable table({"--set", "default", "meaning"});
   for (const OptionSpec& option : options) table.add_row({option.name, option.default_value, option.help});
   fmt::print("{}", table.to_string());
+}
+
+// Where what was asked for goes by another name now.
+inline void tell_former_name(const std::string& asked, const std::string& name) {
+  if (asked != name) fmt::print(stderr, "superstep: note: '{}' is called '{}' now\n", asked, name);
 }
 
 inline nlohmann::json to_json(const Options& options) {

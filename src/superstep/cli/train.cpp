@@ -11,6 +11,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/explain.h"
 #include "superstep/cli/metrics.h"
+#include "superstep/cli/quality.h"
 #include "superstep/cli/result.h"
 #include "superstep/lab/formats/training_log.h"
 #include "superstep/run/environment.h"
@@ -73,7 +74,8 @@ void complete(Arguments& arguments) {
   arguments.out = arguments.resume;
 }
 
-void print_report(const Arguments& arguments, const run::TrainReport& report) {
+void print_report(const Arguments& arguments, const run::TrainReport& report,
+                  const std::optional<run::Quality>& quality) {
   fmt::print("{}: {} steps, {:.4g} epochs, batch {} in micro-batches of {}, {} threads\n",
              arguments.settings.workload, format_count(static_cast<double>(report.steps)), report.epochs,
              report.plan.batch, report.plan.micro_batch, report.plan.threads);
@@ -81,6 +83,7 @@ void print_report(const Arguments& arguments, const run::TrainReport& report) {
     fmt::print("target {} <= {}: {}\n", arguments.settings.until->metric, arguments.settings.until->value,
                report.reached ? "reached" : "not reached");
   fmt::print("{}", metrics_table(report.metrics));
+  print_quality(quality);
   if (!arguments.out.empty())
     fmt::print("written to {}: the model is {}\n", arguments.out,
                (std::filesystem::path(arguments.out) / "model.onnx").string());
@@ -104,7 +107,9 @@ void train(Arguments arguments) {
                                       .tune = arguments.tune,
                                       .observer = log.get(),
                                       .exchange = run::exchange_mode_from_name(arguments.exchange)});
-  if (!common().quiet) print_report(arguments, report);
+  const std::optional<run::Quality> quality =
+      judge_training(arguments.settings.workload, report, arguments.out);
+  if (!common().quiet) print_report(arguments, report, quality);
   if (arguments.explain) fmt::print("{}", explain(report.plan));
   nlohmann::json config = run::to_json(arguments.settings);
   config["plan"] = {{"batch", report.plan.batch}, {"micro_batch", report.plan.micro_batch}};

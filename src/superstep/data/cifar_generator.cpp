@@ -102,9 +102,32 @@ GeneratorEntry cifar10_generator() {
           [](const Options& options) { return make("cifar10-cnn", options); }};
 }
 
-GeneratorEntry resnet50_generator() {
-  return {"resnet50", "100 classes of textured, coloured shapes, 32 x 32 (or size=224) pixels",
-          options_of("100", "32"), [](const Options& options) { return make("resnet50", options); }};
+namespace {
+
+template <const char* const& name>
+std::unique_ptr<Generator> make_photographs(const Options& options) {
+  return make(name, options);
 }
+
+// As large as the model of that name takes them.
+template <const char* const& name>
+GeneratorEntry photographs(const char* size) {
+  return {name, "100 classes of textured, coloured shapes, in colour", options_of("100", size),
+          make_photographs<name>};
+}
+
+constexpr const char* resnet50 = "resnet50";
+constexpr const char* efficientnet_b0 = "efficientnet-b0";
+constexpr const char* efficientnet_b4 = "efficientnet-b4";
+constexpr const char* mobilenet_v3_small = "mobilenet-v3-small";
+constexpr const char* mobilenet_v3_large = "mobilenet-v3-large";
+
+}  // namespace
+
+GeneratorEntry resnet50_generator() { return photographs<resnet50>("224"); }
+GeneratorEntry efficientnet_b0_generator() { return photographs<efficientnet_b0>("224"); }
+GeneratorEntry efficientnet_b4_generator() { return photographs<efficientnet_b4>("380"); }
+GeneratorEntry mobilenet_v3_small_generator() { return photographs<mobilenet_v3_small>("224"); }
+GeneratorEntry mobilenet_v3_large_generator() { return photographs<mobilenet_v3_large>("224"); }
 
 }  // namespace superstep::data

@@ -8,7 +8,11 @@ namespace superstep::data {
 
 // --out NAME.bin writes the CIFAR binary format: of each image one byte of label (100 classes: two, the
 // coarse one first, which is the palette), then red, green and blue planes.
-GeneratorEntry cifar10_generator();   // "cifar10-cnn"
-GeneratorEntry resnet50_generator();  // "resnet50"
+GeneratorEntry cifar10_generator();  // "cifar10-cnn"
+GeneratorEntry resnet50_generator();
+GeneratorEntry efficientnet_b0_generator();
+GeneratorEntry efficientnet_b4_generator();
+GeneratorEntry mobilenet_v3_small_generator();
+GeneratorEntry mobilenet_v3_large_generator();
 
 }  // namespace superstep::data

@@ -8,10 +8,12 @@
 #include "superstep/data/cookiebox_generator.h"
 #include "superstep/data/digits_generator.h"
 #include "superstep/data/frames.h"
+#include "superstep/data/function_generator.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/language_generator.h"
 #include "superstep/data/metal_generator.h"
 #include "superstep/data/mri_generator.h"
+#include "superstep/data/oscillation_generator.h"
 #include "superstep/data/polymer_generator.h"
 #include "superstep/data/ptycho.h"
 #include "superstep/data/returns.h"
@@ -32,20 +34,27 @@ std::span<const GeneratorEntry> generators() {
       ptychonn_128_generator(),
       cookiebox_generator(),
       uno_generator(),
-      unet_generator(),
+      unet_256_generator(),
+      unet_64_generator(),
       pca_compress_generator(),
       sobel_generator(),
       digits_generator(),
       conductivity_generator(),
       ald_generator(),
       resnet50_generator(),
+      efficientnet_b0_generator(),
+      efficientnet_b4_generator(),
+      mobilenet_v3_small_generator(),
+      mobilenet_v3_large_generator(),
       schnet_generator(),
       polymer_gcn_generator(),
       yieldgnn_generator(),
       autophasenn_generator(),
       deepmd_generator(),
-      bert_large_generator(),
+      bert_small_generator(),
       distilbert_generator(),
+      oscillation_generator(),
+      function_generator(),
       mcmc_generator(),
       wall_generator(),
   };
@@ -54,6 +63,7 @@ std::span<const GeneratorEntry> generators() {
 }
 
 const GeneratorEntry& find_generator(std::string_view name) {
+  if (name == "bert-large") name = "distilbert";  // its former name: the same text
   std::vector<std::string> names;
   for (const GeneratorEntry& entry : generators()) {
     if (entry.name == name) return entry;

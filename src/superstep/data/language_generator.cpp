@@ -157,10 +157,10 @@ class LanguageGenerator final : public Generator {
   std::vector<Field> fields_;
 };
 
-std::vector<OptionSpec> language_options() {
+std::vector<OptionSpec> language_options(const char* length, const char* vocabulary) {
   return {
-      {"length", "128", "tokens of a block, with [CLS] and [SEP]"},
-      {"vocabulary", "30522", "tokens of the vocabulary"},
+      {"length", length, "tokens of a block, with [CLS] and [SEP]"},
+      {"vocabulary", vocabulary, "tokens of the vocabulary"},
       {"zipf-exponent", "1.07", "exponent of the word frequencies"},
       {"zipf-shift", "2.7", "shift of the rank in the word frequencies"},
       {"recursion", "0.15", "how likely a noun takes a phrase or clause of its own (below 0.3)"},
@@ -175,8 +175,8 @@ std::unique_ptr<Generator> make_named(const char* name, const Options& options) 
                                              static_cast<int>(options.integer("length", 16, 4096)));
 }
 
-std::unique_ptr<Generator> make_bert_large(const Options& options) {
-  return make_named("bert-large", options);
+std::unique_ptr<Generator> make_bert_small(const Options& options) {
+  return make_named("bert-small", options);
 }
 std::unique_ptr<Generator> make_distilbert(const Options& options) {
   return make_named("distilbert", options);
@@ -229,14 +229,14 @@ std::vector<float> optimal_nats(const Language& language, std::span<const std::i
   return nats;
 }
 
-GeneratorEntry bert_large_generator() {
-  return {"bert-large", "text of a grammar with known entropy, masked, with the least possible loss",
-          language_options(), make_bert_large};
+GeneratorEntry bert_small_generator() {
+  return {"bert-small", "text of a grammar with known entropy, masked, with the least possible loss",
+          language_options("64", "1024"), make_bert_small};
 }
 
 GeneratorEntry distilbert_generator() {
   return {"distilbert", "text of a grammar with known entropy, masked, with the least possible loss",
-          language_options(), make_distilbert};
+          language_options("128", "30522"), make_distilbert};
 }
 
 }  // namespace superstep::data

@@ -1,4 +1,4 @@
-// Blocks of synthetic text for masked language models (workloads bert-large and distilbert): whole sentences
+// Blocks of synthetic text for masked language models (workloads bert-small and distilbert): whole sentences
 // of a grammar, words hidden as BERT hides them, and for each hidden word the loss that Bayes' answer has.
 // The mean of `optimal_nats` over the scored positions is the least loss that any model can reach.
 #pragma once
@@ -11,7 +11,7 @@ namespace superstep::data {
 
 // .txt holds the sentences, one a line, and the vocabulary goes beside it as NAME.vocab.txt; anything else is
 // HDF5.
-GeneratorEntry bert_large_generator();
+GeneratorEntry bert_small_generator();
 GeneratorEntry distilbert_generator();
 
 // Words are chosen with probability 0.15; [CLS], [SEP] and the full stop never are.

@@ -41,7 +41,8 @@ std::vector<std::uint8_t> interleaved(std::span<const std::uint8_t> planes) {
 
 class MriGenerator final : public Generator {
  public:
-  MriGenerator(int size, int slices) : size_(size), slices_(slices) {
+  MriGenerator(std::string name, int size, int slices)
+      : name_(std::move(name)), size_(size), slices_(slices) {
     fields_ = {{"image",
                 ElementType::u8,
                 {3, size, size},
@@ -63,7 +64,7 @@ class MriGenerator final : public Generator {
                 "infiltration, necrosis, width of the oedema, agent in the rim"},
                {"bias", ElementType::f32, {}, "", "amplitude of the uneven gain"}};
   }
-  std::string_view name() const override { return "unet-256"; }
+  std::string_view name() const override { return name_; }
   int version() const override { return 1; }
   std::span<const Field> fields() const override { return fields_; }
 
@@ -118,13 +119,14 @@ class MriGenerator final : public Generator {
     }
   }
 
+  std::string name_;
   int size_, slices_;
   std::vector<Field> fields_;
 };
 
 class StripesGenerator final : public Generator {
  public:
-  explicit StripesGenerator(int size) : size_(size) {
+  StripesGenerator(std::string name, int size) : name_(std::move(name)), size_(size) {
     fields_ = {
         {"image", ElementType::u8, {3, size, size}, "", "micrograph with stripes, three times the same"},
         {"mask", ElementType::u8, {size, size}, "", "1 conducting electrolyte, 0 active material"},
@@ -136,7 +138,7 @@ class StripesGenerator final : public Generator {
         {"grey", ElementType::f32, {4}, "", "conductor, insulator, texture, noise; 1 is white"},
         {"fraction", ElementType::f32, {}, "", "area fraction of the active material"}};
   }
-  std::string_view name() const override { return "unet-256"; }
+  std::string_view name() const override { return name_; }
   int version() const override { return 1; }
   std::span<const Field> fields() const override { return fields_; }
 
@@ -155,27 +157,37 @@ class StripesGenerator final : public Generator {
   nlohmann::json parameters() const override { return {{"case", "stripes"}, {"size", size_}}; }
 
  private:
+  std::string name_;
   int size_;
   std::vector<Field> fields_;
 };
 
-std::unique_ptr<Generator> make(const Options& options) {
+std::unique_ptr<Generator> make(const char* name, const Options& options) {
   static const std::string cases[] = {"mri", "stripes"};
   const int size = static_cast<int>(options.integer("size", 32, 1024));
   const int slices = static_cast<int>(options.integer("slices", 20, 60));
-  if (options.choice("case", cases) == 0) return std::make_unique<MriGenerator>(size, slices);
-  return std::make_unique<StripesGenerator>(size);
+  if (options.choice("case", cases) == 0) return std::make_unique<MriGenerator>(name, size, slices);
+  return std::make_unique<StripesGenerator>(name, size);
+}
+
+GeneratorEntry entry_named(const char* name, const char* size,
+                           std::unique_ptr<Generator> (*make)(const Options& options)) {
+  return {name,
+          "brain-MRI-like slices with lesions, or micrographs with ion-beam stripes, and their masks",
+          {{"case", "mri", "mri: brain slices; stripes: micrographs"},
+           {"size", size, "pixels along a side"},
+           {"slices", "36", "slices of a patient, 20 to 60"}},
+          make};
 }
 
 }  // namespace
 
-GeneratorEntry unet_generator() {
-  return {"unet-256",
-          "brain-MRI-like slices with lesions, or micrographs with ion-beam stripes, and their masks",
-          {{"case", "mri", "mri: brain slices; stripes: micrographs"},
-           {"size", "256", "pixels along a side"},
-           {"slices", "36", "slices of a patient, 20 to 60"}},
-          make};
+GeneratorEntry unet_256_generator() {
+  return entry_named("unet-256", "256", [](const Options& options) { return make("unet-256", options); });
+}
+
+GeneratorEntry unet_64_generator() {
+  return entry_named("unet-64", "64", [](const Options& options) { return make("unet-64", options); });
 }
 
 }  // namespace superstep::data

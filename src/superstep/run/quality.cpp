@@ -19,7 +19,7 @@ bool reaches(const Quality& quality, double value) {
 
 // Where it stands against the conventional method, or against the floor where there is no such method.
 std::string place(const Quality& quality) {
-  const auto& [floor, conventional, limit] = quality.references;
+  const auto& [floor, conventional, limit, target] = quality.references;
   if (conventional)
     return reaches(quality, conventional->value) ? fmt::format("better than {}", conventional->method)
            : floor ? fmt::format("between {} and {}", floor->method, conventional->method)
@@ -62,6 +62,7 @@ Quality judge(const workload::Workload& workload, const Metric& reached, std::in
                   .target = std::nullopt,
                   .references = std::move(references)};
   if (workload.target && workload.target->metric == reached.name) quality.target = workload.target->value;
+  if (quality.references.target) quality.target = quality.references.target;
   return quality;
 }
 
@@ -73,7 +74,7 @@ Standing standing(const Quality& quality) {
 }
 
 std::string verdict(const Quality& quality) {
-  const auto& [floor, conventional, limit] = quality.references;
+  const auto& [floor, conventional, limit, target] = quality.references;
   const Standing where = standing(quality);
   if (where == Standing::below_floor) return fmt::format("below the floor: {} is better", floor->method);
   std::string text = !quality.target                     ? "no target is set"
@@ -109,7 +110,7 @@ Quality quality_from_json(const json& object) {
         .samples = object.at("samples"),
         .target = std::nullopt,
         .references = {reference_from(object.at("floor")), reference_from(object.at("conventional")),
-                       reference_from(object.at("limit"))}};
+                       reference_from(object.at("limit")), std::nullopt}};
     if (!object.at("target").is_null()) quality.target = object.at("target").get<double>();
     return quality;
   } catch (const json::exception& error) {

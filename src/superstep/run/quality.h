@@ -24,6 +24,7 @@ struct References {
   std::optional<Reference> floor;         // a trivial predictor: whoever is worse has a mistake
   std::optional<Reference> conventional;  // the method that the model replaces
   std::optional<Reference> limit;         // the best there can be: the noise of the data
+  std::optional<double> target;           // where it depends on the samples; else the workload's counts
 };
 
 struct Quality {
@@ -58,6 +59,7 @@ std::string verdict(const Quality& quality);
 
 // {"metric", "unit", "better": "higher" or "lower", "reached", "samples", "target", "floor": {"method",
 // "value"}, "conventional", "limit", "verdict"}; what there is not is null.
+inline constexpr const char* quality_file = "quality.json";  // in the folder of a run
 nlohmann::json to_json(const Quality& quality);
 Quality quality_from_json(const nlohmann::json& object);  // throws Error (bad_file)
 

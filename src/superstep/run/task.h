@@ -56,9 +56,10 @@ class Task {
                                       std::span<const Tensor> outputs) const = 0;
 
   // What others reach on the samples `indices`, in the first metric of quality(): learnt, where something is
-  // to be learnt, on the training samples alone. Runs them: up to a minute. Nothing where the task knows
-  // none.
+  // to be learnt, on the training samples alone. Runs them, in about `reference_seconds`. Nothing where the
+  // task knows none.
   virtual References references(std::span<const std::int64_t>, ThreadPool&) const { return {}; }
+  virtual double reference_seconds() const { return 0; }
 
   // Adds to the page what predictions look like in the task's own field, beside the truth, the worst cases
   // too. Returns what of it a terminal can show. Needs labels.
@@ -74,6 +75,12 @@ class Task {
   virtual nlohmann::json describe()
       const = 0;  // for the run's configuration: the file, its samples, its split
 };
+
+// The quality `found` on the samples `indices`, beside what others reach on them; nothing without a quality.
+// Others that take longer than `seconds` are left out, and all are when the user interrupts them.
+std::optional<Quality> judge(const Task& task, const workload::Workload& workload,
+                             const std::vector<Metric>& found, std::span<const std::int64_t> indices,
+                             ThreadPool& pool, double seconds);
 
 // Opens the data of a workload; throws Error naming the file and data set, or when the workload has no data.
 std::unique_ptr<Task> open_task(const workload::Workload& workload, const TaskSettings& settings);

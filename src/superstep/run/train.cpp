@@ -297,7 +297,8 @@ class Training {
                        .epochs = static_cast<double>(state_.step) / static_cast<double>(batches_),
                        .reached = state_.reached,
                        .plan = executable_->summary(),
-                       .task = task_->describe()};
+                       .task = task_->describe(),
+                       .data = task_};
     if (!tuning_.empty()) report.plan.choice = tuning_;
     const bool within_epoch = state_.step % batches_ != 0;
     if (within_epoch && state_.step > first_step) observer_.epoch_ended(epoch(), epoch_throughput());
@@ -340,7 +341,7 @@ class Training {
   TrainObserver& observer_ = options_.observer && world_.rank() == 0 ? *options_.observer : nobody_;
   GradientExchange exchange_{world_, {.mode = options_.exchange, .span = settings_.batch_norm_span}};
   ThreadPool pool_;
-  std::unique_ptr<Task> task_;
+  std::shared_ptr<Task> task_;
   std::int64_t batches_, scheduled_steps_ = 0, last_step_ = 0;
   std::unique_ptr<target::Executable> executable_;
   std::optional<Validation> validation_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -47,6 +48,7 @@ nlohmann::json to_json(const TrainSettings& settings);
 TrainSettings train_settings_from_json(const nlohmann::json& json);  // throws Error (bad_file)
 
 class TrainObserver;
+class Task;
 
 struct TrainOptions {
   std::filesystem::path out;                         // the run's folder; empty: nothing is written
@@ -64,7 +66,8 @@ struct TrainReport {
   double epochs = 0;
   bool reached = false;  // the target of `until`
   target::PlanSummary plan;
-  nlohmann::json task;  // what the data were
+  nlohmann::json task;               // what the data were
+  std::shared_ptr<const Task> data;  // and they themselves
 };
 
 // Trains until the epochs, the steps or the target are reached. On Ctrl-C it writes a checkpoint and throws

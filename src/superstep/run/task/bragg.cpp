@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "superstep/baseline/bragg_position.h"
 #include "superstep/data/bragg_dataset.h"
+#include "superstep/data/stream_blocks.h"
 #include "superstep/run/task/pictures.h"
 #include "superstep/run/task/tasks.h"
 
@@ -87,6 +89,16 @@ class BraggTask : public Task {
         TaskSettings{}, fmt::format("generated, seed {}", seed));
   }
 
+  References references(std::span<const std::int64_t> indices, ThreadPool& pool) const override {
+    if (indices.empty() || !has_labels()) return {};
+    return {.floor = Reference{"the centroid", mean_error(baseline::BraggMethod::centroid, indices, pool)},
+            .conventional =
+                Reference{"the pseudo-Voigt fit", mean_error(baseline::BraggMethod::rotated, indices, pool)},
+            .limit = {},
+            .target = {}};
+  }
+  double reference_seconds() const override { return 0.5; }
+
   bool has_labels() const override { return data_.has_labels(); }
 
   nlohmann::json describe() const override {
@@ -98,6 +110,22 @@ class BraggTask : public Task {
   }
 
  private:
+  double mean_error(baseline::BraggMethod method, std::span<const std::int64_t> indices,
+                    ThreadPool& pool) const {
+    const int size = data_.patch_size();
+    std::vector<double> errors(indices.size());
+    pool.parallel_for(static_cast<std::int64_t>(indices.size()), [&](std::int64_t item, int) {
+      data::throw_if_interrupted();
+      const std::int64_t index = indices[static_cast<std::size_t>(item)];
+      std::vector<float> patch(static_cast<std::size_t>(size * size));
+      data_.raw(index, patch);
+      const baseline::PeakPosition found = baseline::locate(method, patch, size).position;
+      const auto truth = data_.position(index);
+      errors[static_cast<std::size_t>(item)] = std::hypot(found.column - truth[0], found.row - truth[1]);
+    });
+    return bragg_error_metrics(std::move(errors))[0].value;
+  }
+
   data::BraggDataset data_;
   TaskSettings settings_;
   std::string source_;

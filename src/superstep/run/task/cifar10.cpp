@@ -8,6 +8,7 @@
 #include "superstep/data/generator.h"
 #include "superstep/data/hdf5.h"
 #include "superstep/run/task/pictures.h"
+#include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
 namespace superstep::run {
@@ -130,6 +131,16 @@ class CifarTask : public Task {
     present_classification(page, classification);
     return {};
   }
+
+  References references(std::span<const std::int64_t> indices, ThreadPool& pool) const override {
+    if (indices.empty() || training_count() < 1) return {};
+    const Tensor images = Tensor::from<std::uint8_t>(
+        {static_cast<std::int64_t>(images_.labels.size()), channels, side, side}, images_.pixels);
+    const Tensor labels =
+        Tensor::from<std::int64_t>({static_cast<std::int64_t>(images_.labels.size())}, images_.labels);
+    return image_references(images, labels, {{}, training_count(), indices, pool});
+  }
+  double reference_seconds() const override { return 10; }
 
   nlohmann::json describe() const override {
     return {{"source", source_}, {"samples", size_}, {"training", training_count()}};

@@ -1,6 +1,7 @@
 // Generated pictures of textured shapes in 100 classes, for the classifiers of photographs.
 #include <algorithm>
 
+#include "superstep/baseline/image_classes.h"
 #include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
@@ -10,7 +11,40 @@ namespace {
 
 double centred(double value) { return (value / 255 - 0.5) * 4; }
 
+// Images that the support vector machines are fitted to at most: they take minutes with more.
+constexpr std::int64_t most_fitted = 4000;
+
+References gradients(const TableSamples& samples) {
+  return image_references(samples.fields.at("image"), samples.fields.at("label"), samples);
+}
+
 }  // namespace
+
+References image_references(const Tensor& images, const Tensor& labels, const TableSamples& samples) {
+  baseline::LabelledImages labelled{images, {}, 0};
+  for (std::int64_t i = 0; i < labels.element_count(); ++i)
+    labelled.labels.push_back(static_cast<int>(labels.at(i)));
+  labelled.classes = 1 + *std::ranges::max_element(labelled.labels);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(labelled.classes), 0);
+  for (std::int64_t i = 0; i < samples.training; ++i) ++counts[static_cast<std::size_t>(labels.at(i))];
+  const auto usual = std::ranges::max_element(counts) - counts.begin();
+  std::int64_t right = 0;
+  for (const std::int64_t index : samples.indices)
+    right += static_cast<std::ptrdiff_t>(labels.at(index)) == usual;
+  References found{
+      .floor = Reference{"the most frequent class",
+                         static_cast<double>(right) / static_cast<double>(samples.indices.size())},
+      .conventional = {},
+      .limit = {},
+      .target = {}};
+  const auto kinds = std::ranges::count_if(counts, [](std::int64_t count) { return count > 0; });
+  if (kinds < 2 || labelled.width() < 16 || labelled.height() < 16) return found;
+  found.conventional =
+      Reference{"oriented gradients and a linear SVM",
+                baseline::gradient_accuracy(labelled, first_samples(std::min(most_fitted, samples.training)),
+                                            samples.indices, samples.pool)};
+  return found;
+}
 
 std::unique_ptr<Task> open_classifier_task(const TaskSettings& settings, const Options& model) {
   const auto size = model.integer("size", 1, 1 << 20), classes = model.integer("classes", 1, 1 << 20);
@@ -24,7 +58,10 @@ std::unique_ptr<Task> open_classifier_task(const TaskSettings& settings, const O
        .targets = {{"label"}},
        .more = {},
        .quality = accuracy_of_labels,
-       .present = present_classes},
+       .present = present_classes,
+       .references = gradients,
+       .reference_seconds = 60,
+       .reference_fields = {}},
       settings);
 }
 

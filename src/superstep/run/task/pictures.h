@@ -52,14 +52,7 @@ std::string present_ptychography(const Fields& fields, const Predictions& found,
 std::string present_lesions(const Fields& fields, const Predictions& found, page::Page& page);
 std::string present_classes(const Fields& fields, const Predictions& found, page::Page& page);
 std::string present_masked_words(const Fields& fields, const Predictions& found, page::Page& page);
-std::string present_responses(const Fields& fields, const Predictions& found, page::Page& page);
-
-// Windows of an oscillation with their true and found number of periods.
-struct Oscillation {
-  std::vector<float> values;  // [steps, sensors]
-  std::int64_t sensors = 1;
-};
-void present_oscillations(page::Page& page, const Regression& periods,
-                          const std::function<Oscillation(std::size_t at)>& window);
+std::string present_oscillations(const Fields& fields, const Predictions& found, page::Page& page);
+std::string present_function_values(const Fields& fields, const Predictions& found, page::Page& page);
 
 }  // namespace superstep::run

@@ -72,9 +72,9 @@ void present_regression(page::Page& page, const Regression& regression) {
   page.end_row();
 }
 
-std::string present_responses(const Fields& fields, const Predictions& found, page::Page& page) {
-  const Tensor& truth = fields.at("AUC");
-  Regression regression{.quantity = "Area under the dose response curve",
+std::string present_function_values(const Fields& fields, const Predictions& found, page::Page& page) {
+  const Tensor& truth = fields.at("target");
+  Regression regression{.quantity = "y",
                         .unit = "",
                         .truth = {},
                         .found = {},

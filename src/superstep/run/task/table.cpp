@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "superstep/data/generator.h"
 #include "superstep/data/hdf5.h"
@@ -22,6 +23,15 @@ std::vector<std::string> wanted_fields(const TableSpec& spec) {
   return names;
 }
 
+// Those, and what the references need.
+std::vector<std::string> known_fields(const TableSpec& spec) {
+  std::vector<std::string> names = wanted_fields(spec);
+  names.insert(names.end(), spec.reference_fields.begin(), spec.reference_fields.end());
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 std::unique_ptr<data::Generator> make_generator(const TableSpec& spec) {
   const data::GeneratorEntry& entry = data::find_generator(spec.generator);
   return entry.make(Options(entry.options, spec.settings));
@@ -32,7 +42,7 @@ Fields generate(const TableSpec& spec, const TaskSettings& settings) {
   const std::int64_t count = settings.samples > 0 ? settings.samples : spec.default_samples;
   std::vector<Tensor> tensors = data::generate_in_memory(*generator, settings.seed, 0,
                                                          static_cast<std::uint64_t>(count), *settings.pool);
-  const std::vector<std::string> wanted = wanted_fields(spec);
+  const std::vector<std::string> wanted = known_fields(spec);
   Fields fields;
   for (std::size_t i = 0; i < tensors.size(); ++i)
     if (std::ranges::binary_search(wanted, generator->fields()[i].name))
@@ -43,11 +53,13 @@ Fields generate(const TableSpec& spec, const TaskSettings& settings) {
 Fields read(const TableSpec& spec, const TaskSettings& settings) {
   const data::Hdf5File file(settings.data);
   const auto generator = make_generator(spec);
-  const std::vector<std::string> wanted = wanted_fields(spec);
+  const std::vector<std::string> wanted = wanted_fields(spec), known = known_fields(spec);
   Fields fields;
   std::int64_t samples = -1;
   for (const data::Field& field : generator->fields()) {
-    if (!std::ranges::binary_search(wanted, field.name)) continue;
+    if (!std::ranges::binary_search(known, field.name)) continue;
+    const bool optional = !std::ranges::binary_search(wanted, field.name);
+    if (optional && !file.contains(field.name)) continue;
     const bool target_only =
         std::ranges::none_of(spec.inputs, [&](const Column& column) { return column.field == field.name; });
     if (target_only && !settings.labels_required && !file.contains(field.name)) continue;
@@ -69,6 +81,12 @@ void fill_column(const Tensor& field, const Column& column, std::span<const std:
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("has {} values a sample, the model takes {}", row, to.size() / indices.size()),
                 "field " + column.field, "generate data of the model's size");
+  if (!column.convert && field.type() == element_type_of<T>) {
+    for (std::size_t k = 0; k < indices.size(); ++k)
+      std::copy_n(field.as<T>().begin() + indices[k] * row, row,
+                  to.begin() + static_cast<std::int64_t>(k) * row);
+    return;
+  }
   std::size_t at = 0;
   for (const std::int64_t index : indices)
     for (std::int64_t i = 0; i < row; ++i) {
@@ -110,6 +128,15 @@ class TableTask : public Task {
   std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
     return spec_.present ? spec_.present(fields_, found, page) : std::string();
   }
+
+  References references(std::span<const std::int64_t> indices, ThreadPool& pool) const override {
+    const auto there = [&](const std::string& field) { return fields_.contains(field); };
+    if (!spec_.references || indices.empty() || training_ < 1 ||
+        !std::ranges::all_of(known_fields(spec_), there))
+      return {};
+    return spec_.references({fields_, training_, indices, pool});
+  }
+  double reference_seconds() const override { return spec_.reference_seconds; }
 
   bool has_labels() const override {
     const auto there = [&](const std::string& field) { return fields_.contains(field); };
@@ -165,6 +192,12 @@ Metric quality_metric(const char* name, double value, const char* unit) {
   return {.name = name, .value = value, .unit = unit, .samples = {}};
 }
 
+std::vector<std::int64_t> first_samples(std::int64_t count) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+  return numbers;
+}
+
 std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,
                                        std::span<const Tensor> outputs) {
   const Tensor& labels = fields.at("label");
@@ -178,15 +211,31 @@ std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std
   return {quality_metric("accuracy", static_cast<double>(right) / static_cast<double>(indices.size()))};
 }
 
-double mean_absolute_error(const Tensor& field, std::span<const std::int64_t> indices, const Tensor& output) {
+namespace {
+
+// The mean of `measure` of the difference between outputs and field.
+template <class Measure>
+double mean_of_differences(const Tensor& field, std::span<const std::int64_t> indices, const Tensor& output,
+                           Measure measure) {
   const auto values = output.as<float>();
   const std::size_t row = values.size() / std::max<std::size_t>(1, indices.size());
   double sum = 0;
   for (std::size_t i = 0; i < indices.size(); ++i)
     for (std::size_t k = 0; k < row; ++k)
-      sum += std::abs(static_cast<double>(values[i * row + k]) -
-                      field.at(indices[i] * static_cast<std::int64_t>(row) + static_cast<std::int64_t>(k)));
+      sum += measure(static_cast<double>(values[i * row + k]) -
+                     field.at(indices[i] * static_cast<std::int64_t>(row) + static_cast<std::int64_t>(k)));
   return sum / static_cast<double>(std::max<std::size_t>(1, values.size()));
+}
+
+}  // namespace
+
+double root_mean_square_error(const Tensor& field, std::span<const std::int64_t> indices,
+                              const Tensor& output) {
+  return std::sqrt(mean_of_differences(field, indices, output, [](double d) { return d * d; }));
+}
+
+double mean_absolute_error(const Tensor& field, std::span<const std::int64_t> indices, const Tensor& output) {
+  return mean_of_differences(field, indices, output, [](double d) { return std::abs(d); });
 }
 
 }  // namespace superstep::run

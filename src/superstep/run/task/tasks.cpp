@@ -43,6 +43,20 @@ constexpr Entry entries[] = {
 
 }  // namespace
 
+std::optional<Quality> judge(const Task& task, const workload::Workload& workload,
+                             const std::vector<Metric>& found, std::span<const std::int64_t> indices,
+                             ThreadPool& pool, double seconds) {
+  if (found.empty()) return std::nullopt;
+  const auto samples = static_cast<std::int64_t>(indices.size());
+  try {
+    if (task.reference_seconds() <= seconds)
+      return judge(workload, found[0], samples, task.references(indices, pool));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::interrupted) throw;
+  }
+  return judge(workload, found[0], samples, {});
+}
+
 std::unique_ptr<Task> open_task(const workload::Workload& workload, const TaskSettings& settings) {
   for (const Entry& entry : entries)
     if (entry.workload == workload.name)

@@ -117,7 +117,7 @@ Workload ptychonn_64() {
                    .learning_rate = 1e-3,
                    .schedule = Schedule::cosine,
                    .warm_up_share = 0.02},
-      .metrics = {{"phase_mae", "rad"}, {"amplitude_mae", ""}},
+      .metrics = {{"phase_mae", "rad"}, {"window_phase_mae", "rad"}, {"amplitude_mae", ""}},
       .target = std::nullopt,
   };
 }
@@ -139,7 +139,7 @@ Workload ptychonn_128() {
                    .learning_rate = 5e-4,
                    .schedule = Schedule::cosine,
                    .warm_up_share = 0.02},
-      .metrics = {{"phase_mae", "rad"}},
+      .metrics = {{"phase_mae", "rad"}, {"window_phase_mae", "rad"}},
       .target = std::nullopt,
   };
 }

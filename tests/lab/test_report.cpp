@@ -101,7 +101,8 @@ TEST_P(EveryReport, SaysWhatTheModelIsWorthInItsField) {
     EXPECT_EQ(contains(html, "target, at "), report.quality->target.has_value());
     for (const auto& reference : {report.quality->references.floor, report.quality->references.conventional,
                                   report.quality->references.limit}) {
-      if (reference) EXPECT_TRUE(contains(html, reference->method)) << reference->method;
+      if (!reference) continue;
+      EXPECT_TRUE(contains(html, reference->method)) << reference->method;
     }
   }
   EXPECT_EQ(html.find("<script"), std::string::npos);
@@ -112,8 +113,8 @@ INSTANTIATE_TEST_SUITE_P(Workloads, EveryReport, ::testing::ValuesIn([] {
                            for (const Tiny& tiny : tiny_runs()) names.emplace_back(tiny.workload);
                            return names;
                          }()),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
                            std::erase(name, '-');
                            return name;
                          });
@@ -136,8 +137,8 @@ TEST(Reports, AreReadableInABrowser) {
           std::pair(400, test::Scheme::dark)}) {
       const nlohmann::json page = test::shown(html, width, scheme);
       test::expect_readable(page, scheme);
-      if (page.is_object() && width == 1800)
-        EXPECT_GT(page["right"].get<double>(), 0.6 * width) << "nothing stands in the right half";
+      if (!page.is_object() || width != 1800) continue;
+      EXPECT_GT(page["right"].get<double>(), 0.6 * width) << "nothing stands in the right half";
     }
   }
 }

@@ -67,6 +67,7 @@ th.number, td.number { text-align: right; white-space: nowrap; }
 .row > .barlist, .row > .column > .barlist { width: 44rem; max-width: 100%; }
 .row > figure.plot { flex: 0 0 auto; margin-right: 0; }
 .column { max-width: 100%; }
+.column > p { max-width: 42rem; }
 .column > :first-child { margin-top: 0.8rem; }
 figure { display: inline-block; vertical-align: top; margin: 0.8rem 1.2rem 0.8rem 0; max-width: 100%; break-inside: avoid; }
 figure.plot { width: min(100%, 31rem); }

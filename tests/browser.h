@@ -42,13 +42,13 @@ window.addEventListener('load', () => {
   const drawings = [...document.querySelectorAll('svg.plot')].map(svg => {
     const box = svg.getBoundingClientRect();
     let length = 0;
-    for (const path of svg.querySelectorAll('path.line, path.bars, path.points'))
+    for (const path of svg.querySelectorAll('path.line, path.bars, path.points, path.area'))
       length += path.getTotalLength();
     const bars = [...svg.querySelectorAll('rect')].sort(
         (a, b) => b.getBoundingClientRect().width - a.getBoundingClientRect().width);
     let hovered = null;
     if (bars.length) {
-      svg.scrollIntoView({block: 'center'});
+      bars[0].scrollIntoView({block: 'center', inline: 'center'});
       const bar = bars[0].getBoundingClientRect();
       const found = document.elementFromPoint(bar.x + bar.width / 2, bar.y + bar.height / 2);
       hovered = found && found.querySelector('title') ? found.querySelector('title').textContent : '';

@@ -118,7 +118,7 @@ TEST(Plot, WholeNumbersHaveWholeTicks) {
   EXPECT_EQ(tick_labels(to_svg(plot)), "0 0.2 0.4 0.6 0.8 1.0");
   // Counts upwards.
   EXPECT_NE(to_svg({.series = {{"n", {0.1, 0.2}, {1, 2}}}}).find(">1</text>"), std::string::npos);
-  EXPECT_EQ(to_svg({.series = {{"n", {0.1, 0.2}, {1, 2}}}}).find("1.5"), std::string::npos);
+  EXPECT_EQ(to_svg({.series = {{"n", {0.1, 0.2}, {1, 2}}}}).find(">1.5<"), std::string::npos);
 }
 
 TEST(Plot, AreasStandOnEachOther) {

@@ -105,7 +105,7 @@ Page& Page::bars(const std::vector<Bar>& bars) {
     const double length = std::clamp(bar.length, 0.0, 1.0), full = std::clamp(bar.full, 0.0, length);
     html += fmt::format(
         "<div class=\"bar s{}\" title=\"{}\"><span>{}</span><i style=\"--length:{:.2f}%;--full:{:.2f}%\"></i>"
-        "<b>{}</b></div>\n",
+        "<em>{}</em></div>\n",
         bar.color, escape(bar.title), escape(bar.label), 100 * length, length > 0 ? 100 * full / length : 0,
         escape(bar.text));
   }

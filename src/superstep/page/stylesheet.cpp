@@ -55,7 +55,7 @@ tr.main td { font-weight: 700; background: var(--main); }
 .bar { display: grid; grid-template-columns: 12rem 1fr 8.5rem; gap: 0 0.7rem; align-items: center; padding: 0.1rem 0; }
 .bar span { text-align: right; overflow-wrap: normal; }
 .bar i { display: block; height: 1.05rem; width: max(1px, var(--length)); background: linear-gradient(to right, var(--c) var(--full), color-mix(in srgb, var(--c) 40%, var(--paper)) var(--full)); print-color-adjust: exact; }
-.bar b { font-weight: 400; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.bar em { font-style: normal; font-weight: 400; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .confusion td, .confusion th { padding: 0.25rem 0.5rem; min-width: 2.4rem; }
 .confusion .right { background: rgb(31 150 110 / calc(var(--part) * 0.75)); }
 .confusion .wrong { background: rgb(217 102 11 / calc(var(--part) * 2)); }

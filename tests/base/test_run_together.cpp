@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "superstep/base/run_together.h"
-#include "superstep/base/startable_threads.h"
+#include "superstep/base/system/startable_threads.h"
 
 namespace superstep {
 namespace {

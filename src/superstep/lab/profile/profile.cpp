@@ -15,6 +15,15 @@ namespace {
 
 using target::Executable;
 
+// Readings in a row, as around steps.
+double seconds_of_a_reading() {
+  constexpr int readings = 2000;
+  const double begun = monotonic_seconds();
+  double last = begun;
+  for (int i = 0; i < readings; ++i) last = std::max(last, monotonic_seconds());
+  return (last - begun) / readings;
+}
+
 struct Tensors {
   std::vector<Tensor> inputs, outputs;
 
@@ -136,7 +145,8 @@ Profile measure_profile(const target::Target& target, const ProfiledModel& model
                   .operators = {},
                   .timeline = measurement.middle(),
                   .seconds = measurement.plain_seconds(),
-                  .measured_seconds = measurement.clocked_seconds()};
+                  .measured_seconds = measurement.clocked_seconds(),
+                  .clock_seconds = seconds_of_a_reading()};
   profile.operators = profile_operators(profile.steps);
   for (const StepProfile& step : profile.steps) {
     profile.busy_seconds += step.total();

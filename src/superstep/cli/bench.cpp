@@ -123,97 +123,112 @@ void bench(const Arguments& arguments) {
   fail_if_wrong(results);
 }
 
-}  // namespace
-
-void declare_bench(CLI::App& command) {
-  const auto a = std::make_shared<Arguments>();
+void declare_what(CLI::App& command, Arguments& a) {
   command
-      .add_option("what", a->what,
+      .add_option("what", a.what,
                   "gemm, conv, relu, lstm, workloads (separated by commas), all-reduce, or gradients")
       ->required()
       ->delimiter(',');
-  command.add_option("--config", a->configs, "published configurations, by name, or all")
+  command.add_option("--config", a.configs, "published configurations, by name, or all")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_flag("--sweep", a->sweep, "doubling sizes until memory ends, in place of the published ones");
-  command.add_option("--precision", a->precisions, "f32, bf16, f16, int8")
+  command.add_flag("--sweep", a.sweep, "doubling sizes until memory ends, in place of the published ones");
+  command.add_option("--precision", a.precisions, "f32, bf16, f16, int8")
       ->type_name("TYPE,...")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--mode", a->modes, "train (forward and backward), infer (forward)")
+  command.add_option("--mode", a.modes, "train (forward and backward), infer (forward)")
       ->type_name("MODE,...")
       ->delimiter(',')
       ->capture_default_str();
   command
-      .add_option("--batch", a->batches,
+      .add_option("--batch", a.batches,
                   "samples a call (primitives take the first; default: the published ones)")
       ->type_name("N,...")
       ->delimiter(',')
       ->check(positive());
-  command.add_option("--micro-batch", a->micro_batch, "of workloads; default: the target chooses")
+  command.add_option("--micro-batch", a.micro_batch, "of workloads; default: the target chooses")
       ->type_name("N")
       ->check(positive());
   command
-      .add_option("--set", a->model_options,
+      .add_option("--set", a.model_options,
                   "name=value of an option of the workload's model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--on", a->backend, "where to run: superstep list backends")
+  command.add_option("--on", a.backend, "where to run: superstep list backends")
       ->type_name("BACKEND")
       ->capture_default_str();
-  command.add_option("--seconds", a->seconds, "of timed work, at most, a row and round")
+}
+
+void declare_protocol(CLI::App& command, Arguments& a) {
+  command.add_option("--seconds", a.seconds, "of timed work, at most, a row and round")
       ->type_name("S")
       ->check(positive())
       ->capture_default_str();
-  command.add_option("--repeat", a->repeat, "rounds over everything; their samples are joined")
+  command.add_option("--repeat", a.repeat, "rounds over everything; their samples are joined")
       ->type_name("N")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command
       .add_option(
-          "--processes", a->processes,
+          "--processes", a.processes,
           "do it all in so many fresh processes, one after the other: the interval holds their spread")
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
-  command.add_option("--load", a->loads, "latency of serving under load: single, offline, poisson")
+  command.add_flag("--energy", a.energy,
+                   "joules a sample: ten more seconds a row, where the host counts energy");
+  command.add_flag("--self-check", a.self_check,
+                   "run everything twice: do the intervals of the two runs meet?");
+  command.add_option("--pause", a.pause, "between the two runs of --self-check")
+      ->type_name("S")
+      ->check(number_from(0, 3600))
+      ->capture_default_str();
+  command.add_flag("--no-record", a.no_record, "do not keep the results in the records");
+}
+
+void declare_load(CLI::App& command, Arguments& a) {
+  command.add_option("--load", a.loads, "latency of serving under load: single, offline, poisson")
       ->type_name("PATTERN,...")
       ->delimiter(',');
-  command
-      .add_option("--rate", a->rate, "of Poisson arrivals (default: half of what a single stream reaches)")
+  command.add_option("--rate", a.rate, "of Poisson arrivals (default: half of what a single stream reaches)")
       ->type_name("REQUESTS/S")
       ->check(positive());
-  command.add_option("--requests", a->requests, "of each load")
+  command.add_option("--requests", a.requests, "of each load")
       ->type_name("N")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
-  command.add_option("--sizes", a->sizes, "of all-reduce and gradients, in bytes: 4K..256M, or a list")
+}
+
+void declare_collectives(CLI::App& command, Arguments& a) {
+  command.add_option("--sizes", a.sizes, "of all-reduce and gradients, in bytes: 4K..256M, or a list")
       ->type_name("SIZES")
       ->capture_default_str();
-  command.add_option("--ranks", a->ranks, "of all-reduce and gradients: start so many under the launcher")
+  command.add_option("--ranks", a.ranks, "of all-reduce and gradients: start so many under the launcher")
       ->type_name("N")
       ->check(CLI::Range(2, 4096));
-  command.add_option("--iterations", a->iterations, "of all-reduce and gradients, timed, a size")
+  command.add_option("--iterations", a.iterations, "of all-reduce and gradients, timed, a size")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command
-      .add_option("--order", a->order,
+      .add_option("--order", a.order,
                   "of all-reduce's sums: ranks (always the same bits), library, both in turn")
       ->type_name("ORDER")
       ->capture_default_str();
-  command.add_option("--launcher", a->launcher, "the program that starts ranks")
+  command.add_option("--launcher", a.launcher, "the program that starts ranks")
       ->type_name("PROGRAM")
       ->capture_default_str();
-  command.add_flag("--energy", a->energy,
-                   "joules a sample: ten more seconds a row, where the host counts energy");
-  command.add_flag("--self-check", a->self_check,
-                   "run everything twice: do the intervals of the two runs meet?");
-  command.add_option("--pause", a->pause, "between the two runs of --self-check")
-      ->type_name("S")
-      ->check(number_from(0, 3600))
-      ->capture_default_str();
-  command.add_flag("--no-record", a->no_record, "do not keep the results in the records");
+}
+
+}  // namespace
+
+void declare_bench(CLI::App& command) {
+  const auto a = std::make_shared<Arguments>();
+  declare_what(command, *a);
+  declare_protocol(command, *a);
+  declare_load(command, *a);
+  declare_collectives(command, *a);
   command
       .add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, nccl-json, mllog, trace")
       ->type_name("FORMAT")

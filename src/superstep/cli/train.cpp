@@ -142,25 +142,8 @@ void train(Arguments arguments) {
   write_result({"train", arguments.settings.workload, config, report.metrics});
 }
 
-}  // namespace
-
-void declare_train(CLI::App& command) {
-  const auto arguments = std::make_shared<Arguments>();
-  arguments->settings.replicas = 0;
-  run::TrainSettings& settings = arguments->settings;
-  command
-      .add_option("workload", settings.workload,
-                  "what to train: superstep list workloads, or a model file (.onnx)")
-      ->required();
-  command.add_option("--data", arguments->data, "the training data; without it they are generated in memory")
-      ->type_name("FILE");
-  command.add_option("--out", arguments->out, "the run's folder: configuration, log, checkpoints, model")
-      ->type_name("DIR");
-  command
-      .add_option(
-          "--resume", arguments->resume,
-          "go on with the run in this folder, or further: with more --epochs or --steps, another --until")
-      ->type_name("DIR");
+void declare_lengths(CLI::App& command, Arguments& arguments) {
+  run::TrainSettings& settings = arguments.settings;
   command.add_option("--epochs", settings.epochs, "passes over the data, and length of the schedule")
       ->type_name("N")
       ->check(positive());
@@ -168,10 +151,14 @@ void declare_train(CLI::App& command) {
       ->type_name("N")
       ->check(positive());
   command
-      .add_option("--until", arguments->until,
+      .add_option("--until", arguments.until,
                   "stop when a quality is VALUE or better: error_px_mean=0.04 is <=, r2=0.7 is >=")
       ->type_name("METRIC=VALUE");
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
+}
+
+void declare_plan(CLI::App& command, Arguments& arguments) {
+  run::TrainSettings& settings = arguments.settings;
   command.add_option("--batch", settings.batch, "samples a step")->type_name("N")->check(positive());
   command
       .add_option("--micro-batch", settings.micro_batch,
@@ -183,13 +170,16 @@ void declare_train(CLI::App& command) {
                   "copies of the model that share the work, a thread each (default: --threads)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
-  command.add_flag("--tune", arguments->tune,
+  command.add_flag("--tune", arguments.tune,
                    "choose micro-batch and threads by a short timed search, remembered for the next time");
   command
-      .add_option("--memory-limit", arguments->memory_limit,
+      .add_option("--memory-limit", arguments.memory_limit,
                   "bytes the plan may take: 200M, 2G; smaller micro-batches, then recomputation")
       ->type_name("BYTES")
       ->check(bytes());
+}
+
+void declare_model(CLI::App& command, run::TrainSettings& settings) {
   command.add_option("--on", settings.backend, "where to train: superstep list backends")
       ->type_name("BACKEND")
       ->capture_default_str();
@@ -216,28 +206,54 @@ void declare_train(CLI::App& command) {
       .add_option("--set", settings.model_options, "name=value of an option of the model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+}
+
+void declare_records_and_ranks(CLI::App& command, Arguments& arguments) {
   command
-      .add_option("--checkpoint-seconds", arguments->checkpoint_seconds,
-                  "between checkpoints within an epoch")
+      .add_option("--checkpoint-seconds", arguments.checkpoint_seconds, "between checkpoints within an epoch")
       ->type_name("S")
       ->check(not_negative())
       ->capture_default_str();
   command
-      .add_option("--mllog", arguments->mllog,
+      .add_option("--mllog", arguments.mllog,
                   "log of the run as :::MLLOG lines (not a result verified by MLCommons)")
       ->type_name("FILE");
   command
-      .add_option("--batch-norm-span", settings.batch_norm_span,
+      .add_option("--batch-norm-span", arguments.settings.batch_norm_span,
                   "of several ranks: neighbours whose batches batch normalisation takes together")
       ->type_name("RANKS")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command
-      .add_option("--exchange", arguments->exchange,
+      .add_option("--exchange", arguments.exchange,
                   "of gradients between ranks: overlapped with the backward pass, after it, or after it by "
                   "the MPI library's own all-reduce (library)")
       ->type_name("WAY")
       ->capture_default_str();
+}
+
+}  // namespace
+
+void declare_train(CLI::App& command) {
+  const auto arguments = std::make_shared<Arguments>();
+  arguments->settings.replicas = 0;
+  command
+      .add_option("workload", arguments->settings.workload,
+                  "what to train: superstep list workloads, or a model file (.onnx)")
+      ->required();
+  command.add_option("--data", arguments->data, "the training data; without it they are generated in memory")
+      ->type_name("FILE");
+  command.add_option("--out", arguments->out, "the run's folder: configuration, log, checkpoints, model")
+      ->type_name("DIR");
+  command
+      .add_option(
+          "--resume", arguments->resume,
+          "go on with the run in this folder, or further: with more --epochs or --steps, another --until")
+      ->type_name("DIR");
+  declare_lengths(command, *arguments);
+  declare_plan(command, *arguments);
+  declare_model(command, arguments->settings);
+  declare_records_and_ranks(command, *arguments);
   command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");
   command.add_flag("--explain", arguments->explain,
                    "print the plan: each step, its kernel and why faster ones refused");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <limits>
@@ -11,6 +10,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/system/user_folders.h"
@@ -23,8 +23,6 @@ namespace superstep::run {
 namespace {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
-
 constexpr const char* schema = "superstep-tuning/1";
 constexpr std::uintmax_t largest_file = 1 << 20;  // bytes; beyond it the file is not ours
 constexpr std::size_t most_entries = 2000;
@@ -88,9 +86,9 @@ class Contender {
   }
 
   double run() {
-    const auto begun = Clock::now();
+    const Stopwatch watch;
     executable_->run(inputs_, outputs_);
-    return std::chrono::duration<double>(Clock::now() - begun).count();
+    return watch.seconds();
   }
   double timed_run() {
     const double seconds = run();

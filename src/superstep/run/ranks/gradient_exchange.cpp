@@ -4,20 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <limits>
 
 #include "superstep/base/error.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 
 namespace superstep::run {
 namespace {
 
 constexpr std::array modes{ExchangeMode::overlapped, ExchangeMode::after, ExchangeMode::library};
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Numbers below 2^24, which a float holds exactly, that differ where plans do.
 float fingerprint(std::size_t values, const std::vector<target::ValueRange>& ranges) {
@@ -93,19 +89,19 @@ void GradientExchange::begin() {
 
 void GradientExchange::progress() {
   if (settings_.mode != ExchangeMode::overlapped) return;
-  const double begun = now();
-  if (means_->progress()) overlapped_ += now() - begun;
+  const double begun = monotonic_seconds();
+  if (means_->progress()) overlapped_ += monotonic_seconds() - begun;
 }
 
 void GradientExchange::finish() {
-  const double begun = now();
+  const double begun = monotonic_seconds();
   if (settings_.mode == ExchangeMode::library)
     finish_by_library();
   else
     means_->finish();
   const double waited = settings_.mode == ExchangeMode::library ? 0 : means_->seconds_waited();
   waiting_.push_back(waited);
-  exposed_.push_back(now() - begun - waited);
+  exposed_.push_back(monotonic_seconds() - begun - waited);
   communication_.push_back(overlapped_ + exposed_.back());
 }
 

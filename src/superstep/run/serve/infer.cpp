@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 
 #include "superstep/base/progress.h"
+#include "superstep/base/statistics.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/file/hdf5/hdf5.h"
@@ -22,19 +23,12 @@
 namespace superstep::run {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int warm_up_calls = 10;
 constexpr std::int64_t default_batch = 512;
 constexpr std::int64_t calls_for_latency = 200;
 // A slow model is timed by fewer calls: these seconds, but three calls.
 constexpr double warm_up_seconds = 2, timing_seconds = 20;
 constexpr std::int64_t fewest_calls = 3;
-
-double percentile(const std::vector<double>& sorted, double share) {
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return sorted[std::max<std::size_t>(1, rank) - 1];
-}
 
 Metric metric(const char* name, double value, const char* unit) {
   return {.name = name, .value = value, .unit = unit, .samples = {}};
@@ -75,15 +69,11 @@ struct Served {
   target::PlanSummary plan;
 };
 
-double seconds_since(Clock::time_point begun) {
-  return std::chrono::duration<double>(Clock::now() - begun).count();
-}
-
 double timed_call(target::Executable& executable, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while timing");
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   executable.run(inputs, outputs);
-  return seconds_since(begun);
+  return watch.seconds();
 }
 
 // The seconds of at most `calls` calls of each executable, in turn, so that a busy neighbour slows all alike.
@@ -99,9 +89,9 @@ std::vector<std::vector<double>> time_calls(std::span<target::Executable* const>
       warm += timed_call(*executables[i], inputs, outputs[i]);
   }
   std::vector<std::vector<double>> seconds(executables.size());
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   for (std::int64_t call = 0; call < calls; ++call) {
-    if (call >= fewest_calls && seconds_since(begun) > timing_seconds) break;
+    if (call >= fewest_calls && watch.seconds() > timing_seconds) break;
     for (std::size_t i = 0; i < executables.size(); ++i)
       seconds[i].push_back(timed_call(*executables[i], inputs, outputs[i]));
     progress.update(static_cast<double>(call + 1));
@@ -114,10 +104,10 @@ std::vector<Metric> serving_metrics(std::vector<double> seconds, std::int64_t ba
   const double mean =
       std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
   std::vector<Metric> metrics{
-      metric("throughput", static_cast<double>(batch) / percentile(seconds, 0.5), "samples/s"),
-      metric("latency_mean", mean, "s"), metric("latency_p50", percentile(seconds, 0.5), "s")};
-  if (seconds.size() >= 100) metrics.push_back(metric("latency_p90", percentile(seconds, 0.9), "s"));
-  if (seconds.size() >= 1000) metrics.push_back(metric("latency_p99", percentile(seconds, 0.99), "s"));
+      metric("throughput", static_cast<double>(batch) / nearest_rank(seconds, 0.5), "samples/s"),
+      metric("latency_mean", mean, "s"), metric("latency_p50", nearest_rank(seconds, 0.5), "s")};
+  if (seconds.size() >= 100) metrics.push_back(metric("latency_p90", nearest_rank(seconds, 0.9), "s"));
+  if (seconds.size() >= 1000) metrics.push_back(metric("latency_p99", nearest_rank(seconds, 0.99), "s"));
   return metrics;
 }
 
@@ -150,9 +140,9 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, std::vector<M
   std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
   std::iota(indices.begin(), indices.end(), std::int64_t{0});
   Served served;
-  const auto begun = Clock::now();
+  const Stopwatch watch;
   served.outputs = evaluator.predict(task, indices, pool);
-  const double elapsed = seconds_since(begun);
+  const double elapsed = watch.seconds();
   target::Executable& executable = evaluator.executable();
   served.ports.assign(executable.outputs().begin(), executable.outputs().end());
   served.metrics = std::move(timing);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "superstep/base/statistics.h"
 #include "superstep/baseline/xray/bragg_position.h"
 #include "superstep/physics/stream_blocks.h"
 #include "superstep/physics/xray/bragg_dataset.h"
@@ -19,12 +20,6 @@ constexpr double training_share = 0.8;
 // The network itself adds the half that sets its centre: labels are as the files have them.
 data::BraggDatasetSettings dataset_settings(bool labels_required) {
   return {.centered_labels = false, .labels_required = labels_required};
-}
-
-double percentile(const std::vector<double>& sorted, double share) {
-  // Nearest rank, as measurement protocol 2 defines percentiles.
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return sorted[std::min(sorted.size(), std::max<std::size_t>(1, rank)) - 1];
 }
 
 class BraggTask : public Task {
@@ -143,9 +138,10 @@ std::vector<Metric> bragg_error_metrics(std::vector<double> errors) {
     return Metric{.name = name, .value = value, .unit = "px", .samples = {}};
   };
   if (errors.empty()) return {};
-  return {metric("error_px_mean", mean), metric("error_px_p50", percentile(errors, 0.50)),
-          metric("error_px_p75", percentile(errors, 0.75)), metric("error_px_p95", percentile(errors, 0.95)),
-          metric("error_px_p995", percentile(errors, 0.995))};
+  return {metric("error_px_mean", mean), metric("error_px_p50", nearest_rank(errors, 0.50)),
+          metric("error_px_p75", nearest_rank(errors, 0.75)),
+          metric("error_px_p95", nearest_rank(errors, 0.95)),
+          metric("error_px_p995", nearest_rank(errors, 0.995))};
 }
 
 std::unique_ptr<Task> make_bragg_task(const data::BraggDataset& data) {

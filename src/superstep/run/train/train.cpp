@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "superstep/base/progress.h"
+#include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/run/environment.h"
@@ -35,12 +35,6 @@ namespace superstep::run {
 namespace {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 // One sitting of a training run.
 class Training {
  public:
@@ -92,7 +86,7 @@ class Training {
     Feeder feeder(*task_, prototypes_, settings_.batch, settings_.seed, settings_.augment,
                   {static_cast<std::uint64_t>(state_.step / batches_), state_.step % batches_},
                   {world_.rank(), world_.size()});
-    sitting_ = last_checkpoint_ = Clock::now();
+    sitting_ = last_checkpoint_ = Stopwatch();
     const std::int64_t first_step = state_.step;
     if (stopped_before_its_epoch_ended()) end_epoch(progress);
     while (state_.step < last_step_ && !state_.reached) {
@@ -101,7 +95,7 @@ class Training {
       progress.update(static_cast<double>(state_.step * settings_.batch), note());
       const bool epoch_ends = state_.step % batches_ == 0;
       if (epoch_ends) end_epoch(progress);
-      const bool due = seconds_since(last_checkpoint_) > options_.checkpoint_seconds;
+      const bool due = last_checkpoint_.seconds() > options_.checkpoint_seconds;
       if (epoch_ends || due) checkpoint();
       if (world_.any(interrupted())) throw Error(ErrorCode::interrupted, "between two steps");
     }
@@ -127,7 +121,7 @@ class Training {
                      .micro_batches = plan.batch / std::max<std::int64_t>(1, plan.micro_batch)});
   }
 
-  double run_seconds() const { return state_.seconds + seconds_since(sitting_); }
+  double run_seconds() const { return state_.seconds + sitting_.seconds(); }
   // That of the step to come, from 1.
   std::int64_t epoch() const { return state_.step / batches_ + 1; }
 
@@ -207,9 +201,9 @@ class Training {
     std::vector<Tensor> inputs = next_batch(feeder);
     inputs.push_back(
         Tensor::scalar(static_cast<float>(learning_rate(model_.schedule(), state_.step, scheduled_steps_))));
-    const auto begun = Clock::now();
+    const Stopwatch watch;
     executable_->run(inputs, outputs_);
-    step_seconds_.push_back(seconds_since(begun));
+    step_seconds_.push_back(watch.seconds());
     epoch_seconds_ += step_seconds_.back();
     ++epoch_timed_steps_;
     ++state_.step;
@@ -303,7 +297,7 @@ class Training {
   void checkpoint() {
     if (!keeper_.writes()) return;
     keeper_.save(make_checkpoint());
-    last_checkpoint_ = Clock::now();
+    last_checkpoint_ = Stopwatch();
   }
 
   [[noreturn]] void stop() {
@@ -347,7 +341,7 @@ class Training {
     SittingTimes times{.batch = settings_.batch,
                        .steps_an_epoch = batches_,
                        .step_seconds = step_seconds_,
-                       .elapsed = seconds_since(sitting_),
+                       .elapsed = sitting_.seconds(),
                        .waited = waited,
                        .flops = report.plan.flops,
                        .compile_seconds = report.plan.compile_seconds,
@@ -380,7 +374,7 @@ class Training {
   double epoch_seconds_ = 0;
   std::vector<double> step_seconds_, epoch_losses_;
   std::vector<Metric> quality_;
-  Clock::time_point sitting_, last_checkpoint_;
+  Stopwatch sitting_, last_checkpoint_;
 };
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 
+#include "superstep/base/stopwatch.h"
 #include "superstep/run/ranks/shared/adding.h"
 #include "superstep/run/ranks/shared/waiting.h"
 
@@ -18,10 +18,6 @@ constexpr std::size_t block_values = 2048;  // added up at a time: stays in the 
 using Flag = std::atomic<std::uint64_t>;
 
 std::size_t in_lines(std::size_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // A rank's segment: how many ranges it has made (in all rounds), the round in which each range was last
 // ready, and the values. Every rank makes one piece of every range and writes it to all segments.
@@ -83,9 +79,9 @@ class SharedMeans : public RangeMeans {
   }
 
   void wait_for_range() {
-    const double begun = now();
+    const double begun = monotonic_seconds();
     wait_until([&] { return everybody_has(next_); });
-    waited_ += now() - begun;
+    waited_ += monotonic_seconds() - begun;
   }
 
   // Pieces begin on cache lines, so that no two ranks write the same one.

@@ -62,7 +62,12 @@ void print_quality(const std::optional<run::Quality>& quality) {
        {std::pair(&others.floor, "the floor"), std::pair(&others.conventional, "the conventional method"),
         std::pair(&others.limit, "the limit")})
     if (*reference) add(in_figures((*reference)->value, q.unit), of, (*reference)->method);
-  fmt::print("\n{}verdict: {}\n", table.to_string(), run::verdict(q));
+  fmt::print("\n{}", table.to_string());
+  if (!others.floor)
+    fmt::print(
+        "what others reach is left out: it takes longer than this training did, or the data lack what it "
+        "needs\n");
+  fmt::print("verdict: {}\n", run::verdict(q));
 }
 
 }  // namespace superstep::cli

@@ -5,9 +5,16 @@
 #include <map>
 #include <numbers>
 
+#include "superstep/base/interrupt.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/baseline/epie.h"
+#include "superstep/baseline/epie_compare.h"
 #include "superstep/baseline/ptychography/epie.h"
 #include "superstep/baseline/ptychography/epie_compare.h"
+#include "superstep/data/fft.h"
+#include "superstep/data/hdf5.h"
+#include "superstep/data/ptycho.h"
+#include "superstep/data/ptycho_probe.h"
 #include "superstep/physics/fft.h"
 #include "superstep/physics/xray/ptycho_probe.h"
 #include "superstep/run/task/pictures.h"
@@ -151,11 +158,14 @@ std::vector<Scan> scans_of(const TableSamples& samples) {
   return list;
 }
 
-// The object of a scan from its patterns alone, turned and scaled as the true one is: no measurement can
+// The probe of a scan as it was measured before; nothing where that is not known.
+using ProbeOf = std::function<std::optional<data::ComplexField>(std::int64_t scan)>;
+
+// The object of a scan from its patterns and probe, turned and scaled as the true one is: no measurement can
 // tell.
-Field reconstructed(const Scan& scan, ThreadPool& pool) {
-  data::ComplexField probe = data::gaussian_probe(scan.data.n, 75e-9 / pixel);
-  data::scale(probe, std::sqrt(scan.mean_counts));
+Field reconstructed(const Scan& scan, std::optional<data::ComplexField> known, ThreadPool& pool) {
+  data::ComplexField probe = known ? std::move(*known) : data::gaussian_probe(scan.data.n, 75e-9 / pixel);
+  if (!known) data::scale(probe, std::sqrt(scan.mean_counts));
   baseline::Epie epie(scan.data, probe, {.probe_step = 0.5, .regularization = 0.3});
   for (int pass = 0; pass < passes; ++pass) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "the reconstruction was left");
@@ -166,11 +176,12 @@ Field reconstructed(const Scan& scan, ThreadPool& pool) {
       .aligned;
 }
 
-double reconstruction_error(const TableSamples& samples) {
+double reconstruction_error(const TableSamples& samples, const ProbeOf& probe) {
   const Tensor& phase = samples.fields.at("phase");
   double sum = 0;
   for (const Scan& scan : scans_of(samples)) {
-    const Field object = reconstructed(scan, samples.pool);
+    const auto number = static_cast<std::int64_t>(samples.fields.at("scan").at(scan.first));
+    const Field object = reconstructed(scan, probe(number), samples.pool);
     const std::int64_t n = scan.data.n, width = scan.data.width;
     const auto predicted = [&](std::size_t i, std::int64_t p) {
       const auto at = scan.data.positions[static_cast<std::size_t>(scan.judged[i] - scan.first)];
@@ -184,17 +195,42 @@ double reconstruction_error(const TableSamples& samples) {
   return sum / static_cast<double>(samples.indices.size());
 }
 
-References mean_and_reconstruction(const TableSamples& samples) {
+References mean_and_reconstruction(const TableSamples& samples, const ProbeOf& probe) {
   const double mean = mean_phase(samples);
   const double floor = error_in_the_middle(samples.fields.at("phase"), samples.indices,
                                            [&](std::size_t, std::int64_t) { return mean; });
   return {.floor = Reference{"the mean phase", floor},
-          .conventional = Reference{"iterative reconstruction (rPIE)", reconstruction_error(samples)},
+          .conventional = Reference{"iterative reconstruction (rPIE)", reconstruction_error(samples, probe)},
           .limit = {},
           .target = floor / 2};
 }
 
-TableSpec spec_of(const char* generator, std::vector<std::string> settings, std::int64_t samples) {
+ProbeOf probe_in_file(const std::filesystem::path& path) {
+  return [path](std::int64_t scan) -> std::optional<data::ComplexField> {
+    const data::Hdf5File file(path);
+    if (!file.contains("probe")) return std::nullopt;
+    const std::int64_t any[] = {-1, -1, -1, 2};
+    if (scan >= file.require_shape("probe", any).shape[0]) return std::nullopt;
+    const Tensor probe = file.read_rows("probe", ElementType::f32, scan, 1);
+    const auto* values = reinterpret_cast<const std::complex<float>*>(probe.bytes());
+    return data::ComplexField(values, values + probe.element_count() / 2);
+  };
+}
+
+ProbeOf probe_of_generator(const char* name, const std::vector<std::string>& settings, std::uint64_t seed) {
+  const data::GeneratorEntry& entry = data::find_generator(name);
+  const std::shared_ptr<const data::Generator> generator = entry.make(Options(entry.options, settings));
+  return [generator, seed](std::int64_t scan) -> std::optional<data::ComplexField> {
+    const auto* ptycho = dynamic_cast<const data::PtychoGenerator*>(generator.get());
+    if (!ptycho) return std::nullopt;
+    return ptycho->scan(seed, static_cast<std::uint64_t>(scan))->probe;
+  };
+}
+
+TableSpec spec_of(const char* generator, std::vector<std::string> settings, std::int64_t samples,
+                  const TaskSettings& task) {
+  const ProbeOf probe =
+      task.data.empty() ? probe_of_generator(generator, settings, task.seed) : probe_in_file(task.data);
   return {.generator = generator,
           .settings = std::move(settings),
           .default_samples = samples,
@@ -204,7 +240,7 @@ TableSpec spec_of(const char* generator, std::vector<std::string> settings, std:
           .more = {},
           .quality = quality_of_phase,
           .present = present_ptychography,
-          .references = mean_and_reconstruction,
+          .references = [probe](const TableSamples& known) { return mean_and_reconstruction(known, probe); },
           .reference_seconds = 20,
           .reference_fields = {"amp", "position"}};
 }
@@ -213,7 +249,7 @@ TableSpec spec_of(const char* generator, std::vector<std::string> settings, std:
 
 std::unique_ptr<Task> open_ptychonn_64_task(const TaskSettings& settings, const Options& model) {
   TableSpec spec =
-      spec_of("ptychonn-64", {"window=" + model.text("window"), "columns=64", "photons=1e6"}, 2560);
+      spec_of("ptychonn-64", {"window=" + model.text("window"), "columns=64", "photons=1e6"}, 2560, settings);
   spec.targets = {{"amp"}, {"phase"}};
   spec.quality = quality_of_both;
   return open_table_task(std::move(spec), settings);
@@ -221,7 +257,8 @@ std::unique_ptr<Task> open_ptychonn_64_task(const TaskSettings& settings, const 
 
 std::unique_ptr<Task> open_ptychonn_128_task(const TaskSettings& settings, const Options& model) {
   return open_table_task(
-      spec_of("ptychonn-128", {"window=" + model.text("window"), "points=1280", "photons=1e6"}, 1280),
+      spec_of("ptychonn-128", {"window=" + model.text("window"), "points=1280", "photons=1e6"}, 1280,
+              settings),
       settings);
 }
 

@@ -20,7 +20,7 @@ using baseline::UnoPart;
 using baseline::UnoRows;
 using Features = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-constexpr std::int64_t default_samples = 50000;
+constexpr std::int64_t default_samples = 200000;
 constexpr std::int64_t most_fitted = 20000;  // rows that regressions are fitted to
 constexpr double training_share = 0.8;
 constexpr int components = 24;  // of each table, that regressions see

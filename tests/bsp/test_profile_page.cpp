@@ -1,6 +1,7 @@
 // The profile's page in a real browser.
 #include <nlohmann/json.hpp>
 
+#include "superstep/bsp/profile_page.h"
 #include "tests/browser.h"
 #include "tests/bsp/support.h"
 
@@ -34,13 +35,45 @@ TEST(ProfilePage, IsReadableInABrowser) {
     const nlohmann::json page = test::shown(html, width, scheme);
     test::expect_readable(page, scheme);
     if (!page.is_object()) continue;
-    EXPECT_EQ(page["drawings"].size(), 4U);  // memory, liveness twice, timeline
+    EXPECT_EQ(page["drawings"].size(), 5U);  // timeline, memory twice, liveness twice
     EXPECT_GE(page["tables"].get<int>(), 5);
     std::string pointed;
     for (const nlohmann::json& drawing : page["drawings"])
       if (drawing["hovered"].is_string()) pointed = drawing["hovered"];
     EXPECT_TRUE(contains(pointed, "cycles")) << "the pointer finds no bar of the timeline";
   }
+}
+
+StepProfile step(const std::string& name, ProgramKind kind = ProgramKind::execute) {
+  StepProfile profile;
+  profile.name = name;
+  profile.kind = kind;
+  return profile;
+}
+
+TEST(ProfilePage, CallsStepsByTheirOperators) {
+  EXPECT_EQ(shown_name(step("conv2/Conv#17")), "conv2 Conv");
+  EXPECT_EQ(shown_name(step("conv2/Conv#17/combine")), "conv2 Conv: combine");
+  EXPECT_EQ(shown_operator(step("conv2/Conv#17/combine")), "conv2 Conv");
+  EXPECT_EQ(shown_name(step("a/b/MatMul: 4 x 8 parts")), "a/b MatMul: 4 x 8 parts");
+  EXPECT_EQ(shown_name(step("patch", ProgramKind::stream_in)), "patch, from the host");
+  EXPECT_EQ(shown_name(step("#")), "#");
+  EXPECT_EQ(shown_name(step("a#1b")), "a#1b");
+  EXPECT_FALSE(shown_name(step("", ProgramKind::copy)).empty());
+  // Two operators of one name are two.
+  EXPECT_NE(operator_of(step("fc/Gemm#1")), operator_of(step("fc/Gemm#2")));
+  EXPECT_EQ(operator_of(step("fc/Gemm#1")), operator_of(step("fc/Gemm#1/combine")));
+}
+
+TEST(ProfilePage, NamesWhatWasCompiledAndHasNoEmptyLane) {
+  const std::string html = profile_to_html(profile_of_copies(), "braggnn, infer, f32, batch 16");
+  EXPECT_TRUE(contains(html, "<h1>Profile of braggnn, infer, f32, batch 16 on "));
+  EXPECT_TRUE(contains(html, ">operator</text>"));
+  EXPECT_TRUE(contains(html, ">exchange</text>"));
+  EXPECT_FALSE(contains(html, ">between chips</text>")) << "nothing is exchanged between chips";
+  EXPECT_TRUE(contains(html, "<tr class=\"main\">"));
+  EXPECT_TRUE(contains(html, "class=\"area s0\""));
+  EXPECT_TRUE(contains(html, "How full the tiles are"));
 }
 
 // The control: a page that overflows and an empty drawing are noticed.

@@ -9,6 +9,7 @@
 #include "superstep/lab/profile/model.h"
 #include "superstep/lab/profile/profile.h"
 #include "superstep/lab/profile/report.h"
+#include "tests/browser.h"
 #include "tests/contains.h"
 #include "tests/data/scratch.h"
 
@@ -155,6 +156,40 @@ TEST(ProfilePage, HoldsEveryStepAndNoNetwork) {
   EXPECT_EQ(html.find("http://"), std::string::npos);
   EXPECT_EQ(html.find("https://"), std::string::npos);
   EXPECT_EQ(html.find("<script"), std::string::npos);
+}
+
+TEST(ProfilePage, SaysWhatItIsOfAndWhatItsClocksTook) {
+  const ScratchFolder folder;
+  const Profile profile = profile_of("train", 2);
+  EXPECT_GT(profile.clock_seconds, 0);
+  EXPECT_LT(profile.clock_seconds, 1e-4);
+  write_profile_page(profile, folder / "p.html", "Processor 9000");
+  const std::string html = read_text_file(folder / "p.html");
+  EXPECT_TRUE(contains(html, fmt::format("<h1>Profile of mlp, train, f32, batch {} on Processor 9000</h1>",
+                                         profile.plan.batch)));
+  EXPECT_TRUE(contains(html, "two readings of the clock around each"));
+  EXPECT_TRUE(contains(html, "<tr class=\"main\">"));
+  for (const char* name : {"superstep.", ">columns<", ">pack<", ">unpack<", ">scalars<", ">accumulate<"})
+    EXPECT_FALSE(contains(html, name)) << name;
+}
+
+TEST(ProfilePage, OperatorsHaveWords) {
+  EXPECT_EQ(shown_op("Conv"), "Conv");
+  EXPECT_EQ(shown_op("superstep.Adam"), "Adam");
+  EXPECT_EQ(shown_op("superstep.ConvWeightGradient"), "Conv weight gradient");
+  EXPECT_EQ(shown_op("superstep.LSTMGradient"), "LSTM gradient");
+  EXPECT_EQ(shown_op("superstep.MaxPoolGradient+Add"), "Max pool gradient+Add");
+  EXPECT_EQ(shown_op("columns"), "lay out windows");
+}
+
+TEST(ProfilePage, IsReadableInABrowser) {
+  if (!test::has_browser()) GTEST_SKIP() << "chromium is not installed";
+  const ScratchFolder folder;
+  write_profile_page(profile_of("train", 2), folder / "p.html");
+  const std::string html = read_text_file(folder / "p.html");
+  for (const auto& [width, scheme] :
+       {std::pair(1800, test::Scheme::light), std::pair(400, test::Scheme::dark)})
+    test::expect_readable(test::shown(html, width, scheme), scheme);
 }
 
 TEST(ProfilePage, NamesAreMadeSafe) {

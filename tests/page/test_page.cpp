@@ -104,6 +104,81 @@ TEST(Page, ALabelStandsOnceInTheLegend) {
   EXPECT_EQ(html.find("</svg>true</span>", first + 1), std::string::npos);
 }
 
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(Page, AColourBarStandsOnceForPicturesOfOneScale) {
+  Picture picture{Image{1, 1, {0, 0, 0}}, "", {}, 8};
+  picture.bar = phase_bar();
+  Picture other = picture;
+  other.bar = ColorBar{Colormap::viridis, "0.6", "<1.1>", "amplitude"};
+  const std::string html = Page("x").pictures({picture, picture, other}).to_html();
+  EXPECT_EQ(count(html, "class=\"colors\""), 2U);
+  EXPECT_NE(html.find("−π"), std::string::npos);
+  EXPECT_NE(html.find("&lt;1.1&gt;: amplitude"), std::string::npos);
+  EXPECT_TRUE(is_balanced(html));
+}
+
+// Marks a tenth of a pixel apart lie on each other in the picture; in the inset they are far apart.
+TEST(Page, AnInsetSetsMarksApart) {
+  Picture picture{Image{11, 11, std::vector<std::uint8_t>(3 * 121)}, "patch", {}, 12};
+  picture.marks = {{Mark::Shape::plus, 5.0, 5.0, "green", "true"},
+                   {Mark::Shape::cross, 5.1, 5.0, "red", "found"}};
+  picture.inset = inset_around(picture.marks, 0.1);
+  EXPECT_NEAR(picture.inset->side, 0.16, 1e-12);
+  EXPECT_NEAR(picture.inset->x, 5.05, 1e-12);
+  const std::string html = Page("x").pictures({picture}).to_html();
+  EXPECT_TRUE(is_balanced(html));
+  EXPECT_EQ(count(html, "class=\"inset\""), 1U);
+  EXPECT_EQ(count(html, "class=\"frame\""), 1U);
+  static const std::regex place("translate\\(([0-9.]+) ([0-9.]+)\\)");
+  std::vector<double> across;
+  for (std::sregex_iterator at(html.begin(), html.end(), place), end; at != end; ++at) {
+    across.push_back(std::stod((*at)[1]));
+    EXPECT_NEAR(std::stod((*at)[2]), 66, 0.1);  // the middle of 132
+  }
+  ASSERT_EQ(across.size(), 2U);
+  EXPECT_NEAR(across[1] - across[0], 132 * 0.1 / 0.16, 0.1);
+  EXPECT_NE(html.find("0.05 px</text>"), std::string::npos);  // the line of a known length
+}
+
+TEST(Page, AnInsetHoldsAllMarks) {
+  for (double apart : {0.0, 1e-3, 0.5, 40.0}) {
+    const std::vector<Mark> marks{{Mark::Shape::plus, 5, 5, "", ""},
+                                  {Mark::Shape::cross, 5 - apart, 5 + apart / 2, "", ""}};
+    const Inset inset = inset_around(marks, 0.5);
+    EXPECT_GE(inset.side, 0.5);
+    for (const Mark& mark : marks) {
+      EXPECT_LT(std::abs(mark.x - inset.x), 0.4 * inset.side);
+      EXPECT_LT(std::abs(mark.y - inset.y), 0.4 * inset.side);
+    }
+  }
+}
+
+TEST(Page, TheRowThatMattersStandsOut) {
+  const std::size_t second = 1;
+  const std::string html = Page("x").table({"a"}, {{"one"}, {"two"}}, {&second, 1}).to_html();
+  EXPECT_NE(html.find("<tr><td>one"), std::string::npos);
+  EXPECT_NE(html.find("<tr class=\"main\"><td>two"), std::string::npos);
+}
+
+TEST(Page, RowsBarsAndConfusionsAreWellFormed) {
+  Page page("x");
+  page.begin_row().begin_column().facts({{"name", "<value>"}}).end_column();
+  page.bars({{.label = "<op>", .text = "3 ms", .length = 0.5, .full = 2}}).end_row();
+  page.confusion({"cat", "dog"}, {{3, 1}, {0, 0}});
+  const std::string html = page.to_html();
+  EXPECT_TRUE(is_balanced(html));
+  EXPECT_NE(html.find("&lt;op&gt;"), std::string::npos);
+  EXPECT_NE(html.find("--length:50.00%;--full:100.00%"), std::string::npos);
+  EXPECT_NE(html.find("right\" style=\"--part:0.750\">3<"), std::string::npos);
+  EXPECT_NE(html.find("wrong\" style=\"--part:0.250\">1<"), std::string::npos);
+  EXPECT_EQ(html.find("nan"), std::string::npos);  // of the class without samples
+}
+
 TEST(Page, WritesAFileAndNamesTheOneItCannot) {
   const auto path = std::filesystem::temp_directory_path() / ("superstep-page-" + std::to_string(getpid()));
   sample_page().write(path);

@@ -97,6 +97,43 @@ TEST(Axis, LogarithmicMarksDecades) {
   EXPECT_EQ(logarithmic(1, 1000).minor_ticks().size(), 24u);
 }
 
+std::string tick_labels(const std::string& svg) {
+  static const std::regex text("<text x=\"[^\"]*\" y=\"[^\"]*\" text-anchor=\"middle\">([^<]*)</text>");
+  std::string labels;
+  for (std::sregex_iterator at(svg.begin(), svg.end(), text), end; at != end; ++at)
+    labels += (labels.empty() ? "" : " ") + (*at)[1].str();
+  return labels;
+}
+
+// Nobody trains half an epoch: a plot over three has three ticks, and over one has one.
+TEST(Plot, WholeNumbersHaveWholeTicks) {
+  Plot plot{.title = "", .x_label = "", .y_label = "", .series = {{"loss", {1, 2, 3}, {0.5, 0.25, 0.125}}}};
+  EXPECT_EQ(tick_labels(to_svg(plot)), "1 2 3");
+  plot.series[0].x = {1, 1, 1};
+  EXPECT_EQ(tick_labels(to_svg(plot)), "1");
+  plot.series[0].x = {0, 1, 1};
+  EXPECT_EQ(tick_labels(to_svg(plot)), "0 1");
+  // The control: one value between them, and the ticks are between them too.
+  plot.series[0].x = {0, 0.5, 1};
+  EXPECT_EQ(tick_labels(to_svg(plot)), "0 0.2 0.4 0.6 0.8 1.0");
+  // Counts upwards.
+  EXPECT_NE(to_svg({.series = {{"n", {0.1, 0.2}, {1, 2}}}}).find(">1</text>"), std::string::npos);
+  EXPECT_EQ(to_svg({.series = {{"n", {0.1, 0.2}, {1, 2}}}}).find(">1.5<"), std::string::npos);
+}
+
+TEST(Plot, AreasStandOnEachOther) {
+  const std::vector<double> x{0, 1, 2};
+  const auto layers = stacked({{"a", x, {1, 2, 3}}, {"nothing", x, {0, 0, 0}}, {"b", x, {4, 4, 4}}});
+  ASSERT_EQ(layers.size(), 2U);
+  EXPECT_EQ(layers[0].low, (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(layers[1].low, layers[0].high);
+  EXPECT_EQ(layers[1].high, (std::vector<double>{5, 6, 7}));
+  const std::string svg = to_svg({.series = layers});
+  EXPECT_EQ(count(svg, "class=\"area s1\""), 2U);  // drawn, and in the legend
+  EXPECT_EQ(count(svg, "class=\"line"), 0U);
+  EXPECT_TRUE(is_clean(svg));
+}
+
 TEST(Histogram, CountsEveryValueInRangeOnce) {
   const std::vector<double> values = {0, 0.1, 0.25, 0.5, 0.99, 1.0, -0.1, 1.1, nan, infinity};
   const Series bars = histogram("h", values, 0, 1, 4);

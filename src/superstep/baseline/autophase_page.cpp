@@ -33,7 +33,8 @@ void add_slices(std::vector<page::Picture>& pictures, const Field& field, int n,
     pictures.push_back({page::colored(modulus, n, n, page::Colormap::gray, 0.0f, 1.2f),
                         fmt::format("{} modulus, plane {}", which, planes[axis]),
                         {},
-                        scale});
+                        scale,
+                        page::ColorBar{page::Colormap::gray, "0", "1.2", "modulus"}});
   }
   for (int axis = 0; axis < 3; ++axis) {
     const auto phase = middle_slice(
@@ -41,7 +42,8 @@ void add_slices(std::vector<page::Picture>& pictures, const Field& field, int n,
     pictures.push_back({page::colored(phase, n, n, page::Colormap::phase, -pi, pi),
                         fmt::format("{} phase, plane {}", which, planes[axis]),
                         {},
-                        scale});
+                        scale,
+                        page::phase_bar()});
   }
 }
 

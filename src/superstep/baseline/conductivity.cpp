@@ -251,7 +251,7 @@ page::Plot fraction_plot(const Sections& sections, const std::vector<Solved>& so
 void write_page(const Request& request, const Options& options, const Sections& sections,
                 const std::vector<Solved>& solved, const Report& report) {
   page::Page page("Effective conductivity by the finite-volume solve");
-  page.preformatted(report.text).plot(fraction_plot(sections, solved));
+  page.begin_row().preformatted(report.text).plot(fraction_plot(sections, solved)).end_row();
   std::vector<page::Picture> pictures;
   for (std::int64_t k = 0; k < std::min<std::int64_t>(6, sections.count); ++k) {
     const double sigma = sections.sigma[static_cast<std::size_t>(k)];
@@ -262,6 +262,8 @@ void write_page(const Request& request, const Options& options, const Sections& 
                         fmt::format("image {}: {}", k, ratio)});
     pictures.push_back({current_picture(sections, k, options.number("insulator", 0, 1)),
                         fmt::format("image {}: current density", k)});
+    pictures.back().bar =
+        page::ColorBar{page::Colormap::viridis, "0", "the largest but 1 %", "current density of an image"};
   }
   page.heading("Images and where the current flows").pictures(pictures);
   page.write(request.picture);

@@ -164,11 +164,12 @@ Report summarize(const Work& work) {
   return report;
 }
 
-page::Picture picture(std::span<const float> values, float high, std::string caption) {
+page::Picture picture(std::span<const float> values, float high, std::string caption, const char* what) {
   return {page::colored(values, cookiebox_bins, cookiebox_angles, page::Colormap::viridis, 0.0f, high),
           std::move(caption),
           {},
-          2};
+          2,
+          page::ColorBar{page::Colormap::viridis, "0", fmt::format("{:.3g}", high), what}};
 }
 
 void write_page(const Request& request, const Work& work, const Report& report) {
@@ -181,12 +182,12 @@ void write_page(const Request& request, const Work& work, const Report& report) 
     const auto smooth = work.fits ? density_of(fit_shot(counts.as<std::uint8_t>()))
                                   : smooth_histogram(counts.as<std::uint8_t>(), work.smoothing);
     const float high = std::max(1e-3f, *std::max_element(smooth.begin(), smooth.end()));
-    pictures.push_back(picture(hits, 3, fmt::format("sample {}: electrons", k)));
+    pictures.push_back(picture(hits, 3, fmt::format("sample {}: electrons", k), "electrons"));
     pictures.push_back(
-        picture(smooth, high, fmt::format("sample {}: {}", k, work.fits ? "fitted" : "smoothed")));
+        picture(smooth, high, fmt::format("sample {}: {}", k, work.fits ? "fitted" : "smoothed"), "density"));
     if (work.pairs.labelled())
-      pictures.push_back(
-          picture(work.pairs.densities(k, 1).as<float>(), high, fmt::format("sample {}: true density", k)));
+      pictures.push_back(picture(work.pairs.densities(k, 1).as<float>(), high,
+                                 fmt::format("sample {}: true density", k), "density"));
   }
   page.heading("Energy to the right, angle downwards").pictures(pictures).write(request.picture);
 }

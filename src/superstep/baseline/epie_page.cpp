@@ -48,14 +48,16 @@ void add_object(std::vector<page::Picture>& pictures, const std::vector<std::com
   const int scale = std::max(1, 256 / std::max(box.height(), box.width()));
   pictures.push_back({page::colored(cut(object, box, width, modulus), box.width(), box.height(),
                                     page::Colormap::gray, 0.6f, 1.1f),
-                      which + " amplitude, 0.6 to 1.1",
+                      which + " amplitude",
                       {},
-                      scale});
+                      scale,
+                      page::ColorBar{page::Colormap::gray, "0.6", "1.1", "amplitude"}});
   pictures.push_back({page::colored(cut(object, box, width, angle), box.width(), box.height(),
                                     page::Colormap::phase, -pi, pi),
-                      which + " phase, -pi to pi",
+                      which + " phase",
                       {},
-                      scale});
+                      scale,
+                      page::phase_bar()});
 }
 
 std::vector<page::Picture> probe_pictures(const data::ComplexField& probe, int n) {
@@ -64,11 +66,13 @@ std::vector<page::Picture> probe_pictures(const data::ComplexField& probe, int n
   return {{page::colored(cut(probe, box, n, modulus), n, n, page::Colormap::viridis),
            "probe, modulus",
            {},
-           scale},
+           scale,
+           page::ColorBar{page::Colormap::viridis, "least", "most", "modulus"}},
           {page::colored(cut(probe, box, n, angle), n, n, page::Colormap::phase, -pi, pi),
            "probe, phase",
            {},
-           scale}};
+           scale,
+           page::phase_bar()}};
 }
 
 page::Plot error_plot(const std::vector<double>& errors) {
@@ -100,8 +104,9 @@ void write_epie_page(const std::filesystem::path& path, const EpieResult& result
         result.comparison->phase_rms, result.comparison->amplitude_rms,
         format_count(result.comparison->pixels), result.comparison->ramp_y, result.comparison->ramp_x));
   page.heading("Object, scanned area").pictures(pictures);
-  page.heading("Probe").pictures(probe_pictures(result.probe, n));
-  page.plot(error_plot(result.errors));
+  page.begin_row().begin_column();
+  page.heading("Probe").pictures(probe_pictures(result.probe, n)).end_column();
+  page.plot(error_plot(result.errors)).end_row();
   page.write(path);
 }
 

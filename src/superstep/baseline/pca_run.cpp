@@ -174,13 +174,27 @@ page::Picture frame_picture(const float* values, const FrameFile& file, std::str
   return {page::colored(shown, width, height, counts ? page::Colormap::viridis : page::Colormap::gray),
           std::move(caption),
           {},
-          std::max(1, 192 / std::max(width, height))};
+          std::max(1, 192 / std::max(width, height)),
+          counts ? page::ColorBar{page::Colormap::viridis, "least", "most", "log10(1 + counts)"}
+                 : page::ColorBar{page::Colormap::gray, "least", "most", "of the component"}};
+}
+
+page::Plot spectrum_plot(const PcaBasis& basis) {
+  page::Series spectrum{"share of the variance", {}, {}, {}, {}};
+  for (Eigen::Index i = 0; i < basis.eigenvalues.size(); ++i) {
+    spectrum.x.push_back(static_cast<double>(i + 1));
+    spectrum.y.push_back(basis.eigenvalues(i) / basis.total_variance);
+  }
+  page::Plot plot{"Spectrum", "component", "share of the variance", true, true};
+  plot.series = {spectrum};
+  return plot;
 }
 
 void write_page(const std::filesystem::path& path, const FrameFile& file, const PcaBasis& basis,
                 const Measured& measured) {
   page::Page page("Frames compressed by principal components");
-  page.preformatted(quality_table(measured, basis, file));
+  page.begin_row().preformatted(quality_table(measured, basis, file));
+  page.plot(spectrum_plot(basis)).end_row();
   std::vector<page::Picture> returned{
       frame_picture(measured.shown.data(), file, "frame, log10(1 + counts)", true)};
   const FrameMatrix codes = compress(measured.shown, basis);
@@ -194,14 +208,6 @@ void write_page(const std::filesystem::path& path, const FrameFile& file, const 
     components.push_back(
         frame_picture(basis.components.col(i).data(), file, fmt::format("component {}", i + 1), false));
   page.heading("Components").pictures(components);
-  page::Series spectrum{"share of the variance", {}, {}, {}, {}};
-  for (Eigen::Index i = 0; i < basis.eigenvalues.size(); ++i) {
-    spectrum.x.push_back(static_cast<double>(i + 1));
-    spectrum.y.push_back(basis.eigenvalues(i) / basis.total_variance);
-  }
-  page::Plot plot{"Spectrum", "component", "share of the variance", true, true};
-  plot.series = {spectrum};
-  page.plot(plot);
   page.write(path);
 }
 

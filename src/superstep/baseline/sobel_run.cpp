@@ -98,11 +98,13 @@ page::Picture picture_of(const std::vector<float>& values, int width, int height
   float largest = 1;
   for (const float value : values) largest = std::max(largest, std::abs(value));
   const float limit = 0.25f * largest;  // tracks at an angle are much fainter than the brightest pixel
-  return {page::colored(values, width, height, is_signed ? page::Colormap::gray : page::Colormap::viridis,
-                        is_signed ? -limit : 0.0f, limit),
+  const page::Colormap map = is_signed ? page::Colormap::difference : page::Colormap::viridis;
+  const std::string end = fmt::format("{:.3g}", limit);
+  return {page::colored(values, width, height, map, is_signed ? -limit : 0.0f, limit),
           caption,
           {},
-          1};
+          1,
+          page::ColorBar{map, is_signed ? "\u2212" + end : "0", end, caption}};
 }
 
 void write_page(const std::filesystem::path& path, const Tensor& frame, const Filtered& filtered,

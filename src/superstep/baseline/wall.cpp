@@ -111,7 +111,7 @@ void write_table(const std::filesystem::path& path, const Estimates& found) {
 void write_page(const std::filesystem::path& path, const Report& report, const std::vector<double>& found,
                 const std::vector<double>& truth) {
   page::Page page("Wall shear stress from one point");
-  page.preformatted(report.text);
+  page.begin_row().preformatted(report.text);
   if (!truth.empty()) {
     page::Series points{.label = "points", .style = page::Series::Style::points}, line{.label = "equal"};
     const std::size_t shown = std::min<std::size_t>(truth.size(), 3000);
@@ -123,7 +123,7 @@ void write_page(const std::filesystem::path& path, const Report& report, const s
     plot.series = {points, line};
     page.plot(plot);
   }
-  page.write(path);
+  page.end_row().write(path);
 }
 
 Estimates estimate(const Points& points, const Request& request, const Options& options) {

@@ -136,8 +136,9 @@ struct SummaryOptions {
 
 // Text: Target, Graph, Memory Usage, Execution.
 void print_profile_summary(std::ostream& out, const Profile& profile, const SummaryOptions& options = {});
-std::string profile_to_json(const Profile& profile);          // schema "superstep-bsp-profile/1": docs/bsp.md
-std::string profile_to_html(const Profile& profile);          // one self-contained page
+std::string profile_to_json(const Profile& profile);  // schema "superstep-bsp-profile/1": docs/bsp.md
+// One self-contained page; `what` was compiled, for its title: "braggnn, infer, f32, batch 16".
+std::string profile_to_html(const Profile& profile, const std::string& what = {});
 std::string profile_to_chrome_trace(const Profile& profile);  // for chrome://tracing and Perfetto
 
 }  // namespace superstep::bsp

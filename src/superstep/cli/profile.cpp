@@ -39,7 +39,9 @@ constexpr const char* examples =
 
 void write_files(const lab::Profile& profile, const std::filesystem::path& folder) {
   make_folder(folder);
-  lab::write_profile_page(profile, folder / "profile.html");
+  const auto processor = run::environment_record(profile.plan.threads)["host"]["processor"];
+  lab::write_profile_page(profile, folder / "profile.html",
+                          processor.is_string() ? processor.get<std::string>() : std::string());
   write_file_atomically(folder / "trace.json", lab::profile_trace(profile));
   if (!common().quiet)
     fmt::print("written to {} and {}\n", (folder / "profile.html").string(),

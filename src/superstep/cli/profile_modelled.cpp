@@ -38,9 +38,9 @@ std::vector<Metric> metrics_of(const bsp::Profile& profile, std::int64_t batch) 
           Metric{.name = "compile_time", .value = compilation.compile_seconds, .unit = "s", .samples = {}}};
 }
 
-void write_files(const bsp::Profile& profile, const std::filesystem::path& folder) {
+void write_files(const bsp::Profile& profile, const std::string& what, const std::filesystem::path& folder) {
   make_folder(folder);
-  write_file_atomically(folder / "profile.html", bsp::profile_to_html(profile));
+  write_file_atomically(folder / "profile.html", bsp::profile_to_html(profile, what));
   write_file_atomically(folder / "profile.json", bsp::profile_to_json(profile));
   write_file_atomically(folder / "trace.json", bsp::profile_to_chrome_trace(profile));
   if (!common().quiet)
@@ -84,7 +84,9 @@ void profile_modelled(const std::string& machine, lab::ProfileRequest request, c
       fmt::print("{}\n", target::ipu::what_helps_to_fit(request.batch / (chips.accumulate * chips.replicas)));
     if (!layout.empty()) fmt::print("on chips: {}\n", layout);
   }
-  if (!out.empty()) write_files(profile, out);
+  const std::string what =
+      fmt::format("{}, {}, {}, batch {}", model.name, model.mode, model.precision, request.batch);
+  if (!out.empty()) write_files(profile, what, out);
   const std::vector<Metric> metrics = metrics_of(profile, request.batch);
   nlohmann::json config{{"mode", model.mode}, {"precision", model.precision}, {"batch", request.batch}};
   if (chips.several())

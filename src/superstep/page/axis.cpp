@@ -74,7 +74,7 @@ std::string tick_label(double value, double step, double largest_tick) {
   return (value < 0 ? "\u2212" : "") + magnitude_label(std::abs(value), step, largest_tick);
 }
 
-Axis::Axis(Extent extent, bool log, int wanted, double margin) : log_(log) {
+Axis::Axis(Extent extent, bool log, int wanted, double margin, bool whole) : log_(log), whole_(whole) {
   if (extent.empty()) extent.low = log ? 1 : 0, extent.high = log ? 10 : 1;
   widen(extent, margin);
   if (log_ && high_ / low_ >= 5)
@@ -106,7 +106,7 @@ double Axis::position(double value) const {
 }
 
 void Axis::mark_linear(int wanted) {
-  const double step = round_step(high_ - low_, wanted);
+  const double step = std::max(round_step(high_ - low_, wanted), whole_ ? 1.0 : 0.0);
   const double slack = 1e-9 * step, reach = std::max(std::abs(low_), std::abs(high_));
   const double largest_tick = step * std::floor((reach + slack) / step);
   for (double k = std::ceil((low_ - slack) / step); k * step <= high_ + slack; ++k)

@@ -23,8 +23,9 @@ class Axis {
  public:
   // Covers `extent` with about `wanted` ticks. An extent with nothing in it gives [0, 1] (log: [1, 10]),
   // a single value a small interval around it. `margin` is the part of the extent added at either end;
-  // an axis that starts at zero, or would nearly do so, gets none there.
-  Axis(Extent extent, bool log, int wanted, double margin);
+  // an axis that starts at zero, or would nearly do so, gets none there. `whole`: only whole numbers are
+  // marked.
+  Axis(Extent extent, bool log, int wanted, double margin, bool whole = false);
 
   double position(double value) const;  // 0 at the low end, 1 at the high end
   double low() const { return low_; }
@@ -37,7 +38,7 @@ class Axis {
   void mark_linear(int wanted);
   void mark_decades(int wanted);
 
-  bool log_;
+  bool log_, whole_;
   double low_ = 0, high_ = 1;
   std::vector<Tick> ticks_;
   std::vector<double> minor_;

@@ -59,6 +59,16 @@ Color phase(int index) {
   return from_oklab(0.66 + 0.12 * std::cos(angle), chroma * std::cos(hue), chroma * std::sin(hue));
 }
 
+// The ends are as dark as each other, and told apart by most colour-blind readers.
+Color difference(int index) {
+  constexpr Color blue = {33, 92, 172}, white = {247, 247, 247}, red = {186, 40, 34};
+  const double part = index / 127.5 - 1;
+  Color color;
+  for (std::size_t c = 0; c < 3; ++c)
+    color[c] = to_byte(std::lerp(white[c], part < 0 ? blue[c] : red[c], std::abs(part)) / 255);
+  return color;
+}
+
 Color gray(int index) {
   const auto level = static_cast<std::uint8_t>(index);
   return {level, level, level};
@@ -71,7 +81,8 @@ Table make_table(Color (*color)(int)) {
 }
 
 const Table& table_of(Colormap map) {
-  static const Table tables[] = {make_table(gray), make_table(viridis), make_table(phase)};
+  static const Table tables[] = {make_table(gray), make_table(viridis), make_table(phase),
+                                 make_table(difference)};
   return tables[static_cast<int>(map)];
 }
 
@@ -88,7 +99,11 @@ Range finite_range(std::span<const float> values) {
 
 Range default_range(std::span<const float> values, Colormap map) {
   constexpr float pi = std::numbers::pi_v<float>;
-  return map == Colormap::phase ? Range{-pi, pi} : finite_range(values);
+  if (map == Colormap::phase) return {-pi, pi};
+  const Range range = finite_range(values);
+  if (map != Colormap::difference) return range;
+  const float reach = std::max(std::abs(range.low), std::abs(range.high));
+  return {-reach, reach};
 }
 
 Color color_of(float value, Range range, const Table& table) {

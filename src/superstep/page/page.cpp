@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <utility>
 
-#include "superstep/base/base64.h"
 #include "superstep/base/file.h"
+#include "superstep/page/picture.h"
 #include "superstep/page/stylesheet.h"
 
 namespace superstep::page {
@@ -42,61 +43,6 @@ std::string table_cell(const char* tag, std::string_view text, bool number) {
   return fmt::format("<{}{}>{}</{}>", tag, number ? " class=\"number\"" : "", escape(text), tag);
 }
 
-// The strokes of a mark around (0, 0), about ten units across.
-const char* outline(Mark::Shape shape) {
-  switch (shape) {
-    case Mark::Shape::cross: return "M-4 -4L4 4M-4 4L4 -4";
-    case Mark::Shape::plus: return "M-5 0H5M0 -5V5";
-    case Mark::Shape::circle: return "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0";
-  }
-  return "";
-}
-
-// A dark halo keeps a bright mark visible on a bright picture.
-std::string mark_strokes(const Mark& mark) {
-  const char* const path = outline(mark.shape);
-  return fmt::format("<path class=\"halo\" d=\"{}\"/><path class=\"mark\" d=\"{}\" style=\"stroke:{}\"/>",
-                     path, path, escape(mark.color));
-}
-
-// The overlay counts CSS pixels of the enlarged picture; the centre of the first pixel is (0, 0) of a mark.
-std::string overlay(const Picture& picture) {
-  const int scale = picture.scale;
-  std::string svg = fmt::format("<svg viewBox=\"0 0 {} {}\" aria-hidden=\"true\">",
-                                picture.image.width * scale, picture.image.height * scale);
-  for (const Mark& mark : picture.marks)
-    svg += fmt::format("<g transform=\"translate({:.2f} {:.2f})\">{}</g>", (mark.x + 0.5) * scale,
-                       (mark.y + 0.5) * scale, mark_strokes(mark));
-  return svg + "</svg>";
-}
-
-std::string figure(const Picture& picture) {
-  const std::string data = base64_encode(encode_png(picture.image));
-  const std::string caption =
-      picture.caption.empty() ? "" : "<figcaption>" + escape(picture.caption) + "</figcaption>";
-  return fmt::format(
-      "<figure style=\"width:{}px\"><div class=\"picture\" style=\"width:{}px\"><img{} width=\"{}\" "
-      "height=\"{}\" "
-      "alt=\"{}\" src=\"data:image/png;base64,{}\">{}</div>{}</figure>",
-      picture.image.width * picture.scale, picture.image.width * picture.scale,
-      picture.scale > 1 ? " class=\"enlarged\"" : "", picture.image.width, picture.image.height,
-      escape(picture.caption), data, picture.marks.empty() ? "" : overlay(picture), caption);
-}
-
-// One entry for every label, in the order they first appear.
-std::string legend(const std::vector<Picture>& pictures) {
-  std::vector<std::string> seen;
-  std::string html;
-  for (const Picture& picture : pictures)
-    for (const Mark& mark : picture.marks) {
-      if (mark.label.empty() || std::ranges::find(seen, mark.label) != seen.end()) continue;
-      seen.push_back(mark.label);
-      html += fmt::format("<span><svg viewBox=\"-8 -8 16 16\" aria-hidden=\"true\">{}</svg>{}</span>",
-                          mark_strokes(mark), escape(mark.label));
-    }
-  return html.empty() ? "" : "<div class=\"legend\">" + html + "</div>";
-}
-
 }  // namespace
 
 Page::Page(std::string title) : title_(std::move(title)) {}
@@ -110,8 +56,10 @@ Page& Page::paragraph(std::string_view text) { return raw("<p>" + escape(text) +
 
 Page& Page::preformatted(std::string_view text) { return raw("<pre>" + escape(text) + "</pre>\n"); }
 
-Page& Page::table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
-  std::string html = "<div class=\"table\"><table><thead><tr>";
+Page& Page::table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+                  std::span<const std::size_t> main) {
+  // What scrolls can be reached by keyboard too.
+  std::string html = "<div class=\"table\" tabindex=\"0\"><table><thead><tr>";
   std::vector<bool> numeric;
   for (std::size_t i = 0; i < header.size(); ++i) {
     numeric.push_back(is_numeric_column(rows, i));
@@ -119,7 +67,8 @@ Page& Page::table(const std::vector<std::string>& header, const std::vector<std:
   }
   html += "</tr></thead><tbody>\n";
   for (const auto& row : rows) {
-    html += "<tr>";
+    const auto number = static_cast<std::size_t>(&row - rows.data());
+    html += std::ranges::find(main, number) != main.end() ? "<tr class=\"main\">" : "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool empty_place = i < numeric.size() && numeric[i] && row[i] == "-";
       html += table_cell("td", row[i], empty_place || starts_like_a_number(row[i]));
@@ -130,11 +79,55 @@ Page& Page::table(const std::vector<std::string>& header, const std::vector<std:
   return raw(html + "</tbody></table></div>\n");
 }
 
-Page& Page::pictures(const std::vector<Picture>& pictures) {
-  std::string html = "<div class=\"pictures\">";
-  for (const Picture& picture : pictures) html += figure(picture) + "\n";
-  return raw(html + legend(pictures) + "</div>\n");
+Page& Page::confusion(const std::vector<std::string>& names,
+                      const std::vector<std::vector<std::int64_t>>& counts) {
+  std::string html =
+      "<div class=\"table\" tabindex=\"0\"><table class=\"confusion\"><thead><tr><th>true \\ found</th>";
+  for (const std::string& name : names) html += table_cell("th", name, true);
+  html += "</tr></thead><tbody>\n";
+  for (std::size_t row = 0; row < counts.size(); ++row) {
+    const double all = static_cast<double>(std::accumulate(counts[row].begin(), counts[row].end(), 0LL));
+    html += "<tr>" + table_cell("th", names[row], false);
+    for (std::size_t column = 0; column < counts[row].size(); ++column) {
+      const std::int64_t count = counts[row][column];
+      html += fmt::format("<td class=\"number {}\" style=\"--part:{:.3f}\">{}</td>",
+                          row == column ? "right" : "wrong", static_cast<double>(count) / std::max(all, 1.0),
+                          count == 0 ? "" : std::to_string(count));
+    }
+    html += "</tr>\n";
+  }
+  return raw(html + "</tbody></table></div>\n");
 }
+
+Page& Page::bars(const std::vector<Bar>& bars) {
+  std::string html = "<div class=\"barlist\">\n";
+  for (const Bar& bar : bars) {
+    const double length = std::clamp(bar.length, 0.0, 1.0), full = std::clamp(bar.full, 0.0, length);
+    html += fmt::format(
+        "<div class=\"bar s{}\" title=\"{}\"><span>{}</span><i style=\"--length:{:.2f}%;--full:{:.2f}%\"></i>"
+        "<em>{}</em></div>\n",
+        bar.color, escape(bar.title), escape(bar.label), 100 * length, length > 0 ? 100 * full / length : 0,
+        escape(bar.text));
+  }
+  return raw(html + "</div>\n");
+}
+
+Page& Page::facts(const std::vector<std::vector<std::string>>& rows) {
+  std::string html = "<div class=\"table facts\" tabindex=\"0\"><table><tbody>\n";
+  for (const auto& row : rows) {
+    html += "<tr>";
+    for (const std::string& cell : row) html += table_cell("td", cell, false);
+    html += "</tr>\n";
+  }
+  return raw(html + "</tbody></table></div>\n");
+}
+
+Page& Page::pictures(const std::vector<Picture>& pictures) { return raw(group_of(pictures)); }
+
+Page& Page::begin_row() { return raw("<div class=\"row\">\n"); }
+Page& Page::end_row() { return raw("</div>\n"); }
+Page& Page::begin_column() { return raw("<div class=\"column\">\n"); }
+Page& Page::end_column() { return raw("</div>\n"); }
 
 Page& Page::plot(const Plot& plot) { return raw("<figure class=\"plot\">" + to_svg(plot) + "</figure>\n"); }
 

@@ -78,6 +78,23 @@ bool has_style(const Plot& plot, Series::Style style) {
   return std::ranges::any_of(plot.series, [&](const Series& series) { return series.style == style; });
 }
 
+// Of numbers that count something (epochs, tiles, patches) nobody wants to see a half.
+bool are_whole(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double value) {
+    return !std::isfinite(value) || (std::abs(value) < 1e15 && value == std::round(value));
+  });
+}
+
+bool has_whole_x(const Plot& plot) {
+  return std::ranges::all_of(plot.series, [](const Series& series) { return are_whole(series.x); });
+}
+
+bool has_whole_y(const Plot& plot) {
+  return std::ranges::all_of(plot.series, [](const Series& series) {
+    return are_whole(series.y) && are_whole(series.low) && are_whole(series.high);
+  });
+}
+
 double widest_label(const Axis& axis) {
   double width = 0;
   for (const Tick& tick : axis.ticks()) width = std::max(width, text_width(tick.label));
@@ -86,7 +103,9 @@ double widest_label(const Axis& axis) {
 
 Frame make_frame(const Plot& plot) {
   const double x_margin = has_style(plot, Series::Style::points) ? 0.03 : 0;
-  const Axis x(x_extent(plot), plot.log_x, 5, x_margin), y(y_extent(plot), plot.log_y, 5, 0.05);
+  const bool data = std::ranges::any_of(plot.series, [](const Series& series) { return !series.x.empty(); });
+  const Axis x(x_extent(plot), plot.log_x, 5, x_margin, data && has_whole_x(plot)),
+      y(y_extent(plot), plot.log_y, 5, 0.05, data && has_whole_y(plot));
   const double left =
       12 + tick_length + 1.1 * widest_label(y) + (plot.y_label.empty() ? 0 : 1.2 * line_height);
   const double top = plot.title.empty() ? 10 : 30;
@@ -94,6 +113,7 @@ Frame make_frame(const Plot& plot) {
 }
 
 void add_text(std::string& svg, double x, double y, std::string_view attributes, std::string_view text) {
+  if (text.empty()) return;
   svg += fmt::format("<text x=\"{}\" y=\"{}\" {}>{}</text>", coordinate(x), coordinate(y), attributes,
                      escape(text));
 }
@@ -154,6 +174,7 @@ std::string path_of(const Series& series, const Frame& frame) {
     case Series::Style::points: return points_path(series, frame);
     case Series::Style::steps: return steps_path(series, frame);
     case Series::Style::bars: return bars_path(series, frame);
+    case Series::Style::area: return {};  // its band is all there is
   }
   return {};
 }
@@ -167,6 +188,7 @@ std::string point_attributes(const Series& series, std::size_t index) {
 std::string class_of(const Series& series, std::size_t index) {
   const char* const kind = series.style == Series::Style::bars     ? "bars"
                            : series.style == Series::Style::points ? "points"
+                           : series.style == Series::Style::area   ? "area"
                                                                    : "line";
   return fmt::format("{} s{}", kind, index % color_count);
 }
@@ -175,7 +197,9 @@ void draw_series(Drawing& drawing) {
   const auto& all = drawing.plot.series;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (const std::string band = band_path(all[i], drawing.frame); !band.empty())
-      drawing.svg += fmt::format("<path class=\"band s{}\" d=\"{}\"/>", i % color_count, band);
+      drawing.svg +=
+          fmt::format("<path class=\"{} s{}\" d=\"{}\"/>",
+                      all[i].style == Series::Style::area ? "area" : "band", i % color_count, band);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string path = path_of(all[i], drawing.frame);
     if (path.empty()) continue;
@@ -213,7 +237,8 @@ void draw_vertical_lines(Drawing& drawing) {
 }
 
 void draw_swatch(Drawing& drawing, const Series& series, std::size_t index, double x, double y) {
-  const bool bars = series.style == Series::Style::bars, points = series.style == Series::Style::points;
+  const bool bars = series.style == Series::Style::bars || series.style == Series::Style::area,
+             points = series.style == Series::Style::points;
   const std::string shape = bars     ? fmt::format("M{} {}h18v-10h-18z", coordinate(x), coordinate(y + 5))
                             : points ? fmt::format("M{} {}h.01", coordinate(x + 9), coordinate(y))
                                      : fmt::format("M{} {}h20", coordinate(x), coordinate(y));
@@ -278,6 +303,21 @@ Series histogram(std::string label, std::span<const double> values, double low, 
     if (value >= low && value <= high)
       ++series.y[static_cast<std::size_t>(std::min<double>(std::floor((value - low) / width), bins - 1))];
   return series;
+}
+
+std::vector<Series> stacked(const std::vector<Series>& shares) {
+  std::vector<Series> layers;
+  std::vector<double> sum;
+  for (const Series& share : shares) {
+    check(share);
+    if (std::ranges::all_of(share.y, [](double y) { return y == 0; })) continue;
+    sum.resize(share.y.size());
+    Series layer{share.label, share.x, {}, sum, {}, Series::Style::area};
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += share.y[i];
+    layer.y = layer.high = sum;
+    layers.push_back(std::move(layer));
+  }
+  return layers;
 }
 
 std::string to_svg(const Plot& plot) {

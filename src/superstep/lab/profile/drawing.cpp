@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "superstep/base/text.h"
 #include "superstep/page/page.h"
@@ -13,7 +14,8 @@ namespace superstep::lab {
 namespace {
 
 constexpr int colors = 8;
-constexpr double width = 1000, label_width = 250, figures_width = 190, row_height = 26;
+constexpr double width = 1000;
+constexpr double letter = 6.6;  // of a name within a block
 constexpr double lane_height = 34, axis_height = 24, lane_label_width = 70;
 constexpr double narrowest = 0.35;  // SVG units: what is narrower joins its neighbours
 
@@ -40,6 +42,24 @@ std::string box(double x, double y, double w, double h, int color, double opacit
 }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
+
+// Operators of our own domain in words: "superstep.ConvWeightGradient" is "Conv weight gradient".
+std::string without_domain(const std::string& op) {
+  constexpr std::string_view domain = "superstep.";
+  if (!op.starts_with(domain)) return op;
+  std::string words;
+  for (std::size_t i = domain.size(); i < op.size(); ++i) {
+    const bool begins = i > domain.size() && is_capital(op[i]) && !is_capital(op[i - 1]);
+    const bool short_form = i + 1 < op.size() && is_capital(op[i + 1]);
+    const bool after_short_form = i > domain.size() && is_capital(op[i]) && is_capital(op[i - 1]) &&
+                                  i + 1 < op.size() && !is_capital(op[i + 1]);
+    if (begins || after_short_form) words += ' ';
+    words += (begins || after_short_form) && !short_form ? static_cast<char>(op[i] - 'A' + 'a') : op[i];
+  }
+  return words;
+}
 
 // A round number of seconds near a fifth of the range.
 double tick_step(double range) {
@@ -90,7 +110,18 @@ class TimelineDrawing {
     const std::string title =
         next - first > 1 ? fmt::format("{} short steps", next - first) : title_of(step, lane[first]);
     content_ += box(left, top_ + 3, right - left, lane_height - 8, color_of(profile_, step.op), 0.85, title);
+    if (next - first == 1) add_name(step, left, right);
     return next;
+  }
+
+  // Node and operator, or one of them, or nothing.
+  void add_name(const target::PlanStep& step, double left, double right) {
+    const std::string op = shown_op(first_op(step.op));
+    for (const std::string& name : {step.node.empty() ? op : step.node + " " + op, op})
+      if (letter * static_cast<double>(name.size()) + 8 < right - left) {
+        content_ += text((left + right) / 2, top_ + lane_height * 0.55, name, "middle", "block");
+        return;
+      }
   }
 
   double end_of(const target::StepEvent& event) const { return across(event.begin + event.seconds); }
@@ -98,7 +129,7 @@ class TimelineDrawing {
   static std::string title_of(const target::PlanStep& step, const target::StepEvent& event) {
     const std::string where =
         event.micro_batch >= 0 ? fmt::format(", micro-batch {}", event.micro_batch) : std::string();
-    return fmt::format("{} {}{}: {}, {}", step.op, step.node, where, format_seconds(event.seconds),
+    return fmt::format("{} {}{}: {}, {}", shown_op(step.op), step.node, where, format_seconds(event.seconds),
                        step.kernel);
   }
 
@@ -121,29 +152,38 @@ class TimelineDrawing {
 
 }  // namespace
 
+std::string shown_op(const std::string& op) {
+  if (const std::size_t plus = op.find('+'); plus != op.npos)
+    return shown_op(op.substr(0, plus)) + "+" + shown_op(op.substr(plus + 1));
+  constexpr std::pair<std::string_view, std::string_view> own[] = {
+      {"accumulate", "add to sums"},        {"clear", "set sums to zero"},
+      {"columns", "lay out windows"},       {"copy", "copy"},
+      {"fill", "fill in a constant"},       {"pack", "lay out for a product"},
+      {"scalars", "optimiser's constants"}, {"unpack", "lay out as stored"}};
+  for (const auto& [name, words] : own)
+    if (name == op) return std::string(words);
+  return without_domain(op);
+}
+
 int color_of(const Profile& profile, const std::string& op) {
   const auto found = std::ranges::find(profile.operators, first_op(op), &OperatorProfile::op);
   return static_cast<int>(std::min<std::ptrdiff_t>(found - profile.operators.begin(), colors - 1));
 }
 
-std::string draw_operators(const Profile& profile) {
+std::vector<page::Bar> operator_bars(const Profile& profile) {
   const double longest = profile.operators.empty() ? 1 : profile.operators.front().seconds;
-  const double room = width - label_width - figures_width;
-  std::string content;
-  double top = 0;
-  for (const OperatorProfile& entry : profile.operators) {
-    const double length = room * entry.seconds / longest;
-    const double least = std::min(length, room * entry.floor_seconds / longest);
-    const int color = color_of(profile, entry.op);
-    content += text(label_width - 10, top + 17, entry.op, "end");
-    content += box(label_width, top + 4, length, row_height - 8, color, 0.4, "time");
-    content += box(label_width, top + 4, least, row_height - 8, color, 1, "the least it could take");
-    content += text(
-        label_width + length + 8, top + 17,
-        fmt::format("{}, {}", format_seconds(entry.seconds), percent(entry.seconds / profile.busy_seconds)));
-    top += row_height;
-  }
-  return svg(top, "time by operator", content);
+  std::vector<page::Bar> bars;
+  for (const OperatorProfile& entry : profile.operators)
+    bars.push_back(
+        {.label = shown_op(entry.op),
+         .text = fmt::format("{}, {}", format_seconds(entry.seconds),
+                             percent(entry.seconds / profile.busy_seconds)),
+         .length = entry.seconds / longest,
+         .full = entry.floor_seconds / longest,
+         .color = color_of(profile, entry.op),
+         .title = fmt::format("{} in {} steps; the least they could take: {}", format_seconds(entry.seconds),
+                              entry.steps, format_seconds(entry.floor_seconds))});
+  return bars;
 }
 
 std::string draw_timeline(const Profile& profile, std::span<const target::StepEvent> events, double begin,
@@ -158,7 +198,7 @@ std::string draw_legend(const Profile& profile) {
     html += fmt::format(
         "<span class=\"s{0}\"><svg viewBox=\"0 0 10 10\" style=\"background:none\"><rect width=\"10\" "
         "height=\"10\" style=\"fill:var(--c)\"/></svg>{1}</span>",
-        i, rest ? "others" : page::escape(profile.operators[i].op));
+        i, rest ? "others" : page::escape(shown_op(profile.operators[i].op)));
   }
   return html + "</div>\n";
 }

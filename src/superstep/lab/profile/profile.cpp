@@ -22,6 +22,15 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+// Readings in a row, as around steps.
+double seconds_of_a_reading() {
+  constexpr int readings = 2000;
+  const auto begun = Clock::now();
+  auto last = begun;
+  for (int i = 0; i < readings; ++i) last = std::max(last, Clock::now());
+  return std::chrono::duration<double>(last - begun).count() / readings;
+}
+
 struct Tensors {
   std::vector<Tensor> inputs, outputs;
 
@@ -143,7 +152,8 @@ Profile measure_profile(const target::Target& target, const ProfiledModel& model
                   .operators = {},
                   .timeline = measurement.middle(),
                   .seconds = measurement.plain_seconds(),
-                  .measured_seconds = measurement.clocked_seconds()};
+                  .measured_seconds = measurement.clocked_seconds(),
+                  .clock_seconds = seconds_of_a_reading()};
   profile.operators = profile_operators(profile.steps);
   for (const StepProfile& step : profile.steps) {
     profile.busy_seconds += step.total();

@@ -56,6 +56,7 @@ struct Profile {
   target::Timeline timeline;               // of the median run
   double seconds = 0;                      // of a run without the clocks around steps, median
   double measured_seconds = 0;             // with them
+  double clock_seconds = 0;                // of one reading of the clock
   double busy_seconds = 0;                 // sum of all steps, all threads
   double floor_seconds = 0;                // of the same: sum of floors
 

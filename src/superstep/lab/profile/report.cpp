@@ -28,7 +28,7 @@ const Row step_header{"step", "operators", "node",     "kernel", "runs",     "th
 Row step_row(const Profile& profile, std::size_t i) {
   const StepProfile& step = profile.steps[i];
   return {std::to_string(i + 1),
-          step.step.op,
+          shown_op(step.step.op),
           step.step.node,
           step.step.kernel,
           std::to_string(step.executions),
@@ -52,8 +52,8 @@ Rows summary_rows(const Profile& profile) {
       {"what", fmt::format("{}, {}, {}", profile.name, profile.mode, profile.precision)},
       {"batch",
        fmt::format("{} in micro-batches of {}, {} threads", plan.batch, plan.micro_batch, plan.threads)},
-      {"time of a run (median, no clocks around steps)", format_seconds(profile.seconds)},
-      {"time with a clock around every step", format_seconds(profile.measured_seconds)},
+      {"time of a run", format_seconds(profile.seconds) + ", the median"},
+      {"with clocks around steps", format_seconds(profile.measured_seconds)},
       {"samples a second", format_count(profile.throughput())},
       {"operations", fmt::format("{} a run, {}", format_si(plan.flops, "FLOP"), flops_per_second(profile))},
       {"share of the floor", percent(profile.share_of_floor())},
@@ -82,21 +82,45 @@ Rows machine_rows(const MachineFloor& machine) {
   return rows;
 }
 
-// A table of names and texts: numbers that begin a sentence stay on the left.
-std::string facts(const Rows& rows) {
-  std::string html = "<div class=\"table\"><table><tbody>\n";
-  for (const Row& row : rows)
-    html += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", page::escape(row[0]), page::escape(row[1]));
-  return html + "</tbody></table></div>\n";
-}
-
 constexpr const char* floor_note =
     "The floor of a step is the larger of two times: its operations at the peak, and the bytes that it must "
     "read and write once at the bandwidth of the nearest memory that could hold them all. Both were measured "
     "on this machine just before, for one thread while all threads were busy; the best of several short "
-    "trials, so that a share of a few percent above 100 is noise. A multiply-add counts two operations. "
+    "trials, so that a share of a few percent above 100 is noise. A multiply-add counts two operations; an "
+    "algorithm that needs fewer than the textbook's, as Winograd's of convolutions, may lie well above 100. "
     "Bytes are those of the operands, not counted by the "
     "processor.";
+
+// What the measuring itself took, so that nobody looks for it among the steps.
+std::string clock_note(const Profile& profile) {
+  double executions = 0;
+  for (const StepProfile& step : profile.steps) executions += static_cast<double>(step.executions);
+  const double readings = 2 * executions, cost = profile.measured_seconds - profile.seconds;
+  return fmt::format(
+      "Times of steps come from runs with two readings of the clock around each of their {} steps: {} of {} "
+      "each "
+      "reading, {} of a run on one thread. Runs with and without them took turns: with them a run took {}, "
+      "without {}, {}. Rates and shares on this page are of the runs without.",
+      format_count(executions), format_count(readings), format_seconds(profile.clock_seconds),
+      format_seconds(readings * profile.clock_seconds), format_seconds(profile.measured_seconds),
+      format_seconds(profile.seconds),
+      cost > 0 ? fmt::format("{} more", percent(cost / profile.seconds))
+               : std::string("no more than the runs differ among themselves"));
+}
+
+// The steps that take half of the time together.
+std::vector<std::size_t> longest_steps(const Profile& profile) {
+  std::vector<std::size_t> order(profile.steps.size()), longest;
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return profile.steps[i].total(); });
+  double so_far = 0;
+  for (const std::size_t i : order) {
+    if (so_far >= profile.busy_seconds / 2) break;
+    so_far += profile.steps[i].total();
+    longest.push_back(i);
+  }
+  return longest;
+}
 
 // Refusals of the same reason are said once.
 Rows refusal_rows(const Profile& profile) {
@@ -130,25 +154,27 @@ void add_timelines(page::Page& page, const Profile& profile) {
 
 }  // namespace
 
-void write_profile_page(const Profile& profile, const std::filesystem::path& path) {
-  page::Page page(fmt::format("Profile of {}, {}", profile.name, profile.mode));
-  page.raw(facts(summary_rows(profile)));
-  page.heading("Time by operator");
+void write_profile_page(const Profile& profile, const std::filesystem::path& path,
+                        const std::string& processor) {
+  page::Page page(fmt::format("Profile of {}, {}, {}, batch {} on {}", profile.name, profile.mode,
+                              profile.precision, profile.plan.batch,
+                              processor.empty() ? std::string("this machine") : processor));
+  page.begin_row().begin_column().facts(summary_rows(profile)).paragraph(clock_note(profile)).end_column();
+  page.begin_column().heading("Time by operator", 3).bars(operator_bars(profile));
   page.paragraph(
       "All steps of a run, all threads together. The full part of a bar is the floor: the least time that "
       "the steps could take on this machine.");
-  page.raw(draw_operators(profile));
+  page.end_column().end_row();
   add_timelines(page, profile);
   page.heading("Steps");
   page.paragraph(
       "Times are of one execution, the median over all measured runs; 'runs' counts executions in one run, "
-      "'threads' those that share one.");
+      "'threads' those that share one. Half of all time is in the steps that stand out.");
   Rows rows;
   for (std::size_t i = 0; i < profile.steps.size(); ++i) rows.push_back(step_row(profile, i));
-  page.table(step_header, rows);
-  page.heading("What this machine can do, a thread");
-  page.table({"", "measured", "used for"}, machine_rows(profile.machine));
-  page.paragraph(floor_note);
+  page.table(step_header, rows, longest_steps(profile));
+  page.heading("What this machine can do, a thread").begin_row();
+  page.table({"", "measured", "used for"}, machine_rows(profile.machine)).paragraph(floor_note).end_row();
   if (const Rows refusals = refusal_rows(profile); !refusals.empty()) {
     page.heading("Why faster kernels were not taken");
     page.table({"steps", "kernel and reason"}, refusals);

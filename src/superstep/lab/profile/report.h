@@ -10,8 +10,10 @@
 
 namespace superstep::lab {
 
-// A self-contained page: what was measured, time by operator, the timeline, every step, every refusal.
-void write_profile_page(const Profile& profile, const std::filesystem::path& path);
+// A self-contained page: what was measured, time by operator, the timeline, every step, every refusal. Its
+// title names `processor`.
+void write_profile_page(const Profile& profile, const std::filesystem::path& path,
+                        const std::string& processor = {});
 
 // Chrome's trace events (the JSON object form), which https://ui.perfetto.dev and chrome://tracing open: the
 // median run, a thread a lane.

@@ -213,16 +213,18 @@ void add_roofline(page::Page& page, const std::vector<Result>& results) {
     series.label = label;
     plot.series.push_back(std::move(series));
   }
-  page.heading("Roofline").plot(plot);
+  page.heading("Roofline");
   page.paragraph(
       "The roofs are the peaks and the bandwidth of copies in memory that were measured with the primitives. "
       "Left "
       "of the ridge memory bounds, right of it arithmetic. Above a roof: the tensors were in a cache, which "
       "is "
       "faster than memory. Bytes are the least that must move; layout changes and temporaries come on top.");
+  page.begin_row().plot(plot);
   page.table(
       {"primitive", "mode", "precision", "FLOP a byte", "rate", "roof there", "of the roof", "bound by"},
       kernel_rows(kernels));
+  page.end_row();
 }
 
 void add_primitive_sweeps(page::Page& page, const std::vector<Result>& results) {
@@ -272,17 +274,18 @@ void add_scaling(page::Page& page, const std::vector<Result>& results) {
   for (const Result& result : results)
     if (result.command == "scale" && result.find("throughput"))
       studies[result.workload + ", " + result.mode].push_back(&result);
+  if (studies.empty()) return;
   Rows rows;
+  page.heading("Scaling over ranks").begin_row();
   for (auto& [title, points] : studies) {
     std::ranges::sort(points, {}, [](const Result* result) { return result->units; });
-    if (rows.empty()) page.heading("Scaling over ranks");
     if (points.size() > 1) page.plot(scaling_plot(title, points));
     for (auto& row : scaling_rows(points)) rows.push_back(std::move(row));
   }
-  if (rows.empty()) return;
   page.table({"workload", "mode", "ranks", "batch", "throughput", "efficiency", "parallel share", "step",
               "exchange a step", "waiting a step"},
              rows);
+  page.end_row();
 }
 
 void add_collectives(page::Page& page, const std::vector<Result>& results) {

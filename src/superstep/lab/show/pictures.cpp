@@ -19,6 +19,9 @@ constexpr int usual_size = 128, largest_size = 400;
 constexpr std::int64_t largest_extent = 4096;
 // A mean this far below the largest value leaves a linear picture black.
 constexpr double high_contrast = 30;
+// A patch with one peak is shown with the peak's own pixels magnified; a frame with many is not.
+constexpr int smallest_frame = 64;
+constexpr double inset_side = 3;  // px across
 
 // One plane of a data set: an index for the axes that have been fixed.
 struct Cut {
@@ -77,6 +80,13 @@ std::string range_text(const Plane& plane) {
   return low <= high ? fmt::format("{:.4g} to {:.4g}", low, high) : "no numbers";
 }
 
+// Every picture has its own range, which its caption tells.
+page::ColorBar bar_of(const Coloring& coloring) {
+  if (coloring.map == page::Colormap::phase) return page::phase_bar();
+  return {coloring.map, coloring.logarithmic ? "10⁻⁴ of the most" : "least", "most",
+          coloring.logarithmic ? "of a picture, logarithmic" : "of a picture"};
+}
+
 page::Picture picture_of(const Plane& plane, Coloring coloring, std::string caption) {
   const Plane small = reduced(plane, reduction(plane.width, plane.height));
   const Plane shown = coloring.logarithmic ? logarithm(small) : small;
@@ -84,7 +94,8 @@ page::Picture picture_of(const Plane& plane, Coloring coloring, std::string capt
   return {page::colored(shown.values, shown.width, shown.height, coloring.map),
           std::move(caption),
           {},
-          enlargement(shown.width, shown.height)};
+          enlargement(shown.width, shown.height),
+          bar_of(coloring)};
 }
 
 std::vector<page::Picture> real_pictures(const Source& source, const Cut& cut, Coloring coloring) {
@@ -231,8 +242,11 @@ PictureGroup draw_pictures(const ArrayFile& file, const data::DataSetInfo& info,
   for (std::int64_t index : samples) {
     const Cut sample = Cut().with(layout.sample, index, layout.sample ? fmt::format("#{}", index) : "");
     auto pictures = pictures_of_sample(source, sample, coloring, statistics);
-    for (page::Picture& picture : pictures)
+    for (page::Picture& picture : pictures) {
       picture.marks = placed(marks.on(info.name, index), reduction(width, height));
+      if (picture.marks.size() == 1 && picture.image.width <= smallest_frame)
+        picture.inset = page::inset_around(picture.marks, inset_side);
+    }
     std::ranges::move(pictures, std::back_inserter(group.pictures));
   }
   return group;

@@ -152,13 +152,16 @@ void add_pictures(Work& work) {
     if (!layout) continue;
     work.shown.page.heading(set.info.name);
     if (!set.meaning.empty()) work.shown.page.paragraph(set.meaning);
+    work.shown.page.begin_row().begin_column();
     attempt(work, [&] {
       const PictureGroup group = draw_pictures(work.file, set.info, *layout, set.statistics, set.unit, *marks,
                                                work.options.pictures);
       if (!group.remark.empty()) work.shown.page.paragraph(group.remark);
       work.shown.page.pictures(group.pictures);
     });
+    work.shown.page.end_column();
     add_histogram(work.shown.page, set);
+    work.shown.page.end_row();
   }
 }
 
@@ -173,8 +176,10 @@ void add_tables(Work& work) {
     work.shown.page.heading(
         fmt::format("Tables of {} row{}", format_count(static_cast<double>(rows)), rows == 1 ? "" : "s"));
     attempt(work, [&] { add_first_rows(work.shown.page, work.file, tables); });
+    work.shown.page.begin_row();
     for (const ShownDataSet* table : tables) add_histogram(work.shown.page, *table);
     if (tables.size() == 1) add_curve(work.shown.page, *tables.front());
+    work.shown.page.end_row();
   }
 }
 

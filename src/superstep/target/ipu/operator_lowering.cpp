@@ -174,10 +174,11 @@ void OperatorLowering::make_outputs(Work& work) {
     work.partials.emplace_back();
     if (!work.operation.outputs[i]) continue;
     const graph::ValueId id = work.node.outputs[i];
+    const std::string label = label_of(graph_.value(id), work.name);
     const bool grouped =
         work.flat.flattening() != Flattening::all && in_channel_groups(graph_.type(id), partition, i);
-    const bsp::Tensor tensor = grouped ? values_.grouped_variable(graph_.value(id).name, graph_.type(id))
-                                       : values_.plain_variable(graph_.value(id).name, graph_.type(id));
+    const bsp::Tensor tensor = grouped ? values_.grouped_variable(label, graph_.type(id))
+                                       : values_.plain_variable(label, graph_.type(id));
     values_.set(id, tensor);
     work.results[i] = work.flat.output(i, tensor);
     if (tensor.num_elements() == 0) device_.set_tile_mapping(tensor, 0);
@@ -187,7 +188,7 @@ void OperatorLowering::make_outputs(Work& work) {
       if (extents.empty()) stacked = extents = {1};
       stacked[0] *= partition.partials();
       const graph::ValueType type{tensor.element_type(), Shape(stacked)};
-      const std::string name = graph_.value(id).name + "/partials";
+      const std::string name = label + ", partial";
       const bsp::Tensor partials = grouped && has_channel_groups(type) ? values_.grouped_variable(name, type)
                                                                        : values_.plain_variable(name, type);
       extents = work.results[i].shape().extents();

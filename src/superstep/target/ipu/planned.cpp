@@ -10,6 +10,7 @@
 #include "superstep/machine/cost_model.h"
 #include "superstep/machine/work.h"
 #include "superstep/target/ipu/ipu.h"
+#include "superstep/target/ipu/values.h"
 
 namespace superstep::target::ipu {
 namespace {
@@ -47,7 +48,9 @@ class Lives {
       const std::size_t first = kernel_of_[value.producer.index()];
       if (first == none || first > k || last_[i] < k) continue;
       total += bytes_of(value.type);
-      step.largest.emplace_back(value.name, whole(bytes_of(value.type)));
+      const graph::Node& producer = graph_.node(value.producer);
+      step.largest.emplace_back(label_of(value, fmt::format("{}/{}", producer.name, producer.op)),
+                                whole(bytes_of(value.type)));
     }
     if (temporary > 0) step.largest.emplace_back("(temporary copies)", whole(temporary));
     std::stable_sort(step.largest.begin(), step.largest.end(),

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "superstep/base/error.h"
 #include "superstep/target/ipu/channel_group.h"
 
@@ -11,6 +14,13 @@ namespace {
 constexpr std::int64_t least_elements = 4;  // of a value on a tile
 
 }  // namespace
+
+std::string label_of(const graph::Value& value, const std::string& maker) {
+  const std::string_view number = std::string_view(value.name).substr(value.name.empty() ? 0 : 1);
+  const bool numbered = value.name.starts_with('v') && !number.empty() &&
+                        std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
+  return numbered ? maker + "/result" : value.name;
+}
 
 bsp::Tensor Values::plain_variable(const std::string& name, const graph::ValueType& type) {
   if (!bsp::is_device_type(type.element))

@@ -11,6 +11,9 @@
 
 namespace superstep::target::ipu {
 
+// What people know a value by: its name, or, where the graph has only numbered it ("v34"), what made it.
+std::string label_of(const graph::Value& value, const std::string& maker);
+
 class Values {
  public:
   Values(const graph::Graph& graph, bsp::Graph& device) : graph_(graph), device_(device) {}

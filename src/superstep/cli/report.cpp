@@ -52,7 +52,9 @@ void report(Arguments arguments) {
   const lab::Report made = lab::make_report(
       {.run = folder, .out = arguments.out, .samples = arguments.samples, .threads = thread_count()});
   if (!common().quiet) fmt::print("{}\nthe report is {}\n", made.text, made.page.string());
-  write_result({"report", made.workload, {{"run", folder}, {"samples", arguments.samples}}, made.metrics});
+  nlohmann::json config{{"run", folder}, {"samples", arguments.samples}};
+  if (made.quality) config["quality"] = run::to_json(*made.quality);
+  write_result({"report", made.workload, config, made.metrics});
 }
 
 }  // namespace
@@ -64,7 +66,7 @@ void declare_report(CLI::App& command) {
                   "the folder of a training run (default: what was done last, a run or benchmarks)")
       ->type_name("DIR");
   command.add_option("--out", arguments->out, "folder for the page")->type_name("DIR")->capture_default_str();
-  command.add_option("--samples", arguments->samples, "fresh samples to compare methods on")
+  command.add_option("--samples", arguments->samples, "the most samples that the model is judged on")
       ->type_name("N")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();

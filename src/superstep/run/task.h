@@ -13,8 +13,13 @@
 #include "superstep/base/metric.h"
 #include "superstep/base/tensor.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/run/predictions.h"
 #include "superstep/run/quality.h"
 #include "superstep/workload/workload.h"
+
+namespace superstep::page {
+class Page;
+}
 
 namespace superstep::run {
 
@@ -55,6 +60,15 @@ class Task {
   // task knows none.
   virtual References references(std::span<const std::int64_t>, ThreadPool&) const { return {}; }
   virtual double reference_seconds() const { return 0; }
+
+  // Adds to the page what predictions look like in the task's own field, beside the truth, the worst cases
+  // too. Returns what of it a terminal can show. Needs labels.
+  virtual std::string present(const Predictions&, ThreadPool&, page::Page&) const { return {}; }
+
+  // The same task on `samples` that no training has seen; null where it has no others than its own.
+  virtual std::unique_ptr<Task> fresh(std::int64_t /*samples*/, std::uint64_t /*seed*/, ThreadPool&) const {
+    return nullptr;
+  }
 
   virtual bool has_labels() const { return true; }
 

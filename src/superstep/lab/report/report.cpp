@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
-#include "superstep/lab/report/bragg_comparison.h"
+#include "superstep/lab/report/quality_section.h"
 #include "superstep/page/page.h"
 #include "superstep/run/environment.h"
 #include "superstep/run/infer.h"
@@ -18,9 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double histogram_end_px = 0.25;
-constexpr int histogram_bins = 50;
-constexpr std::int64_t serving_calls = 1000;
+constexpr std::int64_t largest_serving_batch = 512;
 
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -36,34 +36,6 @@ std::string as_text(const std::vector<std::string>& header, const Rows& rows) {
   return table.to_string();
 }
 
-// ---- quality ------------------------------------------------------------------------------------------
-
-const std::vector<std::string> quality_header{"method", "mean px", "p50", "p75", "p95", "p99.5", "patches/s"};
-
-Rows quality_rows(const BraggComparison& comparison) {
-  Rows rows;
-  for (const BraggMethodResult& method : comparison.methods) {
-    std::vector<std::string> row{method.name};
-    for (const Metric& metric : method.metrics) row.push_back(fmt::format("{:.4f}", metric.value));
-    row.push_back(format_count(static_cast<double>(comparison.samples) / method.seconds));
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-page::Plot error_distribution(const BraggComparison& comparison) {
-  page::Plot plot{
-      .title = "Distance from the true centre", .x_label = "error, px", .y_label = "patches", .series = {}};
-  for (std::size_t i = 1; i < comparison.methods.size(); ++i) {
-    if (i == 2) continue;  // the two fits lie on each other
-    const BraggMethodResult& method = comparison.methods[i];
-    auto series = page::histogram(method.name, method.errors, 0, histogram_end_px, histogram_bins);
-    series.style = page::Series::Style::steps;
-    plot.series.push_back(std::move(series));
-  }
-  return plot;
-}
-
 // ---- serving ------------------------------------------------------------------------------------------
 
 struct Serving {
@@ -72,7 +44,8 @@ struct Serving {
   std::vector<Metric> metrics;
 };
 
-Serving serve(const run::Model& model, const run::Weights& weights, std::int64_t batch, int threads) {
+Serving serve(const run::Model& model, const run::Weights& weights, std::int64_t batch, int threads,
+              std::int64_t calls) {
   const target::Target& target = target::find_target(weights.settings.backend);
   const auto executable = target.compile(model.inference(&target), {.batch = batch, .threads = threads});
   for (const std::string& name : executable->state_names())
@@ -80,7 +53,21 @@ Serving serve(const run::Model& model, const run::Weights& weights, std::int64_t
   std::vector<Tensor> inputs;
   for (const auto& port : executable->inputs())
     inputs.push_back(Tensor::full(port.type.element, port.type.shape, 0.5));
-  return {batch, threads, run::measure_serving(*executable, batch, inputs, batch == 1 ? serving_calls : 100)};
+  return {batch, threads, run::measure_serving(*executable, batch, inputs, calls)};
+}
+
+// One sample at a time on one thread, and the batch of the training on all: its model is no larger than that
+// of the training step, which had room.
+std::vector<Serving> serve_both(const run::Model& model, const run::Weights& weights,
+                                const ReportSettings& settings) {
+  if (const std::int64_t fixed = model.fixed_batch(); fixed > 0)
+    return {serve(model, weights, fixed, settings.threads, settings.serving_calls)};
+  const std::int64_t batch = std::min(largest_serving_batch, model.settings().batch);
+  std::vector<Serving> servings{serve(model, weights, 1, 1, settings.serving_calls)};
+  if (batch > 1)
+    servings.push_back(serve(model, weights, batch, settings.threads,
+                             std::max<std::int64_t>(3, settings.serving_calls / 10)));
+  return servings;
 }
 
 const std::vector<std::string> serving_header{"batch", "threads", "latency p50", "p90", "p99", "samples/s"};
@@ -111,25 +98,41 @@ page::Series over_epochs(const std::vector<json>& log, const char* name, const s
   return series;
 }
 
-void add_training(page::Page& page, const std::vector<json>& log, const run::Model& model) {
+// The metric that targets are set on, with what it is held against.
+page::Plot quality_over_epochs(const std::vector<json>& log, const std::string& metric,
+                               const std::optional<run::Quality>& quality) {
+  page::Plot plot{.title = "Quality on the validation samples",
+                  .x_label = "epoch",
+                  .y_label = metric,
+                  .series = {over_epochs(log, metric.c_str(), metric)}};
+  if (!quality) return plot;
+  if (quality->target) plot.horizontal.push_back({*quality->target, "target"});
+  if (const auto& floor = quality->references.floor) plot.horizontal.push_back({floor->value, floor->method});
+  if (const auto& method = quality->references.conventional)
+    plot.horizontal.push_back({method->value, method->method});
+  return plot;
+}
+
+void add_training(page::Page& page, const std::vector<json>& log, const run::Model& model,
+                  const std::optional<run::Quality>& quality) {
   page.heading("Training");
+  if (std::ranges::none_of(log, [](const json& line) { return line.contains("epoch"); })) {
+    page.paragraph("No epoch was completed.");
+    return;
+  }
+  page.begin_row();
   page.plot({.title = "Loss",
              .x_label = "epoch",
              .y_label = "mean loss of the epoch",
              .log_y = true,
              .series = {over_epochs(log, "loss", "training loss")}});
-  if (const auto& target = model.workload().target) {
-    page::Plot quality{.title = "Quality on the validation samples",
-                       .x_label = "epoch",
-                       .y_label = target->metric,
-                       .series = {over_epochs(log, target->metric.c_str(), target->metric)}};
-    quality.horizontal.push_back({target->value, "target"});
-    page.plot(quality);
-  }
+  if (const auto& metrics = model.workload().metrics; !metrics.empty())
+    page.plot(quality_over_epochs(log, metrics.front().name, quality));
   page.plot({.title = "Throughput",
              .x_label = "epoch",
              .y_label = "samples/s",
              .series = {over_epochs(log, "throughput", "training step alone")}});
+  page.end_row();
 }
 
 // The averages over 1, 5 and 15 minutes, or a dash where the system does not tell.
@@ -158,71 +161,38 @@ Rows setting_rows(const run::Weights& weights, const json& environment) {
   return rows;
 }
 
-Report report_bragg(const ReportSettings& settings, const run::Weights& weights,
-                    const std::vector<json>& log) {
-  ThreadPool pool(settings.threads);
-  const run::Model model(weights.settings);
-  const BraggComparison comparison = compare_bragg(weights, settings.samples, settings.seed, pool);
-  const std::vector<Serving> servings{serve(model, weights, 1, 1),
-                                      serve(model, weights, 512, settings.threads)};
-  const json environment = run::environment_record(settings.threads);
-  const Rows quality = quality_rows(comparison), serving = serving_rows(servings);
-
-  page::Page page("BraggNN: diffraction peaks to sub-pixel centres");
-  page.paragraph(
-      fmt::format("Measured on this machine, {}, on {} freshly generated patches that no training saw.",
-                  run::iso_time(), format_count(static_cast<double>(comparison.samples))));
-  page.heading("Quality").table(quality_header, quality);
-  page.paragraph(
-      "Distances between true and found centres, in pixels. The fits are least squares by Levenberg and "
-      "Marquardt of a pseudo-Voigt peak with 7 (axis-aligned) and 8 (rotated) parameters. Rates are on all "
-      "threads, data included.");
-  page.plot(error_distribution(comparison));
-  page.heading("Patches").pictures(comparison.pictures);
-  page.heading("Serving").table(serving_header, serving);
-  add_training(page, log, model);
-  page.heading("How it was made").table({"setting", "value"}, setting_rows(weights, environment));
-
-  Report report{.text = as_text(quality_header, quality) + "\n" + as_text(serving_header, serving),
-                .metrics = comparison.methods.back().metrics,
-                .workload = weights.settings.workload,
-                .page = {}};
-  for (const Serving& each : servings)
-    for (Metric metric : each.metrics) {
-      metric.name += fmt::format("_batch_{}", each.batch);
-      report.metrics.push_back(std::move(metric));
-    }
-  report.page = settings.out / "index.html";
-  page.write(report.page);
-  return report;
-}
-
-Report report_any(const ReportSettings& settings, const run::Weights& weights, const std::vector<json>& log) {
-  const run::Model model(weights.settings);
-  const std::vector<Serving> servings{serve(model, weights, 1, 1),
-                                      serve(model, weights, 512, settings.threads)};
-  const Rows serving = serving_rows(servings);
-  page::Page page(weights.settings.workload + ": a training run");
-  add_training(page, log, model);
-  page.heading("Serving").table(serving_header, serving);
-  page.heading("How it was made")
-      .table({"setting", "value"}, setting_rows(weights, run::environment_record(settings.threads)));
-  Report report{.text = as_text(serving_header, serving),
-                .metrics = servings.back().metrics,
-                .workload = weights.settings.workload,
-                .page = settings.out / "index.html"};
-  page.write(report.page);
-  return report;
-}
-
 }  // namespace
 
 Report make_report(const ReportSettings& settings) {
   const run::Weights weights = run::load_weights(settings.run);
   const std::vector<json> log = run::RunDirectory::open(settings.run).read_log();
   make_folder(settings.out);
-  return weights.settings.workload == "braggnn" ? report_bragg(settings, weights, log)
-                                                : report_any(settings, weights, log);
+  const run::Model model(weights.settings);
+  ThreadPool pool(settings.threads);
+  const json environment = run::environment_record(settings.threads);
+
+  page::Page page(
+      fmt::format("{}: a training run in {}", weights.settings.workload, weights.settings.precision));
+  page.paragraph(model.workload().summary);
+  const QualitySection section = add_quality(page, weights, model, settings.samples, settings.seed, pool);
+  add_training(page, log, model, section.quality);
+  const std::vector<Serving> servings = serve_both(model, weights, settings);
+  const Rows serving = serving_rows(servings);
+  page.heading("Serving").table(serving_header, serving);
+  page.heading("How it was made").facts(setting_rows(weights, environment));
+
+  Report report{.text = section.text + "\n" + as_text(serving_header, serving),
+                .metrics = section.metrics,
+                .quality = section.quality,
+                .workload = weights.settings.workload,
+                .page = settings.out / "index.html"};
+  for (const Serving& each : servings)
+    for (Metric metric : each.metrics) {
+      metric.name += fmt::format("_batch_{}", each.batch);
+      report.metrics.push_back(std::move(metric));
+    }
+  page.write(report.page);
+  return report;
 }
 
 }  // namespace superstep::lab

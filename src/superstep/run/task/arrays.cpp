@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "superstep/run/task/pictures.h"
+
 namespace superstep::run {
 namespace {
 
@@ -124,6 +126,18 @@ class ArrayTask : public Task {
     return metrics;
   }
 
+  std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
+    for (std::size_t k = 0; k < targets_.size(); ++k) {
+      const Target& target = spec_.targets[k];
+      if (targets_.size() > 1) page.heading(target.names.front(), 3);
+      if (target.kind == transform::LossKind::cross_entropy)
+        present_labels(page, targets_[k], found, found.outputs[target.output]);
+      else
+        present_regression(page, regression_of(target, targets_[k], found));
+    }
+    return {};
+  }
+
   nlohmann::json describe() const override {
     return {{"source", where_}, {"samples", size_}, {"training", training_count()}};
   }
@@ -184,6 +198,35 @@ class ArrayTask : public Task {
     const double count = static_cast<double>(row) * static_cast<double>(indices.size());
     return {plain(labelled("rmse", target), std::sqrt(squares / count)),
             plain(labelled("mae", target), distances / count)};
+  }
+
+  static constexpr std::size_t most_values = 20000;  // in a drawing
+
+  static Regression regression_of(const Target& target, const Tensor& truth, const Predictions& found) {
+    Regression regression{
+        .quantity = target.names.front(), .unit = "", .truth = {}, .found = {}, .samples = {}};
+    const std::int64_t row = truth.element_count() / truth.shape()[0];
+    const Tensor& output = found.outputs[target.output];
+    for (std::size_t i = 0; i < found.indices.size() && regression.truth.size() < most_values; ++i)
+      for (std::int64_t k = 0; k < row && regression.truth.size() < most_values; ++k) {
+        regression.truth.push_back(truth.at(found.indices[i] * row + k));
+        regression.found.push_back(output.at(static_cast<std::int64_t>(i) * row + k));
+        regression.samples.push_back(found.indices[i]);
+      }
+    return regression;
+  }
+
+  // Of samples with one label each; where every pixel has one, there is no single answer to draw.
+  static void present_labels(page::Page& page, const Tensor& labels, const Predictions& found,
+                             const Tensor& scores) {
+    if (labels.element_count() != labels.shape()[0] || scores.type() != ElementType::f32) return;
+    Classification classification{.labels = {},
+                                  .scores = scores.as<float>(),
+                                  .samples = {found.indices.begin(), found.indices.end()},
+                                  .picture = {}};
+    for (const std::int64_t index : found.indices)
+      classification.labels.push_back(static_cast<std::int64_t>(labels.at(index)));
+    present_classification(page, classification);
   }
 
   // Scores [N, C, ...] against labels [N, ...].

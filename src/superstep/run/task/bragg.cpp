@@ -7,6 +7,7 @@
 #include "superstep/baseline/bragg_position.h"
 #include "superstep/data/bragg_dataset.h"
 #include "superstep/data/stream_blocks.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/tasks.h"
 
 namespace superstep::run {
@@ -72,6 +73,20 @@ class BraggTask : public Task {
       errors.push_back(std::hypot(column - truth[0], row - truth[1]));
     }
     return bragg_error_metrics(std::move(errors));
+  }
+
+  std::string present(const Predictions& found, ThreadPool& pool, page::Page& page) const override {
+    return present_bragg(data_, found, pool, page);
+  }
+
+  std::unique_ptr<Task> fresh(std::int64_t samples, std::uint64_t seed, ThreadPool& pool) const override {
+    data::BraggPatchSettings patches;
+    patches.patch_size = data_.patch_size();
+    data::BraggDatasetSettings same = dataset_settings(true);
+    same.patch_size = data_.patch_size();
+    return std::make_unique<BraggTask>(
+        data::BraggDataset::generate(patches, seed, 0, static_cast<std::uint64_t>(samples), pool, same),
+        TaskSettings{}, fmt::format("generated, seed {}", seed));
   }
 
   References references(std::span<const std::int64_t> indices, ThreadPool& pool) const override {

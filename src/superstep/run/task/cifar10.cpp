@@ -7,6 +7,7 @@
 #include "superstep/data/cifar_file.h"
 #include "superstep/data/generator.h"
 #include "superstep/data/hdf5.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -112,6 +113,23 @@ class CifarTask : public Task {
     }
     const double accuracy = static_cast<double>(right) / static_cast<double>(indices.size());
     return {{.name = "accuracy", .value = accuracy, .unit = "", .samples = {}}};
+  }
+
+  std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
+    Classification classification{.labels = {},
+                                  .scores = found.outputs[0].as<float>(),
+                                  .samples = {found.indices.begin(), found.indices.end()},
+                                  .picture = {}};
+    for (const std::int64_t index : found.indices)
+      classification.labels.push_back(images_.labels[static_cast<std::size_t>(index)]);
+    classification.picture = [&](std::size_t at) {
+      return color_image(std::span(images_.pixels)
+                             .subspan(static_cast<std::size_t>(found.indices[at] * pixels),
+                                      static_cast<std::size_t>(pixels)),
+                         side, side);
+    };
+    present_classification(page, classification);
+    return {};
   }
 
   References references(std::span<const std::int64_t> indices, ThreadPool& pool) const override {

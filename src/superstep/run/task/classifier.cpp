@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "superstep/baseline/image_classes.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -57,6 +58,7 @@ std::unique_ptr<Task> open_classifier_task(const TaskSettings& settings, const O
        .targets = {{"label"}},
        .more = {},
        .quality = accuracy_of_labels,
+       .present = present_classes,
        .references = gradients,
        .reference_seconds = 60,
        .reference_fields = {}},

@@ -7,6 +7,7 @@
 
 #include "superstep/baseline/masked_ngram.h"
 #include "superstep/data/stream_blocks.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -122,6 +123,7 @@ std::unique_ptr<Task> open_language_task(const TaskSettings& settings, const Opt
        .targets = {{"labels"}},
        .more = {"optimal_nats"},
        .quality = masked_quality,
+       .present = present_masked_words,
        .references =
            [vocabulary](const TableSamples& samples) { return neighbor_counts(samples, vocabulary); },
        .reference_seconds = 5,

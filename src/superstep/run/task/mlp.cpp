@@ -3,6 +3,7 @@
 
 #include "superstep/baseline/polynomial.h"
 #include "superstep/baseline/regression.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -52,6 +53,7 @@ std::unique_ptr<Task> open_mlp_task(const TaskSettings& settings) {
                           .targets = {{"target"}},
                           .more = {},
                           .quality = rmse,
+                          .present = present_function_values,
                           .references = ridge_regressions,
                           .reference_fields = {}},
                          settings);

@@ -3,6 +3,7 @@
 
 #include "superstep/baseline/oscillation_fit.h"
 #include "superstep/data/oscillation_generator.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -53,6 +54,7 @@ std::unique_ptr<Task> open_oscillation_task(const TaskSettings& settings, const 
                           .targets = {{"target"}},
                           .more = {},
                           .quality = rmse,
+                          .present = present_oscillations,
                           .references = mean_and_fit,
                           .reference_fields = {}},
                          settings);

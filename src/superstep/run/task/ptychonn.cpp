@@ -10,6 +10,7 @@
 #include "superstep/baseline/epie_compare.h"
 #include "superstep/data/fft.h"
 #include "superstep/data/ptycho_probe.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -202,6 +203,7 @@ TableSpec spec_of(const char* generator, std::vector<std::string> settings, std:
           .targets = {{"phase"}},
           .more = {},
           .quality = quality_of_phase,
+          .present = present_ptychography,
           .references = mean_and_reconstruction,
           .reference_seconds = 20,
           .reference_fields = {"amp", "position"}};

@@ -125,6 +125,10 @@ class TableTask : public Task {
     return spec_.quality(fields_, indices, outputs);
   }
 
+  std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
+    return spec_.present ? spec_.present(fields_, found, page) : std::string();
+  }
+
   References references(std::span<const std::int64_t> indices, ThreadPool& pool) const override {
     const auto there = [&](const std::string& field) { return fields_.contains(field); };
     if (!spec_.references || indices.empty() || training_ < 1 ||

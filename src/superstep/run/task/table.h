@@ -35,6 +35,7 @@ struct TableSpec {
   std::vector<std::string> more;  // fields that the quality needs beside those
   std::vector<Metric> (*quality)(const Fields& fields, std::span<const std::int64_t> indices,
                                  std::span<const Tensor> outputs) = nullptr;
+  std::string (*present)(const Fields& fields, const Predictions& found, page::Page& page) = nullptr;
   std::function<References(const TableSamples& samples)> references = nullptr;
   double reference_seconds = 0;               // about how long that takes
   std::vector<std::string> reference_fields;  // that it needs beside those; a file may lack them

@@ -3,6 +3,7 @@
 
 #include "superstep/baseline/lesion.h"
 #include "superstep/data/stream_blocks.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -109,6 +110,7 @@ std::unique_ptr<Task> open_unet_task(const TaskSettings& settings, const Options
                           .targets = {{"mask"}},
                           .more = {},
                           .quality = dice_of_patients,
+                          .present = present_lesions,
                           .references = thresholds,
                           .reference_seconds = large ? 60.0 : 5.0,
                           .reference_fields = {}},

@@ -9,6 +9,7 @@
 #include "superstep/baseline/regression.h"
 #include "superstep/baseline/uno_ridge.h"
 #include "superstep/data/generator.h"
+#include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"
 #include "superstep/run/task/tasks.h"
 
@@ -131,6 +132,15 @@ class UnoTask : public Task {
     for (const std::size_t row : others) exact.push_back(rows_.auc_exact[row]);
     found.limit = Reference{"the noise of the measurements", r2(exact)};
     return found;
+  }
+
+  std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
+    present_regression(page, {.quantity = "Area under the dose response curve",
+                              .unit = "",
+                              .truth = truth(found.indices),
+                              .found = numbers(found.outputs[0]),
+                              .samples = {found.indices.begin(), found.indices.end()}});
+    return {};
   }
 
   nlohmann::json describe() const override {

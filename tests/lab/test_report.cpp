@@ -1,0 +1,188 @@
+// A report of a run of every workload: its metric, the verdict, and pictures of its own field.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "superstep/base/file.h"
+#include "superstep/lab/report/report.h"
+#include "superstep/run/task/pictures.h"
+#include "superstep/run/train.h"
+#include "superstep/workload/workload.h"
+#include "tests/browser.h"
+#include "tests/contains.h"
+
+namespace superstep::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folder {
+ public:
+  explicit Folder(const std::string& name)
+      : path_(fs::temp_directory_path() / fmt::format("superstep-report-{}-{}", ::getpid(), name)) {
+    fs::create_directories(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Two steps of a small form of the workload.
+struct Tiny {
+  const char* workload;
+  std::int64_t samples;
+  std::vector<std::string> options;
+  std::vector<const char*> parts;  // of its page: words of its own field
+};
+
+const std::vector<Tiny>& tiny_runs() {
+  static const std::vector<Tiny> runs{
+      {"braggnn", 60, {}, {"pseudo-Voigt fit", "The network&#39;s worst", "magnified", "fit, 8 parameters"}},
+      {"ptychonn-64", 320, {"window=32"}, {"worst: sample", "phase, rad", "difference of amplitude"}},
+      {"ptychonn-128", 320, {"window=32"}, {"worst: sample", "phase, rad", "difference of phase"}},
+      {"uno", 120, {"width=16"}, {"Area under the dose response curve", "The worst"}},
+      {"unet-64",
+       60,
+       {"size=32", "width=4", "levels=2"},
+       {"green: found", "worst: sample", "Dice of the slices"}},
+      {"unet-256", 60, {"size=32", "width=4", "levels=2"}, {"green: found", "worst: sample"}},
+      {"cifar10-cnn", 60, {}, {"class=\"confusion\"", "Confused most often", "The worst errors"}},
+      {"resnet50", 40, {"size=32", "width=4"}, {"What was taken for what", "The worst errors"}},
+      {"efficientnet-b0", 20, {"size=32"}, {"What was taken for what", "The worst errors"}},
+      {"efficientnet-b4", 20, {"size=32"}, {"What was taken for what", "The worst errors"}},
+      {"mobilenet-v3-small", 20, {"size=32"}, {"What was taken for what", "The worst errors"}},
+      {"mobilenet-v3-large", 20, {"size=32"}, {"What was taken for what", "The worst errors"}},
+      {"bert-small", 40, {"layers=1"}, {"Hidden words", "the best answer there is", "▁▁▁▁"}},
+      {"distilbert", 40, {"layers=1", "vocabulary=512", "length=32"}, {"Hidden words", "▁▁▁▁"}},
+      {"lstm", 40, {}, {"Periods in a window", "sensor 1", "The worst"}},
+      {"mlp", 40, {}, {"predicted against true", "The worst"}},
+      {"rnn-k1", 64, {}, {"no true values"}},
+      {"rnn-k2", 32, {}, {"no true values"}},
+      {"rnn-k3", 16, {}, {"no true values"}},
+      {"rnn-k4", 32, {}, {"no true values"}}};
+  return runs;
+}
+
+const Tiny& tiny_run(std::string_view workload) {
+  return *std::ranges::find(tiny_runs(), workload,
+                            [](const Tiny& tiny) { return std::string_view(tiny.workload); });
+}
+
+Report report_of(const Tiny& tiny, const fs::path& folder) {
+  run::train({.workload = tiny.workload,
+              .model_options = tiny.options,
+              .samples = tiny.samples,
+              .batch = 4,
+              .steps = 2},
+             {.out = folder / "run"});
+  return make_report({.run = folder / "run", .out = folder / "report", .samples = 50, .serving_calls = 3});
+}
+
+// Without the page in the message.
+bool has(const std::string& html, const std::string& part) { return html.find(part) != std::string::npos; }
+
+class EveryReport : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryReport, SaysWhatTheModelIsWorthInItsField) {
+  const Folder folder(GetParam());
+  const Tiny& tiny = tiny_run(GetParam());
+  const Report report = report_of(tiny, folder.path());
+  const std::string html = read_text_file(report.page);
+  for (const char* part : tiny.parts) EXPECT_TRUE(has(html, part)) << part;
+  const workload::Workload& workload = workload::find_workload(GetParam());
+  EXPECT_EQ(report.quality.has_value(), !workload.metrics.empty());
+  if (report.quality) {
+    EXPECT_EQ(report.quality->metric, workload.metrics.front().name);
+    EXPECT_TRUE(has(html, page::escape(run::verdict(*report.quality))));
+    EXPECT_TRUE(contains(report.text, run::verdict(*report.quality)));
+    EXPECT_EQ(has(html, "target, at "), report.quality->target.has_value());
+    for (const auto& reference : {report.quality->references.floor, report.quality->references.conventional,
+                                  report.quality->references.limit}) {
+      if (!reference) continue;
+      EXPECT_TRUE(has(html, page::escape(reference->method))) << reference->method;
+    }
+  }
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, EveryReport, ::testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (const Tiny& tiny : tiny_runs()) names.emplace_back(tiny.workload);
+                           return names;
+                         }()),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// A workload that is added has its report tried here.
+TEST(Reports, AreTriedForEveryWorkload) {
+  for (const workload::Workload& workload : workload::workloads())
+    EXPECT_TRUE(std::ranges::any_of(tiny_runs(), [&](const Tiny& tiny) {
+      return tiny.workload == workload.name;
+    })) << workload.name;
+}
+
+TEST(Reports, AreReadableInABrowser) {
+  if (!test::has_browser()) GTEST_SKIP() << "chromium is not installed";
+  for (const char* workload : {"braggnn", "cifar10-cnn", "mlp"}) {
+    const Folder folder(std::string("browser-") + workload);
+    const std::string html = read_text_file(report_of(tiny_run(workload), folder.path()).page);
+    for (const auto& [width, scheme] :
+         {std::pair(1800, test::Scheme::light), std::pair(1200, test::Scheme::dark),
+          std::pair(400, test::Scheme::dark)}) {
+      const nlohmann::json page = test::shown(html, width, scheme);
+      test::expect_readable(page, scheme);
+      if (!page.is_object() || width != 1800) continue;
+      EXPECT_GT(page["right"].get<double>(), 0.6 * width) << "nothing stands in the right half";
+    }
+  }
+}
+
+TEST(Reports, OfARunWhoseDataAreGoneStillSpeakOfTheRest) {
+  const Folder folder("gone");
+  const Tiny& tiny = tiny_run("uno");
+  report_of(tiny, folder.path());
+  const fs::path config = folder.path() / "run" / "config.json";
+  auto written = nlohmann::json::parse(read_text_file(config));
+  bool changed = false;
+  for (auto& [key, value] : written.items())
+    if (value.is_object() && value.contains("data")) value["data"] = "/no/such/file.h5", changed = true;
+  if (written.contains("data")) written["data"] = "/no/such/file.h5", changed = true;
+  ASSERT_TRUE(changed);
+  write_file_atomically(config, written.dump());
+  const Report report = make_report(
+      {.run = folder.path() / "run", .out = folder.path() / "report", .samples = 50, .serving_calls = 3});
+  EXPECT_FALSE(report.quality);
+  EXPECT_TRUE(contains(report.text, "cannot be read"));
+  EXPECT_TRUE(contains(read_text_file(report.page), "Serving"));
+}
+
+TEST(Chosen, AreTheBestTheUsualAndTheWorst) {
+  const double nan = std::nan("");
+  const std::vector<double> errors{5, 1, 4, nan, 2, 3, 9};
+  std::string text;
+  for (const run::Chosen& chosen : run::best_median_worst(errors, 2))
+    text += fmt::format("{}{} ", chosen.why[0], chosen.at);
+  EXPECT_EQ(text, "b1 b4 m5 m2 w6 w3 ");
+  for (std::size_t count = 0; count < 12; ++count)
+    for (std::size_t each = 0; each < 6; ++each) {
+      const std::vector<double> some(count, 1.0);
+      std::set<std::size_t> seen;
+      for (const run::Chosen& chosen : run::best_median_worst(some, each)) {
+        EXPECT_LT(chosen.at, count);
+        EXPECT_TRUE(seen.insert(chosen.at).second) << "a sample is shown twice";
+      }
+      EXPECT_EQ(seen.size(), std::min(count, 3 * each));
+    }
+}
+
+}  // namespace
+}  // namespace superstep::lab

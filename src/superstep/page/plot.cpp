@@ -113,6 +113,7 @@ Frame make_frame(const Plot& plot) {
 }
 
 void add_text(std::string& svg, double x, double y, std::string_view attributes, std::string_view text) {
+  if (text.empty()) return;
   svg += fmt::format("<text x=\"{}\" y=\"{}\" {}>{}</text>", coordinate(x), coordinate(y), attributes,
                      escape(text));
 }

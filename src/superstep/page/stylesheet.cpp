@@ -32,7 +32,7 @@ h2 { font-size: 1.35rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--
 h3 { font-size: 1.1rem; }
 h4 { font-size: 1rem; color: var(--soft); }
 p { max-width: 46rem; margin: 0.6rem 0; }
-.verdict { font-size: 1.15rem; font-weight: 600; }
+.verdict { font-size: 1.15rem; font-weight: 600; max-width: none; }
 pre, .table { overflow-x: auto; max-width: 100%; }
 .table { width: fit-content; }
 /* What is wider than its place is shaded at the side where more of it lies: covers of paper scroll with it. */
@@ -60,12 +60,12 @@ tr.main td { font-weight: 700; background: var(--main); }
 .confusion .right { background: rgb(31 150 110 / calc(var(--part) * 0.75)); }
 .confusion .wrong { background: rgb(217 102 11 / calc(var(--part) * 2)); }
 th.number, td.number { text-align: right; white-space: nowrap; }
-.row { display: flex; flex-wrap: wrap; align-items: flex-start; gap: 0 2.2rem; }
+.row { display: flex; flex-wrap: wrap; align-items: flex-start; gap: 0 1.5rem; }
 .row > * { min-width: 0; }
 .row > .table, .row > .column { flex: 0 1 auto; }
 .row > .pictures { flex: 1 1 24rem; }
 .row > .barlist, .row > .column > .barlist { width: 44rem; max-width: 100%; }
-.row > figure.plot { flex: 0 0 auto; margin-right: 0; }
+.row > figure.plot { flex: 0 0 auto; width: min(100%, 30rem); margin-right: 0; }
 .column { max-width: 100%; }
 .column > p { max-width: 42rem; }
 .column > :first-child { margin-top: 0.8rem; }

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "superstep/base/text.h"
 #include "superstep/bsp/profile/profile_page.h"
 #include "superstep/bsp/profile/profile_sums.h"
-#include "superstep/page/page.h"
 
 namespace superstep::bsp {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
@@ -113,7 +115,12 @@ page::Plot quality_over_epochs(const std::vector<json>& log, const std::string& 
 
 void add_training(page::Page& page, const std::vector<json>& log, const run::Model& model,
                   const std::optional<run::Quality>& quality) {
-  page.heading("Training").begin_row();
+  page.heading("Training");
+  if (std::ranges::none_of(log, [](const json& line) { return line.contains("epoch"); })) {
+    page.paragraph("No epoch was completed.");
+    return;
+  }
+  page.begin_row();
   page.plot({.title = "Loss",
              .x_label = "epoch",
              .y_label = "mean loss of the epoch",

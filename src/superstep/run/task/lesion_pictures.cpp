@@ -10,7 +10,7 @@ namespace superstep::run {
 namespace {
 
 constexpr std::size_t each = 2;
-constexpr int picture_pixels = 192;
+constexpr int picture_pixels = 160;
 
 // One slice: bytes of three planes, mask, probability.
 struct Slice {

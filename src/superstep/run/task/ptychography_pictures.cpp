@@ -48,7 +48,7 @@ double mean_distance(std::span<const float> a, std::span<const float> b) {
 }
 
 std::string number(float value) {
-  std::string text = fmt::format("{:.2f}", value);
+  const std::string text = fmt::format("{:.2f}", std::abs(value) < 0.005f ? 0.0f : value);
   return text.starts_with('-') ? "\u2212" + text.substr(1) : text;
 }
 

@@ -5,17 +5,12 @@
 #include <map>
 #include <numbers>
 
-#include "superstep/base/interrupt.h"
 #include "superstep/base/system/interrupt.h"
-#include "superstep/baseline/epie.h"
-#include "superstep/baseline/epie_compare.h"
 #include "superstep/baseline/ptychography/epie.h"
 #include "superstep/baseline/ptychography/epie_compare.h"
-#include "superstep/data/fft.h"
-#include "superstep/data/hdf5.h"
-#include "superstep/data/ptycho.h"
-#include "superstep/data/ptycho_probe.h"
+#include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/fft.h"
+#include "superstep/physics/xray/ptycho.h"
 #include "superstep/physics/xray/ptycho_probe.h"
 #include "superstep/run/task/pictures.h"
 #include "superstep/run/task/table.h"

@@ -87,6 +87,14 @@ TEST_F(Words, DataWhereAModelIsAskedForIsToldApart) {
   refuses("predict weights.safetensors", {"weights without a model"});
 }
 
+// What a method finds wrong in its data is said of the file.
+TEST_F(Words, ABaselineNamesTheFileItCannotUse) {
+  ASSERT_EQ(run("generate image-autoencoder --samples 4 --out few.data").code, 0);
+  refuses("baseline image-autoencoder --input few.data", {"few.data: principal components"});
+  const Outcome outcome = run("baseline image-autoencoder --input few.data --set nothing=1");
+  EXPECT_FALSE(contains(outcome.errors, "few.data")) << outcome.errors;
+}
+
 TEST_F(Words, EverythingIsListed) {
   prints("list operators", {"Conv"});
   EXPECT_EQ(run("list operators").output, run("list ops").output);

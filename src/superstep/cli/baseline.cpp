@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "superstep/base/error.h"
@@ -28,6 +29,25 @@ std::string examples() {
          "  superstep baseline braggnn --options";
 }
 
+// What a method finds wrong in the data is said of the file; what is wrong with an option, of the option.
+[[noreturn]] void throw_of_input(const Error& error, const Arguments& arguments,
+                                 const baseline::Entry& entry) {
+  const bool of_option = std::ranges::any_of(
+      entry.options, [&](const OptionSpec& option) { return error.where().starts_with(option.name); });
+  const bool named = std::string(error.what()).find(arguments.input) != std::string::npos;
+  if (of_option || named || error.code() == ErrorCode::interrupted) throw error;
+  throw error.in(arguments.input);
+}
+
+baseline::Report run_method(const Arguments& arguments, const baseline::Entry& entry, const Options& options,
+                            ThreadPool& pool) {
+  try {
+    return entry.run({arguments.input, arguments.output, arguments.picture, &pool}, options);
+  } catch (const Error& error) {
+    throw_of_input(error, arguments, entry);
+  }
+}
+
 void run_baseline(const Arguments& arguments) {
   if (arguments.workload.empty()) return list_baselines();
   const baseline::Entry& entry = baseline::find_baseline(arguments.workload);
@@ -40,8 +60,7 @@ void run_baseline(const Arguments& arguments) {
   tell_former_name(arguments.workload, entry.name);
   const Options options(entry.options, arguments.settings);
   ThreadPool pool(thread_count());
-  const baseline::Report report =
-      entry.run({arguments.input, arguments.output, arguments.picture, &pool}, options);
+  const baseline::Report report = run_method(arguments, entry, options, pool);
   if (!common().quiet) fmt::print("{}", report.text);
   nlohmann::json config{{"input", arguments.input}, {"threads", thread_count()}};
   config["options"] = to_json(options);

@@ -35,11 +35,25 @@ def attempts(walk: Walk) -> list:
     return found
 
 
-def of_file(walk: Walk, name: str, original: Path, command: str, seed: int) -> Attempt:
+class Whole:
+    """What the file does undamaged: a sample of four may be too few for a method (2), or keep it at work for long."""
+
+    def __init__(self, walk: Walk, name: str, original: Path, command: str):
+        self.walk, self.name, self.original, self.command, self.found = walk, name, original, command, None
+
+    def outcome(self):
+        if self.found is None:
+            folder = self.walk.fresh('whole')
+            shutil.copy(self.original, folder / self.name)
+            self.found = read(self.walk, folder, self.command)
+        return self.found
+
+
+def of_file(walk: Walk, name: str, original: Path, command: str, seed: int, whole=None) -> Attempt:
     def action():
         folder = walk.fresh('damage')
         (folder / name).write_bytes(mutated(original.read_bytes(), seed))
-        wrong = judge(walk, folder, command.format(file=name, model=walk.samples['model.onnx']), name)
+        wrong = judge(walk, folder, command.format(file=name, model=walk.samples['model.onnx']), name, whole)
         if wrong is None:
             shutil.rmtree(folder)
         return wrong and f'{wrong}; the file is {folder / name} (with --keep)'
@@ -47,11 +61,18 @@ def of_file(walk: Walk, name: str, original: Path, command: str, seed: int) -> A
                    f'python3 tools/walk --subject damage --seed {seed} --count 1 --keep')
 
 
-def judge(walk: Walk, folder: Path, arguments: str, name: str):
-    outcome = run(walk.line(arguments + ' --threads 1', folder, before='prlimit --as=8589934592'), most_seconds=30)
-    if outcome.asked_to_stop:
+def read(walk: Walk, folder: Path, arguments: str):
+    return run(walk.line(arguments + ' --threads 1', folder, before='prlimit --as=8589934592'), most_seconds=30)
+
+
+def judge(walk: Walk, folder: Path, arguments: str, name: str, whole=None):
+    outcome, codes = read(walk, folder, arguments), {DONE, FAILED}
+    undamaged = whole.outcome() if whole and (outcome.asked_to_stop or outcome.code not in codes) else None
+    if outcome.asked_to_stop and not (undamaged and undamaged.asked_to_stop):
         return 'was still at work after 30 s'
-    return judged(outcome, codes=(DONE, FAILED), names=name, memory=MOST_MEMORY)
+    if undamaged and not undamaged.asked_to_stop:
+        codes.add(undamaged.code)
+    return judged(outcome, codes=codes, names=name, memory=MOST_MEMORY, patience=walk.patience)
 
 
 def of_runs(walk: Walk, count: int) -> list:
@@ -76,7 +97,10 @@ def of_run(walk: Walk, original: Path, file: Path, command: str, seed: int) -> A
 
 def of_generated(walk: Walk, workload: str, path: Path, count: int) -> list:
     """The files of a generator, read by `show` where it can, and by the workload's conventional method."""
-    original = path if path.is_file() else max((p for p in path.rglob('*') if p.is_file()), key=lambda p: p.stat().st_size)
-    return [of_file(walk, path.name, original, command, walk.seed + i) for i in range(count)
-            for command in ('show {file} --out page.html', f'baseline {workload} --input {{file}}')
-            if path.is_file()]
+    if not path.is_file():
+        return []
+    commands = [template.format(file=path.name) for template in
+                ('show {file} --out page.html', f'baseline {workload} --input {{file}}')]
+    wholes = [Whole(walk, path.name, path, command) for command in commands]
+    return [of_file(walk, path.name, path, command, walk.seed + i, whole) for i in range(count)
+            for command, whole in zip(commands, wholes)]

@@ -2,6 +2,9 @@
 
 #include <csignal>
 
+#include "superstep/base/listener.h"
+#include "superstep/base/watch.h"
+
 namespace superstep {
 namespace {
 
@@ -12,6 +15,11 @@ void on_signal(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
+Listener<bool()>& check() {
+  static Listener<bool()> installed;
+  return installed;
+}
+
 }  // namespace
 
 void watch_for_interrupts() {
@@ -20,8 +28,14 @@ void watch_for_interrupts() {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of the write, not the end of the program
 }
 
-bool interrupted() { return stop_requested != 0; }
+bool interrupted() {
+  if (stop_requested != 0) return true;
+  const auto asked = check().installed();
+  return asked && (*asked)();
+}
+
 void request_interrupt() { stop_requested = 1; }
 void clear_interrupt() { stop_requested = 0; }
+void set_interrupt_check(std::function<bool()> asked) { check().set(std::move(asked)); }
 
 }  // namespace superstep

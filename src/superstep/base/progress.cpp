@@ -9,12 +9,21 @@
 #include <cstdio>
 #include <utility>
 
+#include "superstep/base/listener.h"
 #include "superstep/base/text.h"
+#include "superstep/base/watch.h"
 
 namespace superstep {
 namespace {
 
+constexpr auto shortest_pause = std::chrono::milliseconds(100);
+
 std::atomic<bool> quiet{false};
+
+Listener<void(const ProgressReport&)>& listener() {
+  static Listener<void(const ProgressReport&)> installed;
+  return installed;
+}
 
 std::size_t terminal_width() {
   winsize size{};
@@ -26,6 +35,9 @@ std::size_t terminal_width() {
 
 void set_quiet(bool value) { quiet = value; }
 bool is_quiet() { return quiet; }
+void set_progress_listener(std::function<void(const ProgressReport&)> told) {
+  listener().set(std::move(told));
+}
 
 Progress::Progress(std::string label, double total, std::string unit, double start)
     : Progress(std::move(label), total, std::move(unit), start, false) {}
@@ -50,20 +62,31 @@ void Progress::update(double done, std::string_view note) {
   done_ = done;
   if (!note.empty()) last_note_ = note;
   const auto now = std::chrono::steady_clock::now();
-  if (!visible_ || now - drawn_ < std::chrono::milliseconds(100)) return;
+  if (now - told_ >= shortest_pause) {
+    told_ = now;
+    tell(last_note_);
+  }
+  if (!visible_ || now - drawn_ < shortest_pause) return;
   if (passing_ && now - begun_ < std::chrono::seconds(1)) return;
   drawn_ = now;
   draw(last_note_);
 }
 
 void Progress::finish(std::string_view note) {
-  if (std::exchange(finished_, true) || !visible_) return;
+  if (std::exchange(finished_, true)) return;
+  tell(note.empty() ? last_note_ : note);
+  if (!visible_) return;
   if (passing_) {
     if (drawn_ != std::chrono::steady_clock::time_point()) fmt::print(stderr, "\r\033[K");
     return;
   }
   draw(note.empty() ? last_note_ : note);
   std::fputc('\n', stderr);
+}
+
+void Progress::tell(std::string_view note) {
+  if (const auto told = listener().installed())
+    (*told)({.label = label_, .unit = unit_, .note = note, .done = done_, .total = total_});
 }
 
 void Progress::draw(std::string_view note) {

@@ -1,5 +1,6 @@
 // A progress bar for long work: how far, how fast, how long still. Drawn on standard error, on one line,
-// only when that is a terminal and the user did not ask for quiet; silent otherwise.
+// only when that is a terminal and the user did not ask for quiet; silent otherwise. A listener hears of it
+// either way: base/watch.h.
 #pragma once
 
 #include <chrono>
@@ -27,10 +28,11 @@ class Progress {
  private:
   Progress(std::string label, double total, std::string unit, double start, bool passing);
   void draw(std::string_view note);
+  void tell(std::string_view note);
 
   std::string label_, unit_, last_note_;
   double total_, start_, done_;
-  std::chrono::steady_clock::time_point begun_, drawn_{};
+  std::chrono::steady_clock::time_point begun_, drawn_{}, told_{};
   bool visible_, passing_, finished_ = false;
 };
 

@@ -18,6 +18,8 @@
 #include "superstep/bsp/graph.h"
 #include "superstep/bsp/profile.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 struct ExecutableData;
@@ -126,8 +128,10 @@ class Engine {
   static constexpr std::uint32_t all_replicas = 0xffffffffu;
 
  private:
-  class Implementation;
+  class __attribute__((visibility("hidden"))) Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -19,6 +19,8 @@
 #include "superstep/bsp/tensor.h"
 #include "superstep/bsp/vertex_class.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 struct VertexRef {
@@ -128,3 +130,5 @@ class Graph {
 };
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

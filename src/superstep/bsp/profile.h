@@ -14,6 +14,8 @@
 #include "superstep/bsp/program.h"
 #include "superstep/bsp/target.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 // Bytes of one tile, by what they hold.
@@ -141,3 +143,5 @@ std::string profile_to_html(const Profile& profile);          // one self-contai
 std::string profile_to_chrome_trace(const Profile& profile);  // for chrome://tracing and Perfetto
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -17,6 +17,8 @@
 #include "superstep/base/id.h"
 #include "superstep/bsp/tensor.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 using ComputeSetId = Id<struct ComputeSetTag>;
@@ -189,3 +191,5 @@ class AssumeEqualAcrossReplicas : public Program {
 };
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

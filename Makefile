@@ -12,7 +12,7 @@ PROGRAM := $(BUILD)/superstep
 RUN ?= run
 REPORT ?= report
 
-.PHONY: run test bench quality peers program build setup format tidy clean help
+.PHONY: run test bench quality peers program build install package setup format tidy clean help
 
 run: program
 	@mkdir -p $(RUN)
@@ -21,6 +21,7 @@ run: program
 	$(PROGRAM) report --run $(RUN)/braggnn --out $(REPORT)
 
 test: build
+	@tools/setup-oracles $(BUILD) || echo 'some packages that tests compare with are missing: those tests are skipped'
 	cd $(BUILD) && ctest --output-on-failure -j$(JOBS)
 
 bench: program peers
@@ -39,6 +40,15 @@ $(BUILD)/build.ninja: CMakeLists.txt tools/setup
 	@tools/setup
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING -Wno-dev
 
+# PREFIX says where (default: /usr/local).
+install: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) superstep superstep_library
+	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+
+package: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) superstep superstep_library
+	cd $(BUILD) && cpack -G DEB
+
 peers: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) superstep_contender onnxruntime_peer peak
 	@tools/setup-peers $(BUILD) || echo 'some peers are missing: the table names those it found'
@@ -56,4 +66,4 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@sed -n 's/^# \(make \|  \)/\1/p' Makefile; echo "make build, setup, format, tidy, clean"
+	@sed -n 's/^# \(make \|  \)/\1/p' Makefile; echo "make build, install PREFIX=..., package, setup, format, tidy, clean"

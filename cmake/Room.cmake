@@ -1,10 +1,19 @@
-# superstep_room(NAME [USES room ...] [LIBRARIES target ...])
+# superstep_room(NAME [WITH_JSON] [USES room ...] [LIBRARIES target ...])
 # One static library a room, made of every source file in its folder; sub-folders are taken too unless they
 # have a CMakeLists.txt of their own.
 #
-# Half of a compilation is reading the standard library and fmt: they are read once, in room base, and reused.
+# Half of a compilation is reading the standard library and fmt: they are read once, in room base, and reused. Rooms
+# in which most files read JSON, too, say so: that header doubles it again.
+set(superstep_common_headers <algorithm> <array> <cmath> <cstdint> <functional> <map> <memory> <optional> <ranges>
+  <span> <string> <string_view> <vector> <fmt/format.h>)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/with_json.cpp CONTENT "// Holds a precompiled header.\n")
+add_library(superstep_with_json OBJECT ${CMAKE_BINARY_DIR}/with_json.cpp)
+target_link_libraries(superstep_with_json PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
+target_precompile_headers(superstep_with_json PRIVATE ${superstep_common_headers} <filesystem> <expected>
+  <nlohmann/json.hpp>)
+
 function(superstep_room name)
-  cmake_parse_arguments(ROOM "" "" "USES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "WITH_JSON" "" "USES;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   foreach(source ${sources})
     get_filename_component(folder ${source} DIRECTORY)
@@ -16,8 +25,9 @@ function(superstep_room name)
   target_include_directories(superstep_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(superstep_${name} PUBLIC fmt::fmt ${ROOM_LIBRARIES} PRIVATE superstep_flags)
   if(name STREQUAL base)
-    target_precompile_headers(superstep_base PRIVATE <algorithm> <array> <cmath> <cstdint> <functional>
-      <map> <memory> <optional> <ranges> <span> <string> <string_view> <vector> <fmt/format.h>)
+    target_precompile_headers(superstep_base PRIVATE ${superstep_common_headers})
+  elseif(ROOM_WITH_JSON)
+    target_precompile_headers(superstep_${name} REUSE_FROM superstep_with_json)
   else()
     target_precompile_headers(superstep_${name} REUSE_FROM superstep_base)
   endif()

@@ -15,11 +15,13 @@
 
 namespace superstep {
 
-// A Python that has these packages ("h5py, numpy"); empty when there is none. $SUPERSTEP_PYTHON is asked
-// first, where it is set.
+// A Python that has these packages ("h5py, numpy"); empty when there is none. Asked in turn:
+// $SUPERSTEP_PYTHON, that of tools/setup-oracles, the first on the path, the distribution's.
 inline std::string python_with(const std::string& packages) {
   const char* chosen = std::getenv("SUPERSTEP_PYTHON");
-  for (const std::string python : {chosen != nullptr ? chosen : "python3", "python3", "/usr/bin/python3"}) {
+  for (const std::string python :
+       {chosen != nullptr ? chosen : "", SUPERSTEP_ORACLES "/bin/python", "python3", "/usr/bin/python3"}) {
+    if (python.empty()) continue;
     const std::string probe = python + " -c 'import " + packages + "' >/dev/null 2>&1";
     if (std::system(probe.c_str()) == 0) return python;
   }

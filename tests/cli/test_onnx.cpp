@@ -6,6 +6,7 @@
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/xray/bragg_dataset.h"
 #include "tests/cli/program.h"
+#include "tests/oracles/onnxruntime.h"
 #include "tests/scratch.h"
 
 namespace superstep {
@@ -39,13 +40,12 @@ TEST(ExportedModel, GivesTheSamePositionsInOnnxRuntime) {
   write_bytes(folder / "patch.bin", patches);
 
   std::ofstream(folder / "commands.txt") << "load patch patch.bin\nrun 1\nsave ploc ploc.bin\nquit\n";
-  const std::string command = "cd '" + (folder / "").string() +
-                              "' && " SUPERSTEP_ONNXRUNTIME_PEER
+  const std::string command = "cd '" + (folder / "").string() + "' && " + onnxruntime_peer() +
                               " run/model.onnx --batch 50 <commands.txt >answers.txt 2>&1";
   (void)!std::system(command.c_str());
   const std::string answers = content_of(folder / "answers.txt");
   if (answers.starts_with("absent"))
-    GTEST_SKIP() << "ONNX Runtime was not found: tools/setup-peers installs it";
+    GTEST_SKIP() << "ONNX Runtime was not found: tools/setup-oracles installs it";
   ASSERT_TRUE(answers.starts_with("ready")) << answers;
   const std::string theirs = content_of(folder / "ploc.bin");
   ASSERT_EQ(theirs.size(), static_cast<std::size_t>(batch) * 2 * sizeof(float)) << answers;

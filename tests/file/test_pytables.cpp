@@ -86,7 +86,8 @@ TEST(PyTables, RefusesWithTheFrame) {
 
 TEST(PyTables, PandasReadsAndWrites) {
   const std::string python = python_with("pandas, tables");
-  if (python.empty()) GTEST_SKIP() << "no Python with the packages pandas, tables was found";
+  if (python.empty())
+    GTEST_SKIP() << "no Python with the packages pandas, tables was found: tools/setup-oracles installs them";
   const ScratchFolder folder;
   write_frames(folder / "a.h5");
   EXPECT_TRUE(run_python(python, folder / "", R"(

@@ -14,6 +14,7 @@
 #include "superstep/lab/formats/table.h"
 #include "superstep/lab/formats/writers.h"
 #include "tests/contains.h"
+#include "tests/python.h"
 
 namespace superstep::lab {
 namespace {
@@ -134,10 +135,10 @@ TEST(GoogleBenchmark, ItsCompareToolTakesTwoFiles) {
   std::filesystem::path found;
   for (const auto& path : {tool, other, std::filesystem::path("/usr/bin/benchmark-compare")})
     if (std::filesystem::exists(path)) found = path;
-  // The distribution's own Python has the packages that the distribution installs.
-  const std::string python = "/usr/bin/python3";
-  if (found.empty() || std::system((python + " -c 'import numpy, scipy' 2>/dev/null").c_str()) != 0)
-    GTEST_SKIP() << "Google Benchmark's compare.py (libbenchmark-tools) or what it imports is not installed";
+  const std::string python = python_with("numpy, scipy");
+  if (found.empty() || python.empty())
+    GTEST_SKIP() << "Google Benchmark's compare.py was not found, or what it imports: tools/setup and "
+                    "tools/setup-oracles install them";
   const auto folder =
       std::filesystem::temp_directory_path() / ("superstep_google_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);

@@ -197,7 +197,8 @@ TEST(MetalGenerator, AlloysAndPairPotentialsHaveTheirTypes) {
 
 TEST(MetalGenerator, OpensInAse) {
   const std::string python = python_with("ase, numpy");
-  if (python.empty()) GTEST_SKIP() << "no Python with the packages ase, numpy was found";
+  if (python.empty())
+    GTEST_SKIP() << "no Python with the packages ase, numpy was found: tools/setup-oracles installs them";
   const ScratchFolder folder;
   ThreadPool pool(1);
   const auto generator = make_generator("deepmd", small);

@@ -14,7 +14,8 @@ namespace {
 
 #define SUPERSTEP_NEED_PYTHON(python, packages)     \
   const std::string python = python_with(packages); \
-  if (python.empty()) GTEST_SKIP() << "no Python with the packages " packages " was found"
+  if (python.empty())                               \
+  GTEST_SKIP() << "no Python with the packages " packages " was found: tools/setup-oracles installs them"
 
 TEST(Python, H5pyReadsWhatIsWritten) {
   SUPERSTEP_NEED_PYTHON(python, "h5py, numpy");

@@ -52,7 +52,8 @@ Facts facts_of(const Molecule& molecule) {
 // same molecule to it.
 TEST(SmilesAgainstRdkit, Agrees) {
   const std::string python = python_with("rdkit");
-  if (python.empty()) GTEST_SKIP() << "no Python with the packages rdkit was found";
+  if (python.empty())
+    GTEST_SKIP() << "no Python with the packages rdkit was found: tools/setup-oracles installs them";
   const ScratchFolder folder;
   std::vector<std::string> texts(std::begin(molecules), std::end(molecules));
   for (std::uint64_t place = 0; place < repeat_unit_count(); place += 37)

@@ -148,7 +148,8 @@ TEST(WaterGenerator, OpensInAse) {
   ASSERT_EQ(frames.size(), 6u);
   EXPECT_EQ(energy_of(frames[2].configuration.positions), *frames[2].labels.energy);
   const std::string python = python_with("ase");
-  if (python.empty()) GTEST_SKIP() << "no Python with the packages ase was found";
+  if (python.empty())
+    GTEST_SKIP() << "no Python with the packages ase was found: tools/setup-oracles installs them";
   const std::string script = "path = '" + (folder / "water.xyz").string() + R"('
 import ase.io
 for atoms in ase.io.read(path, ':'):

@@ -12,6 +12,7 @@
 #include "superstep/run/serve/export.h"
 #include "superstep/run/serve/infer.h"
 #include "superstep/target/target.h"
+#include "tests/oracles/onnxruntime.h"
 #include "tests/scratch.h"
 
 namespace superstep::run {
@@ -75,8 +76,7 @@ class ExportedStep : public testing::TestWithParam<Case> {
       commands_ << "save " << name << ".next " << number++ << ".out\n";
     commands_ << "quit\n";
     std::ofstream(folder_ / "commands.txt") << commands_.str();
-    const std::string command = "cd '" + (folder_ / "").string() +
-                                "' && " SUPERSTEP_ONNXRUNTIME_PEER
+    const std::string command = "cd '" + (folder_ / "").string() + "' && " + onnxruntime_peer() +
                                 " step.onnx <commands.txt >answers.txt 2>&1";
     (void)!std::system(command.c_str());
     answers_ = read_text_file(folder_ / "answers.txt");
@@ -100,7 +100,7 @@ class ExportedStep : public testing::TestWithParam<Case> {
 TEST_P(ExportedStep, GivesTheSameParametersInOnnxRuntime) {
   export_onnx(settings_of(GetParam(), folder_ / "step.onnx"));
   train_here();
-  if (!train_there()) GTEST_SKIP() << "ONNX Runtime was not found: tools/setup-peers installs it";
+  if (!train_there()) GTEST_SKIP() << "ONNX Runtime was not found: tools/setup-oracles installs it";
   ASSERT_TRUE(answers_.starts_with("ready")) << answers_;
   double apart = 0, size = 0, moved = 0;
   int number = 0;

@@ -9,6 +9,8 @@
 
 #include "superstep/base/error.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep {
 
 enum class ElementType : std::uint8_t {
@@ -110,3 +112,5 @@ decltype(auto) dispatch(ElementType type, F&& f) {
 }
 
 }  // namespace superstep
+
+#pragma GCC visibility pop

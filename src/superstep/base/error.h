@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep {
 
 enum class ErrorCode {
@@ -66,3 +68,5 @@ T value_or_throw(Result<T>&& result) {
 }
 
 }  // namespace superstep
+
+#pragma GCC visibility pop

@@ -13,17 +13,25 @@
 #include <utility>
 #include <vector>
 
+#include "superstep/base/listener.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
+#include "superstep/base/watch.h"
 
 namespace superstep {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr auto shortest_pause = std::chrono::milliseconds(100);
 std::atomic<bool> quiet{false}, bar_is_open{false};
 constexpr int not_chosen = -1;
 std::atomic<int> chosen{not_chosen};
+
+Listener<void(const ProgressReport&)>& listener() {
+  static Listener<void(const ProgressReport&)> installed;
+  return installed;
+}
 
 std::size_t terminal_width() {
   winsize size{};
@@ -64,6 +72,9 @@ void write_due_line(std::chrono::milliseconds interval) {
 
 void set_quiet(bool value) { quiet = value; }
 bool is_quiet() { return quiet; }
+void set_progress_listener(std::function<void(const ProgressReport&)> told) {
+  listener().set(std::move(told));
+}
 
 void set_progress(ProgressMode mode) { chosen = static_cast<int>(mode); }
 
@@ -133,7 +144,11 @@ void Progress::update(double done, std::string_view note) {
   done_ = done;
   if (!note.empty()) last_note_ = note;
   const auto now = Clock::now();
-  if (now - drawn_ < std::chrono::milliseconds(100) || progress_mode() != ProgressMode::bar) return;
+  if (now - told_ >= shortest_pause) {
+    told_ = now;
+    inform(last_note_);
+  }
+  if (now - drawn_ < shortest_pause || progress_mode() != ProgressMode::bar) return;
   if (kind_ != Kind::whole && now - begun_ < std::chrono::seconds(1)) return;
   drawn_ = now;
   draw();
@@ -151,7 +166,9 @@ void Progress::milestone(std::string_view words) {
 void Progress::finish(std::string_view note) {
   const std::lock_guard lock(mutex_);
   if (!note.empty()) last_note_ = note;
-  if (std::exchange(finished_, true) || progress_mode() != ProgressMode::bar) return;
+  if (std::exchange(finished_, true)) return;
+  inform(last_note_);
+  if (progress_mode() != ProgressMode::bar) return;
   if (kind_ != Kind::whole) {
     if (drawn_ != Clock::time_point()) tell("\r\033[K");
     bar_is_open = false;
@@ -160,6 +177,11 @@ void Progress::finish(std::string_view note) {
   draw();
   std::fputc('\n', stderr);
   bar_is_open = false;
+}
+
+void Progress::inform(std::string_view note) {
+  if (const auto told = listener().installed())
+    (*told)({.label = label_, .unit = unit_, .note = note, .done = done_, .total = total_});
 }
 
 std::string Progress::line() const {

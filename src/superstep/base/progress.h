@@ -1,6 +1,7 @@
 // Signs of life of long work, on standard error: how far, how fast, how long still. On a terminal a bar on
 // one line; elsewhere (a log, a queue's output) a line now and then, at least one every half minute, whatever
-// the program does.
+// the program does. A listener hears of it
+// either way: base/watch.h.
 #pragma once
 
 #include <chrono>
@@ -40,13 +41,14 @@ class Progress {
   enum class Kind { whole, passing, phase };
   Progress(std::string label, double total, std::string unit, double start, Kind kind);
   void draw();
+  void inform(std::string_view note);  // the listener; the mutex is held
   double seconds() const;
   std::string line_with(std::string_view note) const;  // the mutex is held
 
   mutable std::mutex mutex_;  // lines are written by a thread of their own
   std::string label_, unit_, last_note_;
   double total_, start_, done_;
-  std::chrono::steady_clock::time_point begun_, drawn_{};
+  std::chrono::steady_clock::time_point begun_, drawn_{}, told_{};
   Kind kind_;
   bool finished_ = false;
 };

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep {
 
 class Shape {
@@ -42,3 +44,5 @@ int normalize_axis(std::int64_t axis, int rank);
 Shape broadcast_shapes(const Shape& a, const Shape& b);
 
 }  // namespace superstep
+
+#pragma GCC visibility pop

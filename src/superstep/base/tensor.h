@@ -20,6 +20,8 @@
 #include "superstep/base/element_type.h"
 #include "superstep/base/shape.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep {
 
 class Tensor {
@@ -118,3 +120,5 @@ Tensor Tensor::scalar(T value) {
 }
 
 }  // namespace superstep
+
+#pragma GCC visibility pop

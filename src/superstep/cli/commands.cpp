@@ -6,11 +6,13 @@ namespace superstep::cli {
 void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
+void declare_completion(CLI::App& command);
 void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
 void declare_machine(CLI::App& command);
+void declare_man(CLI::App& command);
 void declare_onnx(CLI::App& command);
 void declare_profile(CLI::App& command);
 void declare_predict(CLI::App& command);
@@ -41,6 +43,9 @@ const std::vector<Command>& commands() {
       {"report", "a training run as one table and one page", declare_report},
       {"scale", "training over several ranks: efficiency, communication, waiting", declare_scale},
       {"show", "make a page of what is in an HDF5, npy, npz, safetensors or ONNX file", declare_show},
+      {"show", "make a page of what is in an HDF5, npy, npz or safetensors file", declare_show},
+      {"completion", "a script that completes commands and options in your shell", declare_completion, false},
+      {"man", "the manual pages, made of what --help says", declare_man, false},
   };
   return table;
 }

@@ -17,7 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "superstep/base/listener.h"
 #include "superstep/base/system/partial_files.h"
+#include "superstep/base/watch.h"
 
 namespace superstep {
 namespace {
@@ -46,6 +48,12 @@ struct Notes {
 Notes& notes() {
   static auto* const all = new Notes;
   return *all;
+}
+
+// Of the program that works are done for.
+Listener<bool()>& check() {
+  static Listener<bool()> installed;
+  return installed;
 }
 
 std::string innermost_note() {
@@ -100,10 +108,14 @@ void end_when_asked(int code, std::string (*last_words)(const std::string& note)
 }
 
 bool interrupted() {
-  return stop_requested.load(std::memory_order_relaxed) && deaf.load(std::memory_order_relaxed) == 0;
+  if (deaf.load(std::memory_order_relaxed) > 0) return false;
+  if (stop_requested.load(std::memory_order_relaxed)) return true;
+  const auto asked_too = check().installed();
+  return asked_too && (*asked_too)();
 }
 void request_interrupt() { stop_requested = true; }
 void clear_interrupt() { stop_requested = false; }
+void set_interrupt_check(std::function<bool()> asked_too) { check().set(std::move(asked_too)); }
 
 HoldEnd::HoldEnd() { ++holds; }
 HoldEnd::~HoldEnd() { --holds; }

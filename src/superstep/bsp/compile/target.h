@@ -13,6 +13,8 @@
 
 #include "superstep/bsp/graph/type.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 // A number that is not published: a value to compute with, and the range it may lie in.
@@ -116,3 +118,5 @@ struct ChipFlow {
 double link_seconds(const Target& target, std::span<const ChipFlow> flows);
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -19,6 +19,8 @@
 #include "superstep/bsp/graph/graph.h"
 #include "superstep/bsp/profile/profile.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 struct ExecutableData;
@@ -116,8 +118,10 @@ class Engine {
   static constexpr std::uint32_t all_replicas = bsp::all_replicas;
 
  private:
-  class Implementation;
+  class __attribute__((visibility("hidden"))) Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#pragma GCC visibility push(default)  // part of the library's interface: what is declared here is exported
+
 namespace superstep::bsp {
 
 inline constexpr std::uint32_t all_replicas = 0xffffffffu;
@@ -19,3 +21,5 @@ class StreamCallback {
 };
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -19,6 +19,8 @@
 #include "superstep/bsp/graph/tensor.h"
 #include "superstep/bsp/graph/vertex_class.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 struct VertexRef {
@@ -126,3 +128,5 @@ class Graph {
 };
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

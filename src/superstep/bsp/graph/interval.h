@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 struct Interval {
@@ -37,3 +39,5 @@ class IntervalSet {
 };
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -17,6 +17,8 @@
 #include "superstep/base/id.h"
 #include "superstep/bsp/graph/tensor.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 enum class ReplicatedStreamMode { replicate, broadcast };  // a buffer a replica, or one for all
@@ -191,3 +193,5 @@ class AssumeEqualAcrossReplicas : public Program {
 };
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

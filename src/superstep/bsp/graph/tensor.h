@@ -13,6 +13,8 @@
 #include "superstep/bsp/graph/type.h"
 #include "superstep/bsp/graph/view.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 struct GraphData;
@@ -92,3 +94,5 @@ Tensor concat(const Tensor& a, const Tensor& b, int axis = 0);
 Tensor append(const Tensor& a, const Tensor& b, int axis = 0);  // b lacks the dimension `axis`, or has it
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 
 #include "superstep/base/element_type.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 using Type = ElementType;
@@ -17,3 +19,5 @@ bool is_device_type(Type type);
 std::string device_name(Type type);
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -23,6 +23,8 @@
 
 #include "superstep/bsp/graph/vertex_class.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 struct Vertex {
@@ -258,3 +260,5 @@ VertexClass vertex_class(std::string name) {
 }
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

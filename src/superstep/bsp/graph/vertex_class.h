@@ -13,6 +13,8 @@
 #include "superstep/bsp/compile/target.h"
 #include "superstep/bsp/graph/type.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 enum class VertexKind : std::uint8_t { worker, multi, supervisor };
@@ -114,3 +116,5 @@ PerfEstimate default_estimate(const VertexClass& description, const VertexFields
                               const Target& target);
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -18,6 +18,8 @@
 #include "superstep/base/shape.h"
 #include "superstep/bsp/graph/interval.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 using VariableId = Id<struct VariableTag>;
@@ -76,3 +78,5 @@ class View {
 };
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

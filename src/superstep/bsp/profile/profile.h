@@ -14,6 +14,8 @@
 #include "superstep/bsp/compile/target.h"
 #include "superstep/bsp/graph/program.h"
 
+#pragma GCC visibility push(default)  // installed: what is declared here is exported
+
 namespace superstep::bsp {
 
 // Bytes of one tile, by what they hold.
@@ -142,3 +144,5 @@ std::string profile_to_html(const Profile& profile, const std::string& what = {}
 std::string profile_to_chrome_trace(const Profile& profile);  // for chrome://tracing and Perfetto
 
 }  // namespace superstep::bsp
+
+#pragma GCC visibility pop

@@ -1,0 +1,66 @@
+# cmake --install, and packages (cpack -G DEB): the program with its manual pages and shell completion, and the
+# library with its headers, for find_package(superstep) and pkg-config.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The public headers and what they include, however deep; nothing else of the sources is installed.
+set(public_headers superstep/superstep.h superstep/bsp.h superstep/c_api.h)
+set(wanted ${public_headers})
+while(wanted)
+  list(POP_FRONT wanted header)
+  set(file ${CMAKE_SOURCE_DIR}/src/${header})
+  if(header IN_LIST public_headers)
+    set(file ${CMAKE_SOURCE_DIR}/include/${header})
+  endif()
+  list(APPEND installed ${header})
+  get_filename_component(header_folder ${header} DIRECTORY)
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${header_folder})
+  file(STRINGS ${file} lines REGEX "^#include \"superstep/")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^#include \"([^\"]*)\".*" "\\1" inner "${line}")
+    if(NOT inner IN_LIST installed AND NOT inner IN_LIST wanted)
+      list(APPEND wanted ${inner})
+    endif()
+  endforeach()
+endwhile()
+
+install(TARGETS superstep RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS superstep_library EXPORT superstep-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT superstep-targets NAMESPACE superstep:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/superstep)
+configure_package_config_file(cmake/superstep-config.cmake.in ${CMAKE_BINARY_DIR}/superstep-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/superstep)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/superstep-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/superstep-config.cmake ${CMAKE_BINARY_DIR}/superstep-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/superstep)
+# The prefix as seen from where the file lies, so that an installed tree can be moved.
+file(RELATIVE_PATH pkgconfig_to_prefix /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
+set(pkgconfig_to_prefix "\${pcfiledir}/${pkgconfig_to_prefix}")
+string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
+configure_file(cmake/superstep.pc.in ${CMAKE_BINARY_DIR}/superstep.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/superstep.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Manual pages and completion are written by the program when it is installed.
+set(made ${CMAKE_BINARY_DIR}/made)
+install(CODE "
+  execute_process(COMMAND \"${CMAKE_BINARY_DIR}/superstep\" man --out \"${made}/man\" COMMAND_ERROR_IS_FATAL ANY)
+  file(MAKE_DIRECTORY \"${made}/bash\" \"${made}/zsh\")
+  execute_process(COMMAND \"${CMAKE_BINARY_DIR}/superstep\" completion bash OUTPUT_FILE \"${made}/bash/superstep\"
+                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND \"${CMAKE_BINARY_DIR}/superstep\" completion zsh OUTPUT_FILE \"${made}/zsh/_superstep\"
+                  COMMAND_ERROR_IS_FATAL ANY)")
+install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(DIRECTORY ${made}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(DIRECTORY ${made}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "Superstep's authors <superstep@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "compiles, trains and serves scientific machine-learning models")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
+include(CPack)

@@ -1,0 +1,218 @@
+// Superstep as a library: a model of the zoo or an ONNX file, compiled for this machine, run, trained,
+// exported.
+//
+//     superstep::Model model("model.onnx");
+//     superstep::Session session = model.compile({.batch = 4});
+//     std::vector<superstep::Tensor> outputs = session.run({input});
+//
+// Everything that goes wrong is a superstep::Error: what, where, what to do. The library installs no signal
+// handlers and writes nothing to the terminal. Objects are independent of each other; one object is used by
+// one thread at a time. docs/library.md explains the whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/base/error.h"
+#include "superstep/base/tensor.h"
+#include "superstep/base/watch.h"  // set_interrupt_check, set_progress_listener
+
+#pragma GCC visibility push(default)
+
+namespace superstep {
+
+std::string version();                // "0.2.0"
+std::vector<std::string> zoo();       // names of the workloads that Model() knows
+std::vector<std::string> backends();  // where models run: "cpu", ...
+
+// An input, an output or a parameter. Extents are those of the batch that was asked for.
+struct Port {
+  std::string name;
+  ElementType element = ElementType::f32;
+  Shape shape;
+};
+
+// Tensors by name.
+using NamedValues = std::map<std::string, Tensor>;
+
+struct ModelSettings {
+  std::vector<std::string> options;  // of a workload: "patch=13"
+  std::vector<std::string>
+      shapes;              // of an ONNX file, extents that it leaves open: "x=-1,3,224,224", "length=64"
+  std::string loss;        // of an ONNX file that is trained: "mse", "cross_entropy"; empty: mse
+  std::uint64_t seed = 1;  // of initial parameters and random masks
+};
+
+struct CompileSettings {
+  std::int64_t batch = 1;         // samples that a call takes
+  std::int64_t micro_batch = 0;   // that go through the model at a time; 0: the backend chooses
+  std::string precision = "f32";  // f32, bf16, f16 (inference alone), int8 (the same; needs `calibration`)
+  std::string backend = "cpu";
+  int threads = 0;               // 0: every processor there is
+  std::size_t memory_limit = 0;  // bytes that the plan may take in all; 0: no limit
+  NamedValues calibration;       // int8: samples that ranges are taken from, by input, a row a sample
+};
+
+struct TrainerSettings {
+  std::string optimizer;     // "sgd", "adam", "adamw"; empty: the workload's own
+  double learning_rate = 0;  // 0: the workload's own
+};
+
+struct OnnxSettings {
+  int opset = 0;           // of the default domain; 0: the smallest that will do
+  std::int64_t batch = 0;  // fixed; 0: left open where the model allows it
+};
+
+// What was compiled.
+struct PlanFacts {
+  std::int64_t batch = 0, micro_batch = 0;
+  int threads = 0;
+  double flops = 0;            // of one call
+  std::size_t plan_bytes = 0;  // all that the plan takes; 0: not known
+  double compile_seconds = 0;
+};
+
+// A model compiled for one batch: gives outputs for inputs.
+class Session {
+ public:
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  const std::vector<Port>& inputs() const;
+  const std::vector<Port>& outputs() const;
+
+  // In the order of the ports. Inputs are read where they lie, outputs are written where they lie. Throws
+  // Error (invalid_argument) naming a port of another type or shape.
+  void run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+  NamedValues run(const NamedValues& inputs);
+
+  std::vector<std::string> parameter_names() const;
+  Tensor parameter(std::string_view name) const;
+  void set_parameter(std::string_view name, const Tensor& value);
+
+  PlanFacts plan() const;
+
+ private:
+  friend class Model;
+  class __attribute__((visibility("hidden"))) Implementation;
+  explicit Session(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+// A training step compiled for one batch: forward, loss, backward and optimiser in one call.
+class Trainer {
+ public:
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  ~Trainer();
+
+  const std::vector<Port>& inputs() const;  // the model's inputs, then the targets of its loss
+
+  // One step on one batch, `values` in the order of inputs(). Gives the loss before the step. Throws Error
+  // (diverged) when it is not finite. A learning rate of 0 is that of the settings.
+  double step(std::span<const Tensor> values, double learning_rate = 0);
+  double step(const NamedValues& values, double learning_rate = 0);
+  std::int64_t steps() const;  // made so far, those before a restore() included
+
+  std::vector<std::string> parameter_names() const;
+  Tensor parameter(std::string_view name) const;
+  void set_parameter(std::string_view name, const Tensor& value);
+
+  // Parameters, moments and counters: a trainer that restores the file goes on as if it had never stopped.
+  void save(const std::filesystem::path& file) const;
+  void restore(const std::filesystem::path& file);
+
+  PlanFacts plan() const;
+
+ private:
+  friend class Model;
+  class __attribute__((visibility("hidden"))) Implementation;
+  explicit Trainer(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+// A model with its parameters, at any batch.
+class Model {
+ public:
+  // The name of a workload (`superstep list workloads`), or an ONNX file (its name ends with .onnx). Throws
+  // Error: not_found, bad_file, unsupported (naming node, operator and operator set), invalid_argument.
+  explicit Model(const std::string& what, const ModelSettings& settings = {});
+  // What a training run left in its folder: the model as it was trained, with its best parameters.
+  static Model from_run(const std::filesystem::path& folder);
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  const std::string& name() const;
+  std::int64_t fixed_batch() const;                        // the only batch of a file that fixes it; 0: any
+  std::vector<Port> inputs(std::int64_t batch = 0) const;  // 0: 1, or the fixed one
+  std::vector<Port> outputs(std::int64_t batch = 0) const;
+  std::vector<Port> targets(
+      std::int64_t batch = 0) const;  // of the loss: what a trainer takes after the inputs
+
+  const std::vector<Port>& parameters() const;
+  Tensor parameter(std::string_view name) const;
+  void set_parameter(std::string_view name, const Tensor& value);  // copies
+  void take_parameters(const Trainer& trainer);                    // what it has learned
+
+  Session compile(const CompileSettings& settings = {}) const;
+  Trainer trainer(const CompileSettings& settings, const TrainerSettings& training = {}) const;
+
+  // The model as it is served, with its present parameters. Atomically.
+  void write_onnx(const std::filesystem::path& file, const OnnxSettings& settings = {}) const;
+
+ private:
+  class __attribute__((visibility("hidden"))) Implementation;
+  explicit Model(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+// --- whole training runs, as `superstep train` makes them
+
+struct TrainingSettings {
+  std::string model;  // the name of a workload, or an ONNX file
+  ModelSettings settings;
+  std::filesystem::path data;  // empty: generated, of workloads that generate theirs
+  std::int64_t samples = 0;    // 0: all
+  std::string backend = "cpu", precision = "f32";
+  std::int64_t batch = 0;  // 0: the workload's own
+  int threads = 0;         // 0: every processor there is
+  std::size_t memory_limit = 0;
+  double epochs = 0;       // 0: the workload's own
+  std::int64_t steps = 0;  // stop after so many; 0: after the epochs
+  TrainerSettings training;
+  std::string until_metric;   // stop when this metric of the validation samples
+  double until_value = 0;     // is so good
+  std::filesystem::path out;  // the run's folder: checkpoints, log, ONNX file; empty: nothing is written
+  bool resume = false;        // `out` holds a run: go on with it
+};
+
+struct TrainingMetric {
+  std::string name, unit;
+  double value = 0;
+};
+
+struct TrainingReport {
+  std::vector<TrainingMetric> metrics;  // throughput, step_time, loss, quality of the validation samples
+  std::int64_t steps = 0;
+  double epochs = 0;
+  bool reached = false;  // the value of `until_metric`
+};
+
+// Throws Error: interrupted (after writing a checkpoint), diverged, and what Model() throws.
+TrainingReport train(const TrainingSettings& settings);
+
+}  // namespace superstep
+
+#pragma GCC visibility pop

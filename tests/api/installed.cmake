@@ -1,0 +1,106 @@
+# Installs the build into a clean folder and uses it as a stranger would: headers alone, find_package, pkg-config,
+# exported symbols, manual pages, completion.
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+set(prefix ${WORK}/prefix)
+
+# must(COMMAND ...): runs it in WORK; its output is in `output`.
+macro(must)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} OUTPUT_VARIABLE output ERROR_VARIABLE errors
+    RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "failed: ${ARGN}\n${output}${errors}")
+  endif()
+endmacro()
+function(must_say wanted)
+  string(FIND "${output}" "${wanted}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "'${wanted}' is not in:\n${output}")
+  endif()
+endfunction()
+
+must(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+file(GLOB_RECURSE pkgconfig_file ${prefix}/superstep.pc)
+get_filename_component(pkgconfig_folder ${pkgconfig_file} DIRECTORY)
+get_filename_component(library_folder ${pkgconfig_folder} DIRECTORY)
+
+# Every installed header compiles by itself with the installed ones alone.
+file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/*.h)
+set(all "")
+foreach(header ${headers})
+  file(WRITE ${WORK}/alone.cpp "#include <${header}>\n")
+  must(${CXX} -std=c++23 -Wall -Wextra -Werror -I${prefix}/include -fsyntax-only alone.cpp)
+endforeach()
+file(WRITE ${WORK}/alone.c "#include <superstep/c_api.h>\n")
+must(${CC} -std=c99 -Wall -Wextra -Wpedantic -Werror -I${prefix}/include -fsyntax-only alone.c)
+file(WRITE ${WORK}/all.cpp "#include <superstep/superstep.h>\n#include <superstep/bsp.h>\n#include <superstep/c_api.h>\n")
+must(${CXX} -std=c++23 -I${prefix}/include -M all.cpp)
+foreach(other fmt nlohmann CLI hdf5 Eigen hwy)
+  if(output MATCHES "/include/${other}[/.]")
+    message(FATAL_ERROR "a public header includes ${other}")
+  endif()
+endforeach()
+
+# docs/library.md shows these programs as they are.
+file(READ ${SOURCE}/docs/library.md page)
+foreach(example CMakeLists.txt serve.cpp cycles.cpp serve.c)
+  file(READ ${SOURCE}/examples/library/${example} text)
+  string(FIND "${page}" "${text}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "docs/library.md does not show examples/library/${example} as it is")
+  endif()
+endforeach()
+
+# C++ by find_package, in a folder of its own.
+must(${CMAKE_COMMAND} -S ${SOURCE}/examples/library -B ${WORK}/examples -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix}
+     -DCMAKE_CXX_COMPILER=${CXX})
+must(${CMAKE_COMMAND} --build ${WORK}/examples)
+must(${WORK}/examples/serve)
+must_say("the loss fell below a half")
+must_say("the file gives the same outputs\n")
+must(${WORK}/examples/cycles)
+must_say("every value is 6; 316 cycles")
+
+# C by pkg-config.
+must(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pkgconfig_folder} pkg-config --cflags --libs superstep)
+string(STRIP "${output}" flags)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+must(${CC} -std=c99 -Wall -Wextra -Werror ${SOURCE}/examples/library/serve.c -o ${WORK}/serve_c ${flags})
+must(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${library_folder} ${WORK}/serve_c)
+must_say("the same row twice: the same result")
+must_say("is f32[1,16], not f32[1]")
+
+# What the shared object shows is what the headers declare.
+must(${CMAKE_COMMAND} -DLIBRARY=${library_folder}/libsuperstep.so -DINCLUDE=${prefix}/include -DNM=${NM}
+     -P ${SOURCE}/tests/api/symbols.cmake)
+string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" series ${VERSION})
+if(NOT EXISTS ${library_folder}/libsuperstep.so.${series})
+  message(FATAL_ERROR "there is no libsuperstep.so.${series}")
+endif()
+
+# Manual pages and completion.
+must(${prefix}/bin/superstep --help)
+string(REGEX MATCHALL "\n  [a-z]+ " commands "${output}")
+list(LENGTH commands count)
+if(count LESS 10)
+  message(FATAL_ERROR "the help lists ${count} commands:\n${output}")
+endif()
+foreach(command ${commands})
+  string(STRIP "${command}" command)
+  if(NOT EXISTS ${prefix}/share/man/man1/superstep-${command}.1)
+    message(FATAL_ERROR "there is no page of '${command}'")
+  endif()
+endforeach()
+find_program(MAN man)
+if(MAN)
+  must(${MAN} --warnings -E UTF-8 -l -Tutf8 -Z ${prefix}/share/man/man1/superstep-train.1)
+  if(NOT errors STREQUAL "")
+    message(FATAL_ERROR "man complains: ${errors}")
+  endif()
+endif()
+find_program(BASH bash REQUIRED)
+must(${BASH} ${SOURCE}/tests/api/completion.sh ${prefix}/share/bash-completion/completions/superstep)
+find_program(ZSH zsh)
+if(ZSH)
+  must(${ZSH} -n ${prefix}/share/zsh/site-functions/_superstep)
+endif()

@@ -1,0 +1,224 @@
+// The C++ interface: a model compiled, run, trained, saved, exported, in the words of its header.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "superstep/superstep.h"
+
+namespace superstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Api : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  const fs::path folder_ = fs::temp_directory_path() / ("superstep_api_" + std::to_string(getpid()));
+};
+
+Tensor filled(const Port& port, double phase) {
+  Tensor tensor(port.element, port.shape);
+  for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+    tensor.set(i, std::sin(phase + 0.1 * static_cast<double>(i)));
+  return tensor;
+}
+
+std::vector<Tensor> filled(const std::vector<Port>& ports) {
+  std::vector<Tensor> tensors;
+  for (const Port& port : ports) tensors.push_back(filled(port, static_cast<double>(tensors.size())));
+  return tensors;
+}
+
+double distance(const Tensor& a, const Tensor& b) {
+  EXPECT_EQ(a.shape(), b.shape());
+  double most = 0;
+  for (std::int64_t i = 0; i < a.element_count(); ++i) most = std::max(most, std::abs(a.at(i) - b.at(i)));
+  return most;
+}
+
+ErrorCode code_of(const std::function<void()>& body, const std::string& words) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return ErrorCode::internal;
+}
+
+TEST_F(Api, SaysWhatThereIs) {
+  EXPECT_EQ(version().substr(0, 2), "0.");
+  const auto models = zoo(), places = backends();
+  EXPECT_NE(std::ranges::find(models, "braggnn"), models.end());
+  EXPECT_NE(std::ranges::find(places, "cpu"), places.end());
+}
+
+TEST_F(Api, PortsAreThoseOfTheBatch) {
+  const Model model("braggnn");
+  ASSERT_EQ(model.inputs(5).size(), 1u);
+  EXPECT_EQ(model.inputs(5)[0].name, "patch");
+  EXPECT_EQ(model.inputs(5)[0].shape, (Shape{5, 1, 11, 11}));
+  EXPECT_EQ(model.outputs()[0].shape, (Shape{1, 2}));
+  EXPECT_EQ(model.targets(5)[0].shape, (Shape{5, 2}));
+  const Session session = model.compile({.batch = 5, .threads = 1});
+  EXPECT_EQ(session.inputs()[0].shape, (Shape{5, 1, 11, 11}));
+  EXPECT_EQ(session.plan().batch, 5);
+  EXPECT_GT(session.plan().flops, 1e6);
+}
+
+// Whatever the batch, the precision and the number of threads, the outputs are the same but for rounding.
+TEST_F(Api, RunsAtAnyBatchPrecisionAndThreads) {
+  const Model model("braggnn");
+  const Tensor input = filled(model.inputs(6)[0], 0.5);
+  const auto run = [&](const CompileSettings& settings) { return model.compile(settings).run({input})[0]; };
+  const Tensor expected = run({.batch = 6, .backend = "reference", .threads = 1});
+  EXPECT_LT(distance(run({.batch = 6, .threads = 1}), expected), 1e-4);
+  EXPECT_LT(distance(run({.batch = 6, .threads = 2}), expected), 1e-4);
+  const double reduced = distance(run({.batch = 6, .precision = "bf16", .threads = 1}), expected);
+  EXPECT_LT(reduced, 0.1);
+  NamedValues samples{{"patch", filled({"patch", ElementType::f32, Shape{64, 1, 11, 11}}, 0.5)}};
+  const double bytes =
+      distance(run({.batch = 6, .precision = "int8", .threads = 1, .calibration = samples}), expected);
+  EXPECT_GT(bytes, 0);
+  EXPECT_LT(bytes, 0.1);
+}
+
+TEST_F(Api, InputsAndOutputsGoByNameToo) {
+  const Model model("uno");
+  Session session = model.compile({.batch = 2, .threads = 1});
+  const std::vector<Tensor> inputs = filled(session.inputs());
+  ASSERT_GT(inputs.size(), 1u);
+  NamedValues named;
+  for (std::size_t i = 0; i < inputs.size(); ++i) named.emplace(session.inputs()[i].name, inputs[i]);
+  EXPECT_EQ(distance(session.run(named).at(session.outputs()[0].name), session.run(inputs)[0]), 0);
+  named.erase(session.inputs()[1].name);
+  EXPECT_EQ(code_of([&] { session.run(named); }, session.inputs()[1].name), ErrorCode::invalid_argument);
+}
+
+TEST_F(Api, ParametersAreReadAndSet) {
+  Model model("mlp");
+  const Port& port = model.parameters()[0];
+  const Tensor before = model.parameter(port.name);
+  EXPECT_EQ(before.shape(), port.shape);
+  model.set_parameter(port.name, Tensor(port.element, port.shape));
+  EXPECT_EQ(model.parameter(port.name).at(0), 0);
+  Session session = model.compile({.threads = 1});
+  const std::vector<Tensor> inputs = filled(session.inputs());
+  const Tensor zeroed = session.run(inputs)[0];
+  session.set_parameter(port.name, before);
+  const Tensor restored = session.run(inputs)[0];
+  EXPECT_NE(distance(restored, zeroed), 0);
+  EXPECT_EQ(distance(Model("mlp").compile({.threads = 1}).run(inputs)[0], restored), 0);
+  EXPECT_EQ(code_of([&] { model.set_parameter(port.name, Tensor(ElementType::f32, {3})); }, port.name),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { (void)model.parameter("nonesuch"); }, "nonesuch"), ErrorCode::invalid_argument);
+}
+
+TEST_F(Api, TrainsAndGoesOnFromAFile) {
+  Model model("mlp", {.seed = 7});
+  const CompileSettings settings{.batch = 32, .threads = 1};
+  Trainer trainer = model.trainer(settings, {.optimizer = "adam", .learning_rate = 1e-3});
+  const std::vector<Tensor> values = filled(trainer.inputs());
+  const double first = trainer.step(values);
+  for (int i = 0; i < 50; ++i) trainer.step(values);
+  trainer.save(folder_ / "half.safetensors");
+  double last = 0;
+  for (int i = 0; i < 50; ++i) last = trainer.step(values);
+  EXPECT_LT(last, 0.5 * first);
+  EXPECT_EQ(trainer.steps(), 101);
+
+  Trainer again = model.trainer(settings, {.optimizer = "adam", .learning_rate = 1e-3});
+  again.restore(folder_ / "half.safetensors");
+  EXPECT_EQ(again.steps(), 51);
+  double same = 0;
+  for (int i = 0; i < 50; ++i) same = again.step(values);
+  EXPECT_EQ(same, last);  // the same bits
+
+  const std::string name = model.parameters()[0].name;
+  EXPECT_NE(distance(model.parameter(name), trainer.parameter(name)), 0);
+  model.take_parameters(trainer);
+  EXPECT_EQ(distance(model.parameter(name), trainer.parameter(name)), 0);
+}
+
+TEST_F(Api, ALearningRateThatIsTooLargeIsAnError) {
+  Trainer trainer = Model("mlp").trainer({.batch = 8, .threads = 1}, {.optimizer = "sgd"});
+  const std::vector<Tensor> values = filled(trainer.inputs());
+  EXPECT_EQ(code_of(
+                [&] {
+                  for (int i = 0; i < 200; ++i) trainer.step(values, 1e6);
+                },
+                "not finite"),
+            ErrorCode::diverged);
+  EXPECT_EQ(code_of([&] { trainer.step(values, -1); }, "learning_rate"), ErrorCode::invalid_argument);
+}
+
+TEST_F(Api, WhatIsExportedGivesTheSame) {
+  Model model("braggnn", {.seed = 3});
+  Tensor bias = model.parameter(model.parameters().back().name);
+  for (std::int64_t i = 0; i < bias.element_count(); ++i) bias.set(i, 0.25);
+  model.set_parameter(model.parameters().back().name, bias);
+  model.write_onnx(folder_ / "model.onnx");
+  const Model read((folder_ / "model.onnx").string());
+  EXPECT_EQ(read.fixed_batch(), 0);
+  const Tensor input = filled(model.inputs(3)[0], 0);
+  const Tensor ours = model.compile({.batch = 3, .threads = 1}).run({input})[0];
+  EXPECT_LT(distance(read.compile({.batch = 3, .threads = 1}).run({input})[0], ours), 1e-5);
+  model.write_onnx(folder_ / "fixed.onnx", {.batch = 3});
+  EXPECT_EQ(Model((folder_ / "fixed.onnx").string()).fixed_batch(), 3);
+}
+
+TEST_F(Api, AWholeRunLeavesAFolderThatIsRead) {
+  std::atomic<int> told = 0;
+  set_progress_listener([&](const ProgressReport& report) { told += report.total > 0; });
+  TrainingSettings settings{.model = "mlp", .samples = 512, .batch = 32, .threads = 1, .epochs = 2};
+  settings.out = folder_ / "run";
+  const TrainingReport report = train(settings);
+  set_progress_listener({});
+  EXPECT_GT(told, 0);
+  EXPECT_GT(report.steps, 0);
+  EXPECT_TRUE(std::ranges::any_of(report.metrics, [](const auto& metric) { return metric.name == "loss"; }));
+  const Model trained = Model::from_run(folder_ / "run");
+  EXPECT_EQ(trained.name(), "mlp");
+  const std::string name = trained.parameters()[0].name;
+  EXPECT_NE(distance(trained.parameter(name), Model("mlp").parameter(name)), 0);
+}
+
+TEST_F(Api, WorkStopsWhenTheCheckSaysSo) {
+  std::atomic<int> asked = 0;
+  set_interrupt_check([&] { return ++asked > 20; });
+  const ErrorCode code = code_of(
+      [&] { train({.model = "mlp", .samples = 4096, .batch = 8, .threads = 1, .epochs = 100}); }, "at step");
+  set_interrupt_check({});
+  EXPECT_EQ(code, ErrorCode::interrupted);
+  EXPECT_NO_THROW(train({.model = "mlp", .samples = 64, .batch = 32, .threads = 1, .steps = 2}));
+}
+
+TEST_F(Api, WhatIsWrongIsSaid) {
+  EXPECT_EQ(code_of([] { Model("bragnn"); }, "braggnn"), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { Model("no/file.onnx"); }, "no/file.onnx"), ErrorCode::not_found);
+  const Model model("mlp");
+  EXPECT_EQ(code_of([&] { (void)model.compile({.precision = "f8"}); }, "f8"), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { (void)model.compile({.backend = "gpu"}); }, "gpu"), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { (void)model.compile({.batch = 0}); }, "batch"), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { (void)model.compile({.precision = "int8"}); }, model.inputs()[0].name),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { (void)model.trainer({.precision = "f16"}); }, "f16"), ErrorCode::invalid_argument);
+  Session session = model.compile();
+  EXPECT_EQ(code_of([&] { (void)session.run(std::vector<Tensor>{}); }, "1 inputs are needed, 0 are given"),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of(
+                [&] {
+                  (void)session.run({Tensor(ElementType::f32, {1, 3})});
+                },
+                "f32[1,3]"),
+            ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace superstep

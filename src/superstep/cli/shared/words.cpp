@@ -81,6 +81,19 @@ bool is_workload(const std::string& name) {
 
 std::string without_value(const std::string& option) { return option.substr(0, option.find('=')); }
 
+// An option in front of the command: the program itself has but few.
+void refuse_unknown_option(const std::string& word, const CLI::App& program) {
+  const std::string name = without_value(word);
+  const Words known = options_of(program);
+  if (std::ranges::find(known, name) != known.end()) return;
+  const auto nearest = nearest_name(name, known);
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("there is no option '{}' of the program itself", printable(name)),
+              full_name(program),
+              nearest ? fmt::format("did you mean '{}'?", *nearest)
+                      : "options follow the command, as in 'superstep list --quiet'");
+}
+
 Error unexpected(const CLI::App& program) {
   const CLI::App& command = *innermost(program);
   const Words left = program.remaining(true);
@@ -95,10 +108,8 @@ Error unexpected(const CLI::App& program) {
   }
   const std::string name = without_value(*option);
   const auto nearest = nearest_name(name, options_of(command));
-  const std::string otherwise =
-      command.get_parent() ? see_help(command) : "options follow the command, as in 'superstep list --quiet'";
   return {ErrorCode::invalid_argument, fmt::format("there is no option '{}'", printable(name)),
-          full_name(command), nearest ? fmt::format("did you mean '{}'?", *nearest) : otherwise};
+          full_name(command), nearest ? fmt::format("did you mean '{}'?", *nearest) : see_help(command)};
 }
 
 }  // namespace
@@ -117,7 +128,7 @@ std::vector<std::string> understood(Words words, const CLI::App& program) {
 }
 
 void require_known_command(const Words& words, const CLI::App& program) {
-  if (is_option(words[0])) return;
+  if (is_option(words[0])) return refuse_unknown_option(words[0], program);
   const CLI::App* const command = find_command(program, words[0]);
   if (!command) refuse_command(words[0], program);
   if (commands_of(*command).empty() || words.size() < 2 || is_option(words[1])) return;

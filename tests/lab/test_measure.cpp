@@ -9,6 +9,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/free_memory.h"
+#include "superstep/base/statistics.h"
 #include "superstep/lab/bench/energy_rows.h"
 #include "superstep/lab/measure/load.h"
 #include "superstep/lab/measure/protocol.h"

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "superstep/base/error.h"
+#include "superstep/base/statistics.h"
 #include "superstep/lab/bench/energy_rows.h"
 #include "superstep/lab/bench/timeline.h"
 #include "superstep/lab/bench/workload_run.h"

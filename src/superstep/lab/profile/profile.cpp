@@ -24,15 +24,6 @@ double seconds_of_a_reading() {
   return (last - begun) / readings;
 }
 
-// Readings in a row, as around steps.
-double seconds_of_a_reading() {
-  constexpr int readings = 2000;
-  const auto begun = Clock::now();
-  auto last = begun;
-  for (int i = 0; i < readings; ++i) last = std::max(last, Clock::now());
-  return std::chrono::duration<double>(last - begun).count() / readings;
-}
-
 struct Tensors {
   std::vector<Tensor> inputs, outputs;
 

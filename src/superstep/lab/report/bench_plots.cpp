@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "superstep/base/statistics.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/formats/member.h"

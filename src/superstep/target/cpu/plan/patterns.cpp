@@ -1,6 +1,11 @@
 #include "superstep/target/cpu/plan/patterns.h"
 
 namespace superstep::target::cpu {
+namespace {
+
+bool is_index(ElementType type) { return type == ElementType::i32 || type == ElementType::i64; }
+
+}  // namespace
 
 bool is_integer_product(const Node& node) { return node.op == "ConvInteger" || node.op == "MatMulInteger"; }
 

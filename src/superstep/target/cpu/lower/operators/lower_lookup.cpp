@@ -10,8 +10,6 @@
 namespace superstep::target::cpu {
 namespace {
 
-bool is_index(ElementType type) { return type == ElementType::i32 || type == ElementType::i64; }
-
 bool all_row_major(const Lowering& lowering, const Node& node) {
   const auto row_major = [&](ValueId id) { return !id.valid() || lowering.is_row_major(id); };
   return std::ranges::all_of(node.inputs, row_major) && std::ranges::all_of(node.outputs, row_major);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "superstep/base/integers.h"
 #include "superstep/machine/ipu/superstep_cost.h"
 #include "superstep/machine/ipu/vertex_cycles.h"
 

@@ -43,7 +43,6 @@ const std::vector<Command>& commands() {
       {"report", "a training run as one table and one page", declare_report},
       {"scale", "training over several ranks: efficiency, communication, waiting", declare_scale},
       {"show", "make a page of what is in an HDF5, npy, npz, safetensors or ONNX file", declare_show},
-      {"show", "make a page of what is in an HDF5, npy, npz or safetensors file", declare_show},
       {"completion", "a script that completes commands and options in your shell", declare_completion, false},
       {"man", "the manual pages, made of what --help says", declare_man, false},
   };

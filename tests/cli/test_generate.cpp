@@ -74,7 +74,7 @@ TEST(Generate, WrongCallsSayWhatToDo) {
   expect_refused(folder, "generate braggnn --samples 5 --out a.h5 --set patch_size=12", 2, {"12 px", "odd"});
   expect_refused(folder, "generate braggnn --samples five --out a.h5", 2, {"--samples"});
   expect_refused(folder, "generate braggnn --samples 5 --out none/a.h5", 1,
-                 {"none/a.h5", "No such file", "make the folder"});
+                 {"none/a.h5", "there is no folder", "make the folder"});
   EXPECT_EQ(folder.file_count(), 0);
 }
 

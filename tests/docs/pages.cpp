@@ -106,7 +106,8 @@ std::vector<std::string> relative_links(const std::string& page) {
 }
 
 bool exists_in_repository(const std::string& path, const std::filesystem::path& root) {
-  return std::filesystem::exists(root / path) || std::filesystem::exists(root / "src/superstep" / path);
+  return std::filesystem::exists(root / path) || std::filesystem::exists(root / "src/superstep" / path) ||
+         std::filesystem::exists(root / "include" / path);
 }
 
 }  // namespace superstep::docs

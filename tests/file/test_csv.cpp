@@ -8,6 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/file/csv.h"
+#include "tests/scratch.h"
 
 namespace superstep::data {
 namespace {
@@ -97,6 +98,20 @@ TEST(Csv, UnfinishedWriterLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(path));
   for (const auto& entry : std::filesystem::directory_iterator(path.parent_path()))
     EXPECT_FALSE(entry.path().string().starts_with(path.string() + ".part")) << entry.path();
+}
+
+// Found by mutation: the last cell of a row lost it.
+TEST(Csv, KeepsACarriageReturnThatStandsInQuotes) {
+  const ScratchFolder folder;
+  const std::vector<std::string> cells = {"a", "3\r"};
+  CsvWriter writer(folder / "t.csv", {"x", "y"});
+  for (const std::string& cell : cells) writer.cell(cell);
+  writer.end_row();
+  writer.close();
+  CsvReader reader(folder / "t.csv");
+  ASSERT_TRUE(reader.next());
+  EXPECT_EQ(std::vector<std::string>(reader.cells().begin(), reader.cells().end()), cells);
+  EXPECT_FALSE(reader.next());
 }
 
 }  // namespace

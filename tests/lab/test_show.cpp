@@ -161,7 +161,7 @@ TEST(Show, DrawsEveryKindOfDataSet) {
                            "z = 4: ", "&lt;beta&gt;", "Values of eta", "loss in order", "ploc[1]", "3.5"})
     EXPECT_TRUE(contains(html, part)) << part;
   EXPECT_FALSE(contains(html, "<beta>"));
-  EXPECT_EQ(count(html, "<img"), 6u + 3u);
+  EXPECT_EQ(count(html, "class=\"picture\""), 6u + 3u);
 }
 
 // The centre of an 11 x 11 patch, (0.5, 0.5) patch sizes, is (5.5, 5.5) from the centre of the first pixel:
@@ -170,7 +170,10 @@ TEST(Show, MarksCentresOfPeaks) {
   const ScratchFolder folder;
   write_sample(folder / "a.h5");
   const std::string html = show_file(folder / "a.h5", {}).page.to_html();
-  EXPECT_EQ(count(html, "translate(66.00 66.00)"), 6u);
+  // Three pixels around it are framed, 49.5 to 82.5, and drawn large beside the patch, the mark in the
+  // middle.
+  EXPECT_EQ(count(html, "x=\"49.50\" y=\"49.50\" width=\"33.00\""), 6u);
+  EXPECT_EQ(count(html, "translate(60.50 60.50)"), 6u);
   EXPECT_TRUE(contains(html, "</svg>ploc</span>"));
 }
 
@@ -179,8 +182,8 @@ TEST(Show, TellsStacksFromVolumesByTheTablesBesideThem) {
   const ScratchFolder folder;
   data::write_npz(folder / "alone.npz", {{"cube", ramp({8, 8, 8})}});
   data::write_npz(folder / "stack.npz", {{"cube", ramp({8, 8, 8})}, {"dose", ramp({8})}});
-  EXPECT_EQ(count(show_file(folder / "alone.npz", {}).page.to_html(), "<img"), 3u);
-  EXPECT_EQ(count(show_file(folder / "stack.npz", {}).page.to_html(), "<img"), 8u);
+  EXPECT_EQ(count(show_file(folder / "alone.npz", {}).page.to_html(), "class=\"picture\""), 3u);
+  EXPECT_EQ(count(show_file(folder / "stack.npz", {}).page.to_html(), "class=\"picture\""), 8u);
 }
 
 TEST(Show, MarksPeaksOfReducedFramesWhereTheyAre) {
@@ -201,7 +204,7 @@ TEST(Show, DrawsOnlyWhatIsAskedForAndKnowsTheNearestName) {
   const ScratchFolder folder;
   write_sample(folder / "a.h5");
   EXPECT_EQ(show_file(folder / "a.h5", {12, {"eta"}}).data_sets.size(), 1u);
-  EXPECT_EQ(count(show_file(folder / "a.h5", {2, {"patch"}}).page.to_html(), "<img"), 2u);
+  EXPECT_EQ(count(show_file(folder / "a.h5", {2, {"patch"}}).page.to_html(), "class=\"picture\""), 2u);
   expect_error(ErrorCode::invalid_argument, {"a.h5", "no data set 'etta'", "did you mean 'eta'"}, [&] {
     show_file(folder / "a.h5", {12, {"etta"}});
   });
@@ -212,7 +215,7 @@ TEST(Show, ReadsNpyAndNpz) {
   data::write_npy(folder / "image.npy", ramp({40, 50}));
   const Shown one = show_file(folder / "image.npy", {});
   EXPECT_EQ(one.data_sets[0].info.name, "image");
-  EXPECT_EQ(count(one.page.to_html(), "<img"), 1u);
+  EXPECT_EQ(count(one.page.to_html(), "class=\"picture\""), 1u);
   data::write_npz(folder / "both.npz", {{"a", ramp({40, 50})}, {"b", ramp({7})}});
   EXPECT_EQ(show_file(folder / "both.npz", {}).data_sets.size(), 2u);
 }

@@ -122,7 +122,7 @@ TEST_F(TrainLoop, StoppedAnywhereItEndsWithTheSameBitsAndLog) {
 // Mostly within a step, with batch normalisation and with dropout; every sitting does at least a step.
 TEST_F(TrainLoop, StoppedAtAnyMomentItEndsWithTheSameBits) {
   TrainSettings normalised{.workload = "unet-64",
-                           .model_options = {"size=16", "width=4", "levels=2"},
+                           .model_options = {"size=32", "width=4", "levels=2"},
                            .samples = 80,
                            .batch = 16,
                            .micro_batch = 4,

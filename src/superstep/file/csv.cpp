@@ -102,25 +102,28 @@ bool CsvReader::read_record(std::vector<std::string>& cells) {
     if (in.sbumpc() == '\n') ++line_;
   first_line_ = line_;
   if (in.sgetc() == Traits::eof()) return false;
-  std::size_t count = 0;  // cells are overwritten in place, so that their memory is reused
+  std::size_t count = 0;   // cells are overwritten in place, so that their memory is reused
+  std::size_t quoted = 0;  // characters of the cell that stood in quotes: a carriage return there is its own
   const auto fresh = [&]() -> std::string& {
     if (count == cells.size()) cells.emplace_back();
     cells[count].clear();
+    quoted = 0;
     return cells[count++];
   };
   for (std::string* cell = &fresh();;) {
     const int c = in.sbumpc();
     if (c == Traits::eof() || c == '\n') {
       if (c == '\n') ++line_;
-      if (c == '\n' && !cell->empty() && cell->back() == '\r') cell->pop_back();
+      if (c == '\n' && cell->size() > quoted && cell->back() == '\r') cell->pop_back();
       cells.resize(count);
       return true;
     }
     if (c == separator_)
       cell = &fresh();
-    else if (c == '"' && cell->empty())
+    else if (c == '"' && cell->empty()) {
       read_quoted(*cell);
-    else
+      quoted = cell->size();
+    } else
       cell->push_back(static_cast<char>(c));
   }
 }

@@ -144,7 +144,7 @@ void draw_axes(Drawing& drawing) {
   for (const Tick& tick : f.x.ticks()) {
     const double x = f.across(tick.value);
     path += fmt::format("M{} {}v{}", coordinate(x), foot, tick_length);
-    add_text(drawing.svg, x, foot + line_height, "text-anchor=\"middle\"", tick.label);
+    add_text(drawing.svg, x, foot + line_height + 3, "text-anchor=\"middle\"", tick.label);
   }
   for (const Tick& tick : f.y.ticks()) {
     const double y = f.down(tick.value);

@@ -1,9 +1,11 @@
 #include "superstep/target/cpu/kernels/product/batch_reduce.h"
 
 #include <libxsmm.h>
+#include <sys/mman.h>
 
 #include <limits>
 #include <mutex>
+#include <new>
 
 #include "superstep/target/cpu/kernels/bytes/byte_product.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
@@ -53,6 +55,16 @@ std::mutex& generator_mutex() {
   return mutex;
 }
 
+// libxsmm ends the program where it does not get the memory of its tables, some 20 MB: asked for here,
+// before.
+void require_room_for_tables() {
+  constexpr std::size_t room = std::size_t{64} << 20;
+  void* const memory =
+      mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  munmap(memory, room);
+}
+
 // libxsmm keeps one target architecture and one table of generated code for the whole process; the hint
 // is part of the table's key and unused by kernels addressed by offsets, so it keeps the sets apart.
 // `Factor` is the type of alpha and beta: float, or int where sums are integers.
@@ -62,7 +74,12 @@ Function generate(const ProductShape& s,
                                        const Factor*, const int*, const int*)) {
   const std::lock_guard lock(generator_mutex());
   const InstructionSet set = instruction_set();
-  libxsmm_init();
+  static const bool ready = [] {
+    require_room_for_tables();
+    libxsmm_init();
+    return true;
+  }();
+  (void)ready;
   const bool bytes = s.type == ElementType::u8;
   libxsmm_set_target_archid(bytes && set == InstructionSet::avx512 ? LIBXSMM_X86_AVX512_CLX
                                                                    : libxsmm_architecture(set));

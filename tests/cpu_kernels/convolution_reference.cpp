@@ -28,15 +28,17 @@ void for_each_term(const Convolution& c, const Body& body) {
   const Window& w = c.window;
   const std::int64_t in = c.x.channels / c.groups, out = c.y.channels / c.groups;
   for_each_element(c.y, [&](std::int64_t oh, std::int64_t ow, std::int64_t n, std::int64_t co) {
-    for (std::int64_t kh = 0; kh < w.height; ++kh)
-      for (std::int64_t kw = 0; kw < w.width; ++kw) {
-        const std::int64_t ih = oh * w.stride_h + kh * w.dilation_h - w.pad_top;
-        const std::int64_t iw = ow * w.stride_w + kw * w.dilation_w - w.pad_left;
-        if (ih < 0 || ih >= c.x.height || iw < 0 || iw >= c.x.width) continue;
-        for (std::int64_t i = 0; i < in; ++i)
-          body(
-              Term{oh, ow, co, ih, iw, co / out * in + i, ((co * in + i) * w.height + kh) * w.width + kw, n});
-      }
+    const std::int64_t od = oh / c.y.rows(), row = oh % c.y.rows();
+    for (std::int64_t tap = 0; tap < w.taps(); ++tap) {
+      const std::int64_t kd = tap / (w.height * w.width), kh = tap / w.width % w.height, kw = tap % w.width;
+      const std::int64_t id = od * w.stride_d + kd * w.dilation_d - w.pad_front;
+      const std::int64_t ih = row * w.stride_h + kh * w.dilation_h - w.pad_top;
+      const std::int64_t iw = ow * w.stride_w + kw * w.dilation_w - w.pad_left;
+      if (id < 0 || id >= c.x.planes || ih < 0 || ih >= c.x.rows() || iw < 0 || iw >= c.x.width) continue;
+      for (std::int64_t i = 0; i < in; ++i)
+        body(
+            Term{oh, ow, co, id * c.x.rows() + ih, iw, co / out * in + i, (co * in + i) * w.taps() + tap, n});
+    }
   });
 }
 
@@ -69,8 +71,7 @@ std::vector<Sum> reference_input_gradient(const Convolution& c, const GuardedBuf
 
 std::vector<Sum> reference_weight_gradient(const Convolution& c, const GuardedBuffer& x,
                                            const GuardedBuffer& dy) {
-  std::vector<Sum> dw(
-      static_cast<std::size_t>(c.y.channels * (c.x.channels / c.groups) * c.window.height * c.window.width));
+  std::vector<Sum> dw(static_cast<std::size_t>(c.y.channels * (c.x.channels / c.groups) * c.window.taps()));
   for_each_term(
       c, [&](const Term& t) { dw[static_cast<std::size_t>(t.weight)].add(x_at(c, x, t) * y_at(c, dy, t)); });
   return dw;
@@ -127,6 +128,21 @@ Convolution random_convolution(std::uint64_t seed) {
   return c;
 }
 
+Convolution random_volume_convolution(std::uint64_t seed) {
+  Convolution c = random_convolution(seed);
+  RandomStream random(seed, 3);
+  const auto one_to = [&](std::uint64_t bound) { return 1 + static_cast<std::int64_t>(random.below(bound)); };
+  Window& w = c.window;
+  w.depth = one_to(3), w.stride_d = one_to(2), w.dilation_d = one_to(2);
+  w.pad_front = one_to(static_cast<std::uint64_t>(w.depth + 1)) - 1;
+  c.x.planes = one_to(6);
+  const std::int64_t after = one_to(static_cast<std::uint64_t>(w.depth + 1)) - 1;
+  const std::int64_t room = c.x.planes + w.pad_front + after - (w.depth - 1) * w.dilation_d - 1;
+  c.y.planes = std::max<std::int64_t>(1, (room < 0 ? -1 : room / w.stride_d) + 1);
+  for (Image* image : {&c.x, &c.y}) image->height *= image->planes;
+  return c;
+}
+
 Convolution random_depthwise_convolution(std::uint64_t seed) {
   RandomStream random(seed);
   static constexpr std::int64_t channels[] = {1, 7, 8, 15, 16, 17, 31, 32, 33, 48, 64, 71, 130};
@@ -145,12 +161,12 @@ Convolution random_depthwise_convolution(std::uint64_t seed) {
 std::string describe(const Convolution& c) {
   const Window& w = c.window;
   return fmt::format(
-      "x [{} {} {} {}] strides {} {}, y [{} {} {} {}] strides {} {}, window {}x{} stride {}x{} dilation "
-      "{}x{} "
-      "pad {}x{} groups {}",
-      c.x.height, c.x.width, c.x.batch, c.x.channels, c.x.row_stride, c.x.column_stride, c.y.height,
-      c.y.width, c.y.batch, c.y.channels, c.y.row_stride, c.y.column_stride, w.height, w.width, w.stride_h,
-      w.stride_w, w.dilation_h, w.dilation_w, w.pad_top, w.pad_left, c.groups);
+      "x [{}: {} {} {} {}] strides {} {}, y [{}: {} {} {} {}] strides {} {}, window {}x{}x{} stride {}x{}x{} "
+      "dilation {}x{}x{} pad {}x{}x{} groups {}",
+      c.x.planes, c.x.height, c.x.width, c.x.batch, c.x.channels, c.x.row_stride, c.x.column_stride,
+      c.y.planes, c.y.height, c.y.width, c.y.batch, c.y.channels, c.y.row_stride, c.y.column_stride, w.depth,
+      w.height, w.width, w.stride_d, w.stride_h, w.stride_w, w.dilation_d, w.dilation_h, w.dilation_w,
+      w.pad_front, w.pad_top, w.pad_left, c.groups);
 }
 
 }  // namespace superstep::kernels

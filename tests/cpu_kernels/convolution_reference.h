@@ -1,4 +1,4 @@
-// Convolutions by seven loops in f64, the oracle of the kernels.
+// Convolutions by eight loops in f64, the oracle of the kernels.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ struct Sum {
   }
 };
 
-// Element numbers: image (h, w, n, c) -> ((h * W + w) * N + n) * C + c; weights [out][in/groups][kh][kw].
+// Element numbers: image (h, w, n, c) -> ((h * W + w) * N + n) * C + c; weights [out][in/groups][kd][kh][kw].
 std::int64_t number_of(const Image& image, std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c);
 std::int64_t address_of(const Image& image, std::int64_t h, std::int64_t w, std::int64_t n, std::int64_t c);
 
@@ -39,7 +39,9 @@ std::vector<Sum> reference_bias_gradient(const Convolution& c, const GuardedBuff
 
 // A random convolution: small extents, any stride, padding, dilation, groups and gaps.
 Convolution random_convolution(std::uint64_t seed);
-// The same with every channel alone, up to more of them than a block of vectors has.
+// The same over volumes of a few planes.
+Convolution random_volume_convolution(std::uint64_t seed);
+// A random convolution with every channel alone, up to more of them than a block of vectors has.
 Convolution random_depthwise_convolution(std::uint64_t seed);
 
 std::string describe(const Convolution& c);

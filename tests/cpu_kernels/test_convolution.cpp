@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
@@ -11,8 +13,7 @@ namespace superstep::kernels {
 namespace {
 
 GuardedBuffer random_weights(const Convolution& c, std::uint64_t seed) {
-  GuardedBuffer w(ElementType::f32,
-                  c.y.channels * (c.x.channels / c.groups) * c.window.height * c.window.width);
+  GuardedBuffer w(ElementType::f32, c.y.channels * (c.x.channels / c.groups) * c.window.taps());
   w.fill_random(seed);
   return w;
 }
@@ -45,7 +46,7 @@ std::vector<double> elements(const Image& image, const GuardedBuffer& buffer) {
 }
 
 double terms_of(const Convolution& c) {
-  return static_cast<double>(c.x.channels / c.groups * c.window.height * c.window.width);
+  return static_cast<double>(c.x.channels / c.groups * c.window.taps());
 }
 
 // One pass with one implementation against the oracle.
@@ -118,6 +119,52 @@ TEST(Convolution, agrees_with_the_oracle_whatever_the_shape) {
         check_weight_gradient(c, implementation, seed);
     }
   });
+}
+
+TEST(Convolution, agrees_with_the_oracle_over_volumes) {
+  for_each_instruction_set([] {
+    for (std::uint64_t seed = 200; seed < 260; ++seed) {
+      Convolution c = random_volume_convolution(seed);
+      if (seed % 3 == 0) c.x.type = c.y.type = ElementType::bf16;
+      c.accumulate = seed % 4 == 0 && c.y.type == ElementType::f32;
+      for (const char* implementation : {"few outputs", "libxsmm", "portable"}) {
+        check_pass(c, Pass::forward, implementation, seed);
+        check_pass(c, Pass::input_gradient, implementation, seed);
+      }
+      for (const char* implementation : {"libxsmm", "portable"})
+        check_weight_gradient(c, implementation, seed);
+    }
+  });
+}
+
+// Chunks of a weight gradient: whole small planes together, and rows of planes that are too large for that.
+TEST(Convolution, weight_gradients_of_volumes_agree_with_the_oracle_however_their_planes_are_divided) {
+  for (const auto& [planes, rows, width, channels] :
+       {std::array<std::int64_t, 4>{9, 4, 5, 40}, std::array<std::int64_t, 4>{3, 40, 24, 48}})
+    for (ElementType type : {ElementType::f32, ElementType::bf16}) {
+      Convolution c;
+      c.x = dense_image(planes * rows, width, 2, channels, type);
+      c.x.planes = planes;
+      c.y = c.x;
+      c.window = {.height = 3, .width = 3, .pad_top = 1, .pad_left = 1, .depth = 3, .pad_front = 1};
+      const KernelPointer kernel = require_kernel(convolution_weight_gradient().prepare(c));
+      EXPECT_NE(std::string::npos, kernel->info().name.find("chunks of")) << kernel->info().name;
+      check_weight_gradient(c, "libxsmm", 2);
+      check_weight_gradient(c, "portable", 2);
+    }
+}
+
+TEST(Convolution, kernels_of_single_planes_leave_volumes_to_others) {
+  Convolution c;
+  c.x = dense_image(12, 4, 1, 16);
+  c.x.planes = 3;
+  c.y = c.x;
+  c.window = {.height = 3, .width = 3, .pad_top = 1, .pad_left = 1};
+  EXPECT_EQ("the window goes over volumes", convolution_forward().prepare(c, "winograd").error().reason);
+  c.groups = 16;
+  EXPECT_EQ("the window goes over volumes", convolution_forward().prepare(c, "depthwise").error().reason);
+  c.x.planes = 5;
+  EXPECT_EQ("the image's rows are no whole planes", fault_of(c));
 }
 
 TEST(Convolution, agrees_with_the_oracle_where_every_channel_is_alone) {

@@ -12,7 +12,7 @@ namespace {
 Pool random_pool(std::uint64_t seed, Pooling pooling) {
   // The geometry of a random convolution, with as many channels in as out and every window reaching inside.
   for (std::uint64_t attempt = seed * 1000;; ++attempt) {
-    const Convolution c = random_convolution(attempt);
+    const Convolution c = attempt % 2 == 0 ? random_convolution(attempt) : random_volume_convolution(attempt);
     Pool pool{c.x, c.y, c.window, pooling};
     if (c.x.channels > 40) continue;
     pool.y.column_stride += pool.x.channels - pool.y.channels;
@@ -36,24 +36,24 @@ Winner window_at(const Pool& p, const GuardedBuffer* x, std::int64_t oh, std::in
                  std::int64_t c) {
   Winner winner;
   const Window& k = p.window;
-  for (std::int64_t kh = 0; kh < k.height; ++kh)
-    for (std::int64_t kw = 0; kw < k.width; ++kw) {
-      const std::int64_t ih = oh * k.stride_h + kh * k.dilation_h - k.pad_top;
-      const std::int64_t iw = ow * k.stride_w + kw * k.dilation_w - k.pad_left;
-      if (ih < 0 || ih >= p.x.height || iw < 0 || iw >= p.x.width) continue;
-      const std::int64_t address = address_of(p.x, ih, iw, n, c);
-      winner.places.push_back({kh * k.width + kw, address});
-      ++winner.taps;
-      if (!x) continue;
-      winner.sum += x->get(address);
-      if (x->get(address) > winner.value) winner.value = x->get(address), winner.tap = kh * k.width + kw;
-    }
+  for (std::int64_t tap = 0; tap < k.taps(); ++tap) {
+    const std::int64_t kd = tap / (k.height * k.width), kh = tap / k.width % k.height, kw = tap % k.width;
+    const std::int64_t id = oh / p.y.rows() * k.stride_d + kd * k.dilation_d - k.pad_front;
+    const std::int64_t ih = oh % p.y.rows() * k.stride_h + kh * k.dilation_h - k.pad_top;
+    const std::int64_t iw = ow * k.stride_w + kw * k.dilation_w - k.pad_left;
+    if (id < 0 || id >= p.x.planes || ih < 0 || ih >= p.x.rows() || iw < 0 || iw >= p.x.width) continue;
+    const std::int64_t address = address_of(p.x, id * p.x.rows() + ih, iw, n, c);
+    winner.places.push_back({tap, address});
+    ++winner.taps;
+    if (!x) continue;
+    winner.sum += x->get(address);
+    if (x->get(address) > winner.value) winner.value = x->get(address), winner.tap = tap;
+  }
   return winner;
 }
 
 double divisor(const Pool& p, const Winner& w) {
-  return p.pooling == Pooling::average ? static_cast<double>(w.taps)
-                                       : static_cast<double>(p.window.height * p.window.width);
+  return p.pooling == Pooling::average ? static_cast<double>(w.taps) : static_cast<double>(p.window.taps());
 }
 
 double rounding(ElementType type) { return type == ElementType::bf16 ? 0x1p-8 : 1e-6; }
@@ -124,8 +124,11 @@ TEST(Pool, the_largest_of_bytes) {
       Pool p = random_pool(seed, Pooling::max);
       p.x.type = p.y.type = ElementType::u8;
       if (seed % 2 == 0) {  // without gaps: long runs
-        p.x = dense_image(p.x.height, p.x.width, p.x.batch, 37, ElementType::u8);
-        p.y = dense_image(p.y.height, p.y.width, p.y.batch, 37, ElementType::u8);
+        for (Image* image : {&p.x, &p.y}) {
+          const std::int64_t planes = image->planes;
+          *image = dense_image(image->height, image->width, image->batch, 37, ElementType::u8);
+          image->planes = planes;
+        }
       }
       GuardedBuffer x = image_buffer(p.x), y = image_buffer(p.y);
       x.fill_random(seed, 0, 255);

@@ -34,17 +34,17 @@ void for_each_weight(const WeightTransfer& t, const Body& body) {
   for (std::int64_t g = 0; g < t.groups; ++g)
     for (std::int64_t i = 0; i < t.in; ++i)
       for (std::int64_t o = 0; o < t.out; ++o)
-        for (std::int64_t k = 0; k < t.kernel_h * t.kernel_w; ++k) body(Element{g, i, o, k});
+        for (std::int64_t k = 0; k < t.taps(); ++k) body(Element{g, i, o, k});
 }
 
 std::int64_t stored_at(const WeightTransfer& t, const Element& e) {
-  const std::int64_t taps = t.kernel_h * t.kernel_w;
+  const std::int64_t taps = t.taps();
   if (t.order == WeightOrder::out_in_taps) return ((e.group * t.out + e.out) * t.in + e.in) * taps + e.tap;
   return ((e.group * t.in + e.in) * t.out + e.out) * taps + e.tap;
 }
 
 std::int64_t packed_at(const WeightTransfer& t, const Element& e) {
-  const std::int64_t taps = t.kernel_h * t.kernel_w;
+  const std::int64_t taps = t.taps();
   if (t.layout == WeightLayout::taps_channels) return e.tap * t.groups + e.group;
   const bool out_inside = t.layout == WeightLayout::taps_in_out ||
                           t.layout == WeightLayout::taps_in_out_pairs ||
@@ -68,10 +68,11 @@ WeightTransfer random_transfer(std::uint64_t seed, WeightLayout layout) {
   WeightTransfer t{.groups = one_to(3),
                    .in = channels[random.below(std::size(channels))],
                    .out = channels[random.below(std::size(channels))],
+                   .kernel_d = random.below(3) == 0 ? one_to(3) : 1,
                    .kernel_h = one_to(3),
                    .kernel_w = one_to(3),
                    .layout = layout};
-  if (random.below(3) == 0) t.kernel_h = t.kernel_w = 1;
+  if (random.below(3) == 0) t.kernel_d = t.kernel_h = t.kernel_w = 1;
   if (random.below(2) == 0) t.order = WeightOrder::in_out_taps;
   if (is_pairs(layout) || random.below(3) == 0) t.type = ElementType::bf16;
   if (layout == WeightLayout::taps_channels)
@@ -80,12 +81,12 @@ WeightTransfer random_transfer(std::uint64_t seed, WeightLayout layout) {
 }
 
 std::string describe(const WeightTransfer& t) {
-  return fmt::format("{}: {} x {} -> {}, taps {} x {}, order {}, {}", name_of(t.layout), t.groups, t.in,
-                     t.out, t.kernel_h, t.kernel_w, static_cast<int>(t.order), name_of(t.type));
+  return fmt::format("{}: {} x {} -> {}, taps {} x {} x {}, order {}, {}", name_of(t.layout), t.groups, t.in,
+                     t.out, t.kernel_d, t.kernel_h, t.kernel_w, static_cast<int>(t.order), name_of(t.type));
 }
 
 GuardedBuffer stored_weights(const WeightTransfer& t, std::uint64_t seed) {
-  GuardedBuffer stored(ElementType::f32, t.groups * t.in * t.out * t.kernel_h * t.kernel_w);
+  GuardedBuffer stored(ElementType::f32, t.groups * t.in * t.out * t.taps());
   stored.fill_random(seed);
   return stored;
 }
@@ -144,7 +145,7 @@ TEST(Weights, are_the_same_packed_from_either_order) {
     for (const WeightLayout layout : winograd_layouts)
       for (std::uint64_t seed = 0; seed < 6; ++seed) {
         WeightTransfer t = random_transfer(seed, layout), other;
-        t.groups = 1, t.kernel_h = t.kernel_w = 3, t.type = ElementType::f32,
+        t.groups = t.kernel_d = 1, t.kernel_h = t.kernel_w = 3, t.type = ElementType::f32,
         t.order = WeightOrder::out_in_taps;
         other = t;
         other.order = WeightOrder::in_out_taps;

@@ -119,9 +119,25 @@ Case compress(Draw& d, const char* op) {
   return node_case(op, {d.normal(x), condition}, {{"axis", d.either(axis, x)}});
 }
 Case fourier(Draw& d, const char* op) {
-  const Shape x{d.number(1, 4), d.number(2, 9), d.number(2, 9), d.number(1, 2)};
-  return node_case(op, {d.normal(x), left_out(), op::test::i64({}, {d.number(0, 2)})},
-                   {{"inverse", d.number(0, 1)}});
+  const Shape x{d.number(1, 4), d.number(2, 9), d.coin() ? d.number(2, 9) : d.number(10, 40), d.number(1, 2)};
+  const std::int64_t axis = d.number(0, 2), inverse = d.number(0, 1), onesided = d.number(0, 1);
+  const Tensor length = d.coin() ? op::test::i64({}, {d.number(2, 30)}) : left_out();
+  return node_case(op, {d.normal(x), length, op::test::i64({}, {axis})},
+                   {{"inverse", inverse}, {"onesided", onesided}});
+}
+// Numbers whose parts lie apart, along some of their axes; lengths of small and of large prime factors.
+Case volume(Draw& d, const char* op) {
+  Extents extents = d.extents(d.number(1, 4), 1, 9);
+  if (d.coin()) extents.back() = d.one_of<std::int64_t>({16, 17, 24, 25, 37, 64, 77});
+  const Shape x(extents);
+  Extents axes;
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (d.coin()) axes.push_back(d.either(axis, x));
+  if (axes.empty()) axes = {d.axis(x)};
+  std::vector<Tensor> inputs{d.normal(x)};
+  if (d.coin()) inputs.push_back(d.normal(x));
+  return node_case(op, inputs,
+                   {{"axes", axes}, {"inverse", d.number(0, 1)}, {"scale", d.coin() ? 1.0 : 0.125}}, 2);
 }
 Case frames(Draw& d, const char* op) {
   const std::int64_t length = d.number(2, 8);
@@ -178,6 +194,7 @@ std::vector<Generator> line_generators() {
           {{"ReverseSequence"}, reverse},
           {{"Compress"}, compress},
           {{"DFT"}, fourier},
+          {{"superstep.Fourier"}, volume},
           {{"STFT"}, frames},
           {{"Normalizer", "Scaler", "LinearRegressor"}, features},
           {{"TfIdfVectorizer"}, grams}};

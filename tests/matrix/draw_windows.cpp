@@ -35,8 +35,14 @@ Shape with(std::int64_t a, std::int64_t b, const Extents& rest) {
   return Shape(extents);
 }
 
+// Up to three axes; over volumes short ones.
+Windows up_to_volumes(Draw& d, bool dilated = true) {
+  const auto axes = static_cast<int>(d.number(1, 3));
+  return windows(d, axes, axes == 3 ? 4 : 9, dilated);
+}
+
 Case convolution(Draw& d, const char* op) {
-  const Windows w = windows(d, static_cast<int>(d.number(1, 2)));
+  const Windows w = up_to_volumes(d);
   const std::int64_t group = d.number(0, 2) ? 1 : d.number(2, 3);
   const std::int64_t in = group * d.number(1, 9), out = group * d.number(1, 9);
   op::Attributes attributes = w.attributes();
@@ -48,7 +54,8 @@ Case convolution(Draw& d, const char* op) {
 }
 
 Case transposed(Draw& d, const char* op) {
-  const Windows w = windows(d, static_cast<int>(d.number(1, 2)), 5);
+  const auto axes = static_cast<int>(d.number(1, 3));
+  const Windows w = windows(d, axes, axes == 3 ? 3 : 5);
   const std::int64_t group = d.number(0, 2) ? 1 : 2;
   const std::int64_t in = group * d.number(1, 9), out = d.number(1, 9);
   op::Attributes attributes = w.attributes();
@@ -59,7 +66,7 @@ Case transposed(Draw& d, const char* op) {
 }
 
 Case weight_gradient(Draw& d, const char* op) {
-  const Windows w = windows(d, static_cast<int>(d.number(1, 2)));
+  const Windows w = up_to_volumes(d);
   const std::int64_t group = d.number(0, 2) ? 1 : 2, samples = d.number(1, 3);
   const std::int64_t in = group * d.number(1, 9), out = group * d.number(1, 9);
   op::Attributes attributes = w.attributes();
@@ -85,7 +92,7 @@ Case deformable(Draw& d, const char* op) {
 }
 
 Case pool(Draw& d, const char* op) {
-  const Windows w = windows(d, static_cast<int>(d.number(1, 2)), 9, std::string(op) != "LpPool");
+  const Windows w = up_to_volumes(d, std::string(op) != "LpPool");
   op::Attributes attributes = w.attributes();
   attributes.set("kernel_shape", w.kernel);
   if (std::string(op) == "AveragePool") attributes.set("count_include_pad", d.number(0, 1));
@@ -98,11 +105,12 @@ Case pool(Draw& d, const char* op) {
 
 // The pooling before it says where the maxima are.
 Case max_gradient(Draw& d, const char* op) {
-  Windows w = windows(d, 2, 9, false);
+  const auto axes = static_cast<std::size_t>(d.number(2, 3));
+  Windows w = windows(d, static_cast<int>(axes), axes == 3 ? 4 : 9, false);
   if (std::string(op) == "MaxUnpool" || d.coin()) {  // side by side
     w.strides = w.kernel;
-    w.pads = {0, 0, 0, 0};
-    for (std::size_t i = 0; i < 2; ++i) w.input[i] = w.kernel[i] * d.number(1, 5);
+    w.pads.assign(2 * axes, 0);
+    for (std::size_t i = 0; i < axes; ++i) w.input[i] = w.kernel[i] * d.number(1, 5);
   }
   op::Attributes attributes = w.attributes();
   attributes.set("kernel_shape", w.kernel);
@@ -119,11 +127,12 @@ Case max_gradient(Draw& d, const char* op) {
 }
 
 Case average_gradient(Draw& d, const char* op) {
-  Windows w = windows(d, 2, 9, false);
+  const auto axes = static_cast<std::size_t>(d.number(2, 3));
+  Windows w = windows(d, static_cast<int>(axes), axes == 3 ? 4 : 9, false);
   if (d.coin()) {
     w.strides = w.kernel;
-    w.pads = {0, 0, 0, 0};
-    for (std::size_t i = 0; i < 2; ++i) {
+    w.pads.assign(2 * axes, 0);
+    for (std::size_t i = 0; i < axes; ++i) {
       w.output[i] = d.number(1, 5);
       w.input[i] = w.kernel[i] * w.output[i];
     }
@@ -148,8 +157,9 @@ Case col2im(Draw& d, const char* op) {
 }
 
 Case resize(Draw& d, const char* op) {
-  const std::int64_t rank = d.number(3, 4);
-  const Extents from{d.number(1, 2), d.number(1, 4), d.number(2, 9), d.number(2, 9)};
+  const std::int64_t rank = d.number(3, 5), longest = rank == 5 ? 5 : 9;
+  const Extents from{d.number(1, 2), d.number(1, 4), d.number(2, longest), d.number(2, longest),
+                     d.number(2, longest)};
   Extents x(from.begin(), from.begin() + rank), y = x;
   for (std::int64_t axis = 2; axis < rank; ++axis)
     y[static_cast<std::size_t>(axis)] = d.coin() ? 2 * x[static_cast<std::size_t>(axis)] : d.number(1, 14);

@@ -50,7 +50,7 @@ const std::vector<Entry>& table() {
       {WorkKind::movement,
        {"Transpose", "Concat", "Split", "Tile", "Expand", "Slice", "Pad", "DepthToSpace", "SpaceToDepth",
         "Resize", "Upsample", "superstep.ResizeGradient", "Trilu", "ReverseSequence", "RotaryEmbedding"}},
-      {WorkKind::spectral, {"DFT", "STFT"}},
+      {WorkKind::spectral, {"DFT", "STFT", "superstep.Fourier"}},
       {WorkKind::unsupported,
        {"TopK", "NonZero", "Compress", "Unique", "Det", "NonMaxSuppression", "Loop", "If", "Scan"}},
   };

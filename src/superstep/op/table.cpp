@@ -20,6 +20,7 @@
 #include "superstep/op/product/convolution.h"
 #include "superstep/op/product/determinant.h"
 #include "superstep/op/product/einsum.h"
+#include "superstep/op/product/fourier.h"
 #include "superstep/op/product/matmul.h"
 #include "superstep/op/product/quantization.h"
 #include "superstep/op/product/spectral.h"
@@ -75,6 +76,7 @@ constexpr Family families[] = {
     detection_operators,
     resize_operators,
     spectral_operators,
+    fourier_operators,
     softmax_operators,
     normalization_operators,
     channel_statistics_operators,

@@ -1,4 +1,6 @@
+#include "superstep/op/move/movement.h"
 #include "superstep/op/product/attention.h"
+#include "superstep/op/product/fourier.h"
 #include "superstep/op/product/spectral.h"
 #include "superstep/op/sequence/recurrent.h"
 #include "superstep/op/sequence/recurrent_gradient.h"
@@ -190,6 +192,47 @@ std::vector<Case> spectral_cases() {
       {"DFT", "filled up", OF(dft(x[0], 1, false, false, 8)), {complex}},
       {"DFT", "cut", OF(dft(x[0], 1, true, false, 3)), {complex}},
       {"DFT", "two axes", OF(dft(dft(x[0], 1), 2)), {picture}},
+      {"superstep.Fourier",
+       "real",
+       [](op::Builder&, std::span<const Var> x) {
+         const Complex y = fourier({x[0], {}}, {1});
+         return std::vector{y.re, y.im};
+       },
+       {random_tensor({2, 6}, 182)}},
+      {"superstep.Fourier",
+       "three axes, inverse, scaled",
+       [](op::Builder&, std::span<const Var> x) {
+         const Complex y = fourier({x[0], x[1]}, {0, -2, 3}, true, 0.25);
+         return std::vector{y.re, y.im};
+       },
+       {random_tensor({2, 2, 3, 4}, 183), random_tensor({2, 2, 3, 4}, 184)}},
+      {"superstep.Fourier",
+       "its real part alone",
+       [](op::Builder&, std::span<const Var> x) {
+         return std::vector{fourier({x[0], x[1]}, {0}).re};
+       },
+       {random_tensor({5, 2}, 185), random_tensor({5, 2}, 186)}},
+      {"superstep.Fourier",
+       "its imaginary part alone",
+       [](op::Builder&, std::span<const Var> x) {
+         return std::vector{fourier({x[0], x[1]}, {0}).im};
+       },
+       {random_tensor({5, 2}, 187), random_tensor({5, 2}, 188)}},
+      {"superstep.Fourier",
+       "diffraction: magnitude of a padded object",
+       [](op::Builder&, std::span<const Var> x) {
+         const Complex object = polar(x[0], x[1]);
+         const std::vector<std::int64_t> around{1, 1, 2, 1};
+         const Complex far = fourier({pad(object.re, around), pad(object.im, around)}, {0, 1});
+         return std::vector{magnitude(far)};
+       },
+       {uniform_tensor({3, 3}, 189, 0.5, 1), random_tensor({3, 3}, 190)}},
+      {"superstep.Fourier",
+       "product and angle",
+       [](op::Builder&, std::span<const Var> x) {
+         return std::vector{angle(product(fourier({x[0], x[1]}, {0}), conjugate({x[1], x[0]})))};
+       },
+       {random_tensor({4}, 191), random_tensor({4}, 192)}},
       {"STFT",
        "real with window",
        OF(stft(x[0], 2, x[1])),

@@ -220,6 +220,7 @@ constexpr Row rows[] = {
     {"superstep.ChannelMoments", floating},
     {"superstep.ChannelSums", floating},
     {"superstep.ConvWeightGradient", floating},
+    {"superstep.Fourier", floating},
     {"superstep.LSTMGradient", floating},
     {"superstep.LayerNormalizationGradient", floating},
     {"superstep.MaxPoolGradient", numeric},

@@ -20,61 +20,33 @@ namespace {
 
 using Extents = std::vector<std::int64_t>;
 
-struct Transform {
-  int axis;
-  std::int64_t length;  // n
-  std::int64_t given;   // elements of the axis that are there, at most n
-  std::int64_t bins;    // elements of the result
-  bool inverse;
-  bool real;  // the inverse of a onesided transform: gives real numbers
-};
-
-// The axis is an input since operator set 20, an attribute (1 by default) in 17.
-Transform transform_of(const Attributes& attributes, const Shape& x, const std::int64_t* length_input,
-                       const std::int64_t* axis_input) {
-  require(x.rank() >= 2 && (x[x.rank() - 1] == 1 || x[x.rank() - 1] == 2),
-          fmt::format("input is {}, expected a last axis of 1 (real) or 2 (complex)", to_string(x)));
-  const std::int64_t axis = axis_input ? *axis_input : attributes.integer("axis", -2);
-  Transform t;
-  t.axis = checked_axis(axis, x.rank(), "axis");
-  require(t.axis < x.rank() - 1, "the last axis holds real and imaginary parts and cannot be transformed");
-  t.inverse = attributes.integer("inverse", 0) != 0;
-  const bool onesided = attributes.integer("onesided", 0) != 0;
-  t.real = onesided && t.inverse;
-  t.length = length_input ? *length_input : t.real ? 2 * (x[t.axis] - 1) : x[t.axis];
-  require(t.length >= 1 && t.length < std::int64_t{1} << 32, fmt::format("the length is {}", t.length));
-  t.given = std::min(t.real ? t.length / 2 + 1 : t.length, x[t.axis]);
-  t.bins = onesided && !t.inverse ? t.length / 2 + 1 : t.length;
-  return t;
-}
-
-Transform transform_of(const InferContext& context) {
+DftGeometry transform_of(const InferContext& context) {
   std::int64_t length = 0, axis = 0;
   if (context.has(1)) length = context.known_integers(1, "input dft_length").at(0);
   if (context.has(2)) axis = context.known_integers(2, "input axis").at(0);
-  return transform_of(context.attributes, context.input(0).shape, context.has(1) ? &length : nullptr,
+  return dft_geometry(context.attributes, context.input(0).shape, context.has(1) ? &length : nullptr,
                       context.has(2) ? &axis : nullptr);
 }
 
-Transform transform_of(const EvaluateContext& context) {
+DftGeometry transform_of(const EvaluateContext& context) {
   std::int64_t length = 0, axis = 0;
   if (context.has(1)) length = integer_of(context.input(1));
   if (context.has(2)) axis = integer_of(context.input(2));
-  return transform_of(context.attributes, context.input(0).shape(), context.has(1) ? &length : nullptr,
+  return dft_geometry(context.attributes, context.input(0).shape(), context.has(1) ? &length : nullptr,
                       context.has(2) ? &axis : nullptr);
 }
 
-Transform transform_of(const DerivativeContext& context) {
+DftGeometry transform_of(const DerivativeContext& context) {
   std::int64_t length = 0, axis = 0;
   if (context.has(1)) length = constant_integers(context.inputs[1]).at(0);
   if (context.has(2)) axis = constant_integers(context.inputs[2]).at(0);
-  return transform_of(context.attributes, context.inputs[0].shape(), context.has(1) ? &length : nullptr,
+  return dft_geometry(context.attributes, context.inputs[0].shape(), context.has(1) ? &length : nullptr,
                       context.has(2) ? &axis : nullptr);
 }
 
 std::vector<ValueType> infer_dft(const InferContext& context) {
   require_floating(context, 0, "input");
-  const Transform t = transform_of(context);
+  const DftGeometry t = transform_of(context);
   Extents extents = context.input(0).shape.extents();
   extents[static_cast<std::size_t>(t.axis)] = t.bins;
   extents.back() = t.real ? 1 : 2;
@@ -85,7 +57,7 @@ std::vector<ValueType> infer_dft(const InferContext& context) {
 struct Roots {
   std::vector<double> re, im;
 };
-Roots roots_of(const Transform& t) {
+Roots roots_of(const DftGeometry& t) {
   Roots roots;
   for (std::int64_t j = 0; j < t.length; ++j) {
     const double angle = 2 * std::numbers::pi * static_cast<double>(j) / static_cast<double>(t.length);
@@ -97,12 +69,14 @@ Roots roots_of(const Transform& t) {
 
 // How often a bin of a onesided transform stands in the whole one: itself and its conjugate, but for 0 and
 // n/2.
-double multiplicity(const Transform& t, std::int64_t bin) { return bin == 0 || 2 * bin == t.length ? 1 : 2; }
+double multiplicity(const DftGeometry& t, std::int64_t bin) {
+  return bin == 0 || 2 * bin == t.length ? 1 : 2;
+}
 
 // The definition, term by term: a reference for fast transforms.
 void evaluate_dft(const EvaluateContext& context) {
   const Shape& shape = context.input(0).shape();
-  const Transform t = transform_of(context);
+  const DftGeometry t = transform_of(context);
   const Roots roots = roots_of(t);
   const std::vector<double> x = widen<double>(context.input(0));
   std::vector<double> y(static_cast<std::size_t>(context.output(0).element_count()));
@@ -140,7 +114,7 @@ Var fitted(Var x, int axis, std::int64_t extent) {
 }
 
 // The transpose of the onesided inverse: the onesided transform, each bin times its multiplicity over n.
-Var transpose_of_real(const Transform& t, Var cotangent) {
+Var transpose_of_real(const DftGeometry& t, Var cotangent) {
   const Var bins = dft(cotangent, t.axis, false, true);
   Extents extents(static_cast<std::size_t>(bins.shape().rank()), 1);
   extents[static_cast<std::size_t>(t.axis)] = bins.shape()[t.axis];
@@ -155,7 +129,7 @@ Var transpose_of_real(const Transform& t, Var cotangent) {
 std::vector<Var> vjp_dft(const DerivativeContext& context, std::span<const Var> cotangents,
                          const std::vector<bool>&) {
   const Var x = context.inputs[0];
-  const Transform t = transform_of(context);
+  const DftGeometry t = transform_of(context);
   const auto n = static_cast<double>(t.length);
   const Var full = fitted(cotangents[0], t.axis, t.length);
   Var result =
@@ -231,6 +205,25 @@ std::vector<Var> decompose_stft(const DerivativeContext& context) {
 }
 
 }  // namespace
+
+// The axis is an input since operator set 20, an attribute (1 by default) in 17.
+DftGeometry dft_geometry(const Attributes& attributes, const Shape& x, const std::int64_t* length_input,
+                         const std::int64_t* axis_input) {
+  require(x.rank() >= 2 && (x[x.rank() - 1] == 1 || x[x.rank() - 1] == 2),
+          fmt::format("input is {}, expected a last axis of 1 (real) or 2 (complex)", to_string(x)));
+  const std::int64_t axis = axis_input ? *axis_input : attributes.integer("axis", -2);
+  DftGeometry t;
+  t.axis = checked_axis(axis, x.rank(), "axis");
+  require(t.axis < x.rank() - 1, "the last axis holds real and imaginary parts and cannot be transformed");
+  t.inverse = attributes.integer("inverse", 0) != 0;
+  const bool onesided = attributes.integer("onesided", 0) != 0;
+  t.real = onesided && t.inverse;
+  t.length = length_input ? *length_input : t.real ? 2 * (x[t.axis] - 1) : x[t.axis];
+  require(t.length >= 1 && t.length < std::int64_t{1} << 32, fmt::format("the length is {}", t.length));
+  t.given = std::min(t.real ? t.length / 2 + 1 : t.length, x[t.axis]);
+  t.bins = onesided && !t.inverse ? t.length / 2 + 1 : t.length;
+  return t;
+}
 
 Var dft(Var x, std::int64_t axis, bool inverse, bool onesided, std::int64_t length) {
   Builder& builder = x.builder();

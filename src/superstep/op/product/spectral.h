@@ -15,6 +15,19 @@ Var dft(Var x, std::int64_t axis, bool inverse = false, bool onesided = false, s
 // [frame length]: [batch, frames, bins, 2].
 Var stft(Var signal, std::int64_t step, Var window, bool onesided = true);
 
+// What a DFT node does, as kernels want it.
+struct DftGeometry {
+  int axis;
+  std::int64_t length;  // n
+  std::int64_t given;   // elements of the axis that are there, at most n
+  std::int64_t bins;    // elements of the result
+  bool inverse;
+  bool real;  // the inverse of a onesided transform: gives real numbers
+};
+// `length` and `axis`: the values of these inputs, null where they are left out.
+DftGeometry dft_geometry(const Attributes& attributes, const Shape& x, const std::int64_t* length,
+                         const std::int64_t* axis);
+
 std::span<const Definition> spectral_operators();  // DFT STFT
 std::span<const Definition> window_operators();    // HannWindow HammingWindow BlackmanWindow MelWeightMatrix
 

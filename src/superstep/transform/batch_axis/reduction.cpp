@@ -61,6 +61,31 @@ BatchAxis along_axis(const BatchSite& site, std::int64_t default_axis, bool and_
 BatchAxis softmax(const BatchSite& site) { return along_axis(site, -1, false); }
 BatchAxis layer_normalization(const BatchSite& site) { return along_axis(site, -1, true); }
 
+// One line at a time: the axis is an attribute (-2 by default), or an input.
+BatchAxis fourier_line(const BatchSite& site) {
+  if (!site.is(0, BatchKind::per_sample) || !site.others_constant({0}))
+    return mixes("uses a sum over the batch in a way that is not linear");
+  std::int64_t axis = site.node.attributes.integer("axis", -2);
+  if (site.has(2)) {
+    const auto given = site.integers(2);
+    if (!given || given->size() != 1) return mixes("transforms an axis that is not known");
+    axis = given->front();
+  }
+  const bool touched = normalize_axis(axis, site.shape(0).rank()) == site.inputs[0].axis;
+  return touched ? mixes("transforms along the batch") : site.inputs[0];
+}
+
+// Real and imaginary parts along several axes.
+BatchAxis fourier_volume(const BatchSite& site) {
+  for (std::size_t part = 0; part < site.inputs.size(); ++part)
+    if (!site.is(part, BatchKind::per_sample) || site.inputs[part] != site.inputs[0])
+      return mixes("transforms numbers whose parts do not both follow the samples");
+  for (std::int64_t axis : site.node.attributes.integers("axes"))
+    if (normalize_axis(axis, site.shape(0).rank()) == site.inputs[0].axis)
+      return mixes("transforms along the batch");
+  return site.inputs[0];
+}
+
 // x [N, C, ...] with statistics of every sample of its own.
 BatchAxis per_picture(const BatchSite& site) {
   const bool pictures = site.inputs[0] == along(0) && site.others_constant({0});
@@ -122,6 +147,8 @@ constexpr BatchRule rules[] = {
     {"LogSoftmax", softmax},
     {"Hardmax", softmax},
     {"LpNormalization", softmax},
+    {"DFT", fourier_line},
+    {"superstep.Fourier", fourier_volume},
     {"LayerNormalization", layer_normalization},
     {"RMSNormalization", layer_normalization},
     {"superstep.LayerNormalizationGradient", layer_normalization_gradient},

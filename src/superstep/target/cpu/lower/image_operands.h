@@ -11,11 +11,12 @@
 
 namespace superstep::target::cpu {
 
-// A value as the image its strides describe: [N, C], [N, C, W] or [N, C, H, W] with contiguous channels.
+// A value as the image its strides describe: [N, C], [N, C, W], [N, C, H, W] or, as a volume, [N, C, D, H, W]
+// with contiguous channels.
 std::expected<kernels::Image, Refusal> as_image(const Lowering& lowering, ValueId id);
 
-// The sliding window of a convolution or pooling node over an input of this shape; two-dimensional, a
-// one-dimensional one has height 1.
+// The sliding window of a convolution or pooling node over an input of this shape; over one and two axes it
+// has depth 1, over one height 1 too.
 std::expected<kernels::Window, Refusal> window_of(const Node& node, const Shape& input,
                                                   const std::vector<std::int64_t>& kernel);
 

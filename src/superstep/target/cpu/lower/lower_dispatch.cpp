@@ -61,8 +61,8 @@ void lower_single(Lowering& lowering, NodeId id) {
   if (is_fusable_product(node) && tried(lowering, lower_product(lowering, id, nullptr))) return;
   for (std::span<const Lowerer> family :
        {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(), normalization_lowerers(),
-        lookup_lowerers(), resample_lowerers(), recurrent_lowerers(), data_lowerers(), random_lowerers(),
-        parts_lowerers(), optimizer_lowerers(), integer_lowerers(), counter_lowerers()})
+        lookup_lowerers(), resample_lowerers(), fourier_lowerers(), recurrent_lowerers(), data_lowerers(),
+        random_lowerers(), parts_lowerers(), optimizer_lowerers(), integer_lowerers(), counter_lowerers()})
     for (const Lowerer& lowerer : family)
       if (lowerer.op == node.op && tried(lowering, lowerer.lower(lowering, id))) return;
   lower_by_reference(lowering, id);

@@ -236,6 +236,7 @@ std::span<const Lowerer> pooling_lowerers();
 std::span<const Lowerer> normalization_lowerers();
 std::span<const Lowerer> lookup_lowerers();
 std::span<const Lowerer> resample_lowerers();
+std::span<const Lowerer> fourier_lowerers();
 std::span<const Lowerer> recurrent_lowerers();
 std::span<const Lowerer> data_lowerers();
 std::span<const Lowerer> random_lowerers();

@@ -36,6 +36,8 @@ kernels::Image image_of(const Shape& shape, bool convolution) {
 
 std::optional<Convolution> convolution_of(const Graph& graph, const Node& node) {
   const Shape &x = graph.type(node.inputs[0]).shape, &y = graph.type(node.outputs[0]).shape;
+  const bool over_volumes = x.rank() > 4 && (node.op == "Conv" || node.op == "ConvTranspose");
+  if (over_volumes) return std::nullopt;  // no kernel of bytes
   Convolution c;
   c.constant_weights = true;
   if (transform::is_pointwise_transposed(graph, node)) {  // to the channels of all positions of a block

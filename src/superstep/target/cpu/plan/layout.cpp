@@ -33,6 +33,7 @@ constexpr std::array image_operators = {
     ImageOperands{"MaxPool", 1, 3},
     ImageOperands{"superstep.MaxPoolGradient", 3, 1},
     ImageOperands{"AveragePool", 1, 1},
+    ImageOperands{"superstep.AveragePoolGradient", 1, 1},
     ImageOperands{"GlobalAveragePool", 1, 1},
     ImageOperands{"superstep.ChannelMoments", 1, 0},
     ImageOperands{"superstep.ChannelSums", 3, 0},

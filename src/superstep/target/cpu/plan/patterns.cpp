@@ -39,8 +39,11 @@ ValueId behind_casts(const Graph& graph, ValueId id) {
 
 bool has_few_channels(const Node& node, const graph::ValueType& x, const Shape& weights) {
   constexpr std::int64_t few_channels = 4, longest = 64;
-  return x.element == ElementType::f32 && x.shape.rank() == 4 && node.attributes.integer("group", 1) == 1 &&
-         x.shape[1] <= few_channels && weights[3] > 1 && x.shape[1] * weights[3] <= longest;
+  const int rank = x.shape.rank();
+  if (x.element != ElementType::f32 || (rank != 4 && rank != 5)) return false;
+  const std::int64_t taps = weights[rank - 1];  // of a window's row
+  return node.attributes.integer("group", 1) == 1 && x.shape[1] <= few_channels && taps > 1 &&
+         x.shape[1] * taps <= longest;
 }
 
 bool is_dequantized_product(const Graph& graph, const Node& node) {

@@ -364,6 +364,7 @@ Prepared prepare_in_registers(const IntegerConvolution& c) {
 
 std::string fault_of(const IntegerConvolution& c) {
   if (std::string fault = fault_of(c.x, c.y, c.window, c.groups); !fault.empty()) return fault;
+  if (std::string fault = volume_fault(c.x, c.y, c.window); !fault.empty()) return fault;
   if (c.x.type != ElementType::u8) return "the input must be u8";
   if (c.y.type != ElementType::i32 && c.y.type != ElementType::f32 && c.y.type != ElementType::u8)
     return "the output must be i32, f32 or u8";

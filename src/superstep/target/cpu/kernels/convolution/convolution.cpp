@@ -27,10 +27,11 @@ std::string fault_of(const Convolution& c) {
 
 double multiply_adds(const Convolution& c) {
   const Window& w = c.window;
-  const double rows = tap_count(w.height, w.stride_h, w.dilation_h, w.pad_top, c.x.height, c.y.height);
+  const double planes = tap_count(w.depth, w.stride_d, w.dilation_d, w.pad_front, c.x.planes, c.y.planes);
+  const double rows = tap_count(w.height, w.stride_h, w.dilation_h, w.pad_top, c.x.rows(), c.y.rows());
   const double columns = tap_count(w.width, w.stride_w, w.dilation_w, w.pad_left, c.x.width, c.y.width);
-  return rows * columns * static_cast<double>(c.x.batch) * static_cast<double>(c.x.channels / c.groups) *
-         static_cast<double>(c.y.channels);
+  return planes * rows * columns * static_cast<double>(c.x.batch) *
+         static_cast<double>(c.x.channels / c.groups) * static_cast<double>(c.y.channels);
 }
 
 Convolution dense_layer(std::int64_t batch, std::int64_t in, std::int64_t out, ElementType type) {

@@ -197,13 +197,15 @@ KernelInfo describe(const Convolution& c, const TapSide& side, const TapTables& 
 
 // All positions of a pointwise convolution form one row when no image has gaps.
 Convolution with_joined_rows(Convolution c) {
-  if (!c.window.is_pointwise() || c.x.height != c.y.height || c.x.width != c.y.width) return c;
+  if (!c.window.is_pointwise() || c.x.planes != c.y.planes || c.x.height != c.y.height ||
+      c.x.width != c.y.width)
+    return c;
   if (!c.x.rows_join() || !c.y.rows_join()) return c;
   for (const EpilogueStep& step : c.epilogue.steps)
     if (step.column_stride != 0 || step.row_stride != 0) return c;
   for (Image* image : {&c.x, &c.y}) {
     image->width *= image->height;
-    image->height = 1;
+    image->height = image->planes = 1;
     image->row_stride = image->columns() * image->column_stride;
   }
   return c;

@@ -58,8 +58,12 @@ std::int64_t lowest_source(const Run& run) {
   return lowest;
 }
 
+AxisGeometry planes_of(const Convolution& c) {
+  return {c.window.depth, c.window.stride_d, c.window.dilation_d, c.window.pad_front, c.x.planes, c.y.planes};
+}
+
 AxisGeometry rows_of(const Convolution& c) {
-  return {c.window.height, c.window.stride_h, c.window.dilation_h, c.window.pad_top, c.x.height, c.y.height};
+  return {c.window.height, c.window.stride_h, c.window.dilation_h, c.window.pad_top, c.x.rows(), c.y.rows()};
 }
 
 AxisGeometry columns_of(const Convolution& c) {
@@ -72,6 +76,14 @@ std::vector<Run> forward_runs(const AxisGeometry& axis, bool join) {
 
 std::vector<Run> gradient_runs(const AxisGeometry& axis, bool join) {
   return group(axis.input, axis.stride, 1, join, [&](std::int64_t p) { return gradient_taps(axis, p); });
+}
+
+Run joined_run(const Run& planes, const Run& rows, const VolumeGeometry& g) {
+  Run joined{planes.first * g.result_rows + rows.first, rows.count, rows.result_step, rows.source_step, {}};
+  for (const TapSource& plane : planes.taps)
+    for (const TapSource& row : rows.taps)
+      joined.taps.push_back({plane.tap * g.row_taps + row.tap, plane.source * g.source_rows + row.source});
+  return joined;
 }
 
 }  // namespace superstep::kernels

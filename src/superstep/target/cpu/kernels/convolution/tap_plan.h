@@ -31,12 +31,21 @@ struct AxisGeometry {
   std::int64_t taps, stride, dilation, pad, input, output;
 };
 
-AxisGeometry rows_of(const Convolution& convolution);
+AxisGeometry planes_of(const Convolution& convolution);
+AxisGeometry rows_of(const Convolution& convolution);  // of a plane
 AxisGeometry columns_of(const Convolution& convolution);
 
 // Forward: result = output positions, source = input positions. Gradient: the other way round.
 // `join` allows runs longer than one position that have steps other than 1.
 std::vector<Run> forward_runs(const AxisGeometry& axis, bool join);
 std::vector<Run> gradient_runs(const AxisGeometry& axis, bool join);
+
+// A run of planes and a run of rows in each of them, as one of rows of the whole volume, seen from its first
+// result: taps and sources are those of both together.
+struct VolumeGeometry {
+  std::int64_t row_taps;                  // of a plane of the window
+  std::int64_t result_rows, source_rows;  // of a plane
+};
+Run joined_run(const Run& planes, const Run& rows, const VolumeGeometry& geometry);
 
 }  // namespace superstep::kernels

@@ -28,9 +28,11 @@ class TapTableBuilder {
     return t_.pairs ? (side_.source_channels + 1) / 2 * 2 : side_.source_channels;
   }
 
+  VolumeGeometry geometry() const { return {c_.window.height, side_.result.rows(), side_.source.rows()}; }
   void choose_panels();
   void choose_depths();
   std::vector<Tile> make_tiles(const Run& rows);
+  void add_rows(const Run& planes, const Run& run);
   void add_tiles(std::vector<Tile>& tiles, const Run& rows, const Run& columns);
   void add_call(const Run& rows, const Run& columns, std::int64_t count, const DepthBlock& depth,
                 std::int64_t channels);
@@ -50,7 +52,7 @@ class TapTableBuilder {
 };
 
 void TapTableBuilder::choose_panels() {
-  const std::int64_t taps = c_.window.height * c_.window.width, channels = side_.result_channels;
+  const std::int64_t taps = c_.window.taps(), channels = side_.result_channels;
   t_.pairs = bf16_ && maker_ == ProductMaker::libxsmm;
   t_.staged = side_.result.type != ElementType::f32;
   t_.panels = (channels + panel_width - 1) / panel_width;
@@ -64,7 +66,7 @@ void TapTableBuilder::choose_panels() {
 // As many channels as let a panel of weights fit, in multiples of 64. A staged result has one block, because
 // its partial sums have no place of their own.
 void TapTableBuilder::choose_depths() {
-  const std::int64_t channel_bytes = c_.window.height * c_.window.width * panel_channels(0) * element_size();
+  const std::int64_t channel_bytes = c_.window.taps() * panel_channels(0) * element_size();
   std::int64_t channels = std::max<std::int64_t>(64, panel_bytes_limit / channel_bytes / 64 * 64);
   if (t_.staged || channels >= side_.source_channels) channels = side_.source_channels;
   for (std::int64_t first = 0; first < side_.source_channels; first += channels)
@@ -134,17 +136,27 @@ std::vector<Tile> TapTableBuilder::make_tiles(const Run& rows) {
   return tiles;
 }
 
+// The rows of a run in each of the planes of its run.
+void TapTableBuilder::add_rows(const Run& planes, const Run& run) {
+  const std::int64_t source = lowest_source(run), result_rows = side_.result.rows(),
+                     source_rows = side_.source.rows();
+  for (std::int64_t plane = 0; plane < planes.count; ++plane)
+    for (std::int64_t i = 0; i < run.count; ++i)
+      t_.rows.push_back({run.first + plane * planes.result_step * result_rows + i * run.result_step,
+                         source + plane * planes.source_step * source_rows + i * run.source_step,
+                         t_.tile_lists.size() - 1});
+}
+
 std::expected<TapTables, std::string> TapTableBuilder::build() {
   choose_panels();
   choose_depths();
-  for (const Run& run : side_.rows) {
-    t_.tile_lists.push_back(make_tiles(run));
-    if (!refusal_.empty()) return std::unexpected(refusal_);
-    const std::int64_t source = lowest_source(run);
-    for (std::int64_t i = 0; i < run.count; ++i)
-      t_.rows.push_back(
-          {run.first + i * run.result_step, source + i * run.source_step, t_.tile_lists.size() - 1});
-  }
+  for (const Run& planes : side_.planes)
+    for (const Run& rows : side_.rows) {
+      const Run run = joined_run(planes, rows, geometry());
+      t_.tile_lists.push_back(make_tiles(run));
+      if (!refusal_.empty()) return std::unexpected(refusal_);
+      add_rows(planes, run);
+    }
   std::sort(t_.rows.begin(), t_.rows.end(),
             [](const RowEntry& a, const RowEntry& b) { return a.result_row < b.result_row; });
   return std::move(t_);
@@ -158,6 +170,7 @@ TapSide forward_side(const Convolution& c) {
           c.x,
           c.y.channels / c.groups,
           c.x.channels / c.groups,
+          forward_runs(planes_of(c), true),
           forward_runs(rows_of(c), true),
           forward_runs(columns_of(c), c.x.batch == 1),
           false};
@@ -168,6 +181,7 @@ TapSide gradient_side(const Convolution& c) {
           c.y,
           c.x.channels / c.groups,
           c.y.channels / c.groups,
+          gradient_runs(planes_of(c), true),
           gradient_runs(rows_of(c), true),
           gradient_runs(columns_of(c), c.x.batch == 1),
           true};

@@ -20,7 +20,7 @@ namespace superstep::kernels {
 struct TapSide {
   Image result, source;
   std::int64_t result_channels, source_channels;  // of a group
-  std::vector<Run> rows, columns;
+  std::vector<Run> planes, rows, columns;
   bool flipped;  // an input gradient: the source is dy
 };
 

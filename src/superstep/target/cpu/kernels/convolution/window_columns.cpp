@@ -129,7 +129,9 @@ class WindowColumnsKernel final : public Kernel {
 }  // namespace
 
 Image columns_image(const WindowColumns& c) {
-  return dense_image(c.height, c.outputs, c.batch, c.window.width * c.channels);
+  Image image = dense_image(c.height, c.outputs, c.batch, c.window.width * c.channels);
+  image.planes = c.planes;
+  return image;
 }
 
 Prepared prepare(const WindowColumns& c) {

@@ -8,6 +8,7 @@
 namespace superstep::kernels {
 
 // x: element (n, c, h, w) at n * sample + c * channel + h * row + w * column; f32, at most 8 channels.
+// height counts the rows of all planes of a volume.
 // y: [height of x][outputs][batch][window.width * channels], dense; position o holds columns o * stride_w +
 // k * dilation_w - pad_left of x for the taps k, zeros where they lie outside.
 // Slots: inputs x; outputs y.
@@ -16,6 +17,7 @@ struct WindowColumns {
   std::int64_t row = 1, column = 1, sample = 1, channel = 1;  // strides of x
   Window window;
   std::int64_t outputs = 1;
+  std::int64_t planes = 1;
 };
 
 Image columns_image(const WindowColumns& columns);

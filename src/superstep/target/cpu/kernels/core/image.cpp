@@ -31,6 +31,7 @@ std::int64_t extent_of(const Image& image) {
 std::string fault_of(const Image& image) {
   if (image.height < 1 || image.width < 1 || image.batch < 1 || image.channels < 1)
     return "an extent of the image is not positive";
+  if (image.planes < 1 || image.height % image.planes != 0) return "the image's rows are no whole planes";
   if (image.column_stride < image.channels && image.columns() * image.height > 1)
     return "the image's columns overlap";
   if (image.height > 1 && image.row_stride < (image.columns() - 1) * image.column_stride + image.channels)
@@ -39,9 +40,11 @@ std::string fault_of(const Image& image) {
 }
 
 std::string fault_of(const Window& window) {
-  if (window.height < 1 || window.width < 1) return "the window has no taps";
-  if (window.stride_h < 1 || window.stride_w < 1) return "a stride of the window is not positive";
-  if (window.dilation_h < 1 || window.dilation_w < 1) return "a dilation of the window is not positive";
+  if (std::min({window.depth, window.height, window.width}) < 1) return "the window has no taps";
+  if (std::min({window.stride_d, window.stride_h, window.stride_w}) < 1)
+    return "a stride of the window is not positive";
+  if (std::min({window.dilation_d, window.dilation_h, window.dilation_w}) < 1)
+    return "a dilation of the window is not positive";
   return {};
 }
 
@@ -53,6 +56,11 @@ std::string fault_of(const Image& x, const Image& y, const Window& window, std::
   if (groups < 1 || x.channels % groups != 0 || y.channels % groups != 0)
     return "the groups do not divide the channels";
   return {};
+}
+
+std::string volume_fault(const Image& x, const Image& y, const Window& window) {
+  const bool flat = x.planes == 1 && y.planes == 1 && window.depth == 1 && window.pad_front == 0;
+  return flat ? "" : "the window goes over volumes";
 }
 
 TapRange valid_taps(std::int64_t o, std::int64_t taps, std::int64_t stride, std::int64_t dilation,

@@ -27,6 +27,7 @@ constexpr std::int64_t rows_together = 4;
 std::string fault_of_depthwise(const Convolution& c) {
   if (std::string fault = fault_of(c); !fault.empty()) return fault;
   if (c.groups != c.x.channels || c.groups != c.y.channels) return "the groups have more than one channel";
+  if (std::string fault = volume_fault(c.x, c.y, c.window); !fault.empty()) return fault;
   return {};
 }
 

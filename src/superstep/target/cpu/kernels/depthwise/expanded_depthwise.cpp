@@ -93,6 +93,7 @@ std::string fault_of(const ExpandedDepthwise& pair) {
     if (c->accumulate) return "a result is added to";
   }
   if (!e.window.is_pointwise() || e.groups != 1) return "the expansion is not pointwise";
+  if (std::string fault = volume_fault(d.x, d.y, d.window); !fault.empty()) return fault;
   if (e.x.height != e.y.height || e.x.width != e.y.width) return "the expansion cuts its image";
   if (!e.x.rows_join()) return "the rows of x do not join";
   if (e.y.height != d.x.height || e.y.width != d.x.width || e.y.channels != d.x.channels)

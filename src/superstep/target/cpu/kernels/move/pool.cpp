@@ -39,7 +39,8 @@ std::string fault_of(const Pool& pool) {
   if (is_of_bytes(pool)) c.x.type = c.y.type = ElementType::f32;  // whose faults are those of geometry
   if (std::string fault = fault_of(c); !fault.empty()) return fault;
   if (pool.x.channels != pool.y.channels) return "input and output differ in their channels";
-  if (misses_image(rows_of(c)) || misses_image(columns_of(c))) return "a window lies wholly in the padding";
+  if (misses_image(planes_of(c)) || misses_image(rows_of(c)) || misses_image(columns_of(c)))
+    return "a window lies wholly in the padding";
   return {};
 }
 
@@ -55,6 +56,20 @@ std::vector<std::vector<TapSource>> expand(const std::vector<Run>& runs, std::in
 }
 
 using TapLists = std::vector<std::vector<TapSource>>;
+
+// Of every row of a volume: the taps of its plane with those of its row in the plane.
+TapLists expand_rows(const TapLists& planes, const TapLists& rows, std::int64_t row_taps,
+                     std::int64_t source_rows) {
+  TapLists all;
+  for (const std::vector<TapSource>& plane_taps : planes)
+    for (const std::vector<TapSource>& row_list : rows) {
+      all.emplace_back();
+      for (const TapSource& plane : plane_taps)
+        for (const TapSource& row : row_list)
+          all.back().push_back({plane.tap * row_taps + row.tap, plane.source * source_rows + row.source});
+    }
+  return all;
+}
 
 class PoolKernel : public Kernel {
  public:
@@ -86,7 +101,7 @@ class PoolKernel : public Kernel {
   // Divisor of the average at an output position.
   float factor_at(std::int64_t rows, std::int64_t columns) const {
     const bool inside = pool_.pooling == Pooling::average;
-    return 1.0f / static_cast<float>(inside ? rows * columns : pool_.window.height * pool_.window.width);
+    return 1.0f / static_cast<float>(inside ? rows * columns : pool_.window.taps());
   }
 
   Pool pool_;
@@ -164,9 +179,11 @@ class PoolGradient final : public PoolKernel {
 
   float factor_of(std::int64_t oh, std::int64_t ow) const {
     const Window& k = pool_.window;
-    const TapRange rows = valid_taps(oh, k.height, k.stride_h, k.dilation_h, k.pad_top, pool_.x.height);
+    const std::int64_t od = oh / pool_.y.rows(), row = oh % pool_.y.rows();
+    const TapRange planes = valid_taps(od, k.depth, k.stride_d, k.dilation_d, k.pad_front, pool_.x.planes);
+    const TapRange rows = valid_taps(row, k.height, k.stride_h, k.dilation_h, k.pad_top, pool_.x.rows());
     const TapRange columns = valid_taps(ow, k.width, k.stride_w, k.dilation_w, k.pad_left, pool_.x.width);
-    return factor_at(rows.end - rows.begin, columns.end - columns.begin);
+    return factor_at((planes.end - planes.begin) * (rows.end - rows.begin), columns.end - columns.begin);
   }
 
   void run_position(const Arguments& arguments, std::int64_t h, std::int64_t w) const {
@@ -265,8 +282,9 @@ const char* name_of(Pooling pooling) { return pooling == Pooling::max ? "max" : 
 KernelInfo describe(const Pool& pool, bool gradient) {
   const bool with_argmax = pool.pooling == Pooling::max && (gradient || pool.save_argmax);
   KernelInfo info;
-  info.name = fmt::format("{} pooling{}, {} x {}", name_of(pool.pooling), gradient ? " gradient" : "",
-                          pool.window.height, pool.window.width);
+  const Window& w = pool.window;
+  info.name = fmt::format("{} pooling{}, {}{} x {}", name_of(pool.pooling), gradient ? " gradient" : "",
+                          pool.x.planes > 1 ? fmt::format("{} x ", w.depth) : "", w.height, w.width);
   info.flops = multiply_adds(as_convolution(pool)) / static_cast<double>(pool.x.channels);
   info.bytes =
       bytes_of(pool.x) + bytes_of(pool.y) + (with_argmax ? static_cast<double>(pool.y.element_count()) : 0);
@@ -277,9 +295,9 @@ KernelInfo describe(const Pool& pool, bool gradient) {
 
 bool is_global_average(const Pool& pool) {
   const Window& w = pool.window;
-  return pool.pooling == Pooling::average && pool.y.height == 1 && pool.y.width == 1 && w.pad_top == 0 &&
-         w.pad_left == 0 && w.height == pool.x.height && w.width == pool.x.width && w.dilation_h == 1 &&
-         w.dilation_w == 1;
+  return pool.pooling == Pooling::average && pool.y.height == 1 && pool.y.width == 1 && w.pad_front == 0 &&
+         w.pad_top == 0 && w.pad_left == 0 && w.depth == pool.x.planes && w.height == pool.x.rows() &&
+         w.width == pool.x.width && w.dilation_d == 1 && w.dilation_h == 1 && w.dilation_w == 1;
 }
 
 }  // namespace
@@ -287,7 +305,7 @@ bool is_global_average(const Pool& pool) {
 Prepared prepare_pool(const Pool& pool) {
   if (std::string fault = fault_of(pool); !fault.empty()) return refuse("pooling", fault);
   KernelInfo info = describe(pool, false);
-  const bool large = pool.window.height * pool.window.width > max_pool_taps;
+  const bool large = pool.window.taps() > max_pool_taps;
   if (is_global_average(pool) && large) {
     const std::int64_t parts = (pool.x.height * pool.x.width + max_pool_taps - 1) / max_pool_taps;
     info.scratch_bytes = static_cast<std::size_t>(parts * pool.x.channels) * sizeof(float);
@@ -296,18 +314,22 @@ Prepared prepare_pool(const Pool& pool) {
   if (large) return refuse("pooling", fmt::format("more than {} taps", max_pool_taps));
   const Convolution c = as_convolution(pool);
   return std::make_unique<PoolForward>(
-      std::move(info), pool, expand(forward_runs(rows_of(c), true), pool.y.height),
+      std::move(info), pool,
+      expand_rows(expand(forward_runs(planes_of(c), true), pool.y.planes),
+                  expand(forward_runs(rows_of(c), true), pool.y.rows()), pool.window.height, pool.x.rows()),
       expand(forward_runs(columns_of(c), true), pool.y.width), pool_loops(pool.x.type, pool.y.type));
 }
 
 Prepared prepare_pool_gradient(const Pool& pool) {
   if (std::string fault = fault_of(pool); !fault.empty()) return refuse("pooling gradient", fault);
   if (pool.x.type == ElementType::u8) return refuse("pooling gradient", "images must be f32 or bf16");
-  if (pool.window.height * pool.window.width > max_pool_taps && !is_global_average(pool))
+  if (pool.window.taps() > max_pool_taps && !is_global_average(pool))
     return refuse("pooling gradient", fmt::format("more than {} taps", max_pool_taps));
   const Convolution c = as_convolution(pool);
   return std::make_unique<PoolGradient>(
-      describe(pool, true), pool, expand(gradient_runs(rows_of(c), true), pool.x.height),
+      describe(pool, true), pool,
+      expand_rows(expand(gradient_runs(planes_of(c), true), pool.x.planes),
+                  expand(gradient_runs(rows_of(c), true), pool.x.rows()), pool.window.height, pool.y.rows()),
       expand(gradient_runs(columns_of(c), true), pool.x.width), pool_loops(pool.y.type, pool.x.type));
 }
 

@@ -58,6 +58,8 @@ namespace superstep::kernels {
 
 HWY_EXPORT(weighted_sum_loop);
 
+WeightedSum* weighted_sums() { return SUPERSTEP_VECTOR_FUNCTION(weighted_sum_loop)(); }
+
 namespace {
 
 constexpr std::int64_t most_taps = 64;
@@ -72,10 +74,7 @@ struct PlannedPass {
 class ResampleKernel final : public Kernel {
  public:
   ResampleKernel(KernelInfo info, std::vector<PlannedPass> passes, std::int64_t stage)
-      : Kernel(std::move(info)),
-        passes_(std::move(passes)),
-        stage_(stage),
-        sum_(SUPERSTEP_VECTOR_FUNCTION(weighted_sum_loop)()) {
+      : Kernel(std::move(info)), passes_(std::move(passes)), stage_(stage), sum_(weighted_sums()) {
     info_.parts = std::clamp<std::int64_t>(rows(), 1, most_parts);
   }
 
@@ -185,6 +184,7 @@ Prepared prepare(const Resample& resample) {
     if (passes.size() < resample.passes.size()) stage = std::max(stage, passes.back().elements());
   }
   if (passes.empty()) return refuse("resampling", "there is nothing to resample");
+  if (passes.size() > 2) return prepare_by_rows(resample);
   info.name = fmt::format("resampling along {} {}", passes.size(), passes.size() == 1 ? "axis" : "axes");
   info.scratch_bytes = static_cast<std::size_t>(2 * stage) * sizeof(float);
   info.inputs = info.outputs = 1;

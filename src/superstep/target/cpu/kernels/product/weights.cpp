@@ -52,7 +52,7 @@ struct PairPiece {
 
 class WeightPieces {
  public:
-  explicit WeightPieces(const WeightTransfer& t) : t_(t), taps_(t.kernel_h * t.kernel_w) {
+  explicit WeightPieces(const WeightTransfer& t) : t_(t), taps_(t.taps()) {
     const bool out_first = t.order == WeightOrder::out_in_taps;
     out_stride_ = out_first ? t.in * taps_ : taps_;
     in_stride_ = out_first ? taps_ : t.out * taps_;
@@ -97,7 +97,7 @@ class WeightPieces {
 };
 
 std::string fault_of(const WeightTransfer& t) {
-  if (t.groups < 1 || t.in < 1 || t.out < 1 || t.kernel_h < 1 || t.kernel_w < 1)
+  if (t.groups < 1 || t.in < 1 || t.out < 1 || std::min({t.kernel_d, t.kernel_h, t.kernel_w}) < 1)
     return "an extent of the weights is not positive";
   if (t.layout == WeightLayout::none) return "the kernel takes no packed weights";
   if (t.layout == WeightLayout::taps_channels && (t.in != 1 || t.out != 1))
@@ -141,7 +141,7 @@ class WeightKernel final : public Kernel {
 };
 
 KernelInfo describe(const WeightTransfer& t, bool pack) {
-  const auto count = static_cast<double>(t.groups * t.in * t.out * t.kernel_h * t.kernel_w);
+  const auto count = static_cast<double>(t.groups * t.in * t.out * t.taps());
   return {.name = fmt::format("{} weights, {}", pack ? "pack" : "unpack", name_of(t.layout)),
           .bytes = 4 * count + static_cast<double>(packed_elements(t) * size_in_bytes(t.type)),
           .inputs = 1,
@@ -197,7 +197,7 @@ class PairWeightKernel final : public Kernel {
 
 class PairWeightBuilder {
  public:
-  explicit PairWeightBuilder(const WeightTransfer& t) : t_(t), taps_(t.kernel_h * t.kernel_w) {}
+  explicit PairWeightBuilder(const WeightTransfer& t) : t_(t), taps_(t.taps()) {}
 
   Prepared build() {
     for (const PairPiece& piece : WeightPieces(t_).panels) {
@@ -296,6 +296,7 @@ WeightTransfer weight_transfer(const Convolution& c, WeightLayout layout, Weight
   return {c.groups,
           c.x.channels / c.groups,
           c.y.channels / c.groups,
+          c.window.depth,
           c.window.height,
           c.window.width,
           order,

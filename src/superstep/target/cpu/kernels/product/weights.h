@@ -12,18 +12,20 @@ namespace superstep::kernels {
 
 // How the model stores them.
 enum class WeightOrder {
-  out_in_taps,  // [out][in/groups][kh][kw]: ONNX Conv, and Gemm with transB (taps 1 x 1)
-  in_out_taps,  // [in][out/groups][kh][kw]: ONNX ConvTranspose and MatMul. `in` and `out` are those of the
-                // Convolution that runs: for a transposed convolution use out_in_taps, since there the
+  out_in_taps,  // [out][in/groups][kd][kh][kw]: ONNX Conv, and Gemm with transB (taps 1 x 1)
+  in_out_taps,  // [in][out/groups][kd][kh][kw]: ONNX ConvTranspose and MatMul. `in` and `out` are those of
+                // the Convolution that runs: for a transposed convolution use out_in_taps, since there the
                 // stored "in" is the output side of the mirrored convolution
 };
 
 struct WeightTransfer {
   std::int64_t groups = 1, in = 1, out = 1;  // channels of a group
-  std::int64_t kernel_h = 1, kernel_w = 1;
+  std::int64_t kernel_d = 1, kernel_h = 1, kernel_w = 1;
   WeightOrder order = WeightOrder::out_in_taps;
   WeightLayout layout = WeightLayout::taps_in_out;
   ElementType type = ElementType::f32;  // of the packed form: f32 or bf16 (_pairs: bf16 only)
+
+  std::int64_t taps() const { return kernel_d * kernel_h * kernel_w; }
 };
 
 // The transfer that belongs to a convolution and the layout its kernel asked for (info().weights).

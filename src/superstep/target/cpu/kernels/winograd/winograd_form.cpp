@@ -46,6 +46,7 @@ std::string winograd_fault(const Convolution& c) {
   if (w.stride_h != 1 || w.stride_w != 1) return "the window moves by more than one position";
   if (w.dilation_h != 1 || w.dilation_w != 1) return "the window's taps lie apart";
   if (c.groups != 1) return "the channels are in groups";
+  if (std::string fault = volume_fault(c.x, c.y, c.window); !fault.empty()) return fault;
   return {};
 }
 

@@ -142,7 +142,7 @@ std::size_t winograd_packed_elements(const WeightTransfer& t) {
 }
 
 Prepared prepare_winograd_pack(const WeightTransfer& t) {
-  if (t.groups != 1 || t.kernel_h != 3 || t.kernel_w != 3)
+  if (t.groups != 1 || t.kernel_d != 1 || t.kernel_h != 3 || t.kernel_w != 3)
     return refuse("weights", "transformed weights have 3 x 3 taps and one group");
   const bool narrow = t.type == ElementType::bf16;
   if (!narrow && t.type != ElementType::f32)

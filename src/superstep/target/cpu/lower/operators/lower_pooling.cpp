@@ -75,11 +75,23 @@ Lowered lower_max_gradient(Lowering& lowering, NodeId id) {
   return {};
 }
 
+Lowered lower_average_gradient(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const auto pool = describe(lowering, node, node.outputs[0], node.inputs[0]);
+  if (!pool) return std::unexpected(pool.error());
+  auto kernel = kernels::prepare_pool_gradient(*pool);
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(node.inputs[0])},
+                {lowering.write(node.outputs[0])});
+  return {};
+}
+
 constexpr Lowerer lowerers[] = {
     {"MaxPool", "pooling", lower_pool},
     {"AveragePool", "pooling", lower_pool},
     {"GlobalAveragePool", "pooling", lower_pool},
     {"superstep.MaxPoolGradient", "pooling gradient", lower_max_gradient},
+    {"superstep.AveragePoolGradient", "pooling gradient", lower_average_gradient},
 };
 
 }  // namespace

@@ -7,12 +7,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "superstep/base/file.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/onnx_text.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/show/model_file.h"
 
 namespace superstep::cli {
@@ -52,17 +52,11 @@ nlohmann::json describe(const lab::ShownDataSet& set) {
 void write_json(const Arguments& arguments, const lab::Shown& shown) {
   nlohmann::json sets = nlohmann::json::array();
   for (const lab::ShownDataSet& set : shown.data_sets) sets.push_back(describe(set));
-  const auto count = [](std::size_t value) {
-    return nlohmann::json{{"how", "measured"}, {"unit", ""}, {"value", value}};
-  };
-  const nlohmann::json result = {
-      {"schema", "superstep-result/1"},
-      {"command", "show"},
-      {"file", arguments.file},
-      {"data_sets", sets},
-      {"metrics", {{"passed", count(shown.data_sets.size())}, {"failed", count(shown.failures.size())}}}};
-  write_file_atomically(common().json,
-                        result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  record::Result result{.command = "show"};
+  result.details = {{"file", arguments.file}, {"data_sets", std::move(sets)}};
+  result.add("passed", static_cast<double>(shown.data_sets.size()), "");
+  result.add("failed", static_cast<double>(shown.failures.size()), "");
+  write_result(std::move(result));
 }
 
 void run(const Arguments& arguments) {

@@ -1,4 +1,4 @@
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
@@ -14,10 +14,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "superstep/run/host_load.h"
-#include "superstep/run/revision.h"
+#include "superstep/record/host_load.h"
+#include "superstep/record/revision.h"
 
-namespace superstep::run {
+namespace superstep::record {
 namespace {
 
 using nlohmann::json;
@@ -206,4 +206,4 @@ nlohmann::json environment_record(int threads, const HostLoad* load) {
   return record;
 }
 
-}  // namespace superstep::run
+}  // namespace superstep::record

@@ -3,18 +3,19 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
-#include "superstep/lab/records/exchange.h"
-#include "superstep/run/environment.h"
-#include "superstep/run/host_load.h"
-#include "superstep/run/records.h"
+#include "superstep/record/named_results.h"
+#include "superstep/record/records.h"
+#include "superstep/record/result_json.h"
 #include "tests/contains.h"
 
-namespace superstep::run {
+namespace superstep::record {
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,41 +53,50 @@ class RecordsFile : public ::testing::Test {
   fs::path folder_, path_;
 };
 
-Record example(const std::string& workload = "mlp") {
-  Record record{
-      .created = "2026-01-31T12:00:00+00:00", .command = "bench", .workload = workload, .machine = "cpu"};
-  record.config = {{"batch", 64}};
-  record.environment = {{"host", {{"load", {{"busy", true}}}}}};
-  record.metrics = {{.name = "step_time",
-                     .value = 0.1,
-                     .unit = "s",
-                     .samples = {0.1, 0.3, 1.0 / 3},
-                     .low = 0.05,
-                     .high = 0.4},
-                    {.name = "loss", .value = 2.5, .unit = "", .how = How::predicted, .samples = {}}};
-  record.details = {{"mode", "train"}};
-  return record;
+Result example(const std::string& workload = "mlp") {
+  Result result{.command = "bench", .created = "2026-01-31T12:00:00+00:00", .workload = workload};
+  result.mode = "train";
+  result.config = {{"batch", 64}};
+  result.environment = {{"host", {{"load", {{"busy", true}}}}}};
+  result.quantities = {{.name = "step_time",
+                        .unit = "s",
+                        .value = 0.1,
+                        .samples = {0.1, 0.3, 1.0 / 3},
+                        .low = 0.05,
+                        .high = 0.4},
+                       {.name = "loss", .value = 2.5, .how = How::predicted}};
+  result.folder = "run/";
+  return result;
 }
 
 TEST_F(RecordsFile, KeepEverySample) {
   Records records(path_);
-  const auto ids = records.add_all({example(), example("braggnn")});
-  const Record found = *Records(path_).find(ids[0]);
-  EXPECT_EQ(found.metrics[0].samples, example().metrics[0].samples);
-  EXPECT_EQ(*found.metrics[0].low, 0.05);
-  EXPECT_FALSE(found.metrics[1].low);
-  EXPECT_EQ(found.metrics[1].how, How::predicted);
+  const auto numbers = records.add_all({example(), example("braggnn")});
+  const Result found = *Records(path_).find(numbers[0]);
+  EXPECT_EQ(found.number, numbers[0]);
+  EXPECT_EQ(found.quantities[0].samples, example().quantities[0].samples);
+  EXPECT_EQ(*found.quantities[0].low, 0.05);
+  EXPECT_FALSE(found.quantities[1].low);
+  EXPECT_EQ(found.quantities[1].how, How::predicted);
   EXPECT_EQ(found.config, example().config);
   EXPECT_EQ(found.environment, example().environment);
-  EXPECT_EQ(found.details, example().details);
+  EXPECT_EQ(found.mode, "train");
+  EXPECT_EQ(found.folder, "run/");
   EXPECT_FALSE(records.find(99));
+}
+
+TEST_F(RecordsFile, KeepWhatIsNoNumberAsUnknown) {
+  Result result = example();
+  result.quantities = {{.name = "loss", .value = std::nan("")}};
+  const std::int64_t number = Records(path_).add(result);
+  EXPECT_TRUE(std::isnan(Records(path_).find(number)->quantities[0].value));
 }
 
 TEST_F(RecordsFile, AreListedNewestFirstAndFiltered) {
   Records records(path_);
   records.add_all({example(), example("braggnn"), example()});
   EXPECT_EQ(records.list().size(), 3U);
-  EXPECT_EQ(records.list()[0].id, 3);
+  EXPECT_EQ(records.list()[0].number, 3);
   EXPECT_EQ(records.list({.workload = "braggnn"}).size(), 1U);
   EXPECT_EQ(records.list({.command = "train"}).size(), 0U);
   EXPECT_EQ(records.list({.most = 2}).size(), 2U);
@@ -106,11 +116,11 @@ insert into metrics values (7, 'throughput', 12.5, 'samples/s', 'measured', '[12
 insert into metrics values (8, 'loss', 0.5, '', 'measured', '[]');
 pragma user_version = 1;)sql");
   Records records(path_);
-  const Record found = *records.find(7);
+  const Result found = *records.find(7);
   EXPECT_EQ(found.config["batch"], 8);
   EXPECT_EQ(found.folder, "run/");
-  EXPECT_EQ(found.metrics[0].samples, (std::vector<double>{12, 13}));
-  EXPECT_EQ(records.find(8)->metrics[0].value, 0.5);
+  EXPECT_EQ(found.quantities[0].samples, (std::vector<double>{12, 13}));
+  EXPECT_EQ(records.find(8)->quantities[0].value, 0.5);
   EXPECT_EQ(records.add(example()), 9);
 }
 
@@ -141,7 +151,7 @@ TEST_F(RecordsFile, WithOddDetailsAreStillResults) {
        {"7", "[1]", "{\"id\": 3, \"units\": \"x\", \"metrics\": [2], \"mode\": null}",
         "{\"metrics\": {\"step_time\": {\"flags\": 1, \"statistic\": {}}}}", "broken"}) {
     sql(std::string("update runs set details = '") + details + "'");
-    const lab::Result result = lab::to_result(*Records(path_).find(id));
+    const Result result = *Records(path_).find(id);
     EXPECT_EQ(result.workload, "mlp") << details;
     EXPECT_NE(result.find("step_time"), nullptr) << details;
   }
@@ -173,35 +183,36 @@ TEST_F(RecordsFile, ThatMayOnlyBeReadAreReadAndNotWritten) {
 // --- results and records
 
 TEST_F(RecordsFile, HoldWhatAResultSays) {
-  lab::Result result{.command = "bench",
-                     .id = "a-b",
-                     .created = "2026-01-31T12:00:00+00:00",
-                     .workload = "a",
-                     .mode = "infer"};
+  Result result{.command = "bench",
+                .id = "a-b",
+                .created = "2026-01-31T12:00:00+00:00",
+                .workload = "a",
+                .mode = "infer"};
   result.flop_per_sample = 12;
   result.units = 3;
   result.parameters = {{"m", 5}};
   result.program = {{"version", "0.1.0"}};
+  result.details = {{"file", "a.h5"}};
   result.environment = {{"host", nullptr}};
-  lab::Quantity quantity{
+  Quantity quantity{
       .name = "step_time", .unit = "s", .value = 2, .statistic = "median", .samples = {1, 2, 3}};
   quantity.flags = {"drift"};
   quantity.details = {{"warmup", 4}};
   result.quantities = {quantity};
-  const std::int64_t id = Records(path_).add(lab::to_record(result));
-  const lab::Result found = lab::load_results("record:" + std::to_string(id)).front();
-  nlohmann::json expected = lab::to_json(result), actual = lab::to_json(found);
+  const std::int64_t id = Records(path_).add(result);
+  const Result found = load_results("record:" + std::to_string(id)).front();
+  nlohmann::json expected = to_json(result), actual = to_json(found);
   actual["config"].erase("record");
   EXPECT_EQ(actual, expected);
-  EXPECT_EQ(lab::load_results("last").front().id, "a-b");
-  EXPECT_EQ(lab::load_results("last:a").front().id, "a-b");
+  EXPECT_EQ(load_results("last").front().id, "a-b");
+  EXPECT_EQ(load_results("last:a").front().id, "a-b");
 }
 
 TEST_F(RecordsFile, AreNamedByNumberOrFile) {
   Records(path_).add(example());
   const auto message_of = [](const std::string& name) {
     try {
-      lab::load_results(name);
+      load_results(name);
     } catch (const Error& error) {
       return std::string(error.what());
     }
@@ -214,32 +225,5 @@ TEST_F(RecordsFile, AreNamedByNumberOrFile) {
   EXPECT_EQ(message_of("1"), "");
 }
 
-// --- the environment
-
-TEST(HostLoad, ReadsTheKernelsTimes) {
-  const auto time = parse_processor_time("cpu  100 0 50 800 50 0 0 25 0 0\ncpu0 1 2", 100);
-  ASSERT_TRUE(time);
-  EXPECT_NEAR(time->total, 10.25, 1e-12);
-  EXPECT_NEAR(time->idle, 8.5, 1e-12);
-  EXPECT_NEAR(time->stolen, 0.25, 1e-12);
-  for (const char* bad :
-       {"", "cpu", "cpu  1 2 3", "intr 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7 x", "cpu -1 2 3 4 5 6 7 8"})
-    EXPECT_FALSE(parse_processor_time(bad, 100)) << bad;
-}
-
-TEST(Environment, HasEveryGroupAndNullForWhatIsNotKnown) {
-  const HostLoad load;
-  const nlohmann::json record = environment_record(2, &load);
-  for (const char* group : {"date", "program", "host", "placement", "device", "software", "data"})
-    EXPECT_TRUE(record.contains(group)) << group;
-  for (const char* field :
-       {"hostname", "processor", "sockets", "cores", "hardware_threads", "numa_nodes", "caches", "clock",
-        "smt", "memory_bytes", "aslr", "huge_pages", "load_average", "load"})
-    EXPECT_TRUE(record["host"].contains(field)) << field;
-  EXPECT_EQ(record["placement"]["threads"], 2);
-  EXPECT_TRUE(record["placement"]["numa_policy"].is_null());
-  EXPECT_TRUE(environment_record(1)["host"]["load"].is_null());
-}
-
 }  // namespace
-}  // namespace superstep::run
+}  // namespace superstep::record

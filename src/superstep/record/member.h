@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace superstep::lab {
+namespace superstep::record {
 
 std::int64_t integer_member(const nlohmann::json& object, const char* name, std::int64_t otherwise);
 double number_member(const nlohmann::json& object, const char* name, double otherwise);
@@ -15,4 +15,4 @@ std::string text_member(const nlohmann::json& object, const char* name, const st
 // An empty object where there is none.
 nlohmann::json object_member(const nlohmann::json& object, const char* name);
 
-}  // namespace superstep::lab
+}  // namespace superstep::record

@@ -1,4 +1,4 @@
-#include "superstep/run/database.h"
+#include "superstep/record/database.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "superstep/base/error.h"
 
-namespace superstep::run {
+namespace superstep::record {
 namespace {
 
 constexpr int busy_milliseconds = 5000;
@@ -99,4 +99,4 @@ double Statement::number(int column) const {
   return is_null(column) ? std::nan("") : sqlite3_column_double(statement_, column);
 }
 
-}  // namespace superstep::run
+}  // namespace superstep::record

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "superstep/run/database.h"
+#include "superstep/record/database.h"
 
-namespace superstep::run {
+namespace superstep::record {
 
 // Makes the tables where there are none, and brings those of version 1 to the present version, in one
 // transaction. Throws Error (bad_file) for a later version.
 void bring_to_present_schema(Database& database, const std::string& where);
 
-}  // namespace superstep::run
+}  // namespace superstep::record

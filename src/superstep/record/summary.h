@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace superstep::lab {
+namespace superstep::record {
 
 struct Summary {
   std::size_t count = 0;
@@ -29,4 +29,4 @@ Summary summarize(std::span<const double> samples);
 // p99.9.
 std::size_t samples_needed(double share);
 
-}  // namespace superstep::lab
+}  // namespace superstep::record

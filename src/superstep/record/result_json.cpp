@@ -1,14 +1,17 @@
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result_json.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
-#include "superstep/base/text.h"
+#include "superstep/record/member.h"
+#include "superstep/record/summary.h"
 
-namespace superstep::lab {
+namespace superstep::record {
 namespace {
 
 using nlohmann::json;
@@ -32,11 +35,11 @@ void add_statistics(json& object, const std::vector<double>& samples) {
 
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
-json to_json(const Quantity& quantity) {
+json quantity_json(const Quantity& quantity) {
   json object = quantity.details.is_object() ? quantity.details : json::object();
   object["value"] = number(quantity.value);
   object["unit"] = quantity.unit;
-  object["how"] = quantity.how == How::measured ? "measured" : "predicted";
+  object["how"] = name_of(quantity.how);
   if (!quantity.statistic.empty()) object["statistic"] = quantity.statistic;
   if (!quantity.samples.empty()) add_statistics(object, quantity.samples);
   if (quantity.low) object["low"] = number(*quantity.low);
@@ -49,16 +52,6 @@ json to_json(const Quantity& quantity) {
   throw Error(ErrorCode::bad_file, message, member, "is it a file that --json wrote?");
 }
 
-std::string text_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-json object_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_object() ? *found : json::object();
-}
-
 std::optional<double> number_of(const json& object, const char* name) {
   const auto found = object.find(name);
   if (found == object.end() || !found->is_number()) return std::nullopt;
@@ -66,11 +59,17 @@ std::optional<double> number_of(const json& object, const char* name) {
 }
 
 // Members that this file makes itself; all others are details.
-bool is_own(const std::string& name) {
-  static const std::vector<std::string> names{"value",  "unit", "how",   "statistic", "samples", "mean",
-                                              "stddev", "min",  "max",   "p05",       "p95",     "outliers",
-                                              "low",    "high", "flags", "variation"};
-  return std::ranges::find(names, name) != names.end();
+constexpr std::array members_of_metric{"value",  "unit", "how",   "statistic", "samples", "mean",
+                                       "stddev", "min",  "max",   "p05",       "p95",     "outliers",
+                                       "low",    "high", "flags", "variation"};
+constexpr std::array members_of_result{"schema",   "command", "id",     "created", "program",
+                                       "workload", "machine", "config", "metrics", "environment"};
+
+json others(const json& object, std::span<const char* const> own) {
+  json found = json::object();
+  for (const auto& [member, value] : object.items())
+    if (std::ranges::find(own, std::string_view(member)) == own.end()) found[member] = value;
+  return found;
 }
 
 Quantity quantity_from_json(const std::string& name, const json& object) {
@@ -78,10 +77,10 @@ Quantity quantity_from_json(const std::string& name, const json& object) {
   const auto value = object.find("value");
   if (value == object.end() || !(value->is_number() || value->is_null()))
     bad("metrics/" + name, "has no value that is a number or null");
-  Quantity quantity{.name = name, .unit = text_of(object, "unit"), .value = std::nan("")};
+  Quantity quantity{.name = name, .unit = text_member(object, "unit", ""), .value = std::nan("")};
   if (value->is_number()) quantity.value = value->get<double>();
-  quantity.how = text_of(object, "how") == "predicted" ? How::predicted : How::measured;
-  quantity.statistic = text_of(object, "statistic");
+  quantity.how = how_from_name(text_member(object, "how", ""));
+  quantity.statistic = text_member(object, "statistic", "");
   quantity.low = number_of(object, "low");
   quantity.high = number_of(object, "high");
   for (const char* list : {"samples", "flags"})
@@ -93,13 +92,12 @@ Quantity quantity_from_json(const std::string& name, const json& object) {
   }
   for (const json& flag : object.value("flags", json::array()))
     if (flag.is_string()) quantity.flags.push_back(flag);
-  for (const auto& [member, detail] : object.items())
-    if (!is_own(member)) quantity.details[member] = detail;
+  quantity.details = others(object, members_of_metric);
   return quantity;
 }
 
 void check_schema(const json& object) {
-  const std::string found = text_of(object, "schema");
+  const std::string found = text_member(object, "schema", "");
   constexpr std::string_view name = "superstep-result/";
   if (!found.starts_with(name)) bad("schema", fmt::format("is '{}', not {}", found.substr(0, 40), schema));
   if (found == schema) return;
@@ -142,104 +140,47 @@ std::vector<Result> parse(std::string_view text) {
   return results;
 }
 
-Quantity with_summary(Quantity quantity, const Measurement& measurement) {
-  const Summary summary = summarize(quantity.samples);
-  quantity.statistic = "median";
-  quantity.value = summary.median;
-  quantity.low = summary.low;
-  quantity.high = summary.high;
-  quantity.flags = measurement.flags;
-  quantity.details = {{"warmup", measurement.warm_up_calls},
-                      {"warmup_seconds", measurement.warm_up_seconds},
-                      {"steady", measurement.steady},
-                      {"calls_per_sample", measurement.calls_per_sample},
-                      {"coverage", summary.coverage},
-                      {"clustering", summary.clustering},
-                      {"drift", summary.drift},
-                      {"stopped", name_of(measurement.stop)}};
-  return quantity;
-}
-
 }  // namespace
 
-const Quantity* Result::find(std::string_view name) const {
-  const auto found = std::ranges::find(quantities, name, &Quantity::name);
-  return found == quantities.end() ? nullptr : &*found;
-}
-
-void Result::add(std::string name, double value, std::string unit) {
-  quantities.push_back({.name = std::move(name), .unit = std::move(unit), .value = value});
-}
-
-Quantity time_quantity(std::string name, const Measurement& measurement) {
-  return with_summary({.name = std::move(name), .unit = "s", .samples = measurement.samples}, measurement);
-}
-
-Quantity rate_quantity(std::string name, double amount, std::string unit, const Measurement& measurement,
-                       KeepSamples keep) {
-  Quantity quantity{.name = std::move(name), .unit = std::move(unit)};
-  for (double seconds : measurement.samples) quantity.samples.push_back(amount / seconds);
-  quantity = with_summary(std::move(quantity), measurement);
-  if (keep == KeepSamples::no) quantity.samples.clear();
-  return quantity;
-}
-
-Metric to_metric(const Quantity& quantity) {
-  return {.name = quantity.name,
-          .value = quantity.value,
-          .unit = quantity.unit,
-          .how = quantity.how,
-          .samples = quantity.samples,
-          .low = quantity.low,
-          .high = quantity.high};
-}
-
-Quantity to_quantity(const Metric& metric) {
-  return {.name = metric.name,
-          .unit = metric.unit,
-          .value = metric.value,
-          .how = metric.how,
-          .statistic = {},
-          .samples = metric.samples,
-          .low = metric.low,
-          .high = metric.high,
-          .flags = {}};
-}
-
 json to_json(const Result& result) {
-  json workload{{"name", result.workload}, {"mode", result.mode}, {"parameters", result.parameters}};
+  json workload{{"name", result.workload}, {"parameters", result.parameters}};
+  workload["mode"] = result.mode.empty() ? json(nullptr) : json(result.mode);
   workload["flop_per_sample"] = result.flop_per_sample ? json(*result.flop_per_sample) : json(nullptr);
   json metrics = json::object();
-  for (const Quantity& quantity : result.quantities) metrics[quantity.name] = to_json(quantity);
-  return {{"schema", schema},
-          {"command", result.command},
-          {"id", result.id},
-          {"created", result.created},
-          {"program", result.program},
-          {"workload", std::move(workload)},
-          {"machine", {{"id", result.machine}, {"units", result.units}}},
-          {"config", result.config},
-          {"metrics", std::move(metrics)},
-          {"environment", result.environment}};
+  for (const Quantity& quantity : result.quantities) metrics[quantity.name] = quantity_json(quantity);
+  json object = result.details.is_object() ? result.details : json::object();
+  object.update({{"schema", schema},
+                 {"command", result.command},
+                 {"id", result.id.empty() ? usual_id(result) : result.id},
+                 {"created", result.created},
+                 {"program", result.program},
+                 {"workload", std::move(workload)},
+                 {"machine", {{"id", result.machine}, {"units", result.units}}},
+                 {"config", result.config},
+                 {"metrics", std::move(metrics)},
+                 {"environment", result.environment}});
+  if (result.number > 0 && result.config.is_object()) object["config"]["record"] = result.number;
+  return object;
 }
 
 Result result_from_json(const json& object) {
   if (!object.is_object()) bad("", "is not an object");
   check_schema(object);
-  Result result{.command = text_of(object, "command"),
-                .id = text_of(object, "id"),
-                .created = text_of(object, "created")};
-  const json workload = object_of(object, "workload"), machine = object_of(object, "machine");
-  result.workload = text_of(workload, "name");
-  result.mode = text_of(workload, "mode");
-  result.parameters = object_of(workload, "parameters");
+  Result result{.command = text_member(object, "command", ""),
+                .id = text_member(object, "id", ""),
+                .created = text_member(object, "created", "")};
+  const json workload = object_member(object, "workload"), machine = object_member(object, "machine");
+  result.workload = text_member(workload, "name", "");
+  result.mode = text_member(workload, "mode", "");
+  result.parameters = object_member(workload, "parameters");
   result.flop_per_sample = number_of(workload, "flop_per_sample");
-  result.machine = text_of(machine, "id");
+  result.machine = text_member(machine, "id", "");
   result.units = static_cast<std::int64_t>(std::clamp(number_of(machine, "units").value_or(1), 1.0, 1e9));
-  result.config = object_of(object, "config");
-  result.program = object_of(object, "program");
-  result.environment = object_of(object, "environment");
+  result.config = object_member(object, "config");
+  result.program = object_member(object, "program");
+  result.environment = object_member(object, "environment");
   if (!object.contains("metrics") || !object["metrics"].is_object()) bad("metrics", "is missing");
+  result.details = others(object, members_of_result);
   for (const auto& [name, metric] : object["metrics"].items())
     result.quantities.push_back(quantity_from_json(name, metric));
   return result;
@@ -259,4 +200,4 @@ std::vector<Result> read_results(std::string_view text, const std::string& where
   }
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::record

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "superstep/run/host_load.h"
+#include "superstep/record/host_load.h"
 
-namespace superstep::run {
+namespace superstep::record {
 
 // host (processor, caches, clocks, memory, load), placement (threads, affinity), software (kernel, compiler,
 // libraries, settings that matter), program (name, version, revision); measurement protocol 1.2. The load is
@@ -22,4 +22,4 @@ CacheSizes cache_sizes();
 nlohmann::json program_record();  // {"name", "version", "git", "dirty"}
 std::string iso_time();           // now, ISO 8601 with the zone
 
-}  // namespace superstep::run
+}  // namespace superstep::record

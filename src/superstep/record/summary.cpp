@@ -1,11 +1,11 @@
-#include "superstep/lab/measure/summary.h"
+#include "superstep/record/summary.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "superstep/base/statistics.h"
 
-namespace superstep::lab {
+namespace superstep::record {
 namespace {
 
 constexpr double wanted_coverage = 0.95, outlier_deviations = 5;
@@ -116,4 +116,4 @@ Summary summarize(std::span<const double> samples) {
   return summary;
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::record

@@ -1,4 +1,4 @@
-#include "superstep/run/host_load.h"
+#include "superstep/record/host_load.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -10,7 +10,7 @@
 #include <iterator>
 #include <sstream>
 
-namespace superstep::run {
+namespace superstep::record {
 namespace {
 
 using nlohmann::json;
@@ -89,4 +89,4 @@ std::string HostLoad::warning() const {
   return text;
 }
 
-}  // namespace superstep::run
+}  // namespace superstep::record

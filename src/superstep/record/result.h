@@ -1,5 +1,5 @@
-// The one result object that every writer of the laboratory is fed with, and its own form in JSON: the schema
-// "superstep-result/1".
+// What came of something that was measured or predicted, with what it was done and where. The one type that
+// every command makes, the records keep, and every format is written from.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "superstep/base/metric.h"
-#include "superstep/lab/measure/protocol.h"
 
-namespace superstep::lab {
+namespace superstep::record {
 
 // A metric with all that is known of how it came about.
 struct Quantity {
@@ -25,6 +24,13 @@ struct Quantity {
   std::vector<std::string> flags;
   nlohmann::json details = nlohmann::json::object();  // further members: "warmup", "source"
 };
+
+Metric to_metric(const Quantity& quantity);
+Quantity to_quantity(const Metric& metric);
+std::vector<Quantity> to_quantities(const std::vector<Metric>& metrics);
+
+const char* name_of(How how);              // "measured", "predicted"
+How how_from_name(std::string_view name);  // what is no prediction was measured
 
 // A piece of a measured or predicted timeline, in s from its beginning.
 struct TimelineEvent {
@@ -40,35 +46,22 @@ struct Result {
   std::string workload, mode;                            // "gemm_k4"; "train", "infer", "collective"
   nlohmann::json parameters = nlohmann::json::object();  // of the workload: m, n, k
   std::optional<double> flop_per_sample;
-  std::string machine = "cpu";
+  std::string machine = "cpu";  // where it was done, or for what it was predicted
   std::int64_t units = 1;
   nlohmann::json config = nlohmann::json::object();
   std::vector<Quantity> quantities;
   std::vector<TimelineEvent> timeline;  // of one step, where it was recorded; in files as Chrome traces alone
   nlohmann::json program, environment;
+  nlohmann::json details = nlohmann::json::object();  // further members in files: "data_sets" of a file shown
+  std::string folder;                                 // of a run or a profile, on this machine; may be empty
+  std::int64_t number = 0;                            // of the record it came from; 0 where it came from none
 
   const Quantity* find(std::string_view name) const;
   void add(std::string name, double value, std::string unit);  // a single measured value
 };
 
-// The time of a call, with every sample. Named `name`, in s.
-Quantity time_quantity(std::string name, const Measurement& measurement);
-// `amount` over the time of a call: a rate, with its samples where they are not to be had from another
-// quantity of the result.
-enum class KeepSamples { yes, no };
-Quantity rate_quantity(std::string name, double amount, std::string unit, const Measurement& measurement,
-                       KeepSamples keep = KeepSamples::no);
+// What names a result that was given no id: "braggnn-train", and with the number of its record
+// "braggnn-train-12".
+std::string usual_id(const Result& result);
 
-Metric to_metric(const Quantity& quantity);
-Quantity to_quantity(const Metric& metric);
-
-nlohmann::json to_json(const Result& result);
-// Throws Error (bad_file) naming the member: another schema, a metric without a number, no metrics at all.
-Result result_from_json(const nlohmann::json& json);
-
-// One object where there is one result, an array otherwise.
-std::string write_results(const std::vector<Result>& results);
-// Takes either. Input is hostile: at most 64 MB, 64 levels deep. Throws Error (bad_file) with `where`.
-std::vector<Result> read_results(std::string_view text, const std::string& where);
-
-}  // namespace superstep::lab
+}  // namespace superstep::record

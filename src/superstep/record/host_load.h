@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace superstep::run {
+namespace superstep::record {
 
 // Processor time since boot, over all processors, in s.
 struct ProcessorTime {
@@ -46,4 +46,4 @@ class HostLoad {
   Moment begin_;
 };
 
-}  // namespace superstep::run
+}  // namespace superstep::record

@@ -1,19 +1,20 @@
-#include "superstep/run/records.h"
+#include "superstep/record/records.h"
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/system/user_folders.h"
-#include "superstep/run/database.h"
-#include "superstep/run/environment.h"
-#include "superstep/run/ranks/communicator.h"
-#include "superstep/run/records_schema.h"
+#include "superstep/record/database.h"
+#include "superstep/record/details.h"
+#include "superstep/record/environment.h"
+#include "superstep/record/records_schema.h"
 
-namespace superstep::run {
+namespace superstep::record {
 namespace {
 
 using nlohmann::json;
@@ -57,33 +58,33 @@ std::vector<double> read_samples(Database& database, std::int64_t metric) {
   return samples;
 }
 
-std::vector<Metric> read_metrics(Database& database, std::int64_t run) {
-  std::vector<Metric> metrics;
+std::vector<Quantity> read_quantities(Database& database, std::int64_t run) {
+  std::vector<Quantity> quantities;
   Statement query(database,
                   "select id, name, value, unit, how, low, high from metrics where run = ? order by id");
   query.bind(run);
   while (query.row()) {
-    Metric metric{.name = query.text(1), .value = query.number(2), .unit = query.text(3)};
-    metric.how = query.text(4) == "predicted" ? How::predicted : How::measured;
-    metric.samples = read_samples(database, query.integer(0));
-    metric.low = optional_of(query, 5);
-    metric.high = optional_of(query, 6);
-    metrics.push_back(std::move(metric));
+    Quantity quantity{.name = query.text(1), .unit = query.text(3)};
+    quantity.value = optional_of(query, 2).value_or(std::nan(""));  // SQLite keeps what is no number as null
+    quantity.how = how_from_name(query.text(4));
+    quantity.samples = read_samples(database, query.integer(0));
+    quantity.low = optional_of(query, 5);
+    quantity.high = optional_of(query, 6);
+    quantities.push_back(std::move(quantity));
   }
-  return metrics;
+  return quantities;
 }
 
-Record read_record(Database& database, const Statement& query) {
-  return {.id = query.integer(0),
-          .created = query.text(1),
-          .command = query.text(2),
-          .workload = query.text(3),
-          .machine = query.text(4),
-          .folder = query.text(5),
-          .config = json_of(query.text(6)),
-          .environment = json_of(query.text(7)),
-          .metrics = read_metrics(database, query.integer(0)),
-          .details = json_of(query.text(8))};
+Result read_result(Database& database, const Statement& query) {
+  Result result{.command = query.text(2), .created = query.text(1), .workload = query.text(3)};
+  result.number = query.integer(0);
+  result.machine = query.text(4);
+  result.folder = query.text(5);
+  result.config = json_of(query.text(6));
+  result.environment = json_of(query.text(7));
+  result.quantities = read_quantities(database, result.number);
+  add_details(result, json_of(query.text(8)));
+  return result;
 }
 
 constexpr const char* select_runs =
@@ -91,38 +92,38 @@ constexpr const char* select_runs =
     "r "
     "join configurations c on c.id = r.configuration join environments e on e.id = r.environment ";
 
-void write_metric(Database& database, std::int64_t run, const Metric& metric) {
+void write_quantity(Database& database, std::int64_t run, const Quantity& quantity) {
   Statement row(database,
                 "insert into metrics (run, name, value, unit, how, low, high) values (?, ?, ?, ?, ?, ?, ?)",
                 "write");
-  row.bind(run).bind(metric.name).bind(metric.value).bind(metric.unit);
-  row.bind(std::string(metric.how == How::predicted ? "predicted" : "measured"));
-  bind_optional(row, metric.low);
-  bind_optional(row, metric.high);
+  row.bind(run).bind(quantity.name).bind(quantity.value).bind(quantity.unit);
+  row.bind(std::string(name_of(quantity.how)));
+  bind_optional(row, quantity.low);
+  bind_optional(row, quantity.high);
   row.run();
   const std::int64_t id = database.last_id();
   Statement sample(database, "insert into samples values (?, ?, ?)", "write");
-  for (std::size_t i = 0; i < metric.samples.size(); ++i)
-    sample.bind(id).bind(static_cast<std::int64_t>(i)).bind(metric.samples[i]).run();
+  for (std::size_t i = 0; i < quantity.samples.size(); ++i)
+    sample.bind(id).bind(static_cast<std::int64_t>(i)).bind(quantity.samples[i]).run();
 }
 
-std::int64_t write_record(Database& database, const Record& record) {
-  const std::int64_t configuration = text_id(database, "configurations", text_of(record.config));
-  const std::int64_t environment = text_id(database, "environments", text_of(record.environment));
+std::int64_t write_result(Database& database, const Result& result) {
+  const std::int64_t configuration = text_id(database, "configurations", text_of(result.config));
+  const std::int64_t environment = text_id(database, "environments", text_of(result.environment));
   Statement row(
       database,
       "insert into runs (created, command, workload, machine, folder, configuration, environment, details) "
       "values (?, ?, ?, ?, ?, ?, ?, ?)",
       "write");
-  row.bind(record.created.empty() ? iso_time() : record.created).bind(record.command).bind(record.workload);
-  row.bind(record.machine)
-      .bind(record.folder)
+  row.bind(result.created.empty() ? iso_time() : result.created).bind(result.command).bind(result.workload);
+  row.bind(result.machine)
+      .bind(result.folder)
       .bind(configuration)
       .bind(environment)
-      .bind(text_of(record.details));
+      .bind(text_of(details_of(result)));
   row.run();
   const std::int64_t id = database.last_id();
-  for (const Metric& metric : record.metrics) write_metric(database, id, metric);
+  for (const Quantity& quantity : result.quantities) write_quantity(database, id, quantity);
   Statement written(database, std::string(select_runs) + "where r.id = ?");
   if (!written.bind(id).row()) refuse_damaged(database);
   return id;
@@ -138,42 +139,39 @@ Records::Records(std::filesystem::path path)
 
 Records::~Records() = default;
 
-std::vector<std::int64_t> Records::add_all(const std::vector<Record>& records) {
+std::vector<std::int64_t> Records::add_all(const std::vector<Result>& results) {
   Transaction transaction(*database_);
-  std::vector<std::int64_t> ids;
-  for (const Record& record : records) ids.push_back(write_record(*database_, record));
+  std::vector<std::int64_t> numbers;
+  for (const Result& result : results) numbers.push_back(write_result(*database_, result));
   transaction.commit();
-  return ids;
+  return numbers;
 }
 
-std::int64_t Records::add(const Record& record) { return add_all({record}).front(); }
+std::int64_t Records::add(const Result& result) { return add_all({result}).front(); }
 
-std::vector<Record> Records::list(const RecordFilter& filter) const {
-  std::vector<Record> records;
+std::vector<Result> Records::list(const RecordFilter& filter) const {
+  std::vector<Result> results;
   Statement query(*database_, std::string(select_runs) +
                                   "where (?1 = '' or r.workload = ?1) and (?2 = '' or r.command = ?2) "
                                   "order by r.id desc limit ?3");
   query.bind(filter.workload).bind(filter.command).bind(std::int64_t{filter.most});
-  while (query.row()) records.push_back(read_record(*database_, query));
-  return records;
+  while (query.row()) results.push_back(read_result(*database_, query));
+  return results;
 }
 
-std::optional<Record> Records::find(std::int64_t id) const {
+std::optional<Result> Records::find(std::int64_t number) const {
   Statement query(*database_, std::string(select_runs) + "where r.id = ?");
-  query.bind(id);
+  query.bind(number);
   if (!query.row()) return std::nullopt;
-  return read_record(*database_, query);
+  return read_result(*database_, query);
 }
 
-void keep_records(const std::vector<Record>& records) {
-  if (launched_rank() > 0) return;  // the first rank speaks for all
+void keep(const std::vector<Result>& results) {
   try {
-    Records().add_all(records);
+    Records().add_all(results);
   } catch (const Error& error) {
     tell(fmt::format("superstep: note: this run is not in the records: {}\n", error.what()));
   }
 }
 
-void keep_record(const Record& record) { keep_records({record}); }
-
-}  // namespace superstep::run
+}  // namespace superstep::record

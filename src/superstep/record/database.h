@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-namespace superstep::run {
+namespace superstep::record {
 
 class Database {
  public:
@@ -79,4 +79,4 @@ class Statement {
   int bound_ = 0;
 };
 
-}  // namespace superstep::run
+}  // namespace superstep::record

@@ -1,10 +1,10 @@
-#include "superstep/run/records_schema.h"
+#include "superstep/record/records_schema.h"
 
 #include <fmt/format.h>
 
 #include "superstep/base/error.h"
 
-namespace superstep::run {
+namespace superstep::record {
 namespace {
 
 constexpr std::int64_t present_version = 2;
@@ -70,4 +70,4 @@ void bring_to_present_schema(Database& database, const std::string& where) {
   transaction.commit();
 }
 
-}  // namespace superstep::run
+}  // namespace superstep::record

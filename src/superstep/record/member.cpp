@@ -1,6 +1,6 @@
-#include "superstep/lab/formats/member.h"
+#include "superstep/record/member.h"
 
-namespace superstep::lab {
+namespace superstep::record {
 
 using nlohmann::json;
 
@@ -29,4 +29,4 @@ json object_member(const json& object, const char* name) {
   return found != object.end() && found->is_object() ? *found : json::object();
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::record

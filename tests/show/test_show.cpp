@@ -11,14 +11,14 @@
 #include "superstep/base/printable.h"
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"
-#include "superstep/lab/show/layout.h"
-#include "superstep/lab/show/plane.h"
-#include "superstep/lab/show/show.h"
-#include "superstep/lab/show/tensor_arrays.h"
+#include "superstep/show/layout.h"
+#include "superstep/show/plane.h"
+#include "superstep/show/show.h"
+#include "superstep/show/tensor_arrays.h"
 #include "tests/expect_error.h"
 #include "tests/scratch.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 bool contains(const std::string& text, const std::string& part) {
@@ -276,4 +276,4 @@ TEST(Show, RowsOfLettersAreTexts) {
 }
 
 }  // namespace
-}  // namespace superstep::lab
+}  // namespace superstep::show

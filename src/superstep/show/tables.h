@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/show/array_file.h"
-#include "superstep/lab/show/show.h"
+#include "superstep/show/array_file.h"
+#include "superstep/show/show.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 // Is it a column of numbers, or a table of at most 16 columns?
 bool is_table(const data::DataSetInfo& info);
@@ -30,4 +30,4 @@ void add_strings(page::Page& page, const ArrayFile& file, const data::DataSetInf
 bool is_padded_text(const ArrayFile& file, const data::DataSetInfo& info);
 void add_padded_text(page::Page& page, const ArrayFile& file, const data::DataSetInfo& info);
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

@@ -6,7 +6,7 @@
 
 #include "superstep/base/tensor.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 struct Plane {
   int width = 0, height = 0;
@@ -29,4 +29,4 @@ struct ComplexPlane {
 // From interleaved real and imaginary parts: a dense tensor with an innermost axis of two.
 ComplexPlane complex_plane_of(const Tensor& tensor);
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

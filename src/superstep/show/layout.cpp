@@ -1,8 +1,8 @@
-#include "superstep/lab/show/layout.h"
+#include "superstep/show/layout.h"
 
 #include <vector>
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 constexpr std::int64_t smallest_picture = 5, smallest_complex = 16, widest_table = 16, most_channels = 8;
@@ -78,4 +78,4 @@ std::optional<PictureLayout> picture_layout(const Shape& shape, ElementType type
   return layout;
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

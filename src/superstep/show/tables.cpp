@@ -1,4 +1,4 @@
-#include "superstep/lab/show/tables.h"
+#include "superstep/show/tables.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "superstep/base/text.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 constexpr std::int64_t shown_rows = 10, widest_table = 16;
@@ -139,4 +139,4 @@ void add_padded_text(page::Page& page, const ArrayFile& file, const data::DataSe
   page.table({"row", info.name}, rows);
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

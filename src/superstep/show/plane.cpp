@@ -1,9 +1,9 @@
-#include "superstep/lab/show/plane.h"
+#include "superstep/show/plane.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 // Height and width: the extents of the axes that have more than one element, or as many ones as are missing.
@@ -63,4 +63,4 @@ Plane logarithm(const Plane& plane) {
   return result;
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

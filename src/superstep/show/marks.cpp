@@ -1,10 +1,10 @@
-#include "superstep/lab/show/marks.h"
+#include "superstep/show/marks.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 constexpr std::int64_t most_peaks = std::int64_t{1} << 22;
@@ -86,4 +86,4 @@ std::vector<page::Mark> PeakMarks::on(const std::string& data_set, std::int64_t 
   return found;
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

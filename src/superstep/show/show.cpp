@@ -1,4 +1,4 @@
-#include "superstep/lab/show/show.h"
+#include "superstep/show/show.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,13 @@
 #include <set>
 
 #include "superstep/base/text.h"
-#include "superstep/lab/show/layout.h"
-#include "superstep/lab/show/marks.h"
-#include "superstep/lab/show/model_file.h"
-#include "superstep/lab/show/pictures.h"
-#include "superstep/lab/show/tables.h"
+#include "superstep/show/layout.h"
+#include "superstep/show/marks.h"
+#include "superstep/show/model_file.h"
+#include "superstep/show/pictures.h"
+#include "superstep/show/tables.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 using Infos = std::vector<data::DataSetInfo>;
@@ -241,4 +241,4 @@ Shown show_file(const std::filesystem::path& path, const ShowOptions& options) {
   return std::move(work.shown);
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

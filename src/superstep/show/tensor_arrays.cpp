@@ -1,9 +1,9 @@
-#include "superstep/lab/show/tensor_arrays.h"
+#include "superstep/show/tensor_arrays.h"
 
 #include <cstring>
 #include <utility>
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 // Copies a block row by row: rows are what is contiguous, the innermost axis.
@@ -60,4 +60,4 @@ std::map<std::string, data::Attribute> TensorArrays::attributes(const std::strin
   return found;
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "superstep/lab/show/array_file.h"
+#include "superstep/show/array_file.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 // A block of a data set: an entry for each axis.
 struct Block {
@@ -35,4 +35,4 @@ Shape shape_of_elements(const data::DataSetInfo& info);
 // Amplitudes of interleaved real and imaginary parts.
 std::vector<double> amplitudes(const Tensor& pairs);
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

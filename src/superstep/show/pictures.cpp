@@ -1,4 +1,4 @@
-#include "superstep/lab/show/pictures.h"
+#include "superstep/show/pictures.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
-#include "superstep/lab/show/plane.h"
+#include "superstep/show/plane.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 // CSS pixels: small pictures are enlarged to about the first, large ones reduced to at most the second.
@@ -252,4 +252,4 @@ PictureGroup draw_pictures(const ArrayFile& file, const data::DataSetInfo& info,
   return group;
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

@@ -1,4 +1,4 @@
-#include "superstep/lab/show/array_file.h"
+#include "superstep/show/array_file.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"
 #include "superstep/file/safetensors.h"
-#include "superstep/lab/show/model_file.h"
-#include "superstep/lab/show/tensor_arrays.h"
+#include "superstep/show/model_file.h"
+#include "superstep/show/tensor_arrays.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 class Hdf5Arrays : public ArrayFile {
@@ -77,4 +77,4 @@ std::string attribute_text(const std::map<std::string, data::Attribute>& attribu
   return found == attributes.end() ? "" : to_text(found->second);
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

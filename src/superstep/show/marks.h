@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/show/array_file.h"
 #include "superstep/page/page.h"
+#include "superstep/show/array_file.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 class PeakMarks {
  public:
@@ -30,4 +30,4 @@ class PeakMarks {
   std::map<std::string, std::multimap<std::int64_t, page::Mark>> marks_;  // by data set and sample
 };
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "superstep/base/error.h"
-#include "superstep/lab/show/statistics.h"
 #include "superstep/page/page.h"
+#include "superstep/show/statistics.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 struct ShowOptions {
   int pictures = 12;              // about so many of each data set
@@ -36,4 +36,4 @@ Shown show_file(const std::filesystem::path& path, const ShowOptions& options);
 
 std::string range_text(const ShownDataSet& data_set);  // "0 to 4,210"; empty without numbers
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

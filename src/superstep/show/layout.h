@@ -7,7 +7,7 @@
 #include "superstep/base/element_type.h"
 #include "superstep/base/shape.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 // Axes by their place in the shape; none: the array has no such axis.
 struct PictureLayout {
@@ -25,4 +25,4 @@ struct PictureLayout {
 std::optional<PictureLayout> picture_layout(const Shape& shape, ElementType type, bool complex,
                                             bool rows_are_samples = false);
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

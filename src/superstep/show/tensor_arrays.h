@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "superstep/lab/show/array_file.h"
+#include "superstep/show/array_file.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 class TensorArrays : public ArrayFile {
  public:
@@ -28,4 +28,4 @@ class TensorArrays : public ArrayFile {
 Tensor block_of(const Tensor& tensor, ElementType type, std::span<const std::int64_t> first,
                 std::span<const std::int64_t> count);
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

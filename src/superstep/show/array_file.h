@@ -12,7 +12,7 @@
 #include "superstep/base/tensor.h"
 #include "superstep/file/hdf5/hdf5.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 class ArrayFile {
  public:
@@ -43,4 +43,4 @@ std::string to_text(const data::Attribute& value);
 // The attribute as text; empty when there is none.
 std::string attribute_text(const std::map<std::string, data::Attribute>& attributes, const std::string& name);
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <memory>
 
-#include "superstep/lab/show/array_file.h"
 #include "superstep/page/page.h"
+#include "superstep/show/array_file.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 bool is_shown_as_model(const std::filesystem::path& path);  // by its name
 
@@ -18,4 +18,4 @@ std::unique_ptr<ArrayFile> open_model_parameters(const std::filesystem::path& pa
 // Inputs, outputs, operators, metadata and the nodes in the order in which they run.
 void add_model(page::Page& page, const std::filesystem::path& path);
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/show/array_file.h"
-#include "superstep/lab/show/layout.h"
-#include "superstep/lab/show/marks.h"
-#include "superstep/lab/show/statistics.h"
 #include "superstep/page/page.h"
+#include "superstep/show/array_file.h"
+#include "superstep/show/layout.h"
+#include "superstep/show/marks.h"
+#include "superstep/show/statistics.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 
 struct PictureGroup {
   std::vector<page::Picture> pictures;
@@ -24,4 +24,4 @@ PictureGroup draw_pictures(const ArrayFile& file, const data::DataSetInfo& info,
                            const Statistics& statistics, const std::string& unit, const PeakMarks& marks,
                            int wanted);
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

@@ -1,10 +1,10 @@
-#include "superstep/lab/show/statistics.h"
+#include "superstep/show/statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 constexpr std::int64_t largest_whole = std::int64_t{1} << 22, most_blocks = 64;
@@ -95,4 +95,4 @@ Statistics look_at(const ArrayFile& file, const data::DataSetInfo& info) {
   return statistics;
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

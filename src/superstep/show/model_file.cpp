@@ -1,4 +1,4 @@
-#include "superstep/lab/show/model_file.h"
+#include "superstep/show/model_file.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <string>
 
 #include "superstep/base/text.h"
-#include "superstep/lab/show/tensor_arrays.h"
 #include "superstep/onnx/model.h"
+#include "superstep/show/tensor_arrays.h"
 
-namespace superstep::lab {
+namespace superstep::show {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
@@ -92,4 +92,4 @@ void add_model(page::Page& page, const std::filesystem::path& path) {
   if (findings.importable()) add_nodes(page, model.import());
 }
 
-}  // namespace superstep::lab
+}  // namespace superstep::show

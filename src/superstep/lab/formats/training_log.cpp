@@ -5,7 +5,7 @@
 
 #include "superstep/base/file.h"
 #include "superstep/lab/compare/compare.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 
 namespace superstep::lab {
 namespace {
@@ -18,7 +18,7 @@ std::int64_t now() {
 }
 
 std::string platform() {
-  const auto environment = run::environment_record(1);
+  const auto environment = record::environment_record(1);
   const auto& processor = environment["host"]["processor"];
   return processor.is_string() ? processor.get<std::string>() : "not known";
 }

@@ -18,7 +18,7 @@
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/machine/peak_kernels.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 
 namespace superstep::lab {
 namespace {
@@ -198,7 +198,7 @@ double peak_flops(int threads, const std::string& precision) {
 // Buffers of half a cache; of the last level, which others use too, four times the level before; for memory
 // four times the last level.
 std::vector<MemoryLevel> memory_levels(int threads) {
-  const run::CacheSizes sizes = run::cache_sizes();
+  const record::CacheSizes sizes = record::cache_sizes();
   const std::size_t l1 = sizes.level1 ? sizes.level1 : 32 << 10, l2 = sizes.level2 ? sizes.level2 : 1 << 20;
   const std::size_t l3 = sizes.level3 ? sizes.level3 : 32 << 20;
   threads = std::clamp(threads, 1, available_processors());

@@ -10,7 +10,7 @@
 #include "superstep/base/statistics.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
-#include "superstep/lab/measure/summary.h"
+#include "superstep/record/summary.h"
 
 namespace superstep::lab {
 namespace {
@@ -105,7 +105,7 @@ std::vector<Metric> metrics_of(const LoadReport& report, const std::string& pref
   add("latency_mean", mean(sorted), "s").samples = report.latency;
   for (const auto& [share, name] :
        {std::pair{0.5, "latency_p50"}, {0.9, "latency_p90"}, {0.99, "latency_p99"}, {0.999, "latency_p999"}})
-    if (sorted.size() >= samples_needed(share)) add(name, nearest_rank(sorted, share), "s");
+    if (sorted.size() >= record::samples_needed(share)) add(name, nearest_rank(sorted, share), "s");
   add("queueing_mean", mean(report.queueing), "s");
   add("busy_share", report.busy_share, "");
   return metrics;

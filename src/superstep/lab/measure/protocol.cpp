@@ -51,7 +51,7 @@ class Sitting {
     if (static_cast<int>(count) < protocol_.least_samples || used_ < protocol_.least_seconds) return true;
     if (count < next_look_) return true;
     next_look_ = count + count / 4 + 1;
-    const Summary summary = summarize(result_.samples);
+    const record::Summary summary = record::summarize(result_.samples);
     if (summary.high - summary.low > protocol_.interval * summary.median) return true;
     return stop(StopReason::tight);
   }
@@ -68,7 +68,7 @@ class Sitting {
   }
 
   Measurement finish() {
-    result_.summary = summarize(result_.samples);
+    result_.summary = record::summarize(result_.samples);
     for (std::string& flag : flags_of(result_.summary, protocol_.least_samples))
       result_.flags.push_back(std::move(flag));
     return std::move(result_);
@@ -119,7 +119,7 @@ const char* name_of(StopReason reason) {
   return "";
 }
 
-std::vector<std::string> flags_of(const Summary& summary, int least_samples) {
+std::vector<std::string> flags_of(const record::Summary& summary, int least_samples) {
   std::vector<std::string> flags;
   if (static_cast<int>(summary.count) < least_samples)
     flags.push_back(fmt::format("{} samples, {} wanted", summary.count, least_samples));

@@ -10,6 +10,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/measure/clock.h"
+#include "superstep/lab/measure/quantities.h"
 
 namespace superstep::lab {
 namespace {
@@ -99,7 +100,7 @@ class Step {
   std::unique_ptr<run::RangeMeans> ours_, library_;
 };
 
-Result measure(run::Communicator& world, const OverlapSettings& settings, std::int64_t bytes) {
+record::Result measure(run::Communicator& world, const OverlapSettings& settings, std::int64_t bytes) {
   Step step(world, settings, bytes);
   std::array<Measurement, contenders> measurements;
   double wrong = 0;
@@ -112,7 +113,7 @@ Result measure(run::Communicator& world, const OverlapSettings& settings, std::i
         measurements[k].samples.push_back(step.time(contender));
       wrong += step.count_wrong(contender);
     }
-  Result result{.command = "bench", .workload = "gradients", .mode = "overlap"};
+  record::Result result{.command = "bench", .workload = "gradients", .mode = "overlap"};
   result.id = fmt::format("gradients-{}-{}", bytes, world.size());
   result.units = world.size();
   result.parameters = {{"bytes", bytes}, {"multiplications", settings.multiplications}};
@@ -120,7 +121,7 @@ Result measure(run::Communicator& world, const OverlapSettings& settings, std::i
                    {"range_bytes", settings.range_values * sizeof(float)},
                    {"road", world.road()}};
   for (std::size_t k = 0; k < contenders; ++k) {
-    measurements[k].summary = summarize(measurements[k].samples);
+    measurements[k].summary = record::summarize(measurements[k].samples);
     measurements[k].flags = flags_of(measurements[k].summary, settings.iterations);
     result.quantities.push_back(time_quantity(std::string(names[k]) + "_time", measurements[k]));
   }
@@ -128,29 +129,30 @@ Result measure(run::Communicator& world, const OverlapSettings& settings, std::i
   return result;
 }
 
-double fastest(const Quantity& quantity) { return std::ranges::min(quantity.samples); }
+double fastest(const record::Quantity& quantity) { return std::ranges::min(quantity.samples); }
 
 }  // namespace
 
-std::vector<Result> bench_overlap(run::Communicator& world, const OverlapSettings& settings) {
-  std::vector<Result> results;
+std::vector<record::Result> bench_overlap(run::Communicator& world, const OverlapSettings& settings) {
+  std::vector<record::Result> results;
   for (const std::int64_t bytes : settings.sizes) results.push_back(measure(world, settings, bytes));
   return results;
 }
 
-std::string overlap_table(const std::vector<Result>& results) {
+std::string overlap_table(const std::vector<record::Result>& results) {
   TextTable table({"gradients", "step alone", "library after", "library beside", "ours after", "ours beside",
                    "library after / ours beside", "wrong"});
-  for (const Result& result : results) {
-    const Quantity& base = *result.find("without_exchange_time");
+  for (const record::Result& result : results) {
+    const record::Quantity& base = *result.find("without_exchange_time");
     std::vector<std::string> row{format_bytes(result.parameters["bytes"].get<double>()),
                                  format_seconds(base.value)};
     for (std::size_t k = library_after; k < contenders; ++k) {
-      const Quantity& time = *result.find(std::string(names[k]) + "_time");
+      const record::Quantity& time = *result.find(std::string(names[k]) + "_time");
       row.push_back(fmt::format("+{} (+{})", format_seconds(std::max(0.0, time.value - base.value)),
                                 format_seconds(std::max(0.0, fastest(time) - fastest(base)))));
     }
-    const Quantity &theirs = *result.find("library_after_time"), &ours = *result.find("ours_overlapped_time");
+    const record::Quantity &theirs = *result.find("library_after_time"),
+                           &ours = *result.find("ours_overlapped_time");
     row.push_back(fmt::format("{:.3f} ({:.3f})", theirs.value / ours.value, fastest(theirs) / fastest(ours)));
     row.push_back(fmt::format("{:g}", result.find("wrong")->value));
     table.add_row(row);

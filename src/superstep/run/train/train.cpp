@@ -13,13 +13,12 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/thread_pool.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 #include "superstep/run/model.h"
 #include "superstep/run/quality.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/ranks/end_all.h"
 #include "superstep/run/ranks/gradient_exchange.h"
-#include "superstep/run/records.h"
 #include "superstep/run/task.h"
 #include "superstep/run/train/checkpoint.h"
 #include "superstep/run/train/feeder.h"
@@ -172,7 +171,7 @@ class Training {
     // One rank writes. All read the same folder when they resume: their states stay the same bits.
     if (const auto found = keeper_.newest()) resume_from(*found);
     world_.barrier();
-    keeper_.begin(to_json(settings_), state_.step, environment_record(settings_.replicas));
+    keeper_.begin(to_json(settings_), state_.step, record::environment_record(settings_.replicas));
   }
 
   void resume_from(const Checkpoint& checkpoint) {

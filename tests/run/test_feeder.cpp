@@ -1,4 +1,4 @@
-// What feeds the loop: orders of epochs, batches made ahead, learning rates, goals, validation.
+// What feeds the loop: orders of epochs, and batches made ahead.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,10 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/run/train/feeder.h"
-#include "superstep/run/train/schedule.h"
-#include "superstep/run/train/until.h"
-#include "superstep/run/train/validation.h"
-#include "tests/contains.h"
+#include "tests/expect_error.h"
 
 namespace superstep::run {
 namespace {
@@ -26,7 +23,8 @@ class Counting : public Task {
   void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
             std::span<Tensor> tensors) const override {
     while (hold) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (fails) throw Error(ErrorCode::bad_file, "sample 3 is damaged");
+    if (fails || fills == fails_after) throw Error(ErrorCode::bad_file, "sample 3 is damaged");
+    ++fills;
     for (std::size_t i = 0; i < indices.size(); ++i)
       tensors[0].set(
           static_cast<std::int64_t>(i),
@@ -41,6 +39,8 @@ class Counting : public Task {
   }
   nlohmann::json describe() const override { return {}; }
   std::atomic<bool> hold{false}, fails{false};
+  int fails_after = -1;               // batches; -1: never
+  mutable std::atomic<int> fills{0};  // batches that were made
 
  private:
   std::int64_t size_;
@@ -124,64 +124,126 @@ TEST(FeederTest, RethrowsWhatWentWrongAndHearsAStop) {
   }
 }
 
-TEST(Schedules, WarmUpThenHalfACosine) {
-  const Schedule cosine{.kind = Schedule::Kind::cosine, .peak = 1, .final_share = 0.1, .warm_up_share = 0.1};
-  EXPECT_DOUBLE_EQ(learning_rate(cosine, 0, 100), 0.1);
-  EXPECT_DOUBLE_EQ(learning_rate(cosine, 9, 100), 1);
-  EXPECT_DOUBLE_EQ(learning_rate(cosine, 10, 100), 1);
-  EXPECT_NEAR(learning_rate(cosine, 55, 100), 0.55, 1e-12);  // half way down
-  EXPECT_NEAR(learning_rate(cosine, 100, 100), 0.1, 1e-12);
-  EXPECT_NEAR(learning_rate(cosine, 5000, 100), 0.1, 1e-12) << "and stays there";
-  for (int step = 11; step < 100; ++step)
-    EXPECT_LT(learning_rate(cosine, step, 100), learning_rate(cosine, step - 1, 100)) << step;
-  const Schedule constant{.kind = Schedule::Kind::constant, .peak = 0.3, .warm_up_share = 0};
-  for (const int step : {0, 1, 99, 1000}) EXPECT_EQ(learning_rate(constant, step, 100), 0.3);
-  EXPECT_EQ(learning_rate(constant, 0, 0), 0.3);
+// An order of the whole, however often it is asked for, and no two places are tied to each other.
+TEST(EpochOrder, EverySampleComesToEveryPlace) {
+  constexpr std::int64_t count = 5;
+  constexpr int epochs = 5000;
+  std::vector<std::vector<int>> seen(count, std::vector<int>(count, 0));
+  for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    const auto order = epoch_order(count, 3, epoch);
+    for (std::size_t place = 0; place < count; ++place) ++seen[place][static_cast<std::size_t>(order[place])];
+  }
+  // Binomial: a mean of 1000, a standard deviation of 28.3; five of them, 25 times looked at.
+  for (const auto& place : seen)
+    for (const int times : place) EXPECT_NEAR(times, epochs / count, 142);
 }
 
-TEST(UntilTest, TakesMetricAndFiniteValue) {
-  EXPECT_EQ(parse_until("rmse=0.1"), (Until{"rmse", 0.1}));
-  EXPECT_EQ(parse_until("r2=-1e-3"), (Until{"r2", -1e-3}));
-  for (const char* text :
-       {"", "rmse", "=1", "rmse=", "rmse=0,5", "rmse=nan", "rmse=inf", "rmse=1x", "rmse= 1", "rmse=1=2"})
-    EXPECT_THROW(parse_until(text), Error) << text;
+TEST(EpochOrder, OfNothingAndOfOne) {
+  EXPECT_TRUE(epoch_order(0, 1, 0).empty());
+  EXPECT_EQ(epoch_order(1, 1, 7), (std::vector<std::int64_t>{0}));
 }
 
-TEST(UntilTest, KnowsMetricsAndTheirDirections) {
-  const auto& uno = workload::find_workload("uno");
-  EXPECT_NO_THROW(check_until({"r2", 0.5}, uno));
-  EXPECT_EQ(to_string({"r2", 0.5}, uno), "r2 >= 0.5");
-  EXPECT_EQ(to_string({"mse", 0.5}, uno), "mse <= 0.5");
-  const auto quality = [](double r2) { return std::vector<Metric>{{.name = "r2", .value = r2, .unit = ""}}; };
-  EXPECT_FALSE(reaches({"r2", 0.5}, uno, quality(-188)));
-  EXPECT_TRUE(reaches({"r2", 0.5}, uno, quality(0.5)));
-  EXPECT_FALSE(reaches({"r2", 0.5}, uno, quality(std::nan(""))));
-  EXPECT_FALSE(reaches({"mse", 0.5}, uno, quality(0.9))) << "not measured";
-  try {
-    check_until({"r", 1}, uno);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_TRUE(contains(error.what(), "its metrics are r2, mse, mae"));
+// Nobody is left out for good: what an epoch drops is other samples each time.
+TEST(FeederTest, AnEpochHasEverySampleAtMostOnce) {
+  const Counting task(11);
+  Feeder feeder(task, prototypes(4), 4, 3, false, {});
+  std::set<int> ever;
+  for (int epoch = 0; epoch < 12; ++epoch) {
+    std::set<int> here;
+    for (std::int64_t batch = 0; batch < feeder.batches_an_epoch(); ++batch)
+      for (const int sample : numbers(feeder.next())) EXPECT_TRUE(here.insert(sample).second) << sample;
+    EXPECT_EQ(here.size(), 8U);
+    ever.insert(here.begin(), here.end());
+  }
+  EXPECT_EQ(ever.size(), 11U);
+}
+
+TEST(FeederTest, TheWholeIsOneBatch) {
+  const Counting task(6);
+  Feeder feeder(task, prototypes(6), 6, 5, false, {});
+  EXPECT_EQ(feeder.batches_an_epoch(), 1);
+  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+    const auto order = epoch_order(6, 5, epoch);
+    EXPECT_EQ(numbers(feeder.next()), std::vector<int>(order.begin(), order.end()));
   }
 }
 
-TEST(ValidationTest, LooksAtTheSamplesAfterThoseOfTraining) {
-  const Model model({.workload = "mlp", .batch = 64});
-  ThreadPool pool(2);
-  const auto task = model.open_task(
-      {.data = {}, .samples = 400, .seed = 1, .model_options = {}, .labels_required = true, .pool = &pool});
-  const target::Target& target = target::find_target("cpu");
-  const auto trained = target.compile(model.training_step(&target), {.batch = 64, .threads = 2});
-  Validation validation(target, model, *task, pool, 2);
-  const auto quick = validation.quality(*trained, 10), all = validation.quality(*trained, task->size());
-  ASSERT_EQ(quick.size(), all.size());
-  EXPECT_EQ(all[0].name, "rmse");
-  EXPECT_NE(quick[0].value, all[0].value) << "ten samples are not eighty";
-  EXPECT_EQ(validation.quality(*trained, task->size())[0].value, all[0].value);
-  request_interrupt();
-  EXPECT_THROW(validation.quality(*trained, task->size()), Error);
-  clear_interrupt();
-  EXPECT_EQ(validation.quality(*trained, task->size())[0].value, all[0].value) << "and can be done again";
+TEST(FeederTest, ASeedIsAnOrder) {
+  const Counting task(32);
+  Feeder one(task, prototypes(8), 8, 1, false, {}), again(task, prototypes(8), 8, 1, false, {}),
+      other(task, prototypes(8), 8, 2, false, {});
+  int different = 0;
+  for (int i = 0; i < 9; ++i) {
+    const auto batch = numbers(one.next());
+    EXPECT_EQ(numbers(again.next()), batch) << i;
+    different += numbers(other.next()) != batch;
+  }
+  EXPECT_EQ(different, 9);
+}
+
+// Augmentation is told the epoch, whichever sitting it is made in.
+TEST(FeederTest, TellsTheEpoch) {
+  const Counting task(4);
+  Feeder feeder(task, prototypes(4), 4, 1, true, {5, 0});
+  for (int epoch = 5; epoch < 8; ++epoch)
+    for (const int value : numbers(feeder.next())) EXPECT_EQ(value / 1000, epoch + 1);
+}
+
+// A checkpoint of an epoch's end, and one of a run whose epochs were longer: the next epoch comes.
+TEST(FeederTest, BegunBehindTheLastBatchIsTheNextEpoch) {
+  const Counting task(10);
+  for (const std::int64_t behind : {2, 7}) {
+    Feeder feeder(task, prototypes(4), 4, 1, false, {3, behind}),
+        next(task, prototypes(4), 4, 1, false, {4, 0});
+    EXPECT_EQ(numbers(feeder.next()), numbers(next.next())) << behind;
+  }
+}
+
+TEST(FeederTest, MakesOnlyAFewAhead) {
+  const Counting task(100);
+  Feeder feeder(task, prototypes(10), 10, 1, false, {}, {}, 2);
+  const auto settled = [&] {  // two are ready, and one more waits for a place
+    for (int i = 0; i < 2000 && task.fills < 3; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return task.fills.load();
+  };
+  EXPECT_EQ(settled(), 3);
+  for (int i = 0; i < 4; ++i) feeder.next();
+  for (int i = 0; i < 2000 && task.fills < 7; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(task.fills, 7);
+}
+
+TEST(FeederTest, CountsTheTimeThatDataKeepOthersWaiting) {
+  Counting task(8);
+  task.hold = true;
+  Feeder feeder(task, prototypes(4), 4, 1, false, {});
+  std::jthread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    task.hold = false;
+  });
+  feeder.next();
+  EXPECT_GT(feeder.seconds_waited(), 0.03);
+}
+
+// What was made before something went wrong is handed out first, and the fault stays.
+TEST(FeederTest, AFaultComesInItsOwnPlace) {
+  Counting task(12);
+  task.fails_after = 2;
+  Feeder feeder(task, prototypes(4), 4, 1, false, {});
+  const auto order = epoch_order(12, 1, 0);
+  for (std::size_t batch = 0; batch < 2; ++batch)
+    EXPECT_EQ(numbers(feeder.next())[0], order[batch * 4]) << batch;
+  for (int again = 0; again < 2; ++again)
+    expect_error(ErrorCode::bad_file, {"sample 3 is damaged"}, [&] { feeder.next(); });
+}
+
+// Without a batch there is nothing to make: it would look for one for ever.
+TEST(FeederTest, RefusesABatchThatIsNeverFull) {
+  const Counting task(3);
+  expect_error(ErrorCode::invalid_argument, {"the 3 training samples do not fill one batch of 4"},
+               [&] { const Feeder feeder(task, prototypes(4), 4, 1, false, {}); });
 }
 
 }  // namespace

@@ -175,6 +175,7 @@ Result result_from_json(const json& object) {
   result.parameters = object_member(workload, "parameters");
   result.flop_per_sample = number_of(workload, "flop_per_sample");
   result.machine = text_member(machine, "id", "");
+  // A file's number is anybody's: within what a count can be.
   result.units = static_cast<std::int64_t>(std::clamp(number_of(machine, "units").value_or(1), 1.0, 1e9));
   result.config = object_member(object, "config");
   result.program = object_member(object, "program");

@@ -8,8 +8,9 @@
 namespace superstep::record {
 namespace {
 
-constexpr double wanted_coverage = 0.95, outlier_deviations = 5;
-constexpr double two_sided = 1.96;  // standard deviations of a normal distribution that hold 95 %
+constexpr double wanted_coverage = 0.95;  // of an interval of the median
+constexpr double outlier_deviations = 5;  // times the median distance from the median; chosen
+constexpr double two_sided = 1.96;        // standard deviations of a normal distribution that hold 95 %
 constexpr std::size_t blocks = 10;
 constexpr double notable_clustering = 2;  // independent samples reach it in about 3 of 100 cases
 
@@ -87,6 +88,7 @@ double find_drift(std::span<const double> samples) {
 
 }  // namespace
 
+// Ten samples beyond the percentile: fewer say little of it. Chosen.
 std::size_t samples_needed(double share) {
   return share > 0.99 ? 10000 : share > 0.9 ? 1000 : share > 0.5 ? 100 : 1;
 }
@@ -103,6 +105,7 @@ Summary summarize(std::span<const double> samples) {
   summary.variation = summary.mean != 0 ? summary.stddev / summary.mean : 0;
   summary.min = sorted.front();
   summary.max = sorted.back();
+  // What nine samples in ten lie between.
   summary.p05 = nearest_rank(sorted, 0.05);
   summary.p95 = nearest_rank(sorted, 0.95);
   summary.clustering = find_clustering(samples, summary.median);

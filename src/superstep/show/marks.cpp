@@ -8,7 +8,7 @@ namespace superstep::show {
 namespace {
 
 constexpr std::int64_t most_peaks = std::int64_t{1} << 22;
-constexpr std::size_t most_marks = 400;
+constexpr std::size_t most_marks = 400;  // in one picture: more hide what they mark
 
 using Infos = std::vector<data::DataSetInfo>;
 

@@ -183,6 +183,7 @@ bool is_high_contrast(const Source& source, const Cut& cut) {
 }
 
 bool is_angle(const Source& source, const Statistics& statistics, const std::string& unit) {
+  // Phases that were rounded to f32 may exceed pi by a few units in the last place.
   const bool within_pi = std::max(-statistics.low, statistics.high) <= std::numbers::pi + 1e-5;
   const bool named = unit == "rad" || (unit.empty() && source.info.name.find("phase") != std::string::npos);
   return named && within_pi && !source.layout.complex_pairs && is_floating(*source.info.type);

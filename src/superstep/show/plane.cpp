@@ -56,6 +56,7 @@ Plane logarithm(const Plane& plane) {
   float largest = 0;
   for (float value : plane.values)
     if (std::isfinite(value)) largest = std::max(largest, value);
+  // Four decades: what lies below is drawn as their foot.
   const float foot = largest > 0 ? largest * 1e-4f : 1;
   Plane result = plane;
   for (float& value : result.values)

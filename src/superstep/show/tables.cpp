@@ -13,7 +13,10 @@ namespace superstep::show {
 namespace {
 
 constexpr std::int64_t shown_rows = 10, widest_table = 16;
-constexpr std::int64_t most_strings = 100000;
+constexpr std::int64_t most_strings = 100000;  // that are read: a moment, some megabytes
+constexpr std::size_t most_points = 100000;    // of a curve that is drawn
+constexpr std::size_t longest_shown = 400;     // letters of a string in a cell
+constexpr std::int64_t widest_text = 4096;     // bytes of a padded line: wider rows are pictures
 
 bool counts_whole_numbers(const ShownDataSet& data_set) {
   return data_set.info.type && !is_floating(*data_set.info.type);
@@ -62,7 +65,7 @@ void add_histogram(page::Page& page, const ShownDataSet& data_set) {
 void add_curve(page::Page& page, const ShownDataSet& data_set) {
   const Statistics& s = data_set.statistics;
   if (data_set.info.shape.rank() != 1 || data_set.info.complex || s.not_finite > 0) return;
-  if (s.values.size() < 3 || s.values.size() > 100000) return;
+  if (s.values.size() < 3 || s.values.size() > most_points) return;
   page::Series series;
   for (std::size_t i = 0; i < s.values.size(); ++i) series.x.push_back(static_cast<double>(i));
   series.y = s.values;
@@ -97,8 +100,9 @@ void add_strings(page::Page& page, const ArrayFile& file, const data::DataSetInf
   const std::vector<std::string> strings = file.read_strings(info);
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < std::min<std::size_t>(strings.size(), shown_rows); ++i)
-    rows.push_back(
-        {std::to_string(i), strings[i].size() > 400 ? strings[i].substr(0, 400) + " ..." : strings[i]});
+    rows.push_back({std::to_string(i), strings[i].size() > longest_shown
+                                           ? strings[i].substr(0, longest_shown) + " ..."
+                                           : strings[i]});
   page.table({"index", info.name}, rows);
 }
 
@@ -129,7 +133,7 @@ std::optional<std::vector<std::string>> first_texts(const ArrayFile& file, const
 
 bool is_padded_text(const ArrayFile& file, const data::DataSetInfo& info) {
   if (info.type != ElementType::u8 || info.shape.rank() != 2 || info.shape.element_count() == 0) return false;
-  return info.shape[1] >= 4 && info.shape[1] <= 4096 && first_texts(file, info).has_value();
+  return info.shape[1] >= 4 && info.shape[1] <= widest_text && first_texts(file, info).has_value();
 }
 
 void add_padded_text(page::Page& page, const ArrayFile& file, const data::DataSetInfo& info) {

@@ -46,7 +46,7 @@ SelfCheck compare_runs(const std::vector<record::Result>& first, const std::vect
 }
 
 void pause_for(double seconds) {
-  constexpr double step = 0.1;
+  constexpr double step = 0.1;  // s: how soon Ctrl-C is heard
   Clock& clock = steady_clock();
   for (const double end = clock.seconds() + seconds; clock.seconds() < end;) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "while waiting for the second run");

@@ -23,6 +23,7 @@ struct Point {
 std::vector<std::int64_t> batches_of(const WorkloadBenchSettings& settings, const std::string& mode) {
   if (!settings.batches.empty()) return settings.batches;
   const std::int64_t own = workload::find_workload(settings.workload).training.batch;
+  // Served: one sample at a time, and a batch that fills a machine (chosen).
   return mode == "train" ? std::vector{own} : std::vector<std::int64_t>{1, 512};
 }
 

@@ -36,6 +36,7 @@ void add_interval(ComparedRow& row, const record::Quantity& before, const record
     const double old = resampled_median(before.samples, random, room);
     ratios.push_back(resampled_median(after.samples, random, room) / old);
   }
+  // The middle 95 %.
   row.low = quantile(ratios, 0.025);
   row.high = quantile(ratios, 0.975);
 }

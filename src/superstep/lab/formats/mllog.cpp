@@ -85,9 +85,9 @@ std::int64_t milliseconds_of(const std::string& iso_time) {
       std::sscanf(iso_time.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%c%2d:%2d", &time.tm_year, &time.tm_mon,
                   &time.tm_mday, &time.tm_hour, &time.tm_min, &time.tm_sec, &sign, &hours, &minutes);
   if (read != 9) return 0;
-  time.tm_year -= 1900;
+  time.tm_year -= 1900;  // as std::tm counts
   time.tm_mon -= 1;
-  const std::int64_t zone = (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+  const std::int64_t zone = (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);  // s
   return 1000 * (static_cast<std::int64_t>(timegm(&time)) - zone);
 }
 

@@ -13,8 +13,8 @@ namespace {
 using Json = MlLog::Json;
 
 std::int64_t now() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+  using std::chrono::system_clock;
+  return duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count();
 }
 
 std::string platform() {

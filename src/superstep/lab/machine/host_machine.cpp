@@ -27,12 +27,14 @@ struct ProductRates {
 };
 
 ProductRates measure_products(int threads) {
+  // Seconds: half of one a size, at most.
   const Protocol protocol{.warm_up_calls = 3,
                           .warm_up_seconds = 0.02,
                           .warm_up_limit = 0.2,
                           .interval = 0,
                           .budget_seconds = 0.3};
   ProductRates found;
+  // Square products from a few tiles of registers to beyond the second-level cache.
   for (std::int64_t n = 16; n <= 2048; n *= 2) {
     const Primitive primitive{.kind = PrimitiveKind::gemm, .name = "product", .m = n, .n = n, .k = n};
     PrimitiveRun run(primitive, {}, "cpu", threads);
@@ -144,6 +146,7 @@ class HostMeasurement {
     PrimitiveRun run(
         {.kind = PrimitiveKind::relu, .name = "relu", .width = 1, .height = 1, .channels = 1, .batch = 1}, {},
         "cpu", 1);
+    // Seconds.
     const Measurement one =
         measure({"relu", [&] { run.call(); }}, {.warm_up_seconds = 0.05, .budget_seconds = 0.3});
     add(time_of("operator_overhead", one.samples, "a call of a plan with one element to work on"));

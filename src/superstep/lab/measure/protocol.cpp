@@ -15,6 +15,7 @@ namespace superstep::lab {
 namespace {
 
 constexpr std::size_t steady_window = 5, fewest_samples = 3;
+// Shares of the median, and of the samples, that are flagged. Chosen.
 constexpr double notable_drift = 0.05, notable_outliers = 0.05;
 
 // One contender on its way through the protocol.
@@ -37,7 +38,7 @@ class Sitting {
     result_.first_call = times.front();
     result_.warm_up_calls = static_cast<std::int64_t>(times.size());
     const auto tail = std::span(times).last(std::min(times.size(), steady_window));
-    const double call = std::max(quantile(tail, 0.5), 1e-9);
+    const double call = std::max(quantile(tail, 0.5), 1e-9);  // s: the clock's grain
     result_.calls_per_sample =
         std::max<std::int64_t>(1, std::llround(std::ceil(protocol_.least_sample_seconds / call)));
   }

@@ -29,9 +29,10 @@ void make_gradients(std::span<float> gradients, int rank, int multiplications) {
   const float factor = opaque, term = value * (1 - factor);
   // x / 2 + value / 2 has `value` as its fixed point: exact in every round.
   for (float& gradient : gradients) gradient = value;
+  constexpr std::size_t block_values = 1024;  // 4 kB: within the first-level cache
   for (int i = 0; i < multiplications; ++i)
-    for (std::size_t at = 0; at < gradients.size(); at += 1024) {
-      const auto block = gradients.subspan(at, std::min<std::size_t>(1024, gradients.size() - at));
+    for (std::size_t at = 0; at < gradients.size(); at += block_values) {
+      const auto block = gradients.subspan(at, std::min(block_values, gradients.size() - at));
       for (float& gradient : block) gradient = gradient * factor + term;
     }
 }
@@ -62,6 +63,7 @@ class Step {
     if (contender == alone) return 0;
     const float mean = static_cast<float>(world_.size() + 1) / 2;
     const auto values = means(contender).values();
+    // A sum over ranks in another order: some ten roundings of f32.
     return world_.maximum(static_cast<double>(
         std::ranges::count_if(values, [&](float value) { return std::abs(value - mean) > 1e-6f * mean; })));
   }

@@ -324,6 +324,7 @@ void add_histograms(page::Page& page, const std::vector<record::Result>& results
                     .x_label = scale == 1e6 ? "time of a call, us" : "time of a call, ms",
                     .y_label = "samples",
                     .series = {}};
+    // Without the outermost hundredths, which would leave the rest in one bar.
     plot.series.push_back(page::histogram(fmt::format("{} samples", times.size()), times,
                                           nearest_rank(times, 0.01), nearest_rank(times, 0.99), bins));
     plot.vertical.push_back({scale * time->value, "median"});

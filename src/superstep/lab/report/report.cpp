@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t largest_serving_batch = 512;
+constexpr std::int64_t largest_serving_batch = 512;  // chosen
 
 using Rows = std::vector<std::vector<std::string>>;
 

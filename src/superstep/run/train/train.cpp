@@ -44,12 +44,7 @@ class Training {
         keeper_(settings_.workload, options.out, options.resume, world_.rank() == 0),
         pool_(settings_.replicas),
         task_(open_data()),
-        batches_(task_->training_count() / settings_.batch) {
-    if (batches_ < 1)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the {} training samples do not fill one batch of {}", task_->training_count(),
-                              settings_.batch),
-                  "--batch");
+        batches_(batches_an_epoch(*task_, settings_.batch)) {
     scheduled_steps_ =
         std::max<std::int64_t>(1, std::llround(settings_.epochs * static_cast<double>(batches_)));
     last_step_ = settings_.steps > 0 ? settings_.steps : scheduled_steps_;
@@ -178,6 +173,8 @@ class Training {
     const RunDirectory directory = RunDirectory::open(options_.out);
     restore(*executable_, checkpoint, directory.checkpoints().string());
     state_ = state_of(checkpoint, directory.checkpoints().string());
+    // With a whole epoch behind it, what is told of the loss is that epoch's (told_loss).
+    if (state_.step > state_.epoch_steps) epoch_losses_.push_back(state_.loss);
     if (state_.step > last_step_)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("has done {} steps: it cannot end after {}", state_.step, last_step_),

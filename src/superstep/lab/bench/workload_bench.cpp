@@ -98,10 +98,7 @@ Result describe(const WorkloadBenchSettings& settings, const Point& point, const
 }
 
 void add_memory(Result& result, const target::PlanSummary& plan) {
-  result.add("memory_peak",
-             static_cast<double>(plan.activation_bytes) * plan.threads +
-                 static_cast<double>(plan.state_bytes + plan.gradient_bytes + plan.constant_bytes),
-             "B");
+  result.add("memory_peak", static_cast<double>(plan.bytes_in_all()), "B");
   result.quantities.back().details["source"] = "the plan's allocations";
 }
 

@@ -22,6 +22,7 @@ function(superstep_room name)
     endif()
   endforeach()
   add_library(superstep_${name} STATIC ${sources})
+  superstep_units(superstep_${name})
   target_include_directories(superstep_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(superstep_${name} PUBLIC fmt::fmt ${ROOM_LIBRARIES} PRIVATE superstep_flags)
   if(name STREQUAL base)
@@ -38,7 +39,12 @@ endfunction()
 
 add_library(superstep_flags INTERFACE)
 target_compile_options(superstep_flags INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-stringop-overflow>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-stringop-overflow;-Wno-array-bounds>)
+# In a unit the sources are included, and GCC takes what is included for headers: a class of theirs may hold what is
+# in their unnamed namespace.
+if(SUPERSTEP_UNITS)
+  target_compile_options(superstep_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 if(SUPERSTEP_WERROR)
   target_compile_options(superstep_flags INTERFACE -Werror)
 endif()

@@ -101,14 +101,14 @@ TEST(Conv, IsItsDefinition) {
 
 // However many results are made at a time, each has the bits of its own sum.
 TEST(Conv, SumsInTheOrderOfItsDefinition) {
-  struct Case {
+  struct Shapes {
     Shape x, w;
     std::int64_t group, stride, pad;
   };
   for (const auto& [x_shape, w_shape, group, stride, pad] :
-       {Case{{2, 8, 7, 6}, {8, 4, 3, 2}, 2, 1, 1}, Case{{2, 6, 3, 2}, {16, 6, 2, 2}, 1, 1, 0},
-        Case{{1, 3, 50, 60}, {5, 3, 3, 3}, 1, 1, 1}, Case{{1, 4, 9, 9}, {9, 4, 3, 3}, 1, 2, 2},
-        Case{{1, 6, 8, 7}, {6, 1, 3, 3}, 6, 1, 1}}) {
+       {Shapes{{2, 8, 7, 6}, {8, 4, 3, 2}, 2, 1, 1}, Shapes{{2, 6, 3, 2}, {16, 6, 2, 2}, 1, 1, 0},
+        Shapes{{1, 3, 50, 60}, {5, 3, 3, 3}, 1, 1, 1}, Shapes{{1, 4, 9, 9}, {9, 4, 3, 3}, 1, 2, 2},
+        Shapes{{1, 6, 8, 7}, {6, 1, 3, 3}, 6, 1, 1}}) {
     const Tensor x0 = random_tensor(x_shape, 1), w = random_tensor(w_shape, 2),
                  bias = random_tensor({w_shape[0]}, 3);
     const Tensor y =

@@ -98,7 +98,8 @@ class Program {
 
 class Sequence : public Program {
  public:
-  explicit Sequence(std::string name = {});
+  Sequence() : Sequence(std::string()) {}
+  explicit Sequence(std::string name);
   Sequence(std::initializer_list<Program> programs, std::string name = {});
   void add(const Program& program);
 };

@@ -58,7 +58,7 @@ std::string implied_result(const std::vector<std::string>& operands, int ellipsi
 Equation parse_equation(const Attributes& attributes, const std::vector<Shape>& shapes) {
   const std::string text = without_spaces(attributes.text("equation"));
   const std::size_t arrow = text.find("->");
-  const std::vector<std::string> terms = split(text.substr(0, arrow), ',');
+  const std::vector<std::string> terms = superstep::split(text.substr(0, arrow), ',');
   require(terms.size() == shapes.size(),
           fmt::format("equation '{}' has {} operands, the node has {}", text, terms.size(), shapes.size()));
   Equation equation;

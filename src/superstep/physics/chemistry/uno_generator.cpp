@@ -20,13 +20,13 @@ constexpr std::uint32_t purpose_pairs = 100, purpose_measurement = 1000;
 constexpr int studies = 5;
 constexpr double lowest_dose = -10, highest_dose = -4;  // log10 mol/l
 
-enum Layout { indexed, dense, pandas };
+enum FileLayout { indexed, dense, pandas };
 
 const std::vector<std::string> layout_names = {"indexed", "dense", "pandas"};
 
 struct Settings {
   int cells, drugs, doses;
-  Layout layout;
+  FileLayout layout;
   double noise_low, noise_high, study_sd, variance;
 };
 
@@ -269,7 +269,7 @@ std::unique_ptr<Generator> make_uno_generator(const Options& options) {
       static_cast<int>(options.integer("cells", 1, 1000000)),
       static_cast<int>(options.integer("drugs", 1, 100000)),
       static_cast<int>(options.integer("doses", 0, 1000)),
-      static_cast<Layout>(options.choice("layout", layout_names)), low, options.number("noise-high", low, 1),
+      static_cast<FileLayout>(options.choice("layout", layout_names)), low, options.number("noise-high", low, 1),
       options.number("study-sd", 0, 1), options.number("variance", 0, 0.06)});
 }
 

@@ -185,9 +185,7 @@ record::Result to_result(const Entry& entry, const PrimitiveBenchSettings& setti
   result.add("memory_peak",
              tensor_bytes(entry.primitive, size_in_bytes(element_of(entry.options.precision)),
                           entry.options.trains) +
-                 static_cast<double>(plan.activation_bytes) * plan.threads +
-                 static_cast<double>(plan.state_bytes) + static_cast<double>(plan.gradient_bytes) +
-                 static_cast<double>(plan.constant_bytes),
+                 static_cast<double>(plan.bytes_in_all()),
              "B");
   if (settings.energy)
     add_energy(

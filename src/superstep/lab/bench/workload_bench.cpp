@@ -100,10 +100,7 @@ record::Result describe(const WorkloadBenchSettings& settings, const Point& poin
 }
 
 void add_memory(record::Result& result, const target::PlanSummary& plan) {
-  result.add("memory_peak",
-             static_cast<double>(plan.activation_bytes) * plan.threads +
-                 static_cast<double>(plan.state_bytes + plan.gradient_bytes + plan.constant_bytes),
-             "B");
+  result.add("memory_peak", static_cast<double>(plan.bytes_in_all()), "B");
   result.quantities.back().details["source"] = "the plan's allocations";
 }
 

@@ -14,7 +14,7 @@ constexpr const char* drifted = "the machine drifted";
 constexpr double notable_change = 0.02;  // what the protocol calls steady
 
 record::Quantity* time_of(record::Result& result) {
-  const auto found = std::ranges::find(result.quantities, "step_time", &Quantity::name);
+  const auto found = std::ranges::find(result.quantities, "step_time", &record::Quantity::name);
   return found == result.quantities.end() ? nullptr : &*found;
 }
 

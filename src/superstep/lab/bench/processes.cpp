@@ -141,7 +141,7 @@ std::vector<record::Result> join_processes(const std::vector<std::vector<record:
   std::vector<record::Result> joined;
   for (const auto& run : runs)
     for (const record::Result& result : run) {
-      if (std::ranges::find(joined, result.id, &Result::id) != joined.end()) continue;
+      if (std::ranges::find(joined, result.id, &record::Result::id) != joined.end()) continue;
       std::vector<const record::Result*> same;
       for (const auto& other : runs)
         for (const record::Result& partner : other)
@@ -150,7 +150,8 @@ std::vector<record::Result> join_processes(const std::vector<std::vector<record:
     }
   for (record::Result& result : joined)
     if (is_baseline(result))
-      if (const auto first = std::ranges::find(joined, result.config.value("repeats", ""), &Result::id);
+      if (const auto first =
+              std::ranges::find(joined, result.config.value("repeats", ""), &record::Result::id);
           first != joined.end())
         mark_as_baseline(result, *first);
   return joined;

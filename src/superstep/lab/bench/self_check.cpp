@@ -29,7 +29,7 @@ SelfCheck compare_runs(const std::vector<record::Result>& first, const std::vect
   SelfCheck check;
   TextTable table({"result", "first run", "second run", "second/first", "intervals meet"});
   for (const record::Result& one : first) {
-    const auto other = std::ranges::find(second, one.id, &Result::id);
+    const auto other = std::ranges::find(second, one.id, &record::Result::id);
     const record::Quantity* a = one.find("step_time");
     const record::Quantity* b = other == second.end() ? nullptr : other->find("step_time");
     if (!a || !b) continue;

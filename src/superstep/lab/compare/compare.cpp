@@ -119,7 +119,7 @@ Comparison compare(const std::vector<record::Result>& before, const std::vector<
   const auto partner = [&](const record::Result& result,
                            const std::vector<record::Result>& others) -> const record::Result* {
     if (single) return &others.front();
-    const auto found = std::ranges::find(others, result.id, &Result::id);
+    const auto found = std::ranges::find(others, result.id, &record::Result::id);
     return found == others.end() ? nullptr : &*found;
   };
   for (const record::Result& result : before)

@@ -5,6 +5,7 @@
 
 #include "superstep/lab/formats/writers.h"
 #include "superstep/record/member.h"
+#include "superstep/record/summary.h"
 
 namespace superstep::lab {
 namespace {

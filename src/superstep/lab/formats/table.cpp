@@ -4,6 +4,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/lab/formats/writers.h"
+#include "superstep/record/result_json.h"
 
 namespace superstep::lab {
 namespace {

@@ -12,6 +12,7 @@
 #include "superstep/base/text.h"
 #include "superstep/lab/ranks/launch.h"
 #include "superstep/record/result_json.h"
+#include "superstep/record/summary.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::lab {

@@ -183,9 +183,17 @@ Var center_crop_pad(Var x, const Extents& shape, const Extents& axes) {
 
 std::span<const Definition> fold_operators() {
   static const Definition definitions[] = {
-      composite<decompose_col2im>({"Col2Im", 18, 3, 3, 1, 0b110u}, infer_col2im),
-      composite<decompose_unpool>({"MaxUnpool", 11, 2, 3, 1, 0b100u}, infer_unpool),
-      composite<decompose_centred>({"CenterCropPad", 18, 2, 2, 1, 0b10u}, infer_centred),
+      composite<decompose_col2im>({"Col2Im", 18, 3, 3, 1, 0b110u}, infer_col2im,
+                                  {.elements = Elements::floating,
+                                   .work = WorkKind::elementwise,
+                                   .attributes = "dilations pads strides"}),
+      composite<decompose_unpool>({"MaxUnpool", 11, 2, 3, 1, 0b100u}, infer_unpool,
+                                  {.elements = Elements::floating,
+                                   .work = WorkKind::elementwise,
+                                   .attributes = "kernel_shape pads strides"}),
+      composite<decompose_centred>(
+          {"CenterCropPad", 18, 2, 2, 1, 0b10u}, infer_centred,
+          {.elements = Elements::any, .work = WorkKind::elementwise, .attributes = "axes"}),
   };
   return definitions;
 }

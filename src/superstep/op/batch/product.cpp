@@ -1,6 +1,7 @@
-#include "superstep/transform/batch_axis/rule.h"
+#include "superstep/op/batch/rules.h"
+#include "superstep/op/core/batch_axis.h"
 
-namespace superstep::transform {
+namespace superstep::op::batch {
 namespace {
 
 constexpr const char* samples_as_weights = "uses samples as the weights of other samples";
@@ -34,6 +35,8 @@ BatchAxis linear_in_reduced(const BatchSite& site) {
       std::ranges::count_if(site.inputs, [](const BatchAxis& in) { return in.kind != BatchKind::constant; });
   return dependent == 1 ? reduced_over_batch() : mixes("multiplies sums over the batch");
 }
+
+}  // namespace
 
 // Gemm: A' [rows, inner], B' [inner, columns], C broadcast to [rows, columns].
 BatchAxis gemm(const BatchSite& site) {
@@ -118,33 +121,4 @@ BatchAxis sample_by_sample(const BatchSite& site) {
   return along(0);
 }
 
-constexpr BatchRule rules[] = {
-    {"Gemm", gemm},
-    {"MatMul", matmul},
-    {"MatMulInteger", matmul},
-    {"QuantizeLinear", quantization},
-    {"DequantizeLinear", quantization},
-    {"ConvInteger", windowed},
-    {"Conv", windowed},
-    {"ConvTranspose", windowed},
-    {"MaxPool", windowed},
-    {"AveragePool", windowed},
-    {"LpPool", windowed},
-    {"GlobalAveragePool", windowed},
-    {"GlobalMaxPool", windowed},
-    {"GlobalLpPool", windowed},
-    {"Resize", windowed},
-    {"superstep.ResizeGradient", windowed},
-    {"Upsample", windowed},
-    {"DepthToSpace", windowed},
-    {"SpaceToDepth", windowed},
-    {"superstep.ConvWeightGradient", weight_gradient},
-    {"superstep.MaxPoolGradient", sample_by_sample},
-    {"superstep.AveragePoolGradient", sample_by_sample},
-};
-
-}  // namespace
-
-std::span<const BatchRule> product_batch_rules() { return rules; }
-
-}  // namespace superstep::transform
+}  // namespace superstep::op::batch

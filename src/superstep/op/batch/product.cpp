@@ -95,6 +95,14 @@ BatchAxis windowed(const BatchSite& site) {
   return site.inputs[0].axis == 0 ? site.inputs[0] : mixes("takes samples for channels or pixels");
 }
 
+// A window cut out of the picture may be cut out of the samples, too.
+BatchAxis resized(const BatchSite& site) {
+  const bool crops =
+      site.node.attributes.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  const bool all_samples = site.output_shape()[0] == site.shape(0)[0];
+  return all_samples && !crops ? windowed(site) : mixes("picks or moves samples within the batch");
+}
+
 // Rounding to an integer scale and back, element by element, with constant scales.
 BatchAxis quantization(const BatchSite& site) {
   if (site.inputs[0].kind == BatchKind::reduced) return mixes("rounds a sum over the batch");

@@ -13,7 +13,8 @@ std::vector<int> reduced_axes(const BatchSite& site) {
   const int rank = site.shape(0).rank();
   for (std::int64_t axis : site.integers("axes", 1)) axes.push_back(normalize_axis(axis, rank));
   const bool nothing = site.node.attributes.integer("noop_with_empty_axes", 0) != 0;
-  for (int axis = 0; axes.empty() && !nothing && axis < rank; ++axis) axes.push_back(axis);
+  if (axes.empty() && !nothing)
+    for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
   std::ranges::sort(axes);
   return axes;
 }

@@ -17,6 +17,7 @@ BatchAxis divided(const BatchSite& site);     // Div: linear in the first
 BatchAxis gemm(const BatchSite& site);
 BatchAxis matmul(const BatchSite& site);
 BatchAxis windowed(const BatchSite& site);  // one kernel over every sample: x [N, C, ...], the rest constant
+BatchAxis resized(const BatchSite& site);   // the same, of other axes
 BatchAxis quantization(const BatchSite& site);     // with constant scales along `axis`
 BatchAxis weight_gradient(const BatchSite& site);  // sums over axis 0 of both inputs
 BatchAxis sample_by_sample(

@@ -172,7 +172,11 @@ Var col2im(Var x, const Extents& image, const Extents& block, const ConvAttribut
 
 Var max_unpool(Var x, Var indices, const PoolAttributes& attributes, const Shape& shape) {
   const Var output_shape = shape.rank() ? x.builder().integers(shape.extents()) : Var();
-  return x.builder().node1("MaxUnpool", {x, indices, output_shape}, to_attributes(attributes));
+  require(attributes.auto_pad == "NOTSET" && !attributes.ceil_mode && attributes.dilations.empty(),
+          "MaxUnpool has windows of strides and pads alone");
+  Attributes own = to_attributes(attributes);
+  for (const char* beyond : {"auto_pad", "ceil_mode"}) own.erase(beyond);
+  return x.builder().node1("MaxUnpool", {x, indices, output_shape}, own);
 }
 
 Var center_crop_pad(Var x, const Extents& shape, const Extents& axes) {

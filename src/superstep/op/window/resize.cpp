@@ -271,7 +271,7 @@ std::span<const Definition> resize_operators() {
        .max_inputs = 4,
        .traits = {.elements = Elements::numeric,
                   .work = WorkKind::movement,
-                  .batch = batch::windowed,
+                  .batch = batch::resized,
                   .attributes = "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
                                 "extrapolation_value keep_aspect_ratio_policy mode nearest_mode"},
        .infer = infer_resize,
@@ -286,7 +286,7 @@ std::span<const Definition> resize_operators() {
        .max_inputs = 2,
        .traits = {.elements = Elements::numeric,
                   .work = WorkKind::movement,
-                  .batch = batch::windowed,
+                  .batch = batch::resized,
                   .attributes = "height_scale mode scales width_scale"},
        .infer = infer_upsample,
        .flops = resize_flops,
@@ -296,7 +296,7 @@ std::span<const Definition> resize_operators() {
        .shape_inputs = 0b10u},
       composite<decompose_resize_gradient>(
           {"superstep.ResizeGradient", 0, 1, 4, 1, 0b1110u}, infer_resize_gradient,
-          {.elements = Elements::floating, .work = WorkKind::movement, .batch = batch::windowed}),
+          {.elements = Elements::floating, .work = WorkKind::movement, .batch = batch::resized}),
   };
   return definitions;
 }

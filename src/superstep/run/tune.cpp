@@ -16,7 +16,7 @@
 #include "superstep/base/system/user_folders.h"
 #include "superstep/base/text.h"
 #include "superstep/graph/text.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 #include "superstep/target/ports.h"
 
 namespace superstep::run {
@@ -36,7 +36,7 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 std::string processor_name() {
-  const json host = environment_record(1).value("host", json::object());
+  const json host = record::environment_record(1).value("host", json::object());
   return host.contains("processor") && host["processor"].is_string() ? host["processor"].get<std::string>()
                                                                      : std::string("unknown processor");
 }

@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Rows = std::vector<std::vector<std::string>>;
 
-constexpr std::int64_t evaluation_batch = 256;
+constexpr std::int64_t evaluation_batch = 256;  // as in training (run/train/validation.cpp)
 
 // The samples that the model is judged on.
 struct Samples {

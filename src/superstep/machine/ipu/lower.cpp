@@ -182,7 +182,7 @@ Plan Lowering::normalization(const Work& work) {
   const double total = elements(node.inputs[0]);
   const bool gradient = work.op.find("Gradient") != std::string::npos;
   const Shape& x = shape(node.inputs[0]);
-  const bool by_channel = work.op.starts_with("Batch") || work.op == "superstep.BatchNormalizationGradient";
+  const bool by_channel = work.op == "BatchNormalization";
   const double outputs = by_channel && x.rank() > 1 ? static_cast<double>(x[1])
                          : x.rank() > 0 ? total / std::max(1.0, static_cast<double>(x[x.rank() - 1]))
                                         : 1.0;

@@ -3,27 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
-#include "superstep/transform/batch_axis/rule.h"
-#include "superstep/transform/fuse_elementwise.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::transform {
 namespace {
 
-using RuleTable = std::map<std::string_view, BatchAxis (*)(const BatchSite&)>;
-
-const RuleTable& rule_table() {
-  static const RuleTable table = [] {
-    RuleTable rules;
-    for (const auto& family :
-         {product_batch_rules(), layout_batch_rules(), sequence_batch_rules(), reduction_batch_rules()})
-      for (const BatchRule& rule : family) rules.emplace(rule.op, rule.apply);
-    return rules;
-  }();
-  return table;
-}
+using op::BatchSite;
 
 // The axes along which the elements of a constant differ.
 std::uint64_t variation_of(const Tensor& tensor) {
@@ -63,25 +50,24 @@ class Analysis {
       return {.kind = BatchKind::constant, .varies = variation_of(value.data)};
     const bool shared = value.kind != graph::ValueKind::input || value.type.shape.rank() == 0 ||
                         std::ranges::find(options.shared_inputs, value.name) != options.shared_inputs.end();
-    return shared ? any_constant() : along(0);
+    return shared ? op::any_constant() : op::along(0);
   }
 
   void visit(const Node& node) {
     BatchSite site{graph_, node, {}, averages_sums_};
-    for (ValueId id : node.inputs) site.inputs.push_back(id.valid() ? found_[id.index()] : same_everywhere());
+    for (ValueId id : node.inputs)
+      site.inputs.push_back(id.valid() ? found_[id.index()] : op::same_everywhere());
     for (; site.output < node.outputs.size(); ++site.output)
       if (const ValueId id = node.outputs[site.output]; id.valid()) found_[id.index()] = judge(site);
   }
 
   static BatchAxis judge(const BatchSite& site) {
     for (const BatchAxis& input : site.inputs)
-      if (input.kind == BatchKind::mixed) return mixes("reads what mixes samples");
-    // Elements are numbered by a counter that counts samples: each part of a batch has its own.
-    if (site.node.op == "superstep.RandomMask") return along(0);
-    if (site.others_constant({})) return constant_batch_rule(site);
-    if (is_elementwise(site.node.op)) return elementwise_batch_rule(site);
-    const auto rule = rule_table().find(site.node.op);
-    return rule == rule_table().end() ? mixes("is not known to keep samples apart") : rule->second(site);
+      if (input.kind == BatchKind::mixed) return op::mixes("reads what mixes samples");
+    const op::Traits& traits = op::traits_of(site.node.op);
+    if (traits.by_counter) return op::along(0);  // each part of a batch has its own numbers
+    if (site.others_constant({})) return op::constant_batch_axis(site);
+    return traits.batch ? traits.batch(site) : op::mixes("is not known to keep samples apart");
   }
 
   const Graph& graph_;

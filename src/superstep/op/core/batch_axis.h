@@ -1,21 +1,41 @@
-// What a rule of the batch-axis analysis sees: one node, and where the batch is in its inputs.
+// Where the samples of a batch are in a value, and what a rule that says so of a node's outputs sees: the
+// node, and where they are in its inputs. The rules are in op/batch/rules.h.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "superstep/graph/graph.h"
-#include "superstep/transform/batch_axis.h"
 
-namespace superstep::transform {
+namespace superstep::op {
+
+enum class BatchKind : std::uint8_t {
+  constant,    // the same whatever the samples are
+  per_sample,  // slice i along `axis` depends on sample i / rows alone
+  reduced,     // a sum or mean over samples of something per sample, or linear in such
+  mixed,       // depends on several samples in another way, or nobody knows
+};
+
+struct BatchAxis {
+  BatchKind kind = BatchKind::constant;
+  int axis = 0;              // of a per-sample value
+  std::int64_t rows = 1;     // slices along `axis` that belong to one sample, one after the other
+  std::uint64_t varies = 0;  // of a constant: the axes (bit set) along which its elements may differ
+  const char* why = "";      // of a mixed value: what its node does
+
+  friend bool operator==(const BatchAxis& a, const BatchAxis& b) {
+    return a.kind == b.kind && (a.kind != BatchKind::per_sample || (a.axis == b.axis && a.rows == b.rows));
+  }
+};
 
 struct BatchSite {
   const graph::Graph& graph;
   const graph::Node& node;
   std::vector<BatchAxis> inputs;  // as many as the node has; left-out ones are constant
-  bool averages_sums = false;     // BatchAxisOptions
+  bool averages_sums = false;     // as if sums over the batch were averaged over its parts first
   std::size_t output = 0;         // which output is asked for
 
   bool has(std::size_t input) const { return input < node.inputs.size() && node.inputs[input].valid(); }
@@ -39,21 +59,7 @@ BatchAxis any_constant();     // a constant that may differ along every axis
 BatchAxis reduced_over_batch();
 BatchAxis mixes(const char* why);
 
-// At least one input is not constant, and none is mixed.
-struct BatchRule {
-  std::string_view op;
-  BatchAxis (*apply)(const BatchSite& site);
-};
+// What a node makes of constant inputs alone (Traits::constants).
+BatchAxis constant_batch_axis(const BatchSite& site);
 
-std::span<const BatchRule> product_batch_rules();    // products, convolutions, pooling
-std::span<const BatchRule> layout_batch_rules();     // views, transposes, cutting, joining, gathering
-std::span<const BatchRule> sequence_batch_rules();   // recurrent layers, attention
-std::span<const BatchRule> reduction_batch_rules();  // reductions, softmax, losses, normalisations
-
-// Element by element, with broadcasting; for every operator that is_elementwise().
-BatchAxis elementwise_batch_rule(const BatchSite& site);
-
-// What a node makes of constant inputs alone.
-BatchAxis constant_batch_rule(const BatchSite& site);
-
-}  // namespace superstep::transform
+}  // namespace superstep::op

@@ -1,6 +1,7 @@
-#include "superstep/transform/batch_axis/rule.h"
+#include "superstep/op/batch/rules.h"
+#include "superstep/op/core/batch_axis.h"
 
-namespace superstep::transform {
+namespace superstep::op::batch {
 namespace {
 
 // Is input `i` left out, per sample along `axis`, or a constant that is the same for all samples?
@@ -8,6 +9,8 @@ bool carries_samples_along(const BatchSite& site, std::size_t i, int axis) {
   if (!site.has(i) || site.inputs[i] == along(axis)) return true;
   return site.is(i, BatchKind::constant) && (site.inputs[i].varies >> axis & 1) == 0;
 }
+
+}  // namespace
 
 // X, W, R, B, sequence_lens, initial_h[, initial_c, P]. Layout 0 has X [time, N, ...], states
 // [directions, N, ...] and Y [time, directions, N, ...]; layout 1 has N first everywhere.
@@ -47,14 +50,4 @@ BatchAxis attention(const BatchSite& site) {
   return all ? along(0) : mixes("looks from one sample at others");
 }
 
-constexpr BatchRule rules[] = {{"RNN", recurrent},
-                               {"GRU", recurrent},
-                               {"LSTM", recurrent},
-                               {"superstep.LSTMGradient", lstm_gradient},
-                               {"Attention", attention}};
-
-}  // namespace
-
-std::span<const BatchRule> sequence_batch_rules() { return rules; }
-
-}  // namespace superstep::transform
+}  // namespace superstep::op::batch

@@ -1,6 +1,7 @@
-#include "superstep/transform/batch_axis/rule.h"
+#include "superstep/op/batch/rules.h"
+#include "superstep/op/core/batch_axis.h"
 
-namespace superstep::transform {
+namespace superstep::op::batch {
 namespace {
 
 constexpr const char* samples_as_weights = "uses samples as the weights of other samples";
@@ -34,6 +35,8 @@ BatchAxis linear_in_reduced(const BatchSite& site) {
       std::ranges::count_if(site.inputs, [](const BatchAxis& in) { return in.kind != BatchKind::constant; });
   return dependent == 1 ? reduced_over_batch() : mixes("multiplies sums over the batch");
 }
+
+}  // namespace
 
 // Gemm: A' [rows, inner], B' [inner, columns], C broadcast to [rows, columns].
 BatchAxis gemm(const BatchSite& site) {
@@ -92,6 +95,14 @@ BatchAxis windowed(const BatchSite& site) {
   return site.inputs[0].axis == 0 ? site.inputs[0] : mixes("takes samples for channels or pixels");
 }
 
+// A window cut out of the picture may be cut out of the samples, too.
+BatchAxis resized(const BatchSite& site) {
+  const bool crops =
+      site.node.attributes.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  const bool all_samples = site.output_shape()[0] == site.shape(0)[0];
+  return all_samples && !crops ? windowed(site) : mixes("picks or moves samples within the batch");
+}
+
 // Rounding to an integer scale and back, element by element, with constant scales.
 BatchAxis quantization(const BatchSite& site) {
   if (site.inputs[0].kind == BatchKind::reduced) return mixes("rounds a sum over the batch");
@@ -118,33 +129,4 @@ BatchAxis sample_by_sample(const BatchSite& site) {
   return along(0);
 }
 
-constexpr BatchRule rules[] = {
-    {"Gemm", gemm},
-    {"MatMul", matmul},
-    {"MatMulInteger", matmul},
-    {"QuantizeLinear", quantization},
-    {"DequantizeLinear", quantization},
-    {"ConvInteger", windowed},
-    {"Conv", windowed},
-    {"ConvTranspose", windowed},
-    {"MaxPool", windowed},
-    {"AveragePool", windowed},
-    {"LpPool", windowed},
-    {"GlobalAveragePool", windowed},
-    {"GlobalMaxPool", windowed},
-    {"GlobalLpPool", windowed},
-    {"Resize", windowed},
-    {"superstep.ResizeGradient", windowed},
-    {"Upsample", windowed},
-    {"DepthToSpace", windowed},
-    {"SpaceToDepth", windowed},
-    {"superstep.ConvWeightGradient", weight_gradient},
-    {"superstep.MaxPoolGradient", sample_by_sample},
-    {"superstep.AveragePoolGradient", sample_by_sample},
-};
-
-}  // namespace
-
-std::span<const BatchRule> product_batch_rules() { return rules; }
-
-}  // namespace superstep::transform
+}  // namespace superstep::op::batch

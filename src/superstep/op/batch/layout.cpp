@@ -1,8 +1,9 @@
 #include <algorithm>
 
-#include "superstep/transform/batch_axis/rule.h"
+#include "superstep/op/batch/rules.h"
+#include "superstep/op/core/batch_axis.h"
 
-namespace superstep::transform {
+namespace superstep::op::batch {
 namespace {
 
 bool is_reduced(const BatchSite& site) { return site.is(0, BatchKind::reduced); }
@@ -12,6 +13,17 @@ std::int64_t product_before(const Shape& shape, int axis) {
   for (int i = 0; i < axis; ++i) product *= shape[i];
   return product;
 }
+
+// Something happens along some axes; the samples must not be along one of them.
+BatchAxis untouched_axes(const BatchSite& site, std::vector<std::int64_t> axes) {
+  if (is_reduced(site)) return reduced_over_batch();
+  for (std::int64_t axis : axes)
+    if (normalize_axis(axis, site.shape(0).rank()) == site.inputs[0].axis)
+      return mixes("picks or moves samples within the batch");
+  return site.inputs[0];
+}
+
+}  // namespace
 
 // The extents are regrouped, the order of the elements stays: with as many elements in front of it, an axis
 // that is a multiple of the number of samples carries them.
@@ -44,15 +56,6 @@ BatchAxis expand(const BatchSite& site) {
   const int axis = site.inputs[0].axis + site.output_shape().rank() - site.shape(0).rank();
   const bool grows = site.output_shape()[axis] != site.shape(0)[site.inputs[0].axis];
   return grows ? mixes("copies one sample to many places") : along(axis, site.inputs[0].rows);
-}
-
-// Something happens along some axes; the samples must not be along one of them.
-BatchAxis untouched_axes(const BatchSite& site, std::vector<std::int64_t> axes) {
-  if (is_reduced(site)) return reduced_over_batch();
-  for (std::int64_t axis : axes)
-    if (normalize_axis(axis, site.shape(0).rank()) == site.inputs[0].axis)
-      return mixes("picks or moves samples within the batch");
-  return site.inputs[0];
 }
 
 // Where the extent along the samples' axis stays, so do the samples (cuts of everything, pads of nothing).
@@ -143,37 +146,11 @@ BatchAxis along_one_axis(const BatchSite& site) {
 }
 
 // The sum up to each element along an axis (input 1).
-BatchAxis cumulative_sum(const BatchSite& site) { return untouched_axes(site, site.integers("axis", 1)); }
+BatchAxis cumulative(const BatchSite& site) { return untouched_axes(site, site.integers("axis", 1)); }
 
 BatchAxis triangle(const BatchSite& site) { return untouched_axes(site, {-2, -1}); }
 
 // The static shape says nothing about the samples.
 BatchAxis shape_only(const BatchSite&) { return any_constant(); }
 
-constexpr BatchRule rules[] = {
-    {"Reshape", view},
-    {"Flatten", view},
-    {"Squeeze", view},
-    {"Unsqueeze", view},
-    {"Transpose", transpose},
-    {"Expand", expand},
-    {"Slice", slice},
-    {"Pad", pad},
-    {"Tile", same_extent},
-    {"Split", split},
-    {"Concat", concat},
-    {"Gather", gather},
-    {"GatherElements", along_one_axis},
-    {"ScatterElements", along_one_axis},
-    {"ScatterND", scatter_rows},
-    {"CumSum", cumulative_sum},
-    {"Trilu", triangle},
-    {"Shape", shape_only},
-    {"Size", shape_only},
-};
-
-}  // namespace
-
-std::span<const BatchRule> layout_batch_rules() { return rules; }
-
-}  // namespace superstep::transform
+}  // namespace superstep::op::batch

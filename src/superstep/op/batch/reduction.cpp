@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "superstep/transform/batch_axis/rule.h"
-#include "superstep/transform/training/over_parts.h"
+#include "superstep/op/batch/rules.h"
+#include "superstep/op/core/batch_axis.h"
 
-namespace superstep::transform {
+namespace superstep::op::batch {
 namespace {
 
 constexpr const char* over_batch = "is not linear over the batch";
@@ -13,7 +13,8 @@ std::vector<int> reduced_axes(const BatchSite& site) {
   const int rank = site.shape(0).rank();
   for (std::int64_t axis : site.integers("axes", 1)) axes.push_back(normalize_axis(axis, rank));
   const bool nothing = site.node.attributes.integer("noop_with_empty_axes", 0) != 0;
-  for (int axis = 0; axes.empty() && !nothing && axis < rank; ++axis) axes.push_back(axis);
+  if (axes.empty() && !nothing)
+    for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
   std::ranges::sort(axes);
   return axes;
 }
@@ -26,17 +27,35 @@ BatchAxis after_removing(const BatchSite& site, const std::vector<int>& axes) {
                site.inputs[0].rows);
 }
 
-BatchAxis linear_reduction(const BatchSite& site) {
-  if (site.averages_sums && is_sum_over_parts(site.node)) return any_constant();
+// Works along one axis, or on all from one axis on, and keeps the shape.
+BatchAxis within_axes(const BatchSite& site, std::int64_t default_axis, bool and_after) {
+  if (!site.is(0, BatchKind::per_sample) || !site.others_constant({0}))
+    return mixes("uses a sum over the batch in a way that is not linear");
+  const int rank = site.shape(0).rank();
+  const int axis = normalize_axis(site.node.attributes.integer("axis", default_axis), rank);
+  const int batch = site.inputs[0].axis;
+  const bool touched = and_after ? batch >= axis : batch == axis;
+  return touched ? mixes("normalises over the batch") : site.inputs[0];
+}
+
+}  // namespace
+
+BatchAxis mean(const BatchSite& site) {
   if (site.is(0, BatchKind::reduced)) return reduced_over_batch();
   std::vector<int> axes = reduced_axes(site);
   const bool over_samples = std::ranges::binary_search(axes, site.inputs[0].axis);
   return over_samples ? reduced_over_batch() : after_removing(site, axes);
 }
 
+// A sum that is marked to be taken of the whole batch is the same for all its parts.
+BatchAxis sum(const BatchSite& site) {
+  const bool of_whole = site.node.attributes.integer("over_parts", 0) != 0;
+  return site.averages_sums && of_whole ? any_constant() : mean(site);
+}
+
 BatchAxis other_reduction(const BatchSite& site) {
   if (site.is(0, BatchKind::reduced)) return mixes("uses a sum over the batch in a way that is not linear");
-  const BatchAxis result = linear_reduction(site);
+  const BatchAxis result = mean(site);
   return result.kind == BatchKind::reduced ? mixes(over_batch) : result;
 }
 
@@ -47,19 +66,8 @@ BatchAxis arg_reduction(const BatchSite& site) {
   return after_removing(site, {axis});
 }
 
-// Works along one axis, or on all from one axis on, and keeps the shape.
-BatchAxis along_axis(const BatchSite& site, std::int64_t default_axis, bool and_after) {
-  if (!site.is(0, BatchKind::per_sample) || !site.others_constant({0}))
-    return mixes("uses a sum over the batch in a way that is not linear");
-  const int rank = site.shape(0).rank();
-  const int axis = normalize_axis(site.node.attributes.integer("axis", default_axis), rank);
-  const int batch = site.inputs[0].axis;
-  const bool touched = and_after ? batch >= axis : batch == axis;
-  return touched ? mixes("normalises over the batch") : site.inputs[0];
-}
-
-BatchAxis softmax(const BatchSite& site) { return along_axis(site, -1, false); }
-BatchAxis layer_normalization(const BatchSite& site) { return along_axis(site, -1, true); }
+BatchAxis along_axis(const BatchSite& site) { return within_axes(site, -1, false); }
+BatchAxis from_axis_on(const BatchSite& site) { return within_axes(site, -1, true); }
 
 // x [N, C, ...] with statistics of every sample of its own.
 BatchAxis per_picture(const BatchSite& site) {
@@ -105,39 +113,4 @@ BatchAxis classification_loss(const BatchSite& site) {
   return reduced_over_batch();
 }
 
-constexpr BatchRule rules[] = {
-    {"ReduceSum", linear_reduction},
-    {"ReduceMean", linear_reduction},
-    {"ReduceMax", other_reduction},
-    {"ReduceMin", other_reduction},
-    {"ReduceProd", other_reduction},
-    {"ReduceL1", other_reduction},
-    {"ReduceL2", other_reduction},
-    {"ReduceSumSquare", other_reduction},
-    {"ReduceLogSum", other_reduction},
-    {"ReduceLogSumExp", other_reduction},
-    {"ArgMax", arg_reduction},
-    {"ArgMin", arg_reduction},
-    {"Softmax", softmax},
-    {"LogSoftmax", softmax},
-    {"Hardmax", softmax},
-    {"LpNormalization", softmax},
-    {"LayerNormalization", layer_normalization},
-    {"RMSNormalization", layer_normalization},
-    {"superstep.LayerNormalizationGradient", layer_normalization_gradient},
-    {"superstep.ChannelMoments", channel_moments},
-    {"superstep.ChannelSums", channel_sums},
-    {"InstanceNormalization", per_picture},
-    {"GroupNormalization", per_picture},
-    {"LRN", per_picture},
-    {"BatchNormalization", batch_normalization},
-    {"Dropout", per_picture},
-    {"SoftmaxCrossEntropyLoss", classification_loss},
-    {"NegativeLogLikelihoodLoss", classification_loss},
-};
-
-}  // namespace
-
-std::span<const BatchRule> reduction_batch_rules() { return rules; }
-
-}  // namespace superstep::transform
+}  // namespace superstep::op::batch

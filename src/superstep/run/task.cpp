@@ -1,6 +1,7 @@
 #include "superstep/run/task.h"
 
 #include "superstep/base/error.h"
+#include "superstep/run/references.h"
 
 namespace superstep::run {
 
@@ -9,9 +10,12 @@ std::optional<Quality> judge(const Task& task, const workload::Workload& workloa
                              ThreadPool& pool, double seconds) {
   if (found.empty()) return std::nullopt;
   const auto samples = static_cast<std::int64_t>(indices.size());
+  KnownReferences known;
   try {
+    if (auto references = known.find(task, workload, indices))
+      return judge(workload, found[0], samples, std::move(*references));
     if (task.reference_seconds() <= seconds)
-      return judge(workload, found[0], samples, task.references(indices, pool));
+      return judge(workload, found[0], samples, known.get(task, workload, indices, pool));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::interrupted) throw;
   }

@@ -17,7 +17,8 @@ using workload::Task;
 using workload::TaskSettings;
 
 // The quality `found` on the samples `indices`, beside what others reach on them; nothing without a quality.
-// Others that take longer than `seconds` are left out, and all are when the user interrupts them.
+// Others that take longer than `seconds` are left out, unless what they reach is known from before
+// (run/references.h), and all are when the user interrupts them.
 std::optional<Quality> judge(const Task& task, const workload::Workload& workload,
                              const std::vector<Metric>& found, std::span<const std::int64_t> indices,
                              ThreadPool& pool, double seconds);

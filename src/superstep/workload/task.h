@@ -80,8 +80,8 @@ class Task {
                                       std::span<const Tensor> outputs) const = 0;
 
   // What others reach on the samples `indices`, in the first metric of quality(): learnt, where something is
-  // to be learnt, on the training samples alone. Runs them, in about `reference_seconds`. Nothing
-  // where the task knows none.
+  // to be learnt, on the training samples alone. Runs them, in about `reference_seconds`; what takes more
+  // than a second is remembered by what describe() says. Nothing where the task knows none.
   virtual References references(std::span<const std::int64_t>, ThreadPool&) const { return {}; }
   virtual double reference_seconds() const { return 0; }
 

@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/run/references.h"
 #include "superstep/run/serve/evaluate.h"
 #include "superstep/run/task.h"
 
@@ -151,9 +152,9 @@ QualitySection add_quality(page::Page& page, const run::Weights& weights, const 
     section.metrics = samples.task->quality(samples.indices, found.outputs);
     page.paragraph(fmt::format("Measured on {}.", samples.words));
     if (!section.metrics.empty()) {
-      section.quality = run::judge(model.workload(), section.metrics.front(),
-                                   static_cast<std::int64_t>(samples.indices.size()),
-                                   samples.task->references(samples.indices, pool));
+      section.quality = run::judge(
+          model.workload(), section.metrics.front(), static_cast<std::int64_t>(samples.indices.size()),
+          run::KnownReferences().get(*samples.task, model.workload(), samples.indices, pool));
       add_verdict(page, *section.quality, name, section.metrics);
       section.text = as_text(*section.quality, name);
     }

@@ -5,7 +5,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/bsp/compile/check.h"
 #include "superstep/bsp/compile/executable_data.h"
-#include "superstep/bsp/compile/lower.h"
+#include "superstep/bsp/compile/step_lowering.h"
 #include "superstep/bsp/compile/memory.h"
 
 namespace superstep::bsp {
@@ -194,7 +194,7 @@ class Compiler {
   const CompileOptions& options_;
   AccessTable accesses_;
   MappingCheck mapping_;
-  Lowering lowering_;
+  StepLowering lowering_;
   std::shared_ptr<ExecutableData> data_;
   std::set<const ProgramNode*> checked_;
   std::set<ComputeSetId> checked_sets_;

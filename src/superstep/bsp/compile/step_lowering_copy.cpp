@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "superstep/bsp/compile/lower.h"
+#include "superstep/bsp/compile/step_lowering.h"
 
 namespace superstep::bsp {
 namespace {
@@ -100,7 +100,7 @@ std::vector<Segment> segments(const View& source, const View& destination) {
   return result;
 }
 
-LoweredStep Lowering::copy(const ProgramNode& node, LoweredNode& lowered) {
+LoweredStep StepLowering::copy(const ProgramNode& node, LoweredNode& lowered) {
   const Tensor &source = node.tensors[0], &destination = node.tensors[1];
   LoweredStep step;
   lowered.segments = segments(source.view(), destination.view());
@@ -134,7 +134,7 @@ LoweredStep Lowering::copy(const ProgramNode& node, LoweredNode& lowered) {
 }
 
 // Every replica receives the tensor from another: the chips of all of them share the links.
-LoweredStep Lowering::cross_replica(const ProgramNode& node, LoweredNode& lowered) {
+LoweredStep StepLowering::cross_replica(const ProgramNode& node, LoweredNode& lowered) {
   LoweredStep step;
   lowered.segments = segments(node.tensors[0].view(), node.tensors[1].view());
   lowered.replica_map = node.replica_map;
@@ -186,7 +186,7 @@ LoweredStep Lowering::cross_replica(const ProgramNode& node, LoweredNode& lowere
 
 // Streams and remote buffers: latency, then every chip's share over its own link; the tiles' exchange hides
 // behind it unless one tile holds so much that it takes longer.
-LoweredStep Lowering::host(const ProgramNode& node, double bytes_per_second) {
+LoweredStep StepLowering::host(const ProgramNode& node, double bytes_per_second) {
   LoweredStep step;
   const Target& target = graph_.target;
   std::map<std::uint32_t, std::uint64_t> by_tile, pieces;
@@ -217,14 +217,14 @@ LoweredStep Lowering::host(const ProgramNode& node, double bytes_per_second) {
   return step;
 }
 
-LoweredStep Lowering::decision(const ProgramNode& node) {
+LoweredStep StepLowering::decision(const ProgramNode& node) {
   LoweredStep step;
   step.profile.cost.control = static_cast<std::uint64_t>(graph_.target.constants.control_cycles.value);
   if (!node.tensors.empty()) step.profile.cost.sync = sync_cycles(graph_.target, graph_.target.ipus);
   return step;
 }
 
-LoweredStep Lowering::leaf(const ProgramNode& node, LoweredNode& lowered) {
+LoweredStep StepLowering::leaf(const ProgramNode& node, LoweredNode& lowered) {
   if (!node.tensors.empty() && !timing_only_) {
     lowered.type = node.tensors[0].element_type();
     lowered.shape = node.tensors[0].shape();

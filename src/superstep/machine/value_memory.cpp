@@ -1,4 +1,4 @@
-#include "superstep/machine/liveness.h"
+#include "superstep/machine/value_memory.h"
 
 #include <algorithm>
 #include <cmath>

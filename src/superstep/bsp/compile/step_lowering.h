@@ -31,9 +31,9 @@ struct VertexMemory {
   std::map<std::uint32_t, std::map<std::string, std::uint64_t>> code;  // by tile and class
 };
 
-class Lowering {
+class StepLowering {
  public:
-  Lowering(const GraphData& graph, bool timing_only)
+  StepLowering(const GraphData& graph, bool timing_only)
       : graph_(graph), placement_(graph), timing_only_(timing_only) {}
 
   // The compute set for the engine, its cost, and its vertices' memory added to `memory`.

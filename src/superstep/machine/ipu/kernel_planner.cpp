@@ -1,4 +1,4 @@
-#include "superstep/machine/ipu/lower.h"
+#include "superstep/machine/ipu/kernel_planner.h"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ Pass pass_of(const Node& node) {
 
 }  // namespace
 
-Plan Lowering::plan(const Work& work) {
+Plan KernelPlanner::plan(const Work& work) {
   const Node& node = graph_.node(work.nodes[0]);
   switch (work.kind) {
     case WorkKind::product: return product(work, node);
@@ -53,7 +53,7 @@ Plan Lowering::plan(const Work& work) {
   }
 }
 
-Plan Lowering::product(const Work& work, const Node& node) {
+Plan KernelPlanner::product(const Work& work, const Node& node) {
   if (node.op == "MatMul" || node.op == "Gemm" || node.op == "MatMulInteger" || node.op == "QLinearMatMul")
     return matrix(node, work.phase);
   if (node.op == "Einsum") return einsum(work);
@@ -82,7 +82,7 @@ Plan Lowering::product(const Work& work, const Node& node) {
 
 // Leading axes of the left operand are rows where the right one has none, else groups. A transposed left
 // operand sums over rows of a batch: both operands then lie across.
-Plan Lowering::matrix(const Node& node, Phase phase) {
+Plan KernelPlanner::matrix(const Node& node, Phase phase) {
   const Shape &a = shape(node.inputs[0]), &b = shape(node.inputs[1]), &y = shape(node.outputs[0]);
   const bool gemm = node.op == "Gemm";
   const bool transposed = gemm && node.attributes.integer("transA", 0) != 0;
@@ -103,7 +103,7 @@ Plan Lowering::matrix(const Node& node, Phase phase) {
 }
 
 // As one product of its arithmetic: rows and outputs from the result, terms from the number of operations.
-Plan Lowering::einsum(const Work& work) {
+Plan KernelPlanner::einsum(const Work& work) {
   const Node& node = graph_.node(work.nodes[0]);
   const double outputs = std::max(1.0, elements(node.outputs[0]));
   const auto terms = std::max<std::int64_t>(1, std::llround(work.flops / 2 / outputs));
@@ -114,7 +114,7 @@ Plan Lowering::einsum(const Work& work) {
   return plan_convolution(hardware_, problem, Pass::forward, {.input = true, .weights = true});
 }
 
-Plan Lowering::recurrent(const Node& node) {
+Plan KernelPlanner::recurrent(const Node& node) {
   const Shape &x = shape(node.inputs[0]), &r = shape(node.inputs[2]);
   const bool gradient = node.op == "superstep.LSTMGradient";
   const std::int64_t hidden = std::max<std::int64_t>(1, r[2]);
@@ -139,7 +139,7 @@ Plan Lowering::recurrent(const Node& node) {
   return products_[key] = plan;
 }
 
-Plan Lowering::attention(const Node& node) {
+Plan KernelPlanner::attention(const Node& node) {
   const Shape &q = shape(node.inputs[0]), &k = shape(node.inputs[1]);
   const std::int64_t heads =
       q.rank() == 4 ? q[1] : std::max<std::int64_t>(1, node.attributes.integer("q_num_heads", 1));
@@ -159,7 +159,7 @@ Plan Lowering::attention(const Node& node) {
 }
 
 // One map of the whole expression: a vector costs its loads, its arithmetic and one store.
-Plan Lowering::elementwise(const Work& work) {
+Plan KernelPlanner::elementwise(const Work& work) {
   const ElementType element = vector_element(precision_);
   const auto operators = static_cast<double>(work.nodes.size());
   // Operations of a vector instruction, of which an element has work.flops / elements.
@@ -177,7 +177,7 @@ Plan Lowering::elementwise(const Work& work) {
 
 // Statistics (two reductions, three for a gradient), then one pass over the data, or two where the scale is
 // an element's own (softmax, layer normalisation).
-Plan Lowering::normalization(const Work& work) {
+Plan KernelPlanner::normalization(const Work& work) {
   const Node& node = graph_.node(work.nodes[0]);
   const double total = elements(node.inputs[0]);
   const bool gradient = work.op.find("Gradient") != std::string::npos;
@@ -196,7 +196,7 @@ Plan Lowering::normalization(const Work& work) {
   return plan;
 }
 
-Plan Lowering::reduction(const Work& work, const Node& node) {
+Plan KernelPlanner::reduction(const Work& work, const Node& node) {
   const double total = elements(node.inputs[0]), outputs = std::max(1.0, work.elements);
   const Plan plan =
       plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
@@ -204,7 +204,7 @@ Plan Lowering::reduction(const Work& work, const Node& node) {
   return work.op.starts_with("superstep.Channel") ? in_sequence(plan, plan) : plan;
 }
 
-Plan Lowering::pooling(const Work& work, const Node& node) {
+Plan KernelPlanner::pooling(const Work& work, const Node& node) {
   const bool backward = work.op.find("Gradient") != std::string::npos;
   const double small = elements(backward ? node.inputs[0] : node.outputs[0]);
   const double large = elements(backward ? node.outputs[0] : node.inputs[0]);
@@ -218,7 +218,7 @@ Plan Lowering::pooling(const Work& work, const Node& node) {
   return plan_pooling(hardware_, {small, large, window, vector_element(precision_), maximum}, backward);
 }
 
-Plan Lowering::gather(const Node& node) {
+Plan KernelPlanner::gather(const Node& node) {
   if (node.op == "OneHot") return plan_fill(hardware_, elements(node.outputs[0]), vector_element(precision_));
   if (node.op == "GatherElements") return pick(node, false);
   const Shape& table = shape(node.inputs[0]);
@@ -233,7 +233,7 @@ Plan Lowering::gather(const Node& node) {
   return plan_gather(hardware_, {rows, row, indices, vector_element(precision_)});
 }
 
-Plan Lowering::pick(const Node& node, bool scatters) {
+Plan KernelPlanner::pick(const Node& node, bool scatters) {
   const Shape &data = shape(node.inputs[0]), &indices = shape(node.inputs[1]);
   const int axis = normalize_axis(node.attributes.integer("axis", 0), data.rank());
   const double picks = static_cast<double>(std::max<std::int64_t>(1, indices[axis]));
@@ -242,7 +242,7 @@ Plan Lowering::pick(const Node& node, bool scatters) {
   return plan_pick(hardware_, {std::max(1.0, lines), picks, extent, vector_element(precision_), scatters});
 }
 
-Plan Lowering::scatter(const Node& node) {
+Plan KernelPlanner::scatter(const Node& node) {
   if (node.op == "ScatterElements") return pick(node, true);
   const double updates = node.inputs.size() > 2 ? elements(node.inputs[2]) : elements(node.outputs[0]);
   const Shape& indices = shape(node.inputs[1]);
@@ -262,7 +262,7 @@ Plan Lowering::scatter(const Node& node) {
 }
 
 // A copy moves runs of elements that stay together; the shortest run decides.
-Plan Lowering::movement(const Work& work, const Node& node) {
+Plan KernelPlanner::movement(const Work& work, const Node& node) {
   std::int64_t atom = 8;
   if (node.op == "Transpose") {
     const auto perm = node.attributes.integers("perm", {});

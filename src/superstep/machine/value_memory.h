@@ -1,4 +1,4 @@
-// Which values of a graph are alive while each kernel runs.
+// The memory that the values of a graph need: which of them are alive while each kernel runs, and what state takes.
 #pragma once
 
 #include <span>

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "superstep/bsp/compile/lower.h"
+#include "superstep/bsp/compile/step_lowering.h"
 
 namespace superstep::bsp {
 namespace {
@@ -333,7 +333,7 @@ VertexFields fields_of(const VertexData& vertex) {
   return fields;
 }
 
-LoweredComputeSet Lowering::compute_set(ComputeSetId id,
+LoweredComputeSet StepLowering::compute_set(ComputeSetId id,
                                         const std::map<std::string, VertexClass, std::less<>>& classes) {
   LoweredComputeSet lowered;
   if (timing_only_) return lowered;
@@ -345,7 +345,7 @@ LoweredComputeSet Lowering::compute_set(ComputeSetId id,
   return lowered;
 }
 
-LoweredStep Lowering::execute(ComputeSetId id, VertexMemory& memory) {
+LoweredStep StepLowering::execute(ComputeSetId id, VertexMemory& memory) {
   const ComputeSetData& set = graph_.compute_sets[id.index()];
   std::vector<VertexId> order = set.vertices;
   const auto tile_of = [this](VertexId vertex) { return *graph_.vertices[vertex.index()].tile; };

@@ -11,9 +11,9 @@
 namespace superstep::machine::ipu {
 
 // Plans kernels, and remembers the plans of products by their shape: models repeat their layers.
-class Lowering {
+class KernelPlanner {
  public:
-  Lowering(const Hardware& hardware, const graph::Graph& graph, const Precision& precision)
+  KernelPlanner(const Hardware& hardware, const graph::Graph& graph, const Precision& precision)
       : hardware_(hardware), graph_(graph), precision_(precision) {}
 
   Plan plan(const Work& work);

@@ -23,10 +23,10 @@ Parts parts_of(const Cycles& cycles, double clock) {
 }
 
 // How much fuller the fullest tile is than the mean: parts are whole grains, and small tensors lie on few
-// tiles.
+// tiles. No source: a tenth, chosen (docs/machines.md).
 constexpr double fullest_tile_share = 1.1;
 
-// Codelets and run-time library on every tile, whatever the model has (a guess: 20 to 60 kB).
+// Codelets and run-time library on every tile, whatever the model has, in bytes (a guess: 20 to 60 kB).
 constexpr double library_bytes = 32768;
 
 // Kernels of the same plan over the same amount of work are one function that is called several times.

@@ -182,7 +182,7 @@ Plan Lowering::normalization(const Work& work) {
   const double total = elements(node.inputs[0]);
   const bool gradient = work.op.find("Gradient") != std::string::npos;
   const Shape& x = shape(node.inputs[0]);
-  const bool by_channel = work.op.starts_with("Batch") || work.op == "superstep.BatchNormalizationGradient";
+  const bool by_channel = work.op == "BatchNormalization";
   const double outputs = by_channel && x.rank() > 1 ? static_cast<double>(x[1])
                          : x.rank() > 0 ? total / std::max(1.0, static_cast<double>(x[x.rank() - 1]))
                                         : 1.0;
@@ -254,9 +254,10 @@ Plan Lowering::scatter(const Node& node) {
   const auto row = std::max<std::int64_t>(1, std::llround(updates / static_cast<double>(count)));
   const auto rows =
       std::max<std::int64_t>(1, std::llround(elements(node.outputs[0]) / static_cast<double>(row)));
+  constexpr double update_bytes = 8;  // an index and an f32 value travel together
   if (row == 1)
     return plan_elementwise(hardware_, {elements(node.outputs[0]), 3, ElementType::f32, 8,
-                                        8.0 * updates / static_cast<double>(hardware_.tiles)});
+                                        update_bytes * updates / static_cast<double>(hardware_.tiles)});
   return plan_scatter_add(hardware_, {rows, row, count, vector_element(precision_)});
 }
 

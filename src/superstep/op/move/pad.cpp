@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
@@ -187,6 +188,12 @@ std::span<const Definition> pad_operators() {
                                             .since_opset = 19,
                                             .min_inputs = 2,
                                             .max_inputs = 4,
+                                            .traits = {.elements = Elements::any,
+                                                       .work = WorkKind::movement,
+                                                       .batch = batch::pad,
+                                                       .attributes = "mode paddings pads value",
+                                                       .f32_since = 13,
+                                                       .precision = Precision::follows},
                                             .infer = infer_pad,
                                             .flops = no_flops,
                                             .evaluate = evaluate_pad,

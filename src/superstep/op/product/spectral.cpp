@@ -250,13 +250,18 @@ std::span<const Definition> spectral_operators() {
       {.name = "DFT",
        .since_opset = 20,
        .max_inputs = 3,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::spectral,
+                  .attributes = "axis inverse onesided"},
        .infer = infer_dft,
        .flops = dft_flops,
        .evaluate = evaluate_dft,
        .vjp = vjp_dft,
        .jvp = jvp_dft,
        .shape_inputs = 0b110u},
-      composite<decompose_stft>({"STFT", 17, 2, 4, 1, 0b1010u}, infer_stft),
+      composite<decompose_stft>(
+          {"STFT", 17, 2, 4, 1, 0b1010u}, infer_stft,
+          {.elements = Elements::floating, .work = WorkKind::spectral, .attributes = "onesided"}),
   };
   return definitions;
 }

@@ -28,7 +28,7 @@ Var mixed(Var running, Var batch, double momentum) {
 void normalize_by_moments(transform::Rewrite& rewrite, const graph::Node& node) {
   const std::vector<Var> inputs = rewrite.now(node.inputs);
   const op::ChannelMoments moments = op::channel_moments(inputs[0]);
-  const double momentum = node.attributes.number("momentum", 0.9);
+  const double momentum = node.attributes.number("momentum", 0.9);  // ONNX's default
   graph::Attributes attributes = node.attributes;
   attributes.erase("training_mode");
   const auto as_statistics = [&](Var value) { return op::cast(value, inputs[3].element()); };
@@ -70,6 +70,7 @@ void normalize_by_group_moments(transform::Rewrite& rewrite, const graph::Node& 
   };
   const auto of_channels = [&](Var numbers) { return repeated(numbers, samples * groups, of_group); };
   const Var rows = op::reshape(x, {1, samples * channels, positions});
+  // Without an epsilon: ONNX's default.
   const Var y = rewrite.builder().node1("BatchNormalization",
                                         {rows, of_samples(inputs[1]), of_samples(inputs[2]),
                                          of_channels(moments.mean), of_channels(moments.variance)},

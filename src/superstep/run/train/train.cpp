@@ -58,7 +58,7 @@ class Training {
   // begun to change the parameters. The last whole step is saved, which takes as long as it takes.
   TrainReport run() {
     std::optional<HoldEnd> until_it_is_saved;
-    if (keeper_.writes()) until_it_is_saved.emplace();
+    if (keeper_.writes()) until_it_is_saved.emplace("the step that has begun is finished and saved first");
     try {
       return train_to_the_end();
     } catch (const Error& error) {

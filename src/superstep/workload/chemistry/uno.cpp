@@ -228,7 +228,7 @@ Workload uno() {
       // masks at inference, layers that were trained under them give too little (a relu's mean rises with its
       // noise).
       .training = {.batch = 128,
-                   .epochs = 3,
+                   .epochs = 4,
                    .loss = {{transform::LossTerm{.kind = transform::LossKind::mse}}},
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 3e-4,

@@ -31,8 +31,10 @@ Var mean_square(Var x) { return op::reduce_mean(x * x); }
 LossSpec energy_and_force() {
   return {.terms = {}, .own = [](LossPorts& ports) {
             const Var energy = ports.output("energy"), force = ports.output("force");
-            return mean_square(energy - ports.target("energy_target", energy.type())) * 0.5 +
-                   mean_square(force - ports.target("force_target", force.type()));
+            // One after the other: the order in which they are asked for is that of the step's inputs.
+            const Var energy_target = ports.target("energy_target", energy.type());
+            const Var force_target = ports.target("force_target", force.type());
+            return mean_square(energy - energy_target) * 0.5 + mean_square(force - force_target);
           }};
 }
 
@@ -100,7 +102,7 @@ TEST(OwnLoss, IsRefusedWithTheReason) {
   EXPECT_TRUE(contains(error_of([](LossPorts& ports) { return ports.input("X"); }),
                        "the model has no such input (did you mean 'x'?)"));
   EXPECT_TRUE(contains(error_of([](LossPorts& ports) { return ports.output("energy"); }),
-                       "a loss is one number, not f32 [4, 1]"));
+                       "a loss is one number, not f32[4,1]"));
   EXPECT_TRUE(contains(error_of([](LossPorts&) { return Var(); }), "a loss is missing"));
   EXPECT_TRUE(contains(error_of([](LossPorts& ports) {
                          return op::reduce_mean(ports.target("t", {ElementType::f32, {4}})) +

@@ -1,4 +1,5 @@
-// The memory that the values of a graph need: which of them are alive while each kernel runs, and what state takes.
+// The memory that the values of a graph need: which of them are alive while each kernel runs, and what state
+// takes.
 #pragma once
 
 #include <span>

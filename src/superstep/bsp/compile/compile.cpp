@@ -5,8 +5,8 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/bsp/compile/check.h"
 #include "superstep/bsp/compile/executable_data.h"
-#include "superstep/bsp/compile/step_lowering.h"
 #include "superstep/bsp/compile/memory.h"
+#include "superstep/bsp/compile/step_lowering.h"
 
 namespace superstep::bsp {
 namespace {

@@ -334,7 +334,7 @@ VertexFields fields_of(const VertexData& vertex) {
 }
 
 LoweredComputeSet StepLowering::compute_set(ComputeSetId id,
-                                        const std::map<std::string, VertexClass, std::less<>>& classes) {
+                                            const std::map<std::string, VertexClass, std::less<>>& classes) {
   LoweredComputeSet lowered;
   if (timing_only_) return lowered;
   SetBuilder builder(lowered);

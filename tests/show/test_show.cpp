@@ -171,8 +171,9 @@ TEST(Show, MarksCentresOfPeaks) {
   write_sample(folder / "a.h5");
   const std::string html = show_file(folder / "a.h5", {}).page.to_html();
   // Three pixels around it are framed, 49.5 to 82.5, and drawn large beside the patch, the mark in the
-  // middle.
-  EXPECT_EQ(count(html, "x=\"49.50\" y=\"49.50\" width=\"33.00\""), 6u);
+  // middle. The frame is a light line over a dark one.
+  EXPECT_EQ(count(html, "<rect class=\"halo\" x=\"49.50\" y=\"49.50\" width=\"33.00\""), 6u);
+  EXPECT_EQ(count(html, "<rect class=\"frame\" x=\"49.50\" y=\"49.50\" width=\"33.00\""), 6u);
   EXPECT_EQ(count(html, "translate(60.50 60.50)"), 6u);
   EXPECT_TRUE(contains(html, "</svg>ploc</span>"));
 }

@@ -2,6 +2,7 @@
 # make test   sets up, builds and runs every test
 # make bench  sets up and measures this machine in under 20 minutes, beside the peers where they are found, and
 #             writes a report
+# make figures  measures every model beside its peers, minutes a model, and writes docs/figures.md anew
 # make quality  trains every workload in minutes, three seeds each, and tables what it reaches beside what the
 #             conventional methods do; what is there already is not made again (WORKLOAD=uno, SEEDS=1)
 # make help   lists the rest
@@ -12,7 +13,7 @@ PROGRAM := $(BUILD)/superstep
 RUN ?= run
 REPORT ?= report
 
-.PHONY: run test bench quality peers program build install package setup format tidy clean help
+.PHONY: run test bench figures quality peers program build install package setup format tidy clean help
 
 run: program
 	@mkdir -p $(RUN)
@@ -26,6 +27,10 @@ test: build
 
 bench: program peers
 	python3 bench/report.py --build $(BUILD) --out $(REPORT) $(if $(PUBLISHED),--published $(PUBLISHED))
+
+figures: program peers
+	python3 bench/run.py --build $(BUILD) --models $(or $(MODELS),all) --json $(BUILD)/bench.json
+	python3 bench/figures.py --add $(BUILD)/bench.json
 
 quality: program
 	tools/quality --build $(BUILD) $(addprefix --workload ,$(WORKLOAD)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(WRITE),--write)

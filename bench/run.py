@@ -6,8 +6,10 @@ operations over the multiply-add peak that was measured just before, times the t
 """
 
 import argparse
+import datetime
 import json
 import math
+import os
 import pathlib
 import statistics
 import subprocess
@@ -17,6 +19,10 @@ import tempfile
 import generation
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "peers"))
+import environment
+import figures
+
 # Every model with the batch at which it trains here, and is served beside batch 1.
 BATCHES = {"braggnn": 64, "mlp": 64, "cifar10-cnn": 64, "ptychonn-64": 8, "uno": 8, "unet-64": 8, "unet-256": 2,
            "resnet50": 4, "efficientnet-b0": 8, "mobilenet-v3-small": 8, "bert-small": 8, "distilbert": 2, "lstm": 8,
@@ -87,20 +93,9 @@ def contest(arguments, model, mode, folder):
     return json.load(open(out))["results"]
 
 
-def rows(model, mode, results, peak):
-    """A line a batch and thread count: ours in f32, the best peer, the ratio, the share of the floor, ours in bf16 and int8."""
-    for threads, batch in sorted({(r["threads"], r["batch"]) for r in results}):
-        here = [r for r in results if (r["threads"], r["batch"]) == (threads, batch)]
-        time = lambda r: r["metrics"]["step_time"]["value"]
-        ours = next(r for r in here if r["contender"] == "Superstep")
-        reduced = {name: r for r in here for name in ("bf16", "int8") if r["contender"] == "Superstep " + name}
-        peers = [r for r in here if not r["contender"].startswith("Superstep")]
-        best = min(peers, key=time) if peers else None
-        floor = ours["ready"]["flops"] / (peak["f32_fma"] * threads)
-        yield [model, mode, str(batch), str(threads), "%.1f" % (1e6 * time(ours)),
-               best["contender"] if best else "no peer found", "%.1f" % (1e6 * time(best)) if best else "-",
-               "%.2f" % (time(best) / time(ours)) if best else "-", "%.0f %%" % (100 * floor / time(ours)),
-               *("%.1f" % (1e6 * time(reduced[name])) if name in reduced else "-" for name in ("bf16", "int8"))]
+def machine():
+    """This machine in words, for a record of figures."""
+    return "%d processors: %s" % (len(os.sched_getaffinity(0)), environment.processor_name() or "of an unknown name")
 
 
 def show(header, table):
@@ -126,7 +121,7 @@ def main():
     arguments = parse()
     peak = measure_peak(arguments.build)
     print("peak of a thread: " + ", ".join("%s %.0f GFLOP/s" % (k, v * 1e-9) for k, v in peak.items()))
-    table, kept = [], []
+    kept = []
     stopped = failed = False
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -138,19 +133,19 @@ def main():
                         failed = True
                         print("%s, %s: not measured, exit status %d" % (model, mode, error.returncode), file=sys.stderr)
                         continue
-                    table += rows(model, mode, results, peak)
                     kept.append({"model": model, "mode": mode, "results": results})
                     print("measured %s, %s" % (model, mode), file=sys.stderr)
         except KeyboardInterrupt:
             stopped = True
             print("stopped: the table has what was measured", file=sys.stderr)
-    show(["model", "mode", "batch", "threads", "f32 us", "best peer", "peer us", "ratio", "of the floor", "bf16 us",
-          "int8 us"], table)
+    table = list(figures.peer_rows(kept, peak))
+    show(figures.COLUMNS, table)
     print("\n".join(geometric_means(table)))
-    print("ratio: time of the best peer over ours; medians of interleaved rounds. Training is forward, loss, backward, Adam.")
+    print("times in microseconds; ratio: time of the best peer over ours; medians of interleaved rounds. Training is forward, loss, backward, Adam.")
     made = {} if arguments.no_generation or stopped else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
     if arguments.json:
-        arguments.json.write_text(json.dumps({"schema": "superstep-result/1", "command": "bench", "peak": peak, "contests": kept, **made}) + "\n")
+        arguments.json.write_text(json.dumps({"schema": "superstep-result/1", "command": "bench", "date": datetime.date.today().isoformat(),
+                                              "machine": machine(), "call": " ".join(["python3 bench/run.py"] + sys.argv[1:]), "peak": peak, "contests": kept, **made}) + "\n")
     return 1 if failed else 0
 
 

@@ -1,5 +1,5 @@
 # superstep_units(TARGET): joins the target's source files into units that are compiled together, each of at most 1,500
-# lines: half of the processor time of a whole build. cmake/units.py says which files can stand beside each other. A new
+# lines, so that headers are read and templates made once a unit. cmake/units.py says which files can stand beside each other. A new
 # name that meets another file's ("redefinition of ...") is sorted out when CMake runs again.
 option(SUPERSTEP_UNITS "compile several files of a room together" ON)
 find_program(PYTHON3 python3)

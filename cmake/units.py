@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """units.py LINES FILE...: which source files can be compiled together, as text for CMake: "UNIT FILE" a line.
 
-Half of a compilation is reading headers and making the same templates again, so files are joined into units. A name in
+Much of a compilation is reading headers and making the same templates again, so files are joined into units. A name in
 an unnamed namespace belongs to its file, and in a unit it would meet the others': a file joins the first unit of at
 most LINES lines in which no other file declares one of its names, or could mean one of them by what it or its headers
 say. What cannot be joined (macros, files compiled once for each instruction set) is left out and compiled alone.

@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 std::string last_words(const std::string& note) { return "ended: " + note + "\n"; }
+std::string heard(const std::string& reason) { return "heard: " + reason + "\n"; }
 
 struct Ended {
   int code = -1;
@@ -35,7 +36,7 @@ Ended stop(const std::function<void()>& work) {
   if (child == 0) {
     ::dup2(errors[1], STDERR_FILENO);
     watch_for_interrupts();
-    end_when_asked(130, last_words);
+    end_when_asked(130, last_words, heard);
     (void)!::write(begun[1], "b", 1);
     work();
     ::_exit(7);
@@ -93,6 +94,29 @@ TEST(Interrupts, WhatIsHeldIsFinished) {
   EXPECT_EQ(ended.code, 130);
   EXPECT_GE(ended.seconds, 0.85);
   EXPECT_EQ(ended.words, "saved\nended: \n");
+}
+
+TEST(Interrupts, WhatIsHeldForLongSaysWhy) {
+  const Ended ended = stop([] {
+    {
+      const HoldEnd hold("it is saved"), silent;
+      std::this_thread::sleep_for(milliseconds(900));
+      (void)!::write(STDERR_FILENO, "saved\n", 6);
+    }
+    never_look();
+  });
+  EXPECT_EQ(ended.code, 130);
+  EXPECT_EQ(ended.words, "heard: it is saved\nsaved\nended: \n");
+}
+
+TEST(Interrupts, WhatIsHeldForAMomentSaysNothing) {
+  const Ended ended = stop([] {
+    const HoldEnd hold("it is saved");
+    while (!interrupted()) std::this_thread::sleep_for(milliseconds(5));
+    ::_exit(8);
+  });
+  EXPECT_EQ(ended.code, 8);
+  EXPECT_EQ(ended.words, "");
 }
 
 TEST(Interrupts, WhatAllDoOrNoneHearsNothing) {

@@ -1,15 +1,29 @@
-// The operator of docs/add-an-operator.md, exercised through its record: it is not in the table.
+// The operator of docs/add-an-operator.md, through all that reads its record: it is not in the table, but
+// added for the length of a test.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
+#include "superstep/graph/verify.h"
+#include "superstep/machine/work.h"
+#include "superstep/onnx/model.h"
+#include "superstep/onnx/writer.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/op/core/element_types.h"
 #include "superstep/op/core/evaluate.h"
+#include "superstep/op/core/gradient_check.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/elementwise_traits.h"
 #include "superstep/op/elementwise/unary.h"
+#include "superstep/op/rows/reduction.h"
+#include "superstep/target/target.h"
+#include "superstep/transform/batch_axis.h"
+#include "superstep/transform/fuse_elementwise.h"
 #include "tests/contains.h"
+#include "tests/scratch.h"
 
 namespace superstep::op {
 namespace {
@@ -61,6 +75,7 @@ constexpr Definition squared_difference_definition{.name = "superstep.SquaredDif
                                                    .since_opset = 0,
                                                    .min_inputs = 2,
                                                    .max_inputs = 2,
+                                                   .traits = elementwise_traits(Elements::floating),
                                                    .infer = infer_squared_difference,
                                                    .flops = flops_of_squared_difference,
                                                    .evaluate = evaluate_squared_difference,
@@ -188,6 +203,143 @@ TEST(AddAnOperator, NeedsItsLineInTheTable) {
   Builder builder(graph);
   const Var x = builder.input("x", ElementType::f32, {2});
   EXPECT_THROW(squared_difference(x, x), Error);
+}
+
+// ---- as if it were in the table
+
+// The sum over each row of [batch, 3] of the squared differences of two inputs.
+graph::Graph model_of(std::int64_t batch, ElementType element = ElementType::f32) {
+  graph::Graph graph("distance");
+  Builder builder(graph);
+  const Var x = builder.input("a", element, {batch, 3}), y = builder.input("b", element, {batch, 3});
+  builder.output("distance", reduce_sum(squared_difference(x, y), {1}));
+  return graph;
+}
+
+std::vector<Tensor> batch_of(std::int64_t batch) {
+  std::vector<Tensor> inputs(2, Tensor(ElementType::f32, {batch, 3}));
+  for (std::int64_t i = 0; i < 3 * batch; ++i) {
+    inputs[0].set(i, std::sin(static_cast<double>(i)));
+    inputs[1].set(i, std::cos(static_cast<double>(3 * i)));
+  }
+  return inputs;
+}
+
+struct Ran {
+  Tensor distance;
+  std::vector<target::PlanStep> steps;
+};
+
+Ran run_on(const char* backend, std::int64_t batch, std::int64_t micro_batch) {
+  const auto plan = target::find_target(backend).compile([](std::int64_t size) { return model_of(size); },
+                                                         {.batch = batch, .micro_batch = micro_batch});
+  std::vector<Tensor> outputs(1, Tensor(ElementType::f32, {batch}));
+  plan->run(batch_of(batch), outputs);
+  return {std::move(outputs[0]), plan->summary().steps};
+}
+
+bool same_bytes(const Tensor& x, const Tensor& y) {
+  return x.byte_count() == y.byte_count() && std::memcmp(x.bytes(), y.bytes(), x.byte_count()) == 0;
+}
+
+TEST(AddAnOperator, StatesItsFacts) {
+  EXPECT_EQ(missing_facts(definition), std::vector<std::string>());
+  Definition without = definition;
+  without.traits = {};
+  const std::vector<std::string> missing = missing_facts(without);
+  ASSERT_EQ(missing.size(), 2U);
+  EXPECT_TRUE(contains(missing[0], "traits.elements"));
+  EXPECT_TRUE(contains(missing[1], "traits.work"));
+  EXPECT_THROW(AddedOperator{without}, Error);
+  EXPECT_EQ(element_types(definition.traits.elements)->name, "floating");
+}
+
+TEST(AddAnOperator, DerivativesOfBothModesAndOrdersAgreeWithDifferences) {
+  const AddedOperator added(definition);
+  const Function function = [](Builder&, std::span<const Var> x) {
+    return std::vector{squared_difference(x[0], x[1])};
+  };
+  const std::vector<Tensor> inputs{a, b};
+  const Status status = check_gradients(function, inputs, {.second_order = true});
+  EXPECT_TRUE(status) << status.error().what();
+}
+
+TEST(AddAnOperator, RunsOnTheReferenceAndByItsDefinitionOnTheCpu) {
+  const AddedOperator added(definition);
+  const Ran reference = run_on("reference", 4, 4), cpu = run_on("cpu", 4, 4);
+  for (std::int64_t i = 0; i < 4; ++i)
+    EXPECT_NEAR(cpu.distance.at(i), reference.distance.at(i), 1e-6 * reference.distance.at(i));
+  const auto step = std::ranges::find(cpu.steps, definition.name, &target::PlanStep::op);
+  ASSERT_NE(step, cpu.steps.end());
+  EXPECT_EQ(step->kernel, "reference evaluation");
+}
+
+TEST(AddAnOperator, KeepsTheSamplesOfABatchApart) {
+  const AddedOperator added(definition);
+  const graph::Graph graph = model_of(4);
+  EXPECT_TRUE(transform::splittable(graph));
+  const auto found = transform::find_batch_axes(graph);
+  EXPECT_EQ(found[graph.nodes()[0].outputs[0].index()], along(0));
+  EXPECT_TRUE(same_bytes(run_on("cpu", 4, 4).distance, run_on("cpu", 4, 2).distance));
+}
+
+TEST(AddAnOperator, HasACostAndIsFusedWithItsLike) {
+  const AddedOperator added(definition);
+  graph::Graph graph("model");
+  Builder builder(graph);
+  const Var x = builder.input("x", ElementType::f32, {4, 3}),
+            y = builder.input("y", ElementType::f32, {4, 3});
+  builder.output("z", sqrt(squared_difference(x, y)));
+  const auto works = machine::works_of(graph, machine::precision_from_name("f32"));
+  ASSERT_EQ(works.size(), 1U);
+  EXPECT_EQ(works[0].kind, WorkKind::elementwise);
+  EXPECT_EQ(works[0].flops, 2 * 12 + 12);
+  EXPECT_EQ(transform::fuse_elementwise(graph).groups.size(), 1U);
+}
+
+TEST(AddAnOperator, IsWrittenInOperatorsOfOnnx) {
+  const AddedOperator added(definition);
+  const ScratchFolder folder;
+  onnx::write_onnx(folder / "distance.onnx", [](std::int64_t batch) { return model_of(batch); },
+                   {.fixed_batch = 4});
+  const graph::Graph read = onnx::Model::open(folder / "distance.onnx").import();
+  for (const graph::Node& node : read.nodes()) EXPECT_NE(node.op, definition.name);
+  const Tensor expected = superstep::op::evaluate(model_of(4), batch_of(4)).outputs[0];
+  const Tensor found = superstep::op::evaluate(read, batch_of(4)).outputs[0];
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_NEAR(found.at(i), expected.at(i), 1e-6 * expected.at(i));
+}
+
+// As if it were ONNX's own, with an attribute: read under its name, and refused with an attribute it never
+// had.
+TEST(AddAnOperator, AnOperatorOfOnnxIsReadByItsNameAndAttributes) {
+  Definition of_onnx = definition;
+  of_onnx.name = "SquaredDifference";
+  of_onnx.since_opset = 13;
+  of_onnx.traits.attributes = "scale";
+  const AddedOperator added(of_onnx);
+  const ScratchFolder folder;
+  const auto write = [&](const char* attribute) {
+    onnx::write_onnx(folder / "model.onnx",
+                     [&](std::int64_t batch) {
+                       graph::Graph graph("model");
+                       Builder builder(graph);
+                       const Var x = builder.input("x", ElementType::f32, {batch, 2});
+                       builder.output("y", builder.node1("SquaredDifference", {x, x}, {{attribute, 2.0}}));
+                       return graph;
+                     },
+                     {.fixed_batch = 1});
+    return onnx::Model::open(folder / "model.onnx");
+  };
+  const graph::Graph read = write("scale").import();
+  ASSERT_EQ(read.node_count(), 1U);
+  EXPECT_EQ(read.nodes()[0].op, "SquaredDifference");
+  try {
+    write("scales").import();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(contains(error.what(), "has an attribute 'scales'")) << error.what();
+    EXPECT_TRUE(contains(error.what(), "did you mean 'scale'?")) << error.what();
+  }
 }
 
 }  // namespace

@@ -59,8 +59,7 @@ bool is_placeholder(const std::string& path) {
 
 // A training run is kept in run/ by convention, and that is a room's name too: only sources are checked.
 bool is_users(const std::string& path) {
-  return path.starts_with("run/") && !path.ends_with(".h") && !path.ends_with(".cpp") &&
-         !path.starts_with("run/task");
+  return path.starts_with("run/") && !path.ends_with(".h") && !path.ends_with(".cpp");
 }
 
 bool is_source_file(const std::string& path) {

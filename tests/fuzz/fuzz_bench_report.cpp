@@ -6,14 +6,15 @@
 #include "superstep/lab/compare/compare.h"
 #include "superstep/lab/formats/writers.h"
 #include "superstep/lab/report/bench_report.h"
+#include "superstep/record/result_json.h"
 #include "tests/fuzz/attempt.h"
 #include "tests/fuzz/input_folder.h"
 
 using namespace superstep;
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
-  std::vector<lab::Result> results;
-  attempt([&] { results = lab::read_results({reinterpret_cast<const char*>(data), size}, "fuzz"); });
+  std::vector<record::Result> results;
+  attempt([&] { results = record::read_results({reinterpret_cast<const char*>(data), size}, "fuzz"); });
   if (results.empty()) return 0;
   for (const lab::Writer& writer : lab::writers()) attempt([&] { writer.write(results); });
   attempt([&] { lab::comparison_table(lab::compare(results, results, {.resamples = 10})); });

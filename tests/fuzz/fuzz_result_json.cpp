@@ -4,15 +4,16 @@
 #include <string_view>
 
 #include "superstep/base/error.h"
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result.h"
+#include "superstep/record/result_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace superstep;
   try {
-    const auto results = lab::read_results({reinterpret_cast<const char*>(data), size}, "fuzz");
+    const auto results = record::read_results({reinterpret_cast<const char*>(data), size}, "fuzz");
     if (results.empty()) return 0;
-    const std::string written = lab::write_results(results);
-    if (lab::write_results(lab::read_results(written, "fuzz")) != written) std::abort();
+    const std::string written = record::write_results(results);
+    if (record::write_results(record::read_results(written, "fuzz")) != written) std::abort();
   } catch (const Error&) {
   }
   return 0;

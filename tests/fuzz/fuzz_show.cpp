@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "superstep/base/error.h"
-#include "superstep/lab/show/show.h"
+#include "superstep/show/show.h"
 #include "tests/fuzz/input_folder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const char* name = hdf5 ? "arrays.h5" : "arrays.safetensors";  // the others are told by their first bytes
   const InputFolder folder(data, size, {name});
   try {
-    lab::show_file(folder.path() / name, {.pictures = 3}).page.to_html();
+    show::show_file(folder.path() / name, {.pictures = 3}).page.to_html();
   } catch (const Error&) {
   }
   return 0;

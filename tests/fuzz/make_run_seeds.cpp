@@ -5,7 +5,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/file/npy.h"
-#include "superstep/run/records.h"
+#include "superstep/record/records.h"
 #include "superstep/run/train/checkpoint.h"
 #include "superstep/run/train/train.h"
 #include "superstep/run/tune.h"
@@ -53,7 +53,7 @@ void make_run_folders(const fs::path& folder, const fs::path& scratch) {
 }
 
 void make_records(const fs::path& folder, const fs::path& scratch) {
-  run::Records(scratch / "records").add({.command = "bench", .workload = "mlp", .config = {{"batch", 4}}});
+  record::Records(scratch / "records").add({.command = "bench", .workload = "mlp", .config = {{"batch", 4}}});
   write(folder / "records/one", read_text_file(scratch / "records"));
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The walls of the house: what the sources include, how they hang together, how large things are.
+"""The walls of the house: what the sources include, how they hang together, how large things are, which numbers of the
+models nobody explains, where tests lie.
 
     tests/house/house.py [--source FOLDER] [--map]
 
@@ -14,6 +15,7 @@ import re
 import sys
 import tomllib
 
+import literals
 import walls
 
 here = pathlib.Path(__file__).resolve().parent
@@ -38,7 +40,7 @@ def main():
         print_map(house)
         return 0
     limits = tomllib.loads(arguments.limits.read_text())
-    findings = walls.findings(house, limits)
+    findings = walls.findings(house, limits) + literals.unexplained(arguments.source) + literals.misplaced_tests(arguments.source)
     for finding in findings:
         print(finding)
     print(f"{len(house.files)} files in {len(house.rooms)} rooms: {len(findings) or 'no'} findings")

@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/lab/bench/baseline.h"
+#include "superstep/lab/measure/quantities.h"
 #include "superstep/lab/report/bench_report.h"
 #include "tests/browser.h"
 #include "tests/contains.h"
@@ -18,10 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result product(const std::string& mode, std::int64_t batch, double seconds) {
+record::Result product(const std::string& mode, std::int64_t batch, double seconds) {
   Measurement measurement;
   for (int i = 0; i < 30; ++i) measurement.samples.push_back(seconds * (1 + 0.01 * (i % 5)));
-  Result result{.command = "bench", .id = "gemm_k4-" + mode + "-f32", .created = "2026-01-31T12:00:00+00:00"};
+  record::Result result{
+      .command = "bench", .id = "gemm_k4-" + mode + "-f32", .created = "2026-01-31T12:00:00+00:00"};
   result.workload = "gemm_k4";
   result.mode = mode;
   result.parameters = {{"kind", "gemm"}, {"m", 2560}, {"n", 2560}, {"k", 2560}};
@@ -69,7 +71,7 @@ TEST_F(BenchReports, DoNotCompareAnotherBatch) {
 }
 
 TEST_F(BenchReports, AreOnePageWithoutScripts) {
-  Result other = product("train", 1280, 0.1);
+  record::Result other = product("train", 1280, 0.1);
   const BenchReport report =
       make_bench_report({{product("train", 2560, 0.2), other}, folder_ / "published.csv", folder_ / "out"});
   const std::string page = read_text_file(report.page);
@@ -83,7 +85,7 @@ TEST_F(BenchReports, AreOnePageWithoutScripts) {
 
 TEST_F(BenchReports, AreReadableInABrowser) {
   if (!test::has_browser()) GTEST_SKIP() << "chromium is not installed";
-  Result other = product("train", 1280, 0.1);
+  record::Result other = product("train", 1280, 0.1);
   const std::string html = read_text_file(
       make_bench_report({{product("train", 2560, 0.2), other}, folder_ / "published.csv", folder_ / "out"})
           .page);
@@ -97,8 +99,8 @@ TEST_F(BenchReports, AreReadableInABrowser) {
   }
 }
 
-Result scaled(std::int64_t ranks, double rate) {
-  Result result{.command = "scale", .id = fmt::format("mlp-weak-{}ranks", ranks), .workload = "mlp"};
+record::Result scaled(std::int64_t ranks, double rate) {
+  record::Result result{.command = "scale", .id = fmt::format("mlp-weak-{}ranks", ranks), .workload = "mlp"};
   result.mode = "train, weak scaling";
   result.units = ranks;
   result.config = {{"batch", 64 * ranks}, {"precision", "f32"}};
@@ -109,11 +111,11 @@ Result scaled(std::int64_t ranks, double rate) {
 }
 
 TEST_F(BenchReports, ShowScalingServingAndCollectives) {
-  Result served = product("infer", 2560, 0.05);
+  record::Result served = product("infer", 2560, 0.05);
   served.add("poisson_latency_mean", 2e-3, "s");
   served.add("poisson_latency_p99", 7e-3, "s");
-  Result collective{.command = "bench", .workload = "all_reduce", .mode = "collective", .units = 2};
-  std::vector<Result> results{served, scaled(1, 100), scaled(2, 190)};
+  record::Result collective{.command = "bench", .workload = "all_reduce", .mode = "collective", .units = 2};
+  std::vector<record::Result> results{served, scaled(1, 100), scaled(2, 190)};
   for (const std::int64_t bytes : {1024, 4096}) {
     collective.parameters = {{"bytes", bytes}};
     collective.quantities.clear();
@@ -127,7 +129,7 @@ TEST_F(BenchReports, ShowScalingServingAndCollectives) {
 }
 
 TEST_F(BenchReports, DoNotShowTheRepeatOfTheFirstAsAPoint) {
-  Result first = product("infer", 2560, 0.05), again = product("infer", 2560, 0.06);
+  record::Result first = product("infer", 2560, 0.05), again = product("infer", 2560, 0.06);
   mark_as_baseline(again, first);
   const auto once = compare_with_published({first}, folder_ / "published.csv");
   const auto twice = compare_with_published({first, again}, folder_ / "published.csv");
@@ -143,9 +145,10 @@ TEST_F(BenchReports, TakeTheResultAtThePublishedBatchElseTheBest) {
          "pipeline_stages,grad_accum,metric,value,unit,note\n"
          "same,Paper,T1,net,train,a,1,tf,fp32,,64,,,,throughput,1000,samples/s,\n"
          "best,Paper,T1,net,train,b,1,tf,fp32,,512,,,,throughput,1000,samples/s,\n";
-  std::vector<Result> results;
+  std::vector<record::Result> results;
   for (const auto& [batch, rate] : {std::pair{16, 30.0}, {64, 20.0}, {128, 10.0}}) {
-    Result result{.command = "bench", .id = fmt::format("b{}", batch), .workload = "net", .mode = "train"};
+    record::Result result{
+        .command = "bench", .id = fmt::format("b{}", batch), .workload = "net", .mode = "train"};
     result.config = {{"batch", batch}, {"precision", "f32"}};
     result.add("throughput", rate, "samples/s");
     results.push_back(result);

@@ -13,6 +13,8 @@
 #include "superstep/lab/formats/system_json.h"
 #include "superstep/lab/formats/table.h"
 #include "superstep/lab/formats/writers.h"
+#include "superstep/lab/measure/quantities.h"
+#include "superstep/record/result_json.h"
 #include "tests/contains.h"
 #include "tests/python.h"
 
@@ -21,10 +23,11 @@ namespace {
 
 using nlohmann::json;
 
-Result example(double scale = 1) {
+record::Result example(double scale = 1) {
   Measurement measurement{.warm_up_calls = 12, .samples = {}};
   for (int i = 0; i < 30; ++i) measurement.samples.push_back(scale * (0.1 + 0.001 * (i % 7)));
-  Result result{.command = "bench", .id = "gemm_k4-train-f32", .created = "2026-01-31T12:00:00+00:00"};
+  record::Result result{
+      .command = "bench", .id = "gemm_k4-train-f32", .created = "2026-01-31T12:00:00+00:00"};
   result.workload = "gemm_k4";
   result.mode = "train";
   result.parameters = {{"kind", "gemm"}, {"m", 2560}, {"n", 2560}, {"k", 2560}};
@@ -39,72 +42,10 @@ Result example(double scale = 1) {
   return result;
 }
 
-// --- our own
-
-TEST(ResultJson, ReadsBackEveryBit) {
-  const Result before = example();
-  const Result after = read_results(write_results({before}), "x.json").front();
-  EXPECT_EQ(to_json(after), to_json(before));
-  EXPECT_EQ(after.find("step_time")->samples, before.find("step_time")->samples);
-  EXPECT_EQ(*after.flop_per_sample, 1.0 / 3);
-  const auto two = read_results(write_results({before, before}), "x.json");
-  EXPECT_EQ(two.size(), 2U);
-}
-
-TEST(ResultJson, HasWhatTheSchemaNames) {
-  const json object = to_json(example());
-  EXPECT_EQ(object["schema"], "superstep-result/1");
-  const json& time = object["metrics"]["step_time"];
-  for (const char* name :
-       {"how", "unit", "value", "statistic", "samples", "mean", "stddev", "min", "max", "warmup", "flags"})
-    EXPECT_TRUE(time.contains(name)) << name;
-  EXPECT_EQ(time["how"], "measured");
-}
-
-TEST(ResultJson, UnknownNumbersAreNull) {
-  Result result = example();
-  result.quantities = {{.name = "loss", .value = std::nan("")}};
-  EXPECT_TRUE(to_json(result)["metrics"]["loss"]["value"].is_null());
-  EXPECT_TRUE(std::isnan(read_results(write_results({result}), "x").front().find("loss")->value));
-}
-
-struct BadFile {
-  std::string text, message;
-};
-
-TEST(ResultJson, RefusesWhatIsNotOne) {
-  const std::string head = R"({"schema": "superstep-result/1", "metrics": )";
-  const std::vector<BadFile> files{
-      {"", "is not JSON"},
-      {"{", "is not JSON"},
-      {"3", "is not an object"},
-      {"[3]", "result 0"},
-      {R"({"metrics": {}})", "schema"},
-      {R"({"schema": "superstep-result/2", "metrics": {}})", "is of version superstep-result/2"},
-      {R"({"schema": "other/1", "metrics": {}})", "is 'other/1'"},
-      {R"({"schema": "superstep-result/1"})", "metrics: is missing"},
-      {head + "[]}", "metrics: is missing"},
-      {head + R"({"a": 1}})", "metrics/a: is not an object"},
-      {head + R"({"a": {}}})", "metrics/a: has no value"},
-      {head + R"({"a": {"value": "1"}}})", "has no value that is a number"},
-      {head + R"({"a": {"value": 1, "samples": ["1"]}}})", "metrics/a/samples"},
-      {head + R"({"a": {"value": 1, "samples": 3}}})", "is not a list"},
-      {std::string(100000, '['), "nested more than 64 levels"},
-      {std::string(100000, '{'), "nested more than 64 levels"}};
-  for (const BadFile& file : files) try {
-      read_results(file.text, "bad.json");
-      ADD_FAILURE() << file.text.substr(0, 80);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::bad_file);
-      EXPECT_TRUE(contains(error.what(), file.message)) << error.what();
-      EXPECT_TRUE(contains(error.what(), "bad.json"));
-    }
-}
-
 // --- other tools'
 
 TEST(GoogleBenchmark, HasItsMembersInOrderAndReadsBackExactly) {
-  const Result result = example();
+  const record::Result result = example();
   const auto parsed = nlohmann::ordered_json::parse(write_google_benchmark({result}));
   EXPECT_EQ(parsed["context"]["json_schema_version"], 1);
   const auto& first = parsed["benchmarks"][0];
@@ -165,7 +106,7 @@ TEST(Csv, QuotesWhatNeedsIt) {
 }
 
 TEST(DeepBench, HasItsColumns) {
-  Result infer = example(0.1);
+  record::Result infer = example(0.1);
   infer.mode = "infer";
   const std::string text = write_deepbench({example(), infer});
   EXPECT_EQ(text, "m n k a_t b_t precision time (usec)\n2560 2560 2560 n n f32 10300.000\n");
@@ -173,8 +114,8 @@ TEST(DeepBench, HasItsColumns) {
             "m n k a_t b_t precision time (usec)\n2560 2560 2560 n n f32 n/a\n");
 }
 
-Result collective(std::int64_t count, double seconds, double wrong) {
-  Result result{.command = "bench", .workload = "all_reduce", .mode = "collective", .units = 2};
+record::Result collective(std::int64_t count, double seconds, double wrong) {
+  record::Result result{.command = "bench", .workload = "all_reduce", .mode = "collective", .units = 2};
   result.parameters = {{"bytes", 4 * count}, {"count", count}};
   result.program = {{"version", "0.1.0"}};
   for (const std::string place : {"out_of_place", "in_place"}) {
@@ -206,7 +147,7 @@ TEST(NcclTable, SaysThatElementsAreWrong) {
 }
 
 TEST(NcclJson, IsTheTwinOfTheTable) {
-  Result result = collective(16777216, 1234.5e-6, 3);
+  record::Result result = collective(16777216, 1234.5e-6, 3);
   result.created = "2026-01-31T12:00:00+00:00";
   result.config = {
       {"warmup", 5}, {"iterations", 7}, {"order", "by rank"}, {"arguments", {"bench", "all-reduce"}}};
@@ -292,7 +233,7 @@ TEST(MlLog, KnowsTimeZones) {
 }
 
 TEST(ChromeTrace, LaysStepsBesideEachOther) {
-  Result result = example();
+  record::Result result = example();
   result.timeline = {{"conv1", "compute", 1, 0, 125.5e-6, 236027904, 1204224},
                      {"relu", "compute", 1, 125.5e-6, 1e-6}};
   const json trace = json::parse(write_chrome_trace({result}));
@@ -307,7 +248,7 @@ TEST(ChromeTrace, LaysStepsBesideEachOther) {
 
 // Results of others: members may be of any kind.
 TEST(Writers, TakeMembersOfAnyKind) {
-  const std::vector<Result> results = read_results(
+  const std::vector<record::Result> results = record::read_results(
       R"({"schema": "superstep-result/1", "created": "noon", "workload": {"mode": "collective",
           "parameters": {"bytes": "many", "kind": 7}}, "machine": {"units": -3},
           "config": {"batch": "all", "precision": 32, "order": [], "sweep": "yes", "arguments": 1},
@@ -326,7 +267,7 @@ TEST(Writers, AreFoundByName) {
 }
 
 TEST(Table, ShowsTheFormulaOfThePaperAndWhatWasNotRun) {
-  Result refused = example();
+  record::Result refused = example();
   refused.quantities.clear();
   refused.config["not_run"] = "no kernel";
   const std::string text = result_table({example(), refused});
@@ -362,7 +303,7 @@ TEST(Compare, SingleValuesHaveNoNoiseToJudgeBy) {
 }
 
 TEST(Compare, MatchesById) {
-  Result other = example(), third = example();
+  record::Result other = example(), third = example();
   other.id = "other";
   third.config["threads"] = 4;
   const Comparison comparison = compare({example(), other}, {third, third});

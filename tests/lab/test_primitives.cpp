@@ -141,7 +141,7 @@ TEST(PrimitiveBench, GivesRatesByBothFormulas) {
   const auto results = bench_primitives(settings, {.flops = {{"f32", 1e12}}, .threads = 2});
   ASSERT_EQ(results.size(), 1U);
   ASSERT_GE(results[0].timeline.size(), 3U);  // forward and two gradients
-  for (const TimelineEvent& event : results[0].timeline) EXPECT_GT(event.duration, 0) << event.name;
+  for (const record::TimelineEvent& event : results[0].timeline) EXPECT_GT(event.duration, 0) << event.name;
   ASSERT_TRUE(results[0].find("flops_rate")) << results[0].config.dump();
   const Primitive p = small(conv);
   const double ratio = results[0].find("flops_rate")->value / results[0].find("flops_emani2022")->value;
@@ -159,7 +159,7 @@ TEST(WorkloadBench, MeasuresWithAndWithoutTheDataPipeline) {
   settings.timeline = true;
   const auto results = bench_workload(settings, {.flops = {{"f32", 1e12}}});
   ASSERT_EQ(results.size(), 2U);
-  for (const Result& result : results) {
+  for (const record::Result& result : results) {
     EXPECT_TRUE(result.find("throughput") && result.find("throughput_with_data") &&
                 result.find("compute_utilization"));
     EXPECT_FALSE(result.timeline.empty());
@@ -185,8 +185,8 @@ TEST(WorkloadBench, ResultsThatDifferFromTheReferenceAreNotTimed) {
   }
 }
 
-Result timed(const std::string& id, double value, double low, double high) {
-  Result result{.id = id};
+record::Result timed(const std::string& id, double value, double low, double high) {
+  record::Result result{.id = id};
   result.quantities.push_back({.name = "step_time", .unit = "s", .value = value, .low = low, .high = high});
   return result;
 }
@@ -201,10 +201,10 @@ TEST(SelfCheck, CountsRowsWhoseIntervalsMeet) {
 }
 
 TEST(Baseline, SaysWhetherTheMachineStayedTheSame) {
-  const Result first = timed("a", 1, 0.99, 1.01);
+  const record::Result first = timed("a", 1, 0.99, 1.01);
   for (const auto& [value, low, high, drifted] :
        {std::tuple{1.015, 1.012, 1.02, false}, {1.1, 1.005, 1.2, false}, {1.1, 1.05, 1.2, true}}) {
-    Result again = timed("a", value, low, high);
+    record::Result again = timed("a", value, low, high);
     again.quantities.insert(again.quantities.begin(), {.name = "bandwidth"});  // as files have them: by name
     mark_as_baseline(again, first);
     EXPECT_EQ(again.id, "a-again");
@@ -228,7 +228,7 @@ TEST(PrimitiveBench, ARowSaysWhereMemoryEnded) {
 // --- fresh processes
 
 TEST(Processes, AreJoinedWithTheSpreadBetweenThem) {
-  std::vector<std::vector<Result>> runs{
+  std::vector<std::vector<record::Result>> runs{
       {timed("a", 1, 0.9, 1.1)}, {timed("a", 2, 1.9, 2.1)}, {timed("a", 4, 3, 5)}};
   for (auto& run : runs) {
     run[0].quantities[0].samples = {run[0].quantities[0].value};
@@ -239,7 +239,7 @@ TEST(Processes, AreJoinedWithTheSpreadBetweenThem) {
   runs[2].push_back(timed("b", 1, 1, 1));  // that one process alone has
   const auto joined = join_processes(runs);
   ASSERT_EQ(joined.size(), 2U);
-  const Quantity& time = *joined[0].find("step_time");
+  const record::Quantity& time = *joined[0].find("step_time");
   EXPECT_EQ(time.value, 2);
   EXPECT_EQ(*time.low, 0.9);
   EXPECT_EQ(*time.high, 5);
@@ -252,7 +252,7 @@ TEST(Processes, AreJoinedWithTheSpreadBetweenThem) {
 }
 
 TEST(Processes, JudgeTheRepeatOfTheFirstByWhatTheySayTogether) {
-  Result again = timed("a", 1.5, 1.4, 1.6), first = timed("a", 1, 0.9, 1.1);
+  record::Result again = timed("a", 1.5, 1.4, 1.6), first = timed("a", 1, 0.9, 1.1);
   mark_as_baseline(again, first);
   const auto joined = join_processes(
       {{first, again}, {timed("a", 1.5, 1.4, 1.6), again}, {timed("a", 1.5, 1.4, 1.6), again}});

@@ -9,8 +9,8 @@
 
 #include "superstep/base/file.h"
 #include "superstep/lab/report/report.h"
-#include "superstep/run/task/pictures.h"
 #include "superstep/run/train/train.h"
+#include "superstep/workload/pictures/pictures.h"
 #include "superstep/workload/workload.h"
 #include "tests/browser.h"
 #include "tests/contains.h"
@@ -25,8 +25,12 @@ class Folder {
   explicit Folder(const std::string& name)
       : path_(fs::temp_directory_path() / fmt::format("superstep-report-{}-{}", ::getpid(), name)) {
     fs::create_directories(path_);
+    setenv("SUPERSTEP_HOME", (path_ / "home").c_str(), 1);
   }
-  ~Folder() { fs::remove_all(path_); }
+  ~Folder() {
+    unsetenv("SUPERSTEP_HOME");
+    fs::remove_all(path_);
+  }
   const fs::path& path() const { return path_; }
 
  private:
@@ -169,14 +173,14 @@ TEST(Chosen, AreTheBestTheUsualAndTheWorst) {
   const double nan = std::nan("");
   const std::vector<double> errors{5, 1, 4, nan, 2, 3, 9};
   std::string text;
-  for (const run::Chosen& chosen : run::best_median_worst(errors, 2))
+  for (const workload::Chosen& chosen : workload::best_median_worst(errors, 2))
     text += fmt::format("{}{} ", chosen.why[0], chosen.at);
   EXPECT_EQ(text, "b1 b4 m5 m2 w6 w3 ");
   for (std::size_t count = 0; count < 12; ++count)
     for (std::size_t each = 0; each < 6; ++each) {
       const std::vector<double> some(count, 1.0);
       std::set<std::size_t> seen;
-      for (const run::Chosen& chosen : run::best_median_worst(some, each)) {
+      for (const workload::Chosen& chosen : workload::best_median_worst(some, each)) {
         EXPECT_LT(chosen.at, count);
         EXPECT_TRUE(seen.insert(chosen.at).second) << "a sample is shown twice";
       }

@@ -26,20 +26,19 @@ const std::set<std::string> only_in_updates = {"superstep.Adam", "superstep.Sgd"
 
 }  // namespace
 
-TEST(Table, HasARowOfElementTypesForEveryOperator) {
+TEST(Table, EveryOperatorStatesItsElementTypes) {
   for (const op::Definition& definition : op::all())
-    EXPECT_NE(op::element_types(definition.name), nullptr)
-        << definition.name << ": add its row to src/superstep/op/core/element_types.cpp";
-  EXPECT_EQ(op::element_types("Nothing"), nullptr);
+    EXPECT_NE(op::element_types(definition.traits.elements), nullptr)
+        << definition.name << ": state traits.elements in its definition";
+  EXPECT_EQ(op::element_types(op::Elements::unstated), nullptr);
 }
 
 TEST(Table, ElementTypesAreThoseTheCasesShow) {
   for (const auto& [name, shown] : accepted_types()) {
-    const op::TypeClass* row = op::element_types(name);
+    const op::TypeClass* row = op::element_types(op::traits_of(name).elements);
     if (!row || bound_by_their_cases.contains(name)) continue;
     EXPECT_EQ(std::set(row->types.begin(), row->types.end()), shown)
-        << name << " takes " << list_of(shown)
-        << "; correct its row in src/superstep/op/core/element_types.cpp";
+        << name << " takes " << list_of(shown) << "; correct traits.elements in its definition";
   }
 }
 

@@ -134,6 +134,10 @@ TEST(Page, AnInsetSetsMarksApart) {
   EXPECT_TRUE(is_balanced(html));
   EXPECT_EQ(count(html, "class=\"inset\""), 1U);
   EXPECT_EQ(count(html, "class=\"frame\""), 1U);
+  // A dark line beneath the white frame, and around the inset: of a saturated pixel both would be white on
+  // white.
+  EXPECT_EQ(count(html, "<rect class=\"halo\""), 1U);
+  EXPECT_LT(html.find("<rect class=\"halo\""), html.find("<rect class=\"frame\""));
   static const std::regex place("translate\\(([0-9.]+) ([0-9.]+)\\)");
   std::vector<double> across;
   for (std::sregex_iterator at(html.begin(), html.end(), place), end; at != end; ++at) {

@@ -10,9 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
-#include "superstep/lab/formats/result.h"
 #include "superstep/lab/ranks/collective_bench.h"
 #include "superstep/lab/ranks/scale.h"
+#include "superstep/record/result.h"
+#include "superstep/record/result_json.h"
 #include "superstep/run/ranks/alone.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/ranks/gradient_exchange.h"
@@ -186,7 +187,7 @@ TEST_F(Ranks, AllReduceAddsUpEveryElement) {
         on_ranks(3, std::string("bench all-reduce --sizes 4,1K,100K --json r.json --order ") + order);
     ASSERT_EQ(outcome.code, 0) << outcome.errors;
     EXPECT_TRUE(contains(outcome.output, "# Out of bounds values : 0 OK"));
-    const auto results = lab::read_results(content_of(folder_ / "r.json"), "r.json");
+    const auto results = record::read_results(content_of(folder_ / "r.json"), "r.json");
     ASSERT_EQ(results.size(), 3U);
     EXPECT_EQ(results[2].find("in_place_wrong")->value, 0);
     EXPECT_EQ(results[2].units, 3);
@@ -209,7 +210,7 @@ TEST_F(Ranks, AreMeasuredBesideTheLibrary) {
       on_ranks(2, "bench all-reduce --order both --sizes 4K,64K --iterations 3 --json r.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_TRUE(contains(outcome.output, "MPI_Allreduce"));
-  const auto results = lab::read_results(content_of(folder_ / "r.json"), "r.json");
+  const auto results = record::read_results(content_of(folder_ / "r.json"), "r.json");
   ASSERT_EQ(results.size(), 4U);
   EXPECT_EQ(results[1].id, results[0].id + "-library");
   EXPECT_EQ(results[0].find("in_place_wrong")->value + results[1].find("in_place_wrong")->value, 0);
@@ -226,7 +227,7 @@ TEST_F(Ranks, ExchangeBesideArithmetic) {
         run_program(folder_, "bench gradients --sizes 8,3M --iterations 2 --json g.json",
                     std::string("env SUPERSTEP_SHARED_MEMORY=") + shared + " " + mpirun(2));
     ASSERT_EQ(outcome.code, 0) << outcome.errors;
-    const auto results = lab::read_results(content_of(folder_ / "g.json"), "g.json");
+    const auto results = record::read_results(content_of(folder_ / "g.json"), "g.json");
     ASSERT_EQ(results.size(), 2U);
     for (const auto& result : results) {
       EXPECT_EQ(result.find("wrong")->value, 0);
@@ -241,7 +242,7 @@ TEST_F(Ranks, AreScaledAndCompared) {
                                       "scale mlp --mode weak --ranks 1,2 --steps 20 --batch 32 --samples 640 "
                                       "--repeat 1 --threads 1 --json s.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  const auto results = lab::read_results(content_of(folder_ / "s.json"), "s.json");
+  const auto results = record::read_results(content_of(folder_ / "s.json"), "s.json");
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[1].config["batch"], 64);
   EXPECT_FALSE(results[0].find("scaling_efficiency"));
@@ -341,8 +342,8 @@ TEST(Scaling, AShareThatIsNoneIsNotReported) {
   EXPECT_EQ(lab::determined_fraction(1, 1), std::nullopt);
 }
 
-lab::Result scaled(int ranks, double efficiency) {
-  lab::Result result;
+record::Result scaled(int ranks, double efficiency) {
+  record::Result result;
   result.units = ranks;
   result.config = {{"batch", 64}};
   if (ranks > 1) result.add("scaling_efficiency", efficiency, "");

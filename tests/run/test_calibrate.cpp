@@ -5,9 +5,11 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/onnx/writer.h"
 #include "superstep/run/serve/calibrate.h"
 #include "tests/contains.h"
+#include "tests/expect_error.h"
 #include "tests/target/models.h"
 
 namespace superstep::run {
@@ -139,6 +141,70 @@ TEST(Calibrate, TakesTheWeightsItIsGiven) {
   const QuantizedModel model = quantize_model(target::find_target("cpu"), network, zeros,
                                               {.samples = 16, .products = {}}, fill_random);
   for (const auto& [name, range] : model.ranges) EXPECT_EQ(range.high, 0) << name;
+}
+
+// Which samples are looked at: whole batches in order, twice, and not the rest that fills none.
+TEST(Calibrate, LooksAtWholeBatchesInOrderTwice) {
+  std::vector<std::int64_t> firsts;
+  const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
+    EXPECT_EQ(inputs[0].shape()[0], 8);
+    firsts.push_back(first);
+    fill_random(first, inputs);
+  };
+  calibrate(target::find_target("cpu"), network, {.samples = 30, .batch = 8, .products = {}}, fill);
+  EXPECT_EQ(firsts, (std::vector<std::int64_t>{0, 8, 16, 0, 8, 16}));
+  firsts.clear();
+  calibrate(target::find_target("cpu"), network, {.samples = 8, .batch = 64, .products = {}}, fill);
+  EXPECT_EQ(firsts, (std::vector<std::int64_t>{0, 0})) << "fewer samples than a batch are one batch";
+}
+
+// The range of what a product reads is that of the input itself, in every method.
+TEST(Calibrate, RangesHaveTheirClosedForm) {
+  const auto product = [](std::int64_t batch) {
+    graph::Graph graph("product");
+    op::Builder b(graph);
+    test::Layers layers(b, 3);
+    b.output("y", layers.dense(b.input("x", ElementType::f32, {batch, 32}), "dense", 32));
+    return graph;
+  };
+  // 16 runs of 2 samples: every value of -3, -3 + 1/128, ... once.
+  constexpr std::int64_t values = 16 * 2 * 32;
+  const auto fill = [](std::int64_t first, std::span<Tensor> inputs) {
+    for (std::int64_t i = 0; i < 64; ++i) inputs[0].set(i, -3 + static_cast<double>(first * 32 + i) / 128);
+  };
+  const auto range_of = [&](RangeMethod method, double share) {
+    const auto ranges =
+        calibrate(target::find_target("cpu"), product,
+                  {.samples = 32, .method = method, .share = share, .batch = 2, .products = {}}, fill);
+    return ranges.at("x");
+  };
+  const double highest = -3 + (values - 1) / 128.0, bin = (highest + 3) / 2048;
+  EXPECT_EQ(range_of(RangeMethod::minmax, 0).low, -3);
+  EXPECT_EQ(range_of(RangeMethod::minmax, 0).high, highest);
+  // A tenth of an even distribution on either side is a tenth of the range.
+  const auto inner = range_of(RangeMethod::percentile, 0.8);
+  EXPECT_NEAR(inner.low, -3 + 0.1 * (highest + 3), 3 * bin);
+  EXPECT_NEAR(inner.high, highest - 0.1 * (highest + 3), 3 * bin);
+}
+
+TEST(Calibrate, AnyNumberOfThreadsFindsTheSame) {
+  const auto found = [](int threads) {
+    return calibrate(target::find_target("cpu"), network, {.samples = 32, .threads = threads, .products = {}},
+                     fill_random);
+  };
+  const auto one = found(1), two = found(2);
+  for (const auto& [name, range] : one) {
+    EXPECT_EQ(two.at(name).low, range.low) << name;
+    EXPECT_EQ(two.at(name).high, range.high) << name;
+  }
+}
+
+TEST(Calibrate, HearsAStop) {
+  request_interrupt();
+  expect_error(ErrorCode::interrupted, {"stopped while calibrating"}, [] {
+    calibrate(target::find_target("cpu"), network, {.samples = 8, .products = {}}, fill_random);
+  });
+  clear_interrupt();
 }
 
 TEST(Calibrate, MakesAModelForAnOnnxFile) {

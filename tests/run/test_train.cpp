@@ -3,32 +3,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <thread>
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
-#include "superstep/run/train/checkpoint.h"
-#include "superstep/run/train/run_directory.h"
 #include "superstep/run/train/run_lock.h"
-#include "superstep/run/train/train.h"
 #include "superstep/run/train/train_observer.h"
 #include "superstep/run/train/train_resume.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
+#include "tests/expect_error.h"
+#include "tests/run/training_runs.h"
 #include "tests/scratch.h"
 
 namespace superstep::run {
 namespace {
 
 namespace fs = std::filesystem;
-
-// 8 batches an epoch, validation samples, two threads.
-TrainSettings small_run() {
-  return {.workload = "mlp", .samples = 640, .batch = 64, .replicas = 2, .epochs = 3, .seed = 5};
-}
+using test::small_run;
 
 // Asks to stop at one of the places that a run tells of.
 struct Stopper : TrainObserver {
@@ -62,33 +59,9 @@ class TrainLoop : public ::testing::Test {
     }
   }
 
-  Checkpoint newest(const std::string& name) const {
-    return *read_newest_checkpoint(folder_ / name / "checkpoints");
-  }
-
-  // What a log says that does not depend on the clock.
-  std::vector<std::string> log(const std::string& name) const {
-    std::vector<std::string> lines;
-    for (nlohmann::json line : RunDirectory::open(folder_ / name).read_log()) {
-      for (const char* timed : {"seconds", "throughput", "throughput_with_data", "step_time", "flops_rate",
-                                "data_wait", "time_to_solution", "compile_time"})
-        line.erase(timed);
-      lines.push_back(line.dump());
-    }
-    return lines;
-  }
-
+  Checkpoint newest(const std::string& name) const { return test::newest_checkpoint(folder_ / name); }
   void expect_same(const std::string& a, const std::string& b) const {
-    const Checkpoint first = newest(a), second = newest(b);
-    EXPECT_EQ(first.step, second.step);
-    ASSERT_EQ(first.states.size(), second.states.size());
-    for (const auto& [name, tensor] : first.states)
-      EXPECT_EQ(std::memcmp(tensor.bytes(), second.states.at(name).bytes(), tensor.byte_count()), 0) << name;
-    EXPECT_EQ(first.notes.at("best"), second.notes.at("best"));
-    EXPECT_EQ(log(a), log(b));
-    const Checkpoint best = read_checkpoint(folder_ / a / "best.safetensors"),
-                     other = read_checkpoint(folder_ / b / "best.safetensors");
-    EXPECT_EQ(best.step, other.step);
+    test::expect_same_run(folder_ / a, folder_ / b);
   }
 
   ScratchFolder folder_;
@@ -121,20 +94,7 @@ TEST_F(TrainLoop, StoppedAnywhereItEndsWithTheSameBitsAndLog) {
 
 // Mostly within a step, with batch normalisation and with dropout; every sitting does at least a step.
 TEST_F(TrainLoop, StoppedAtAnyMomentItEndsWithTheSameBits) {
-  TrainSettings normalised{.workload = "unet-64",
-                           .model_options = {"size=32", "width=4", "levels=2"},
-                           .samples = 80,
-                           .batch = 16,
-                           .micro_batch = 4,
-                           .replicas = 2,
-                           .epochs = 4};
-  TrainSettings dropping{.workload = "uno",
-                         .model_options = {"width=64"},
-                         .samples = 200,
-                         .batch = 32,
-                         .replicas = 2,
-                         .epochs = 3};
-  for (const TrainSettings& settings : {normalised, dropping}) {
+  for (const TrainSettings& settings : {test::normalised_run(), test::dropping_run()}) {
     SCOPED_TRACE(settings.workload);
     const std::string whole = settings.workload + "-whole", cut = settings.workload + "-cut";
     ASSERT_TRUE(sit(settings, whole, false));
@@ -159,6 +119,170 @@ TEST_F(TrainLoop, StoppedAtAnyMomentItEndsWithTheSameBits) {
   }
 }
 
+// --- what a run is made of
+
+// What a run tells of while it goes on, in order.
+struct Listening : TrainObserver {
+  std::vector<std::string> told;
+  TrainBeginning beginning;
+  void tell(const char* what, std::int64_t epoch) { told.push_back(what + (" " + std::to_string(epoch))); }
+  void data_touched(const TrainSettings& settings, const Schedule& schedule) override {
+    EXPECT_GT(settings.learning_rate, 0) << "defaults are filled in";
+    EXPECT_EQ(schedule.peak, settings.learning_rate);
+    told.push_back("data");
+  }
+  void begun(const TrainBeginning& with) override {
+    beginning = with;
+    told.push_back("begun");
+  }
+  void epoch_begun(std::int64_t epoch) override { tell("epoch", epoch); }
+  void epoch_ended(std::int64_t epoch, double throughput) override {
+    EXPECT_GT(throughput, 0);
+    tell("end", epoch);
+  }
+  void evaluation_begun(std::int64_t epoch) override { tell("look", epoch); }
+  void evaluation_ended(std::int64_t epoch, const std::vector<Metric>& found) override {
+    EXPECT_EQ(found.at(0).name, "rmse");
+    tell("seen", epoch);
+  }
+  void finished() override { told.push_back("finished"); }
+};
+
+TEST_F(TrainLoop, TellsOfEpochsAndEvaluationsInOrder) {
+  TrainSettings settings = small_run();
+  settings.steps = 11;  // an epoch and three steps
+  Listening listening;
+  const TrainReport report = train(settings, {.observer = &listening});
+  EXPECT_EQ(listening.told, (std::vector<std::string>{"data", "begun", "epoch 1", "end 1", "look 1", "seen 1",
+                                                      "epoch 2", "end 2", "look 2", "seen 2", "finished"}));
+  EXPECT_EQ(listening.beginning.training_samples, 512);
+  EXPECT_EQ(listening.beginning.validation_samples, 128);
+  EXPECT_EQ(listening.beginning.scheduled_steps, 24) << "of the schedule, wherever the run stops";
+  EXPECT_EQ(report.steps, 11);
+  EXPECT_DOUBLE_EQ(report.epochs, 11.0 / 8);
+  EXPECT_TRUE(report.goal.empty());
+  EXPECT_FALSE(report.reached);
+}
+
+TEST_F(TrainLoop, AStoppedRunHasNotFinished) {
+  struct Both : Listening {
+    void epoch_begun(std::int64_t epoch) override {
+      Listening::epoch_begun(epoch);
+      if (epoch == 2) request_interrupt();
+    }
+  } both;
+  EXPECT_FALSE(sit(small_run(), "run", false, &both));
+  EXPECT_EQ(std::ranges::count(both.told, "finished"), 0);
+  EXPECT_FALSE(fs::exists(folder_ / "run/model.onnx"));
+}
+
+double reported(const TrainReport& report, std::string_view metric) {
+  return std::ranges::find(report.metrics, metric, &Metric::name)->value;
+}
+
+TEST_F(TrainLoop, KeepsWhatItsFolderSaysItKeeps) {
+  const TrainReport report = train(small_run(), {.out = folder_ / "run"});
+  for (const char* name :
+       {"config.json", "environment.json", "metrics.jsonl", "best.safetensors", "model.onnx",
+        "checkpoints/step-00000016.safetensors", "checkpoints/step-00000024.safetensors"})
+    EXPECT_TRUE(fs::exists(folder_ / "run" / name)) << name;
+  const auto log = RunDirectory::open(folder_ / "run").read_log();
+  ASSERT_EQ(log.size(), 4U);  // three epochs and the end
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(log[i].at("epoch"), i + 1);
+    EXPECT_EQ(log[i].at("step"), 8 * (i + 1));
+    best = std::min(best, log[i].at("rmse").get<double>());
+  }
+  EXPECT_EQ(log[3].at("event"), "finished");
+  EXPECT_EQ(log[3].at("loss"), log[2].at("loss")) << "the mean over the last whole epoch";
+  EXPECT_EQ(reported(report, "loss"), log[2].at("loss").get<double>());
+  EXPECT_EQ(reported(report, "rmse"), log[3].at("rmse").get<double>());
+  EXPECT_EQ(newest("run").notes.at("best"), fmt::format("{}", best));
+  EXPECT_LT(log[2].at("loss").get<double>(), log[0].at("loss").get<double>()) << "it learns";
+}
+
+TEST_F(TrainLoop, TheFolderChangesNothing) {
+  const TrainReport with = train(small_run(), {.out = folder_ / "run", .checkpoint_seconds = 0}),
+                    without = train(small_run(), {});
+  for (const char* name : {"loss", "rmse"}) EXPECT_EQ(reported(with, name), reported(without, name)) << name;
+}
+
+TEST_F(TrainLoop, ASeedIsARun) {
+  TrainSettings other = small_run();
+  ASSERT_TRUE(sit(other, "one", false));
+  ASSERT_TRUE(sit(other, "two", false));
+  test::expect_same_run(folder_ / "one", folder_ / "two");
+  other.seed = 6;
+  ASSERT_TRUE(sit(other, "other", false));
+  EXPECT_NE(newest("one").notes.at("loss"), newest("other").notes.at("loss"));
+}
+
+TEST_F(TrainLoop, EndsWithinAnEpochOrBeforeTheFirst) {
+  TrainSettings settings = small_run();
+  settings.epochs = 0.5;
+  EXPECT_EQ(train(settings, {}).steps, 4);
+  settings.epochs = 0.01;
+  EXPECT_EQ(train(settings, {}).steps, 1) << "a step at least";
+  settings.epochs = 1;
+  settings.steps = 9;
+  EXPECT_EQ(train(settings, {}).steps, 9) << "steps go on where the schedule has ended";
+}
+
+// The loss of a run that ends within an epoch is the mean over the last whole one, whoever trained that
+// epoch.
+TEST_F(TrainLoop, TheLossIsTheSameAfterASittingWithoutAWholeEpoch) {
+  TrainSettings settings = small_run();
+  settings.steps = 11;
+  ASSERT_TRUE(sit(settings, "whole", false));
+  Stopper stopper;
+  stopper.at = [](const char* where, std::int64_t epoch) {
+    if (std::string(where) == "epoch begun" && epoch == 2) request_interrupt();
+  };
+  EXPECT_FALSE(sit(settings, "cut", false, &stopper));
+  ASSERT_TRUE(sit(settings, "cut", true));
+  expect_same("whole", "cut");
+}
+
+TEST_F(TrainLoop, ADivergedRunSaysWhereAndKeepsWhatWasBefore) {
+  TrainSettings settings = small_run();
+  settings.optimizer = "sgd";
+  settings.learning_rate = 1e12;
+  const auto step_told = [&](bool resume) {
+    try {
+      train(settings, {.out = folder_ / "run", .resume = resume, .checkpoint_seconds = 0});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::diverged) << error.what();
+      EXPECT_TRUE(
+          contains(error.what(), "try a smaller --learning-rate; the last checkpoint is from before"));
+      const auto last = RunDirectory::open(folder_ / "run").read_log().back();
+      EXPECT_EQ(last.at("event"), "diverged");
+      return last.at("step").get<std::int64_t>();
+    }
+    ADD_FAILURE() << "it did not diverge";
+    return std::int64_t{0};
+  };
+  const std::int64_t step = step_told(false);
+  ASSERT_GT(step, 1) << "there is a checkpoint before";
+  EXPECT_EQ(newest("run").step, step - 1);
+  EXPECT_EQ(step_told(true), step) << "the same bits diverge at the same step";
+}
+
+// A target is reached on all validation samples or not at all, and within no epoch.
+TEST_F(TrainLoop, AGoalEndsTheRunAtTheEpochThatReachesIt) {
+  ASSERT_TRUE(sit(small_run(), "whole", false));
+  const auto log = RunDirectory::open(folder_ / "whole").read_log();
+  const double second = log[1].at("rmse");
+  ASSERT_LT(second, log[0].at("rmse").get<double>()) << "the epochs get better: a goal between them";
+  TrainSettings settings = small_run();
+  settings.until = Until{"rmse", second};
+  const TrainReport report = train(settings, {.out = folder_ / "goal"});
+  EXPECT_TRUE(report.reached);
+  EXPECT_EQ(report.steps, 16);
+  EXPECT_TRUE(newest("goal").notes.contains("reached"));
+  EXPECT_GT(reported(report, "time_to_solution"), 0);
+}
+
 TEST_F(TrainLoop, AGoalIsReachedInItsOwnDirection) {
   TrainSettings settings = small_run();
   settings.until = Until{"rmse", 1e-9};
@@ -169,6 +293,24 @@ TEST_F(TrainLoop, AGoalIsReachedInItsOwnDirection) {
   report = train(settings, {});
   EXPECT_TRUE(report.reached);
   EXPECT_EQ(report.steps, 8);  // looked at when the first epoch ends
+}
+
+// Reached on the first samples, a goal is looked at on all of them: who is stopped there looks twice again.
+TEST_F(TrainLoop, StoppedInTheSecondLookAtAGoalItEndsTheSame) {
+  TrainSettings settings = small_run();
+  settings.until = Until{"rmse", 1e9};
+  ASSERT_TRUE(sit(settings, "whole", false));
+  Stopper stopper;
+  int looks = 0;
+  stopper.at = [&](const char* where, std::int64_t) {
+    if (std::string(where) == "evaluation begun" && ++looks == 2) request_interrupt();
+  };
+  EXPECT_FALSE(sit(settings, "cut", false, &stopper));
+  EXPECT_EQ(newest("cut").step, 8);
+  EXPECT_FALSE(newest("cut").notes.contains("reached"));
+  ASSERT_TRUE(sit(settings, "cut", true));
+  expect_same("whole", "cut");
+  EXPECT_TRUE(newest("cut").notes.contains("reached"));
 }
 
 TEST_F(TrainLoop, AGoalThatIsNoMetricIsRefusedBeforeTheWork) {
@@ -200,9 +342,7 @@ TEST_F(TrainLoop, ARunGoesOnFurtherThanWasPlanned) {
       sit(extended(kept(), {.epochs = 3, .steps = {}, .until = {}, .replicas = {}}), "further", true));
   ASSERT_TRUE(sit(small_run(), "whole", false));
   EXPECT_EQ(newest("further").step, 24);
-  const Checkpoint a = newest("whole"), b = newest("further");
-  for (const auto& [name, tensor] : a.states)
-    EXPECT_EQ(std::memcmp(tensor.bytes(), b.states.at(name).bytes(), tensor.byte_count()), 0) << name;
+  test::expect_same_states(newest("whole"), newest("further"));
   // It cannot end before where it is.
   EXPECT_THROW(train(extended(kept(), {.epochs = {}, .steps = 7, .until = {}, .replicas = {}}),
                      {.out = folder_ / "further", .resume = true}),
@@ -244,32 +384,6 @@ TEST_F(TrainLoop, WhatARunIsCannotChange) {
   asked = kept;
   asked.augment = false;
   EXPECT_NE(refused("--no-augment", asked), "");
-}
-
-TEST_F(TrainLoop, AFolderHasOneWriter) {
-  fs::create_directories(folder_ / "run");
-  int ready[2], go[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  ASSERT_EQ(::pipe(go), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const RunLock lock(folder_ / "run");
-    char byte = 0;
-    (void)!::write(ready[1], "r", 1);
-    (void)!::read(go[0], &byte, 1);
-    ::_exit(0);  // as a killed process: nothing is tidied up
-  }
-  char byte = 0;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  try {
-    train(small_run(), {.out = folder_ / "run"});
-    ADD_FAILURE() << "a second writer";
-  } catch (const Error& error) {
-    EXPECT_TRUE(contains(error.what(), "is being written to by process " + std::to_string(child) + " on "));
-  }
-  ASSERT_EQ(::write(go[1], "g", 1), 1);
-  ::waitpid(child, nullptr, 0);
-  EXPECT_TRUE(sit(small_run(), "run", false)) << "the lock of a dead process holds nobody up";
 }
 
 TEST_F(TrainLoop, WhatAKilledRunWasWritingIsTidiedAway) {

@@ -54,6 +54,24 @@ TEST(ArenaLeases, AThreadGetsTheOneThatItHadLast) {
   }
 }
 
+// What the plan says it takes is what is allocated: arenas for the groups, scratch for the threads.
+TEST(ArenaLeases, AreCountedByGroupsAndNotByThreads) {
+  const GraphAtBatch model = [](std::int64_t batch) { return test::attention_network(batch); };
+  const auto summary = [&](int threads) {
+    return find_target("cpu").compile(model, {.batch = 8, .micro_batch = 4, .threads = threads})->summary();
+  };
+  const PlanSummary one = summary(1), two = summary(2), many = summary(16);
+  EXPECT_EQ(one.at_a_time, 1u);
+  EXPECT_EQ(two.at_a_time, 2u);
+  EXPECT_EQ(many.at_a_time, 2u);
+  EXPECT_EQ(two.activation_bytes, 2 * one.activation_bytes);
+  EXPECT_LT(many.activation_bytes, 16 * one.activation_bytes);
+  for (const PlanSummary& plan : {one, two, many}) {
+    EXPECT_EQ(plan.bytes_in_all(), plan.plan_bytes);
+    EXPECT_LE(plan.activation_bytes + plan.state_bytes + plan.constant_bytes, plan.plan_bytes);
+  }
+}
+
 // A batch of few micro-batches on many threads: any thread may take any of them.
 TEST(ArenaLeases, FewerGroupsThanThreadsTrainAndServeAsOneThreadDoes) {
   const GraphAtBatch serving = [](std::int64_t batch) { return test::attention_network(batch); };

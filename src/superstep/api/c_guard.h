@@ -76,3 +76,41 @@ struct superstep_trainer {
   superstep::Trainer trainer;
   superstep::api::PortList inputs;
 };
+
+namespace superstep::api {
+
+// --- what models, sessions and trainers have alike: `inner` is the member of the handle, `kind` what it is
+// called
+
+template <class Handle>
+superstep_status give_list(const Handle* handle, const char* kind, PortList Handle::*list,
+                           const superstep_port** ports, std::size_t* count) {
+  return guarded([&] {
+    require(handle, kind);
+    (handle->*list).give(ports, count);
+  });
+}
+
+template <class Handle, class Inner>
+superstep_status get_parameter(const Handle* handle, const char* kind, Inner Handle::*inner, const char* name,
+                               const superstep_tensor* into) {
+  return guarded([&] {
+    require(handle, kind);
+    require(name, "name");
+    require(into, "into");
+    copy_out((handle->*inner).parameter(name), *into, name);
+  });
+}
+
+template <class Handle, class Inner>
+superstep_status set_parameter(Handle* handle, const char* kind, Inner Handle::*inner, const char* name,
+                               const superstep_tensor* from) {
+  return guarded([&] {
+    require(handle, kind);
+    require(name, "name");
+    require(from, "from");
+    (handle->*inner).set_parameter(name, input_from(*from));
+  });
+}
+
+}  // namespace superstep::api

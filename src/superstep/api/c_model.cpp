@@ -80,22 +80,12 @@ superstep_status superstep_model_parameters(superstep_model* model, const supers
 
 superstep_status superstep_model_get_parameter(superstep_model* model, const char* name,
                                                const superstep_tensor* into) {
-  return guarded([&] {
-    require(model, "model");
-    require(name, "name");
-    require(into, "into");
-    copy_out(model->model.parameter(name), *into, name);
-  });
+  return get_parameter(model, "model", &superstep_model::model, name, into);
 }
 
 superstep_status superstep_model_set_parameter(superstep_model* model, const char* name,
                                                const superstep_tensor* from) {
-  return guarded([&] {
-    require(model, "model");
-    require(name, "name");
-    require(from, "from");
-    model->model.set_parameter(name, input_from(*from));
-  });
+  return set_parameter(model, "model", &superstep_model::model, name, from);
 }
 
 superstep_status superstep_model_take_parameters(superstep_model* model, const superstep_trainer* trainer) {

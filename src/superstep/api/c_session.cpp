@@ -43,18 +43,12 @@ void superstep_session_free(superstep_session* session) { delete session; }
 
 superstep_status superstep_session_inputs(superstep_session* session, const superstep_port** ports,
                                           size_t* count) {
-  return guarded([&] {
-    require(session, "session");
-    session->inputs.give(ports, count);
-  });
+  return give_list(session, "session", &superstep_session::inputs, ports, count);
 }
 
 superstep_status superstep_session_outputs(superstep_session* session, const superstep_port** ports,
                                            size_t* count) {
-  return guarded([&] {
-    require(session, "session");
-    session->outputs.give(ports, count);
-  });
+  return give_list(session, "session", &superstep_session::outputs, ports, count);
 }
 
 superstep_status superstep_session_run(superstep_session* session, const superstep_tensor* inputs,
@@ -76,10 +70,5 @@ superstep_status superstep_session_run(superstep_session* session, const superst
 
 superstep_status superstep_session_set_parameter(superstep_session* session, const char* name,
                                                  const superstep_tensor* from) {
-  return guarded([&] {
-    require(session, "session");
-    require(name, "name");
-    require(from, "from");
-    session->session.set_parameter(name, input_from(*from));
-  });
+  return set_parameter(session, "session", &superstep_session::session, name, from);
 }

@@ -28,10 +28,7 @@ void superstep_trainer_free(superstep_trainer* trainer) { delete trainer; }
 
 superstep_status superstep_trainer_inputs(superstep_trainer* trainer, const superstep_port** ports,
                                           size_t* count) {
-  return guarded([&] {
-    require(trainer, "trainer");
-    trainer->inputs.give(ports, count);
-  });
+  return give_list(trainer, "trainer", &superstep_trainer::inputs, ports, count);
 }
 
 superstep_status superstep_trainer_step(superstep_trainer* trainer, const superstep_tensor* values,
@@ -46,22 +43,12 @@ superstep_status superstep_trainer_step(superstep_trainer* trainer, const supers
 
 superstep_status superstep_trainer_get_parameter(superstep_trainer* trainer, const char* name,
                                                  const superstep_tensor* into) {
-  return guarded([&] {
-    require(trainer, "trainer");
-    require(name, "name");
-    require(into, "into");
-    copy_out(trainer->trainer.parameter(name), *into, name);
-  });
+  return get_parameter(trainer, "trainer", &superstep_trainer::trainer, name, into);
 }
 
 superstep_status superstep_trainer_set_parameter(superstep_trainer* trainer, const char* name,
                                                  const superstep_tensor* from) {
-  return guarded([&] {
-    require(trainer, "trainer");
-    require(name, "name");
-    require(from, "from");
-    trainer->trainer.set_parameter(name, input_from(*from));
-  });
+  return set_parameter(trainer, "trainer", &superstep_trainer::trainer, name, from);
 }
 
 superstep_status superstep_trainer_save(const superstep_trainer* trainer, const char* file) {

@@ -11,7 +11,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/list.h"
 #include "superstep/cli/settings.h"
-#include "superstep/cli/shared/result.h"
+#include "superstep/cli/shared/outcome.h"
 
 namespace superstep::cli {
 namespace {
@@ -64,7 +64,7 @@ void run_baseline(const Arguments& arguments) {
   if (!common().quiet) fmt::print("{}", report.text);
   nlohmann::json config{{"input", arguments.input}, {"threads", thread_count()}};
   config["options"] = to_json(options);
-  write_result({"baseline", arguments.workload, config, report.metrics});
+  write_result(command_result("baseline", arguments.workload, config, report.metrics));
 }
 
 }  // namespace

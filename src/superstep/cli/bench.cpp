@@ -17,7 +17,7 @@
 #include "superstep/lab/ranks/collective_bench.h"
 #include "superstep/lab/ranks/launch.h"
 #include "superstep/lab/ranks/overlap_bench.h"
-#include "superstep/run/host_load.h"
+#include "superstep/record/host_load.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/target/target.h"
 #include "superstep/workload/workload.h"
@@ -26,7 +26,7 @@ namespace superstep::cli {
 namespace {
 
 using Arguments = BenchArguments;
-using lab::Result;
+using record::Result;
 
 constexpr const char* examples =
     "Examples:\n"
@@ -66,7 +66,7 @@ void bench_all_reduce(const Arguments& arguments) {
   const std::vector<run::SumOrder> orders = orders_of(arguments.order);
   if (arguments.ranks > 1 && run::launched_size() == 1)
     lab::replace_by_ranks(arguments.ranks, arguments.launcher);
-  const run::HostLoad load;
+  const record::HostLoad load;
   std::vector<Result> results = lab::bench_all_reduce(
       run::communicator(), {.sizes = sizes, .orders = orders, .iterations = arguments.iterations});
   for (Result& result : results) result.config["arguments"] = lab::own_arguments();
@@ -83,7 +83,7 @@ void bench_gradients(const Arguments& arguments) {
   if (run::launched_size() == 1)
     throw Error(ErrorCode::invalid_argument, "one rank has nobody to exchange with", "gradients",
                 "give --ranks, or start it under mpirun");
-  const run::HostLoad load;
+  const record::HostLoad load;
   std::vector<Result> results =
       lab::bench_overlap(run::communicator(), {.sizes = sizes, .iterations = arguments.iterations});
   if (arguments.format != "text") return finish_results(results, load, {arguments.format, arguments.out});
@@ -102,7 +102,7 @@ void bench(const Arguments& arguments) {
   if (arguments.what == std::vector<std::string>{"all-reduce"}) return bench_all_reduce(arguments);
   if (arguments.what == std::vector<std::string>{"gradients"}) return bench_gradients(arguments);
   check_bench(arguments);
-  const run::HostLoad load;
+  const record::HostLoad load;
   std::vector<Result> results, second;
   try {
     run_bench(arguments, results);

@@ -8,7 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/cli/command.h"
-#include "superstep/lab/records/exchange.h"
+#include "superstep/record/named_results.h"
 
 namespace superstep::cli {
 namespace {
@@ -39,8 +39,8 @@ nlohmann::json to_json(const lab::Comparison& comparison) {
 }
 
 void compare(const Arguments& arguments) {
-  const lab::Comparison comparison = lab::compare(lab::load_results(arguments.before),
-                                                  lab::load_results(arguments.after), arguments.options);
+  const lab::Comparison comparison = lab::compare(record::load_results(arguments.before),
+                                                  record::load_results(arguments.after), arguments.options);
   if (!common().json.empty()) write_file_atomically(common().json, to_json(comparison).dump(2) + "\n");
   if (!common().quiet) fmt::print("{}", lab::comparison_table(comparison));
   int worse = 0;

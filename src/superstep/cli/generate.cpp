@@ -10,7 +10,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/list.h"
 #include "superstep/cli/settings.h"
-#include "superstep/cli/shared/result.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/physics/generator.h"
 
 namespace superstep::cli {
@@ -58,11 +58,9 @@ void report(const Arguments& arguments, const Options& options, double seconds) 
   nlohmann::json config{
       {"samples", arguments.samples}, {"seed", arguments.seed}, {"threads", thread_count()}};
   config["options"] = to_json(options);
-  write_result({"generate",
-                arguments.workload,
-                config,
-                {{.name = "throughput", .value = rate, .unit = "samples/s"},
-                 {.name = "elapsed", .value = seconds, .unit = "s"}}});
+  write_result(command_result("generate", arguments.workload, config,
+                              {{.name = "throughput", .value = rate, .unit = "samples/s"},
+                               {.name = "elapsed", .value = seconds, .unit = "s"}}));
 }
 
 void generate(const Arguments& arguments) {

@@ -11,9 +11,7 @@
 #include "superstep/cli/shared/chip_options.h"
 #include "superstep/cli/shared/explain.h"
 #include "superstep/cli/shared/metrics.h"
-#include "superstep/cli/shared/result.h"
-#include "superstep/run/environment.h"
-#include "superstep/run/records.h"
+#include "superstep/cli/shared/outcome.h"
 
 namespace superstep::cli {
 namespace {
@@ -99,14 +97,10 @@ void infer(Arguments arguments) {
                              {"ranges", report.ranges},
                              {"int8_products", report.int8_products},
                              {"f32_products", report.f32_products}};
-  const std::vector<Metric> metrics = with_f32(report);
-  run::keep_record({.command = "infer",
-                    .workload = settings.workload,
-                    .machine = settings.backend,
-                    .config = config,
-                    .environment = run::environment_record(thread_count()),
-                    .metrics = metrics});
-  write_result({"infer", settings.workload, config, metrics, machine_of_backend(settings.backend)});
+  record::Result result =
+      command_result("infer", settings.workload, std::move(config), with_f32(report), settings.backend);
+  result.mode = "infer";
+  keep_and_write_result(std::move(result));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/formats/system_json.h"
 #include "superstep/lab/machine/host_machine.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 
 namespace superstep::cli {
 namespace {
@@ -36,7 +36,7 @@ void print(const lab::HostMachine& machine) {
 
 void measure(const Arguments& arguments) {
   require_writable(arguments.out);
-  const run::HostLoad load;
+  const record::HostLoad load;
   const std::string id = std::filesystem::path(arguments.out).stem().string();
   const lab::HostMachine machine = lab::measure_host({.id = id.empty() ? "cpu-local" : id,
                                                       .threads = thread_count(),
@@ -46,7 +46,7 @@ void measure(const Arguments& arguments) {
                                                           tell(fmt::format("measuring {}\n", what));
                                                       }});
   write_file_atomically(arguments.out, lab::to_toml(machine));
-  std::vector<lab::Result> results{lab::to_result(machine, thread_count())};
+  std::vector<record::Result> results{lab::to_result(machine, thread_count())};
   if (!common().quiet) print(machine);
   keep_results(results, load);
   if (!common().quiet) fmt::print("written to {}\n", arguments.out);
@@ -61,7 +61,7 @@ void describe(const Arguments& arguments) {
                   "for example --set submitter='Our laboratory'");
     given[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  const std::string text = lab::write_system_json(run::environment_record(thread_count()), given);
+  const std::string text = lab::write_system_json(record::environment_record(thread_count()), given);
   if (arguments.description.empty()) return fmt::print("{}", text);
   write_file_atomically(arguments.description, text);
   if (!common().quiet) fmt::print("written to {}\n", arguments.description);

@@ -65,6 +65,13 @@ std::string words_at_the_end(const std::string& note) {
                      progress_line_is_open() ? "\n" : "", note.empty() ? "" : fmt::format("  {}\n", note));
 }
 
+// Of work that is finished first: nobody need wonder whether the signal was heard.
+std::string words_while_held(const std::string& reason) {
+  if (run::launched_rank() > 0) return {};
+  return fmt::format("{}superstep: stopping: {}; asked again, it ends at once\n",
+                     progress_line_is_open() ? "\n" : "", reason);
+}
+
 int report(const Error& error) {
   if (run::launched_rank() > 0) return exit_code_of(error);  // the first rank speaks for all
   if (error.code() == ErrorCode::interrupted) {
@@ -136,7 +143,8 @@ int main(int argc, char** argv) {
   using superstep::cli::report;
   superstep::occupy_standard_descriptors();
   superstep::watch_for_interrupts();
-  superstep::end_when_asked(superstep::cli::exit_interrupted, superstep::cli::words_at_the_end);
+  superstep::end_when_asked(superstep::cli::exit_interrupted, superstep::cli::words_at_the_end,
+                            superstep::cli::words_while_held);
   if (superstep::run::launched_rank() > 0) {
     superstep::cli::common().quiet = true;
     if (!std::freopen("/dev/null", "w", stdout)) return superstep::cli::exit_failed;

@@ -10,7 +10,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/onnx_export.h"
 #include "superstep/cli/shared/onnx_text.h"
-#include "superstep/cli/shared/result.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/onnx_suite/suite.h"
 #include "superstep/onnx/model.h"
 #include "superstep/target/target.h"
@@ -105,14 +105,13 @@ void check(const CheckArguments& arguments) {
     print_open_extents(model, options);
     print_findings(findings);
   }
-  write_result({"onnx check",
-                arguments.file,
-                check_json(model, findings),
-                {{.name = "importable", .value = findings.importable() ? 1.0 : 0.0, .unit = ""},
-                 {.name = "parameters", .value = static_cast<double>(findings.parameters), .unit = ""},
-                 {.name = "nodes", .value = static_cast<double>(findings.nodes), .unit = ""},
-                 {.name = "flops", .value = findings.flops, .unit = "FLOP"},
-                 {.name = "bytes", .value = findings.bytes, .unit = "B"}}});
+  write_result(
+      command_result("onnx check", arguments.file, check_json(model, findings),
+                     {{.name = "importable", .value = findings.importable() ? 1.0 : 0.0, .unit = ""},
+                      {.name = "parameters", .value = static_cast<double>(findings.parameters), .unit = ""},
+                      {.name = "nodes", .value = static_cast<double>(findings.nodes), .unit = ""},
+                      {.name = "flops", .value = findings.flops, .unit = "FLOP"},
+                      {.name = "bytes", .value = findings.bytes, .unit = "B"}}));
   if (!findings.importable())
     throw Error(ErrorCode::unsupported,
                 fmt::format("cannot be imported: {} findings", findings.unsupported.size()), arguments.file);
@@ -193,15 +192,15 @@ void test(const TestArguments& arguments) {
       fmt::print("\n{}", failures.to_string());
   }
   const lab::SuiteCounts counts = lab::count(all);
-  write_result({"onnx test",
-                arguments.folder,
-                {{"on", arguments.on},
-                 {"relative", arguments.tolerance.relative},
-                 {"absolute", arguments.tolerance.absolute},
-                 {"cases", cases_json(all)}},
-                {{.name = "passed", .value = static_cast<double>(counts.passed), .unit = ""},
-                 {.name = "failed", .value = static_cast<double>(counts.failed), .unit = ""},
-                 {.name = "skipped", .value = static_cast<double>(counts.skipped), .unit = ""}}});
+  write_result(
+      command_result("onnx test", arguments.folder,
+                     {{"on", arguments.on},
+                      {"relative", arguments.tolerance.relative},
+                      {"absolute", arguments.tolerance.absolute},
+                      {"cases", cases_json(all)}},
+                     {{.name = "passed", .value = static_cast<double>(counts.passed), .unit = ""},
+                      {.name = "failed", .value = static_cast<double>(counts.failed), .unit = ""},
+                      {.name = "skipped", .value = static_cast<double>(counts.skipped), .unit = ""}}));
   if (counts.failed > 0)
     throw Error(ErrorCode::unsupported, fmt::format("{} cases failed", counts.failed), arguments.folder);
 }

@@ -11,7 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
-#include "superstep/cli/shared/result.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/machine/ipu/convolution.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/run/model.h"
@@ -255,11 +255,8 @@ void predict(const Arguments& arguments) {
         {.name = "max_micro_batch", .value = static_cast<double>(most), .unit = "", .how = How::predicted});
     if (!common().quiet) fmt::print("largest micro-batch that fits: {} (predicted)\n", most);
   }
-  write_result({.command = "predict",
-                .workload = arguments.workload,
-                .config = config_of(arguments, machine, settings, prediction),
-                .metrics = metrics,
-                .machine = machine.id()});
+  write_result(command_result("predict", arguments.workload,
+                              config_of(arguments, machine, settings, prediction), metrics, machine.id()));
 }
 
 }  // namespace

@@ -10,12 +10,11 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/profile_modelled.h"
-#include "superstep/cli/shared/result.h"
 #include "superstep/lab/profile/model.h"
 #include "superstep/lab/profile/report.h"
-#include "superstep/run/environment.h"
-#include "superstep/run/records.h"
+#include "superstep/record/environment.h"
 
 namespace superstep::cli {
 namespace {
@@ -39,7 +38,7 @@ constexpr const char* examples =
 
 void write_files(const lab::Profile& profile, const std::filesystem::path& folder) {
   make_folder(folder);
-  const auto processor = run::environment_record(profile.plan.threads)["host"]["processor"];
+  const auto processor = record::environment_record(profile.plan.threads)["host"]["processor"];
   lab::write_profile_page(profile, folder / "profile.html",
                           processor.is_string() ? processor.get<std::string>() : std::string());
   write_file_atomically(folder / "trace.json", lab::profile_trace(profile));
@@ -55,15 +54,12 @@ void keep(const Arguments& arguments, const lab::Profile& profile) {
                               {"micro_batch", profile.plan.micro_batch},
                               {"threads", profile.plan.threads},
                               {"runs", arguments.settings.runs}};
-  const auto metrics = lab::profile_metrics(profile);
-  run::keep_record({.command = "profile",
-                    .workload = profile.name,
-                    .machine = arguments.machine,
-                    .folder = arguments.out,
-                    .config = config,
-                    .environment = run::environment_record(profile.plan.threads),
-                    .metrics = metrics});
-  write_result({"profile", profile.name, config, metrics, machine_of_backend(arguments.machine)});
+  record::Result result =
+      command_result("profile", profile.name, config, lab::profile_metrics(profile), arguments.machine);
+  result.mode = profile.mode;
+  result.folder = arguments.out;
+  result.environment = record::environment_record(profile.plan.threads);
+  keep_and_write_result(std::move(result));
 }
 
 // Measured on this machine, by the target of that name.

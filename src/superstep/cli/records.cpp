@@ -1,5 +1,5 @@
 // superstep records: what was measured so far.
-#include "superstep/run/records.h"
+#include "superstep/record/records.h"
 
 #include <fmt/format.h>
 
@@ -10,66 +10,60 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/outcome.h"
-#include "superstep/lab/formats/member.h"
-#include "superstep/lab/records/exchange.h"
+#include "superstep/record/named_results.h"
+#include "superstep/record/result_json.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  run::RecordFilter filter;
+  record::RecordFilter filter;
   std::vector<std::string> names;  // of records
   std::string file, format = "json";
 };
 
 // The figure that says most about a run.
-std::string headline(const run::Record& record) {
+std::string headline(const record::Result& result) {
   for (const char* name : {"throughput", "flops_rate", "latency_p50", "step_time", "out_of_place_busbw"})
-    for (const Metric& metric : record.metrics)
-      if (metric.name == name) return fmt::format("{} {}", name, format_si(metric.value, metric.unit));
-  return record.metrics.empty() ? ""
-                                : fmt::format("{} {:.4g}", record.metrics[0].name, record.metrics[0].value);
+    if (const record::Quantity* found = result.find(name))
+      return fmt::format("{} {}", name, format_si(found->value, found->unit));
+  if (result.quantities.empty()) return "";
+  return fmt::format("{} {:.4g}", result.quantities[0].name, result.quantities[0].value);
 }
 
-bool was_busy(const run::Record& record) {
+bool was_busy(const record::Result& result) {
   const auto pointer = nlohmann::json::json_pointer("/host/load/busy");
-  return record.environment.is_object() && record.environment.contains(pointer) &&
-         record.environment[pointer] == nlohmann::json(true);
+  return result.environment.is_object() && result.environment.contains(pointer) &&
+         result.environment[pointer] == nlohmann::json(true);
 }
 
 void list(const Arguments& arguments) {
-  const run::Records records;
+  const record::Records records;
   TextTable table({"record", "created", "command", "workload", "mode", "on", "", "notes"});
-  for (const run::Record& record : records.list(arguments.filter))
-    table.add_row({std::to_string(record.id), record.created, record.command, record.workload,
-                   lab::text_member(record.details, "mode", ""), record.machine, headline(record),
-                   was_busy(record) ? "the machine was busy" : ""});
+  for (const record::Result& result : records.list(arguments.filter))
+    table.add_row({std::to_string(result.number), result.created, result.command, result.workload,
+                   result.mode, result.machine, headline(result),
+                   was_busy(result) ? "the machine was busy" : ""});
   fmt::print("{}{}\n", table.empty() ? "there are no such records in " : table.to_string(),
              records.path().string());
 }
 
-std::vector<lab::Result> named(const Arguments& arguments) {
-  std::vector<lab::Result> results;
+std::vector<record::Result> named(const Arguments& arguments) {
+  std::vector<record::Result> results;
   for (const std::string& name : arguments.names)
-    for (lab::Result& result : lab::load_results(name)) results.push_back(std::move(result));
-  return results;
-}
-
-std::vector<lab::Result> filtered(const Arguments& arguments) {
-  std::vector<lab::Result> results;
-  for (const run::Record& record : run::Records().list(arguments.filter))
-    results.push_back(lab::to_result(record));
+    for (record::Result& result : record::load_results(name)) results.push_back(std::move(result));
   return results;
 }
 
 void show(const Arguments& arguments) {
-  const std::vector<lab::Result> results = named(arguments);
-  for (const lab::Result& result : results) fmt::print("{}", lab::result_details(result));
-  if (!common().json.empty()) write_file_atomically(common().json, lab::write_results(results));
+  const std::vector<record::Result> results = named(arguments);
+  for (const record::Result& result : results) fmt::print("{}", lab::result_details(result));
+  if (!common().json.empty()) write_file_atomically(common().json, record::write_results(results));
 }
 
 void export_records(const Arguments& arguments) {
-  const std::vector<lab::Result> results = arguments.names.empty() ? filtered(arguments) : named(arguments);
+  const std::vector<record::Result> results =
+      arguments.names.empty() ? record::Records().list(arguments.filter) : named(arguments);
   if (results.empty()) throw Error(ErrorCode::not_found, "there are no such records", "records export");
   const std::string text = lab::find_writer(arguments.format).write(results);
   if (arguments.file.empty()) return fmt::print("{}", text);
@@ -78,10 +72,10 @@ void export_records(const Arguments& arguments) {
 }
 
 void import_records(const Arguments& arguments) {
-  std::vector<run::Record> records;
-  for (const lab::Result& result : named(arguments)) records.push_back(lab::to_record(result));
-  const std::vector<std::int64_t> ids = run::Records().add_all(records);
-  if (!common().quiet) fmt::print("{} records, {} to {}\n", ids.size(), ids.front(), ids.back());
+  const std::vector<record::Result> results = named(arguments);
+  if (results.empty()) throw Error(ErrorCode::bad_file, "there is no result in it", arguments.names.front());
+  const std::vector<std::int64_t> numbers = record::Records().add_all(results);
+  if (!common().quiet) fmt::print("{} records, {} to {}\n", numbers.size(), numbers.front(), numbers.back());
 }
 
 void add_filter(CLI::App& command, Arguments& arguments) {

@@ -7,10 +7,10 @@
 
 #include "superstep/base/error.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/shared/result.h"
-#include "superstep/lab/records/exchange.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/report/bench_report.h"
-#include "superstep/run/records.h"
+#include "superstep/record/named_results.h"
+#include "superstep/record/records.h"
 
 namespace superstep::cli {
 namespace {
@@ -23,9 +23,9 @@ struct Arguments {
 
 // The newest run in the records that was kept in a folder.
 std::string newest_run() {
-  for (const run::Record& record : run::Records().list())
-    if (record.command == "train" && !record.folder.empty() && std::filesystem::exists(record.folder))
-      return record.folder;
+  for (const record::Result& result : record::Records().list())
+    if (result.command == "train" && !result.folder.empty() && std::filesystem::exists(result.folder))
+      return result.folder;
   throw Error(ErrorCode::not_found, "no training run is in the records", "report",
               "train one with --out DIR, or name one with --run DIR");
 }
@@ -33,14 +33,14 @@ std::string newest_run() {
 void report_results(const Arguments& arguments) {
   lab::BenchReportSettings settings{.results = {}, .published = arguments.published, .out = arguments.out};
   for (const std::string& name : arguments.results)
-    for (lab::Result& result : lab::load_results(name)) settings.results.push_back(std::move(result));
+    for (record::Result& result : record::load_results(name)) settings.results.push_back(std::move(result));
   const lab::BenchReport made = lab::make_bench_report(settings);
   if (!common().quiet) fmt::print("{}\nthe report is {}\n", made.text, made.page.string());
 }
 
 // Without a word about what: what was done last, a training run or benchmarks.
 bool benchmarks_are_newest() {
-  const auto newest = run::Records().list({.workload = {}, .command = {}, .most = 1});
+  const auto newest = record::Records().list({.workload = {}, .command = {}, .most = 1});
   return !newest.empty() && (newest.front().command == "bench" || newest.front().command == "scale");
 }
 
@@ -54,7 +54,7 @@ void report(Arguments arguments) {
   if (!common().quiet) fmt::print("{}\nthe report is {}\n", made.text, made.page.string());
   nlohmann::json config{{"run", folder}, {"samples", arguments.samples}};
   if (made.quality) config["quality"] = run::to_json(*made.quality);
-  write_result({"report", made.workload, config, made.metrics});
+  write_result(command_result("report", made.workload, config, made.metrics));
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ void scale(Arguments arguments) {
   // The same threads in every run, so that ranks are all that changes.
   settings.threads = common().threads > 0 ? common().threads : std::max(1, available_processors() / most);
   if (!common().quiet) settings.progress = [](const std::string& what) { tell(what + "\n"); };
-  const run::HostLoad load;
-  std::vector<lab::Result> results = lab::measure_scaling(settings);
+  const record::HostLoad load;
+  std::vector<record::Result> results = lab::measure_scaling(settings);
   if (arguments.format != "text") return finish_results(results, load, {arguments.format, arguments.out});
   keep_results(results, load);
   if (!common().quiet) fmt::print("{}", lab::scaling_table(results));

@@ -1,5 +1,5 @@
 // superstep show: a page of what is in a file of arrays, or in a model file.
-#include "superstep/lab/show/show.h"
+#include "superstep/show/show.h"
 
 #include <fmt/format.h>
 
@@ -7,20 +7,20 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "superstep/base/file.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/onnx_text.h"
-#include "superstep/lab/show/model_file.h"
+#include "superstep/cli/shared/outcome.h"
+#include "superstep/show/model_file.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
   std::string file, out = "page.html";
-  lab::ShowOptions options;
+  show::ShowOptions options;
 };
 
 void print_model_file(const std::string& file) {
@@ -30,16 +30,16 @@ void print_model_file(const std::string& file) {
   print_findings(model.check());
 }
 
-void print_table(const lab::Shown& shown) {
+void print_table(const show::Shown& shown) {
   TextTable table({"data set", "shape", "type", "range", "unit", "meaning"});
-  for (const lab::ShownDataSet& set : shown.data_sets)
+  for (const show::ShownDataSet& set : shown.data_sets)
     table.add_row({printable(set.info.name), to_string(set.info.shape), set.info.type_name,
-                   lab::range_text(set), set.unit, set.meaning});
+                   show::range_text(set), set.unit, set.meaning});
   if (!table.empty()) fmt::print("{}", table.to_string());
 }
 
-nlohmann::json describe(const lab::ShownDataSet& set) {
-  const lab::Statistics& s = set.statistics;
+nlohmann::json describe(const show::ShownDataSet& set) {
+  const show::Statistics& s = set.statistics;
   nlohmann::json json = {{"name", set.info.name},      {"shape", set.info.shape.extents()},
                          {"type", set.info.type_name}, {"unit", set.unit},
                          {"meaning", set.meaning},     {"looked_at", s.looked_at},
@@ -49,28 +49,22 @@ nlohmann::json describe(const lab::ShownDataSet& set) {
   return json;
 }
 
-void write_json(const Arguments& arguments, const lab::Shown& shown) {
+void write_json(const Arguments& arguments, const show::Shown& shown) {
   nlohmann::json sets = nlohmann::json::array();
-  for (const lab::ShownDataSet& set : shown.data_sets) sets.push_back(describe(set));
-  const auto count = [](std::size_t value) {
-    return nlohmann::json{{"how", "measured"}, {"unit", ""}, {"value", value}};
-  };
-  const nlohmann::json result = {
-      {"schema", "superstep-result/1"},
-      {"command", "show"},
-      {"file", arguments.file},
-      {"data_sets", sets},
-      {"metrics", {{"passed", count(shown.data_sets.size())}, {"failed", count(shown.failures.size())}}}};
-  write_file_atomically(common().json,
-                        result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  for (const show::ShownDataSet& set : shown.data_sets) sets.push_back(describe(set));
+  record::Result result{.command = "show"};
+  result.details = {{"file", arguments.file}, {"data_sets", std::move(sets)}};
+  result.add("passed", static_cast<double>(shown.data_sets.size()), "");
+  result.add("failed", static_cast<double>(shown.failures.size()), "");
+  write_result(std::move(result));
 }
 
 void run(const Arguments& arguments) {
-  const lab::Shown shown = lab::show_file(arguments.file, arguments.options);
+  const show::Shown shown = show::show_file(arguments.file, arguments.options);
   shown.page.write(arguments.out);
   if (!common().json.empty()) write_json(arguments, shown);
   if (!is_quiet()) {
-    if (lab::is_shown_as_model(arguments.file)) print_model_file(arguments.file);
+    if (show::is_shown_as_model(arguments.file)) print_model_file(arguments.file);
     print_table(shown);
     fmt::print("written: {}\n", arguments.out);
   }

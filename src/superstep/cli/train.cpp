@@ -14,12 +14,10 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/explain.h"
 #include "superstep/cli/shared/metrics.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
-#include "superstep/cli/shared/result.h"
 #include "superstep/lab/formats/training_log.h"
-#include "superstep/run/environment.h"
 #include "superstep/run/ranks/communicator.h"
-#include "superstep/run/records.h"
 #include "superstep/run/train/run_directory.h"
 #include "superstep/run/train/train_resume.h"
 
@@ -132,14 +130,11 @@ void train(Arguments arguments) {
   nlohmann::json config = run::to_json(arguments.settings);
   config["plan"] = {{"batch", report.plan.batch}, {"micro_batch", report.plan.micro_batch}};
   config["task"] = report.task;
-  run::keep_record({.command = "train",
-                    .workload = arguments.settings.workload,
-                    .machine = arguments.settings.backend,
-                    .folder = arguments.out,
-                    .config = config,
-                    .environment = run::environment_record(thread_count()),
-                    .metrics = report.metrics});
-  write_result({"train", arguments.settings.workload, config, report.metrics});
+  record::Result result = command_result("train", arguments.settings.workload, std::move(config),
+                                         report.metrics, arguments.settings.backend);
+  result.mode = "train";
+  result.folder = arguments.out;
+  keep_and_write_result(std::move(result));
 }
 
 void declare_lengths(CLI::App& command, Arguments& arguments) {

@@ -8,7 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/shared/result.h"
+#include "superstep/cli/shared/outcome.h"
 
 namespace superstep::cli {
 namespace {
@@ -114,11 +114,8 @@ void validate(const Arguments& arguments) {
                  percent(static_cast<double>(all.inside) / static_cast<double>(all.with_interval)));
     print_missed(validation);
   }
-  write_result({.command = "validate",
-                .workload = "",
-                .config = {{"file", validation.file}, {"machine", validation.machine}},
-                .metrics = validation.metrics(),
-                .machine = validation.machine});
+  write_result(command_result("validate", "", {{"file", validation.file}, {"machine", validation.machine}},
+                              validation.metrics(), validation.machine));
 }
 
 }  // namespace

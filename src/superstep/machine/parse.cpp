@@ -104,7 +104,8 @@ std::string Reader::full_source(const std::string& tags, const std::string& key,
   return join(full, "; ");
 }
 
-// What a number of this kind is usually off by, when the file gives no range.
+// What a number of this kind is usually off by, as a share of it, when the file gives no range. No source:
+// chosen in the order of trust of the kinds.
 double usual_uncertainty(Kind kind) {
   switch (kind) {
     case Kind::measured: return 0.03;
@@ -230,8 +231,9 @@ Constant default_of(const ConstantSpec& spec) {
   constant.name = spec.name;
   constant.unit = spec.unit;
   constant.value = *spec.otherwise;
-  constant.low = spec.high > 0 ? spec.low : constant.value * 0.5;
-  constant.high = spec.high > 0 ? spec.high : constant.value * 1.5;
+  const double share = usual_uncertainty(Kind::guess);  // a default is no better
+  constant.low = spec.high > 0 ? spec.low : constant.value * (1 - share);
+  constant.high = spec.high > 0 ? spec.high : constant.value * (1 + share);
   constant.note = "not in the machine file: the style's default";
   constant.defaulted = true;
   return constant;

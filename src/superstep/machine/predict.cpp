@@ -226,6 +226,7 @@ Prediction predict(const Machine& machine, const Graph& graph, const PredictSett
   check(settings);
   Prediction prediction = predict_as_is(machine, graph, settings);
   if (machine.style() != Style::bulk_synchronous || cannot_fit(prediction)) return prediction;
+  // Halved from 0.6 on, the vendor's default (availableMemoryProportion of PopLibs). Three times: chosen.
   for (double share : {0.3, 0.15, 0.075}) {
     if (prediction.fits || share >= machine.value("memory_proportion")) break;
     Prediction smaller = predict_as_is(machine.with("memory_proportion", share), graph, settings);

@@ -18,6 +18,8 @@ constexpr ConstantSpec host_call(double seconds) {
           seconds,     seconds / 3, seconds * 3};
 }
 
+// Defaults of numbers that a machine file leaves out are guesses without a source, but where it is said;
+// every list shows them as defaults, and their range is half to one and a half times as large.
 constexpr ConstantSpec bulk_synchronous[] = {
     {"tiles", "", "processors with their own memory"},
     {"workers", "", "hardware threads of a tile, which issue in turn"},
@@ -38,7 +40,7 @@ constexpr ConstantSpec bulk_synchronous[] = {
     {"coefficient_load_rate", "B/cycle", "weights into the matrix unit"},
     {"vector_f32", "", "elements of a vector instruction"},
     {"vector_f16", "", "elements of a vector instruction"},
-    {"memory_proportion", "", "share of a tile that a plan's temporaries may take", 0.6},
+    {"memory_proportion", "", "share of a tile that a plan's temporaries may take", 0.6},  // PopLibs' default
     {"link_rate", "B/s", "one link between chips, one way"},
     {"links", "", "links of a chip"},
     {"allreduce_links", "", "links of a chip that an all-reduce uses", 4},
@@ -61,6 +63,7 @@ constexpr ConstantSpec bulk_synchronous[] = {
     {"product_bytes", "B", "of a tile for one product: vertices' state, exchange code, control code"},
 };
 
+// Defaults: guesses, as above.
 constexpr ConstantSpec kernel_by_kernel[] = {
     {"processors", "", "that run a kernel's blocks"},
     {"engines_overlap", "", "1 where matrix and vector engines run at the same time", 0},
@@ -88,6 +91,7 @@ constexpr ConstantSpec kernel_by_kernel[] = {
     {"power", "W", "one chip's design power", 0},
 };
 
+// Defaults: guesses, as above.
 constexpr ConstantSpec spatial_pipeline[] = {
     {"compute_units", "", "that a graph is laid out over"},
     {"usable_units", "", "of them; 0: all", 0},
@@ -111,6 +115,7 @@ constexpr ConstantSpec spatial_pipeline[] = {
     {"power", "W", "design power", 0},
 };
 
+// Defaults: guesses, as above.
 constexpr ConstantSpec static_stream[] = {
     {"clock", "Hz", "of the core"},
     {"planes", "", "of multipliers for i8; a product in f16 takes all of them", 4},

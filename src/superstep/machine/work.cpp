@@ -14,53 +14,15 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-constexpr const char* kind_names[] = {"view",      "product",   "recurrent",     "attention",  "element-wise",
-                                      "optimizer", "reduction", "normalization", "pooling",    "gather",
-                                      "scatter",   "movement",  "spectral",      "unsupported"};
-
-struct Entry {
-  WorkKind kind;
-  std::vector<std::string_view> ops;
-};
-
-const std::vector<Entry>& table() {
-  static const std::vector<Entry> entries = {
-      {WorkKind::view,
-       {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Constant", "ConstantOfShape", "Shape",
-        "Size", "Range", "EyeLike", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix"}},
-      {WorkKind::product,
-       {"Conv", "ConvTranspose", "superstep.ConvWeightGradient", "MatMul", "Gemm", "Einsum", "MatMulInteger",
-        "ConvInteger", "QLinearMatMul", "QLinearConv"}},
-      {WorkKind::recurrent, {"LSTM", "GRU", "RNN", "superstep.LSTMGradient"}},
-      {WorkKind::attention, {"Attention"}},
-      {WorkKind::optimizer, {"superstep.Sgd", "superstep.Adam"}},
-      {WorkKind::reduction,
-       {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2",
-        "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "ArgMax", "ArgMin", "GlobalAveragePool",
-        "GlobalMaxPool", "CumSum", "CumProd", "superstep.ChannelMoments", "superstep.ChannelSums"}},
-      {WorkKind::normalization,
-       {"Softmax", "LogSoftmax", "Hardmax", "BatchNormalization", "LayerNormalization",
-        "InstanceNormalization", "GroupNormalization", "RMSNormalization", "MeanVarianceNormalization",
-        "LpNormalization", "LRN", "superstep.LayerNormalizationGradient",
-        "superstep.BatchNormalizationGradient", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}},
-      {WorkKind::pooling,
-       {"MaxPool", "superstep.MaxPoolGradient", "AveragePool", "superstep.AveragePoolGradient", "LpPool"}},
-      {WorkKind::gather, {"Gather", "GatherElements", "GatherND", "OneHot"}},
-      {WorkKind::scatter, {"ScatterElements", "ScatterND"}},
-      {WorkKind::movement,
-       {"Transpose", "Concat", "Split", "Tile", "Expand", "Slice", "Pad", "DepthToSpace", "SpaceToDepth",
-        "Resize", "Upsample", "superstep.ResizeGradient", "Trilu", "ReverseSequence", "RotaryEmbedding"}},
-      {WorkKind::spectral, {"DFT", "STFT", "superstep.Fourier"}},
-      {WorkKind::unsupported,
-       {"TopK", "NonZero", "Compress", "Unique", "Det", "NonMaxSuppression", "Loop", "If", "Scan"}},
-  };
-  return entries;
-}
+constexpr const char* kind_names[] = {"view",         "product",     "recurrent", "attention",
+                                      "element-wise", "optimizer",   "reduction", "normalization",
+                                      "pooling",      "gather",      "scatter",   "movement",
+                                      "spectral",     "unsupported", "unstated"};
 
 bool is_parameter(const Graph& graph, ValueId id) { return graph.value(id).kind == graph::ValueKind::state; }
 
-// Operators that are not in the table are element-wise when their output has the shape that their inputs
-// broadcast to; others have no cost.
+// What works element by element costs what its elements do where it makes as many as it reads; where it makes
+// fewer, its cost is unknown.
 WorkKind kind_of_node(const Graph& graph, const Node& node) {
   const WorkKind kind = kind_of(node.op);
   if (kind != WorkKind::elementwise) return kind;
@@ -70,7 +32,7 @@ WorkKind kind_of_node(const Graph& graph, const Node& node) {
   const bool has_output = !node.outputs.empty() && node.outputs[0].valid();
   if (!has_output) return WorkKind::view;
   const bool grows = graph.type(node.outputs[0]).shape.element_count() >= largest;
-  return grows || node.op == "superstep.RandomMask" ? WorkKind::elementwise : WorkKind::unsupported;
+  return grows || op::traits_of(node.op).by_counter ? WorkKind::elementwise : WorkKind::unsupported;
 }
 
 class Collector {
@@ -170,9 +132,8 @@ class Collector {
 const char* name_of(WorkKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
 WorkKind kind_of(std::string_view op) {
-  for (const Entry& entry : table())
-    if (std::find(entry.ops.begin(), entry.ops.end(), op) != entry.ops.end()) return entry.kind;
-  return WorkKind::elementwise;
+  const op::Definition* definition = op::find(op);
+  return definition ? definition->traits.work : WorkKind::unsupported;
 }
 
 std::vector<Work> works_of(const Graph& graph, const Precision& precision, const WorkOptions& options) {

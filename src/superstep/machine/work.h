@@ -2,7 +2,6 @@
 // bytes at their borders. Element-wise operators that follow each other are one kernel; views are none.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,27 +9,13 @@
 
 #include "superstep/graph/graph.h"
 #include "superstep/machine/precision.h"
+#include "superstep/op/core/traits.h"
 
 namespace superstep::machine {
 
-enum class WorkKind : std::uint8_t {
-  view,       // costs nothing: Reshape, constants
-  product,    // Conv, MatMul, Gemm and their gradients
-  recurrent,  // LSTM, GRU, RNN
-  attention,
-  elementwise,
-  optimizer,
-  reduction,
-  normalization,  // statistics, then a scaling: also softmax
-  pooling,
-  gather,
-  scatter,
-  movement,  // Transpose, Concat, Slice: copies
-  spectral,  // Fourier transforms
-  unsupported,
-};
+using op::WorkKind;
 const char* name_of(WorkKind kind);
-WorkKind kind_of(std::string_view op);
+WorkKind kind_of(std::string_view op);  // unsupported for what is no operator
 
 struct Work {
   WorkKind kind = WorkKind::elementwise;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -12,7 +11,6 @@
 #include "superstep/base/file.h"
 #include "superstep/onnx/wire/wire.h"
 #include "superstep/op/core/definition.h"
-#include "superstep/op/core/domain.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
 
@@ -118,69 +116,18 @@ class AttributeWriter {
 };
 
 // Reductions took their axes as an attribute before they became an input.
-struct AxesForm {
-  std::string_view op;
-  int input_since;
-};
-constexpr std::array axes_forms = {AxesForm{"ReduceSum", 13},       AxesForm{"ReduceMean", 18},
-                                   AxesForm{"ReduceMax", 18},       AxesForm{"ReduceMin", 18},
-                                   AxesForm{"ReduceProd", 18},      AxesForm{"ReduceL1", 18},
-                                   AxesForm{"ReduceL2", 18},        AxesForm{"ReduceLogSum", 18},
-                                   AxesForm{"ReduceSumSquare", 18}, AxesForm{"ReduceLogSumExp", 18}};
-
-const AxesForm* older_axes_form(std::string_view op, int opset) {
-  for (const AxesForm& form : axes_forms)
-    if (form.op == op && opset < form.input_since) return &form;
-  return nullptr;
-}
-
-// Operators whose newer versions only widened types: what f32 graphs use is the same since `opset` 13.
-bool has_older_form(std::string_view op) {
-  constexpr std::array same = {"Relu",
-                               "LeakyRelu",
-                               "Reshape",
-                               "Identity",
-                               "Shape",
-                               "Where",
-                               "Equal",
-                               "GreaterOrEqual",
-                               "LessOrEqual",
-                               "Add",
-                               "Sub",
-                               "Mul",
-                               "Div",
-                               "Pow",
-                               "Cast",
-                               "Flatten",
-                               "Squeeze",
-                               "Unsqueeze",
-                               "Transpose",
-                               "Constant",
-                               "ConstantOfShape",
-                               "Size",
-                               "Pad",
-                               "Conv",
-                               "ConvTranspose",
-                               "MaxPool",
-                               "AveragePool",
-                               "GlobalAveragePool",
-                               "BatchNormalization",
-                               "Expand",
-                               "Concat",
-                               "Slice",
-                               "Split",
-                               "Dropout"};
-  return std::ranges::find(same, op) != same.end();
-}
+bool has_axes_attribute(std::string_view op, int opset) { return opset < op::traits_of(op).axes_input_since; }
 
 // Versions of the other domains whose operators are written: no older meaning of these operators is known.
 constexpr int version_of_other_domains = 1;
 
 // The operator set of the standard domain that a node needs; 13 is the oldest that is written.
 int opset_of(const Node& node, int wanted) {
-  if (!op::domain_of(node.op).empty()) return oldest_opset;
-  const bool older = older_axes_form(node.op, wanted) != nullptr || has_older_form(node.op);
-  return older ? oldest_opset : std::max(oldest_opset, op::get(node.op).since_opset);
+  if (!op::traits_of(node.op).domain.empty()) return oldest_opset;
+  if (has_axes_attribute(node.op, wanted)) return oldest_opset;
+  const op::Definition& definition = op::get(node.op);
+  const int same_since = definition.traits.f32_since;
+  return std::max(oldest_opset, same_since > 0 ? same_since : definition.since_opset);
 }
 
 int smallest_opset(const Graph& graph) {
@@ -191,7 +138,7 @@ int smallest_opset(const Graph& graph) {
 
 std::set<std::string_view> other_domains(const Graph& graph) {
   std::set<std::string_view> domains;
-  for (const Node& node : graph.nodes()) domains.insert(op::domain_of(node.op));
+  for (const Node& node : graph.nodes()) domains.insert(op::traits_of(node.op).domain);
   domains.erase("");
   return domains;
 }
@@ -280,7 +227,7 @@ class GraphWriter {
 
   Message node_message(const Node& node) {
     const op::Definition& definition = op::get(node.op);
-    const bool older_axes = older_axes_form(node.op, options_.opset) != nullptr;
+    const bool older_axes = has_axes_attribute(node.op, options_.opset);
     if (opset_of(node, options_.opset) > options_.opset)
       throw Error(ErrorCode::unsupported,
                   fmt::format("needs operator set {}, the file is written for {}", definition.since_opset,
@@ -301,7 +248,7 @@ class GraphWriter {
     if (older_axes && node.inputs.size() > 1 && node.inputs[1].valid())
       message.message(node_field::attribute,
                       AttributeWriter("axes").write(constant_integers(node, node.inputs[1])));
-    if (const std::string_view domain = op::domain_of(node.op); !domain.empty())
+    if (const std::string_view domain = op::traits_of(node.op).domain; !domain.empty())
       message.text(node_field::domain, domain);
     return message;
   }

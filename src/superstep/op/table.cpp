@@ -1,9 +1,7 @@
 // Every operator there is: one line a family.
-#include <algorithm>
 #include <vector>
 
 #include "superstep/op/core/definition.h"
-#include "superstep/op/core/domain.h"
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
@@ -123,15 +121,6 @@ std::span<const Definition> all() {
     return joined;
   }();
   return table;
-}
-
-std::string_view domain_of(std::string_view name) {
-  const auto has = [&](Family family) {
-    return std::ranges::any_of(family(), [&](const Definition& one) { return one.name == name; });
-  };
-  if (has(feature_operators)) return "ai.onnx.ml";
-  if (has(onnx_optimizer_operators)) return "ai.onnx.preview.training";
-  return "";
 }
 
 }  // namespace superstep::op

@@ -60,8 +60,9 @@ std::string overlay(const Picture& picture) {
                                 picture.image.width * scale, picture.image.height * scale);
   if (picture.inset) {
     const View view(*picture.inset, picture.inset->side * scale);
-    svg += fmt::format("<rect class=\"frame\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>",
-                       view.left * scale, view.top * scale, view.size, view.size);
+    for (const char* line : {"halo", "frame"})  // the frame may lie in a white pixel
+      svg += fmt::format("<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>",
+                         line, view.left * scale, view.top * scale, view.size, view.size);
   } else {
     svg += marks_at(picture.marks, 0, 0, scale);
   }

@@ -83,10 +83,10 @@ figcaption { margin-top: 0.25rem; }
 .picture img.enlarged { image-rendering: pixelated; }
 .picture svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
 .pair { display: flex; gap: 4px; }
-svg.inset { display: block; width: 100%; height: auto; }
+svg.inset { display: block; width: 100%; height: auto; outline: 1px solid var(--rule); }
 svg.inset image { image-rendering: pixelated; }
 svg.inset .scale { font-size: 12px; fill: #fff; font-family: inherit; paint-order: stroke; stroke: #000; stroke-opacity: 0.55; stroke-width: 3px; }
-.frame { fill: none; stroke: #fff; stroke-width: 1.2; paint-order: stroke; outline: 1px solid rgba(0, 0, 0, 0.55); vector-effect: non-scaling-stroke; }
+.frame { fill: none; stroke: #fff; stroke-width: 1.2; vector-effect: non-scaling-stroke; }
 .mark { fill: none; stroke-linecap: round; vector-effect: non-scaling-stroke; stroke-width: 1.6; }
 .halo { fill: none; stroke: #000; stroke-opacity: 0.55; stroke-linecap: round; vector-effect: non-scaling-stroke; stroke-width: 3.4; }
 .legend span { display: inline-block; margin-right: 1.2rem; }

@@ -9,23 +9,12 @@
 #include <string_view>
 
 #include "superstep/base/metric.h"
-#include "superstep/workload/workload.h"
+#include "superstep/workload/task.h"
 
 namespace superstep::run {
 
-// What something other than the trained model reaches.
-struct Reference {
-  std::string method;  // in words: "ridge regression", "the noise of the measurements"
-  double value = 0;
-};
-
-// On the same samples as the model, in its first metric. What a task does not have is left out.
-struct References {
-  std::optional<Reference> floor;         // a trivial predictor: whoever is worse has a mistake
-  std::optional<Reference> conventional;  // the method that the model replaces
-  std::optional<Reference> limit;         // the best there can be: the noise of the data
-  std::optional<double> target;           // where it depends on the samples; else the workload's counts
-};
+using workload::Reference;
+using workload::References;
 
 struct Quality {
   std::string metric, unit;  // "r2", ""

@@ -4,53 +4,28 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
-#include "superstep/base/file.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/standard_streams.h"
-#include "superstep/base/system/user_folders.h"
 #include "superstep/base/text.h"
 #include "superstep/graph/text.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 #include "superstep/target/ports.h"
 
 namespace superstep::run {
 namespace {
 
 using nlohmann::json;
-constexpr const char* schema = "superstep-tuning/1";
-constexpr std::uintmax_t largest_file = 1 << 20;  // bytes; beyond it the file is not ours
-constexpr std::size_t most_entries = 2000;
 constexpr double hopeless = 1.5;  // times the best
 
-// FNV-1a of 64 bits.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
-
 std::string processor_name() {
-  const json host = environment_record(1).value("host", json::object());
+  const json host = record::environment_record(1).value("host", json::object());
   return host.contains("processor") && host["processor"].is_string() ? host["processor"].get<std::string>()
                                                                      : std::string("unknown processor");
-}
-
-// The entries of the file; an empty object when it is missing, too large or not a tuning file.
-json read_entries(const std::filesystem::path& path) {
-  std::error_code code;
-  const std::uintmax_t size = std::filesystem::file_size(path, code);
-  if (code || size > largest_file) return json::object();
-  std::ifstream stream(path);
-  const json file = json::parse(stream, nullptr, false);
-  if (!file.is_object() || file.value("schema", json()) != schema) return json::object();
-  const json entries = file.value("entries", json::object());
-  return entries.is_object() ? entries : json::object();
 }
 
 std::optional<TuneCandidate> candidate_from(const json& entry) {
@@ -146,31 +121,17 @@ std::string tuning_key(const graph::Graph& graph, std::string_view backend, cons
   std::string what = fmt::format("{}\n{}\n{}\n{} {} {}\n", graph::to_text(graph, {.data = false}), backend,
                                  processor_name(), plan.batch, plan.micro_batch, plan.threads);
   for (const target::PlanStep& step : plan.steps) what += fmt::format("{} {}\n", step.op, step.kernel);
-  return fmt::format("{:016x}", hash_of(what));
-}
-
-TuningCache::TuningCache(std::filesystem::path path) : path_(std::move(path)) {
-  if (!path_.empty()) return;
-  try {
-    path_ = user_cache_folder() / "tuning.json";
-  } catch (const Error& error) {
-    why_none_ = error.what();
-  }
+  return short_key(what);
 }
 
 std::optional<TuneCandidate> TuningCache::find(const std::string& key) const {
-  const json entries = read_entries(path_);
-  return entries.contains(key) ? candidate_from(entries[key]) : std::nullopt;
+  const std::optional<json> found = entries_.find(key);
+  return found ? candidate_from(*found) : std::nullopt;
 }
 
 void TuningCache::add(const std::string& key, const TuneCandidate& chosen) {
-  if (path_.empty()) throw Error(ErrorCode::io, "there is no folder for it: " + why_none_);
-  json entries = read_entries(path_);
-  if (entries.size() >= most_entries) entries = json::object();
-  entries[key] = {
-      {"micro_batch", chosen.micro_batch}, {"threads", chosen.threads}, {"seconds", chosen.seconds}};
-  const json file{{"schema", schema}, {"entries", entries}};
-  write_file_atomically(path_, file.dump(1) + "\n");
+  entries_.add(
+      key, {{"micro_batch", chosen.micro_batch}, {"threads", chosen.threads}, {"seconds", chosen.seconds}});
 }
 
 std::vector<TuneCandidate> tune_candidates(std::int64_t batch, std::int64_t chosen, int threads,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "superstep/base/function_ref.h"
+#include "superstep/run/remembered.h"
 #include "superstep/target/target.h"
 
 namespace superstep::run {
@@ -39,14 +40,13 @@ std::string tuning_key(const graph::Graph& graph, std::string_view backend, cons
 class TuningCache {
  public:
   // `path` empty: tuning.json in the user's cache folder; without such a folder nothing is remembered.
-  explicit TuningCache(std::filesystem::path path = {});
+  explicit TuningCache(std::filesystem::path path = {}) : entries_("tuning", std::move(path)) {}
   std::optional<TuneCandidate> find(const std::string& key) const;
   void add(const std::string& key, const TuneCandidate& chosen);  // throws Error (io)
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return entries_.path(); }
 
  private:
-  std::filesystem::path path_;
-  std::string why_none_;
+  Remembered entries_;
 };
 
 struct TuneOptions {

@@ -124,8 +124,8 @@ std::string derivatives_of(const op::Definition& definition) {
   return definition.jvp ? "vjp, jvp" : "vjp";
 }
 
-std::string types_of(std::string_view op) {
-  const op::TypeClass* types = op::element_types(op);
+std::string types_of(const op::Definition& definition) {
+  const op::TypeClass* types = op::element_types(definition.traits.elements);
   return types ? std::string(types->name) : "-";
 }
 
@@ -196,7 +196,7 @@ TextTable operator_table() {
   for (const op::Definition& definition : op::all())
     table.add_row({std::string(definition.name),
                    definition.since_opset ? std::to_string(definition.since_opset) : "ours",
-                   types_of(definition.name), definition.evaluate ? "definition" : "-",
+                   types_of(definition), definition.evaluate ? "definition" : "-",
                    name_of(cpu_execution_of(definition.name)), derivatives_of(definition)});
   return table;
 }

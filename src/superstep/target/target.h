@@ -115,14 +115,21 @@ struct Timeline {
 struct PlanSummary {
   std::int64_t batch = 0, micro_batch = 0;
   int threads = 0;
-  double flops = 0;                  // of one run() of `batch` samples
-  std::size_t activation_bytes = 0;  // arena of one thread
+  double flops = 0;  // of one run() of `batch` samples
+  // Of all micro-batches that are worked on at the same time, with the threads' scratch; and how many those
+  // are.
+  std::size_t activation_bytes = 0, at_a_time = 1;
   std::size_t state_bytes = 0, constant_bytes = 0, gradient_bytes = 0;
   double compile_seconds = 0;
   std::size_t plan_bytes = 0;   // all that the plan takes, every thread's share included; 0: not known
   std::string choice;           // how the micro-batch came about, for people; may be empty
   std::vector<PlanStep> steps;  // of a micro-batch
   std::vector<PlanStep> prepare, update;  // before and after the micro-batches
+
+  // What the plan takes, or where that is not known the sum of its parts.
+  std::size_t bytes_in_all() const {
+    return plan_bytes > 0 ? plan_bytes : activation_bytes + state_bytes + constant_bytes + gradient_bytes;
+  }
 };
 
 // A compiled graph with its state. Not thread-safe: one run at a time.

@@ -7,34 +7,18 @@
 // is so.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "superstep/base/error.h"
 #include "superstep/graph/graph.h"
+#include "superstep/op/core/batch_axis.h"
 
 namespace superstep::transform {
 
-enum class BatchKind : std::uint8_t {
-  constant,    // the same whatever the samples are
-  per_sample,  // slice i along `axis` depends on sample i / rows alone
-  reduced,     // a sum or mean over samples of something per sample, or linear in such
-  mixed,       // depends on several samples in another way, or nobody knows
-};
-
-struct BatchAxis {
-  BatchKind kind = BatchKind::constant;
-  int axis = 0;              // of a per-sample value
-  std::int64_t rows = 1;     // slices along `axis` that belong to one sample, one after the other
-  std::uint64_t varies = 0;  // of a constant: the axes (bit set) along which its elements may differ
-  const char* why = "";      // of a mixed value: what its node does
-
-  friend bool operator==(const BatchAxis& a, const BatchAxis& b) {
-    return a.kind == b.kind && (a.kind != BatchKind::per_sample || (a.axis == b.axis && a.rows == b.rows));
-  }
-};
+using op::BatchAxis;
+using op::BatchKind;
 
 struct BatchAxisOptions {
   // Inputs, by name, that do not carry the batch. All others do along axis 0, except scalars.

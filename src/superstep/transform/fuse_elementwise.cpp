@@ -6,6 +6,8 @@
 #include <queue>
 #include <set>
 
+#include "superstep/op/core/definition.h"
+
 namespace superstep::transform {
 namespace {
 
@@ -15,80 +17,6 @@ using graph::NodeId;
 using graph::ValueId;
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
-
-constexpr std::string_view elementwise_operators[] = {"Abs",
-                                                      "Acos",
-                                                      "Acosh",
-                                                      "Add",
-                                                      "And",
-                                                      "Asin",
-                                                      "Asinh",
-                                                      "Atan",
-                                                      "Atanh",
-                                                      "BitShift",
-                                                      "BitwiseAnd",
-                                                      "BitwiseNot",
-                                                      "BitwiseOr",
-                                                      "BitwiseXor",
-                                                      "Cast",
-                                                      "Ceil",
-                                                      "Celu",
-                                                      "Clip",
-                                                      "Cos",
-                                                      "Cosh",
-                                                      "Div",
-                                                      "Elu",
-                                                      "Equal",
-                                                      "Erf",
-                                                      "Exp",
-                                                      "Floor",
-                                                      "Gelu",
-                                                      "Greater",
-                                                      "GreaterOrEqual",
-                                                      "HardSigmoid",
-                                                      "HardSwish",
-                                                      "Identity",
-                                                      "IsInf",
-                                                      "IsNaN",
-                                                      "LeakyRelu",
-                                                      "Less",
-                                                      "LessOrEqual",
-                                                      "Log",
-                                                      "Max",
-                                                      "Mean",
-                                                      "Min",
-                                                      "Mish",
-                                                      "Mod",
-                                                      "Mul",
-                                                      "Neg",
-                                                      "Not",
-                                                      "Or",
-                                                      "PRelu",
-                                                      "Pow",
-                                                      "Reciprocal",
-                                                      "Relu",
-                                                      "Round",
-                                                      "Selu",
-                                                      "Shrink",
-                                                      "Sigmoid",
-                                                      "Sign",
-                                                      "Sin",
-                                                      "Sinh",
-                                                      "Softplus",
-                                                      "Softsign",
-                                                      "Sqrt",
-                                                      "Sub",
-                                                      "Sum",
-                                                      "Swish",
-                                                      "Tan",
-                                                      "Tanh",
-                                                      "ThresholdedRelu",
-                                                      "Where",
-                                                      "Xor"};
-
-constexpr std::string_view anchor_operators[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
-
-static_assert(std::ranges::is_sorted(elementwise_operators) && std::ranges::is_sorted(anchor_operators));
 
 std::size_t valid_outputs(const Node& node) {
   return static_cast<std::size_t>(std::ranges::count_if(node.outputs, [](ValueId id) { return id.valid(); }));
@@ -306,9 +234,9 @@ std::string name_of(const Node& node) {
 
 }  // namespace
 
-bool is_elementwise(std::string_view op) { return std::ranges::binary_search(elementwise_operators, op); }
+bool is_elementwise(std::string_view op) { return op::traits_of(op).elementwise; }
 
-bool is_fusion_anchor(std::string_view op) { return std::ranges::binary_search(anchor_operators, op); }
+bool is_fusion_anchor(std::string_view op) { return op::traits_of(op).product; }
 
 FusionGroups fuse_elementwise(const Graph& graph, const FusionOptions& options) {
   return Fuser(graph, options).run();

@@ -48,11 +48,8 @@ struct FusionOptions {
 
 FusionGroups fuse_elementwise(const graph::Graph& graph, const FusionOptions& options = {});
 
-// Does the operator compute each element of its output from the elements at the same place of its inputs
-// (after broadcasting)?
+// The traits `elementwise` and `product` of its definition (op/core/traits.h).
 bool is_elementwise(std::string_view op);
-
-// May element-wise nodes follow in one kernel? (Conv, ConvTranspose, Gemm, MatMul.)
 bool is_fusion_anchor(std::string_view op);
 
 // One line a group with more than one node, for people: "Conv 'conv1' + Add + LeakyRelu -> 2 outputs".

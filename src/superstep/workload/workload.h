@@ -1,4 +1,5 @@
-// The zoo: what every workload says about itself. One file a workload; the table is workload/workloads.cpp.
+// The zoo: what every workload says about itself. One file a workload, with its model, its data, its quality
+// and its pictures; the table is workload/workloads.cpp.
 //
 // Models are built in the form that is served; transform/training/training_step.h makes the training step of
 // it.
@@ -6,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,6 +63,13 @@ struct QualityTarget {
   std::optional<double> floor, ceiling;
 };
 
+class Task;
+struct TaskSettings;
+
+// Opens the samples that the workload is trained and judged on (workload/task.h): a file of the user's, or
+// what a generator makes for a model of these options. A table of fields is opened by workload/table.h.
+using OpenData = std::function<std::unique_ptr<Task>(const TaskSettings& settings, const Options& model)>;
+
 struct Workload {
   std::string name;     // as typed: "braggnn"
   std::string summary;  // one line
@@ -69,6 +78,7 @@ struct Workload {
   std::int64_t parameters = 0;  // trainable scalars, under the default options
   std::vector<PortSpec> inputs, outputs, targets;
   TrainingDefaults training;
+  OpenData open = nullptr;
   std::vector<MetricSpec> metrics;  // all that its task measures; targets are set on the first
   std::optional<QualityTarget> target;
 };

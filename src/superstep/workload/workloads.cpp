@@ -1,46 +1,30 @@
-// Every workload there is: one line each.
+// Every workload there is.
 #include <fmt/format.h>
 
 #include "superstep/base/text.h"
 #include "superstep/transform/training/training_form.h"
-#include "superstep/workload/chemistry/uno.h"
-#include "superstep/workload/language/bert.h"
-#include "superstep/workload/primitive/lstm.h"
-#include "superstep/workload/primitive/mlp.h"
-#include "superstep/workload/vision/cifar10_cnn.h"
-#include "superstep/workload/vision/efficientnet.h"
-#include "superstep/workload/vision/mobilenet_v3.h"
-#include "superstep/workload/vision/resnet50.h"
-#include "superstep/workload/vision/unet.h"
+#include "superstep/workload/task.h"
 #include "superstep/workload/workload.h"
-#include "superstep/workload/xray/braggnn.h"
-#include "superstep/workload/xray/ptychonn.h"
+
+// In the order `superstep list workloads` shows them: one line each, the function that a workload's own file
+// defines. Its declaration and its place in the table are both made of this line.
+#define SUPERSTEP_WORKLOADS(workload)                                                                    \
+  workload(braggnn) workload(ptychonn_64) workload(ptychonn_128) workload(uno) workload(unet_256)        \
+      workload(unet_64) workload(cifar10_cnn) workload(resnet50) workload(efficientnet_b0)               \
+          workload(efficientnet_b4) workload(mobilenet_v3_small) workload(mobilenet_v3_large)            \
+              workload(bert_small) workload(distilbert) workload(lstm) workload(rnn_k1) workload(rnn_k2) \
+                  workload(rnn_k3) workload(rnn_k4) workload(mlp)
 
 namespace superstep::workload {
 
+#define SUPERSTEP_DECLARED(name) Workload name();
+SUPERSTEP_WORKLOADS(SUPERSTEP_DECLARED)
+#undef SUPERSTEP_DECLARED
+
 std::span<const Workload> workloads() {
-  static const std::vector<Workload> table = {
-      braggnn(),
-      ptychonn_64(),
-      ptychonn_128(),
-      uno(),
-      unet_256(),
-      unet_64(),
-      cifar10_cnn(),
-      resnet50(),
-      efficientnet_b0(),
-      efficientnet_b4(),
-      mobilenet_v3_small(),
-      mobilenet_v3_large(),
-      bert_small(),
-      distilbert(),
-      lstm(),
-      rnn_kernel(1),
-      rnn_kernel(2),
-      rnn_kernel(3),
-      rnn_kernel(4),
-      mlp(),
-  };
+#define SUPERSTEP_LISTED(name) name(),
+  static const std::vector<Workload> table = {SUPERSTEP_WORKLOADS(SUPERSTEP_LISTED)};
+#undef SUPERSTEP_LISTED
   return table;
 }
 
@@ -62,6 +46,12 @@ graph::Graph build_model(const Workload& workload, std::int64_t batch,
   return workload.build(batch, Options(workload.options, assignments), seed);
 }
 
+std::unique_ptr<Task> open_task(const Workload& workload, const TaskSettings& settings) {
+  if (!workload.open)
+    throw Error(ErrorCode::unsupported, "there are no data to train this workload on yet", workload.name);
+  return workload.open(settings, Options(workload.options, settings.model_options));
+}
+
 std::int64_t count_parameters(const graph::Graph& model) {
   std::int64_t count = 0;
   for (graph::ValueId id : transform::trainable_states(model)) count += model.type(id).shape.element_count();
@@ -69,3 +59,5 @@ std::int64_t count_parameters(const graph::Graph& model) {
 }
 
 }  // namespace superstep::workload
+
+#undef SUPERSTEP_WORKLOADS

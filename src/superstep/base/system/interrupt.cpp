@@ -49,6 +49,20 @@ Notes& notes() {
   static auto* const all = new Notes;
   return *all;
 }
+Notes& reasons_to_hold() {
+  static auto* const all = new Notes;
+  return *all;
+}
+
+void add_note(Notes& all, const std::string* text) {
+  const std::lock_guard lock(all.mutex);
+  all.texts.push_back(text);
+}
+
+void remove_note(Notes& all, const std::string* text) {
+  const std::lock_guard lock(all.mutex);
+  std::erase(all.texts, text);
+}
 
 // Of the program that works are done for.
 Listener<bool()>& check() {
@@ -56,9 +70,9 @@ Listener<bool()>& check() {
   return installed;
 }
 
-std::string innermost_note() {
-  const std::lock_guard lock(notes().mutex);
-  for (auto text = notes().texts.rbegin(); text != notes().texts.rend(); ++text)
+std::string innermost(Notes& all) {
+  const std::lock_guard lock(all.mutex);
+  for (auto text = all.texts.rbegin(); text != all.texts.rend(); ++text)
     if (!(*text)->empty()) return **text;
   return {};
 }
@@ -75,14 +89,29 @@ void flush_output() {
   funlockfile(stdout);
 }
 
-[[noreturn]] void end_from_outside(int code, std::string (*last_words)(const std::string& note)) {
+void say(const std::string& words) {
+  if (takes_more(STDERR_FILENO)) (void)!::write(STDERR_FILENO, words.data(), words.size());
+}
+
+using Words = std::string (*)(const std::string&);
+
+// Says at once what is waited for.
+void wait_for_holds(Words heard) {
+  for (bool told = heard == nullptr; holds.load() > 0; std::this_thread::sleep_for(held_poll)) {
+    const std::string reason = told ? std::string() : innermost(reasons_to_hold());
+    if (reason.empty()) continue;
+    say(heard(reason));
+    told = true;
+  }
+}
+
+[[noreturn]] void end_from_outside(int code, Words last_words, Words heard) {
   while (sem_wait(&asked) != 0) continue;
   std::this_thread::sleep_for(grace);
-  while (holds.load() > 0) std::this_thread::sleep_for(held_poll);
+  wait_for_holds(heard);
   remove_open_partial_files();
   flush_output();
-  const std::string words = last_words(innermost_note());
-  if (takes_more(STDERR_FILENO)) (void)!::write(STDERR_FILENO, words.data(), words.size());
+  say(last_words(innermost(notes())));
   _exit(code);
 }
 
@@ -96,12 +125,12 @@ void watch_for_interrupts() {
 }
 
 // Signals are left to the other threads, whose system calls they are to interrupt.
-void end_when_asked(int code, std::string (*last_words)(const std::string& note)) {
+void end_when_asked(int code, Words last_words, Words heard) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   try {
-    std::thread(end_from_outside, code, last_words).detach();
+    std::thread(end_from_outside, code, last_words, heard).detach();
   } catch (const std::system_error&) {  // no thread to be had: who polls is heard all the same
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -117,21 +146,22 @@ void request_interrupt() { stop_requested = true; }
 void clear_interrupt() { stop_requested = false; }
 void set_interrupt_check(std::function<bool()> asked_too) { check().set(std::move(asked_too)); }
 
-HoldEnd::HoldEnd() { ++holds; }
-HoldEnd::~HoldEnd() { --holds; }
+HoldEnd::HoldEnd(std::string reason) : reason_(std::move(reason)) {
+  add_note(reasons_to_hold(), &reason_);
+  ++holds;
+}
+
+HoldEnd::~HoldEnd() {
+  --holds;
+  remove_note(reasons_to_hold(), &reason_);
+}
 
 Uninterrupted::Uninterrupted() { ++deaf; }
 Uninterrupted::~Uninterrupted() { --deaf; }
 
-StopNote::StopNote(std::string text) : text_(std::move(text)) {
-  const std::lock_guard lock(notes().mutex);
-  notes().texts.push_back(&text_);
-}
+StopNote::StopNote(std::string text) : text_(std::move(text)) { add_note(notes(), &text_); }
 
-StopNote::~StopNote() {
-  const std::lock_guard lock(notes().mutex);
-  std::erase(notes().texts, &text_);
-}
+StopNote::~StopNote() { remove_note(notes(), &text_); }
 
 void StopNote::set(std::string text) {
   const std::lock_guard lock(notes().mutex);

@@ -17,17 +17,22 @@ void clear_interrupt();
 
 // From now on a program that was asked to stop and still runs half a second later ends with `code`: files
 // half written are removed, what `last_words` makes of the innermost StopNote (empty without one) goes to
-// standard error, and nothing else is run. Call once, from main, after watch_for_interrupts.
-void end_when_asked(int code, std::string (*last_words)(const std::string& note));
+// standard error, and nothing else is run. While that is held up by a HoldEnd with a reason, what `heard`
+// makes of the reason goes there, once. Call once, from main, after watch_for_interrupts.
+void end_when_asked(int code, std::string (*last_words)(const std::string& note),
+                    std::string (*heard)(const std::string& reason) = nullptr);
 
 // While one lives, the program is not ended from outside: a checkpoint is being written, a child is waited
-// for.
+// for. `reason`: for who asked to stop, where it may take longer than people wait in the dark.
 class HoldEnd {
  public:
-  HoldEnd();
+  explicit HoldEnd(std::string reason = {});
   ~HoldEnd();
   HoldEnd(const HoldEnd&) = delete;
   HoldEnd& operator=(const HoldEnd&) = delete;
+
+ private:
+  std::string reason_;
 };
 
 // While one lives, interrupted() says no and the program is not ended: what several processes do together is

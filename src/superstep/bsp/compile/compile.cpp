@@ -5,8 +5,8 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/bsp/compile/check.h"
 #include "superstep/bsp/compile/executable_data.h"
-#include "superstep/bsp/compile/lower.h"
 #include "superstep/bsp/compile/memory.h"
+#include "superstep/bsp/compile/step_lowering.h"
 
 namespace superstep::bsp {
 namespace {
@@ -194,7 +194,7 @@ class Compiler {
   const CompileOptions& options_;
   AccessTable accesses_;
   MappingCheck mapping_;
-  Lowering lowering_;
+  StepLowering lowering_;
   std::shared_ptr<ExecutableData> data_;
   std::set<const ProgramNode*> checked_;
   std::set<ComputeSetId> checked_sets_;

@@ -8,7 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/bsp/compile/liveness.h"
-#include "superstep/bsp/compile/lower.h"
+#include "superstep/bsp/compile/step_lowering.h"
 
 namespace superstep::bsp {
 

@@ -23,18 +23,19 @@ Target common_target() {
   target.link_bytes_per_second = 0.85 * 128 * 1073741824.0 / 8;  // VC: 128 x 2^30 bit/s, 0.85 efficient
   target.streaming_bytes_per_second = 20e9;                      // GU: 5 to 25 GB/s
   target.host_bytes_per_second = 16e9;  // DE: PCIe 4.0 x8 from the gateway to each chip
+  // The open constants: value, low, high. Units, kinds and sources are in open_constants().
   target.constants = {
-      .exchange_setup_cycles = {600, 100, 1000},
-      .exchange_fragment_cycles = {4, 1, 160},
-      .sync_cycles = {100, 50, 150},
-      .local_copy_call_cycles = {288, 20, 600},
-      .local_copy_run_cycles = {16, 4, 40},
-      .control_cycles = {40, 10, 200},
-      .host_latency_seconds = {10e-6, 5e-6, 20e-6},
-      .vertex_code_bytes = {512, 128, 4096},
-      .exchange_code_bytes = {24, 8, 64},
-      .control_code_bytes = {32, 8, 128},
-      .runtime_bytes = {12288, 4096, 24576},
+      .exchange_setup_cycles = {600, 100, 1000},     // cycles
+      .exchange_fragment_cycles = {4, 1, 160},       // cycles
+      .sync_cycles = {100, 50, 150},                 // cycles
+      .local_copy_call_cycles = {288, 20, 600},      // cycles
+      .local_copy_run_cycles = {16, 4, 40},          // cycles
+      .control_cycles = {40, 10, 200},               // cycles
+      .host_latency_seconds = {10e-6, 5e-6, 20e-6},  // s
+      .vertex_code_bytes = {512, 128, 4096},         // B
+      .exchange_code_bytes = {24, 8, 64},            // B
+      .control_code_bytes = {32, 8, 128},            // B
+      .runtime_bytes = {12288, 4096, 24576},         // B
   };
   return target;
 }
@@ -188,7 +189,10 @@ double Target::peak_flops(Type input, Type partials) const {
   return 2 * amp_macs_per_cycle(input, partials) * num_tiles() * clock_hz;
 }
 
-double Target::memory_bytes_per_second() const { return 3.0 * data_path_bytes * num_tiles() * clock_hz; }
+double Target::memory_bytes_per_second() const {
+  constexpr double accesses_a_cycle = 3;  // DE: two loads and a store, as data_path_bytes
+  return accesses_a_cycle * data_path_bytes * num_tiles() * clock_hz;
+}
 
 std::uint64_t sync_cycles(const Target& target, std::uint32_t ipus) {
   const auto inside = static_cast<std::uint64_t>(std::llround(target.constants.sync_cycles.value));

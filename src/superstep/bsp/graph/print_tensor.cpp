@@ -8,6 +8,8 @@
 namespace superstep::bsp {
 namespace {
 
+// Elements of a tensor that is printed as a whole; of a larger one so many at either end of an axis, as NumPy
+// does.
 constexpr std::int64_t whole_up_to = 1000, edge = 3;
 
 std::string element(Type type, const std::byte* data, std::int64_t index) {

@@ -54,6 +54,20 @@ void for_each_iteration(std::span<const Loop> loops, std::int64_t place, std::in
                        element + i * loops[0].element_stride, f);
 }
 
+// The regions of an array of shape `shape`, each changed, as regions of one of shape `made`.
+template <class Change>
+std::vector<Region> regions_changed(const std::vector<Region>& regions, const Shape& shape, const Shape& made,
+                                    Change&& change) {
+  std::vector<AlignedRegion> aligned;
+  for (const Region& region : regions) align(region, shape, aligned);
+  std::vector<Region> result;
+  for (AlignedRegion& region : aligned) {
+    change(region);
+    result.push_back(place(region, made));
+  }
+  return result;
+}
+
 }  // namespace
 
 View View::whole(VariableId variable, std::int64_t count) {
@@ -120,18 +134,14 @@ View View::shuffle(const Shape& shape, std::span<const int> permutation) const {
     extents.push_back(shape[permutation[i]]);
     position[static_cast<std::size_t>(permutation[i])] = static_cast<int>(i);
   }
-  const Shape shuffled(std::move(extents));
-  std::vector<AlignedRegion> aligned;
-  for (const Region& region : regions_) align(region, shape, aligned);
   View view;
   view.count_ = count_;
-  for (AlignedRegion& region : aligned) {
+  view.regions_ = regions_changed(regions_, shape, Shape(std::move(extents)), [&](AlignedRegion& region) {
     const std::vector<std::int64_t> start = region.start;
     for (std::size_t i = 0; i < permutation.size(); ++i)
       region.start[i] = start[static_cast<std::size_t>(permutation[i])];
     for (AlignedLoop& loop : region.loops) loop.axis = position[static_cast<std::size_t>(loop.axis)];
-    view.regions_.push_back(place(region, shuffled));
-  }
+  });
   view.finish();
   return view;
 }
@@ -142,12 +152,9 @@ View View::broadcast(const Shape& shape, int axis, std::int64_t times) const {
   View view;
   view.count_ = wide.element_count();
   if (view.count_ == 0) return view;
-  std::vector<AlignedRegion> aligned;
-  for (const Region& region : regions_) align(region, shape, aligned);
-  for (AlignedRegion& region : aligned) {
+  view.regions_ = regions_changed(regions_, shape, wide, [&](AlignedRegion& region) {
     if (times > 1) region.loops.push_back({times, axis, extent, 0});
-    view.regions_.push_back(place(region, wide));
-  }
+  });
   view.finish();
   return view;
 }
@@ -157,15 +164,12 @@ View View::repeat(const Shape& shape, int axis, std::int64_t times) const {
   View view;
   view.count_ = wide.element_count();
   if (view.count_ == 0) return view;
-  std::vector<AlignedRegion> aligned;
-  for (const Region& region : regions_) align(region, shape, aligned);
-  for (AlignedRegion& region : aligned) {
+  view.regions_ = regions_changed(regions_, shape, wide, [&](AlignedRegion& region) {
     region.start[static_cast<std::size_t>(axis)] *= times;
     for (AlignedLoop& loop : region.loops)
       if (loop.axis == axis) loop.step *= times;
     if (times > 1) region.loops.push_back({times, axis, 1, 0});
-    view.regions_.push_back(place(region, wide));
-  }
+  });
   view.finish();
   return view;
 }
@@ -186,11 +190,9 @@ View View::sub_sample(const Shape& shape, int axis, std::int64_t step) const {
 }
 
 View View::reverse(const Shape& shape, int axis) const {
-  std::vector<AlignedRegion> aligned;
-  for (const Region& region : regions_) align(region, shape, aligned);
   View view;
   view.count_ = count_;
-  for (AlignedRegion& region : aligned) {
+  view.regions_ = regions_changed(regions_, shape, shape, [&](AlignedRegion& region) {
     const std::int64_t last = region.last(axis);
     region.start[static_cast<std::size_t>(axis)] = shape[axis] - 1 - last;
     for (AlignedLoop& loop : region.loops)
@@ -198,8 +200,7 @@ View View::reverse(const Shape& shape, int axis) const {
         region.element_offset += (loop.extent - 1) * loop.element_stride;
         loop.element_stride = -loop.element_stride;
       }
-    view.regions_.push_back(place(region, shape));
-  }
+  });
   view.finish();
   return view;
 }

@@ -22,9 +22,10 @@ constexpr Phase phases[] = {{"compute", 0, &StepCost::compute},
                             {"sync", 4, &StepCost::sync},
                             {"control", 5, &StepCost::control}};
 
-constexpr std::size_t drawn_events = 1500;
-constexpr double left = 110, width = 880, lane = 26;
-constexpr double letter = 6.6;  // of a name within a block
+constexpr std::size_t drawn_events = 1500;             // chosen: more are too many for a page
+constexpr double left = 110, width = 880, lane = 26;   // SVG units: the labels, what is drawn, one lane
+constexpr double edge_width = 0.8, least_width = 0.4;  // SVG units: of a block; what is there can be seen
+constexpr double letter = 6.6;                         // of a name within a block
 constexpr std::size_t listed_operators = 8;
 
 // Phases in the order in which a superstep goes through them: sync, exchanges, compute, control.
@@ -85,8 +86,8 @@ class TimelineDrawing {
         "<rect class=\"s{}\" style=\"fill:var(--c);stroke:var(--paper);stroke-width:{}\" x=\"{:.2f}\" "
         "y=\"{}\" width=\"{:.2f}\" "
         "height=\"18\"><title>{}</title></rect>",
-        color, width * cycles / end_ > 3 ? 0.8 : 0, across(begin), top_ + 3,
-        std::max(0.4, width * cycles / end_), page::escape(title));
+        color, width * cycles / end_ > 3 ? edge_width : 0, across(begin), top_ + 3,
+        std::max(least_width, width * cycles / end_), page::escape(title));
   }
 
   void phase_blocks(const Phase& phase) {

@@ -25,7 +25,7 @@
 namespace superstep::cli {
 namespace {
 
-using lab::Result;
+using record::Result;
 
 constexpr double memory_share = 0.6;  // of what is free, for the tensors of a configuration
 

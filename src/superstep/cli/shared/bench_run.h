@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result.h"
 
 namespace superstep::cli {
 
@@ -29,6 +29,6 @@ void check_bench(const BenchArguments& arguments);
 // Measures everything and appends each result as soon as it is there, so that an error (interrupted) leaves
 // those before. Where there is more than one configuration the first is measured again at the end
 // (lab/bench/baseline.h).
-void run_bench(const BenchArguments& arguments, std::vector<lab::Result>& results);
+void run_bench(const BenchArguments& arguments, std::vector<record::Result>& results);
 
 }  // namespace superstep::cli

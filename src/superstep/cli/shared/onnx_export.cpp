@@ -8,7 +8,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/shared/result.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/run/serve/export.h"
 
 namespace superstep::cli {
@@ -35,10 +35,10 @@ void export_model(Arguments arguments) {
   const auto bytes = std::filesystem::file_size(arguments.out);
   if (!common().quiet)
     fmt::print("written to {}: {} bytes\n", arguments.out, format_count(static_cast<double>(bytes)));
-  write_result({"onnx export",
-                arguments.settings.model.workload,
-                {{"out", arguments.out}, {"with", arguments.with}, {"batch", arguments.settings.batch}},
-                {{.name = "file_size", .value = static_cast<double>(bytes), .unit = "B", .samples = {}}}});
+  write_result(command_result(
+      "onnx export", arguments.settings.model.workload,
+      {{"out", arguments.out}, {"with", arguments.with}, {"batch", arguments.settings.batch}},
+      {{.name = "file_size", .value = static_cast<double>(bytes), .unit = "B", .samples = {}}}));
 }
 
 }  // namespace

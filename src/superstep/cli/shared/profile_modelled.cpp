@@ -9,9 +9,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/progress.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/shared/result.h"
-#include "superstep/run/environment.h"
-#include "superstep/run/records.h"
+#include "superstep/cli/shared/outcome.h"
 #include "superstep/target/ipu/ipu.h"
 #include "superstep/target/ipu/lower/planned.h"
 #include "superstep/target/ipu/lower/prepare.h"
@@ -94,14 +92,10 @@ void profile_modelled(const std::string& machine, lab::ProfileRequest request, c
                        {"accumulate", chips.accumulate},
                        {"replicas", chips.replicas},
                        {"layout", layout}};
-  run::keep_record({.command = "profile",
-                    .workload = model.name,
-                    .machine = machine,
-                    .folder = out,
-                    .config = config,
-                    .environment = run::environment_record(thread_count()),
-                    .metrics = metrics});
-  write_result({"profile", model.name, config, metrics, machine});
+  record::Result result = command_result("profile", model.name, std::move(config), metrics, machine);
+  result.mode = model.mode;
+  result.folder = out;
+  keep_and_write_result(std::move(result));
 }
 
 }  // namespace superstep::cli

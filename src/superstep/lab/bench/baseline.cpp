@@ -13,20 +13,20 @@ namespace {
 constexpr const char* drifted = "the machine drifted";
 constexpr double notable_change = 0.02;  // what the protocol calls steady
 
-Quantity* time_of(Result& result) {
-  const auto found = std::ranges::find(result.quantities, "step_time", &Quantity::name);
+record::Quantity* time_of(record::Result& result) {
+  const auto found = std::ranges::find(result.quantities, "step_time", &record::Quantity::name);
   return found == result.quantities.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-bool is_baseline(const Result& result) { return result.config.contains("repeats"); }
+bool is_baseline(const record::Result& result) { return result.config.contains("repeats"); }
 
-void mark_as_baseline(Result& again, const Result& first) {
+void mark_as_baseline(record::Result& again, const record::Result& first) {
   again.config["repeats"] = first.id;
   again.id = first.id + "-again";
-  const Quantity* before = first.find("step_time");
-  Quantity* now = time_of(again);
+  const record::Quantity* before = first.find("step_time");
+  record::Quantity* now = time_of(again);
   if (!before || !now || before->value <= 0) return;
   const double change = now->value / before->value - 1;
   now->details["change"] = change;
@@ -35,10 +35,10 @@ void mark_as_baseline(Result& again, const Result& first) {
                                    same ? "the first again" : drifted, 100 * change));
 }
 
-std::string baseline_text(const std::vector<Result>& results) {
+std::string baseline_text(const std::vector<record::Result>& results) {
   std::string text;
-  for (const Result& result : results) {
-    const Quantity* time = result.find("step_time");
+  for (const record::Result& result : results) {
+    const record::Quantity* time = result.find("step_time");
     if (!is_baseline(result) || !time) continue;
     for (const std::string& flag : time->flags)
       if (flag.starts_with(drifted))

@@ -93,6 +93,8 @@ Elements elements_of(const Primitive& p) {
 }
 
 Primitive sweep_start(PrimitiveKind kind) {
+  // Where each sweep begins: extents, channels, samples, filters as above. Chosen: small enough for any
+  // machine.
   switch (kind) {
     case gemm: return product("gemm_64", 64, 64, 64);
     case conv: return convolution("conv_b1", 54, 64, 1, {64, 3, 3, 1});

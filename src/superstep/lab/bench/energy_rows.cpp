@@ -7,7 +7,7 @@ constexpr double region = 10;  // s; a shorter one says little
 
 }  // namespace
 
-void add_energy(Result& result, const std::function<void()>& call, double samples, EnergyMeter meter,
+void add_energy(record::Result& result, const std::function<void()>& call, double samples, EnergyMeter meter,
                 Clock& clock) {
   if (!meter.available()) {
     result.config["energy"] = "absent: " + meter.reason();

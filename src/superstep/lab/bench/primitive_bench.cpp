@@ -14,6 +14,7 @@
 #include "superstep/lab/bench/primitive_run.h"
 #include "superstep/lab/bench/timeline.h"
 #include "superstep/lab/machine/rates.h"
+#include "superstep/lab/measure/quantities.h"
 
 namespace superstep::lab {
 namespace {
@@ -93,7 +94,7 @@ void join(std::optional<Measurement>& all, Measurement next, const Protocol& pro
   all->warm_up_calls += next.warm_up_calls;
   all->warm_up_seconds += next.warm_up_seconds;
   all->steady = all->steady && next.steady;
-  all->summary = summarize(all->samples);
+  all->summary = record::summarize(all->samples);
   all->flags = flags_of(all->summary, protocol.least_samples);
 }
 
@@ -123,7 +124,7 @@ double peak_of(const MachinePeak& peak, const std::string& precision) {
   return single == peak.flops.end() ? 0 : single->second;
 }
 
-void add_rates(Result& result, const Entry& entry, const MachinePeak& peak) {
+void add_rates(record::Result& result, const Entry& entry, const MachinePeak& peak) {
   const Measurement& measured = *entry.measurement;
   const double flops = flops_of(entry, corrected_flops), peak_rate = peak_of(peak, entry.options.precision);
   result.quantities.push_back(time_quantity("step_time", measured));
@@ -145,15 +146,16 @@ void add_rates(Result& result, const Entry& entry, const MachinePeak& peak) {
         rate_quantity("memory_utilization", bytes / peak.copy_bandwidth, "", measured));
 }
 
-std::vector<TimelineEvent> timeline_of(const Entry& entry, const PrimitiveBenchSettings& settings) {
+std::vector<record::TimelineEvent> timeline_of(const Entry& entry, const PrimitiveBenchSettings& settings) {
   PrimitiveOptions options = entry.options;
   options.measure_steps = true;
   PrimitiveRun measured(entry.primitive, options, settings.backend, settings.threads);
   return record_timeline([&] { measured.call(); }, [&] { return measured.summary(); });
 }
 
-Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, const MachinePeak& peak) {
-  Result result{.command = "bench", .workload = entry.primitive.name, .mode = mode_of(entry)};
+record::Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings,
+                         const MachinePeak& peak) {
+  record::Result result{.command = "bench", .workload = entry.primitive.name, .mode = mode_of(entry)};
   result.id = fmt::format("{}-{}-{}", result.workload, result.mode, entry.options.precision);
   result.parameters = parameters_of(entry.primitive);
   result.parameters["kind"] = name_of(entry.primitive.kind);
@@ -183,9 +185,7 @@ Result to_result(const Entry& entry, const PrimitiveBenchSettings& settings, con
   result.add("memory_peak",
              tensor_bytes(entry.primitive, size_in_bytes(element_of(entry.options.precision)),
                           entry.options.trains) +
-                 static_cast<double>(plan.activation_bytes) * plan.threads +
-                 static_cast<double>(plan.state_bytes) + static_cast<double>(plan.gradient_bytes) +
-                 static_cast<double>(plan.constant_bytes),
+                 static_cast<double>(plan.bytes_in_all()),
              "B");
   if (settings.energy)
     add_energy(
@@ -216,8 +216,9 @@ MachinePeak measure_peak(int threads, const std::vector<std::string>& precisions
   return peak;
 }
 
-std::vector<Result> bench_primitives(const PrimitiveBenchSettings& settings, const MachinePeak& peak) {
-  std::vector<Result> results;
+std::vector<record::Result> bench_primitives(const PrimitiveBenchSettings& settings,
+                                             const MachinePeak& peak) {
+  std::vector<record::Result> results;
   for (const Primitive& primitive : settings.primitives)
     for (const std::string& mode : settings.modes) {
       std::vector<Entry> entries;

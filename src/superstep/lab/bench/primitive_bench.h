@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "superstep/lab/bench/configurations.h"
-#include "superstep/lab/formats/result.h"
 #include "superstep/lab/measure/protocol.h"
+#include "superstep/record/result.h"
 
 namespace superstep::lab {
 
@@ -29,7 +29,7 @@ struct PrimitiveBenchSettings {
   bool whole_batches = false;
   bool energy = false;    // ten more seconds of calls, where the host counts energy; else it is said
   bool timeline = false;  // also record how long each step of the plan takes
-  std::function<void(const Result&)> done = {};  // called after each result
+  std::function<void(const record::Result&)> done = {};  // called after each result
 };
 
 // What this machine can do at most, measured once: FLOP/s by precision ("f32", "bf16", "int8"; 0: no such
@@ -44,6 +44,6 @@ MachinePeak measure_peak(int threads, const std::vector<std::string>& precisions
 // Precisions of one configuration and mode are interleaved. What a target cannot run, or computes wrongly
 // ("wrong"), is a result without metrics whose config says why ("not_run"). Results come without program and
 // environment.
-std::vector<Result> bench_primitives(const PrimitiveBenchSettings& settings, const MachinePeak& peak);
+std::vector<record::Result> bench_primitives(const PrimitiveBenchSettings& settings, const MachinePeak& peak);
 
 }  // namespace superstep::lab

@@ -24,6 +24,7 @@ namespace {
 using op::Builder;
 using op::Var;
 
+// Bytes over their whole range; others so that results are about as large as inputs.
 Tensor weights(Shape shape, std::uint64_t seed, std::int64_t fan_in, ElementType type = ElementType::f32) {
   Tensor tensor(type, std::move(shape));
   fill_random(tensor, seed, is_integer(type) ? 127 : 1 / std::sqrt(static_cast<double>(fan_in)));

@@ -42,7 +42,7 @@ PrimitiveRun::PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& o
 }
 
 void PrimitiveRun::allocate() {
-  const double scale = is_integer(element_of(options_.precision)) ? 127 : 1;
+  const double scale = is_integer(element_of(options_.precision)) ? 127 : 1;  // bytes over their whole range
   for (const auto& port : executable_->inputs()) {
     inputs_.emplace_back(port.type.element, port.type.shape);
     fill_random(inputs_.back(), port.name == "dy" ? dy_seed : x_seed, scale);

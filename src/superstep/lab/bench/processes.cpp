@@ -13,7 +13,8 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/baseline.h"
-#include "superstep/lab/measure/summary.h"
+#include "superstep/record/result_json.h"
+#include "superstep/record/summary.h"
 
 namespace superstep::lab {
 namespace {
@@ -49,17 +50,18 @@ int run_and_wait(const std::vector<std::string>& command, const fs::path& errors
   return wait_for_process(*child);
 }
 
-std::vector<Quantity> same_of_all(const std::vector<const Result*>& results, const std::string& name) {
-  std::vector<Quantity> all;
-  for (const Result* result : results)
-    if (const Quantity* found = result->find(name)) all.push_back(*found);
+std::vector<record::Quantity> same_of_all(const std::vector<const record::Result*>& results,
+                                          const std::string& name) {
+  std::vector<record::Quantity> all;
+  for (const record::Result* result : results)
+    if (const record::Quantity* found = result->find(name)) all.push_back(*found);
   return all;
 }
 
 // What a flag says of one process's samples is kept in the details; what all say stays a flag.
-void join_flags(Quantity& joined, const std::vector<Quantity>& all) {
+void join_flags(record::Quantity& joined, const std::vector<record::Quantity>& all) {
   nlohmann::json each = nlohmann::json::array();
-  for (const Quantity& quantity : all) {
+  for (const record::Quantity& quantity : all) {
     each.push_back(quantity.flags);
     std::erase_if(joined.flags, [&](const std::string& flag) {
       return std::ranges::find(quantity.flags, flag) == quantity.flags.end();
@@ -68,33 +70,34 @@ void join_flags(Quantity& joined, const std::vector<Quantity>& all) {
   joined.details["process_flags"] = std::move(each);
 }
 
-Quantity join_quantity(const std::vector<Quantity>& all) {
-  Quantity joined = all.front();
+record::Quantity join_quantity(const std::vector<record::Quantity>& all) {
+  record::Quantity joined = all.front();
   std::vector<double> values, lows, highs;
   joined.samples.clear();
-  for (const Quantity& quantity : all) {
+  for (const record::Quantity& quantity : all) {
     values.push_back(quantity.value);
     lows.push_back(quantity.low.value_or(quantity.value));
     highs.push_back(quantity.high.value_or(quantity.value));
     joined.samples.insert(joined.samples.end(), quantity.samples.begin(), quantity.samples.end());
   }
   join_flags(joined, all);
-  const Summary summary = summarize(values);
+  const record::Summary summary = record::summarize(values);
   joined.value = summary.median;
   joined.details["process_values"] = values;
   if (summary.min == summary.max) return joined;  // a size, not a measurement
-  joined.low = summarize(lows).low;
-  joined.high = summarize(highs).high;
+  joined.low = record::summarize(lows).low;
+  joined.high = record::summarize(highs).high;
   joined.statistic = fmt::format("median of {} processes", values.size());
   joined.details["process_spread"] = summary.max / summary.min - 1;
   return joined;
 }
 
-Result join_result(const std::vector<const Result*>& results) {
-  Result joined = *results.front();
-  for (Quantity& quantity : joined.quantities) quantity = join_quantity(same_of_all(results, quantity.name));
+record::Result join_result(const std::vector<const record::Result*>& results) {
+  record::Result joined = *results.front();
+  for (record::Quantity& quantity : joined.quantities)
+    quantity = join_quantity(same_of_all(results, quantity.name));
   joined.config["processes"] = results.size();
-  for (Quantity& quantity : joined.quantities)
+  for (record::Quantity& quantity : joined.quantities)
     if (quantity.name == "step_time" && quantity.details.contains("process_spread"))
       quantity.flags.insert(quantity.flags.begin(),
                             fmt::format("{} processes, {:.1f} % apart", results.size(),
@@ -104,7 +107,7 @@ Result join_result(const std::vector<const Result*>& results) {
 
 }  // namespace
 
-std::vector<Result> run_in_process(const std::vector<std::string>& arguments) {
+std::vector<record::Result> run_in_process(const std::vector<std::string>& arguments) {
   const Scratch scratch;
   const fs::path file = scratch / "results.json", errors = scratch / "stderr.txt";
   std::error_code failure;
@@ -116,7 +119,7 @@ std::vector<Result> run_in_process(const std::vector<std::string>& arguments) {
   if (code != 0)
     throw Error(code == 2 ? ErrorCode::invalid_argument : ErrorCode::io,
                 fmt::format("a process ended with {}:\n  {}", code, read_text_file(errors)), "--processes");
-  return read_results(read_text_file(file), file.string());
+  return record::read_results(read_text_file(file), file.string());
 }
 
 std::vector<std::string> own_arguments_without(const std::vector<std::string>& options,
@@ -134,20 +137,21 @@ std::vector<std::string> own_arguments_without(const std::vector<std::string>& o
   return kept;
 }
 
-std::vector<Result> join_processes(const std::vector<std::vector<Result>>& runs) {
-  std::vector<Result> joined;
+std::vector<record::Result> join_processes(const std::vector<std::vector<record::Result>>& runs) {
+  std::vector<record::Result> joined;
   for (const auto& run : runs)
-    for (const Result& result : run) {
-      if (std::ranges::find(joined, result.id, &Result::id) != joined.end()) continue;
-      std::vector<const Result*> same;
+    for (const record::Result& result : run) {
+      if (std::ranges::find(joined, result.id, &record::Result::id) != joined.end()) continue;
+      std::vector<const record::Result*> same;
       for (const auto& other : runs)
-        for (const Result& partner : other)
+        for (const record::Result& partner : other)
           if (partner.id == result.id) same.push_back(&partner);
       joined.push_back(join_result(same));
     }
-  for (Result& result : joined)
+  for (record::Result& result : joined)
     if (is_baseline(result))
-      if (const auto first = std::ranges::find(joined, result.config.value("repeats", ""), &Result::id);
+      if (const auto first =
+              std::ranges::find(joined, result.config.value("repeats", ""), &record::Result::id);
           first != joined.end())
         mark_as_baseline(result, *first);
   return joined;

@@ -12,7 +12,7 @@
 namespace superstep::lab {
 namespace {
 
-std::string interval(const Quantity& quantity) {
+std::string interval(const record::Quantity& quantity) {
   return fmt::format("{} [{}, {}]", format_seconds(quantity.value),
                      format_seconds(quantity.low.value_or(quantity.value)),
                      format_seconds(quantity.high.value_or(quantity.value)));
@@ -20,18 +20,18 @@ std::string interval(const Quantity& quantity) {
 
 }  // namespace
 
-bool intervals_meet(const Quantity& a, const Quantity& b) {
+bool intervals_meet(const record::Quantity& a, const record::Quantity& b) {
   return a.low.value_or(a.value) <= b.high.value_or(b.value) &&
          b.low.value_or(b.value) <= a.high.value_or(a.value);
 }
 
-SelfCheck compare_runs(const std::vector<Result>& first, const std::vector<Result>& second) {
+SelfCheck compare_runs(const std::vector<record::Result>& first, const std::vector<record::Result>& second) {
   SelfCheck check;
   TextTable table({"result", "first run", "second run", "second/first", "intervals meet"});
-  for (const Result& one : first) {
-    const auto other = std::ranges::find(second, one.id, &Result::id);
-    const Quantity* a = one.find("step_time");
-    const Quantity* b = other == second.end() ? nullptr : other->find("step_time");
+  for (const record::Result& one : first) {
+    const auto other = std::ranges::find(second, one.id, &record::Result::id);
+    const record::Quantity* a = one.find("step_time");
+    const record::Quantity* b = other == second.end() ? nullptr : other->find("step_time");
     if (!a || !b) continue;
     const bool agree = intervals_meet(*a, *b);
     ++check.rows;
@@ -46,7 +46,7 @@ SelfCheck compare_runs(const std::vector<Result>& first, const std::vector<Resul
 }
 
 void pause_for(double seconds) {
-  constexpr double step = 0.1;
+  constexpr double step = 0.1;  // s: how soon Ctrl-C is heard
   Clock& clock = steady_clock();
   for (const double end = clock.seconds() + seconds; clock.seconds() < end;) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "while waiting for the second run");

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result.h"
 
 namespace superstep::lab {
 
@@ -13,9 +13,9 @@ struct SelfCheck {
   std::string text;         // the table, and the share
 };
 
-bool intervals_meet(const Quantity& a, const Quantity& b);
+bool intervals_meet(const record::Quantity& a, const record::Quantity& b);
 
-SelfCheck compare_runs(const std::vector<Result>& first, const std::vector<Result>& second);
+SelfCheck compare_runs(const std::vector<record::Result>& first, const std::vector<record::Result>& second);
 
 void pause_for(double seconds);  // throws Error (interrupted) when the user asks to stop
 

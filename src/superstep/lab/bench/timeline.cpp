@@ -2,11 +2,11 @@
 
 namespace superstep::lab {
 
-std::vector<TimelineEvent> record_timeline(FunctionRef<void()> call,
-                                           FunctionRef<target::PlanSummary()> summary) {
+std::vector<record::TimelineEvent> record_timeline(FunctionRef<void()> call,
+                                                   FunctionRef<target::PlanSummary()> summary) {
   constexpr int calls = 20;
   for (int i = 0; i < calls; ++i) call();
-  std::vector<TimelineEvent> events;
+  std::vector<record::TimelineEvent> events;
   double at = 0;
   for (const target::PlanStep& step : summary().steps) {
     events.push_back(

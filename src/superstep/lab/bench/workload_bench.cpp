@@ -10,6 +10,7 @@
 #include "superstep/lab/bench/energy_rows.h"
 #include "superstep/lab/bench/timeline.h"
 #include "superstep/lab/bench/workload_run.h"
+#include "superstep/lab/measure/quantities.h"
 
 namespace superstep::lab {
 namespace {
@@ -22,6 +23,7 @@ struct Point {
 std::vector<std::int64_t> batches_of(const WorkloadBenchSettings& settings, const std::string& mode) {
   if (!settings.batches.empty()) return settings.batches;
   const std::int64_t own = workload::find_workload(settings.workload).training.batch;
+  // Served: one sample at a time, and a batch that fills a machine (chosen).
   return mode == "train" ? std::vector{own} : std::vector<std::int64_t>{1, 512};
 }
 
@@ -38,8 +40,8 @@ WorkloadRunSettings run_settings(const WorkloadBenchSettings& settings, const Po
   return run;
 }
 
-void add_rates(Result& result, const WorkloadRun& run, const Point& point, const Measurement& measured,
-               const MachinePeak& peak) {
+void add_rates(record::Result& result, const WorkloadRun& run, const Point& point,
+               const Measurement& measured, const MachinePeak& peak) {
   const target::PlanSummary plan = run.summary();
   result.quantities.push_back(time_quantity("step_time", measured));
   result.quantities.push_back(
@@ -55,33 +57,33 @@ void add_rates(Result& result, const WorkloadRun& run, const Point& point, const
 }
 
 // Percentiles of the calls that were timed: a stream of one client.
-void add_latencies(Result& result, const Measurement& measured) {
+void add_latencies(record::Result& result, const Measurement& measured) {
   if (measured.calls_per_sample > 1) return;  // a sample is a mean of several calls
   std::vector<double> sorted = measured.samples;
   std::ranges::sort(sorted);
   for (const auto& [share, name] :
        {std::pair{0.5, "latency_p50"}, {0.9, "latency_p90"}, {0.99, "latency_p99"}})
-    if (sorted.size() >= samples_needed(share)) result.add(name, nearest_rank(sorted, share), "s");
+    if (sorted.size() >= record::samples_needed(share)) result.add(name, nearest_rank(sorted, share), "s");
 }
 
-void add_loads(Result& result, WorkloadRun& run, const WorkloadBenchSettings& settings) {
+void add_loads(record::Result& result, WorkloadRun& run, const WorkloadBenchSettings& settings) {
   for (LoadSettings load : settings.loads) {
     if (load.pattern == LoadPattern::poisson && load.rate <= 0)
       load.rate = settings.load_factor / result.find("step_time")->value;
     const LoadReport report = run_load([&] { run.call(); }, load);
     const std::string name = name_of(load.pattern);
     for (const Metric& metric : metrics_of(report, name + "_")) {
-      result.quantities.push_back(to_quantity(metric));
+      result.quantities.push_back(record::to_quantity(metric));
       if (metric.name == name + "_latency_mean") result.quantities.back().flags = report.flags;
     }
     if (load.pattern == LoadPattern::poisson) result.add("poisson_rate_offered", load.rate, "requests/s");
   }
 }
 
-Result describe(const WorkloadBenchSettings& settings, const Point& point, const WorkloadRun& run,
-                std::string check) {
+record::Result describe(const WorkloadBenchSettings& settings, const Point& point, const WorkloadRun& run,
+                        std::string check) {
   const target::PlanSummary plan = run.summary();
-  Result result{.command = "bench", .workload = settings.workload, .mode = point.mode};
+  record::Result result{.command = "bench", .workload = settings.workload, .mode = point.mode};
   result.id = fmt::format("{}-{}-{}-b{}", settings.workload, point.mode, point.precision, point.batch);
   result.machine = settings.backend;
   result.flop_per_sample = plan.flops / static_cast<double>(point.batch);
@@ -97,18 +99,16 @@ Result describe(const WorkloadBenchSettings& settings, const Point& point, const
   return result;
 }
 
-void add_memory(Result& result, const target::PlanSummary& plan) {
-  result.add("memory_peak",
-             static_cast<double>(plan.activation_bytes) * plan.threads +
-                 static_cast<double>(plan.state_bytes + plan.gradient_bytes + plan.constant_bytes),
-             "B");
+void add_memory(record::Result& result, const target::PlanSummary& plan) {
+  result.add("memory_peak", static_cast<double>(plan.bytes_in_all()), "B");
   result.quantities.back().details["source"] = "the plan's allocations";
 }
 
-Result measure_point(const WorkloadBenchSettings& settings, const Point& point, const MachinePeak& peak) {
+record::Result measure_point(const WorkloadBenchSettings& settings, const Point& point,
+                             const MachinePeak& peak) {
   const WorkloadRunSettings what = run_settings(settings, point);
   WorkloadRun run(what);
-  Result result = describe(settings, point, run, run.check());
+  record::Result result = describe(settings, point, run, run.check());
   std::vector<Contender> contenders{{result.id, [&] { run.call(); }}};
   if (run.has_data()) contenders.push_back({result.id + " with data", [&] { run.call_with_data(); }});
   std::vector<Measurement> all = measure_interleaved(contenders, settings.protocol);
@@ -154,10 +154,10 @@ std::size_t count_results(const WorkloadBenchSettings& settings) {
   return points * settings.precisions.size();
 }
 
-std::vector<Result> bench_workload(const WorkloadBenchSettings& settings, const MachinePeak& peak) {
+std::vector<record::Result> bench_workload(const WorkloadBenchSettings& settings, const MachinePeak& peak) {
   check_modes(settings.modes);
   workload::find_workload(settings.workload);
-  std::vector<Result> results;
+  std::vector<record::Result> results;
   for (const std::string& mode : settings.modes)
     for (const std::int64_t batch : batches_of(settings, mode))
       for (const std::string& precision : settings.precisions) {

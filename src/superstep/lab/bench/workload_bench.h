@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "superstep/lab/bench/primitive_bench.h"
-#include "superstep/lab/formats/result.h"
 #include "superstep/lab/measure/load.h"
 #include "superstep/lab/measure/protocol.h"
+#include "superstep/record/result.h"
 
 namespace superstep::lab {
 
@@ -31,7 +31,7 @@ struct WorkloadBenchSettings {
   bool energy = false;    // ten more seconds of calls, where the host counts energy; else it is said
   bool timeline = false;  // also record how long each step of the plan takes
   std::uint64_t seed = 1;
-  std::function<void(const Result&)> done = {};
+  std::function<void(const record::Result&)> done = {};
 };
 
 // How many results there will be.
@@ -39,6 +39,6 @@ std::size_t count_results(const WorkloadBenchSettings& settings);
 
 // Throws Error: an unknown workload, one that the target cannot compile, a result that does not agree with
 // the reference evaluation.
-std::vector<Result> bench_workload(const WorkloadBenchSettings& settings, const MachinePeak& peak);
+std::vector<record::Result> bench_workload(const WorkloadBenchSettings& settings, const MachinePeak& peak);
 
 }  // namespace superstep::lab

@@ -27,7 +27,7 @@ double resampled_median(const std::vector<double>& samples, RandomStream& random
 }
 
 // Efron's bootstrap, percentile interval: both sets drawn again with replacement, the ratio of their medians.
-void add_interval(ComparedRow& row, const Quantity& before, const Quantity& after,
+void add_interval(ComparedRow& row, const record::Quantity& before, const record::Quantity& after,
                   const CompareOptions& options) {
   if (before.samples.size() < fewest_samples || after.samples.size() < fewest_samples) return;
   RandomStream random(options.seed);
@@ -36,12 +36,13 @@ void add_interval(ComparedRow& row, const Quantity& before, const Quantity& afte
     const double old = resampled_median(before.samples, random, room);
     ratios.push_back(resampled_median(after.samples, random, room) / old);
   }
+  // The middle 95 %.
   row.low = quantile(ratios, 0.025);
   row.high = quantile(ratios, 0.975);
 }
 
 // Without samples of both, intervals of the values themselves: as wide as the ratio can be.
-void add_outer_interval(ComparedRow& row, const Quantity& before, const Quantity& after) {
+void add_outer_interval(ComparedRow& row, const record::Quantity& before, const record::Quantity& after) {
   if (row.low || !before.low || !before.high || !after.low || !after.high || *before.low <= 0 ||
       *before.high <= 0)
     return;
@@ -70,11 +71,11 @@ bool is_wanted(const std::string& metric, const CompareOptions& options) {
   return std::ranges::find(options.metrics, metric) != options.metrics.end();
 }
 
-void compare_results(const Result& before, const Result& after, const CompareOptions& options,
+void compare_results(const record::Result& before, const record::Result& after, const CompareOptions& options,
                      Comparison& comparison) {
   const std::vector<std::string> differences = differences_of(before.config, after.config);
-  for (const Quantity& old : before.quantities) {
-    const Quantity* now = after.find(old.name);
+  for (const record::Quantity& old : before.quantities) {
+    const record::Quantity* now = after.find(old.name);
     if (!now || !is_wanted(old.name, options) || old.value == 0) continue;
     ComparedRow row{
         .result = before.id, .metric = old.name, .unit = old.unit, .before = old.value, .after = now->value};
@@ -111,21 +112,22 @@ bool higher_is_better(const std::string& metric, const std::string& unit) {
   return true;
 }
 
-Comparison compare(const std::vector<Result>& before, const std::vector<Result>& after,
+Comparison compare(const std::vector<record::Result>& before, const std::vector<record::Result>& after,
                    const CompareOptions& options) {
   Comparison comparison;
   const bool single = before.size() == 1 && after.size() == 1;
-  const auto partner = [&](const Result& result, const std::vector<Result>& others) -> const Result* {
+  const auto partner = [&](const record::Result& result,
+                           const std::vector<record::Result>& others) -> const record::Result* {
     if (single) return &others.front();
-    const auto found = std::ranges::find(others, result.id, &Result::id);
+    const auto found = std::ranges::find(others, result.id, &record::Result::id);
     return found == others.end() ? nullptr : &*found;
   };
-  for (const Result& result : before)
-    if (const Result* other = partner(result, after))
+  for (const record::Result& result : before)
+    if (const record::Result* other = partner(result, after))
       compare_results(result, *other, options, comparison);
     else
       comparison.only_before.push_back(result.id);
-  for (const Result& result : after)
+  for (const record::Result& result : after)
     if (!partner(result, before)) comparison.only_after.push_back(result.id);
   return comparison;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result.h"
 
 namespace superstep::lab {
 
@@ -37,7 +37,7 @@ struct CompareOptions {
 };
 
 // Results are matched by id; two sets of one result each are matched whatever their ids.
-Comparison compare(const std::vector<Result>& before, const std::vector<Result>& after,
+Comparison compare(const std::vector<record::Result>& before, const std::vector<record::Result>& after,
                    const CompareOptions& options = {});
 
 // Is a larger value of this metric better? Times, latencies, losses and errors: no.

@@ -14,7 +14,7 @@ Json named(const char* what, std::size_t process, std::int64_t thread, const std
   return {{"ph", "M"}, {"pid", process}, {"tid", thread}, {"name", what}, {"args", {{"name", name}}}};
 }
 
-Json event_of(const TimelineEvent& event, std::size_t process) {
+Json event_of(const record::TimelineEvent& event, std::size_t process) {
   return {{"ph", "X"},
           {"pid", process},
           {"tid", event.unit},
@@ -27,7 +27,7 @@ Json event_of(const TimelineEvent& event, std::size_t process) {
 
 }  // namespace
 
-std::string write_chrome_trace(const std::vector<Result>& results) {
+std::string write_chrome_trace(const std::vector<record::Result>& results) {
   Json events = Json::array();
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].timeline.empty()) continue;
@@ -35,7 +35,7 @@ std::string write_chrome_trace(const std::vector<Result>& results) {
     events.push_back(named("process_name", process, 0,
                            fmt::format("{} {} (measured)", results[i].machine, results[i].id)));
     std::set<std::int64_t> units;
-    for (const TimelineEvent& event : results[i].timeline) {
+    for (const record::TimelineEvent& event : results[i].timeline) {
       if (units.insert(event.unit).second)
         events.push_back(named("thread_name", process, event.unit, fmt::format("unit {}", event.unit)));
       events.push_back(event_of(event, process));

@@ -19,13 +19,13 @@ std::string cell(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string setting(const Result& result, const char* name) {
+std::string setting(const record::Result& result, const char* name) {
   const auto found = result.config.find(name);
   if (found == result.config.end() || found->is_null()) return "";
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-std::string row_of(const Result& result, const Quantity& quantity) {
+std::string row_of(const record::Result& result, const record::Quantity& quantity) {
   const std::string precision = setting(result, "precision"), batch = setting(result, "batch");
   const std::string global = setting(result, "global_batch");
   const std::vector<std::string> cells{cell(result.id),
@@ -51,12 +51,12 @@ std::string row_of(const Result& result, const Quantity& quantity) {
 
 }  // namespace
 
-std::string write_csv(const std::vector<Result>& results) {
+std::string write_csv(const std::vector<record::Result>& results) {
   std::string text =
       "id,source,place,workload,mode,machine,units,framework,precision,micro_batch,global_batch,replicas,"
       "pipeline_stages,grad_accum,metric,value,unit,note\n";
-  for (const Result& result : results)
-    for (const Quantity& quantity : result.quantities) text += row_of(result, quantity);
+  for (const record::Result& result : results)
+    for (const record::Quantity& quantity : result.quantities) text += row_of(result, quantity);
   return text;
 }
 

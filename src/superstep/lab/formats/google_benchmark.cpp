@@ -3,8 +3,9 @@
 
 #include <cmath>
 
-#include "superstep/lab/formats/member.h"
 #include "superstep/lab/formats/writers.h"
+#include "superstep/record/member.h"
+#include "superstep/record/summary.h"
 
 namespace superstep::lab {
 namespace {
@@ -27,9 +28,9 @@ Unit unit_of(double seconds) {
   return {"s", 1};
 }
 
-const Quantity* time_of(const Result& result) {
-  if (const Quantity* step = result.find("step_time")) return step;
-  for (const Quantity& quantity : result.quantities)
+const record::Quantity* time_of(const record::Result& result) {
+  if (const record::Quantity* step = result.find("step_time")) return step;
+  for (const record::Quantity& quantity : result.quantities)
     if (quantity.unit == "s") return &quantity;
   return nullptr;
 }
@@ -47,12 +48,12 @@ class Object {
   std::string body_;
 };
 
-std::string threads_of(const Result& result) {
+std::string threads_of(const record::Result& result) {
   const auto found = result.config.find("threads");
   return found != result.config.end() && found->is_number_integer() ? found->dump() : "1";
 }
 
-Object head(const Result& result, std::size_t family, const char* type, std::size_t repetitions,
+Object head(const record::Result& result, std::size_t family, const char* type, std::size_t repetitions,
             const std::string& suffix) {
   Object object;
   object.add("name", text(result.id + suffix))
@@ -64,20 +65,20 @@ Object head(const Result& result, std::size_t family, const char* type, std::siz
   return object;
 }
 
-void add_times(Object& object, const Result& result, const Quantity& time, double seconds, const Unit& unit,
-               std::size_t iterations) {
+void add_times(Object& object, const record::Result& result, const record::Quantity& time, double seconds,
+               const Unit& unit, std::size_t iterations) {
   object.add("iterations", std::to_string(iterations))
       .add("real_time", number(seconds * unit.scale))
       .add("cpu_time", number(seconds * unit.scale))
       .add("time_unit", fmt::format("\"{}\"", unit.name));
-  const Quantity *flops = result.find("flops_rate"), *bytes = result.find("bandwidth");
+  const record::Quantity *flops = result.find("flops_rate"), *bytes = result.find("bandwidth");
   if (seconds <= 0 || time.value <= 0) return;
   if (flops) object.add("flops", number(flops->value * time.value / seconds));
   if (bytes) object.add("bytes_per_second", number(bytes->value * time.value / seconds));
 }
 
-void add_samples(std::vector<std::string>& rows, const Result& result, std::size_t family,
-                 const Quantity& time) {
+void add_samples(std::vector<std::string>& rows, const record::Result& result, std::size_t family,
+                 const record::Quantity& time) {
   const std::vector<double> samples = time.samples.empty() ? std::vector{time.value} : time.samples;
   const Unit unit = unit_of(time.value);
   const auto calls = time.details.find("calls_per_sample");
@@ -90,7 +91,7 @@ void add_samples(std::vector<std::string>& rows, const Result& result, std::size
     rows.push_back(row.str());
   }
   if (samples.size() < 2) return;
-  const Summary summary = summarize(samples);
+  const record::Summary summary = record::summarize(samples);
   for (const auto& [name, value] :
        {std::pair{"mean", summary.mean}, {"median", summary.median}, {"stddev", summary.stddev}}) {
     Object row = head(result, family, "aggregate", samples.size(), fmt::format("_{}", name));
@@ -110,30 +111,31 @@ std::string caches_of(const json& host) {
   const auto found = host.find("caches");
   if (found == host.end() || !found->is_array()) return "[]";
   for (const json& cache : *found)
-    list += fmt::format("{}      {{\"type\": {}, \"level\": {}, \"size\": {}, \"num_sharing\": {}}}",
-                        list.empty() ? "\n" : ",\n",
-                        text(text_member(cache, "type", "") == "instruction" ? "Instruction" : "Data"),
-                        integer_member(cache, "level", 0), integer_member(cache, "size", 0),
-                        integer_member(cache, "num_sharing", 0));
+    list +=
+        fmt::format("{}      {{\"type\": {}, \"level\": {}, \"size\": {}, \"num_sharing\": {}}}",
+                    list.empty() ? "\n" : ",\n",
+                    text(record::text_member(cache, "type", "") == "instruction" ? "Instruction" : "Data"),
+                    record::integer_member(cache, "level", 0), record::integer_member(cache, "size", 0),
+                    record::integer_member(cache, "num_sharing", 0));
   return "[" + list + "\n    ]";
 }
 
-std::string context_of(const std::vector<Result>& results) {
+std::string context_of(const std::vector<record::Result>& results) {
   const json environment = results.empty() ? json() : results[0].environment,
              program = results.empty() ? json() : results[0].program;
-  const json host = object_member(environment, "host");
+  const json host = record::object_member(environment, "host");
   const auto string_of = [](const json& object, const char* name) {
     return object.is_object() && object.contains(name) && object[name].is_string()
                ? object[name].get<std::string>()
                : "";
   };
-  const double hertz = number_member(object_member(host, "clock"), "observed", 0);
+  const double hertz = record::number_member(record::object_member(host, "clock"), "observed", 0);
   const auto load = host.find("load_average");
   std::string context =
       fmt::format("    \"date\": {},\n    \"host_name\": {},\n    \"executable\": \"superstep\",\n",
                   text(string_of(environment, "date")), text(string_of(host, "hostname")));
   context += fmt::format("    \"num_cpus\": {},\n    \"mhz_per_cpu\": {},\n",
-                         integer_member(host, "hardware_threads", 0), std::llround(hertz * 1e-6));
+                         record::integer_member(host, "hardware_threads", 0), std::llround(hertz * 1e-6));
   context += fmt::format("    \"caches\": {},\n    \"load_avg\": {},\n", caches_of(host),
                          load != host.end() && load->is_array() ? load->dump() : "[]");
   context += fmt::format("    \"library_version\": {},\n    \"library_build_type\": \"release\",\n",
@@ -145,10 +147,10 @@ std::string context_of(const std::vector<Result>& results) {
 
 }  // namespace
 
-std::string write_google_benchmark(const std::vector<Result>& results) {
+std::string write_google_benchmark(const std::vector<record::Result>& results) {
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < results.size(); ++i)
-    if (const Quantity* time = time_of(results[i])) add_samples(rows, results[i], i, *time);
+    if (const record::Quantity* time = time_of(results[i])) add_samples(rows, results[i], i, *time);
   std::string list;
   for (const std::string& row : rows) list += (list.empty() ? "" : ",\n") + row;
   return "{\n  \"context\": {\n" + context_of(results) + "\n  },\n  \"benchmarks\": [\n" + list +

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result.h"
 
 namespace superstep::lab {
 
@@ -13,14 +13,14 @@ namespace superstep::lab {
 struct NcclTotals {
   double bus_bandwidth = 0, wrong = 0;  // B/s, the mean; elements
 };
-NcclTotals nccl_totals(const std::vector<const Result*>& rows);
+NcclTotals nccl_totals(const std::vector<const record::Result*>& rows);
 
 // Bytes of the smallest and the largest row.
 struct NcclRange {
   std::int64_t least = 0, most = 0;
 };
-NcclRange nccl_range(const std::vector<const Result*>& rows);
+NcclRange nccl_range(const std::vector<const record::Result*>& rows);
 
-std::string host_name_of(const Result& result);
+std::string host_name_of(const record::Result& result);
 
 }  // namespace superstep::lab

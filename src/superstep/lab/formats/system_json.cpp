@@ -6,7 +6,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
-#include "superstep/lab/formats/member.h"
+#include "superstep/record/member.h"
 
 namespace superstep::lab {
 namespace {
@@ -82,7 +82,7 @@ std::string frequency(const json& environment) {
 
 std::string caches(const json& environment) {
   std::vector<std::string> parts;
-  const json host = object_member(environment, "host");
+  const json host = record::object_member(environment, "host");
   const auto found = host.find("caches");
   if (found == host.end()) return "";
   for (const json& cache : *found)
@@ -99,7 +99,7 @@ std::string memory(const json& environment) {
 
 std::string libraries(const json& environment) {
   std::vector<std::string> parts;
-  const json found = object_member(object_member(environment, "software"), "libraries");
+  const json found = record::object_member(record::object_member(environment, "software"), "libraries");
   for (const auto& [name, version] : found.items())
     parts.push_back(name + " " + (version.is_string() ? version.get<std::string>() : version.dump()));
   parts.push_back(text_at(environment, {"software", "compiler"}));

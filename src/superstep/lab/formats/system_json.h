@@ -9,7 +9,7 @@
 
 namespace superstep::lab {
 
-// `environment`: run/environment.h. `given` replaces what was found; throws Error (invalid_argument) for a
+// `environment`: record/environment.h. `given` replaces what was found; throws Error (invalid_argument) for a
 // member that there is not, with the nearest.
 std::string write_system_json(const nlohmann::json& environment,
                               const std::map<std::string, std::string>& given);

@@ -4,45 +4,46 @@
 
 #include "superstep/base/text.h"
 #include "superstep/lab/formats/writers.h"
+#include "superstep/record/result_json.h"
 
 namespace superstep::lab {
 namespace {
 
-std::string setting(const Result& result, const char* name) {
+std::string setting(const record::Result& result, const char* name) {
   const auto found = result.config.find(name);
   if (found == result.config.end()) return "";
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-std::string format(const Quantity& quantity) {
+std::string format(const record::Quantity& quantity) {
   if (quantity.unit == "s") return format_seconds(quantity.value);
   if (quantity.unit.empty()) return fmt::format("{:.4g}", quantity.value);
   if (quantity.unit == "px") return fmt::format("{:.4f} px", quantity.value);
   return format_si(quantity.value, quantity.unit);
 }
 
-std::string cell(const Result& result, const char* name) {
-  const Quantity* found = result.find(name);
+std::string cell(const record::Result& result, const char* name) {
+  const record::Quantity* found = result.find(name);
   return found ? format(*found) : "";
 }
 
-std::string percent(const Result& result, const char* name) {
-  const Quantity* found = result.find(name);
+std::string percent(const record::Result& result, const char* name) {
+  const record::Quantity* found = result.find(name);
   return found ? fmt::format("{:.1f} %", 100 * found->value) : "";
 }
 
-std::string interval(const Quantity& quantity) {
+std::string interval(const record::Quantity& quantity) {
   if (!quantity.low || !quantity.high) return "";
-  Quantity low = quantity, high = quantity;
+  record::Quantity low = quantity, high = quantity;
   low.value = *quantity.low;
   high.value = *quantity.high;
   return fmt::format("[{}, {}]", format(low), format(high));
 }
 
 // Flags once, whichever metrics they are on; the machine's load is told apart.
-std::string notes_of(const Result& result) {
+std::string notes_of(const record::Result& result) {
   if (result.config.contains("not_run")) return "not run: " + setting(result, "not_run");
-  const Quantity* time = result.find("step_time");
+  const record::Quantity* time = result.find("step_time");
   std::vector<std::string> notes;
   for (const std::string& flag : time ? time->flags : std::vector<std::string>{})
     if (!flag.starts_with("the machine was busy")) notes.push_back(flag);
@@ -51,7 +52,7 @@ std::string notes_of(const Result& result) {
 
 }  // namespace
 
-std::string one_line(const Result& result) {
+std::string one_line(const record::Result& result) {
   if (result.config.contains("not_run")) return result.id + ": not run: " + setting(result, "not_run");
   std::string text = result.id + ": " + cell(result, "step_time");
   for (const char* name : {"flops_rate", "throughput"})
@@ -59,12 +60,12 @@ std::string one_line(const Result& result) {
   return text;
 }
 
-std::string result_table(const std::vector<Result>& results) {
+std::string result_table(const std::vector<record::Result>& results) {
   if (!results.empty() && results.front().mode == "collective") return write_nccl_table(results);
   TextTable table({"workload", "mode", "precision", "batch", "time", "95 %", "samples", "throughput", "rate",
                    "of peak", "paper's formula", "notes"});
-  for (const Result& result : results) {
-    const Quantity* time = result.find("step_time");
+  for (const record::Result& result : results) {
+    const record::Quantity* time = result.find("step_time");
     table.add_row({result.workload, result.mode, setting(result, "precision"), setting(result, "batch"),
                    cell(result, "step_time"), time ? interval(*time) : "",
                    time ? std::to_string(time->samples.size()) : "", cell(result, "throughput"),
@@ -72,22 +73,22 @@ std::string result_table(const std::vector<Result>& results) {
                    cell(result, "flops_emani2022"), notes_of(result)});
   }
   std::string text = table.to_string();
-  for (const Result& result : results)
-    for (const Quantity& quantity : result.quantities)
+  for (const record::Result& result : results)
+    for (const record::Quantity& quantity : result.quantities)
       if (quantity.name.find("latency_") != std::string::npos || quantity.name == "throughput_with_data")
         text += fmt::format("{}: {} {}\n", result.id, quantity.name, format(quantity));
   return text;
 }
 
-std::string result_details(const Result& result) {
+std::string result_details(const record::Result& result) {
   TextTable table({"metric", "value", "95 %", "how", "samples", "flags"});
-  for (const Quantity& quantity : result.quantities)
+  for (const record::Quantity& quantity : result.quantities)
     table.add_row({quantity.name, format(quantity), interval(quantity),
                    quantity.how == How::measured ? "measured" : "predicted",
                    quantity.samples.empty() ? "" : std::to_string(quantity.samples.size()),
                    join(quantity.flags, "; ")});
   return fmt::format("{}  {} {} on {}\n{}config {}\n", result.created, result.command, result.id,
-                     result.machine, table.to_string(), result.config.dump());
+                     result.machine, table.to_string(), record::to_json(result)["config"].dump());
 }
 
 }  // namespace superstep::lab

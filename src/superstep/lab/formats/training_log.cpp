@@ -5,7 +5,7 @@
 
 #include "superstep/base/file.h"
 #include "superstep/lab/compare/compare.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 
 namespace superstep::lab {
 namespace {
@@ -13,12 +13,12 @@ namespace {
 using Json = MlLog::Json;
 
 std::int64_t now() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+  using std::chrono::system_clock;
+  return duration_cast<std::chrono::milliseconds>(system_clock::now().time_since_epoch()).count();
 }
 
 std::string platform() {
-  const auto environment = run::environment_record(1);
+  const auto environment = record::environment_record(1);
   const auto& processor = environment["host"]["processor"];
   return processor.is_string() ? processor.get<std::string>() : "not known";
 }

@@ -5,12 +5,13 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/record/result_json.h"
 
 namespace superstep::lab {
 
 std::span<const Writer> writers() {
   static constexpr std::array table{
-      Writer{"json", "superstep-result/1, with every sample", write_results},
+      Writer{"json", "superstep-result/1, with every sample", record::write_results},
       Writer{"google", "Google Benchmark's JSON", write_google_benchmark},
       Writer{"csv", "a row a metric", write_csv},
       Writer{"deepbench", "DeepBench's columns", write_deepbench},

@@ -13,8 +13,8 @@
 #include "superstep/lab/machine/peak_kernels.h"
 #include "superstep/lab/machine/rates.h"
 #include "superstep/lab/measure/protocol.h"
-#include "superstep/run/environment.h"
-#include "superstep/run/host_load.h"
+#include "superstep/record/environment.h"
+#include "superstep/record/host_load.h"
 
 namespace superstep::lab {
 namespace {
@@ -27,12 +27,14 @@ struct ProductRates {
 };
 
 ProductRates measure_products(int threads) {
+  // Seconds: half of one a size, at most.
   const Protocol protocol{.warm_up_calls = 3,
                           .warm_up_seconds = 0.02,
                           .warm_up_limit = 0.2,
                           .interval = 0,
                           .budget_seconds = 0.3};
   ProductRates found;
+  // Square products from a few tiles of registers to beyond the second-level cache.
   for (std::int64_t n = 16; n <= 2048; n *= 2) {
     const Primitive primitive{.kind = PrimitiveKind::gemm, .name = "product", .m = n, .n = n, .k = n};
     PrimitiveRun run(primitive, {}, "cpu", threads);
@@ -84,12 +86,12 @@ class HostMeasurement {
   }
 
   void describe() {
-    const nlohmann::json host = run::environment_record(settings_.threads)["host"];
+    const nlohmann::json host = record::environment_record(settings_.threads)["host"];
     machine_.id = settings_.id;
     machine_.name = host["processor"].is_string() ? host["processor"].get<std::string>() : "processor";
     machine_.host = host["hostname"].is_string() ? host["hostname"].get<std::string>() : "this host";
-    machine_.date = run::iso_time();
-    const run::CacheSizes caches = run::cache_sizes();
+    machine_.date = record::iso_time();
+    const record::CacheSizes caches = record::cache_sizes();
     for (const auto& [name, bytes] :
          {std::pair{"L1_size", caches.level1}, {"L2_size", caches.level2}, {"L3_size", caches.level3}})
       if (bytes > 0)
@@ -144,6 +146,7 @@ class HostMeasurement {
     PrimitiveRun run(
         {.kind = PrimitiveKind::relu, .name = "relu", .width = 1, .height = 1, .channels = 1, .batch = 1}, {},
         "cpu", 1);
+    // Seconds.
     const Measurement one =
         measure({"relu", [&] { run.call(); }}, {.warm_up_seconds = 0.05, .budget_seconds = 0.3});
     add(time_of("operator_overhead", one.samples, "a call of a plan with one element to work on"));
@@ -199,7 +202,7 @@ class HostMeasurement {
 
   const HostMachineSettings& settings_;
   HostMachine machine_;
-  run::HostLoad load_;
+  record::HostLoad load_;
 };
 
 std::string quoted(const std::string& text) {
@@ -235,11 +238,11 @@ std::string to_toml(const HostMachine& machine) {
   return text;
 }
 
-Result to_result(const HostMachine& machine, int threads) {
-  Result result{.command = "machine", .id = machine.id, .workload = "machine", .mode = "measure"};
+record::Result to_result(const HostMachine& machine, int threads) {
+  record::Result result{.command = "machine", .id = machine.id, .workload = "machine", .mode = "measure"};
   result.config = {{"threads", threads}};
   for (const HostQuantity& q : machine.measured) {
-    Quantity quantity{.name = q.name, .unit = q.unit, .value = q.value, .low = q.low, .high = q.high};
+    record::Quantity quantity{.name = q.name, .unit = q.unit, .value = q.value, .low = q.low, .high = q.high};
     quantity.statistic = "best";
     quantity.details = {{"note", q.note}};
     result.quantities.push_back(std::move(quantity));

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result.h"
 
 namespace superstep::lab {
 
@@ -37,6 +37,6 @@ HostMachine measure_host(const HostMachineSettings& settings);
 
 // The constants as TOML, in the form that `--on FILE.toml` takes, and the table [measured] behind them.
 std::string to_toml(const HostMachine& machine);
-Result to_result(const HostMachine& machine, int threads);
+record::Result to_result(const HostMachine& machine, int threads);
 
 }  // namespace superstep::lab

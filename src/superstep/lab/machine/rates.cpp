@@ -18,12 +18,12 @@
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/machine/peak_kernels.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 
 namespace superstep::lab {
 namespace {
 
-constexpr double trial_seconds = 5e-3;
+constexpr double trial_seconds = 5e-3;  // short enough that one of several is not interrupted
 
 std::int64_t calibrated(const Work& work) {
   std::int64_t repeats = 1;
@@ -54,14 +54,15 @@ Work with_sink(double (*run)(std::int64_t, float&)) {
   if (run(1, sink) == 0) return {};
   return [run](std::int64_t repeats) {
     float result = 0;
-    const double amount = run(1000 * repeats, result);
+    const double amount = run(1000 * repeats, result);  // rounds of a loop
     sink_of_all.store(result, std::memory_order_relaxed);
     return amount;
   };
 }
 
 std::shared_ptr<std::byte> make_buffer(std::size_t bytes) {
-  constexpr std::size_t large_page = std::size_t{2} << 20, small_page = 4096;
+  constexpr std::size_t large_page = std::size_t{2} << 20,
+                        small_page = 4096;  // bytes, as Linux has them on x86-64
   const std::size_t page = bytes < large_page ? small_page : large_page;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page));
   if (!memory)
@@ -74,6 +75,7 @@ std::shared_ptr<std::byte> make_buffer(std::size_t bytes) {
 }
 
 double pass(std::byte* data, std::size_t bytes, Access access, float& sink) {
+  // A third in whole KiB, and so in whole vectors of any width.
   const std::size_t half = bytes / 2, third = bytes / 3 / 1024 * 1024;
   switch (access) {
     case Access::read: return read_pass(data, bytes, sink);
@@ -159,12 +161,13 @@ Work int8_dot_work() { return with_sink(run_int8_dot); }
 Work dependent_addition_work() {
   return [](std::int64_t repeats) {
     std::uint64_t x = 0, y = 1;
+    // 8,000 additions, each of which waits for the one before.
     for (std::int64_t i = 0; i < 1000 * repeats; ++i)
       for (int k = 0; k < 8; ++k) {
         x += y;
         asm volatile("" : "+r"(x), "+r"(y));
       }
-    return 8000.0 * static_cast<double>(repeats);
+    return 8000.0 * static_cast<double>(repeats);  // as above
   };
 }
 
@@ -179,7 +182,8 @@ const char* name_of(Access access) {
 }
 
 Work memory_work(std::size_t bytes, Access access) {
-  bytes = std::max<std::size_t>(6144, bytes / 6144 * 6144);
+  constexpr std::size_t grain = 6144;  // bytes: its half and its third are whole KiB
+  bytes = std::max(grain, bytes / grain * grain);
   return [buffer = make_buffer(bytes), bytes, access](std::int64_t repeats) {
     float sink = 0;
     double moved = 0;
@@ -198,7 +202,7 @@ double peak_flops(int threads, const std::string& precision) {
 // Buffers of half a cache; of the last level, which others use too, four times the level before; for memory
 // four times the last level.
 std::vector<MemoryLevel> memory_levels(int threads) {
-  const run::CacheSizes sizes = run::cache_sizes();
+  const record::CacheSizes sizes = record::cache_sizes();
   const std::size_t l1 = sizes.level1 ? sizes.level1 : 32 << 10, l2 = sizes.level2 ? sizes.level2 : 1 << 20;
   const std::size_t l3 = sizes.level3 ? sizes.level3 : 32 << 20;
   threads = std::clamp(threads, 1, available_processors());

@@ -10,7 +10,7 @@
 #include "superstep/base/statistics.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
-#include "superstep/lab/measure/summary.h"
+#include "superstep/record/summary.h"
 
 namespace superstep::lab {
 namespace {
@@ -87,7 +87,7 @@ LoadReport run_load(const std::function<void()>& request, const LoadSettings& se
     report.service.push_back(end - begun);
     report.queueing.push_back(std::max(0.0, begun - arrival));
   }
-  const double elapsed = std::max(end - start, 1e-12);
+  const double elapsed = std::max(end - start, 1e-12);  // a clock that stood still divides nothing by zero
   report.throughput = static_cast<double>(report.latency.size()) / elapsed;
   report.busy_share = busy / elapsed;
   add_flags(report, settings);
@@ -103,9 +103,10 @@ std::vector<Metric> metrics_of(const LoadReport& report, const std::string& pref
   std::ranges::sort(sorted);
   add("throughput", report.throughput, "requests/s");
   add("latency_mean", mean(sorted), "s").samples = report.latency;
+  // Percentiles, by their names.
   for (const auto& [share, name] :
        {std::pair{0.5, "latency_p50"}, {0.9, "latency_p90"}, {0.99, "latency_p99"}, {0.999, "latency_p999"}})
-    if (sorted.size() >= samples_needed(share)) add(name, nearest_rank(sorted, share), "s");
+    if (sorted.size() >= record::samples_needed(share)) add(name, nearest_rank(sorted, share), "s");
   add("queueing_mean", mean(report.queueing), "s");
   add("busy_share", report.busy_share, "");
   return metrics;

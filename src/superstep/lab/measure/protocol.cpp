@@ -15,6 +15,7 @@ namespace superstep::lab {
 namespace {
 
 constexpr std::size_t steady_window = 5, fewest_samples = 3;
+// Shares of the median, and of the samples, that are flagged. Chosen.
 constexpr double notable_drift = 0.05, notable_outliers = 0.05;
 
 // One contender on its way through the protocol.
@@ -37,7 +38,7 @@ class Sitting {
     result_.first_call = times.front();
     result_.warm_up_calls = static_cast<std::int64_t>(times.size());
     const auto tail = std::span(times).last(std::min(times.size(), steady_window));
-    const double call = std::max(quantile(tail, 0.5), 1e-9);
+    const double call = std::max(quantile(tail, 0.5), 1e-9);  // s: the clock's grain
     result_.calls_per_sample =
         std::max<std::int64_t>(1, std::llround(std::ceil(protocol_.least_sample_seconds / call)));
   }
@@ -51,7 +52,7 @@ class Sitting {
     if (static_cast<int>(count) < protocol_.least_samples || used_ < protocol_.least_seconds) return true;
     if (count < next_look_) return true;
     next_look_ = count + count / 4 + 1;
-    const Summary summary = summarize(result_.samples);
+    const record::Summary summary = record::summarize(result_.samples);
     if (summary.high - summary.low > protocol_.interval * summary.median) return true;
     return stop(StopReason::tight);
   }
@@ -68,7 +69,7 @@ class Sitting {
   }
 
   Measurement finish() {
-    result_.summary = summarize(result_.samples);
+    result_.summary = record::summarize(result_.samples);
     for (std::string& flag : flags_of(result_.summary, protocol_.least_samples))
       result_.flags.push_back(std::move(flag));
     return std::move(result_);
@@ -119,7 +120,7 @@ const char* name_of(StopReason reason) {
   return "";
 }
 
-std::vector<std::string> flags_of(const Summary& summary, int least_samples) {
+std::vector<std::string> flags_of(const record::Summary& summary, int least_samples) {
   std::vector<std::string> flags;
   if (static_cast<int>(summary.count) < least_samples)
     flags.push_back(fmt::format("{} samples, {} wanted", summary.count, least_samples));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "superstep/lab/measure/clock.h"
-#include "superstep/lab/measure/summary.h"
+#include "superstep/record/summary.h"
 
 namespace superstep::lab {
 
@@ -52,7 +52,7 @@ struct Measurement {
   std::int64_t calls_per_sample = 1;
   std::vector<double> samples;  // s a call, in the order they were taken
   StopReason stop = StopReason::budget;
-  Summary summary;
+  record::Summary summary;
   std::vector<std::string> flags;  // what a reader must know: "drift +8 %", "warm-up ended at its limit"
 };
 
@@ -64,6 +64,6 @@ std::vector<Measurement> measure_interleaved(std::span<const Contender> contende
 Measurement measure(const Contender& contender, const Protocol& protocol, Clock& clock = steady_clock());
 
 // The flags that follow from samples alone: outliers, drift, too few.
-std::vector<std::string> flags_of(const Summary& summary, int least_samples);
+std::vector<std::string> flags_of(const record::Summary& summary, int least_samples);
 
 }  // namespace superstep::lab

@@ -79,10 +79,9 @@ bool drops(const graph::Graph& graph, const graph::Node& node, const onnx::Impor
 
 bool is_random(const graph::Graph& graph, const onnx::Findings& findings,
                const onnx::ImportOptions& options) {
-  static constexpr std::array<std::string_view, 6> operators{
-      "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
   const bool has_random = std::ranges::any_of(findings.operators, [&](const onnx::OperatorCount& count) {
-    return std::ranges::find(operators, count.op) != operators.end();
+    const op::Definition* definition = op::find(count.op);
+    return definition && definition->has_effects && count.op != "Dropout";
   });
   return has_random || std::ranges::any_of(graph.nodes(), [&](const graph::Node& node) {
            return node.op == "Dropout" && drops(graph, node, options);

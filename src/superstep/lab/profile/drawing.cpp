@@ -14,7 +14,7 @@ namespace superstep::lab {
 namespace {
 
 constexpr int colors = 8;
-constexpr double width = 1000;
+constexpr double width = 1000;  // SVG units, of the whole drawing
 constexpr double letter = 6.6;  // of a name within a block
 constexpr double lane_height = 34, axis_height = 24, lane_label_width = 70;
 constexpr double narrowest = 0.35;  // SVG units: what is narrower joins its neighbours
@@ -34,11 +34,14 @@ std::string text(double x, double y, std::string_view content, const char* ancho
                      anchor, kind, page::escape(content));
 }
 
+constexpr double least_width = 0.2;   // SVG units: what is there can be seen
+constexpr double least_span = 1e-12;  // s: a timeline has a length
+
 std::string box(double x, double y, double w, double h, int color, double opacity, std::string_view title) {
   return fmt::format(
       "<g class=\"s{}\"><rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" "
       "style=\"fill:var(--c);fill-opacity:{}\"><title>{}</title></rect></g>",
-      color, x, y, std::max(0.2, w), h, opacity, page::escape(title));
+      color, x, y, std::max(least_width, w), h, opacity, page::escape(title));
 }
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
@@ -72,7 +75,9 @@ double tick_step(double range) {
 class TimelineDrawing {
  public:
   TimelineDrawing(const Profile& profile, double begin, double end)
-      : profile_(profile), begin_(begin), scale_((width - lane_label_width) / std::max(end - begin, 1e-12)) {}
+      : profile_(profile),
+        begin_(begin),
+        scale_((width - lane_label_width) / std::max(end - begin, least_span)) {}
 
   std::string run(std::span<const target::StepEvent> events) {
     std::map<int, std::vector<target::StepEvent>> lanes;
@@ -90,9 +95,12 @@ class TimelineDrawing {
  private:
   double across(double seconds) const { return lane_label_width + (seconds - begin_) * scale_; }
 
+  // Shares of a lane's height at which text sits in its middle; of a colour's opacity.
+  static constexpr double label_line = 0.62, name_line = 0.55, block_opacity = 0.85;
+
   void draw_lane(int thread, const std::vector<target::StepEvent>& lane) {
     content_ +=
-        text(0, top_ + lane_height * 0.62, several_ ? "all threads" : fmt::format("thread {}", thread));
+        text(0, top_ + lane_height * label_line, several_ ? "all threads" : fmt::format("thread {}", thread));
     for (std::size_t i = 0; i < lane.size();) i = draw_from(lane, i);
     top_ += lane_height;
   }
@@ -109,7 +117,8 @@ class TimelineDrawing {
     const target::PlanStep& step = profile_.timeline.steps[lane[longest].step];
     const std::string title =
         next - first > 1 ? fmt::format("{} short steps", next - first) : title_of(step, lane[first]);
-    content_ += box(left, top_ + 3, right - left, lane_height - 8, color_of(profile_, step.op), 0.85, title);
+    content_ +=
+        box(left, top_ + 3, right - left, lane_height - 8, color_of(profile_, step.op), block_opacity, title);
     if (next - first == 1) add_name(step, left, right);
     return next;
   }
@@ -119,7 +128,7 @@ class TimelineDrawing {
     const std::string op = shown_op(first_op(step.op));
     for (const std::string& name : {step.node.empty() ? op : step.node + " " + op, op})
       if (letter * static_cast<double>(name.size()) + 8 < right - left) {
-        content_ += text((left + right) / 2, top_ + lane_height * 0.55, name, "middle", "block");
+        content_ += text((left + right) / 2, top_ + lane_height * name_line, name, "middle", "block");
         return;
       }
   }
@@ -135,6 +144,7 @@ class TimelineDrawing {
 
   void draw_axis() {
     const double range = (width - lane_label_width) / scale_, step = tick_step(range);
+    // A tick at the very end survives the rounding of its sum.
     for (double tick = std::ceil(begin_ / step) * step; tick <= begin_ + range * 1.0001; tick += step) {
       const double x = across(tick);
       content_ +=

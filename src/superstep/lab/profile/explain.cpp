@@ -122,11 +122,11 @@ class Table {
 
 std::string head(const target::PlanSummary& plan) {
   std::string text = fmt::format(
-      "plan: batch {} in micro-batches of {}, {} threads; {} a run; arena {} a thread, gradients {}, state "
-      "{}; compiled in {}\n",
+      "plan: batch {} in micro-batches of {}, {} threads; {} a run; activations {} "
+      "(micro-batches at a time: {}), gradients {}, state {}; compiled in {}\n",
       plan.batch, plan.micro_batch, plan.threads, format_si(plan.flops, "FLOP"),
-      bytes_text(plan.activation_bytes), bytes_text(plan.gradient_bytes), bytes_text(plan.state_bytes),
-      format_seconds(plan.compile_seconds));
+      bytes_text(plan.activation_bytes), plan.at_a_time, bytes_text(plan.gradient_bytes),
+      bytes_text(plan.state_bytes), format_seconds(plan.compile_seconds));
   if (!plan.choice.empty()) text += fmt::format("micro-batch: {}\n", plan.choice);
   if (plan.plan_bytes > 0) text += fmt::format("memory of the plan: {}\n", bytes_text(plan.plan_bytes));
   return text;

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "superstep/lab/machine/rates.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 
 namespace superstep::lab {
 namespace {
@@ -22,7 +22,7 @@ double best_bandwidth(int threads, std::size_t bytes) {
 
 // What a level holds for one thread: caches near a core are its own, the last one is shared.
 std::size_t capacity_of(const std::string& level, int threads) {
-  const run::CacheSizes sizes = run::cache_sizes();
+  const record::CacheSizes sizes = record::cache_sizes();
   if (level == "L1") return sizes.level1;
   if (level == "L2") return sizes.level2;
   return level == "L3" ? sizes.level3 / static_cast<std::size_t>(threads) : ~std::size_t{0};

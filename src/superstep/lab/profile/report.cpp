@@ -57,7 +57,7 @@ Rows summary_rows(const Profile& profile) {
       {"samples a second", format_count(profile.throughput())},
       {"operations", fmt::format("{} a run, {}", format_si(plan.flops, "FLOP"), flops_per_second(profile))},
       {"share of the floor", percent(profile.share_of_floor())},
-      {"memory", fmt::format("{} of activations a thread, {} of gradients, {} of state",
+      {"memory", fmt::format("{} of activations, {} of gradients, {} of state",
                              format_bytes(static_cast<double>(plan.activation_bytes)),
                              format_bytes(static_cast<double>(plan.gradient_bytes)),
                              format_bytes(static_cast<double>(plan.state_bytes)))},

@@ -9,6 +9,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/measure/clock.h"
+#include "superstep/lab/measure/quantities.h"
 
 namespace superstep::lab {
 namespace {
@@ -49,8 +50,8 @@ class AllReduce {
     fill(source_, world.rank());
   }
 
-  std::vector<Result> run() {
-    std::vector<Result> results;
+  std::vector<record::Result> run() {
+    std::vector<record::Result> results;
     for (const run::SumOrder order : settings_.orders) results.push_back(describe(order));
     measure(results, "out_of_place", true);
     measure(results, "in_place", false);
@@ -58,8 +59,8 @@ class AllReduce {
   }
 
  private:
-  Result describe(run::SumOrder order) const {
-    Result result{.command = "bench", .workload = "all_reduce", .mode = "collective"};
+  record::Result describe(run::SumOrder order) const {
+    record::Result result{.command = "bench", .workload = "all_reduce", .mode = "collective"};
     result.id = fmt::format("all_reduce-{}-{}{}", bytes_, world_.size(),
                             order == run::SumOrder::library ? "-library" : "");
     result.units = world_.size();
@@ -83,7 +84,7 @@ class AllReduce {
     return world_.maximum(steady_clock().seconds() - begun);
   }
 
-  void measure(std::vector<Result>& results, const std::string& place, bool copy) {
+  void measure(std::vector<record::Result>& results, const std::string& place, bool copy) {
     std::vector<Measurement> measurements(results.size(), Measurement{.warm_up_calls = settings_.warm_up});
     std::vector<double> wrong(results.size(), 0);
     for (const run::SumOrder order : settings_.orders)
@@ -101,8 +102,8 @@ class AllReduce {
     for (std::size_t k = 0; k < results.size(); ++k) note(results[k], place, measurements[k], wrong[k]);
   }
 
-  void note(Result& result, const std::string& place, Measurement& measurement, double wrong) {
-    measurement.summary = summarize(measurement.samples);
+  void note(record::Result& result, const std::string& place, Measurement& measurement, double wrong) {
+    measurement.summary = record::summarize(measurement.samples);
     measurement.flags = flags_of(measurement.summary, settings_.iterations);
     const auto bytes = static_cast<double>(bytes_);
     const double ranks = world_.size();
@@ -119,12 +120,12 @@ class AllReduce {
   std::vector<float> source_, buffer_;
 };
 
-double fastest(const Result& result, const char* name) {
+double fastest(const record::Result& result, const char* name) {
   return std::ranges::min(result.find(name)->samples);
 }
 
 // How much less time the first takes than the second: its bandwidth over the other's.
-std::string ratio_of(const Result& ours, const Result& other, const char* name) {
+std::string ratio_of(const record::Result& ours, const record::Result& other, const char* name) {
   return fmt::format("{:.2f} ({:.2f})", other.find(name)->value / ours.find(name)->value,
                      fastest(other, name) / fastest(ours, name));
 }
@@ -161,27 +162,27 @@ std::vector<std::int64_t> parse_sizes(const std::string& text) {
   return sizes;
 }
 
-std::vector<Result> bench_all_reduce(run::Communicator& world, const CollectiveSettings& settings) {
-  std::vector<Result> results;
+std::vector<record::Result> bench_all_reduce(run::Communicator& world, const CollectiveSettings& settings) {
+  std::vector<record::Result> results;
   for (const std::int64_t bytes : settings.sizes)
-    for (Result& result : AllReduce(world, settings, bytes).run()) {
+    for (record::Result& result : AllReduce(world, settings, bytes).run()) {
       results.push_back(std::move(result));
       if (settings.done) settings.done(results.back());
     }
   return results;
 }
 
-std::string contenders_table(const std::vector<Result>& results) {
+std::string contenders_table(const std::vector<record::Result>& results) {
   TextTable table({"bytes", "ours", "MPI_Allreduce", "ratio (of fastest)", "ours in place", "MPI_Allreduce",
                    "ratio (of fastest)"});
   bool any = false;
   for (std::size_t i = 0; i + 1 < results.size(); ++i) {
-    const Result &ours = results[i], &other = results[i + 1];
+    const record::Result &ours = results[i], &other = results[i + 1];
     if (other.id != ours.id + "-library") continue;
     any = true;
     std::vector<std::string> row{ours.parameters["bytes"].dump()};
     for (const std::string place : {"out_of_place", "in_place"}) {
-      for (const Result* result : {&ours, &other})
+      for (const record::Result* result : {&ours, &other})
         row.push_back(format_si(result->find(place + "_busbw")->value, "B/s"));
       row.push_back(ratio_of(ours, other, (place + "_time").c_str()));
     }

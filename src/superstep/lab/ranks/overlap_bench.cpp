@@ -10,6 +10,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/measure/clock.h"
+#include "superstep/lab/measure/quantities.h"
 
 namespace superstep::lab {
 namespace {
@@ -28,9 +29,10 @@ void make_gradients(std::span<float> gradients, int rank, int multiplications) {
   const float factor = opaque, term = value * (1 - factor);
   // x / 2 + value / 2 has `value` as its fixed point: exact in every round.
   for (float& gradient : gradients) gradient = value;
+  constexpr std::size_t block_values = 1024;  // 4 kB: within the first-level cache
   for (int i = 0; i < multiplications; ++i)
-    for (std::size_t at = 0; at < gradients.size(); at += 1024) {
-      const auto block = gradients.subspan(at, std::min<std::size_t>(1024, gradients.size() - at));
+    for (std::size_t at = 0; at < gradients.size(); at += block_values) {
+      const auto block = gradients.subspan(at, std::min(block_values, gradients.size() - at));
       for (float& gradient : block) gradient = gradient * factor + term;
     }
 }
@@ -61,6 +63,7 @@ class Step {
     if (contender == alone) return 0;
     const float mean = static_cast<float>(world_.size() + 1) / 2;
     const auto values = means(contender).values();
+    // A sum over ranks in another order: some ten roundings of f32.
     return world_.maximum(static_cast<double>(
         std::ranges::count_if(values, [&](float value) { return std::abs(value - mean) > 1e-6f * mean; })));
   }
@@ -99,7 +102,7 @@ class Step {
   std::unique_ptr<run::RangeMeans> ours_, library_;
 };
 
-Result measure(run::Communicator& world, const OverlapSettings& settings, std::int64_t bytes) {
+record::Result measure(run::Communicator& world, const OverlapSettings& settings, std::int64_t bytes) {
   Step step(world, settings, bytes);
   std::array<Measurement, contenders> measurements;
   double wrong = 0;
@@ -112,7 +115,7 @@ Result measure(run::Communicator& world, const OverlapSettings& settings, std::i
         measurements[k].samples.push_back(step.time(contender));
       wrong += step.count_wrong(contender);
     }
-  Result result{.command = "bench", .workload = "gradients", .mode = "overlap"};
+  record::Result result{.command = "bench", .workload = "gradients", .mode = "overlap"};
   result.id = fmt::format("gradients-{}-{}", bytes, world.size());
   result.units = world.size();
   result.parameters = {{"bytes", bytes}, {"multiplications", settings.multiplications}};
@@ -120,7 +123,7 @@ Result measure(run::Communicator& world, const OverlapSettings& settings, std::i
                    {"range_bytes", settings.range_values * sizeof(float)},
                    {"road", world.road()}};
   for (std::size_t k = 0; k < contenders; ++k) {
-    measurements[k].summary = summarize(measurements[k].samples);
+    measurements[k].summary = record::summarize(measurements[k].samples);
     measurements[k].flags = flags_of(measurements[k].summary, settings.iterations);
     result.quantities.push_back(time_quantity(std::string(names[k]) + "_time", measurements[k]));
   }
@@ -128,29 +131,30 @@ Result measure(run::Communicator& world, const OverlapSettings& settings, std::i
   return result;
 }
 
-double fastest(const Quantity& quantity) { return std::ranges::min(quantity.samples); }
+double fastest(const record::Quantity& quantity) { return std::ranges::min(quantity.samples); }
 
 }  // namespace
 
-std::vector<Result> bench_overlap(run::Communicator& world, const OverlapSettings& settings) {
-  std::vector<Result> results;
+std::vector<record::Result> bench_overlap(run::Communicator& world, const OverlapSettings& settings) {
+  std::vector<record::Result> results;
   for (const std::int64_t bytes : settings.sizes) results.push_back(measure(world, settings, bytes));
   return results;
 }
 
-std::string overlap_table(const std::vector<Result>& results) {
+std::string overlap_table(const std::vector<record::Result>& results) {
   TextTable table({"gradients", "step alone", "library after", "library beside", "ours after", "ours beside",
                    "library after / ours beside", "wrong"});
-  for (const Result& result : results) {
-    const Quantity& base = *result.find("without_exchange_time");
+  for (const record::Result& result : results) {
+    const record::Quantity& base = *result.find("without_exchange_time");
     std::vector<std::string> row{format_bytes(result.parameters["bytes"].get<double>()),
                                  format_seconds(base.value)};
     for (std::size_t k = library_after; k < contenders; ++k) {
-      const Quantity& time = *result.find(std::string(names[k]) + "_time");
+      const record::Quantity& time = *result.find(std::string(names[k]) + "_time");
       row.push_back(fmt::format("+{} (+{})", format_seconds(std::max(0.0, time.value - base.value)),
                                 format_seconds(std::max(0.0, fastest(time) - fastest(base)))));
     }
-    const Quantity &theirs = *result.find("library_after_time"), &ours = *result.find("ours_overlapped_time");
+    const record::Quantity &theirs = *result.find("library_after_time"),
+                           &ours = *result.find("ours_overlapped_time");
     row.push_back(fmt::format("{:.3f} ({:.3f})", theirs.value / ours.value, fastest(theirs) / fastest(ours)));
     row.push_back(fmt::format("{:g}", result.find("wrong")->value));
     table.add_row(row);

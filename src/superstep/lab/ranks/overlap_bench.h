@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result.h"
 #include "superstep/run/ranks/communicator.h"
 
 namespace superstep::lab {
@@ -23,9 +23,9 @@ struct OverlapSettings {
 // MPI_Allreduce of all when the pass has ended; the same by MPI_Iallreduce a range, polled between ranges;
 // our sums after the pass; our sums beside it. Means are checked. A result a size; a time is that of the
 // slowest rank.
-std::vector<Result> bench_overlap(run::Communicator& world, const OverlapSettings& settings);
+std::vector<record::Result> bench_overlap(run::Communicator& world, const OverlapSettings& settings);
 
 // What each adds to the step without exchange: medians, and by the fastest iterations.
-std::string overlap_table(const std::vector<Result>& results);
+std::string overlap_table(const std::vector<record::Result>& results);
 
 }  // namespace superstep::lab

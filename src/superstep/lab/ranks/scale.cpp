@@ -11,6 +11,8 @@
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/ranks/launch.h"
+#include "superstep/record/result_json.h"
+#include "superstep/record/summary.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::lab {
@@ -42,7 +44,7 @@ std::int64_t batch_of(const ScaleSettings& settings, int ranks) {
   return settings.mode == ScaleMode::weak ? given * ranks : given;
 }
 
-Result run_once(const ScaleSettings& settings, int ranks, const fs::path& folder) {
+record::Result run_once(const ScaleSettings& settings, int ranks, const fs::path& folder) {
   const fs::path json = folder / "result.json";
   const std::int64_t batch = batch_of(settings, ranks);
   LaunchSettings launch{.ranks = ranks, .arguments = {}, .launcher = settings.launcher, .folder = folder};
@@ -53,36 +55,36 @@ Result run_once(const ScaleSettings& settings, int ranks, const fs::path& folder
   if (settings.samples > 0)
     launch.arguments.insert(launch.arguments.end(), {"--samples", std::to_string(settings.samples)});
   launch_ranks_or_throw(launch, fmt::format("{} on {} ranks", settings.workload, ranks));
-  return read_results(read_text_file(json), json.string()).front();
+  return record::read_results(read_text_file(json), json.string()).front();
 }
 
 // Runs of one number of ranks as one result: medians over runs, every run a sample.
 struct Point {
   int ranks;
-  std::vector<Result> runs;
+  std::vector<record::Result> runs;
 
   std::vector<double> values(const char* name) const {
     std::vector<double> found;
-    for (const Result& run : runs)
-      if (const Quantity* quantity = run.find(name)) found.push_back(quantity->value);
+    for (const record::Result& run : runs)
+      if (const record::Quantity* quantity = run.find(name)) found.push_back(quantity->value);
     return found;
   }
 };
 
-void add_median(Result& result, const Point& point, const char* name, const char* unit) {
+void add_median(record::Result& result, const Point& point, const char* name, const char* unit) {
   const std::vector<double> samples = point.values(name);
   if (samples.empty()) return;
-  const Summary summary = summarize(samples);
-  Quantity quantity{
+  const record::Summary summary = record::summarize(samples);
+  record::Quantity quantity{
       .name = name, .unit = unit, .value = summary.median, .statistic = "median", .samples = samples};
   quantity.low = summary.low;
   quantity.high = summary.high;
   result.quantities.push_back(std::move(quantity));
 }
 
-Result to_result(const ScaleSettings& settings, const Point& point, const Result* smallest) {
+record::Result to_result(const ScaleSettings& settings, const Point& point, const record::Result* smallest) {
   const char* const mode = settings.mode == ScaleMode::weak ? "weak" : "strong";
-  Result result{
+  record::Result result{
       .command = "scale", .workload = settings.workload, .mode = std::string("train, ") + mode + " scaling"};
   result.id = fmt::format("{}-{}-{}ranks", settings.workload, mode, point.ranks);
   result.units = point.ranks;
@@ -108,24 +110,24 @@ Result to_result(const ScaleSettings& settings, const Point& point, const Result
   return result;
 }
 
-std::string cell(const Result& result, const char* name) {
-  const Quantity* found = result.find(name);
+std::string cell(const record::Result& result, const char* name) {
+  const record::Quantity* found = result.find(name);
   if (!found || !std::isfinite(found->value)) return "";
   if (found->unit == "s") return format_seconds(found->value);
   return found->unit.empty() ? fmt::format("{:.3f}", found->value) : format_si(found->value, found->unit);
 }
 
 // The parallel share; "-" where there is one number of ranks and nothing to compare with.
-std::string share_cell(const Result& result) {
+std::string share_cell(const record::Result& result) {
   if (!result.find("scaling_efficiency")) return "-";
   return result.find("parallel_fraction") ? cell(result, "parallel_fraction") : "not determined";
 }
 
 // Why some shares are not determined, a line each.
-std::string about_shares(const std::vector<Result>& results) {
+std::string about_shares(const std::vector<record::Result>& results) {
   std::string text;
-  for (const Result& result : results) {
-    const Quantity* efficiency = result.find("scaling_efficiency");
+  for (const record::Result& result : results) {
+    const record::Quantity* efficiency = result.find("scaling_efficiency");
     if (!efficiency || result.find("parallel_fraction")) continue;
     const std::int64_t smallest = results.front().units;
     const double speedup =
@@ -156,7 +158,7 @@ std::optional<double> determined_fraction(double speedup, double unit_ratio) {
   return fraction >= 0 && fraction <= 1 ? std::optional(fraction) : std::nullopt;
 }
 
-std::vector<Result> measure_scaling(const ScaleSettings& settings) {
+std::vector<record::Result> measure_scaling(const ScaleSettings& settings) {
   const ScratchFolder folder;
   std::vector<Point> points;
   for (const int ranks : settings.ranks) points.push_back({ranks, {}});
@@ -167,18 +169,18 @@ std::vector<Result> measure_scaling(const ScaleSettings& settings) {
         settings.progress(fmt::format("run {} of {} on {} ranks", round + 1, settings.repeat, point.ranks));
       point.runs.push_back(run_once(settings, point.ranks, folder.path()));
     }
-  std::vector<Result> results;
+  std::vector<record::Result> results;
   for (const Point& point : points) {
-    Result result = to_result(settings, point, results.empty() ? nullptr : &results.front());
+    record::Result result = to_result(settings, point, results.empty() ? nullptr : &results.front());
     results.push_back(std::move(result));
   }
   return results;
 }
 
-std::string scaling_table(const std::vector<Result>& results) {
+std::string scaling_table(const std::vector<record::Result>& results) {
   TextTable table({"ranks", "batch", "throughput", "with data", "step", "exchange", "waiting", "efficiency",
                    "parallel share"});
-  for (const Result& result : results)
+  for (const record::Result& result : results)
     table.add_row({std::to_string(result.units), result.config["batch"].dump(), cell(result, "throughput"),
                    cell(result, "throughput_with_data"), cell(result, "step_time"),
                    cell(result, "communication_time"), cell(result, "waiting_time"),

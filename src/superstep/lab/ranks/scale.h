@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result.h"
 
 namespace superstep::lab {
 
@@ -28,7 +28,7 @@ struct ScaleSettings {
 // Starts `superstep train` under the launcher for every number of ranks. Throws Error when a run does not end
 // well, with what it said. One result a number of ranks; those beyond the first have scaling_efficiency
 // against the smallest, and communication_time and waiting_time of a step.
-std::vector<Result> measure_scaling(const ScaleSettings& settings);
+std::vector<record::Result> measure_scaling(const ScaleSettings& settings);
 
 // Efficiency of n units against m: weak throughput(n) / (n / m throughput(m)); strong the same, since the
 // work is the same: t(m) m / (n t(n)).
@@ -40,6 +40,6 @@ double parallel_fraction(double speedup, double unit_ratio);
 // The same where it is a share, 0 to 1: none where noise, or ranks that slow each other down, leave it open.
 std::optional<double> determined_fraction(double speedup, double unit_ratio);
 
-std::string scaling_table(const std::vector<Result>& results);
+std::string scaling_table(const std::vector<record::Result>& results);
 
 }  // namespace superstep::lab

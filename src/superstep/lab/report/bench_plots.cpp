@@ -9,7 +9,7 @@
 #include "superstep/base/statistics.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/baseline.h"
-#include "superstep/lab/formats/member.h"
+#include "superstep/record/member.h"
 
 namespace superstep::lab {
 namespace {
@@ -18,12 +18,12 @@ using Rows = std::vector<std::vector<std::string>>;
 
 constexpr std::size_t most_histograms = 12, fewest_for_histogram = 20;
 
-double value_of(const Result& result, const char* name) {
-  const Quantity* found = result.find(name);
+double value_of(const record::Result& result, const char* name) {
+  const record::Quantity* found = result.find(name);
   return found ? found->value : std::nan("");
 }
 
-void add_point(page::Series& series, double x, const Quantity& y) {
+void add_point(page::Series& series, double x, const record::Quantity& y) {
   series.x.push_back(x);
   series.y.push_back(y.value);
   series.low.push_back(y.low.value_or(y.value));
@@ -31,7 +31,7 @@ void add_point(page::Series& series, double x, const Quantity& y) {
 }
 
 // Points of one series, in the order of x.
-using Points = std::map<double, const Quantity*>;
+using Points = std::map<double, const record::Quantity*>;
 
 page::Series series_of(const std::string& label, const Points& points) {
   page::Series series{.label = label, .x = {}, .y = {}};
@@ -61,21 +61,21 @@ void add_plots(page::Page& page, const char* heading, const char* y_label,
   }
 }
 
-bool is_sweep(const Result& result) { return flag_member(result.config, "sweep", false); }
+bool is_sweep(const record::Result& result) { return record::flag_member(result.config, "sweep", false); }
 
 // ---- roofline -----------------------------------------------------------------------------------------
 
 struct Kernel {
-  const Result* result;
+  const record::Result* result;
   double intensity, rate, peak, bandwidth;  // FLOP a byte, FLOP/s, FLOP/s, B/s
 
   double roof() const { return std::min(peak, intensity * bandwidth); }
   bool by_memory() const { return intensity * bandwidth < peak; }
 };
 
-std::vector<Kernel> kernels_of(const std::vector<Result>& results) {
+std::vector<Kernel> kernels_of(const std::vector<record::Result>& results) {
   std::vector<Kernel> kernels;
-  for (const Result& result : results) {
+  for (const record::Result& result : results) {
     const double rate = value_of(result, "flops_rate"), bytes = value_of(result, "bandwidth");
     const double peak = value_of(result, "peak_flops"), share = value_of(result, "memory_utilization");
     if (is_baseline(result) || !(rate > 0 && bytes > 0 && peak > 0 && share > 0)) continue;
@@ -84,7 +84,9 @@ std::vector<Kernel> kernels_of(const std::vector<Result>& results) {
   return kernels;
 }
 
-std::string kind_of(const Result& result) { return text_member(result.parameters, "kind", result.workload); }
+std::string kind_of(const record::Result& result) {
+  return record::text_member(result.parameters, "kind", result.workload);
+}
 
 Rows kernel_rows(std::vector<Kernel> kernels) {
   std::ranges::sort(kernels, {}, &Kernel::intensity);
@@ -108,23 +110,23 @@ page::Series roof_line(const std::string& label, const Kernel& kernel, double fi
 // ---- serving ------------------------------------------------------------------------------------------
 
 // The machine's load is told once, above.
-std::string serving_notes(const Quantity& latency) {
+std::string serving_notes(const record::Quantity& latency) {
   std::vector<std::string> notes;
   for (const std::string& flag : latency.flags)
     if (!flag.starts_with("the machine was busy")) notes.push_back(flag.substr(0, flag.find(": requests")));
   return join(notes, "; ");
 }
 
-std::string rate_cell(const Result& result, const std::string& name) {
-  const Quantity* found = result.find(name);
+std::string rate_cell(const record::Result& result, const std::string& name) {
+  const record::Quantity* found = result.find(name);
   return found ? format_si(found->value, "") : "";
 }
 
-Rows serving_rows(const std::vector<Result>& results) {
+Rows serving_rows(const std::vector<record::Result>& results) {
   Rows rows;
-  for (const Result& result : results)
+  for (const record::Result& result : results)
     for (const std::string load : {"single", "offline", "poisson"}) {
-      const Quantity* mean = result.find(load + "_latency_mean");
+      const record::Quantity* mean = result.find(load + "_latency_mean");
       if (!mean) continue;
       std::vector<std::string> row{result.workload,
                                    setting_of(result, "precision"),
@@ -143,9 +145,9 @@ Rows serving_rows(const std::vector<Result>& results) {
 
 // ---- scaling ------------------------------------------------------------------------------------------
 
-Rows scaling_rows(const std::vector<const Result*>& points) {
+Rows scaling_rows(const std::vector<const record::Result*>& points) {
   Rows rows;
-  for (const Result* result : points)
+  for (const record::Result* result : points)
     rows.push_back({result->workload, result->mode, std::to_string(result->units),
                     setting_of(*result, "batch"), cell_of(*result, "throughput"),
                     cell_of(*result, "scaling_efficiency"), cell_of(*result, "parallel_fraction"),
@@ -154,12 +156,12 @@ Rows scaling_rows(const std::vector<const Result*>& points) {
   return rows;
 }
 
-page::Plot scaling_plot(const std::string& title, const std::vector<const Result*>& points) {
+page::Plot scaling_plot(const std::string& title, const std::vector<const record::Result*>& points) {
   page::Plot plot{
       .title = title, .x_label = "ranks", .y_label = "samples/s", .log_x = true, .log_y = true, .series = {}};
   page::Series measured{.label = "measured", .x = {}, .y = {}}, ideal{.label = "ideal", .x = {}, .y = {}};
-  const Result& first = *points.front();
-  for (const Result* result : points) {
+  const record::Result& first = *points.front();
+  for (const record::Result* result : points) {
     add_point(measured, static_cast<double>(result->units), *result->find("throughput"));
     ideal.x.push_back(static_cast<double>(result->units));
     ideal.y.push_back(value_of(first, "throughput") * static_cast<double>(result->units) /
@@ -171,14 +173,14 @@ page::Plot scaling_plot(const std::string& title, const std::vector<const Result
 
 }  // namespace
 
-std::string setting_of(const Result& result, const char* name) {
+std::string setting_of(const record::Result& result, const char* name) {
   const auto found = result.config.find(name);
   if (found == result.config.end()) return "";
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-std::string cell_of(const Result& result, const char* name) {
-  const Quantity* found = result.find(name);
+std::string cell_of(const record::Result& result, const char* name) {
+  const record::Quantity* found = result.find(name);
   if (!found || !std::isfinite(found->value)) return "";
   if (found->unit == "s") return format_seconds(found->value);
   return found->unit.empty() ? fmt::format("{:.1f} %", 100 * found->value)
@@ -186,7 +188,7 @@ std::string cell_of(const Result& result, const char* name) {
 }
 
 // Williams, Waterman and Patterson, "Roofline", CACM 52 (2009).
-void add_roofline(page::Page& page, const std::vector<Result>& results) {
+void add_roofline(page::Page& page, const std::vector<record::Result>& results) {
   const std::vector<Kernel> kernels = kernels_of(results);
   if (kernels.empty()) return;
   page::Plot plot{.title = "Roofline of this machine",
@@ -228,36 +230,36 @@ void add_roofline(page::Page& page, const std::vector<Result>& results) {
   page.end_row();
 }
 
-void add_primitive_sweeps(page::Page& page, const std::vector<Result>& results) {
+void add_primitive_sweeps(page::Page& page, const std::vector<record::Result>& results) {
   std::map<std::string, std::pair<std::string, std::map<std::string, Points>>> plots;
-  for (const Result& result : results) {
-    const Quantity* rate = result.find("flops_rate");
+  for (const record::Result& result : results) {
+    const record::Quantity* rate = result.find("flops_rate");
     if (!rate || is_baseline(result) || !is_sweep(result)) continue;
     const bool product = kind_of(result) == "gemm";
     auto& plot = plots[kind_of(result) + ", " + result.mode];
     plot.first = product ? "n of n x n x n" : "batch";
-    plot.second[setting_of(result, "precision")][number_member(result.config, "batch", 1)] = rate;
+    plot.second[setting_of(result, "precision")][record::number_member(result.config, "batch", 1)] = rate;
   }
   add_plots(page, "Sweeps of primitives", "FLOP/s", plots);
 }
 
-void add_batch_sweeps(page::Page& page, const std::vector<Result>& results) {
+void add_batch_sweeps(page::Page& page, const std::vector<record::Result>& results) {
   std::map<std::string, std::pair<std::string, std::map<std::string, Points>>> plots;
-  for (const Result& result : results) {
+  for (const record::Result& result : results) {
     if (is_baseline(result) || is_sweep(result) || result.command == "scale") continue;
-    const double batch = number_member(result.config, "batch", 0);
+    const double batch = record::number_member(result.config, "batch", 0);
     if (batch <= 0) continue;
     auto& plot = plots[result.workload + ", " + result.mode];
     plot.first = "batch";
     const std::string precision = setting_of(result, "precision");
-    if (const Quantity* rate = result.find("throughput")) plot.second[precision][batch] = rate;
-    if (const Quantity* rate = result.find("throughput_with_data"))
+    if (const record::Quantity* rate = result.find("throughput")) plot.second[precision][batch] = rate;
+    if (const record::Quantity* rate = result.find("throughput_with_data"))
       plot.second[precision + " with the data pipeline"][batch] = rate;
   }
   add_plots(page, "Batch sweeps", "samples/s", plots);
 }
 
-void add_serving(page::Page& page, const std::vector<Result>& results) {
+void add_serving(page::Page& page, const std::vector<record::Result>& results) {
   const Rows rows = serving_rows(results);
   if (rows.empty()) return;
   page.heading("Serving under load");
@@ -270,16 +272,16 @@ void add_serving(page::Page& page, const std::vector<Result>& results) {
              rows);
 }
 
-void add_scaling(page::Page& page, const std::vector<Result>& results) {
-  std::map<std::string, std::vector<const Result*>> studies;
-  for (const Result& result : results)
+void add_scaling(page::Page& page, const std::vector<record::Result>& results) {
+  std::map<std::string, std::vector<const record::Result*>> studies;
+  for (const record::Result& result : results)
     if (result.command == "scale" && result.find("throughput"))
       studies[result.workload + ", " + result.mode].push_back(&result);
   if (studies.empty()) return;
   Rows rows;
   page.heading("Scaling over ranks").begin_row();
   for (auto& [title, points] : studies) {
-    std::ranges::sort(points, {}, [](const Result* result) { return result->units; });
+    std::ranges::sort(points, {}, [](const record::Result* result) { return result->units; });
     if (points.size() > 1) page.plot(scaling_plot(title, points));
     for (auto& row : scaling_rows(points)) rows.push_back(std::move(row));
   }
@@ -289,26 +291,27 @@ void add_scaling(page::Page& page, const std::vector<Result>& results) {
   page.end_row();
 }
 
-void add_collectives(page::Page& page, const std::vector<Result>& results) {
+void add_collectives(page::Page& page, const std::vector<record::Result>& results) {
   std::map<std::string, std::pair<std::string, std::map<std::string, Points>>> plots;
-  for (const Result& result : results) {
-    const double bytes = number_member(result.parameters, "bytes", 0);
+  for (const record::Result& result : results) {
+    const double bytes = record::number_member(result.parameters, "bytes", 0);
     if (result.mode != "collective" || bytes <= 0) continue;
     auto& plot = plots[fmt::format("{}, {} ranks", result.workload, result.units)];
     plot.first = "bytes of a rank's buffer";
-    if (const Quantity* rate = result.find("out_of_place_busbw")) plot.second["out of place"][bytes] = rate;
-    if (const Quantity* rate = result.find("in_place_busbw")) plot.second["in place"][bytes] = rate;
+    if (const record::Quantity* rate = result.find("out_of_place_busbw"))
+      plot.second["out of place"][bytes] = rate;
+    if (const record::Quantity* rate = result.find("in_place_busbw")) plot.second["in place"][bytes] = rate;
   }
   add_plots(page, "Collectives", "bus bandwidth, B/s", plots);
 }
 
 // Between the 1st and the 99th percentile: a single outlier would squeeze all others into one bar. It is told
 // in the table.
-void add_histograms(page::Page& page, const std::vector<Result>& results) {
+void add_histograms(page::Page& page, const std::vector<record::Result>& results) {
   constexpr int bins = 40;
   std::size_t shown = 0;
-  for (const Result& result : results) {
-    const Quantity* time = result.find("step_time");
+  for (const record::Result& result : results) {
+    const record::Quantity* time = result.find("step_time");
     if (!time || is_baseline(result) || result.command == "scale" || shown == most_histograms ||
         time->samples.size() < fewest_for_histogram)
       continue;
@@ -321,6 +324,7 @@ void add_histograms(page::Page& page, const std::vector<Result>& results) {
                     .x_label = scale == 1e6 ? "time of a call, us" : "time of a call, ms",
                     .y_label = "samples",
                     .series = {}};
+    // Without the outermost hundredths, which would leave the rest in one bar.
     plot.series.push_back(page::histogram(fmt::format("{} samples", times.size()), times,
                                           nearest_rank(times, 0.01), nearest_rank(times, 0.99), bins));
     plot.vertical.push_back({scale * time->value, "median"});

@@ -4,23 +4,24 @@
 
 #include <vector>
 
-#include "superstep/lab/formats/result.h"
 #include "superstep/page/page.h"
+#include "superstep/record/result.h"
 
 namespace superstep::lab {
 
 // Primitives under the measured peaks and the bandwidth of copies, and a row each: what bounds it and how
 // near the bound it is.
-void add_roofline(page::Page& page, const std::vector<Result>& results);
-void add_primitive_sweeps(page::Page& page, const std::vector<Result>& results);  // FLOP/s over size
-void add_batch_sweeps(page::Page& page, const std::vector<Result>& results);      // samples/s over the batch
-void add_serving(page::Page& page, const std::vector<Result>& results);           // latency under load
-void add_scaling(page::Page& page, const std::vector<Result>& results);           // over ranks
-void add_collectives(page::Page& page, const std::vector<Result>& results);       // bandwidth over size
-void add_histograms(page::Page& page, const std::vector<Result>& results);        // of samples
+void add_roofline(page::Page& page, const std::vector<record::Result>& results);
+void add_primitive_sweeps(page::Page& page, const std::vector<record::Result>& results);  // FLOP/s over size
+void add_batch_sweeps(page::Page& page,
+                      const std::vector<record::Result>& results);               // samples/s over the batch
+void add_serving(page::Page& page, const std::vector<record::Result>& results);  // latency under load
+void add_scaling(page::Page& page, const std::vector<record::Result>& results);  // over ranks
+void add_collectives(page::Page& page, const std::vector<record::Result>& results);  // bandwidth over size
+void add_histograms(page::Page& page, const std::vector<record::Result>& results);   // of samples
 
 // A setting of the run as text; empty where there is none. A metric with its unit; empty likewise.
-std::string setting_of(const Result& result, const char* name);
-std::string cell_of(const Result& result, const char* name);
+std::string setting_of(const record::Result& result, const char* name);
+std::string cell_of(const record::Result& result, const char* name);
 
 }  // namespace superstep::lab

@@ -18,15 +18,15 @@ using nlohmann::json;
 using Rows = std::vector<std::vector<std::string>>;
 
 // How far the ends of the interval lie from the median: narrower than two times with their units.
-std::string interval(const Quantity* time) {
+std::string interval(const record::Quantity* time) {
   if (!time || !time->low || !time->high || time->value <= 0) return "";
   return fmt::format("{:+.1f}..{:+.1f} %", 100 * (*time->low / time->value - 1),
                      100 * (*time->high / time->value - 1));
 }
 
 // The unit stands in the column's heading.
-std::string bare_cell(const Result& result, const char* name) {
-  const Quantity* found = result.find(name);
+std::string bare_cell(const record::Result& result, const char* name) {
+  const record::Quantity* found = result.find(name);
   return found ? format_si(found->value, "") : "";
 }
 
@@ -40,18 +40,18 @@ std::string short_flag(const std::string& flag) {
   return flag;
 }
 
-std::string notes(const Result& result) {
+std::string notes(const record::Result& result) {
   if (result.config.contains("not_run")) return "not run: " + setting_of(result, "not_run");
-  const Quantity* time = result.find("step_time");
+  const record::Quantity* time = result.find("step_time");
   std::vector<std::string> notes;
   for (const std::string& flag : time ? time->flags : std::vector<std::string>{})
     if (!flag.starts_with("the machine was busy")) notes.push_back(short_flag(flag));  // said once, above
   return join(notes, "; ");
 }
 
-Rows result_rows(const std::vector<Result>& results) {
+Rows result_rows(const std::vector<record::Result>& results) {
   Rows rows;
-  for (const Result& result : results) {
+  for (const record::Result& result : results) {
     if (result.command == "scale" || result.mode == "collective") continue;  // in tables of their own
     rows.push_back({result.workload, result.mode, setting_of(result, "precision"),
                     setting_of(result, "batch"), cell_of(result, "step_time"),
@@ -92,7 +92,7 @@ Rows published_rows(const std::vector<PublishedRatio>& ratios) {
   return rows;
 }
 
-Rows environment_rows(const Result& result) {
+Rows environment_rows(const record::Result& result) {
   Rows rows;
   const auto add = [&](const char* label, const char* pointer) {
     const json::json_pointer at(pointer);
@@ -118,7 +118,7 @@ Rows environment_rows(const Result& result) {
   return rows;
 }
 
-bool was_busy(const Result& result) {
+bool was_busy(const record::Result& result) {
   const json::json_pointer at("/host/load/busy");
   return result.environment.is_object() && result.environment.contains(at) &&
          result.environment[at] == json(true);
@@ -127,7 +127,7 @@ bool was_busy(const Result& result) {
 }  // namespace
 
 BenchReport make_bench_report(const BenchReportSettings& settings) {
-  const std::vector<Result>& results = settings.results;
+  const std::vector<record::Result>& results = settings.results;
   if (results.empty())
     throw Error(ErrorCode::invalid_argument, "there are no results to report", "--results");
   page::Page page("Measured with Superstep");

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/lab/formats/result.h"
+#include "superstep/record/result.h"
 
 namespace superstep::lab {
 
@@ -17,7 +17,7 @@ struct PublishedRatio {
 };
 
 struct BenchReportSettings {
-  std::vector<Result> results;
+  std::vector<record::Result> results;
   std::filesystem::path published;  // CSV of published rows; empty: none
   std::filesystem::path out;        // folder for index.html
 };
@@ -34,7 +34,7 @@ BenchReport make_bench_report(const BenchReportSettings& settings);
 // that both have (throughput, compute_utilization, time, latency_per_sample). Of our results at several
 // batches the one at the published batch is taken, else the best, in each precision. Products are also found
 // under the names "gemm_MxNxK_nn".
-std::vector<PublishedRatio> compare_with_published(const std::vector<Result>& results,
+std::vector<PublishedRatio> compare_with_published(const std::vector<record::Result>& results,
                                                    const std::filesystem::path& published);
 
 }  // namespace superstep::lab

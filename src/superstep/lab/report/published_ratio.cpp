@@ -5,29 +5,29 @@
 
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/bench/configurations.h"
-#include "superstep/lab/formats/member.h"
 #include "superstep/lab/report/bench_report.h"
 #include "superstep/lab/validate/table.h"
+#include "superstep/record/member.h"
 
 namespace superstep::lab {
 namespace {
 
-std::int64_t parameter(const Result& result, const char* name) {
+std::int64_t parameter(const record::Result& result, const char* name) {
   const auto found = result.parameters.find(name);
   return found != result.parameters.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
 // DeepBench's sheets list products by their shape; its times are of one forward product, in every sheet.
-bool is_same_product(const Result& result, const std::string& published) {
+bool is_same_product(const record::Result& result, const std::string& published) {
   return result.mode == "infer" && parameter(result, "k") > 0 &&
          published == fmt::format("gemm_{}x{}x{}_nn", parameter(result, "m"), parameter(result, "n"),
                                   parameter(result, "k"));
 }
 
 // A primitive at another batch than the published one, asked for or for want of memory, is another primitive.
-bool has_published_batch(const Result& result) {
+bool has_published_batch(const record::Result& result) {
   if (!result.parameters.contains("kind")) return true;
-  const std::int64_t batch = integer_member(result.config, "batch", 0);
+  const std::int64_t batch = record::integer_member(result.config, "batch", 0);
   for (const PrimitiveKind kind :
        {PrimitiveKind::gemm, PrimitiveKind::conv, PrimitiveKind::relu, PrimitiveKind::lstm})
     for (const Primitive& primitive : published_primitives(kind))
@@ -36,16 +36,17 @@ bool has_published_batch(const Result& result) {
   return true;
 }
 
-bool is_partner(const Result& result, const PublishedTable& table, std::size_t row) {
+bool is_partner(const record::Result& result, const PublishedTable& table, std::size_t row) {
   const std::string& workload = table.text(row, "workload");
   if (is_same_product(result, workload)) return true;
   return result.workload == workload && result.mode == table.text(row, "mode") && has_published_batch(result);
 }
 
 // Our figure in the unit of the published one.
-std::optional<double> ours_as(const Result& result, const std::string& metric, const std::string& unit) {
-  const Quantity *time = result.find("step_time"), *direct = result.find(metric);
-  const double batch = number_member(result.config, "batch", 1);
+std::optional<double> ours_as(const record::Result& result, const std::string& metric,
+                              const std::string& unit) {
+  const record::Quantity *time = result.find("step_time"), *direct = result.find(metric);
+  const double batch = record::number_member(result.config, "batch", 1);
   if (metric == "time" && time) return time->value * (unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1);
   if (metric == "latency_per_sample" && time)
     return time->value / batch * (unit == "us" ? 1e6 : unit == "ms" ? 1e3 : 1);
@@ -55,7 +56,7 @@ std::optional<double> ours_as(const Result& result, const std::string& metric, c
 }
 
 struct Partner {
-  const Result* result;
+  const record::Result* result;
   double ours;
   bool same_batch;
 };
@@ -66,16 +67,17 @@ bool is_nearer(const Partner& a, const Partner& b, bool higher_is_better) {
   return higher_is_better ? a.ours > b.ours : a.ours < b.ours;
 }
 
-std::map<std::string, Partner> partners_of(const std::vector<Result>& results, const PublishedTable& table,
-                                           std::size_t row) {
+std::map<std::string, Partner> partners_of(const std::vector<record::Result>& results,
+                                           const PublishedTable& table, std::size_t row) {
   const std::string &metric = table.text(row, "metric"), &unit = table.text(row, "unit");
   const double batch = table.number(row, "global_batch", 0);
   std::map<std::string, Partner> partners;
-  for (const Result& result : results) {
+  for (const record::Result& result : results) {
     const auto ours = ours_as(result, metric, unit);
     if (!ours || is_baseline(result) || !is_partner(result, table, row)) continue;
-    const Partner partner{&result, *ours, number_member(result.config, "batch", 0) == batch};
-    const auto [found, added] = partners.try_emplace(text_member(result.config, "precision", ""), partner);
+    const Partner partner{&result, *ours, record::number_member(result.config, "batch", 0) == batch};
+    const auto [found, added] =
+        partners.try_emplace(record::text_member(result.config, "precision", ""), partner);
     const bool rate = !unit.ends_with("s") || unit.find('/') != std::string::npos;
     if (!added && is_nearer(partner, found->second, rate)) found->second = partner;
   }
@@ -84,7 +86,7 @@ std::map<std::string, Partner> partners_of(const std::vector<Result>& results, c
 
 }  // namespace
 
-std::vector<PublishedRatio> compare_with_published(const std::vector<Result>& results,
+std::vector<PublishedRatio> compare_with_published(const std::vector<record::Result>& results,
                                                    const std::filesystem::path& published) {
   const PublishedTable table(published);
   std::vector<PublishedRatio> ratios;

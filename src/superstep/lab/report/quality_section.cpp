@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/run/references.h"
 #include "superstep/run/serve/evaluate.h"
 #include "superstep/run/task.h"
 
@@ -17,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Rows = std::vector<std::vector<std::string>>;
 
-constexpr std::int64_t evaluation_batch = 256;
+constexpr std::int64_t evaluation_batch = 256;  // as in training (run/train/validation.cpp)
 
 // The samples that the model is judged on.
 struct Samples {
@@ -151,9 +152,9 @@ QualitySection add_quality(page::Page& page, const run::Weights& weights, const 
     section.metrics = samples.task->quality(samples.indices, found.outputs);
     page.paragraph(fmt::format("Measured on {}.", samples.words));
     if (!section.metrics.empty()) {
-      section.quality = run::judge(model.workload(), section.metrics.front(),
-                                   static_cast<std::int64_t>(samples.indices.size()),
-                                   samples.task->references(samples.indices, pool));
+      section.quality = run::judge(
+          model.workload(), section.metrics.front(), static_cast<std::int64_t>(samples.indices.size()),
+          run::KnownReferences().get(*samples.task, model.workload(), samples.indices, pool));
       add_verdict(page, *section.quality, name, section.metrics);
       section.text = as_text(*section.quality, name);
     }

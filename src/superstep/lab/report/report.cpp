@@ -9,7 +9,7 @@
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/report/quality_section.h"
 #include "superstep/page/page.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/infer.h"
 #include "superstep/run/task.h"
@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t largest_serving_batch = 512;
+constexpr std::int64_t largest_serving_batch = 512;  // chosen
 
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -148,16 +148,17 @@ Rows setting_rows(const run::Weights& weights, const json& environment) {
   const auto text = [](const json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
-  Rows rows{{"workload", s.workload},
-            {"backend", s.backend},
-            {"precision", s.precision},
-            {"batch", s.batch ? std::to_string(s.batch) : "the workload's own"},
-            {"threads", std::to_string(s.replicas)},
-            {"seed", std::to_string(s.seed)},
-            {"data", s.data.empty() ? "generated" : s.data.filename().string()},
-            {"processor", text(environment["host"]["processor"])},
-            {"load when the report was made", load_text(environment["host"]["load_average"])},
-            {"program", text(run::program_record()["version"]) + " " + text(run::program_record()["git"])}};
+  Rows rows{
+      {"workload", s.workload},
+      {"backend", s.backend},
+      {"precision", s.precision},
+      {"batch", s.batch ? std::to_string(s.batch) : "the workload's own"},
+      {"threads", std::to_string(s.replicas)},
+      {"seed", std::to_string(s.seed)},
+      {"data", s.data.empty() ? "generated" : s.data.filename().string()},
+      {"processor", text(environment["host"]["processor"])},
+      {"load when the report was made", load_text(environment["host"]["load_average"])},
+      {"program", text(record::program_record()["version"]) + " " + text(record::program_record()["git"])}};
   return rows;
 }
 
@@ -169,7 +170,7 @@ Report make_report(const ReportSettings& settings) {
   make_folder(settings.out);
   const run::Model model(weights.settings);
   ThreadPool pool(settings.threads);
-  const json environment = run::environment_record(settings.threads);
+  const json environment = record::environment_record(settings.threads);
 
   page::Page page(
       fmt::format("{}: a training run in {}", weights.settings.workload, weights.settings.precision));

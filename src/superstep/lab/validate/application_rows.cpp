@@ -71,6 +71,7 @@ struct PublicSetUp {
   std::int64_t micro_batch = 0;
   std::int64_t update_samples = 0;  // of an update, over all replicas
 };
+// Micro-batch, and samples of an update, as the vendor's public examples set them (docs/machines.md).
 constexpr PublicSetUp public_set_ups[] = {{"resnet50", "pytorch", 18, 16416},
                                           {"resnet50", "tensorflow", 20, 1920},
                                           {"efficientnet-b0", "pytorch", 20, 800}};
@@ -206,11 +207,15 @@ RowPrediction ApplicationRows::collective(std::size_t row) {
     return refusal("this collective is not covered");
   const auto model = machine::cost_model(machine::find_machine(machine_of_row(table_.text(row, "machine"))));
   const auto units = static_cast<int>(table_.integer(row, "units", 1));
-  const double bytes = 64.5e6 * 4, n = units;
+  // The message that the row's name says, in f32.
+  constexpr double values = 64.5e6;
+  const double bytes = values * 4, n = units;
   const double seconds = model->all_reduce_seconds(bytes, units);
   const double bus = bytes / seconds * 2 * (n - 1) / n;
+  // B/s, data sheets: all links of an IPU, both ways; NVLink of a V100, both ways, or of an A100, one way.
   const double links = is_ipu(table_.text(row, "machine")) ? 320e9 : 300e9;
   const double value = 100 * bus / links;
+  // The interval has no source: chosen.
   return {value, value * 0.6, value * 1.6, "bus bandwidth of a ring over the link peak"};
 }
 
@@ -250,6 +255,7 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
   const std::string& note = table_.text(row, "note");
   const StepTime time = step_time(prediction, metric, note);
   const std::string reason = fmt::format("{}bound by {}", run.assumed, time.bound_by);
+  // From SI to the row's own unit.
   const double scale = unit == "ms"       ? 1e3
                        : unit == "us"     ? 1e6
                        : unit == "%"      ? 100

@@ -109,6 +109,8 @@ Plan octave_row(const Row& row) {
   Convolution high = full;
   high.in_channels = std::llround((1 - in_share) * static_cast<double>(full.in_channels));
   high.out_channels = std::llround((1 - out_share) * static_cast<double>(full.out_channels));
+  // Of the products of a plain convolution: low channels have a quarter of the positions, so that a product
+  // with one of them on either side is a quarter (Y. Chen et al., "Drop an octave", ICCV 2019).
   const double share =
       1 - in_share * out_share * 0.75 - 0.75 * (in_share * (1 - out_share) + out_share * (1 - in_share));
   Hardware part = row.hardware;

@@ -30,11 +30,12 @@ graph::Graph product(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 std::optional<graph::Graph> gemm(const std::string& size) {
-  // Emani 2022, Table VI: M, N, K.
-  const std::map<std::string, std::vector<std::int64_t>> named{{"k1", {64, 1760, 1760}},
-                                                               {"k2", {2560, 64, 2560}},
-                                                               {"k3", {1760, 128, 1760}},
-                                                               {"k4", {2560, 2560, 2560}}};
+  // M, N, K.
+  const std::map<std::string, std::vector<std::int64_t>> named{
+      {"k1", {64, 1760, 1760}},
+      {"k2", {2560, 64, 2560}},
+      {"k3", {1760, 128, 1760}},
+      {"k4", {2560, 2560, 2560}}};  // Emani et al. 2022, Table VI
   if (const auto found = named.find(size); found != named.end())
     return product(found->second[0], found->second[1], found->second[2]);
   const std::vector<std::string> extents = split(split(size, '_')[0], 'x');

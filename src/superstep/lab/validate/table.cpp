@@ -100,7 +100,8 @@ double PublishedTable::number(std::size_t row, std::string_view column, double o
 
 std::int64_t PublishedTable::integer(std::size_t row, std::string_view column, std::int64_t otherwise) const {
   const double value = number(row, column, static_cast<double>(otherwise));
-  if (value < 0 || value > 1e15 || value != static_cast<double>(static_cast<std::int64_t>(value)))
+  constexpr double largest = 1e15;  // a double has every whole number up to there
+  if (value < 0 || value > largest || value != static_cast<double>(static_cast<std::int64_t>(value)))
     throw Error(ErrorCode::bad_file, fmt::format("column {}: {} is not a count", column, value),
                 fmt::format("{}:{}", where_, lines_[row]));
   return static_cast<std::int64_t>(value);

@@ -9,6 +9,7 @@
 
 namespace superstep::machine::ipu {
 
+// The defaults are those of a GC200 (machines/gc200.toml has the sources).
 struct Hardware {
   std::int64_t tiles = 1472, workers = 6;
   double clock = 1.325e9;  // Hz
@@ -19,7 +20,8 @@ struct Hardware {
   double mac_f16 = 64, mac_f16_f32 = 32, mac_f32 = 16;  // a tile and cycle
   double memory_proportion = 0.6;
 
-  // Fitted (docs/machines.md).
+  // Fitted (docs/machines.md): cycles, a share of the exchange rate, cycles a byte. 587 is where the vendor's
+  // regression of rearranging copies begins (PopLibs, MIT licence).
   double sync_cycles = 100, exchange_setup = 100, exchange_share = 0.8, program_cycles = 500;
   double rearrange_base = 587, rearrange_rate = 1.5, step_cycles = 300;
   double product_bytes = 2000;  // of a tile

@@ -6,8 +6,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
-#include "superstep/machine/ipu/lower.h"
-#include "superstep/machine/liveness.h"
+#include "superstep/machine/ipu/kernel_planner.h"
+#include "superstep/machine/value_memory.h"
 
 namespace superstep::machine::ipu {
 namespace {
@@ -23,10 +23,10 @@ Parts parts_of(const Cycles& cycles, double clock) {
 }
 
 // How much fuller the fullest tile is than the mean: parts are whole grains, and small tensors lie on few
-// tiles.
+// tiles. No source: a tenth, chosen (docs/machines.md).
 constexpr double fullest_tile_share = 1.1;
 
-// Codelets and run-time library on every tile, whatever the model has (a guess: 20 to 60 kB).
+// Codelets and run-time library on every tile, whatever the model has, in bytes (a guess: 20 to 60 kB).
 constexpr double library_bytes = 32768;
 
 // Kernels of the same plan over the same amount of work are one function that is called several times.
@@ -45,12 +45,12 @@ double outlined_code(std::span<const OperatorCost> costs, std::size_t stage) {
 
 std::vector<OperatorCost> IpuModel::operators(const graph::Graph& graph, const std::vector<Work>& works,
                                               const Precision& precision) const {
-  Lowering lowering(hardware_, graph, precision);
+  KernelPlanner planner(hardware_, graph, precision);
   const double tiles = static_cast<double>(hardware_.tiles);
   std::vector<OperatorCost> costs;
   for (const Work& work : works) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "while predicting");
-    const Plan plan = lowering.plan(work);
+    const Plan plan = planner.plan(work);
     costs.push_back({.work = work,
                      .parts = parts_of(plan.cycles, hardware_.clock),
                      .how = plan.vertex + ": " + plan.partition,

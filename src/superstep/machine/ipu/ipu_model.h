@@ -19,6 +19,8 @@ class IpuModel : public CostModel {
   bool overlaps_transfers() const override { return false; }  // a copy is a step of the program
   double capacity() const override { return static_cast<double>(hardware_.tiles * hardware_.tile_bytes); }
   Bounds bounds(const Precision& precision) const override;
+  // Of the logarithm, beside the constants' own ranges: a factor of 1.8. No source:
+  // chosen; validate counts how many rows lie inside (docs/machines.md).
   double model_uncertainty() const override { return 0.6; }
   const char* calibration() const override {
     return "open constants fitted over the operator rows of a vendor's simulator; nothing is fitted to "

@@ -15,13 +15,16 @@ double per_tile(const Hardware& hardware, double elements) {
   return std::ceil(elements / static_cast<double>(hardware.tiles));
 }
 
+// Control code around one vertex of a simple operator, in bytes. No source: chosen.
+constexpr double control_code_bytes = 80;
+
 Plan plan_of(const Hardware& hardware, const char* vertex, double elements) {
   Plan plan;
   plan.vertex = vertex;
   plan.tiles = std::min(hardware.tiles, std::max<std::int64_t>(1, whole(elements)));
   plan.partition = "elements over all tiles";
   plan.cycles = program_cycles(hardware);
-  plan.bytes.code = 80;
+  plan.bytes.code = control_code_bytes;
   return plan;
 }
 
@@ -30,6 +33,8 @@ Plan plan_of(const Hardware& hardware, const char* vertex, double elements) {
 Plan plan_elementwise(const Hardware& hardware, const Elementwise& work) {
   Plan plan = plan_of(hardware, "element-wise", work.elements);
   const double share = per_tile(hardware, work.elements);
+  // Cycles a worker takes to enter: one operand, two in f16, two in f32 (PopLibs, sdk-release-2.0, MIT
+  // licence).
   const std::int64_t fixed = work.inputs < 2 ? 20 : work.element == ElementType::f16 ? 32 : 41;
   const std::int64_t cycles =
       elementwise_cycles(hardware, whole(share), hardware.vector_width(work.element),
@@ -76,9 +81,14 @@ Plan plan_pooling(const Hardware& hardware, const Pooling& work, bool backward) 
                                    static_cast<double>(hardware.vector_width(work.element)));
   const double window = backward ? work.window * work.outputs / work.inputs : work.window;
   const double instructions = backward && work.maximum ? 7 : 2;
+  // Instructions: 50 to enter, 12 a vector, 4 a position for its loop. No source, nor for what is received:
+  // forwards half as many inputs again as there are a result, backwards three values for up to 4 positions of
+  // a window. Such forms were settled while looking at the simulated rows of the GC200 (docs/machines.md).
   const double worker = 50 + vectors * (12 + window * (4 + instructions));
   const double bytes = static_cast<double>(bytes_of(work.element));
-  const double halo = backward ? 3 * std::min(window, 4.0) : 1.5 * work.inputs / work.outputs;
+  constexpr double shared_rows = 1.5, most_foreign = 4.0;
+  const double halo =
+      backward ? 3 * std::min(window, most_foreign) : shared_rows * work.inputs / work.outputs;
   plan.cycles +=
       superstep_cycles(hardware, static_cast<double>(hardware.workers) * worker, share * halo * bytes);
   for (int copy = 0; copy < (backward ? 3 : 1); ++copy)

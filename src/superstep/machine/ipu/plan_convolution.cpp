@@ -15,10 +15,12 @@ namespace superstep::machine::ipu {
 namespace {
 
 // The fastest of all forms; where none keeps within the share of memory, the bound is doubled.
+constexpr double no_limit = 1e18;  // bytes: more than any machine has
+
 PartPlan best_of(const Hardware& hardware, const std::vector<FormedProduct>& forms) {
   const double whole = static_cast<double>(hardware.tile_bytes);
   for (double limit = hardware.memory_proportion * whole;; limit *= 2) {
-    if (limit > 2 * whole) limit = 1e18;
+    if (limit > 2 * whole) limit = no_limit;
     PartPlan best;
     for (const FormedProduct& form : forms) {
       SearchResult found = search(hardware, form.product, limit);
@@ -26,7 +28,7 @@ PartPlan best_of(const Hardware& hardware, const std::vector<FormedProduct>& for
       if (best.plan.tiles != 0 && found.plan.cycles.total() >= best.plan.cycles.total()) continue;
       best = {std::move(found.plan), form.form, form.combined, found.grain, found.partition, found.swapped};
     }
-    if (best.plan.tiles > 0 || limit >= 1e18) return best;
+    if (best.plan.tiles > 0 || limit >= no_limit) return best;
   }
 }
 
@@ -124,6 +126,7 @@ class PlanCache {
   PlanCounts counts() const { return {searched_, remembered_}; }
 
  private:
+  // Chosen: bounds the memory of a long sweep; beyond, the cache begins anew.
   static constexpr std::size_t most_plans = 100000;
   mutable std::shared_mutex mutex_;
   std::map<Key, PartPlan> plans_;

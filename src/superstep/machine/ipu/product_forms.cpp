@@ -35,14 +35,22 @@ Product windowed(const Convolution& convolution) {
   return product;
 }
 
-// How many of positions x kernel positions x channels are distinct inputs; the edges of a tile's part
-// overlap.
+// How much more than its distinct inputs a tile's part of a convolution reads: the edges of neighbouring
+// parts overlap. No source: chosen while looking at the GC200 rows of simulated operators (docs/machines.md).
+constexpr double edge_overlap = 1.25;
+
+// The share of what is gathered along the last axis that is distinct.
+double distinct_share_of(const Axis& axis) {
+  return std::min(
+      1.0, edge_overlap * static_cast<double>(axis.input) / static_cast<double>(axis.output * axis.kernel));
+}
+
+// How many of positions x kernel positions x channels are distinct inputs.
 double distinct_share(const Convolution& convolution) {
-  constexpr double edges = 1.25;
   const double all =
       static_cast<double>(convolution.positions()) *
       static_cast<double>(convolution.kernel_positions() * convolution.in_channels * convolution.groups);
-  return std::min(1.0, edges * convolution.input_elements() / all);
+  return std::min(1.0, edge_overlap * convolution.input_elements() / all);
 }
 
 // The kernel folded into the inputs: a product over kernel positions x channels.
@@ -66,8 +74,7 @@ Product folded_last(const Convolution& convolution) {
     product.rows.push_back(convolution.axes[i].output);
     product.window.push_back(convolution.axes[i]);
   }
-  product.gather_share =
-      std::min(1.0, 1.25 * static_cast<double>(last.input) / static_cast<double>(last.output * last.kernel));
+  product.gather_share = distinct_share_of(last);
   product.left = {
       .needed = true, .atom = std::min<std::int64_t>(8, 2 * convolution.in_channels), .expands = true};
   product.can_swap = false;
@@ -104,8 +111,7 @@ Product weight_gradient_windowed(const Convolution& convolution) {
                               .stride = axis.kernel_step,
                               .kernel_step = axis.stride});
   }
-  product.gather_share =
-      std::min(1.0, 1.25 * static_cast<double>(last.input) / static_cast<double>(last.output * last.kernel));
+  product.gather_share = distinct_share_of(last);
   product.left = {.needed = true, .atom = 2, .expands = last.kernel > 1};
   product.right = {.needed = true, .atom = 2, .expands = false};
   product.can_swap = false;

@@ -146,7 +146,11 @@ std::vector<Grain> grains(const Hardware& hardware, const Product& product) {
           result.push_back({Vertex::amp_nx1, weights / height, outputs, height, units});
     if (product.inputs == 1 && product.outputs == 1) result.push_back({Vertex::vertical_mac, 1, 1, 1, 1});
   }
-  if (product.inputs * product.outputs <= 4096) result.push_back({Vertex::horizontal_mac, 1, 1, 1, 1});
+  // Channels in x out up to which the multiply-accumulate vertex is looked at. No source: chosen, which keeps
+  // the search short.
+  constexpr std::int64_t most_mac_channels = 4096;
+  if (product.inputs * product.outputs <= most_mac_channels)
+    result.push_back({Vertex::horizontal_mac, 1, 1, 1, 1});
   return result;
 }
 

@@ -59,6 +59,10 @@ Plan fastest(const Hardware& hardware, const Gather& work, PlanOf plan_of) {
   return best;
 }
 
+// Code of a slicing vertex with its control, and of one that picks elements, in bytes. No source: chosen, a
+// small part of a tile whatever they are.
+constexpr double slice_code_bytes = 400, pick_code_bytes = 200;
+
 Plan gather_with(const Hardware& hardware, const Gather& work, const GatherShare& share) {
   const double bytes = static_cast<double>(bytes_of(work.element));
   Plan plan{.vertex = "multi-slice", .cycles = program_cycles(hardware)};
@@ -76,8 +80,9 @@ Plan gather_with(const Hardware& hardware, const Gather& work, const GatherShare
                          static_cast<double>(reduce_cycles(hardware, whole(results / share.row_splits),
                                                            whole(share.row_splits), work.element)),
                          results * bytes);
-  plan.bytes = {
-      .operands = table + 4 * share.indices, .temporary = copied + 2 * results * bytes, .code = 400};
+  plan.bytes = {.operands = table + 4 * share.indices,
+                .temporary = copied + 2 * results * bytes,
+                .code = slice_code_bytes};
   return plan;
 }
 
@@ -96,7 +101,7 @@ Plan scatter_with(const Hardware& hardware, const Gather& work, const GatherShar
                          static_cast<double>(reduce_cycles(hardware, whole(table / share.index_splits),
                                                            whole(share.index_splits), work.element)),
                          table * bytes);
-  plan.bytes = {.operands = table * bytes, .temporary = received + table * bytes, .code = 400};
+  plan.bytes = {.operands = table * bytes, .temporary = received + table * bytes, .code = slice_code_bytes};
   return plan;
 }
 
@@ -133,8 +138,9 @@ Plan plan_pick(const Hardware& hardware, const Pick& work) {
                                     copied + static_cast<double>(elementwise_cycles(
                                                  hardware, whole(picks), hardware.vector_f32, 8, 41, 2)),
                                     received);
-    plan.bytes = {
-        .operands = lines * work.extent * bytes + (4 + bytes) * picks, .temporary = received, .code = 200};
+    plan.bytes = {.operands = lines * work.extent * bytes + (4 + bytes) * picks,
+                  .temporary = received,
+                  .code = pick_code_bytes};
     if (best.tiles == 0 || plan.cycles.total() < best.cycles.total()) best = plan;
     if (sharers >= most) return best;
   }

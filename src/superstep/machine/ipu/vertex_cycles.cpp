@@ -149,6 +149,7 @@ std::int64_t amp_nx1_cycles(const Hardware& hardware, const AmpForm& form, const
   const std::int64_t zeroing =
       W * (ceil_div(outputs, vector) + 14 - (half_partials ? 10 : 9)) * work.out_groups * work.conv_groups;
   const std::int64_t Gc = work.conv_groups, Go = work.out_groups, Gi = work.in_groups;
+  // 103 in sdk-release-2.0 of PopLibs, 109 in 3.4.
   return 103 + 6 * W + W * (half_partials ? 10 : 9) + Gc * (17 * Go + 6 * (Go - 1) + 1) + 6 * (Gc - 1) + 1 +
          Gc * (16 + Gi * (14 + Go * (14 + inner))) + zeroing;
 }
@@ -181,6 +182,7 @@ std::int64_t vertical_mac_cycles(const Hardware& hardware, std::int64_t conv_gro
   const std::int64_t share = ceil_div(outputs, W);
   const std::int64_t worker = 6 + share * kernel_rows * (20 + 2 * (kernel_columns - 1));
   const std::int64_t sum = (9 + 2 * (W - 1)) * share / 4;
+  // The estimator of PopLibs (MIT licence): entry, then each group's zeroing, loops and sum over the workers.
   return 100 + conv_groups * (4 + outputs + 32 + in_groups * (24 + W * worker) + 10 + sum);
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "superstep/machine/liveness.h"
+#include "superstep/machine/value_memory.h"
 
 namespace superstep::machine {
 namespace {

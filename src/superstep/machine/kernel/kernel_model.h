@@ -23,6 +23,8 @@ class KernelModel : public CostModel {
   double link_seconds(double bytes) const override;
   double capacity() const override { return value("memory"); }
   Bounds bounds(const Precision& precision) const override;
+  // Of the logarithm, beside the constants' own ranges: a factor of 1.8. No source:
+  // chosen; validate counts how many rows lie inside (docs/machines.md).
   double model_uncertainty() const override { return 0.6; }
   const char* calibration() const override {
     return "none: constants are published ones, nothing is fitted to applications";

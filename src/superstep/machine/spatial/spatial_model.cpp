@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "superstep/machine/liveness.h"
+#include "superstep/machine/value_memory.h"
 
 namespace superstep::machine {
 

@@ -22,6 +22,8 @@ class SpatialModel : public CostModel {
   double link_seconds(double bytes) const override;
   double capacity() const override { return value("chip_memory") + value("memory"); }
   Bounds bounds(const Precision& precision) const override;
+  // Of the logarithm, beside the constants' own ranges: a factor of 7, for most of them
+  // are guesses (docs/machines.md).
   double model_uncertainty() const override { return 2.0; }
   const char* calibration() const override {
     return "none: several constants are guesses; orders of magnitude";

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "superstep/machine/liveness.h"
+#include "superstep/machine/value_memory.h"
 
 namespace superstep::machine {
 
@@ -44,11 +44,21 @@ Memory StreamModel::memory(const graph::Graph& graph, std::span<const OperatorCo
   return memory_of_values(graph, costs, precision, options, capacity());
 }
 
+namespace {
+
+// To a neighbouring chip: links that work together, and the seconds until the first byte is there. No source
+// for either: guesses.
+constexpr double neighbour_links = 4, neighbour_latency = 1e-6;
+
+}  // namespace
+
 double StreamModel::all_reduce_seconds(double bytes, int units) const {
-  return ring_all_reduce(bytes, units, 4 * value("link_rate"), 1e-6);
+  return ring_all_reduce(bytes, units, neighbour_links * value("link_rate"), neighbour_latency);
 }
 
-double StreamModel::link_seconds(double bytes) const { return 1e-6 + bytes / (4 * value("link_rate")); }
+double StreamModel::link_seconds(double bytes) const {
+  return neighbour_latency + bytes / (neighbour_links * value("link_rate"));
+}
 
 // In and out, each with its latency; the bytes of the result are few.
 double StreamModel::host_seconds(double bytes) const {

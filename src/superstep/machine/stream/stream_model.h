@@ -22,6 +22,8 @@ class StreamModel : public CostModel {
   bool overlaps_transfers() const override { return false; }  // a copy is a step of the program
   double capacity() const override { return value("chip_memory"); }
   Bounds bounds(const Precision& precision) const override;
+  // Of the logarithm, beside the constants' own ranges: a factor of 3.7. No source:
+  // chosen (docs/machines.md).
   double model_uncertainty() const override { return 1.3; }
   const char* calibration() const override { return "none: the compiler's schedule is approximated"; }
 };

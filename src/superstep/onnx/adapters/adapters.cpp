@@ -6,7 +6,6 @@
 
 #include "superstep/base/text.h"
 #include "superstep/op/core/definition.h"
-#include "superstep/op/core/domain.h"
 
 namespace superstep::onnx {
 namespace {
@@ -59,7 +58,7 @@ Adapt find_in(const Domain& domain, std::string_view op, std::int64_t opset) {
     for (const Adapter& adapter : family())
       if (adapter.op == op && adapter.first <= opset && opset <= adapter.last) return adapter.adapt;
   const bool known = domain.takes_over && op.find('.') == std::string_view::npos && op::find(op) &&
-                     op::domain_of(op) == domain.name;
+                     op::traits_of(op).domain == domain.name;
   return known ? take_over : nullptr;
 }
 

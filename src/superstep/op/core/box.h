@@ -2,8 +2,6 @@
 // whole (random numbers), the position is counted there.
 #pragma once
 
-#include <string_view>
-
 #include "superstep/op/core/definition.h"
 #include "superstep/op/core/strided.h"
 
@@ -27,13 +25,5 @@ void for_each_in_box(const Box& box, const Shape& shape, Body&& body) {
   for (std::size_t axis = 0; axis < box.begin.size(); ++axis) start += box.begin[axis] * strides[axis];
   for_each_strided(shape, strides, start, body);
 }
-
-// Evaluates a box of output 0 (and of other outputs of its shape): outputs, and inputs of that shape, are
-// those of the box, others whole.
-using EvaluateBox = void (*)(const EvaluateContext& context, const Box& box);
-
-// For superstep.RandomMask, Dropout, Bernoulli, Multinomial (whole rows of scores), RandomUniform[Like] and
-// RandomNormal[Like]; null for other operators.
-EvaluateBox box_evaluation(std::string_view op);
 
 }  // namespace superstep::op

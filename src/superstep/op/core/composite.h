@@ -24,12 +24,13 @@ struct Signature {
 };
 
 template <auto Decompose>
-Definition composite(const Signature& signature, decltype(Definition::infer) infer) {
+Definition composite(const Signature& signature, decltype(Definition::infer) infer, const Traits& traits) {
   return {.name = signature.name,
           .since_opset = signature.since_opset,
           .min_inputs = signature.min_inputs,
           .max_inputs = signature.max_inputs,
           .max_outputs = signature.max_outputs,
+          .traits = traits,
           .infer = infer,
           .flops = flops_through<Decompose>,
           .evaluate = evaluate_through<Decompose>,

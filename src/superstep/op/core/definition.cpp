@@ -10,8 +10,8 @@
 namespace superstep::op {
 namespace {
 
-const std::map<std::string_view, const Definition*>& index() {
-  static const auto by_name = [] {
+std::map<std::string_view, const Definition*>& index() {
+  static auto by_name = [] {
     std::map<std::string_view, const Definition*> map;
     for (const Definition& definition : all()) map.emplace(definition.name, &definition);
     return map;
@@ -65,6 +65,25 @@ const Definition& get(std::string_view name) {
   const auto nearest = nearest_name(name, names);
   throw Error(ErrorCode::unsupported, "there is no such operator", std::string(name),
               nearest ? fmt::format("did you mean '{}'?", *nearest) : "'superstep list ops' shows them all");
+}
+
+AddedOperator::AddedOperator(const Definition& definition) : definition_(definition) {
+  const std::vector<std::string> missing = missing_facts(definition);
+  if (!missing.empty())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the definition lacks facts: {}", fmt::join(missing, "; ")),
+                std::string(definition.name));
+  if (!index().emplace(definition_.name, &definition_).second)
+    throw Error(ErrorCode::invalid_argument, "there is an operator of this name",
+                std::string(definition.name));
+}
+
+AddedOperator::~AddedOperator() { index().erase(definition_.name); }
+
+const Traits& traits_of(std::string_view name) {
+  static const Traits unknown;
+  const Definition* definition = find(name);
+  return definition ? definition->traits : unknown;
 }
 
 Result<std::vector<ValueType>> infer_types(const Graph& graph, const Node& node) {

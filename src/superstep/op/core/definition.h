@@ -1,4 +1,5 @@
-// What an operator is: its shape rule, its derivative rules, its cost and its reference evaluation.
+// What an operator is: the facts about it, its shape rule, its derivative rules, its cost and its reference
+// evaluation.
 //
 // One file an operator family (op/elementwise.cpp, op/product/convolution.cpp, ...) defines its operators and
 // lists them in one function; op/table.cpp puts the families together. A backend that has a faster way to run
@@ -12,6 +13,7 @@
 #include "superstep/base/error.h"
 #include "superstep/graph/graph.h"
 #include "superstep/op/core/builder.h"
+#include "superstep/op/core/traits.h"
 
 namespace superstep::op {
 
@@ -65,11 +67,14 @@ struct DerivativeContext {
   bool has(std::size_t input) const { return input < inputs.size() && inputs[input].valid(); }
 };
 
+struct Box;  // op/core/box.h
+
 struct Definition {
   std::string_view name;               // "Conv"; ours beyond ONNX: "superstep.ConvWeightGradient"
   int since_opset = 1;                 // first ONNX operator set with this meaning; 0 for ours
   int min_inputs = 1, max_inputs = 1;  // max -1: any number
   int min_outputs = 1, max_outputs = 1;
+  Traits traits = {};  // the facts about it
 
   // The types of all outputs; throws Error (bad_graph) naming the input and what was expected.
   std::vector<ValueType> (*infer)(const InferContext& context) = nullptr;
@@ -78,6 +83,10 @@ struct Definition {
                   std::span<const ValueType> outputs) = nullptr;
   // The definition, naive and exact: floating types are computed in double and rounded once.
   void (*evaluate)(const EvaluateContext& context) = nullptr;
+  // The same for a box of output 0 alone (and of other outputs of its shape): outputs, and inputs of that
+  // shape, are those of the box, others whole. For operators whose elements depend on their place in the
+  // whole (random numbers).
+  void (*evaluate_box)(const EvaluateContext& context, const Box& box) = nullptr;
   // Reverse mode (vector-Jacobian product): from the cotangents of the outputs (invalid = zero) the
   // cotangents of those inputs that are `wanted`; an invalid result means zero. Null: not differentiable.
   std::vector<Var> (*vjp)(const DerivativeContext& context, std::span<const Var> cotangents,
@@ -95,8 +104,26 @@ struct Definition {
 
 // Every operator, in the order `superstep list ops` shows them.
 std::span<const Definition> all();
-const Definition* find(std::string_view name);  // null when there is none
-const Definition& get(std::string_view name);   // throws Error (unsupported) with the nearest name
+const Definition* find(std::string_view name);   // null when there is none
+const Definition& get(std::string_view name);    // throws Error (unsupported) with the nearest name
+const Traits& traits_of(std::string_view name);  // those of an operator that there is not: all defaults
+
+// An operator beyond the table, for as long as this lives: find(), and all that reads a definition, know it;
+// all() does not list it. For tests and trials, before graphs with it are made and on one thread.
+class AddedOperator {
+ public:
+  explicit AddedOperator(const Definition& definition);  // throws Error (invalid_argument): facts are missing
+  ~AddedOperator();
+  AddedOperator(const AddedOperator&) = delete;
+  AddedOperator& operator=(const AddedOperator&) = delete;
+
+ private:
+  Definition definition_;
+};
+
+// What the definition must state and does not, or states against itself: "elements: state .elements ...".
+// Empty when all is there.
+std::vector<std::string> missing_facts(const Definition& definition);
 
 // The types of a node's outputs: the rule that graph::verify takes.
 Result<std::vector<ValueType>> infer_types(const Graph& graph, const Node& node);

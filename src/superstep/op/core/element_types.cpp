@@ -1,241 +1,29 @@
 #include "superstep/op/core/element_types.h"
 
-#include <algorithm>
-
 namespace superstep::op {
-namespace {
 
-using enum ElementType;
-
-constexpr ElementType floating_types[] = {f64, f32, f16, bf16};
-constexpr ElementType integer_types[] = {i64, i32, i16, i8, u64, u32, u16, u8};
-constexpr ElementType numeric_types[] = {f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8};
-constexpr ElementType boolean_types[] = {boolean};
-constexpr ElementType byte_types[] = {i8, u8};
-constexpr ElementType counter_types[] = {i64};
-
-constexpr TypeClass any{"any", all_element_types}, numeric{"numeric", numeric_types},
-    integer{"integer", integer_types}, floating{"floating", floating_types},
-    boolean_only{"bool", boolean_types}, bytes{"i8, u8", byte_types}, counter{"i64", counter_types};
-
-struct Row {
-  std::string_view op;
-  const TypeClass& types;
-};
-
-// Sorted by name; the test `matrix.Table` holds it against what the operators' cases show.
-constexpr Row rows[] = {
-    {"Abs", numeric},
-    {"Acos", floating},
-    {"Acosh", floating},
-    {"Adagrad", floating},
-    {"Adam", floating},
-    {"Add", numeric},
-    {"AffineGrid", floating},
-    {"And", boolean_only},
-    {"ArgMax", numeric},
-    {"ArgMin", numeric},
-    {"ArrayFeatureExtractor", any},
-    {"Asin", floating},
-    {"Asinh", floating},
-    {"Atan", floating},
-    {"Atanh", floating},
-    {"Attention", floating},
-    {"AveragePool", floating},
-    {"BatchNormalization", floating},
-    {"Bernoulli", floating},
-    {"Binarizer", numeric},
-    {"BitCast", any},
-    {"BitShift", integer},
-    {"BitwiseAnd", integer},
-    {"BitwiseNot", integer},
-    {"BitwiseOr", integer},
-    {"BitwiseXor", integer},
-    {"BlackmanWindow", floating},
-    {"Cast", any},
-    {"CastLike", any},
-    {"CausalConvWithState", floating},
-    {"Ceil", floating},
-    {"Celu", floating},
-    {"CenterCropPad", any},
-    {"Clip", numeric},
-    {"Col2Im", floating},
-    {"Compress", any},
-    {"Concat", any},
-    {"Constant", any},
-    {"ConstantOfShape", any},
-    {"Conv", floating},
-    {"ConvInteger", bytes},
-    {"ConvTranspose", floating},
-    {"Cos", floating},
-    {"Cosh", floating},
-    {"CumProd", numeric},
-    {"CumSum", numeric},
-    {"DFT", floating},
-    {"DeformConv", floating},
-    {"DepthToSpace", any},
-    {"DequantizeLinear", floating},
-    {"Det", floating},
-    {"Div", numeric},
-    {"Dropout", floating},
-    {"DynamicQuantizeLinear", floating},
-    {"Einsum", numeric},
-    {"Elu", floating},
-    {"Equal", any},
-    {"Erf", floating},
-    {"Exp", floating},
-    {"Expand", any},
-    {"EyeLike", any},
-    {"Flatten", any},
-    {"Floor", floating},
-    {"GRU", floating},
-    {"Gather", any},
-    {"GatherElements", any},
-    {"GatherND", any},
-    {"Gelu", floating},
-    {"Gemm", numeric},
-    {"GlobalAveragePool", floating},
-    {"GlobalLpPool", floating},
-    {"GlobalMaxPool", floating},
-    {"Greater", numeric},
-    {"GreaterOrEqual", numeric},
-    {"GridSample", floating},
-    {"GroupNormalization", floating},
-    {"HammingWindow", floating},
-    {"HannWindow", floating},
-    {"HardSigmoid", floating},
-    {"HardSwish", floating},
-    {"Hardmax", floating},
-    {"Identity", any},
-    {"InstanceNormalization", floating},
-    {"IsInf", floating},
-    {"IsNaN", floating},
-    {"LRN", floating},
-    {"LSTM", floating},
-    {"LayerNormalization", floating},
-    {"LeakyRelu", floating},
-    {"Less", numeric},
-    {"LessOrEqual", numeric},
-    {"LinearAttention", floating},
-    {"LinearRegressor", numeric},
-    {"Log", floating},
-    {"LogSoftmax", floating},
-    {"LpNormalization", floating},
-    {"LpPool", floating},
-    {"MatMul", numeric},
-    {"MatMulInteger", bytes},
-    {"Max", numeric},
-    {"MaxPool", numeric},
-    {"MaxRoiPool", floating},
-    {"MaxUnpool", floating},
-    {"Mean", numeric},
-    {"MeanVarianceNormalization", floating},
-    {"MelWeightMatrix", floating},
-    {"Min", numeric},
-    {"Mish", floating},
-    {"Mod", numeric},
-    {"Momentum", floating},
-    {"Mul", numeric},
-    {"Multinomial", floating},
-    {"Neg", numeric},
-    {"NegativeLogLikelihoodLoss", floating},
-    {"NonMaxSuppression", floating},
-    {"NonZero", any},
-    {"Normalizer", numeric},
-    {"Not", boolean_only},
-    {"OneHot", any},
-    {"Or", boolean_only},
-    {"PRelu", numeric},
-    {"Pad", any},
-    {"Pow", numeric},
-    {"QLinearConv", bytes},
-    {"QLinearMatMul", bytes},
-    {"QuantizeLinear", floating},
-    {"RMSNormalization", floating},
-    {"RNN", floating},
-    {"RandomNormal", floating},
-    {"RandomNormalLike", floating},
-    {"RandomUniform", floating},
-    {"RandomUniformLike", floating},
-    {"Range", numeric},
-    {"Reciprocal", floating},
-    {"ReduceL1", numeric},
-    {"ReduceL2", numeric},
-    {"ReduceLogSum", numeric},
-    {"ReduceLogSumExp", numeric},
-    {"ReduceMax", any},
-    {"ReduceMean", numeric},
-    {"ReduceMin", any},
-    {"ReduceProd", numeric},
-    {"ReduceSum", numeric},
-    {"ReduceSumSquare", numeric},
-    {"Relu", numeric},
-    {"Reshape", any},
-    {"Resize", numeric},
-    {"ReverseSequence", any},
-    {"RoiAlign", floating},
-    {"RotaryEmbedding", floating},
-    {"Round", floating},
-    {"STFT", floating},
-    {"Scaler", numeric},
-    {"ScatterElements", any},
-    {"ScatterND", any},
-    {"Selu", floating},
-    {"Shape", any},
-    {"Shrink", numeric},
-    {"Sigmoid", floating},
-    {"Sign", numeric},
-    {"Sin", floating},
-    {"Sinh", floating},
-    {"Size", any},
-    {"Slice", any},
-    {"Softmax", floating},
-    {"SoftmaxCrossEntropyLoss", floating},
-    {"Softplus", floating},
-    {"Softsign", floating},
-    {"SpaceToDepth", any},
-    {"Split", any},
-    {"Sqrt", floating},
-    {"Squeeze", any},
-    {"Sub", numeric},
-    {"Sum", numeric},
-    {"SwiGLU", floating},
-    {"Swish", floating},
-    {"Tan", floating},
-    {"Tanh", floating},
-    {"TensorScatter", any},
-    {"TfIdfVectorizer", integer},
-    {"ThresholdedRelu", floating},
-    {"Tile", any},
-    {"TopK", numeric},
-    {"Transpose", any},
-    {"Trilu", any},
-    {"Unique", any},
-    {"Unsqueeze", any},
-    {"Upsample", numeric},
-    {"Where", any},
-    {"Xor", boolean_only},
-    {"superstep.Adam", floating},
-    {"superstep.AveragePoolGradient", floating},
-    {"superstep.ChannelMoments", floating},
-    {"superstep.ChannelSums", floating},
-    {"superstep.ConvWeightGradient", floating},
-    {"superstep.Fourier", floating},
-    {"superstep.LSTMGradient", floating},
-    {"superstep.LayerNormalizationGradient", floating},
-    {"superstep.MaxPoolGradient", numeric},
-    {"superstep.PartsMean", floating},
-    {"superstep.RandomMask", counter},
-    {"superstep.ResizeGradient", floating},
-    {"superstep.Sgd", floating},
-};
-static_assert(std::ranges::is_sorted(rows, {}, &Row::op));
-
-}  // namespace
-
-const TypeClass* element_types(std::string_view op) {
-  const Row* found = std::ranges::lower_bound(rows, op, {}, &Row::op);
-  return found != std::end(rows) && found->op == op ? &found->types : nullptr;
+const TypeClass* element_types(Elements elements) {
+  using enum ElementType;
+  static constexpr ElementType floating_types[] = {f64, f32, f16, bf16};
+  static constexpr ElementType integer_types[] = {i64, i32, i16, i8, u64, u32, u16, u8};
+  static constexpr ElementType numeric_types[] = {f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8};
+  static constexpr ElementType boolean_types[] = {boolean};
+  static constexpr ElementType byte_types[] = {i8, u8};
+  static constexpr ElementType counter_types[] = {i64};
+  static constexpr TypeClass any{"any", all_element_types}, numeric{"numeric", numeric_types},
+      integer{"integer", integer_types}, floating{"floating", floating_types},
+      boolean_only{"bool", boolean_types}, bytes{"i8, u8", byte_types}, counter{"i64", counter_types};
+  switch (elements) {
+    case Elements::unstated: return nullptr;
+    case Elements::any: return &any;
+    case Elements::numeric: return &numeric;
+    case Elements::integer: return &integer;
+    case Elements::floating: return &floating;
+    case Elements::boolean: return &boolean_only;
+    case Elements::bytes: return &bytes;
+    case Elements::counter: return &counter;
+  }
+  return nullptr;
 }
 
 }  // namespace superstep::op

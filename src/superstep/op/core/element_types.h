@@ -1,20 +1,19 @@
-// Which element types operators take.
+// The element types that operators take, by name and as a list.
 #pragma once
 
 #include <span>
 #include <string_view>
 
 #include "superstep/base/element_type.h"
+#include "superstep/op/core/traits.h"
 
 namespace superstep::op {
 
-// Of the data inputs of an operator (not of indices, shapes or axes); of one without data inputs, of its
-// result.
 struct TypeClass {
   std::string_view name;  // "floating", "any"
   std::span<const ElementType> types;
 };
 
-const TypeClass* element_types(std::string_view op);  // null for a name without a row
+const TypeClass* element_types(Elements elements);  // null for what is not stated
 
 }  // namespace superstep::op

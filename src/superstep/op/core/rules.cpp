@@ -33,13 +33,14 @@ std::vector<Var> zero_jvp(const DerivativeContext& context, std::span<const Var>
   return std::vector<Var>(context.outputs.size());
 }
 
-Definition definition_without_slope(std::string_view name, int opset, int inputs,
+Definition definition_without_slope(std::string_view name, int opset, int inputs, const Traits& traits,
                                     decltype(Definition::infer) infer,
                                     decltype(Definition::evaluate) evaluate) {
   return {.name = name,
           .since_opset = opset,
           .min_inputs = inputs,
           .max_inputs = inputs,
+          .traits = traits,
           .infer = infer,
           .evaluate = evaluate,
           .vjp = zero_vjp,

@@ -25,7 +25,7 @@ std::vector<Var> zero_vjp(const DerivativeContext& context, std::span<const Var>
 std::vector<Var> zero_jvp(const DerivativeContext& context, std::span<const Var> tangents);
 
 // The definition of such an operator with exactly `inputs` inputs.
-Definition definition_without_slope(std::string_view name, int opset, int inputs,
+Definition definition_without_slope(std::string_view name, int opset, int inputs, const Traits& traits,
                                     decltype(Definition::infer) infer,
                                     decltype(Definition::evaluate) evaluate);
 

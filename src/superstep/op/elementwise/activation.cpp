@@ -21,6 +21,8 @@ struct Relu : NumericRule {
   using NumericRule::NumericRule;
   static constexpr std::string_view name = "Relu";
   static constexpr int opset = 14;
+  static constexpr Traits traits =
+      elementwise_traits(Elements::numeric, {.f32_since = 13, .precision = Precision::follows});
   template <class W>
   W operator()(W x) const {
     return x < W{} ? W{} : x;
@@ -31,6 +33,8 @@ struct Relu : NumericRule {
 struct LeakyRelu : FloatingRule {
   static constexpr std::string_view name = "LeakyRelu";
   static constexpr int opset = 16;
+  static constexpr Traits traits = elementwise_traits(
+      Elements::floating, {.attributes = "alpha", .f32_since = 13, .precision = Precision::follows});
   double alpha;
   explicit LeakyRelu(const Attributes& attributes) : alpha(attributes.number("alpha", 0.01)) {}
   double operator()(double x) const { return x < 0 ? alpha * x : x; }
@@ -78,6 +82,7 @@ struct Softsign : FloatingRule {
 struct Elu : FloatingRule {
   static constexpr std::string_view name = "Elu";
   static constexpr int opset = 6;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha"});
   double alpha;
   explicit Elu(const Attributes& attributes) : alpha(attributes.number("alpha", 1.0)) {}
   double operator()(double x) const { return x > 0 ? x : alpha * std::expm1(x); }
@@ -87,6 +92,7 @@ struct Elu : FloatingRule {
 struct Selu : FloatingRule {
   static constexpr std::string_view name = "Selu";
   static constexpr int opset = 6;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha gamma"});
   double alpha, gamma;
   explicit Selu(const Attributes& attributes)
       : alpha(attributes.number("alpha", 1.67326319217681884765625)),
@@ -100,6 +106,7 @@ struct Selu : FloatingRule {
 struct Celu : FloatingRule {
   static constexpr std::string_view name = "Celu";
   static constexpr int opset = 12;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha"});
   double alpha;
   explicit Celu(const Attributes& attributes) : alpha(attributes.number("alpha", 1.0)) {}
   double operator()(double x) const { return x > 0 ? x : alpha * std::expm1(x / alpha); }
@@ -109,6 +116,7 @@ struct Celu : FloatingRule {
 struct HardSigmoid : FloatingRule {
   static constexpr std::string_view name = "HardSigmoid";
   static constexpr int opset = 6;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha beta"});
   double alpha, beta;
   explicit HardSigmoid(const Attributes& attributes)
       : alpha(attributes.number("alpha", 0.2)), beta(attributes.number("beta", 0.5)) {}
@@ -133,6 +141,7 @@ struct HardSwish : FloatingRule {
 struct Gelu : FloatingRule {
   static constexpr std::string_view name = "Gelu";
   static constexpr int opset = 20;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "approximate"});
   static constexpr double cubic = 0.044715;
   static inline const double root = std::sqrt(2.0 * std::numbers::inv_pi);  // sqrt(2 / pi)
   bool approximate;
@@ -170,6 +179,7 @@ struct Mish : FloatingRule {
 struct Swish : FloatingRule {
   static constexpr std::string_view name = "Swish";
   static constexpr int opset = 24;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha"});
   double alpha;
   explicit Swish(const Attributes& attributes) : alpha(attributes.number("alpha", 1.0)) {}
   double operator()(double x) const { return x * sigmoid_of(alpha * x); }
@@ -182,6 +192,7 @@ struct Swish : FloatingRule {
 struct ThresholdedRelu : FloatingRule {
   static constexpr std::string_view name = "ThresholdedRelu";
   static constexpr int opset = 10;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha"});
   double alpha;
   explicit ThresholdedRelu(const Attributes& attributes) : alpha(attributes.number("alpha", 1.0)) {}
   double operator()(double x) const { return x > alpha ? x : 0.0; }
@@ -193,6 +204,7 @@ struct ThresholdedRelu : FloatingRule {
 struct Shrink : NumericRule {
   static constexpr std::string_view name = "Shrink";
   static constexpr int opset = 9;
+  static constexpr Traits traits = elementwise_traits(Elements::numeric, {.attributes = "bias lambd"});
   double bias, lambd;
   explicit Shrink(const Attributes& attributes)
       : bias(attributes.number("bias", 0.0)), lambd(attributes.number("lambd", 0.5)) {}

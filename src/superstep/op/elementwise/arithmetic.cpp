@@ -6,6 +6,7 @@
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
 #include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/elementwise_traits.h"
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary.h"
 
@@ -25,6 +26,10 @@ W wrapping(W a, W b, F f) {
 struct Add {
   static constexpr std::string_view name = "Add";
   static constexpr int opset = 14;
+  static constexpr Traits traits = elementwise_traits(Elements::numeric, {.batch = batch::additive,
+                                                                          .attributes = "axis broadcast",
+                                                                          .f32_since = 13,
+                                                                          .precision = Precision::follows});
   template <class W>
   static W value(W a, W b) {
     return wrapping(a, b, [](auto x, auto y) { return x + y; });
@@ -36,6 +41,10 @@ struct Add {
 struct Sub {
   static constexpr std::string_view name = "Sub";
   static constexpr int opset = 14;
+  static constexpr Traits traits = elementwise_traits(Elements::numeric, {.batch = batch::additive,
+                                                                          .attributes = "axis broadcast",
+                                                                          .f32_since = 13,
+                                                                          .precision = Precision::follows});
   template <class W>
   static W value(W a, W b) {
     return wrapping(a, b, [](auto x, auto y) { return x - y; });
@@ -47,6 +56,10 @@ struct Sub {
 struct Mul {
   static constexpr std::string_view name = "Mul";
   static constexpr int opset = 14;
+  static constexpr Traits traits = elementwise_traits(Elements::numeric, {.batch = batch::multiplied,
+                                                                          .attributes = "axis broadcast",
+                                                                          .f32_since = 13,
+                                                                          .precision = Precision::follows});
   template <class W>
   static W value(W a, W b) {
     return wrapping(a, b, [](auto x, auto y) { return x * y; });
@@ -58,6 +71,8 @@ struct Mul {
 struct Div {
   static constexpr std::string_view name = "Div";
   static constexpr int opset = 14;
+  static constexpr Traits traits = elementwise_traits(
+      Elements::numeric, {.batch = batch::divided, .attributes = "axis broadcast", .f32_since = 13});
   template <class W>
   static W value(W a, W b) {
     if constexpr (std::is_same_v<W, double>)
@@ -113,6 +128,7 @@ Definition binary_definition() {
           .since_opset = Rule::opset,
           .min_inputs = 2,
           .max_inputs = 2,
+          .traits = Rule::traits,
           .infer = infer_binary<Rule>,
           .evaluate = evaluate_binary<Rule>,
           .vjp = vjp_binary<Rule>,
@@ -277,11 +293,13 @@ double variadic_flops(const Attributes&, std::span<const ValueType> inputs,
   return static_cast<double>(inputs.size() - 1) * static_cast<double>(outputs[0].shape.element_count());
 }
 
-Definition variadic_definition(std::string_view name, decltype(Definition::evaluate) evaluate,
-                               decltype(Definition::vjp) vjp, decltype(Definition::jvp) jvp) {
+Definition variadic_definition(std::string_view name, const Traits& more,
+                               decltype(Definition::evaluate) evaluate, decltype(Definition::vjp) vjp,
+                               decltype(Definition::jvp) jvp) {
   return {.name = name,
           .since_opset = 13,
           .max_inputs = -1,
+          .traits = elementwise_traits(Elements::numeric, more),
           .infer = infer_variadic,
           .flops = variadic_flops,
           .evaluate = evaluate,
@@ -326,14 +344,15 @@ std::span<const Definition> arithmetic_operators() {
        .since_opset = 15,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = elementwise_traits(Elements::numeric, {.attributes = "axis broadcast", .f32_since = 13}),
        .infer = infer_pow,
        .evaluate = evaluate_pow,
        .vjp = vjp_pow,
        .jvp = jvp_pow},
-      variadic_definition("Min", evaluate_min, vjp_extreme, jvp_extreme),
-      variadic_definition("Max", evaluate_max, vjp_extreme, jvp_extreme),
-      variadic_definition("Sum", evaluate_sum, vjp_sum<false>, jvp_sum<false>),
-      variadic_definition("Mean", evaluate_mean, vjp_sum<true>, jvp_sum<true>),
+      variadic_definition("Min", {.precision = Precision::follows}, evaluate_min, vjp_extreme, jvp_extreme),
+      variadic_definition("Max", {.precision = Precision::follows}, evaluate_max, vjp_extreme, jvp_extreme),
+      variadic_definition("Sum", {.batch = batch::additive}, evaluate_sum, vjp_sum<false>, jvp_sum<false>),
+      variadic_definition("Mean", {.batch = batch::additive}, evaluate_mean, vjp_sum<true>, jvp_sum<true>),
   };
   return definitions;
 }

@@ -5,9 +5,11 @@
 #include <array>
 #include <limits>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
+#include "superstep/op/elementwise/elementwise_traits.h"
 
 namespace superstep::op {
 namespace {
@@ -118,12 +120,15 @@ std::span<const Definition> cast_operators() {
   static const Definition definitions[] = {
       {.name = "Cast",
        .since_opset = 13,
+       .traits = elementwise_traits(Elements::any,
+                                    {.batch = batch::additive, .attributes = "round_mode saturate to"}),
        .infer = infer_cast,
        .evaluate = evaluate_cast,
        .vjp = vjp_cast,
        .jvp = jvp_cast},
       {.name = "BitCast",
        .since_opset = 26,
+       .traits = {.elements = Elements::any, .work = WorkKind::elementwise, .attributes = "to"},
        .infer = infer_bit_cast,
        .evaluate = evaluate_bit_cast,
        .vjp = zero_vjp,
@@ -132,6 +137,9 @@ std::span<const Definition> cast_operators() {
        .since_opset = 15,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::elementwise,
+                  .attributes = "round_mode saturate"},
        .infer = infer_cast_like,
        .evaluate = evaluate_cast,
        .vjp = vjp_cast,

@@ -4,6 +4,7 @@
 #include "superstep/op/core/wide.h"
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/elementwise_traits.h"
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary.h"
 
@@ -125,6 +126,8 @@ std::span<const Definition> clip_operators() {
       {.name = "Clip",
        .since_opset = 13,
        .max_inputs = 3,
+       .traits =
+           elementwise_traits(Elements::numeric, {.attributes = "max min", .precision = Precision::follows}),
        .infer = infer_clip,
        .evaluate = evaluate_clip,
        .vjp = vjp_clip,
@@ -133,6 +136,7 @@ std::span<const Definition> clip_operators() {
        .since_opset = 16,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = elementwise_traits(Elements::numeric, {.precision = Precision::follows}),
        .infer = infer_prelu,
        .evaluate = evaluate_prelu,
        .vjp = vjp_prelu,

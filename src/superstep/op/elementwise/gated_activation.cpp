@@ -23,7 +23,9 @@ std::vector<Var> decompose_swiglu(const DerivativeContext& context) {
 Var swiglu(Var a, Var b, double alpha) { return a.builder().node1("SwiGLU", {a, b}, {{"alpha", alpha}}); }
 
 std::span<const Definition> gated_activation_operators() {
-  static const Definition definitions[] = {composite<decompose_swiglu>({"SwiGLU", 28, 2, 2}, infer_swiglu)};
+  static const Definition definitions[] = {composite<decompose_swiglu>(
+      {"SwiGLU", 28, 2, 2}, infer_swiglu,
+      {.elements = Elements::floating, .work = WorkKind::elementwise, .attributes = "alpha"})};
   return definitions;
 }
 

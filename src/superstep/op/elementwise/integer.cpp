@@ -8,6 +8,7 @@
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/elementwise_traits.h"
 #include "superstep/op/elementwise/unary.h"
 
 namespace superstep::op {
@@ -163,15 +164,22 @@ std::span<const Definition> integer_operators() {
        .since_opset = 13,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = elementwise_traits(Elements::numeric, {.attributes = "fmod"}),
        .infer = infer_mod,
        .evaluate = evaluate_mod,
        .vjp = vjp_mod,
        .jvp = jvp_mod},
-      definition_without_slope("BitShift", 11, 2, infer_shift, evaluate_shift),
-      definition_without_slope("BitwiseAnd", 18, 2, infer_bitwise, evaluate_and),
-      definition_without_slope("BitwiseOr", 18, 2, infer_bitwise, evaluate_or),
-      definition_without_slope("BitwiseXor", 18, 2, infer_bitwise, evaluate_xor),
-      definition_without_slope("BitwiseNot", 18, 1, infer_not, evaluate_not),
+      definition_without_slope("BitShift", 11, 2,
+                               elementwise_traits(Elements::integer, {.attributes = "direction"}),
+                               infer_shift, evaluate_shift),
+      definition_without_slope("BitwiseAnd", 18, 2, elementwise_traits(Elements::integer), infer_bitwise,
+                               evaluate_and),
+      definition_without_slope("BitwiseOr", 18, 2, elementwise_traits(Elements::integer), infer_bitwise,
+                               evaluate_or),
+      definition_without_slope("BitwiseXor", 18, 2, elementwise_traits(Elements::integer), infer_bitwise,
+                               evaluate_xor),
+      definition_without_slope("BitwiseNot", 18, 1, elementwise_traits(Elements::integer), infer_not,
+                               evaluate_not),
   };
   return definitions;
 }

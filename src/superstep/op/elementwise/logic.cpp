@@ -5,47 +5,56 @@
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
+#include "superstep/op/elementwise/elementwise_traits.h"
 
 namespace superstep::op {
 namespace {
 
 struct Equal {
   static constexpr std::string_view name = "Equal";
+  static constexpr Traits traits = elementwise_traits(Elements::any, {.attributes = "axis broadcast"});
   static constexpr bool on_bool = true, on_numbers = true;
   static bool value(auto a, auto b) { return a == b; }
 };
 struct Greater {
   static constexpr std::string_view name = "Greater";
+  static constexpr Traits traits = elementwise_traits(Elements::numeric, {.attributes = "axis broadcast"});
   static constexpr bool on_bool = false, on_numbers = true;
   static bool value(auto a, auto b) { return a > b; }
 };
 struct GreaterOrEqual {
   static constexpr std::string_view name = "GreaterOrEqual";
+  static constexpr Traits traits = elementwise_traits(Elements::numeric, {.f32_since = 13});
   static constexpr bool on_bool = false, on_numbers = true;
   static bool value(auto a, auto b) { return a >= b; }
 };
 struct Less {
   static constexpr std::string_view name = "Less";
+  static constexpr Traits traits = elementwise_traits(Elements::numeric, {.attributes = "axis broadcast"});
   static constexpr bool on_bool = false, on_numbers = true;
   static bool value(auto a, auto b) { return a < b; }
 };
 struct LessOrEqual {
   static constexpr std::string_view name = "LessOrEqual";
+  static constexpr Traits traits = elementwise_traits(Elements::numeric, {.f32_since = 13});
   static constexpr bool on_bool = false, on_numbers = true;
   static bool value(auto a, auto b) { return a <= b; }
 };
 struct And {
   static constexpr std::string_view name = "And";
+  static constexpr Traits traits = elementwise_traits(Elements::boolean, {.attributes = "axis broadcast"});
   static constexpr bool on_bool = true, on_numbers = false;
   static bool value(auto a, auto b) { return a && b; }
 };
 struct Or {
   static constexpr std::string_view name = "Or";
+  static constexpr Traits traits = elementwise_traits(Elements::boolean, {.attributes = "axis broadcast"});
   static constexpr bool on_bool = true, on_numbers = false;
   static bool value(auto a, auto b) { return a || b; }
 };
 struct Xor {
   static constexpr std::string_view name = "Xor";
+  static constexpr Traits traits = elementwise_traits(Elements::boolean, {.attributes = "axis broadcast"});
   static constexpr bool on_bool = true, on_numbers = false;
   static bool value(auto a, auto b) { return (a != 0) != (b != 0); }
 };
@@ -74,6 +83,7 @@ Definition predicate_definition(int opset) {
           .since_opset = opset,
           .min_inputs = 2,
           .max_inputs = 2,
+          .traits = Rule::traits,
           .infer = infer_predicate<Rule>,
           .evaluate = evaluate_predicate<Rule>,
           .vjp = zero_vjp,
@@ -166,15 +176,22 @@ std::span<const Definition> logic_operators() {
       predicate_definition<And>(7),
       predicate_definition<Or>(7),
       predicate_definition<Xor>(7),
-      {.name = "Not", .infer = infer_not, .evaluate = evaluate_not, .vjp = zero_vjp, .jvp = zero_jvp},
+      {.name = "Not",
+       .traits = elementwise_traits(Elements::boolean),
+       .infer = infer_not,
+       .evaluate = evaluate_not,
+       .vjp = zero_vjp,
+       .jvp = zero_jvp},
       {.name = "IsNaN",
        .since_opset = 13,
+       .traits = elementwise_traits(Elements::floating),
        .infer = infer_float_test,
        .evaluate = evaluate_is_nan,
        .vjp = zero_vjp,
        .jvp = zero_jvp},
       {.name = "IsInf",
        .since_opset = 10,
+       .traits = elementwise_traits(Elements::floating, {.attributes = "detect_negative detect_positive"}),
        .infer = infer_float_test,
        .evaluate = evaluate_is_inf,
        .vjp = zero_vjp,
@@ -183,6 +200,7 @@ std::span<const Definition> logic_operators() {
        .since_opset = 16,
        .min_inputs = 3,
        .max_inputs = 3,
+       .traits = elementwise_traits(Elements::any, {.f32_since = 13, .precision = Precision::follows}),
        .infer = infer_where,
        .evaluate = evaluate_where,
        .vjp = vjp_where,

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "superstep/base/random.h"
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/box.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
@@ -149,26 +150,28 @@ Var dropout(Var x, double ratio, Var counter, std::uint64_t seed, std::uint32_t 
   return x * random_mask(counter, x.element(), x.shape(), {seed, stream, 1.0 - ratio});
 }
 
-EvaluateBox box_evaluation(std::string_view op) {
-  if (op == "superstep.RandomMask") return evaluate_random_mask_box;
-  if (op == "Dropout") return evaluate_dropout_box;
-  return random_number_box(op);
-}
-
 std::span<const Definition> random_operators() {
   static const Definition definitions[] = {
       {.name = "superstep.RandomMask",
        .since_opset = 0,
+       .traits = {.elements = Elements::counter, .work = WorkKind::elementwise, .by_counter = true},
        .infer = infer_random_mask,
        .evaluate = evaluate_random_mask,
+       .evaluate_box = evaluate_random_mask_box,
        .vjp = zero_vjp,
        .jvp = zero_jvp},
       {.name = "Dropout",
        .since_opset = 13,
        .max_inputs = 3,
        .max_outputs = 2,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::elementwise,
+                  .batch = batch::per_picture,
+                  .attributes = "is_test ratio seed",
+                  .precision = Precision::follows},
        .infer = infer_dropout,
        .evaluate = evaluate_dropout,
+       .evaluate_box = evaluate_dropout_box,
        .vjp = vjp_dropout,
        .jvp = jvp_dropout,
        .has_effects = true},

@@ -43,7 +43,6 @@ Var multinomial(Var log_probabilities, std::int64_t samples, double seed = 0);
 
 std::span<const Definition> random_operators();  // superstep.RandomMask, Dropout
 std::span<const Definition>
-random_number_operators();                           // RandomUniform[Like] RandomNormal[Like] Bernoulli ...
-EvaluateBox random_number_box(std::string_view op);  // of those, null for others
+random_number_operators();  // RandomUniform[Like] RandomNormal[Like] Bernoulli ...
 
 }  // namespace superstep::op

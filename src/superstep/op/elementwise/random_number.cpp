@@ -161,9 +161,13 @@ void evaluate_multinomial(const EvaluateContext& context) {
   evaluate_multinomial_box(context, whole_box(context.output(0).shape()));
 }
 
-Definition random_definition(std::string_view name, int inputs, decltype(Definition::infer) infer,
-                             decltype(Definition::evaluate) evaluate, int opset = 1) {
-  Definition definition = definition_without_slope(name, opset, inputs, infer, evaluate);
+Definition random_definition(std::string_view name, int inputs, std::string_view attributes,
+                             decltype(Definition::infer) infer, decltype(Definition::evaluate) evaluate,
+                             decltype(Definition::evaluate_box) evaluate_box, int opset = 1) {
+  const Traits traits{
+      .elements = Elements::floating, .work = WorkKind::elementwise, .attributes = attributes};
+  Definition definition = definition_without_slope(name, opset, inputs, traits, infer, evaluate);
+  definition.evaluate_box = evaluate_box;
   definition.has_effects = true;
   return definition;
 }
@@ -199,22 +203,20 @@ Var multinomial(Var log_probabilities, std::int64_t samples, double seed) {
                                            {{"sample_size", samples}, {"seed", seed}});
 }
 
-EvaluateBox random_number_box(std::string_view op) {
-  if (op.starts_with("RandomUniform")) return evaluate_uniform_box;
-  if (op.starts_with("RandomNormal")) return evaluate_normal_box;
-  if (op == "Bernoulli") return evaluate_bernoulli_box;
-  if (op == "Multinomial") return evaluate_multinomial_box;
-  return nullptr;
-}
-
 std::span<const Definition> random_number_operators() {
   static const Definition definitions[] = {
-      random_definition("RandomUniform", 0, infer_shaped, evaluate_uniform),
-      random_definition("RandomUniformLike", 1, infer_like, evaluate_uniform),
-      random_definition("RandomNormal", 0, infer_shaped, evaluate_normal),
-      random_definition("RandomNormalLike", 1, infer_like, evaluate_normal),
-      random_definition("Bernoulli", 1, infer_bernoulli, evaluate_bernoulli, 15),
-      random_definition("Multinomial", 1, infer_multinomial, evaluate_multinomial, 7),
+      random_definition("RandomUniform", 0, "dtype high low seed shape", infer_shaped, evaluate_uniform,
+                        evaluate_uniform_box),
+      random_definition("RandomUniformLike", 1, "dtype high low seed", infer_like, evaluate_uniform,
+                        evaluate_uniform_box),
+      random_definition("RandomNormal", 0, "dtype mean scale seed shape", infer_shaped, evaluate_normal,
+                        evaluate_normal_box),
+      random_definition("RandomNormalLike", 1, "dtype mean scale seed", infer_like, evaluate_normal,
+                        evaluate_normal_box),
+      random_definition("Bernoulli", 1, "dtype seed", infer_bernoulli, evaluate_bernoulli,
+                        evaluate_bernoulli_box, 15),
+      random_definition("Multinomial", 1, "dtype sample_size seed", infer_multinomial, evaluate_multinomial,
+                        evaluate_multinomial_box, 7),
   };
   return definitions;
 }

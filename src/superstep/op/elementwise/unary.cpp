@@ -3,7 +3,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/elementwise_traits.h"
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary_rule.h"
 
@@ -14,6 +16,8 @@ struct Neg : NumericRule {
   using NumericRule::NumericRule;
   static constexpr std::string_view name = "Neg";
   static constexpr int opset = 13;
+  static constexpr Traits traits =
+      elementwise_traits(Elements::numeric, {.batch = batch::additive, .precision = Precision::follows});
   template <class W>
   W operator()(W x) const {
     if constexpr (std::is_same_v<W, double>)
@@ -28,6 +32,7 @@ struct Abs : NumericRule {
   using NumericRule::NumericRule;
   static constexpr std::string_view name = "Abs";
   static constexpr int opset = 13;
+  static constexpr Traits traits = elementwise_traits(Elements::numeric, {.precision = Precision::follows});
   template <class W>
   W operator()(W x) const {
     if constexpr (std::is_same_v<W, double>)
@@ -164,6 +169,11 @@ std::span<const Definition> unary_operators() {
       unary_definition<Round>(),
       {.name = "Identity",
        .since_opset = 1,
+       .traits = elementwise_traits(Elements::any, {.work = WorkKind::view,
+                                                    .batch = batch::additive,
+                                                    .view = View::same,
+                                                    .precision = Precision::follows,
+                                                    .moves_bytes = true}),
        .infer = infer_identity,
        .flops = no_flops,
        .evaluate = evaluate_identity,

@@ -3,6 +3,7 @@
 //   struct Exp : FloatingRule {                       // or NumericRule
 //     static constexpr std::string_view name = "Exp";
 //     static constexpr int opset = 13;
+//     static constexpr Traits traits = ...;         // where it is not elementwise_traits(Elements::floating)
 //     explicit Exp(const Attributes&);                // reads the attributes
 //     double operator()(double x) const;              // a NumericRule: for 64-bit integers too
 //     Var times_derivative(Var x, Var y, Var t) const;  // t dy/dx; an invalid Var is zero
@@ -12,17 +13,20 @@
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
+#include "superstep/op/elementwise/elementwise_traits.h"
 
 namespace superstep::op {
 
 struct FloatingRule {
   static constexpr bool floating_only = true;
+  static constexpr Traits traits = elementwise_traits(Elements::floating);
   FloatingRule() = default;
   explicit FloatingRule(const Attributes&) {}
 };
 
 struct NumericRule {
   static constexpr bool floating_only = false;
+  static constexpr Traits traits = elementwise_traits(Elements::numeric);
   NumericRule() = default;
   explicit NumericRule(const Attributes&) {}
 };
@@ -63,6 +67,7 @@ template <class Rule>
 Definition unary_definition() {
   return {.name = Rule::name,
           .since_opset = Rule::opset,
+          .traits = Rule::traits,
           .infer = infer_unary<Rule>,
           .evaluate = evaluate_unary<Rule>,
           .vjp = vjp_unary<Rule>,

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/strided.h"
@@ -142,27 +143,49 @@ Var shape_of(Var x) { return x.builder().node1("Shape", {x}); }
 Var element_count(Var x) { return x.builder().node1("Size", {x}); }
 Var range(Var start, Var limit, Var delta) { return start.builder().node1("Range", {start, limit, delta}); }
 
+namespace {
+
+constexpr Definition constant_definition{
+    .name = "Constant",
+    .since_opset = 13,
+    .min_inputs = 0,
+    .max_inputs = 0,
+    .traits = {.elements = Elements::any,
+               .work = WorkKind::view,
+               .attributes = "sparse_value value value_float value_floats value_int value_ints "
+                             "value_string value_strings"},
+    .infer = infer_constant,
+    .flops = no_flops,
+    .evaluate = evaluate_constant,
+    .vjp = zero_vjp,
+    .jvp = zero_jvp};
+
+constexpr Definition filled_definition{.name = "ConstantOfShape",
+                                       .since_opset = 9,
+                                       .traits = {.elements = Elements::any,
+                                                  .work = WorkKind::view,
+                                                  .constants = Variation::nowhere,
+                                                  .attributes = "value"},
+                                       .infer = infer_constant_of_shape,
+                                       .flops = no_flops,
+                                       .evaluate = evaluate_constant_of_shape,
+                                       .vjp = zero_vjp,
+                                       .jvp = zero_jvp,
+                                       .shape_inputs = 0b1u};
+
+}  // namespace
+
 std::span<const Definition> creation_operators() {
   static const Definition definitions[] = {
-      {.name = "Constant",
-       .since_opset = 13,
-       .min_inputs = 0,
-       .max_inputs = 0,
-       .infer = infer_constant,
-       .flops = no_flops,
-       .evaluate = evaluate_constant,
-       .vjp = zero_vjp,
-       .jvp = zero_jvp},
-      {.name = "ConstantOfShape",
-       .since_opset = 9,
-       .infer = infer_constant_of_shape,
-       .flops = no_flops,
-       .evaluate = evaluate_constant_of_shape,
-       .vjp = zero_vjp,
-       .jvp = zero_jvp,
-       .shape_inputs = 0b1u},
+      constant_definition,
+      filled_definition,
       {.name = "Shape",
        .since_opset = 15,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::view,
+                  .batch = batch::shape_only,
+                  .attributes = "end start",
+                  .f32_since = 13},
        .infer = infer_shape,
        .flops = no_flops,
        .evaluate = evaluate_shape,
@@ -170,6 +193,7 @@ std::span<const Definition> creation_operators() {
        .jvp = zero_jvp},
       {.name = "Size",
        .since_opset = 13,
+       .traits = {.elements = Elements::any, .work = WorkKind::view, .batch = batch::shape_only},
        .infer = infer_size,
        .flops = no_flops,
        .evaluate = evaluate_size,
@@ -179,6 +203,7 @@ std::span<const Definition> creation_operators() {
        .since_opset = 11,
        .min_inputs = 3,
        .max_inputs = 3,
+       .traits = {.elements = Elements::numeric, .work = WorkKind::view, .attributes = "stash_type"},
        .infer = infer_range,
        .evaluate = evaluate_range,
        .vjp = zero_vjp,
@@ -186,6 +211,7 @@ std::span<const Definition> creation_operators() {
        .shape_inputs = 0b111u},
       {.name = "EyeLike",
        .since_opset = 9,
+       .traits = {.elements = Elements::any, .work = WorkKind::view, .attributes = "dtype k"},
        .infer = infer_eye_like,
        .flops = no_flops,
        .evaluate = evaluate_eye_like,

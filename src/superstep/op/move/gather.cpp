@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/strided.h"
@@ -202,6 +203,11 @@ std::span<const Definition> gather_operators() {
        .since_opset = 13,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::gather,
+                  .batch = batch::gather,
+                  .attributes = "axis",
+                  .precision = Precision::follows_data},
        .infer = infer_gather,
        .flops = no_flops,
        .evaluate = evaluate_gather,
@@ -211,6 +217,10 @@ std::span<const Definition> gather_operators() {
        .since_opset = 13,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::gather,
+                  .batch = batch::along_one_axis,
+                  .attributes = "axis"},
        .infer = infer_gather_elements,
        .flops = no_flops,
        .evaluate = evaluate_gather_elements,
@@ -220,6 +230,7 @@ std::span<const Definition> gather_operators() {
        .since_opset = 13,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::any, .work = WorkKind::gather, .attributes = "batch_dims"},
        .infer = infer_gather_nd,
        .flops = no_flops,
        .evaluate = evaluate_gather_nd,

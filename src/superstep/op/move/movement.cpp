@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/strided.h"
@@ -257,27 +258,53 @@ Var tile(Var x, const Extents& repeats) {
   return x.builder().node1("Tile", {x, x.builder().integers(repeats)});
 }
 
+namespace {
+
+constexpr Definition concat_definition{.name = "Concat",
+                                       .since_opset = 13,
+                                       .max_inputs = -1,
+                                       .traits = {.elements = Elements::any,
+                                                  .work = WorkKind::movement,
+                                                  .batch = batch::concat,
+                                                  .attributes = "axis",
+                                                  .precision = Precision::follows,
+                                                  .moves_bytes = true},
+                                       .infer = infer_concat,
+                                       .flops = no_flops,
+                                       .evaluate = evaluate_concat,
+                                       .vjp = vjp_concat,
+                                       .jvp = jvp_concat};
+
+}  // namespace
+
 std::span<const Definition> movement_operators() {
   static const Definition definitions[] = {
       {.name = "Transpose",
        .since_opset = 13,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::movement,
+                  .batch = batch::transpose,
+                  .constants = Variation::as_moved,
+                  .attributes = "perm",
+                  .view = View::permutes,
+                  .precision = Precision::follows,
+                  .moves_bytes = true},
        .infer = infer_transpose,
        .flops = no_flops,
        .evaluate = evaluate_transpose,
        .vjp = vjp_transpose,
        .jvp = jvp_transpose},
-      {.name = "Concat",
-       .since_opset = 13,
-       .max_inputs = -1,
-       .infer = infer_concat,
-       .flops = no_flops,
-       .evaluate = evaluate_concat,
-       .vjp = vjp_concat,
-       .jvp = jvp_concat},
+      concat_definition,
       {.name = "Split",
        .since_opset = 18,
        .max_inputs = 2,
        .max_outputs = -1,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::movement,
+                  .batch = batch::split,
+                  .attributes = "axis num_outputs split",
+                  .f32_since = 13,
+                  .precision = Precision::follows},
        .infer = infer_split,
        .flops = no_flops,
        .evaluate = evaluate_split,
@@ -288,6 +315,11 @@ std::span<const Definition> movement_operators() {
        .since_opset = 13,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::movement,
+                  .batch = batch::same_extent,
+                  .constants = Variation::as_moved,
+                  .precision = Precision::follows},
        .infer = infer_tile,
        .flops = no_flops,
        .evaluate = evaluate_tile,

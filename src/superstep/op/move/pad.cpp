@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
@@ -143,11 +144,25 @@ Var gathered_back(Var t, int axis, const Extents& positions, std::int64_t extent
   return total;
 }
 
+// What was there before padding: a slice, which moves nothing, unless the padding cut something off.
+Var without_padding(Var t, const Extents& pads, const Shape& shape) {
+  if (std::ranges::any_of(pads, [](std::int64_t pad) { return pad < 0; })) return pad(t, negated(pads));
+  Extents starts, ends, axes;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (t.shape()[axis] == shape[axis]) continue;
+    const std::int64_t before = pads[static_cast<std::size_t>(axis)];
+    starts.push_back(before);
+    ends.push_back(before + shape[axis]);
+    axes.push_back(axis);
+  }
+  return axes.empty() ? t : slice(t, starts, ends, axes);
+}
+
 Var transposed(const DerivativeContext& context, Var t) {
   const std::string mode = mode_of(context.attributes);
   const Extents pads = constant_pads(context);
-  if (mode == "constant") return pad(t, negated(pads));
   const Shape& shape = context.inputs[0].shape();
+  if (mode == "constant") return without_padding(t, pads, shape);
   for (int axis = 0; axis < shape.rank(); ++axis)
     t = gathered_back(t, axis, sources(shape, pads, axis, mode), shape[axis]);
   return t;
@@ -187,6 +202,12 @@ std::span<const Definition> pad_operators() {
                                             .since_opset = 19,
                                             .min_inputs = 2,
                                             .max_inputs = 4,
+                                            .traits = {.elements = Elements::any,
+                                                       .work = WorkKind::movement,
+                                                       .batch = batch::pad,
+                                                       .attributes = "mode paddings pads value",
+                                                       .f32_since = 13,
+                                                       .precision = Precision::follows},
                                             .infer = infer_pad,
                                             .flops = no_flops,
                                             .evaluate = evaluate_pad,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
@@ -172,6 +173,10 @@ std::span<const Definition> scatter_operators() {
        .since_opset = 18,
        .min_inputs = 3,
        .max_inputs = 3,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::scatter,
+                  .batch = batch::along_one_axis,
+                  .attributes = "axis reduction"},
        .infer = infer_scatter_elements,
        .flops = scatter_flops,
        .evaluate = evaluate_scatter_elements,
@@ -181,6 +186,10 @@ std::span<const Definition> scatter_operators() {
        .since_opset = 18,
        .min_inputs = 3,
        .max_inputs = 3,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::scatter,
+                  .batch = batch::scatter_rows,
+                  .attributes = "reduction"},
        .infer = infer_scatter_nd,
        .flops = scatter_flops,
        .evaluate = evaluate_scatter_nd,

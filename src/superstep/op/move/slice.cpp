@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/strided.h"
@@ -145,6 +146,11 @@ std::span<const Definition> slice_operators() {
                                             .since_opset = 13,
                                             .min_inputs = 3,
                                             .max_inputs = 5,
+                                            .traits = {.elements = Elements::any,
+                                                       .work = WorkKind::movement,
+                                                       .batch = batch::slice,
+                                                       .attributes = "axes ends starts",
+                                                       .precision = Precision::follows},
                                             .infer = infer_slice,
                                             .flops = no_flops,
                                             .evaluate = evaluate_slice,

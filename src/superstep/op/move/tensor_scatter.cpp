@@ -71,8 +71,9 @@ Var tensor_scatter(Var cache, Var update, Var write_indices, std::int64_t axis, 
 }
 
 std::span<const Definition> tensor_scatter_operators() {
-  static const Definition definitions[] = {
-      composite<decompose_tensor_scatter>({"TensorScatter", 24, 2, 3}, infer_tensor_scatter)};
+  static const Definition definitions[] = {composite<decompose_tensor_scatter>(
+      {"TensorScatter", 24, 2, 3}, infer_tensor_scatter,
+      {.elements = Elements::any, .work = WorkKind::elementwise, .attributes = "axis mode"})};
   return definitions;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/strided.h"
@@ -125,12 +126,21 @@ std::vector<Var> jvp_expand(const DerivativeContext& context, std::span<const Va
   return {expand_to(tangents[0], context.outputs[0].shape())};
 }
 
-Definition view_definition(std::string_view name, int opset, int max_inputs,
+Definition view_definition(std::string_view name, int opset, int max_inputs, std::string_view attributes,
                            decltype(Definition::infer) infer) {
   return {.name = name,
           .since_opset = opset,
           .min_inputs = name == "Squeeze" ? 1 : max_inputs,
           .max_inputs = max_inputs,
+          .traits = {.elements = Elements::any,
+                     .work = WorkKind::view,
+                     .batch = batch::view,
+                     .constants = Variation::as_moved,
+                     .attributes = attributes,
+                     .f32_since = 13,
+                     .view = View::regroups,
+                     .precision = Precision::follows,
+                     .moves_bytes = true},
           .infer = infer,
           .flops = no_flops,
           .evaluate = copy_elements,
@@ -161,14 +171,19 @@ Var expand(Var x, const Shape& shape) {
 
 std::span<const Definition> view_operators() {
   static const Definition definitions[] = {
-      view_definition("Reshape", 14, 2, infer_reshape),
-      view_definition("Flatten", 13, 1, infer_flatten),
-      view_definition("Squeeze", 13, 2, infer_squeeze),
-      view_definition("Unsqueeze", 13, 2, infer_unsqueeze),
+      view_definition("Reshape", 14, 2, "allowzero shape", infer_reshape),
+      view_definition("Flatten", 13, 1, "axis", infer_flatten),
+      view_definition("Squeeze", 13, 2, "axes", infer_squeeze),
+      view_definition("Unsqueeze", 13, 2, "axes", infer_unsqueeze),
       {.name = "Expand",
        .since_opset = 13,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::movement,
+                  .batch = batch::expand,
+                  .constants = Variation::as_expanded,
+                  .precision = Precision::follows},
        .infer = infer_expand,
        .flops = no_flops,
        .evaluate = evaluate_expand,

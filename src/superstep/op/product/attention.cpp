@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
@@ -285,8 +286,17 @@ Var rotary_embedding(Var x, Var cosines, Var sines, Var positions, const RotaryA
 
 std::span<const Definition> attention_operators() {
   static const Definition definitions[] = {
-      composite<decompose_attention>({"Attention", 24, 3, 7, 4}, infer_attention),
-      composite<decompose_rotary>({"RotaryEmbedding", 23, 3, 4}, infer_rotary),
+      composite<decompose_attention>(
+          {"Attention", 24, 3, 7, 4}, infer_attention,
+          {.elements = Elements::floating,
+           .work = WorkKind::attention,
+           .batch = batch::attention,
+           .attributes = "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode "
+                         "right_window_size scale softcap softmax_precision"}),
+      composite<decompose_rotary>({"RotaryEmbedding", 23, 3, 4}, infer_rotary,
+                                  {.elements = Elements::floating,
+                                   .work = WorkKind::movement,
+                                   .attributes = "interleaved num_heads rotary_embedding_dim"}),
   };
   return definitions;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
@@ -354,6 +355,11 @@ std::span<const Definition> convolution_operators() {
        .since_opset = 11,
        .min_inputs = 2,
        .max_inputs = 3,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::product,
+                  .batch = batch::windowed,
+                  .attributes = "auto_pad dilations group kernel_shape pads strides",
+                  .product = true},
        .infer = infer_conv,
        .flops = flops_conv,
        .evaluate = evaluate_conv,
@@ -363,6 +369,12 @@ std::span<const Definition> convolution_operators() {
        .since_opset = 11,
        .min_inputs = 2,
        .max_inputs = 3,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::product,
+                  .batch = batch::windowed,
+                  .attributes =
+                      "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
+                  .product = true},
        .infer = infer_conv_transpose,
        .flops = flops_conv_transpose,
        .evaluate = evaluate_conv_transpose,
@@ -372,6 +384,7 @@ std::span<const Definition> convolution_operators() {
        .since_opset = 0,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::floating, .work = WorkKind::product, .batch = batch::weight_gradient},
        .infer = infer_weight_gradient,
        .flops = flops_weight_gradient,
        .evaluate = evaluate_weight_gradient,

@@ -132,8 +132,11 @@ Var deformable_conv(Var x, Var w, Var offset, Var bias, Var mask, std::int64_t o
 }
 
 std::span<const Definition> deformable_convolution_operators() {
-  static const Definition definitions[] = {
-      composite<decompose_deformed>({"DeformConv", 19, 3, 5}, infer_deformed)};
+  static const Definition definitions[] = {composite<decompose_deformed>(
+      {"DeformConv", 19, 3, 5}, infer_deformed,
+      {.elements = Elements::floating,
+       .work = WorkKind::elementwise,
+       .attributes = "dilations group kernel_shape offset_group pads strides"})};
   return definitions;
 }
 

@@ -96,13 +96,15 @@ double det_flops(const Attributes&, std::span<const ValueType> inputs, std::span
 Var determinant(Var x) { return x.builder().node1("Det", {x}); }
 
 std::span<const Definition> determinant_operators() {
-  static const Definition definitions[] = {{.name = "Det",
-                                            .since_opset = 11,
-                                            .infer = infer_det,
-                                            .flops = det_flops,
-                                            .evaluate = evaluate_det,
-                                            .vjp = vjp_det,
-                                            .jvp = jvp_det}};
+  static const Definition definitions[] = {
+      {.name = "Det",
+       .since_opset = 11,
+       .traits = {.elements = Elements::floating, .work = WorkKind::unsupported},
+       .infer = infer_det,
+       .flops = det_flops,
+       .evaluate = evaluate_det,
+       .vjp = vjp_det,
+       .jvp = jvp_det}};
   return definitions;
 }
 

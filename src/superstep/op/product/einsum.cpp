@@ -310,14 +310,16 @@ Var einsum(const std::string& equation, std::span<const Var> operands) {
 }
 
 std::span<const Definition> einsum_operators() {
-  static const Definition definitions[] = {{.name = "Einsum",
-                                            .since_opset = 12,
-                                            .max_inputs = -1,
-                                            .infer = infer_einsum,
-                                            .flops = einsum_flops,
-                                            .evaluate = evaluate_einsum,
-                                            .vjp = vjp_einsum,
-                                            .jvp = jvp_einsum}};
+  static const Definition definitions[] = {
+      {.name = "Einsum",
+       .since_opset = 12,
+       .max_inputs = -1,
+       .traits = {.elements = Elements::numeric, .work = WorkKind::product, .attributes = "equation"},
+       .infer = infer_einsum,
+       .flops = einsum_flops,
+       .evaluate = evaluate_einsum,
+       .vjp = vjp_einsum,
+       .jvp = jvp_einsum}};
   return definitions;
 }
 

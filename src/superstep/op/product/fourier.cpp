@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "superstep/op/core/batch_axis.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
@@ -143,6 +144,17 @@ double flops_of_fourier(const Attributes& attributes, std::span<const ValueType>
   return flops;
 }
 
+// Real and imaginary parts are transformed together: samples stay apart along every other axis.
+BatchAxis samples_of_fourier(const BatchSite& site) {
+  for (std::size_t part = 0; part < site.inputs.size(); ++part)
+    if (site.has(part) && (!site.is(part, BatchKind::per_sample) || site.inputs[part] != site.inputs[0]))
+      return mixes("transforms numbers whose parts do not both follow the samples");
+  for (std::int64_t axis : site.node.attributes.integers("axes"))
+    if (normalize_axis(axis, site.shape(0).rank()) == site.inputs[0].axis)
+      return mixes("transforms along the batch");
+  return site.inputs[0];
+}
+
 }  // namespace
 
 Complex fourier(Complex z, const std::vector<std::int64_t>& axes, bool inverse, double scale) {
@@ -191,6 +203,7 @@ std::span<const Definition> fourier_operators() {
        .max_inputs = 2,
        .min_outputs = 2,
        .max_outputs = 2,
+       .traits = {.elements = Elements::floating, .work = WorkKind::spectral, .batch = samples_of_fourier},
        .infer = infer_fourier,
        .flops = flops_of_fourier,
        .evaluate = evaluate_fourier,

@@ -178,8 +178,14 @@ std::vector<Var> decompose_causal(const DerivativeContext& context) {
 
 std::span<const Definition> sequence_state_operators() {
   static const Definition definitions[] = {
-      composite<decompose_linear_attention>({"LinearAttention", 27, 3, 6, 2}, infer_linear_attention),
-      composite<decompose_causal>({"CausalConvWithState", 27, 2, 4, 2}, infer_causal),
+      composite<decompose_linear_attention>(
+          {"LinearAttention", 27, 3, 6, 2}, infer_linear_attention,
+          {.elements = Elements::floating,
+           .work = WorkKind::elementwise,
+           .attributes = "chunk_size kv_num_heads q_num_heads scale update_rule"}),
+      composite<decompose_causal>(
+          {"CausalConvWithState", 27, 2, 4, 2}, infer_causal,
+          {.elements = Elements::floating, .work = WorkKind::elementwise, .attributes = "activation"}),
   };
   return definitions;
 }

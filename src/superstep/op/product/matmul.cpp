@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
@@ -232,6 +233,10 @@ std::span<const Definition> matmul_operators() {
        .since_opset = 13,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::numeric,
+                  .work = WorkKind::product,
+                  .batch = batch::matmul,
+                  .product = true},
        .infer = infer_matmul,
        .flops = matmul_flops,
        .evaluate = evaluate_matmul,
@@ -241,6 +246,11 @@ std::span<const Definition> matmul_operators() {
        .since_opset = 13,
        .min_inputs = 2,
        .max_inputs = 3,
+       .traits = {.elements = Elements::numeric,
+                  .work = WorkKind::product,
+                  .batch = batch::gemm,
+                  .attributes = "alpha beta broadcast transA transB",
+                  .product = true},
        .infer = infer_gemm,
        .flops = gemm_flops,
        .evaluate = evaluate_gemm,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
@@ -180,6 +181,10 @@ std::span<const Definition> quantization_operators() {
        .since_opset = 21,
        .min_inputs = 2,
        .max_inputs = 3,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::elementwise,
+                  .batch = batch::quantization,
+                  .attributes = "axis block_size output_dtype precision saturate"},
        .infer = infer_quantize,
        .evaluate = evaluate_quantize,
        .vjp = zero_vjp,
@@ -188,6 +193,10 @@ std::span<const Definition> quantization_operators() {
        .since_opset = 21,
        .min_inputs = 2,
        .max_inputs = 3,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::elementwise,
+                  .batch = batch::quantization,
+                  .attributes = "axis block_size output_dtype"},
        .infer = infer_dequantize,
        .evaluate = evaluate_dequantize,
        .vjp = vjp_through<decompose_dequantize>,
@@ -197,6 +206,7 @@ std::span<const Definition> quantization_operators() {
        .since_opset = 11,
        .min_outputs = 3,
        .max_outputs = 3,
+       .traits = {.elements = Elements::floating, .work = WorkKind::elementwise},
        .infer = infer_dynamic,
        .evaluate = evaluate_dynamic},
   };

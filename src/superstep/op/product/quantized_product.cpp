@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/evaluate.h"
 #include "superstep/op/core/rules.h"
@@ -207,6 +208,7 @@ std::span<const Definition> quantized_product_operators() {
        .since_opset = 10,
        .min_inputs = 2,
        .max_inputs = 4,
+       .traits = {.elements = Elements::bytes, .work = WorkKind::product, .batch = batch::matmul},
        .infer = infer_matmul_integer,
        .flops = flops_matmul,
        .evaluate = evaluate_matmul_integer},
@@ -214,6 +216,10 @@ std::span<const Definition> quantized_product_operators() {
        .since_opset = 10,
        .min_inputs = 2,
        .max_inputs = 4,
+       .traits = {.elements = Elements::bytes,
+                  .work = WorkKind::product,
+                  .batch = batch::windowed,
+                  .attributes = "auto_pad dilations group kernel_shape pads strides"},
        .infer = infer_conv_integer,
        .flops = flops_conv,
        .evaluate = evaluate_conv_integer},
@@ -221,6 +227,7 @@ std::span<const Definition> quantized_product_operators() {
        .since_opset = 21,
        .min_inputs = 8,
        .max_inputs = 8,
+       .traits = {.elements = Elements::bytes, .work = WorkKind::product},
        .infer = infer_qlinear_matmul,
        .flops = flops_matmul,
        .evaluate = evaluate_qlinear_matmul},
@@ -228,6 +235,9 @@ std::span<const Definition> quantized_product_operators() {
        .since_opset = 10,
        .min_inputs = 8,
        .max_inputs = 9,
+       .traits = {.elements = Elements::bytes,
+                  .work = WorkKind::product,
+                  .attributes = "auto_pad dilations group kernel_shape pads strides"},
        .infer = infer_qlinear_conv,
        .flops = flops_qlinear_conv,
        .evaluate = evaluate_qlinear_conv},

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "superstep/op/core/batch_axis.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
@@ -148,6 +149,22 @@ std::vector<Var> jvp_dft(const DerivativeContext& context, std::span<const Var> 
 }
 
 // A fast transform's operations: 5 n log2 n of a complex line.
+// One line at a time, along an axis that is an attribute (-2 by default) or an input; the last axis is that
+// of real and imaginary part.
+BatchAxis samples_of_dft(const BatchSite& site) {
+  if (!site.is(0, BatchKind::per_sample) || !site.others_constant({0}))
+    return mixes("uses a sum over the batch in a way that is not linear");
+  std::int64_t axis = site.node.attributes.integer("axis", -2);
+  if (site.has(2)) {
+    const auto given = site.integers(2);
+    if (!given || given->size() != 1) return mixes("transforms an axis that is not known");
+    axis = given->front();
+  }
+  const int rank = site.shape(0).rank(), samples = site.inputs[0].axis;
+  const bool touched = samples == normalize_axis(axis, rank) || samples == rank - 1;
+  return touched ? mixes("transforms along the batch") : site.inputs[0];
+}
+
 double dft_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType> outputs) {
   const auto count = static_cast<double>(outputs[0].shape.element_count()) / 2;
   const auto length = static_cast<double>(std::max<std::int64_t>(2, inputs[0].shape.element_count()));
@@ -243,13 +260,19 @@ std::span<const Definition> spectral_operators() {
       {.name = "DFT",
        .since_opset = 20,
        .max_inputs = 3,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::spectral,
+                  .batch = samples_of_dft,
+                  .attributes = "axis inverse onesided"},
        .infer = infer_dft,
        .flops = dft_flops,
        .evaluate = evaluate_dft,
        .vjp = vjp_dft,
        .jvp = jvp_dft,
        .shape_inputs = 0b110u},
-      composite<decompose_stft>({"STFT", 17, 2, 4, 1, 0b1010u}, infer_stft),
+      composite<decompose_stft>(
+          {"STFT", 17, 2, 4, 1, 0b1010u}, infer_stft,
+          {.elements = Elements::floating, .work = WorkKind::spectral, .attributes = "onesided"}),
   };
   return definitions;
 }

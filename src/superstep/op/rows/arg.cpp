@@ -1,4 +1,5 @@
 // ArgMax and ArgMin.
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/strided.h"
@@ -70,6 +71,10 @@ std::span<const Definition> arg_operators() {
   static const Definition definitions[] = {
       {.name = "ArgMax",
        .since_opset = 13,
+       .traits = {.elements = Elements::numeric,
+                  .work = WorkKind::reduction,
+                  .batch = batch::arg_reduction,
+                  .attributes = "axis keepdims select_last_index"},
        .infer = infer_arg,
        .flops = input_flops,
        .evaluate = evaluate_argmax,
@@ -77,6 +82,10 @@ std::span<const Definition> arg_operators() {
        .jvp = zero_jvp},
       {.name = "ArgMin",
        .since_opset = 13,
+       .traits = {.elements = Elements::numeric,
+                  .work = WorkKind::reduction,
+                  .batch = batch::arg_reduction,
+                  .attributes = "axis keepdims select_last_index"},
        .infer = infer_arg,
        .flops = input_flops,
        .evaluate = evaluate_argmin,

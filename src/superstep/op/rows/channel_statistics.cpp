@@ -1,5 +1,6 @@
 #include "superstep/op/rows/channel_statistics.h"
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/elementwise/arithmetic.h"
@@ -82,8 +83,12 @@ ChannelSums channel_sums(Var a, Var b, Var centre) {
 
 std::span<const Definition> channel_statistics_operators() {
   static const Definition definitions[] = {
-      composite<decompose_moments>({"superstep.ChannelMoments", 0, 1, 1, 2}, infer_moments),
-      composite<decompose_sums>({"superstep.ChannelSums", 0, 3, 3, 2}, infer_sums),
+      composite<decompose_moments>(
+          {"superstep.ChannelMoments", 0, 1, 1, 2}, infer_moments,
+          {.elements = Elements::floating, .work = WorkKind::reduction, .batch = batch::channel_moments}),
+      composite<decompose_sums>(
+          {"superstep.ChannelSums", 0, 3, 3, 2}, infer_sums,
+          {.elements = Elements::floating, .work = WorkKind::reduction, .batch = batch::channel_sums}),
   };
   return definitions;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
@@ -182,6 +183,10 @@ std::span<const Definition> cumulative_operators() {
        .since_opset = 14,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::numeric,
+                  .work = WorkKind::reduction,
+                  .batch = batch::cumulative,
+                  .attributes = "exclusive reverse"},
        .infer = infer_cumsum,
        .evaluate = evaluate_cumsum,
        .vjp = vjp_cumsum,
@@ -190,6 +195,10 @@ std::span<const Definition> cumulative_operators() {
       {.name = "Trilu",
        .since_opset = 14,
        .max_inputs = 2,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::movement,
+                  .batch = batch::triangle,
+                  .attributes = "upper"},
        .infer = infer_trilu,
        .flops = no_flops,
        .evaluate = evaluate_trilu,
@@ -199,6 +208,9 @@ std::span<const Definition> cumulative_operators() {
        .since_opset = 10,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::any,
+                  .work = WorkKind::movement,
+                  .attributes = "batch_axis time_axis"},
        .infer = infer_reverse_sequence,
        .flops = no_flops,
        .evaluate = evaluate_reverse_sequence,

@@ -56,8 +56,9 @@ Var cumprod(Var x, std::int64_t axis, bool exclusive, bool reversed) {
 }
 
 std::span<const Definition> cumulative_product_operators() {
-  static const Definition definitions[] = {
-      composite<decompose_product>({"CumProd", 26, 2, 2, 1, 0b10u}, infer_product)};
+  static const Definition definitions[] = {composite<decompose_product>(
+      {"CumProd", 26, 2, 2, 1, 0b10u}, infer_product,
+      {.elements = Elements::numeric, .work = WorkKind::reduction, .attributes = "exclusive reverse"})};
   return definitions;
 }
 

@@ -135,11 +135,21 @@ std::vector<Var> decompose_regressor(const DerivativeContext& context) {
 
 std::span<const Definition> feature_operators() {
   static const Definition definitions[] = {
-      composite<decompose_extractor>({"ArrayFeatureExtractor", 1, 2, 2}, infer_extractor),
-      composite<decompose_binarizer>({"Binarizer", 1}, infer_binarizer),
-      composite<decompose_normalizer>({"Normalizer", 1}, infer_normalizer),
-      composite<decompose_scaler>({"Scaler", 1}, infer_scaler),
-      composite<decompose_regressor>({"LinearRegressor", 1}, infer_regressor),
+      composite<decompose_extractor>(
+          {"ArrayFeatureExtractor", 1, 2, 2}, infer_extractor,
+          {.elements = Elements::any, .work = WorkKind::elementwise, .domain = "ai.onnx.ml"}),
+      composite<decompose_binarizer>(
+          {"Binarizer", 1}, infer_binarizer,
+          {.elements = Elements::numeric, .work = WorkKind::elementwise, .domain = "ai.onnx.ml"}),
+      composite<decompose_normalizer>(
+          {"Normalizer", 1}, infer_normalizer,
+          {.elements = Elements::numeric, .work = WorkKind::elementwise, .domain = "ai.onnx.ml"}),
+      composite<decompose_scaler>(
+          {"Scaler", 1}, infer_scaler,
+          {.elements = Elements::numeric, .work = WorkKind::elementwise, .domain = "ai.onnx.ml"}),
+      composite<decompose_regressor>(
+          {"LinearRegressor", 1}, infer_regressor,
+          {.elements = Elements::numeric, .work = WorkKind::elementwise, .domain = "ai.onnx.ml"}),
   };
   return definitions;
 }

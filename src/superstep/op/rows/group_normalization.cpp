@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
@@ -157,11 +158,29 @@ Var lp_normalization(Var x, std::int64_t axis, std::int64_t p) {
 
 std::span<const Definition> group_normalization_operators() {
   static const Definition definitions[] = {
-      composite<decompose_group>({"GroupNormalization", 21, 3, 3}, infer_group),
-      composite<decompose_rms>({"RMSNormalization", 23, 2, 2}, infer_rms),
-      composite<decompose_mean_variance>({"MeanVarianceNormalization", 13}, infer_mean_variance),
-      composite<decompose_local_response>({"LRN", 13}, infer_local_response),
-      composite<decompose_lp>({"LpNormalization", 1}, infer_lp),
+      composite<decompose_group>({"GroupNormalization", 21, 3, 3}, infer_group,
+                                 {.elements = Elements::floating,
+                                  .work = WorkKind::normalization,
+                                  .batch = batch::per_picture,
+                                  .attributes = "epsilon num_groups stash_type"}),
+      composite<decompose_rms>({"RMSNormalization", 23, 2, 2}, infer_rms,
+                               {.elements = Elements::floating,
+                                .work = WorkKind::normalization,
+                                .batch = batch::from_axis_on,
+                                .attributes = "axis epsilon stash_type"}),
+      composite<decompose_mean_variance>(
+          {"MeanVarianceNormalization", 13}, infer_mean_variance,
+          {.elements = Elements::floating, .work = WorkKind::normalization, .attributes = "axes"}),
+      composite<decompose_local_response>({"LRN", 13}, infer_local_response,
+                                          {.elements = Elements::floating,
+                                           .work = WorkKind::normalization,
+                                           .batch = batch::per_picture,
+                                           .attributes = "alpha beta bias size"}),
+      composite<decompose_lp>({"LpNormalization", 1}, infer_lp,
+                              {.elements = Elements::floating,
+                               .work = WorkKind::normalization,
+                               .batch = batch::along_axis,
+                               .attributes = "axis p"}),
   };
   return definitions;
 }

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
@@ -121,8 +122,16 @@ Var softmax_cross_entropy_loss(Var scores, Var labels, Var weights, const LossAt
 
 std::span<const Definition> loss_operators() {
   static const Definition definitions[] = {
-      composite<decompose_likelihood>({"NegativeLogLikelihoodLoss", 13, 2, 3}, infer_likelihood),
-      composite<decompose_cross_entropy>({"SoftmaxCrossEntropyLoss", 13, 2, 3, 2}, infer_cross_entropy),
+      composite<decompose_likelihood>({"NegativeLogLikelihoodLoss", 13, 2, 3}, infer_likelihood,
+                                      {.elements = Elements::floating,
+                                       .work = WorkKind::normalization,
+                                       .batch = batch::classification_loss,
+                                       .attributes = "ignore_index reduction"}),
+      composite<decompose_cross_entropy>({"SoftmaxCrossEntropyLoss", 13, 2, 3, 2}, infer_cross_entropy,
+                                         {.elements = Elements::floating,
+                                          .work = WorkKind::normalization,
+                                          .batch = batch::classification_loss,
+                                          .attributes = "ignore_index reduction"}),
   };
   return definitions;
 }

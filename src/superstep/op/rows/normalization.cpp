@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
@@ -122,7 +123,13 @@ std::vector<Var> vjp_batch(const DerivativeContext& context, std::span<const Var
 }
 
 Definition batch_definition() {
-  Definition definition = composite<decompose_batch>({"BatchNormalization", 15, 5, 5, 3}, infer_batch);
+  Definition definition =
+      composite<decompose_batch>({"BatchNormalization", 15, 5, 5, 3}, infer_batch,
+                                 {.elements = Elements::floating,
+                                  .work = WorkKind::normalization,
+                                  .batch = batch::batch_normalization,
+                                  .attributes = "epsilon is_test momentum spatial training_mode",
+                                  .f32_since = 13});
   definition.evaluate = evaluate_batch;
   definition.vjp = vjp_batch;
   return definition;
@@ -193,7 +200,11 @@ std::vector<Var> vjp_layer(const DerivativeContext& context, std::span<const Var
 }
 
 Definition layer_definition() {
-  Definition definition = composite<decompose_layer>({"LayerNormalization", 17, 2, 3, 3}, infer_layer);
+  Definition definition = composite<decompose_layer>({"LayerNormalization", 17, 2, 3, 3}, infer_layer,
+                                                     {.elements = Elements::floating,
+                                                      .work = WorkKind::normalization,
+                                                      .batch = batch::from_axis_on,
+                                                      .attributes = "axis epsilon stash_type"});
   definition.vjp = vjp_layer;
   return definition;
 }
@@ -243,7 +254,11 @@ std::span<const Definition> normalization_operators() {
   static const Definition definitions[] = {
       batch_definition(),
       layer_definition(),
-      composite<decompose_instance>({"InstanceNormalization", 6, 3, 3}, infer_instance),
+      composite<decompose_instance>({"InstanceNormalization", 6, 3, 3}, infer_instance,
+                                    {.elements = Elements::floating,
+                                     .work = WorkKind::normalization,
+                                     .batch = batch::per_picture,
+                                     .attributes = "epsilon"}),
   };
   return definitions;
 }

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/elementwise/arithmetic.h"
@@ -86,7 +87,10 @@ BatchNormalizationGradient batch_normalization_gradient(Var dy, Var x, Var scale
 std::span<const Definition> normalization_gradient_operators() {
   static const Definition definitions[] = {
       composite<decompose_layer_gradient>({"superstep.LayerNormalizationGradient", 0, 3, 3, 3},
-                                          infer_layer_gradient),
+                                          infer_layer_gradient,
+                                          {.elements = Elements::floating,
+                                           .work = WorkKind::normalization,
+                                           .batch = batch::layer_normalization_gradient}),
   };
   return definitions;
 }

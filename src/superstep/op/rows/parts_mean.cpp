@@ -27,7 +27,9 @@ std::vector<Var> jvp_parts_mean(const DerivativeContext&, std::span<const Var> t
 }
 
 Definition parts_mean_definition() {
-  Definition definition = composite<decompose_parts_mean>({"superstep.PartsMean", 0, 1, 1}, infer_parts_mean);
+  Definition definition =
+      composite<decompose_parts_mean>({"superstep.PartsMean", 0, 1, 1}, infer_parts_mean,
+                                      {.elements = Elements::floating, .work = WorkKind::elementwise});
   definition.vjp = vjp_parts_mean;
   definition.jvp = jvp_parts_mean;
   return definition;

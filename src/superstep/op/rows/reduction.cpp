@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/derivative.h"
 #include "superstep/op/core/rules.h"
@@ -293,12 +294,21 @@ double input_flops(const Attributes&, std::span<const ValueType> inputs, std::sp
   return static_cast<double>(inputs[0].shape.element_count());
 }
 
+// `axes_input_since`: the first operator set in which the axes are an input.
 template <class Rule>
-Definition reduction_definition() {
+Definition reduction_definition(Elements elements = Elements::numeric,
+                                decltype(Traits::batch) samples = batch::other_reduction,
+                                int axes_input_since = 18) {
   constexpr bool by_product = std::is_same_v<Rule, Prod>;
   return {.name = Rule::name,
           .since_opset = Rule::opset,
           .max_inputs = 2,
+          .traits = {.elements = elements,
+                     .work = WorkKind::reduction,
+                     .batch = samples,
+                     .constants = Variation::as_reduced,
+                     .attributes = "axes keepdims noop_with_empty_axes",
+                     .axes_input_since = axes_input_since},
           .infer = infer_reduction<Rule>,
           .flops = input_flops,
           .evaluate = evaluate_reduction<Rule>,
@@ -336,9 +346,15 @@ Var reduce_log_sum_exp(Var x, const Axes& axes, bool keep) {
 
 std::span<const Definition> reduction_operators() {
   static const Definition definitions[] = {
-      reduction_definition<Sum>(),       reduction_definition<Mean>(),   reduction_definition<Prod>(),
-      reduction_definition<Max>(),       reduction_definition<Min>(),    reduction_definition<L1>(),
-      reduction_definition<L2>(),        reduction_definition<LogSum>(), reduction_definition<LogSumExp>(),
+      reduction_definition<Sum>(Elements::numeric, batch::sum, 13),
+      reduction_definition<Mean>(Elements::numeric, batch::mean),
+      reduction_definition<Prod>(),
+      reduction_definition<Max>(Elements::any),
+      reduction_definition<Min>(Elements::any),
+      reduction_definition<L1>(),
+      reduction_definition<L2>(),
+      reduction_definition<LogSum>(),
+      reduction_definition<LogSumExp>(),
       reduction_definition<SumSquare>(),
   };
   return definitions;

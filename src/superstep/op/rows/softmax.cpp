@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
@@ -109,6 +110,10 @@ std::span<const Definition> softmax_operators() {
   static const Definition definitions[] = {
       {.name = "Softmax",
        .since_opset = 13,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::normalization,
+                  .batch = batch::along_axis,
+                  .attributes = "axis"},
        .infer = infer_softmax,
        .flops = softmax_flops,
        .evaluate = evaluate_lines<softmax_line>,
@@ -116,6 +121,10 @@ std::span<const Definition> softmax_operators() {
        .jvp = jvp_softmax},
       {.name = "LogSoftmax",
        .since_opset = 13,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::normalization,
+                  .batch = batch::along_axis,
+                  .attributes = "axis"},
        .infer = infer_softmax,
        .flops = softmax_flops,
        .evaluate = evaluate_lines<log_softmax_line>,
@@ -123,6 +132,10 @@ std::span<const Definition> softmax_operators() {
        .jvp = jvp_log_softmax},
       {.name = "Hardmax",
        .since_opset = 13,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::normalization,
+                  .batch = batch::along_axis,
+                  .attributes = "axis"},
        .infer = infer_softmax,
        .evaluate = evaluate_lines<hardmax_line>,
        .vjp = zero_vjp,

@@ -130,13 +130,18 @@ double vectorizer_flops(const Attributes& attributes, std::span<const ValueType>
 }  // namespace
 
 std::span<const Definition> vectorizer_operators() {
-  static const Definition definitions[] = {{.name = "TfIdfVectorizer",
-                                            .since_opset = 9,
-                                            .infer = infer_vectorizer,
-                                            .flops = vectorizer_flops,
-                                            .evaluate = evaluate_vectorizer,
-                                            .vjp = zero_vjp,
-                                            .jvp = zero_jvp}};
+  static const Definition definitions[] = {
+      {.name = "TfIdfVectorizer",
+       .since_opset = 9,
+       .traits = {.elements = Elements::integer,
+                  .work = WorkKind::elementwise,
+                  .attributes = "max_gram_length max_skip_count min_gram_length mode ngram_counts "
+                                "ngram_indexes pool_int64s pool_strings weights"},
+       .infer = infer_vectorizer,
+       .flops = vectorizer_flops,
+       .evaluate = evaluate_vectorizer,
+       .vjp = zero_vjp,
+       .jvp = zero_jvp}};
   return definitions;
 }
 

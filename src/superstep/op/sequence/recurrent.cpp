@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
@@ -261,7 +262,13 @@ double lstm_flops(const Attributes&, std::span<const ValueType> inputs, std::spa
 }
 
 Definition lstm_definition() {
-  Definition definition = composite<decompose_lstm>({"LSTM", 14, 3, 8, 3}, infer_recurrent<4>);
+  Definition definition =
+      composite<decompose_lstm>({"LSTM", 14, 3, 8, 3}, infer_recurrent<4>,
+                                {.elements = Elements::floating,
+                                 .work = WorkKind::recurrent,
+                                 .batch = batch::recurrent,
+                                 .attributes = "activation_alpha activation_beta activations clip direction "
+                                               "hidden_size input_forget layout output_sequence"});
   definition.vjp = vjp_of_lstm;
   definition.flops = lstm_flops;
   return definition;
@@ -300,8 +307,18 @@ Recurrent lstm(Var x, Var w, Var r, Var bias, Var initial, Var initial_cell,
 
 std::span<const Definition> recurrent_operators() {
   static const Definition definitions[] = {
-      composite<decompose_rnn>({"RNN", 14, 3, 6, 2}, infer_recurrent<1>),
-      composite<decompose_gru>({"GRU", 14, 3, 6, 2}, infer_recurrent<3>),
+      composite<decompose_rnn>({"RNN", 14, 3, 6, 2}, infer_recurrent<1>,
+                               {.elements = Elements::floating,
+                                .work = WorkKind::recurrent,
+                                .batch = batch::recurrent,
+                                .attributes = "activation_alpha activation_beta activations clip direction "
+                                              "hidden_size layout output_sequence"}),
+      composite<decompose_gru>({"GRU", 14, 3, 6, 2}, infer_recurrent<3>,
+                               {.elements = Elements::floating,
+                                .work = WorkKind::recurrent,
+                                .batch = batch::recurrent,
+                                .attributes = "activation_alpha activation_beta activations clip direction "
+                                              "hidden_size layout linear_before_reset output_sequence"}),
       lstm_definition(),
   };
   return definitions;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
@@ -64,8 +65,9 @@ double lstm_gradient_flops(const Attributes&, std::span<const ValueType> inputs,
 }
 
 Definition gradient_definition() {
-  Definition definition =
-      composite<decompose_lstm_gradient>({"superstep.LSTMGradient", 0, 7, 10, 6}, infer_lstm_gradient);
+  Definition definition = composite<decompose_lstm_gradient>(
+      {"superstep.LSTMGradient", 0, 7, 10, 6}, infer_lstm_gradient,
+      {.elements = Elements::floating, .work = WorkKind::recurrent, .batch = batch::lstm_gradient});
   definition.flops = lstm_gradient_flops;
   return definition;
 }

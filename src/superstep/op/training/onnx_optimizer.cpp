@@ -125,9 +125,18 @@ std::vector<ValueType> infer_momentum(const InferContext& context) {
 
 std::span<const Definition> onnx_optimizer_operators() {
   static const Definition definitions[] = {
-      composite<decompose_optimizer<adagrad_step, 3>>({"Adagrad", 1, 3, -1, -1}, infer_adagrad),
-      composite<decompose_optimizer<momentum_step, 3>>({"Momentum", 1, 3, -1, -1}, infer_momentum),
-      composite<decompose_optimizer<adam_step, 4>>({"Adam", 1, 3, -1, -1}, infer_adam),
+      composite<decompose_optimizer<adagrad_step, 3>>({"Adagrad", 1, 3, -1, -1}, infer_adagrad,
+                                                      {.elements = Elements::floating,
+                                                       .work = WorkKind::elementwise,
+                                                       .domain = "ai.onnx.preview.training"}),
+      composite<decompose_optimizer<momentum_step, 3>>({"Momentum", 1, 3, -1, -1}, infer_momentum,
+                                                       {.elements = Elements::floating,
+                                                        .work = WorkKind::elementwise,
+                                                        .domain = "ai.onnx.preview.training"}),
+      composite<decompose_optimizer<adam_step, 4>>({"Adam", 1, 3, -1, -1}, infer_adam,
+                                                   {.elements = Elements::floating,
+                                                    .work = WorkKind::elementwise,
+                                                    .domain = "ai.onnx.preview.training"}),
   };
   return definitions;
 }

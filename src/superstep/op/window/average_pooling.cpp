@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
 #include "superstep/op/elementwise/arithmetic.h"
@@ -224,6 +225,11 @@ std::span<const Definition> average_pooling_operators() {
   static const Definition definitions[] = {
       {.name = "AveragePool",
        .since_opset = 19,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::pooling,
+                  .batch = batch::windowed,
+                  .attributes = "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
+                  .f32_since = 13},
        .infer = infer_pool,
        .flops = pooling_flops,
        .evaluate = evaluate_average,
@@ -231,6 +237,9 @@ std::span<const Definition> average_pooling_operators() {
        .jvp = jvp_average},
       {.name = "superstep.AveragePoolGradient",
        .since_opset = 0,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::pooling,
+                  .batch = batch::sample_by_sample},
        .infer = infer_gradient,
        .flops = [](const Attributes& attributes, std::span<const ValueType> inputs,
                    std::span<const ValueType>) { return pooling_flops(attributes, inputs, inputs); },
@@ -240,6 +249,10 @@ std::span<const Definition> average_pooling_operators() {
        .decompose = decompose_gradient},
       {.name = "LpPool",
        .since_opset = 18,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::pooling,
+                  .batch = batch::windowed,
+                  .attributes = "auto_pad ceil_mode dilations kernel_shape p pads strides"},
        .infer = infer_pool,
        .flops = pooling_flops,
        .evaluate = evaluate_lp,

@@ -172,7 +172,11 @@ Var col2im(Var x, const Extents& image, const Extents& block, const ConvAttribut
 
 Var max_unpool(Var x, Var indices, const PoolAttributes& attributes, const Shape& shape) {
   const Var output_shape = shape.rank() ? x.builder().integers(shape.extents()) : Var();
-  return x.builder().node1("MaxUnpool", {x, indices, output_shape}, to_attributes(attributes));
+  require(attributes.auto_pad == "NOTSET" && !attributes.ceil_mode && attributes.dilations.empty(),
+          "MaxUnpool has windows of strides and pads alone");
+  Attributes own = to_attributes(attributes);
+  for (const char* beyond : {"auto_pad", "ceil_mode"}) own.erase(beyond);
+  return x.builder().node1("MaxUnpool", {x, indices, output_shape}, own);
 }
 
 Var center_crop_pad(Var x, const Extents& shape, const Extents& axes) {
@@ -183,9 +187,17 @@ Var center_crop_pad(Var x, const Extents& shape, const Extents& axes) {
 
 std::span<const Definition> fold_operators() {
   static const Definition definitions[] = {
-      composite<decompose_col2im>({"Col2Im", 18, 3, 3, 1, 0b110u}, infer_col2im),
-      composite<decompose_unpool>({"MaxUnpool", 11, 2, 3, 1, 0b100u}, infer_unpool),
-      composite<decompose_centred>({"CenterCropPad", 18, 2, 2, 1, 0b10u}, infer_centred),
+      composite<decompose_col2im>({"Col2Im", 18, 3, 3, 1, 0b110u}, infer_col2im,
+                                  {.elements = Elements::floating,
+                                   .work = WorkKind::elementwise,
+                                   .attributes = "dilations pads strides"}),
+      composite<decompose_unpool>({"MaxUnpool", 11, 2, 3, 1, 0b100u}, infer_unpool,
+                                  {.elements = Elements::floating,
+                                   .work = WorkKind::elementwise,
+                                   .attributes = "kernel_shape pads strides"}),
+      composite<decompose_centred>(
+          {"CenterCropPad", 18, 2, 2, 1, 0b10u}, infer_centred,
+          {.elements = Elements::any, .work = WorkKind::elementwise, .attributes = "axes"}),
   };
   return definitions;
 }

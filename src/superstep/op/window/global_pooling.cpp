@@ -1,4 +1,5 @@
 // Pooling over everything but batch and channels.
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/elementwise/arithmetic.h"
@@ -66,9 +67,17 @@ Var global_lp_pool(Var x, std::int64_t p) { return x.builder().node1("GlobalLpPo
 
 std::span<const Definition> global_pooling_operators() {
   static const Definition definitions[] = {
-      composite<decompose_global<reduce_mean>>({"GlobalAveragePool", 1}, infer_global),
-      composite<decompose_global<reduce_max>>({"GlobalMaxPool", 1}, infer_global),
-      composite<decompose_lp>({"GlobalLpPool", 2}, infer_lp)};
+      composite<decompose_global<reduce_mean>>(
+          {"GlobalAveragePool", 1}, infer_global,
+          {.elements = Elements::floating, .work = WorkKind::reduction, .batch = batch::windowed}),
+      composite<decompose_global<reduce_max>>(
+          {"GlobalMaxPool", 1}, infer_global,
+          {.elements = Elements::floating, .work = WorkKind::reduction, .batch = batch::windowed}),
+      composite<decompose_lp>({"GlobalLpPool", 2}, infer_lp,
+                              {.elements = Elements::floating,
+                               .work = WorkKind::elementwise,
+                               .batch = batch::windowed,
+                               .attributes = "p"})};
   return definitions;
 }
 

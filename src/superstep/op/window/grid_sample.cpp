@@ -200,8 +200,13 @@ Var affine_grid(Var theta, const Shape& size, bool align_corners) {
 
 std::span<const Definition> sampling_operators() {
   static const Definition definitions[] = {
-      composite<decompose_grid_sample>({"GridSample", 16, 2, 2}, infer_grid_sample),
-      composite<decompose_affine_grid>({"AffineGrid", 20, 2, 2, 1, 0b10u}, infer_affine_grid),
+      composite<decompose_grid_sample>({"GridSample", 16, 2, 2}, infer_grid_sample,
+                                       {.elements = Elements::floating,
+                                        .work = WorkKind::elementwise,
+                                        .attributes = "align_corners mode padding_mode"}),
+      composite<decompose_affine_grid>(
+          {"AffineGrid", 20, 2, 2, 1, 0b10u}, infer_affine_grid,
+          {.elements = Elements::floating, .work = WorkKind::elementwise, .attributes = "align_corners"}),
   };
   return definitions;
 }

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
 #include "superstep/op/move/creation.h"
@@ -151,6 +152,12 @@ std::span<const Definition> max_pooling_operators() {
       {.name = "MaxPool",
        .since_opset = 12,
        .max_outputs = 2,
+       .traits = {.elements = Elements::numeric,
+                  .work = WorkKind::pooling,
+                  .batch = batch::windowed,
+                  .attributes = "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
+                  .precision = Precision::follows,
+                  .moves_bytes = true},
        .infer = infer_max_pool,
        .flops = pooling_flops,
        .evaluate = evaluate_max_pool,
@@ -160,6 +167,7 @@ std::span<const Definition> max_pooling_operators() {
        .since_opset = 0,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::numeric, .work = WorkKind::pooling, .batch = batch::sample_by_sample},
        .infer = infer_gradient,
        .evaluate = evaluate_gradient,
        .vjp = vjp_gradient,

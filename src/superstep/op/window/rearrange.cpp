@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/move/movement.h"
@@ -75,8 +76,19 @@ Var space_to_depth(Var x, std::int64_t block, bool crd) {
 
 std::span<const Definition> rearrange_operators() {
   static const Definition definitions[] = {
-      composite<decompose_to_space>({"DepthToSpace", 13}, infer_to_space),
-      composite<decompose_to_depth>({"SpaceToDepth", 13}, infer_to_depth),
+      composite<decompose_to_space>({"DepthToSpace", 13}, infer_to_space,
+                                    {.elements = Elements::any,
+                                     .work = WorkKind::movement,
+                                     .batch = batch::windowed,
+                                     .attributes = "blocksize mode",
+                                     .precision = Precision::follows,
+                                     .moves_bytes = true}),
+      composite<decompose_to_depth>({"SpaceToDepth", 13}, infer_to_depth,
+                                    {.elements = Elements::any,
+                                     .work = WorkKind::movement,
+                                     .batch = batch::windowed,
+                                     .attributes = "blocksize mode",
+                                     .precision = Precision::follows}),
   };
   return definitions;
 }

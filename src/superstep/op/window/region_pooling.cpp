@@ -280,13 +280,20 @@ std::span<const Definition> region_pooling_operators() {
        .since_opset = 16,
        .min_inputs = 3,
        .max_inputs = 3,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::elementwise,
+                  .attributes = "coordinate_transformation_mode mode output_height output_width "
+                                "sampling_ratio spatial_scale"},
        .infer = infer_roi_align,
        .flops = flops_through<decompose_roi_align>,
        .evaluate = evaluate_through<decompose_roi_align>,
        .vjp = vjp_roi_align,
        .jvp = jvp_roi_align,
        .decompose = decompose_roi_align},
-      composite<decompose_max_roi_pool>({"MaxRoiPool", 1, 2, 2}, infer_max_roi_pool),
+      composite<decompose_max_roi_pool>({"MaxRoiPool", 1, 2, 2}, infer_max_roi_pool,
+                                        {.elements = Elements::floating,
+                                         .work = WorkKind::elementwise,
+                                         .attributes = "pooled_shape spatial_scale"}),
   };
   return definitions;
 }

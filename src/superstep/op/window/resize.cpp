@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
@@ -268,6 +269,11 @@ std::span<const Definition> resize_operators() {
       {.name = "Resize",
        .since_opset = 19,
        .max_inputs = 4,
+       .traits = {.elements = Elements::numeric,
+                  .work = WorkKind::movement,
+                  .batch = batch::resized,
+                  .attributes = "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
+                                "extrapolation_value keep_aspect_ratio_policy mode nearest_mode"},
        .infer = infer_resize,
        .flops = resize_flops,
        .evaluate = evaluate_resize,
@@ -278,14 +284,19 @@ std::span<const Definition> resize_operators() {
        .since_opset = 9,
        .min_inputs = 2,
        .max_inputs = 2,
+       .traits = {.elements = Elements::numeric,
+                  .work = WorkKind::movement,
+                  .batch = batch::resized,
+                  .attributes = "height_scale mode scales width_scale"},
        .infer = infer_upsample,
        .flops = resize_flops,
        .evaluate = evaluate_upsample,
        .vjp = vjp_upsample,
        .jvp = jvp_upsample,
        .shape_inputs = 0b10u},
-      composite<decompose_resize_gradient>({"superstep.ResizeGradient", 0, 1, 4, 1, 0b1110u},
-                                           infer_resize_gradient),
+      composite<decompose_resize_gradient>(
+          {"superstep.ResizeGradient", 0, 1, 4, 1, 0b1110u}, infer_resize_gradient,
+          {.elements = Elements::floating, .work = WorkKind::movement, .batch = batch::resized}),
   };
   return definitions;
 }

@@ -96,6 +96,9 @@ void evaluate_mel(const EvaluateContext& context) {
 Definition window_definition(std::string_view name, decltype(Definition::evaluate) evaluate) {
   return {.name = name,
           .since_opset = 17,
+          .traits = {.elements = Elements::floating,
+                     .work = WorkKind::view,
+                     .attributes = "output_datatype periodic"},
           .infer = infer_window,
           .evaluate = evaluate,
           .vjp = zero_vjp,
@@ -114,6 +117,7 @@ std::span<const Definition> window_operators() {
        .since_opset = 17,
        .min_inputs = 5,
        .max_inputs = 5,
+       .traits = {.elements = Elements::floating, .work = WorkKind::view, .attributes = "output_datatype"},
        .infer = infer_mel,
        .evaluate = evaluate_mel,
        .vjp = zero_vjp,

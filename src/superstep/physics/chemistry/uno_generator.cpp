@@ -265,12 +265,13 @@ std::vector<OptionSpec> uno_options() {
 
 std::unique_ptr<Generator> make_uno_generator(const Options& options) {
   const double low = options.number("noise-low", 0, 1);
-  return std::make_unique<UnoGenerator>(Settings{
-      static_cast<int>(options.integer("cells", 1, 1000000)),
-      static_cast<int>(options.integer("drugs", 1, 100000)),
-      static_cast<int>(options.integer("doses", 0, 1000)),
-      static_cast<FileLayout>(options.choice("layout", layout_names)), low, options.number("noise-high", low, 1),
-      options.number("study-sd", 0, 1), options.number("variance", 0, 0.06)});
+  return std::make_unique<UnoGenerator>(
+      Settings{static_cast<int>(options.integer("cells", 1, 1000000)),
+               static_cast<int>(options.integer("drugs", 1, 100000)),
+               static_cast<int>(options.integer("doses", 0, 1000)),
+               static_cast<FileLayout>(options.choice("layout", layout_names)), low,
+               options.number("noise-high", low, 1), options.number("study-sd", 0, 1),
+               options.number("variance", 0, 0.06)});
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "superstep/run/train/feeder.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 
 #include "superstep/base/error.h"
@@ -24,12 +26,22 @@ std::vector<std::int64_t> epoch_order(std::int64_t count, std::uint64_t seed, st
   return order;
 }
 
+std::int64_t batches_an_epoch(const Task& task, std::int64_t batch) {
+  const std::int64_t batches = task.training_count() / batch;
+  if (batches < 1)
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the {} training samples do not fill one batch of {}", task.training_count(), batch),
+        "--batch");
+  return batches;
+}
+
 Feeder::Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
                bool augment, BatchAddress start, BatchPart part, int ahead)
     : task_(task),
       prototypes_(std::move(prototypes)),
       batch_(batch),
-      batches_(task.training_count() / batch),
+      batches_(run::batches_an_epoch(task, batch)),
       seed_(seed),
       augment_(augment),
       at_(start),

@@ -26,10 +26,14 @@ struct BatchPart {
   int index = 0, count = 1;
 };
 
+// Throws Error (invalid_argument) where the training samples do not fill one: there is nothing to go on with.
+std::int64_t batches_an_epoch(const Task& task, std::int64_t batch);
+
 class Feeder {
  public:
-  // Batches of `batch` samples from `start` on, epoch after epoch. `shapes` has an empty tensor of every
-  // input's type, of this part's size. `ahead` batches are kept ready.
+  // Batches of `batch` samples from `start` on, epoch after epoch. `prototypes` has an empty tensor of every
+  // input's type, of this part's size. `ahead` batches are kept ready. Throws what
+  // batches_an_epoch() throws.
   Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
          bool augment, BatchAddress start, BatchPart part = {}, int ahead = 3);
   ~Feeder();

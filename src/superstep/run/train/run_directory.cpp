@@ -18,6 +18,22 @@ json parse_json_file(const std::filesystem::path& path) {
   return value;
 }
 
+// A file's name need not be text; what is kept as JSON is.
+std::string config_text(const json& config, const std::filesystem::path& folder) {
+  try {
+    return config.dump(2) + "\n";
+  } catch (const json::exception&) {
+    throw Error(ErrorCode::invalid_argument, "a name in the run's settings is not UTF-8: it cannot be kept",
+                (folder / "config.json").string(), "rename the file of the data");
+  }
+}
+
+// A line that says nothing of its step, or nonsense, belongs to none: it stays.
+std::int64_t step_of(const json& line) {
+  const auto found = line.find("step");
+  return found != line.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
 }  // namespace
 
 void RunDirectory::refuse_existing(const std::filesystem::path& folder) {
@@ -28,8 +44,9 @@ void RunDirectory::refuse_existing(const std::filesystem::path& folder) {
 
 RunDirectory RunDirectory::create(const std::filesystem::path& folder, const nlohmann::json& config) {
   refuse_existing(folder);
+  const std::string text = config_text(config, folder);
   make_folder(folder / "checkpoints");
-  write_file_atomically(folder / "config.json", config.dump(2) + "\n");
+  write_file_atomically(folder / "config.json", text);
   return {folder, config};
 }
 
@@ -43,13 +60,15 @@ RunDirectory RunDirectory::open(const std::filesystem::path& folder) {
 
 void RunDirectory::change_config(const nlohmann::json& config) {
   if (config == config_) return;
-  write_file_atomically(folder_ / "config.json", config.dump(2) + "\n");
+  write_file_atomically(folder_ / "config.json", config_text(config, folder_));
   config_ = config;
 }
 
 void RunDirectory::add_environment(const nlohmann::json& record) const {
   const std::filesystem::path path = folder_ / "environment.json";
   json records = std::filesystem::exists(path) ? parse_json_file(path) : json::array();
+  if (!records.is_array())
+    throw Error(ErrorCode::bad_file, "is not a list of records", path.string(), "the file is damaged");
   records.push_back(record);
   write_file_atomically(path, records.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
 }
@@ -69,7 +88,7 @@ std::vector<nlohmann::json> RunDirectory::read_log() const {
 void RunDirectory::rewind_log(std::int64_t step) const {
   std::string kept;
   for (const json& line : read_log())
-    if (line.value("step", std::int64_t{0}) <= step) kept += line.dump() + "\n";
+    if (step_of(line) <= step) kept += line.dump() + "\n";
   write_file_atomically(metrics(), kept);
 }
 

@@ -13,13 +13,12 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/thread_pool.h"
-#include "superstep/run/environment.h"
+#include "superstep/record/environment.h"
 #include "superstep/run/model.h"
 #include "superstep/run/quality.h"
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/ranks/end_all.h"
 #include "superstep/run/ranks/gradient_exchange.h"
-#include "superstep/run/records.h"
 #include "superstep/run/task.h"
 #include "superstep/run/train/checkpoint.h"
 #include "superstep/run/train/feeder.h"
@@ -45,12 +44,7 @@ class Training {
         keeper_(settings_.workload, options.out, options.resume, world_.rank() == 0),
         pool_(settings_.replicas),
         task_(open_data()),
-        batches_(task_->training_count() / settings_.batch) {
-    if (batches_ < 1)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the {} training samples do not fill one batch of {}", task_->training_count(),
-                              settings_.batch),
-                  "--batch");
+        batches_(batches_an_epoch(*task_, settings_.batch)) {
     scheduled_steps_ =
         std::max<std::int64_t>(1, std::llround(settings_.epochs * static_cast<double>(batches_)));
     last_step_ = settings_.steps > 0 ? settings_.steps : scheduled_steps_;
@@ -64,7 +58,7 @@ class Training {
   // begun to change the parameters. The last whole step is saved, which takes as long as it takes.
   TrainReport run() {
     std::optional<HoldEnd> until_it_is_saved;
-    if (keeper_.writes()) until_it_is_saved.emplace();
+    if (keeper_.writes()) until_it_is_saved.emplace("the step that has begun is finished and saved first");
     try {
       return train_to_the_end();
     } catch (const Error& error) {
@@ -172,13 +166,15 @@ class Training {
     // One rank writes. All read the same folder when they resume: their states stay the same bits.
     if (const auto found = keeper_.newest()) resume_from(*found);
     world_.barrier();
-    keeper_.begin(to_json(settings_), state_.step, environment_record(settings_.replicas));
+    keeper_.begin(to_json(settings_), state_.step, record::environment_record(settings_.replicas));
   }
 
   void resume_from(const Checkpoint& checkpoint) {
     const RunDirectory directory = RunDirectory::open(options_.out);
     restore(*executable_, checkpoint, directory.checkpoints().string());
     state_ = state_of(checkpoint, directory.checkpoints().string());
+    // With a whole epoch behind it, what is told of the loss is that epoch's (told_loss).
+    if (state_.step > state_.epoch_steps) epoch_losses_.push_back(state_.loss);
     if (state_.step > last_step_)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("has done {} steps: it cannot end after {}", state_.step, last_step_),

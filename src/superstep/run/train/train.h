@@ -15,10 +15,13 @@
 #include "superstep/run/train/train_settings.h"
 #include "superstep/target/target.h"
 
+namespace superstep::workload {
+class Task;
+}
+
 namespace superstep::run {
 
 class TrainObserver;
-class Task;
 
 struct TrainOptions {
   std::filesystem::path out;          // the run's folder; empty: nothing is written
@@ -37,8 +40,8 @@ struct TrainReport {
   std::string goal;      // "r2 >= 0.7"; empty: until the epochs or steps are over
   bool reached = false;  // that goal
   target::PlanSummary plan;
-  nlohmann::json task;               // what the data were
-  std::shared_ptr<const Task> data;  // and they themselves
+  nlohmann::json task;                         // what the data were
+  std::shared_ptr<const workload::Task> data;  // and they themselves
 };
 
 // Trains until the epochs, the steps or the target are reached. On Ctrl-C, heard within a step and within an

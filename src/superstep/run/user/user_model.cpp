@@ -167,6 +167,9 @@ void UserModel::find_ports() {
 // "KIND" of the only output, or "KIND:OUTPUT".
 transform::LossTerm UserModel::parse_term(std::string_view text) const {
   const std::size_t colon = text.find(':');
+  if (text.substr(0, colon).empty())
+    throw Error(ErrorCode::invalid_argument, "a term has no loss", "--loss " + settings_.loss,
+                fmt::format("write KIND:OUTPUT,KIND:OUTPUT, as in mse:{}", outputs_.front().name));
   transform::LossTerm term;
   term.kind = transform::loss_kind_from_name(text.substr(0, colon));
   if (colon == std::string_view::npos) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "superstep/onnx/model.h"
-#include "superstep/run/task/arrays.h"
+#include "superstep/run/user/array_task.h"
 #include "superstep/run/user/arrays.h"
 #include "superstep/workload/workload.h"
 

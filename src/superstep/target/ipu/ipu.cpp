@@ -44,12 +44,14 @@ class IpuExecutable : public Executable {
         options_(options),
         transfers_(std::move(lowered.inputs), std::move(lowered.outputs), ports_, options.chips),
         handles_(std::move(lowered.states)) {
+    constexpr std::size_t trace_events = 5000;  // what a page of a profile can draw, three times over
     const bsp::Program programs[] = {lowered.program};
-    engine_ = std::make_unique<bsp::Engine>(
-        lowered.graph, programs,
-        bsp::EngineOptions{
-            .threads = options.threads, .trace_events = 5000, .progress = Shown("executing", "steps")},
-        bsp::CompileOptions{.progress = Shown("compiling", "compute sets")});
+    engine_ =
+        std::make_unique<bsp::Engine>(lowered.graph, programs,
+                                      bsp::EngineOptions{.threads = options.threads,
+                                                         .trace_events = trace_events,
+                                                         .progress = Shown("executing", "steps")},
+                                      bsp::CompileOptions{.progress = Shown("compiling", "compute sets")});
     engine_->load();
     for (const graph::ValueId id : graph.states()) states_.emplace(graph.value(id).name, graph.type(id));
     transfers_.connect(*engine_);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "superstep/op/core/definition.h"
+
 namespace superstep::transform {
 namespace {
 
@@ -11,14 +13,9 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-constexpr std::string_view movers[] = {"Concat",  "DepthToSpace", "Flatten",   "Identity", "MaxPool",
-                                       "Reshape", "Squeeze",      "Transpose", "Unsqueeze"};
-static_assert(std::ranges::is_sorted(movers));
-
 // Does every element of its first result come from the data that it reads as it is?
 bool moves(const Graph& graph, const Node& node) {
-  return std::ranges::binary_search(movers, node.op) &&
-         graph.type(node.outputs[0]).element == ElementType::f32;
+  return op::traits_of(node.op).moves_bytes && graph.type(node.outputs[0]).element == ElementType::f32;
 }
 
 // The inputs that are data: all parts of a Concat, the first input of the others.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "superstep/op/core/definition.h"
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/transform/fuse_elementwise.h"
 #include "superstep/transform/rewrite.h"
@@ -12,15 +13,7 @@
 namespace superstep::transform {
 namespace {
 
-// Operators that give a value of the reduced type no error worth f32: they compare, move, or round once.
-constexpr std::string_view followers[] = {
-    "Abs",    "Add",      "Clip",      "Concat",    "DepthToSpace", "Dropout",      "Expand", "Flatten",
-    "Gather", "Identity", "LeakyRelu", "Max",       "MaxPool",      "Min",          "Mul",    "Neg",
-    "PRelu",  "Pad",      "Relu",      "Reshape",   "Slice",        "SpaceToDepth", "Split",  "Squeeze",
-    "Sub",    "Tile",     "Transpose", "Unsqueeze", "Where"};
-static_assert(std::ranges::is_sorted(followers));
-
-bool follows(std::string_view op) { return std::ranges::binary_search(followers, op); }
+bool follows(const Node& node) { return op::traits_of(node.op).precision != op::Precision::wide; }
 
 class Autocast {
  public:
@@ -45,7 +38,7 @@ class Autocast {
  private:
   void visit(const Node& node) {
     const bool narrow = is_fusion_anchor(node.op) ? is_wide(node)
-                                                  : (follows(node.op) && !gives_output(node) &&
+                                                  : (follows(node) && !gives_output(node) &&
                                                      (all_come_narrow(node) || gives_wanted(node)));
     if (narrow && has_wide_data(node)) return run_narrow(node);
     for (ValueId id : node.inputs) widen(id);
@@ -89,8 +82,7 @@ class Autocast {
   }
 
   bool gives_wanted(const Node& node) const {
-    constexpr std::string_view reads_a_table = "Gather";
-    return follows(node.op) && node.op != reads_a_table &&
+    return op::traits_of(node.op).precision == op::Precision::follows &&
            std::ranges::all_of(node.outputs, [&](ValueId id) { return id.valid() && wanted_[id.index()]; });
   }
 

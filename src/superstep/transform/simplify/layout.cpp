@@ -40,9 +40,7 @@ Var merge_transposes(const Site& site) {
 
 // --- views: the elements stay in their order, the extents are regrouped
 
-bool is_view(const Node& node) {
-  return node.op == "Reshape" || node.op == "Flatten" || node.op == "Squeeze" || node.op == "Unsqueeze";
-}
+bool is_view(const Node& node) { return op::traits_of(node.op).view == op::View::regroups; }
 
 Var drop_view(const Site& site) { return site.inputs[0].type() == site.type ? site.inputs[0] : Var(); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,9 +36,28 @@ struct LossTerm {
   double delta = 1;  // huber
 };
 
+// What a loss of a model's own is built of: values of the training step's graph.
+class LossPorts {
+ public:
+  virtual ~LossPorts() = default;
+
+  // Of the model. Throws Error (invalid_argument) with the nearest name.
+  virtual op::Var input(const std::string& name) = 0;
+  virtual op::Var output(const std::string& name) = 0;
+
+  // An input that the training step gets beside the model's, the batch along its first axis; the same one
+  // where it was asked for before. Data fill targets in the order in which they are first asked for.
+  virtual op::Var target(const std::string& name, const graph::ValueType& type) = 0;
+};
+
+// Builds a scalar: a mean over the samples, so that a batch can be split (transform/batch_axis.h).
+using BuildLoss = std::function<op::Var(LossPorts& ports)>;
+
 // The weighted sum of its terms; by default the mean squared error of the only output.
 struct LossSpec {
   std::vector<LossTerm> terms = std::vector<LossTerm>(1);
+  BuildLoss own =
+      nullptr;  // added to the terms: what compares inputs, outputs and targets in a way of its own
 };
 
 // What the target of a term looks like, from the type of the model's output.

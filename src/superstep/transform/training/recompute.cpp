@@ -10,15 +10,11 @@
 namespace superstep::transform {
 namespace {
 
-constexpr std::string_view free_moves[] = {"Flatten", "Identity",  "Reshape",
-                                           "Squeeze", "Transpose", "Unsqueeze"};
-
-bool moves_for_free(const Node& node) {
-  return std::ranges::find(free_moves, node.op) != std::end(free_moves);
-}
+bool moves_for_free(const Node& node) { return op::traits_of(node.op).view != op::View::none; }
 
 bool runs_again(const Node& node) {
-  return node.outputs.size() == 1 && !op::get(node.op).has_effects && node.op != "superstep.RandomMask";
+  const op::Definition& definition = op::get(node.op);
+  return node.outputs.size() == 1 && !definition.has_effects && !definition.traits.by_counter;
 }
 
 // Which values are kept for the backward pass, and which of them are worth computing again.

@@ -24,7 +24,7 @@ std::vector<std::string> names_of(const Graph& graph, std::span<const ValueId> i
   return names;
 }
 
-class TrainingStep {
+class TrainingStep : private LossPorts {
  public:
   TrainingStep(const Graph& model, const LossSpec& loss, const OptimizerSpec& optimizer,
                const TrainingStepOptions& options)
@@ -79,6 +79,39 @@ class TrainingStep {
                 unknown_name_hint(name, known));
   }
 
+  // What a loss of the model's own asks for.
+  Var input(const std::string& name) override {
+    const std::vector<std::string> known = names_of(model_, model_.inputs());
+    const auto found = std::ranges::find(known, name);
+    if (found == known.end())
+      throw Error(ErrorCode::invalid_argument, "the model has no such input", name,
+                  unknown_name_hint(name, known));
+    return rewrite_.now(model_.inputs()[static_cast<std::size_t>(found - known.begin())]);
+  }
+  Var output(const std::string& name) override { return model_output(name); }
+  Var target(const std::string& name, const graph::ValueType& type) override {
+    for (const auto& [known, var] : targets_) {
+      if (known != name) continue;
+      if (var.type() != type)
+        throw Error(ErrorCode::bad_graph,
+                    fmt::format("is {} in one part of the loss and {} in another",
+                                graph::to_string(var.type()), graph::to_string(type)),
+                    fmt::format("target '{}'", name));
+      return var;
+    }
+    targets_.emplace_back(name, new_input(name, type));
+    return targets_.back().second;
+  }
+
+  Var own_loss() {
+    const Var loss = loss_.own(*this);
+    if (loss.valid() && loss.shape().rank() == 0) return loss;
+    throw Error(ErrorCode::bad_graph,
+                loss.valid() ? fmt::format("a loss is one number, not {}", graph::to_string(loss.type()))
+                             : "a loss is missing",
+                model_.name());
+  }
+
   Var append_loss() {
     builder_.set_phase(Phase::forward);
     builder_.set_name("loss");
@@ -89,6 +122,10 @@ class TrainingStep {
       Var part = build_loss(term, output, target);
       if (term.weight != 1) part = part * term.weight;
       total = total.valid() ? total + part : part;
+    }
+    if (loss_.own) {
+      const Var own = own_loss();
+      total = total.valid() ? total + own : own;
     }
     if (!total.valid()) throw Error(ErrorCode::invalid_argument, "the loss has no terms");
     return total;

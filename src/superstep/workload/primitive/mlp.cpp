@@ -1,13 +1,22 @@
-#include "superstep/workload/primitive/mlp.h"
-
+// A tiny multi-layer perceptron, 16-64-64-64-1 with ReLU, on a smooth function of sixteen variables: what is
+// left of a step when there is hardly any arithmetic.
+//
+// x f32 [N, 16] -> y f32 [N, 1].
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "superstep/baseline/polynomial.h"
+#include "superstep/baseline/regression.h"
 #include "superstep/workload/layers.h"
+#include "superstep/workload/metrics.h"
+#include "superstep/workload/pictures/pictures.h"
+#include "superstep/workload/table.h"
 
 namespace superstep::workload {
 namespace {
 
-graph::Graph build(std::int64_t batch, const Options&, std::uint64_t seed) {
+graph::Graph build_mlp(std::int64_t batch, const Options&, std::uint64_t seed) {
   graph::Graph graph("mlp");
   Builder b(graph);
   Layers layers(b, seed);
@@ -17,6 +26,67 @@ graph::Graph build(std::int64_t batch, const Options&, std::uint64_t seed) {
   return graph;
 }
 
+// --- what others reach
+
+Eigen::MatrixXd rows_of(const Tensor& field, std::span<const std::int64_t> indices) {
+  const std::int64_t width = field.element_count() / field.shape()[0];
+  Eigen::MatrixXd rows(static_cast<Eigen::Index>(indices.size()), width);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i)
+    for (Eigen::Index k = 0; k < width; ++k)
+      rows(i, k) = field.at(indices[static_cast<std::size_t>(i)] * width + k);
+  return rows;
+}
+
+References ridge_regressions(const TableSamples& samples) {
+  constexpr double strength = 1e-6;
+  const Tensor &x = samples.fields.at("x"), &y = samples.fields.at("target");
+  const auto known = first_samples(samples.training);
+  const Eigen::MatrixXd x_known = rows_of(x, known), x_others = rows_of(x, samples.indices);
+  const Eigen::VectorXd y_known = rows_of(y, known), y_others = rows_of(y, samples.indices);
+  const auto error = [&](const Eigen::MatrixXd& fitted, const Eigen::MatrixXd& judged) {
+    const Eigen::VectorXd found = baseline::fit_ridge(fitted, y_known, strength).predict_all(judged);
+    return std::sqrt((found - y_others).squaredNorm() / static_cast<double>(found.size()));
+  };
+  return {.floor = Reference{"ridge regression", error(x_known, x_others)},
+          .conventional =
+              Reference{"ridge with squares and products", error(baseline::with_products_of_two(x_known),
+                                                                 baseline::with_products_of_two(x_others))},
+          .limit = {},
+          .target = {}};
+}
+
+// --- data and pictures
+
+std::string present_function_values(const Fields& fields, const Predictions& found, page::Page& page) {
+  const Tensor& truth = fields.at("target");
+  Regression regression{.quantity = "y",
+                        .unit = "",
+                        .truth = {},
+                        .found = {},
+                        .samples = {found.indices.begin(), found.indices.end()}};
+  for (std::size_t i = 0; i < found.indices.size(); ++i) {
+    regression.truth.push_back(truth.at(found.indices[i]));
+    regression.found.push_back(found.outputs[0].at(static_cast<std::int64_t>(i)));
+  }
+  present_regression(page, regression);
+  return {};
+}
+
+std::unique_ptr<Task> open_function_values(const TaskSettings& settings, const Options&) {
+  return open_table_task({.generator = "mlp",
+                          .settings = {},
+                          .default_samples = 8192,
+                          .group = {},
+                          .inputs = {{"x"}},
+                          .targets = {{"target"}},
+                          .more = {},
+                          .quality = rmse_of_target,
+                          .present = present_function_values,
+                          .references = ridge_regressions,
+                          .reference_fields = {}},
+                         settings);
+}
+
 }  // namespace
 
 Workload mlp() {
@@ -24,7 +94,7 @@ Workload mlp() {
       .name = "mlp",
       .summary = "a tiny perceptron, 16-64-64-64-1: the overhead of a step",
       .options = {},
-      .build = build,
+      .build = build_mlp,
       .parameters = 9473,
       .inputs = {{"x", ElementType::f32, {16}, "", "features"}},
       .outputs = {{"y", ElementType::f32, {1}, "", "a number"}},
@@ -35,6 +105,7 @@ Workload mlp() {
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 3e-3,
                    .schedule = Schedule::cosine},
+      .open = open_function_values,
       .metrics = {{"rmse", ""}},
       // About what ridge regression reaches with squares and products.
       .target = QualityTarget{.metric = "rmse", .value = 0.1},

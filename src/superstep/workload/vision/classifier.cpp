@@ -5,6 +5,7 @@
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/window/pooling.h"
+#include "superstep/workload/vision/photographs.h"
 
 namespace superstep::workload {
 
@@ -68,6 +69,7 @@ Workload classifier(std::int64_t size) {
            .learning_rate = 0.05,
            .schedule = Schedule::cosine,
            .warm_up_share = 0.05},
+      .open = open_photographs,
       .metrics = {{"accuracy", "", true}},
       .target = QualityTarget{.metric = "accuracy", .value = 0.80, .higher_is_better = true},
   };

@@ -1,4 +1,4 @@
-// What the classifiers of photographs share: options, ports and training defaults.
+// What the classifiers of photographs share: options, ports, training defaults and data.
 #pragma once
 
 #include "superstep/workload/layers.h"

@@ -1,5 +1,7 @@
-#include "superstep/workload/vision/efficientnet.h"
-
+// EfficientNet: inverted bottlenecks with squeeze and excitation, scaled in width, depth and resolution
+// together (M. Tan, Q. Le, ICML 2019).
+//
+// image f32 [N, 3, 224, 224] (b4: 380) -> logits f32 [N, 1000].
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,41 +13,45 @@
 namespace superstep::workload {
 namespace {
 
-struct Stage {
+struct EfficientStage {
   std::int64_t expansion, channels, repeats, kernel, stride;
 };
 
 // Table 1 of the paper.
-constexpr Stage stages[] = {{1, 16, 1, 3, 1},  {6, 24, 2, 3, 2},  {6, 40, 2, 5, 2}, {6, 80, 3, 3, 2},
-                            {6, 112, 3, 5, 1}, {6, 192, 4, 5, 2}, {6, 320, 1, 3, 1}};
+constexpr EfficientStage efficient_stages[] = {{1, 16, 1, 3, 1}, {6, 24, 2, 3, 2},  {6, 40, 2, 5, 2},
+                                               {6, 80, 3, 3, 2}, {6, 112, 3, 5, 1}, {6, 192, 4, 5, 2},
+                                               {6, 320, 1, 3, 1}};
 
-struct Scale {
+struct EfficientScale {
   const char* name;
   double width, depth, dropout;
 };
 
-Var gate(Var x) { return op::sigmoid(x); }
+Var sigmoid_gate(Var x) { return op::sigmoid(x); }
 
-Var normalised(Layers& layers, Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
-               const op::ConvAttributes& attributes = {}) {
+Var efficient_conv(Layers& layers, Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
+                   const op::ConvAttributes& attributes = {}) {
   return layers.batch_norm(layers.plain_conv(x, name, channels, kernel, attributes), name + ".norm");
 }
 
-Var block(Layers& layers, Var x, const std::string& name, const Stage& stage, std::int64_t channels,
-          std::int64_t stride) {
+Var efficient_block(Layers& layers, Var x, const std::string& name, const EfficientStage& stage,
+                    std::int64_t channels, std::int64_t stride) {
   const std::int64_t in = x.shape()[1], expanded = in * stage.expansion, pad = stage.kernel / 2;
   Var y = x;
-  if (stage.expansion != 1) y = layers.silu(normalised(layers, y, name + ".expand", expanded, 1));
-  y = layers.silu(normalised(layers, y, name + ".depthwise", expanded, stage.kernel,
-                             {.strides = {stride, stride}, .pads = {pad, pad, pad, pad}, .group = expanded}));
-  y = squeeze_excite(layers, y, name + ".excite", std::max<std::int64_t>(1, in / 4), &Layers::silu, gate);
-  y = normalised(layers, y, name + ".project", channels, 1);
+  if (stage.expansion != 1) y = layers.silu(efficient_conv(layers, y, name + ".expand", expanded, 1));
+  y = layers.silu(
+      efficient_conv(layers, y, name + ".depthwise", expanded, stage.kernel,
+                     {.strides = {stride, stride}, .pads = {pad, pad, pad, pad}, .group = expanded}));
+  y = squeeze_excite(layers, y, name + ".excite", std::max<std::int64_t>(1, in / 4), &Layers::silu,
+                     sigmoid_gate);
+  y = efficient_conv(layers, y, name + ".project", channels, 1);
   if (stride != 1 || in != channels) return y;
   const op::NameScope scope(layers.builder(), name + ".sum");
   return y + x;
 }
 
-graph::Graph build(const Scale& scale, std::int64_t batch, const Options& options, std::uint64_t seed) {
+graph::Graph build_efficientnet(const EfficientScale& scale, std::int64_t batch, const Options& options,
+                                std::uint64_t seed) {
   const ClassifierSizes sizes = classifier_sizes(options);
   const auto width = [&](std::int64_t channels) {
     return rounded_width(scale.width * static_cast<double>(channels));
@@ -54,29 +60,29 @@ graph::Graph build(const Scale& scale, std::int64_t batch, const Options& option
   Builder b(graph);
   Layers layers(b, seed);
   Var x = image_input(b, batch, sizes.size);
-  x = layers.silu(normalised(layers, x, "stem", width(32), 3, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}));
+  x = layers.silu(efficient_conv(layers, x, "stem", width(32), 3, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}));
   int number = 1;
-  for (const Stage& stage : stages) {
+  for (const EfficientStage& stage : efficient_stages) {
     const auto repeats =
         static_cast<std::int64_t>(std::ceil(scale.depth * static_cast<double>(stage.repeats)));
     for (std::int64_t i = 0; i < repeats; ++i)
-      x = block(layers, x, fmt::format("stage{}.{}", number, i), stage, width(stage.channels),
-                i == 0 ? stage.stride : 1);
+      x = efficient_block(layers, x, fmt::format("stage{}.{}", number, i), stage, width(stage.channels),
+                          i == 0 ? stage.stride : 1);
     ++number;
   }
-  x = layers.silu(normalised(layers, x, "last", 4 * x.shape()[1], 1));
+  x = layers.silu(efficient_conv(layers, x, "last", 4 * x.shape()[1], 1));
   x = layers.dropout(pooled(b, x), "dropout", scale.dropout);
   b.output("logits", layers.dense(x, "fc", sizes.classes));
   return graph;
 }
 
-constexpr Scale b0{"efficientnet-b0", 1.0, 1.0, 0.2}, b4{"efficientnet-b4", 1.4, 1.8, 0.4};
+constexpr EfficientScale b0{"efficientnet-b0", 1.0, 1.0, 0.2}, b4{"efficientnet-b4", 1.4, 1.8, 0.4};
 
 graph::Graph build_b0(std::int64_t batch, const Options& options, std::uint64_t seed) {
-  return build(b0, batch, options, seed);
+  return build_efficientnet(b0, batch, options, seed);
 }
 graph::Graph build_b4(std::int64_t batch, const Options& options, std::uint64_t seed) {
-  return build(b4, batch, options, seed);
+  return build_efficientnet(b4, batch, options, seed);
 }
 
 }  // namespace

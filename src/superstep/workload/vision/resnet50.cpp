@@ -1,5 +1,7 @@
-#include "superstep/workload/vision/resnet50.h"
-
+// ResNet-50, version 1.5: stride in the 3x3 convolution (K. He et al., Deep Residual Learning for Image
+// Recognition, CVPR 2016).
+//
+// image f32 [N, 3, 224, 224] -> logits f32 [N, 1000].
 #include <fmt/format.h>
 
 #include "superstep/op/elementwise/arithmetic.h"
@@ -9,7 +11,7 @@
 namespace superstep::workload {
 namespace {
 
-constexpr std::int64_t expansion = 4;
+constexpr std::int64_t resnet_expansion = 4;
 
 class Bottlenecks {
  public:
@@ -18,7 +20,7 @@ class Bottlenecks {
   Bottlenecks(Layers& layers, double last_scale) : layers_(layers), last_scale_(last_scale) {}
 
   Var block(Var x, const std::string& name, std::int64_t width, std::int64_t stride) {
-    const std::int64_t channels = expansion * width;
+    const std::int64_t channels = resnet_expansion * width;
     Var y = layers_.relu(normalised(x, name, "1", width, 1, {}));
     y = layers_.relu(normalised(y, name, "2", width, 3, {.strides = {stride, stride}, .pads = {1, 1, 1, 1}}));
     y = layers_.batch_norm(layers_.plain_conv(y, name + ".conv3", channels, 1), name + ".norm3", 1e-5, 0.9,
@@ -40,7 +42,7 @@ class Bottlenecks {
   double last_scale_;
 };
 
-graph::Graph build(std::int64_t batch, const Options& options, std::uint64_t seed) {
+graph::Graph build_resnet50(std::int64_t batch, const Options& options, std::uint64_t seed) {
   const ClassifierSizes sizes = classifier_sizes(options);
   graph::Graph graph("resnet50");
   Builder b(graph);
@@ -68,7 +70,7 @@ Workload resnet50() {
   workload.summary = "classes of pictures, by fifty layers with residual connections";
   workload.options.push_back({"width", "64", "channels of the first stage"});
   workload.options.push_back({"zero-last", "yes", "blocks begin as identities: their last scale is zero"});
-  workload.build = build;
+  workload.build = build_resnet50;
   workload.parameters = 25557032;
   return workload;
 }

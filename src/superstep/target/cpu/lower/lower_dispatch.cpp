@@ -20,18 +20,6 @@ void lower_members(Lowering& lowering, const FusionGroup& group) {
   for (NodeId member : group.members) lower_single(lowering, member);
 }
 
-void lower_group_alone(Lowering& lowering, const FusionGroup& group) {
-  if (group.product) {
-    const bool integer = is_dequantized_product(lowering.graph(), lowering.graph().node(*group.product));
-    if (tried(lowering, integer ? lower_dequantized_product(lowering, *group.product, &group)
-                                : lower_product(lowering, *group.product, &group)))
-      return;
-    lower_single(lowering, *group.product);
-    lowering.clear_refusals();
-  }
-  lower_members(lowering, group);
-}
-
 // A product together with the group in front of it that waited for it; else that group first. Says whether
 // the product is done.
 bool lower_with_deferred(Lowering& lowering, NodeId product, const FusionGroup* group) {
@@ -66,6 +54,18 @@ void lower_single(Lowering& lowering, NodeId id) {
     for (const Lowerer& lowerer : family)
       if (lowerer.op == node.op && tried(lowering, lowerer.lower(lowering, id))) return;
   lower_by_reference(lowering, id);
+}
+
+void lower_group_alone(Lowering& lowering, const FusionGroup& group) {
+  if (group.product) {
+    const bool integer = is_dequantized_product(lowering.graph(), lowering.graph().node(*group.product));
+    if (tried(lowering, integer ? lower_dequantized_product(lowering, *group.product, &group)
+                                : lower_product(lowering, *group.product, &group)))
+      return;
+    lower_single(lowering, *group.product);
+    lowering.clear_refusals();
+  }
+  lower_members(lowering, group);
 }
 
 void lower_group(Lowering& lowering, const FusionGroup& group) {

@@ -18,7 +18,6 @@ Plan Lowering::run() {
   std::vector<bool> taken(graph_.node_count(), false);
   find_attention(taken);
   find_softmax_gradients(taken);
-  skip_zeros();
   fusion_ = find_fusion(graph_, leaves_, section_of_, taken);
   find_early_updates();
   for (Section section : {Section::prepare, Section::body, Section::update}) lower_section(section);
@@ -88,24 +87,6 @@ void Lowering::find_softmax_gradients(std::vector<bool>& taken) {
       mark_done(inner);
       taken[inner.index()] = true;
     }
-  }
-}
-
-// Zeros that scatters alone add to are never made.
-void Lowering::skip_zeros() {
-  const auto adds_to_zeros = [&](NodeId id) {
-    const Node& node = graph_.node(id);
-    return (node.op == "ScatterND" && adds_rows_to_zeros(graph_, node)) ||
-           (node.op == "ScatterElements" && adds_elements_to_zeros(graph_, node));
-  };
-  for (std::size_t i = 0; i < graph_.node_count(); ++i) {
-    const Node& node = graph_.nodes()[i];
-    if (node.op != "ConstantOfShape" || !is_zero(graph_, node.outputs[0])) continue;
-    const auto readers = consumers(node.outputs[0]);
-    bool left_out = !readers.empty();
-    for (const graph::Output& output : graph_.outputs())
-      left_out = left_out && output.value != node.outputs[0];
-    if (left_out && std::ranges::all_of(readers, adds_to_zeros)) mark_done(NodeId(i));
   }
 }
 

@@ -132,7 +132,8 @@ class Lowering {
   void keep_for(NodeId reader, std::vector<DraftOperand> kept) { kept_[reader] = std::move(kept); }
   std::vector<DraftOperand> kept_for(NodeId reader) const;
 
-  // A group that runs together with the one reader of its result, when that is lowered.
+  // A group that runs together with the one reader of its result, when that is lowered; whoever else asks for
+  // the result by read() has it made.
   void defer(ValueId result, const FusionGroup& group) { deferred_[result] = &group; }
   const FusionGroup* take_deferred(ValueId result);  // null when there is none
 
@@ -166,7 +167,6 @@ class Lowering {
   void find_attention(std::vector<bool>& taken);
   void find_softmax_gradients(std::vector<bool>& taken);
   bool lower_attention_at(NodeId id);
-  void skip_zeros();
   void lower_section(Section section);
   void lower_at(Section section, NodeId id);
   void lower_node(NodeId id);
@@ -247,8 +247,9 @@ void lower_by_reference(Lowering& lowering, NodeId id);
 
 // Tries the lists above, then the reference evaluation.
 void lower_single(Lowering& lowering, NodeId id);
-// A fusion group as one step where it can be, else as its parts.
+// A fusion group as one step where it can be, else as its parts; or it waits for the reader of its result.
 void lower_group(Lowering& lowering, const FusionGroup& group);
+void lower_group_alone(Lowering& lowering, const FusionGroup& group);  // without waiting
 
 std::unexpected<Refusal> refuse(const char* implementation, std::string reason);
 

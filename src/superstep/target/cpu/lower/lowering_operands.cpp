@@ -110,20 +110,25 @@ DraftOperand Lowering::read(ValueId id) {
 }
 
 // Parameters, and what is made of them, rounded ahead are mostly read behind their Cast, when they are
-// packed: it runs where somebody reads its result alone.
+// packed, and zeros are mostly added to by kernels that clear their own sums: such a node runs where somebody
+// reads its result alone. Whether a kernel does is known when it was prepared, not before.
 bool Lowering::waits_for_readers(NodeId id) const {
   const Node& node = graph_.node(id);
+  if (node.op == "ConstantOfShape") return is_zero(graph_, node.outputs[0]);
   if (section_of_[id.index()] != Section::prepare || node.op != "Cast") return false;
   const int group = fusion_.group_of[id.index()];
   return group < 0 || fusion_.groups[static_cast<std::size_t>(group)].members.size() == 1;
 }
 
+// What was put off until somebody reads it: a node that waits, or a group that waits for another reader.
 void Lowering::lower_waiting(ValueId id) {
   const graph::Value& value = graph_.value(id);
-  if (value.kind != graph::ValueKind::computed || !waits_for_readers(value.producer)) return;
-  const Section here = std::exchange(section_, Section::prepare);
+  if (value.kind != graph::ValueKind::computed) return;
+  const FusionGroup* const group = take_deferred(id);
+  if (!group && !waits_for_readers(value.producer)) return;
+  const Section here = std::exchange(section_, section_of_[value.producer.index()]);
   std::vector<Refusal> refusals = std::exchange(refusals_, {});
-  lower_node(value.producer);
+  group ? lower_group_alone(*this, *group) : lower_node(value.producer);
   refusals_ = std::move(refusals);
   section_ = here;
 }

@@ -1,10 +1,10 @@
 #include "superstep/target/cpu/plan/fusion.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
+#include "superstep/op/core/definition.h"
 #include "superstep/target/cpu/plan/patterns.h"
+#include "superstep/target/cpu/plan/vector_operations.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -13,14 +13,6 @@ using graph::Graph;
 using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
-
-constexpr std::array elementwise_operators = {
-    "Add",       "Sub",         "Mul",  "Div",   "Neg",  "Abs",       "Exp",     "Log",      "Sqrt",
-    "Pow",       "Reciprocal",  "Min",  "Max",   "Relu", "LeakyRelu", "Sigmoid", "Tanh",     "Erf",
-    "Sign",      "Floor",       "Ceil", "Round", "Cast", "Where",     "Equal",   "Greater",  "GreaterOrEqual",
-    "Less",      "LessOrEqual", "And",  "Or",    "Not",  "Clip",      "Elu",     "Softplus", "HardSigmoid",
-    "HardSwish", "Gelu",        "Sin",  "Cos"};
-constexpr std::array fusable_products = {"Conv", "ConvTranspose", "MatMul", "Gemm"};
 
 bool same_iteration(const Graph& graph, const Node& a, const Node& b) {
   return graph.type(a.outputs[0]).shape == graph.type(b.outputs[0]).shape;
@@ -116,8 +108,7 @@ Fusion find_fusion(const Graph& graph, const std::vector<bool>& leaves,
 }
 
 bool is_elementwise(const Graph& graph, const Node& node) {
-  if (std::ranges::find(elementwise_operators, std::string_view(node.op)) == elementwise_operators.end())
-    return false;
+  if (!vector_operation(node.op)) return false;
   // Integers are converted as they are loaded.
   if (node.op == "Cast" && is_integer(graph.type(node.inputs[0]).element))
     return graph.type(node.outputs[0]).element == ElementType::f32;
@@ -127,8 +118,6 @@ bool is_elementwise(const Graph& graph, const Node& node) {
   return node.outputs.size() == 1 && fits_registers(graph.type(node.outputs[0]).element);
 }
 
-bool is_fusable_product(const Node& node) {
-  return std::ranges::find(fusable_products, std::string_view(node.op)) != fusable_products.end();
-}
+bool is_fusable_product(const Node& node) { return op::traits_of(node.op).product; }
 
 }  // namespace superstep::target::cpu

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "superstep/op/core/definition.h"
 #include "superstep/target/cpu/plan/fusion.h"
 #include "superstep/target/cpu/plan/patterns.h"
 
@@ -17,8 +18,6 @@ using graph::Graph;
 using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
-
-constexpr std::array view_operators = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity"};
 
 struct ImageOperands {
   std::string_view op;
@@ -380,9 +379,7 @@ class Assigner {
 
 }  // namespace
 
-bool is_view_operator(const graph::Node& node) {
-  return std::ranges::find(view_operators, node.op) != view_operators.end();
-}
+bool is_view_operator(const graph::Node& node) { return op::traits_of(node.op).view != op::View::none; }
 
 std::vector<int> image_order(int rank) {
   std::vector<int> order;

@@ -9,10 +9,16 @@
 namespace superstep::target::cpu {
 namespace {
 
+// Samples of a micro-batch that is chosen by its arena, at least and at most. Chosen.
 constexpr std::int64_t smallest_choice = 4, largest_small_choice = 64;
-constexpr double flops_a_byte = 8, near_enough = 1.03;
+// FLOP/B: operations that take as long as a byte beyond the second-level cache, some 300 GFLOP/s of a core
+// (docs/figures.md) beside 37 GB/s. Chosen, not fitted: only ratios of costs decide.
+constexpr double flops_a_byte = 8;
+// Costs within 3 % are the same, and the smallest micro-batch of them is taken: it needs less memory. Chosen.
+constexpr double near_enough = 1.03;
+// Parts of a batch that runs in step, and samples of one (docs/cpu/threads.md).
 constexpr std::int64_t parts_in_step = 4, largest_in_step = 8;
-constexpr double divided_share = 0.85;  // of what threads could do, where they divide each step
+constexpr double divided_share = 0.85;  // of what threads could do, where they divide each step; chosen
 
 std::size_t second_level_cache_bytes() {
   const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);

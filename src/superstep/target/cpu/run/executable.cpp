@@ -335,7 +335,9 @@ PlanSummary CpuExecutable::summary() const {
       .micro_batch = options_.micro_batch,
       .threads = options_.threads,
       .flops = 0,
-      .activation_bytes = plan_.arena_bytes + plan_.scratch_bytes,
+      .activation_bytes = arenas_.count() * plan_.arena_bytes +
+                          static_cast<std::size_t>(options_.threads) * plan_.scratch_bytes,
+      .at_a_time = arenas_.count(),
       .state_bytes = 0,
       .constant_bytes = 0,
       .gradient_bytes = sums_ ? plan_.accumulator_bytes * gradient_buffers(plan_, options_) : 0,

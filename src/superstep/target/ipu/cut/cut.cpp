@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "superstep/op/core/definition.h"
 #include "superstep/target/ipu/cut/cut_rules.h"
 
 namespace superstep::target::ipu {
@@ -22,78 +23,10 @@ bool follow(const std::vector<const graph::ValueType*>& types, std::vector<CutOp
   return true;
 }
 
-constexpr std::array pointwise_operators = {"Neg",
-                                            "Abs",
-                                            "Sign",
-                                            "Exp",
-                                            "Log",
-                                            "Sqrt",
-                                            "Reciprocal",
-                                            "Erf",
-                                            "Floor",
-                                            "Ceil",
-                                            "Round",
-                                            "Add",
-                                            "Sub",
-                                            "Mul",
-                                            "Div",
-                                            "Pow",
-                                            "Min",
-                                            "Max",
-                                            "Sum",
-                                            "Mean",
-                                            "Sin",
-                                            "Cos",
-                                            "Tan",
-                                            "Asin",
-                                            "Acos",
-                                            "Atan",
-                                            "Sinh",
-                                            "Cosh",
-                                            "Asinh",
-                                            "Acosh",
-                                            "Atanh",
-                                            "Mod",
-                                            "BitShift",
-                                            "BitwiseAnd",
-                                            "BitwiseOr",
-                                            "BitwiseXor",
-                                            "BitwiseNot",
-                                            "Equal",
-                                            "Greater",
-                                            "GreaterOrEqual",
-                                            "Less",
-                                            "LessOrEqual",
-                                            "And",
-                                            "Or",
-                                            "Xor",
-                                            "Not",
-                                            "IsNaN",
-                                            "IsInf",
-                                            "Where",
-                                            "Cast",
-                                            "Relu",
-                                            "LeakyRelu",
-                                            "Sigmoid",
-                                            "Tanh",
-                                            "Softplus",
-                                            "Softsign",
-                                            "Elu",
-                                            "Selu",
-                                            "Celu",
-                                            "HardSigmoid",
-                                            "HardSwish",
-                                            "Gelu",
-                                            "Mish",
-                                            "Swish",
-                                            "ThresholdedRelu",
-                                            "Shrink",
-                                            "Clip",
-                                            "PRelu",
-                                            "SwiGLU",
-                                            "BitCast",
-                                            "Binarizer",
-                                            "superstep.PartsMean"};
+// Every element of their results, too, is made of those at its place, here or in other parts; to those who
+// fuse element-wise operators they are none.
+constexpr std::array also_pointwise = {"SwiGLU", "BitCast", "Binarizer", "superstep.PartsMean"};
+constexpr std::array optimizers = {"superstep.Sgd", "superstep.Adam", "Adagrad", "Momentum", "Adam"};
 
 Cuts pointwise(const Operation& op) {
   Cuts cuts;
@@ -124,14 +57,22 @@ Cuts cast_like(const Operation& op) {
 
 std::span<const CutRule> general_cut_rules() {
   static const CutRule rules[] = {
-      {pointwise, {pointwise_operators.begin(), pointwise_operators.end()}},
-      {optimizer, {"superstep.Sgd", "superstep.Adam", "Adagrad", "Momentum", "Adam"}},
+      {pointwise, {also_pointwise.begin(), also_pointwise.end()}},
+      {optimizer, {optimizers.begin(), optimizers.end()}},
       {cast_like, {"CastLike"}},
   };
   return rules;
 }
 
+// A view is placed (place/layout.h), not computed.
+bool is_computed_by_element(std::string_view op) {
+  const op::Traits& traits = op::traits_of(op);
+  return traits.elementwise && traits.view == op::View::none;
+}
+
 const CutRule* rule_of(std::string_view op) {
+  static const CutRule by_element{pointwise, {}};
+  if (is_computed_by_element(op)) return &by_element;
   for (const auto family : {general_cut_rules(), product_cut_rules(), reduction_cut_rules(),
                             pooling_cut_rules(), line_cut_rules(), index_cut_rules(), sequence_cut_rules(),
                             resample_cut_rules(), random_cut_rules(), quantized_cut_rules()})
@@ -236,9 +177,8 @@ std::string_view why_whole(std::string_view op) {
 }
 
 bool is_pointwise(std::string_view op) {
-  return std::find(pointwise_operators.begin(), pointwise_operators.end(), op) != pointwise_operators.end() ||
-         op == "superstep.Sgd" || op == "superstep.Adam" || op == "Adagrad" || op == "Momentum" ||
-         op == "Adam";
+  return is_computed_by_element(op) || std::ranges::find(also_pointwise, op) != also_pointwise.end() ||
+         std::ranges::find(optimizers, op) != optimizers.end();
 }
 
 }  // namespace superstep::target::ipu

@@ -177,6 +177,19 @@ Cuts fourier(const Operation& op) {
   return beside(op, {normalize_axis(axis, rank), rank - 1});
 }
 
+// Real and imaginary parts together, along all axes but the transformed ones.
+Cuts fourier_of_parts(const Operation& op) {
+  Cuts cuts;
+  cuts.even = true;
+  const int rank = op.input(0).rank();
+  Axes kept;
+  for (const std::int64_t axis : op.attributes->integers("axes")) kept.insert(normalize_axis(axis, rank));
+  for (int axis = 0; axis < rank; ++axis)
+    if (!kept.contains(axis))
+      add_cut(cuts, op, op.input(0)[axis], Places(op.inputs.size(), axis), Places(op.outputs.size(), axis));
+  return cuts;
+}
+
 // Signals, and frames: neighbours overlap.
 Cuts frames(const Operation& op) {
   Cuts cuts;
@@ -221,6 +234,7 @@ std::span<const CutRule> line_cut_rules() {
       {triangle, {"Trilu"}},
       {reverse_sequence, {"ReverseSequence"}},
       {fourier, {"DFT"}},
+      {fourier_of_parts, {"superstep.Fourier"}},
       {frames, {"STFT"}},
   };
   return rules;

@@ -1,6 +1,7 @@
 // Cuts of random numbers. Each depends on its place in the whole, so that parts draw the bits that the whole
 // operator draws.
 #include "superstep/op/core/box.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/target/ipu/cut/cut_rules.h"
 
 namespace superstep::target::ipu {
@@ -12,9 +13,8 @@ void at_its_place(const Operation& operation, const Cuts& cuts, const Part& part
   for (const AxisRange& range : operand_ranges(cuts, part, false, 0))
     box.begin[static_cast<std::size_t>(range.axis)] = range.range.begin;
   shape.place = box.begin;
-  shape.evaluate = [box, draw = op::box_evaluation(operation.node->op)](const op::EvaluateContext& context) {
-    draw(context, box);
-  };
+  shape.evaluate = [box, draw = op::get(operation.node->op).evaluate_box](
+                       const op::EvaluateContext& context) { draw(context, box); };
 }
 
 // The axes of the result; an input of its shape follows, others (a counter, a ratio) are whole.

@@ -1,6 +1,7 @@
 #include "superstep/target/ipu/lower/cycles.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "superstep/base/integers.h"
@@ -113,6 +114,17 @@ std::int64_t gemm(const Hardware& hardware, const PartTypes& t) {
   const Shape &a = t.inputs[0].shape, &y = t.outputs[0].shape;
   const std::int64_t inputs = a[t.attributes.integer("transA", 0) != 0 ? 0 : 1];
   return product_cycles(hardware, t.inputs[0].element, y[0], inputs, y[1]);
+}
+
+// Operations of a fast transform on one of its numbers: 5 log2 n an axis.
+std::int64_t fourier_operations(const PartTypes& t) {
+  double operations = 0;
+  for (const std::int64_t axis : t.attributes.integers("axes")) {
+    const Shape& shape = t.inputs[0].shape;
+    const std::int64_t n = shape[normalize_axis(axis, shape.rank())];
+    operations += 5 * std::log2(static_cast<double>(std::max<std::int64_t>(2, n)));
+  }
+  return static_cast<std::int64_t>(std::ceil(operations));
 }
 
 // `per_vector` cycles for a vector of elements: load, work, store.
@@ -262,6 +274,7 @@ std::uint64_t part_cycles(const Hardware& hardware, std::string_view op, const P
       return pointwise(hardware, element, outputs, 2);
     if (op.find("Normalization") != std::string_view::npos || op.starts_with("superstep.Channel"))
       return 4 * pointwise(hardware, element, largest, 1);
+    if (op == "superstep.Fourier") return pointwise(hardware, element, outputs, fourier_operations(t));
     if (one_of(op, {"LSTM", "GRU", "RNN"})) return recurrent_cycles(hardware, t, false);
     if (op == "superstep.LSTMGradient") return recurrent_cycles(hardware, t, true);
     return pointwise(hardware, element, std::max(outputs, largest), vector_cycles(op));

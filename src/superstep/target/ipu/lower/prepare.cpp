@@ -28,7 +28,7 @@ Var mixed(Var running, Var batch, double momentum) {
 void normalize_by_moments(transform::Rewrite& rewrite, const graph::Node& node) {
   const std::vector<Var> inputs = rewrite.now(node.inputs);
   const op::ChannelMoments moments = op::channel_moments(inputs[0]);
-  const double momentum = node.attributes.number("momentum", 0.9);
+  const double momentum = node.attributes.number("momentum", 0.9);  // ONNX's default
   graph::Attributes attributes = node.attributes;
   attributes.erase("training_mode");
   const auto as_statistics = [&](Var value) { return op::cast(value, inputs[3].element()); };
@@ -70,6 +70,7 @@ void normalize_by_group_moments(transform::Rewrite& rewrite, const graph::Node& 
   };
   const auto of_channels = [&](Var numbers) { return repeated(numbers, samples * groups, of_group); };
   const Var rows = op::reshape(x, {1, samples * channels, positions});
+  // Without an epsilon: ONNX's default.
   const Var y = rewrite.builder().node1("BatchNormalization",
                                         {rows, of_samples(inputs[1]), of_samples(inputs[2]),
                                          of_channels(moments.mean), of_channels(moments.variance)},
@@ -118,6 +119,22 @@ void optimize_apart(transform::Rewrite& rewrite, const graph::Node& node) {
   rewrite.replace(node, results);
 }
 
+bool transforms_several_axes(const graph::Graph& /*graph*/, const graph::Node& node) {
+  return node.op == "superstep.Fourier" && node.attributes.integers("axes").size() > 1;
+}
+
+// One axis after the other: each is cut along the others, so that no tile needs a whole volume.
+void transform_axis_by_axis(transform::Rewrite& rewrite, const graph::Node& node) {
+  std::vector<Var> parts = rewrite.now(node.inputs);
+  graph::Attributes attributes = node.attributes;
+  for (const std::int64_t axis : node.attributes.integers("axes")) {
+    attributes.set("axes", std::vector<std::int64_t>{axis});
+    parts = rewrite.builder().node(node.op, parts, attributes, 2);
+    attributes.set("scale", 1.0);
+  }
+  rewrite.replace(node, parts);
+}
+
 // A pass that rewrites the nodes that `wanted` takes.
 using Wanted = bool (*)(const graph::Graph& graph, const graph::Node& node);
 using Rewriting = void (*)(transform::Rewrite& rewrite, const graph::Node& node);
@@ -156,6 +173,10 @@ std::vector<transform::Pass> graph_passes() {
       {.name = "optimize_apart",
        .run = rewriting(optimizes_several, optimize_apart),
        .summary = "optimisers of several tensors as one a tensor"},
+      {.name = "transform_axis_by_axis",
+       .run = rewriting(transforms_several_axes, transform_axis_by_axis),
+       .summary = "Fourier transforms of volumes: one axis after the other, cut along the rest",
+       .rounding = transform::Pass::sums},
   };
   const auto standard = transform::standard_passes();
   passes.insert(passes.end(), standard.begin(), standard.end());

@@ -9,11 +9,12 @@ namespace superstep::target::ipu {
 
 namespace {
 
+constexpr std::size_t most_events = 20'000;        // kept of a trace, as the engine's own default
 constexpr std::size_t most_accesses = 10'000'000;  // about 400 MB of the host's memory
 
 bsp::Profile counted(const LoweredGraph& lowered, const Stopwatch& watch) {
   const bsp::Program programs[] = {lowered.program};
-  bsp::Engine engine(lowered.graph, programs, {.timing_only = true, .trace_events = 20000},
+  bsp::Engine engine(lowered.graph, programs, {.timing_only = true, .trace_events = most_events},
                      {.allow_out_of_memory = true, .timing_only = true, .most_accesses = most_accesses});
   engine.run();
   bsp::Profile profile = engine.profile();

@@ -37,6 +37,7 @@ std::string libxsmm_refusal(const ProductShape& s) {
   for (std::int64_t value : {s.m, s.n, s.k, s.a_stride, s.b_k_stride, s.b_n_stride, s.c_stride})
     if (!fits_int(value)) return "an extent or stride is too large";
   if (s.b_k_stride == 1 && s.b_n_stride < s.k && s.n > 1) return "columns of the second operand overlap";
+  if (s.b_k_stride != 1 && s.b_k_stride < s.n && s.k > 1) return "rows of the second operand overlap";
   if (s.type == ElementType::f32) return {};
   if (s.type == ElementType::u8) return generated_bytes_refusal(s);
   if (s.type != ElementType::bf16) return std::string("no products of ") + name_of(s.type);

@@ -131,11 +131,36 @@ Lowered lower_depth_to_space(Lowering& lowering, NodeId id) {
               lowering.element_in_memory(x));
 }
 
+// What Pad copies of x: where it begins there and in the result, in elements.
+struct PaddedCopy {
+  Shape extents;
+  std::int64_t from = 0, to = 0;
+  bool fills = false;  // something lies around it
+};
+
+// Negative pads cut off.
+PaddedCopy padded_copy(const Lowering& lowering, const Node& node) {
+  const ValueId x = node.inputs[0], y = node.outputs[0];
+  const Tensor& pads = lowering.graph().value(node.inputs[1]).data;
+  std::vector<std::int64_t> extents = lowering.shape(x).extents();
+  PaddedCopy result;
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    const auto before = static_cast<std::int64_t>(pads.at(static_cast<std::int64_t>(axis))),
+               after = static_cast<std::int64_t>(pads.at(static_cast<std::int64_t>(axis + extents.size())));
+    const std::int64_t cut = std::min<std::int64_t>(0, before) + std::min<std::int64_t>(0, after);
+    extents[axis] = std::max<std::int64_t>(0, extents[axis] + cut);
+    result.from += std::max<std::int64_t>(0, -before) * lowering.view(x).strides[axis];
+    result.to += std::max<std::int64_t>(0, before) * lowering.view(y).strides[axis];
+    result.fills = result.fills || before > 0 || after > 0;
+  }
+  result.extents = Shape(extents);
+  return result;
+}
+
 // Zeros (or another constant) around a copy of x.
 Lowered lower_pad(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const ValueId x = node.inputs[0], y = node.outputs[0];
-  const int rank = lowering.shape(x).rank();
   if (node.attributes.text("mode", "constant") != "constant")
     return refuse("copy", "the padding is not constant");
   if (node.inputs.size() < 2 || lowering.graph().value(node.inputs[1]).kind != graph::ValueKind::constant ||
@@ -147,24 +172,20 @@ Lowered lower_pad(Lowering& lowering, NodeId id) {
     if (!given) return refuse("copy", "the padding is not constant");
     value = *given;
   }
-  const Tensor& pads = lowering.graph().value(node.inputs[1]).data;
-  const Strides& strides = lowering.view(y).strides;
+  const PaddedCopy part = padded_copy(lowering, node);
+  const Strides &from = lowering.view(x).strides, &to = lowering.view(y).strides;
   const ElementType element = lowering.element_in_memory(x);
-  std::int64_t offset = 0;
-  for (int axis = 0; axis < rank; ++axis) {
-    const auto before = static_cast<std::int64_t>(pads.at(axis)),
-               after = static_cast<std::int64_t>(pads.at(axis + rank));
-    if (before < 0 || after < 0) return refuse("copy", "negative pads");
-    offset += before * strides[static_cast<std::size_t>(axis)];
+  if (part.fills) {
+    if (element != ElementType::f32) return refuse("copy", "only f32 is padded");
+    kernels::VectorProgram program(lowering.shape(y).extents());
+    program.store(program.constant(static_cast<float>(value)), element, to);
+    auto fill = kernels::prepare(program);
+    if (!fill) return std::unexpected(fill.error());
+    lowering.emit("fill", node.name, std::move(*fill), {}, {lowering.write(y)});
   }
-  if (element != ElementType::f32) return refuse("copy", "only f32 is padded");
-  kernels::VectorProgram program(lowering.shape(y).extents());
-  program.store(program.constant(static_cast<float>(value)), element, strides);
-  auto fill = kernels::prepare(program);
-  if (!fill) return std::unexpected(fill.error());
-  lowering.emit("fill", node.name, std::move(*fill), {}, {lowering.write(y)});
-  return copy(lowering, node, lowering.shape(x), lowering.view(x).strides, strides, lowering.read(x),
-              shifted(lowering.write(y), offset, element), element);
+  if (part.extents.element_count() == 0) return {};
+  return copy(lowering, node, part.extents, from, to, shifted(lowering.read(x), part.from, element),
+              shifted(lowering.write(y), part.to, element), element);
 }
 
 constexpr Lowerer lowerers[] = {

@@ -11,6 +11,7 @@
 
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 #include "superstep/target/cpu/passes/gelu_slope.h"
+#include "superstep/target/cpu/plan/vector_operations.h"
 
 namespace superstep::target::cpu {
 namespace {
@@ -19,69 +20,36 @@ using kernels::Activation;
 using kernels::VectorOp;
 using kernels::VectorProgram;
 
-struct Simple {
-  std::string_view op;
-  VectorOp vector_op;
-};
-constexpr std::array unary_operators = {
-    Simple{"Neg", VectorOp::neg},         Simple{"Abs", VectorOp::abs},
-    Simple{"Exp", VectorOp::exp},         Simple{"Log", VectorOp::log},
-    Simple{"Sqrt", VectorOp::sqrt},       Simple{"Reciprocal", VectorOp::reciprocal},
-    Simple{"Sign", VectorOp::sign},       Simple{"Floor", VectorOp::floor},
-    Simple{"Ceil", VectorOp::ceil},       Simple{"Round", VectorOp::round},
-    Simple{"Relu", VectorOp::relu},       Simple{"Sigmoid", VectorOp::sigmoid},
-    Simple{"Tanh", VectorOp::tanh},       Simple{"Erf", VectorOp::erf},
-    Simple{"Not", VectorOp::logical_not}, Simple{"Sin", VectorOp::sin},
-    Simple{"Cos", VectorOp::cos},
-};
-constexpr std::array binary_operators = {
-    Simple{"Add", VectorOp::add},         Simple{"Sub", VectorOp::sub},
-    Simple{"Mul", VectorOp::mul},         Simple{"Div", VectorOp::div},
-    Simple{"Pow", VectorOp::pow},         Simple{"Max", VectorOp::max},
-    Simple{"Min", VectorOp::min},         Simple{"Equal", VectorOp::equal},
-    Simple{"Less", VectorOp::less},       Simple{"LessOrEqual", VectorOp::less_or_equal},
-    Simple{"And", VectorOp::logical_and}, Simple{"Or", VectorOp::logical_or},
-};
-
-template <std::size_t N>
-const Simple* find_simple(const std::array<Simple, N>& table, std::string_view op) {
-  for (const Simple& entry : table)
-    if (entry.op == op) return &entry;
-  return nullptr;
-}
-
 struct ActivationCall {
   Activation activation;
   float alpha = 0, beta = 0;
 };
 
-std::optional<ActivationCall> activation_of(const Graph& graph, const Node& node) {
-  const auto number = [&](const char* name, double otherwise) {
-    return static_cast<float>(node.attributes.number(name, otherwise));
+// Between bounds that are known; none where one is computed.
+std::optional<ActivationCall> clip_call(const Graph& graph, const Node& node) {
+  const auto bound = [&](std::size_t input, double otherwise) -> std::optional<double> {
+    if (node.inputs.size() <= input || !node.inputs[input].valid()) return otherwise;
+    return uniform_constant(graph, node.inputs[input]);
   };
-  if (node.op == "Relu") return ActivationCall{Activation::relu};
-  if (node.op == "LeakyRelu") return ActivationCall{Activation::leaky_relu, number("alpha", 0.01)};
-  if (node.op == "Sigmoid") return ActivationCall{Activation::sigmoid};
-  if (node.op == "Tanh") return ActivationCall{Activation::tanh};
-  if (node.op == "Elu") return ActivationCall{Activation::elu, number("alpha", 1.0)};
-  if (node.op == "Softplus") return ActivationCall{Activation::softplus};
-  if (node.op == "HardSigmoid")
-    return ActivationCall{Activation::hard_sigmoid, number("alpha", 0.2), number("beta", 0.5)};
-  if (node.op == "HardSwish") return ActivationCall{Activation::hard_swish};
-  if (node.op == "Gelu")
-    return ActivationCall{node.attributes.text("approximate", "none") == "tanh" ? Activation::gelu_tanh
-                                                                                : Activation::gelu_erf};
-  if (node.op == "Clip") {
-    const auto bound = [&](std::size_t input, double otherwise) -> std::optional<double> {
-      if (node.inputs.size() <= input || !node.inputs[input].valid()) return otherwise;
-      return uniform_constant(graph, node.inputs[input]);
-    };
-    const auto low = bound(1, -std::numeric_limits<float>::infinity());
-    const auto high = bound(2, std::numeric_limits<float>::infinity());
-    if (low && high)
-      return ActivationCall{Activation::clip, static_cast<float>(*low), static_cast<float>(*high)};
+  const auto low = bound(1, -std::numeric_limits<float>::infinity());
+  const auto high = bound(2, std::numeric_limits<float>::infinity());
+  if (!low || !high) return std::nullopt;
+  return ActivationCall{Activation::clip, static_cast<float>(*low), static_cast<float>(*high)};
+}
+
+std::optional<ActivationCall> activation_of(const Graph& graph, const Node& node) {
+  const VectorOperation* operation = vector_operation(node.op);
+  if (!operation || !operation->activation) return std::nullopt;
+  switch (*operation->activation) {
+    case Activation::clip: return clip_call(graph, node);
+    case Activation::gelu_erf:
+      return ActivationCall{node.attributes.text("approximate", "none") == "tanh" ? Activation::gelu_tanh
+                                                                                  : Activation::gelu_erf};
+    default:
+      return ActivationCall{*operation->activation,
+                            static_cast<float>(node.attributes.number("alpha", operation->alpha)),
+                            static_cast<float>(node.attributes.number("beta", operation->beta))};
   }
-  return std::nullopt;
 }
 
 // Whether a conversion reads a value of f16 that a member of its group computes, which is then never stored:
@@ -169,20 +137,25 @@ class ProgramWriter {
     if (computes_integers(node)) return refuse("vector program", "arithmetic of integers");
     if (const auto x = input_of_gelu_slope(lowering_.graph(), node))
       return program_.unary(VectorOp::activation_gradient, operand(*x), Activation::gelu_erf);
-    if (const Simple* entry = find_simple(unary_operators, node.op))
-      return program_.unary(entry->vector_op, operand(node.inputs[0]));
-    if (const Simple* entry = find_simple(binary_operators, node.op))
-      return fold_binary(node, entry->vector_op);
-    if (node.op == "Greater")
-      return program_.binary(VectorOp::less, operand(node.inputs[1]), operand(node.inputs[0]));
-    if (node.op == "GreaterOrEqual")
-      return program_.binary(VectorOp::less_or_equal, operand(node.inputs[1]), operand(node.inputs[0]));
-    if (node.op == "Where")
-      return program_.select(operand(node.inputs[0]), operand(node.inputs[1]), operand(node.inputs[2]));
-    if (node.op == "Cast") return write_cast(node);
-    if (const auto call = activation_of(lowering_.graph(), node))
-      return program_.unary(VectorOp::activate, operand(node.inputs[0]), call->activation, call->alpha,
-                            call->beta);
+    const VectorOperation* operation = vector_operation(node.op);
+    if (!operation) return refuse_operation(node);
+    const VectorOp instruction = operation->instruction;
+    switch (operation->form) {
+      case VectorForm::unary: return program_.unary(instruction, operand(node.inputs[0]));
+      case VectorForm::binary: return fold_binary(node, instruction);
+      case VectorForm::swapped:
+        return program_.binary(instruction, operand(node.inputs[1]), operand(node.inputs[0]));
+      case VectorForm::select:
+        return program_.select(operand(node.inputs[0]), operand(node.inputs[1]), operand(node.inputs[2]));
+      case VectorForm::convert: return write_cast(node);
+      case VectorForm::activate: break;
+    }
+    const auto call = activation_of(lowering_.graph(), node);
+    if (!call) return refuse_operation(node);
+    return program_.unary(instruction, operand(node.inputs[0]), call->activation, call->alpha, call->beta);
+  }
+
+  static std::unexpected<Refusal> refuse_operation(const Node& node) {
     return refuse("vector program", fmt::format("{} is not among its operations", node.op));
   }
 

@@ -1,0 +1,275 @@
+#include "superstep/machine/ipu/kernel_planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "superstep/machine/ipu/convolution.h"
+#include "superstep/machine/ipu/operators.h"
+#include "superstep/op/product/convolution.h"
+
+namespace superstep::machine::ipu {
+namespace {
+
+using graph::Node;
+using graph::Phase;
+using graph::ValueId;
+
+std::string key_of(const Convolution& c, Pass pass, const Arrangement& arrangement) {
+  std::string key =
+      fmt::format("{} {} {} {} {} {} {}{}", static_cast<int>(pass), c.groups, c.batch, c.in_channels,
+                  c.out_channels, static_cast<int>(c.partials), arrangement.input, arrangement.weights);
+  for (const Axis& axis : c.axes)
+    key +=
+        fmt::format(" {},{},{},{},{}", axis.input, axis.output, axis.kernel, axis.stride, axis.kernel_step);
+  return key;
+}
+
+ElementType vector_element(const Precision& precision) {
+  return precision.data == ElementType::f32 ? ElementType::f32 : ElementType::f16;
+}
+
+Pass pass_of(const Node& node) {
+  if (node.op == "superstep.ConvWeightGradient") return Pass::weight_gradient;
+  return node.op == "ConvTranspose" ? Pass::data_gradient : Pass::forward;
+}
+
+}  // namespace
+
+Plan KernelPlanner::plan(const Work& work) {
+  const Node& node = graph_.node(work.nodes[0]);
+  switch (work.kind) {
+    case WorkKind::product: return product(work, node);
+    case WorkKind::recurrent: return recurrent(node);
+    case WorkKind::attention: return attention(node);
+    case WorkKind::normalization: return normalization(work);
+    case WorkKind::reduction: return reduction(work, node);
+    case WorkKind::pooling: return pooling(work, node);
+    case WorkKind::gather: return gather(node);
+    case WorkKind::scatter: return scatter(node);
+    case WorkKind::movement: return movement(work, node);
+    default: return elementwise(work);
+  }
+}
+
+Plan KernelPlanner::product(const Work& work, const Node& node) {
+  if (node.op == "MatMul" || node.op == "Gemm" || node.op == "MatMulInteger" || node.op == "QLinearMatMul")
+    return matrix(node, work.phase);
+  if (node.op == "Einsum") return einsum(work);
+  const Pass pass = pass_of(node);
+  const ValueId output = node.outputs[0];
+  const auto geometry =
+      pass == Pass::weight_gradient ? op::conv_geometry(node.attributes, shape(node.inputs[0]), shape(output))
+      : pass == Pass::data_gradient
+          ? op::conv_transpose_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]))
+          : op::conv_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]));
+  const Convolution convolution = convolution_of(geometry, precision_.data, precision_.partials);
+  const Arrangement arrangement{.weights = pass == Pass::data_gradient && work.phase == Phase::backward};
+  const std::string key = key_of(convolution, pass, arrangement);
+  if (const auto found = products_.find(key); found != products_.end()) return found->second;
+  Plan plan = plan_convolution(hardware_, convolution, pass, arrangement);
+  if (pass == Pass::forward && node.inputs.size() > 2 && node.inputs[2].valid()) {
+    const Plan bias = plan_elementwise(hardware_, {.elements = elements(output),
+                                                   .inputs = 2,
+                                                   .element = vector_element(precision_),
+                                                   .cycles_per_vector = 1,
+                                                   .loop = 1});
+    plan.cycles += bias.cycles;
+  }
+  return products_[key] = plan;
+}
+
+// Leading axes of the left operand are rows where the right one has none, else groups. A transposed left
+// operand sums over rows of a batch: both operands then lie across.
+Plan KernelPlanner::matrix(const Node& node, Phase phase) {
+  const Shape &a = shape(node.inputs[0]), &b = shape(node.inputs[1]), &y = shape(node.outputs[0]);
+  const bool gemm = node.op == "Gemm";
+  const bool transposed = gemm && node.attributes.integer("transA", 0) != 0;
+  const std::int64_t k = a.rank() == 0 ? 1 : gemm ? a[transposed ? 0 : 1] : a[a.rank() - 1];
+  const std::int64_t n = y.rank() == 0 ? 1 : b.rank() < 2 ? 1 : y[y.rank() - 1];
+  const std::int64_t rows = std::max<std::int64_t>(1, y.element_count() / std::max<std::int64_t>(1, n));
+  std::int64_t groups = 1;
+  for (int axis = 0; !gemm && axis + 2 < b.rank(); ++axis) groups *= b[axis];
+  groups = std::min(groups, rows);
+  const Convolution problem =
+      matrix_product(groups, std::max<std::int64_t>(1, rows / groups), std::max<std::int64_t>(1, k), n,
+                     vector_element(precision_), precision_.partials);
+  Arrangement arrangement;
+  if (phase == Phase::backward) arrangement = {.input = transposed, .weights = true};
+  const std::string key = "m" + key_of(problem, Pass::forward, arrangement);
+  if (const auto found = products_.find(key); found != products_.end()) return found->second;
+  return products_[key] = plan_convolution(hardware_, problem, Pass::forward, arrangement);
+}
+
+// As one product of its arithmetic: rows and outputs from the result, terms from the number of operations.
+Plan KernelPlanner::einsum(const Work& work) {
+  const Node& node = graph_.node(work.nodes[0]);
+  const double outputs = std::max(1.0, elements(node.outputs[0]));
+  const auto terms = std::max<std::int64_t>(1, std::llround(work.flops / 2 / outputs));
+  const Shape& y = shape(node.outputs[0]);
+  const std::int64_t n = y.rank() ? std::max<std::int64_t>(1, y[y.rank() - 1]) : 1;
+  const Convolution problem = matrix_product(1, std::max<std::int64_t>(1, y.element_count() / n), terms, n,
+                                             vector_element(precision_), precision_.partials);
+  return plan_convolution(hardware_, problem, Pass::forward, {.input = true, .weights = true});
+}
+
+Plan KernelPlanner::recurrent(const Node& node) {
+  const Shape &x = shape(node.inputs[0]), &r = shape(node.inputs[2]);
+  const bool gradient = node.op == "superstep.LSTMGradient";
+  const std::int64_t hidden = std::max<std::int64_t>(1, r[2]);
+  Recurrent work{.steps = x[0],
+                 .batch = x[1],
+                 .inputs = x[2],
+                 .hidden = hidden,
+                 .gates = r[1] / hidden,
+                 .element = vector_element(precision_)};
+  if (node.attributes.integer("layout", 0) == 1) std::swap(work.steps, work.batch);
+  const std::string key = fmt::format("r{} {} {} {} {} {}", work.steps, work.batch, work.inputs, work.hidden,
+                                      work.gates, gradient);
+  if (const auto found = products_.find(key); found != products_.end()) return found->second;
+  Plan plan = plan_recurrent(hardware_, work);
+  if (gradient) {
+    work.training = true;
+    Plan both = plan_recurrent(hardware_, work);
+    both.cycles += -1.0 * plan.cycles;
+    plan = both;
+  }
+  plan.cycles = static_cast<double>(std::max<std::int64_t>(1, r[0])) * plan.cycles;
+  return products_[key] = plan;
+}
+
+Plan KernelPlanner::attention(const Node& node) {
+  const Shape &q = shape(node.inputs[0]), &k = shape(node.inputs[1]);
+  const std::int64_t heads =
+      q.rank() == 4 ? q[1] : std::max<std::int64_t>(1, node.attributes.integer("q_num_heads", 1));
+  const std::int64_t length = q.rank() == 4 ? q[2] : q[1], keys = k.rank() == 4 ? k[2] : k[1];
+  const std::int64_t size = q.rank() == 4 ? q[3] : q[2] / heads;
+  const ElementType element = vector_element(precision_);
+  const auto product = [&](std::int64_t inner, std::int64_t outputs) {
+    return plan_convolution(
+        hardware_, matrix_product(q[0] * heads, length, inner, outputs, element, precision_.partials),
+        Pass::forward);
+  };
+  Plan plan = in_sequence(product(size, keys), product(keys, size));
+  const double scores = static_cast<double>(q[0] * heads) * static_cast<double>(length * keys);
+  plan = in_sequence(plan, plan_reduction(hardware_, {scores / static_cast<double>(keys),
+                                                      static_cast<double>(keys), element}));
+  return in_sequence(plan, plan_elementwise(hardware_, {scores, 2, element, 6}));
+}
+
+// One map of the whole expression: a vector costs its loads, its arithmetic and one store.
+Plan KernelPlanner::elementwise(const Work& work) {
+  const ElementType element = vector_element(precision_);
+  const auto operators = static_cast<double>(work.nodes.size());
+  // Operations of a vector instruction, of which an element has work.flops / elements.
+  const double per_vector = std::max(operators, work.flops / std::max(1.0, work.elements));
+  const int inputs = std::max(
+      1, static_cast<int>(std::lround(
+             work.read_bytes / std::max(1.0, work.elements * static_cast<double>(bytes_of(element))))));
+  const std::int64_t slow = work.kind == WorkKind::optimizer ? 4 : 1;
+  return plan_elementwise(hardware_,
+                          {.elements = work.elements,
+                           .inputs = std::min(inputs, 6),
+                           .element = work.kind == WorkKind::optimizer ? precision_.optimizer : element,
+                           .cycles_per_vector = std::llround(per_vector) + slow});
+}
+
+// Statistics (two reductions, three for a gradient), then one pass over the data, or two where the scale is
+// an element's own (softmax, layer normalisation).
+Plan KernelPlanner::normalization(const Work& work) {
+  const Node& node = graph_.node(work.nodes[0]);
+  const double total = elements(node.inputs[0]);
+  const bool gradient = work.op.find("Gradient") != std::string::npos;
+  const Shape& x = shape(node.inputs[0]);
+  const bool by_channel = work.op == "BatchNormalization";
+  const double outputs = by_channel && x.rank() > 1 ? static_cast<double>(x[1])
+                         : x.rank() > 0 ? total / std::max(1.0, static_cast<double>(x[x.rank() - 1]))
+                                        : 1.0;
+  const ElementType element = vector_element(precision_);
+  const bool inference = work.op == "BatchNormalization" && node.attributes.integer("training_mode", 0) == 0;
+  const Plan scale = plan_elementwise(hardware_, {total, 2, element, 2});
+  if (inference) return scale;
+  const Plan statistics = plan_reduction(hardware_, {outputs, total / outputs, element});
+  Plan plan = by_channel ? scale : in_sequence(scale, scale);
+  for (int i = 0; i < (gradient ? 3 : 2); ++i) plan = in_sequence(plan, statistics);
+  return plan;
+}
+
+Plan KernelPlanner::reduction(const Work& work, const Node& node) {
+  const double total = elements(node.inputs[0]), outputs = std::max(1.0, work.elements);
+  const Plan plan =
+      plan_reduction(hardware_, {outputs, std::max(1.0, total / outputs), vector_element(precision_)});
+  // Moments and centred sums go over the data twice.
+  return work.op.starts_with("superstep.Channel") ? in_sequence(plan, plan) : plan;
+}
+
+Plan KernelPlanner::pooling(const Work& work, const Node& node) {
+  const bool backward = work.op.find("Gradient") != std::string::npos;
+  const double small = elements(backward ? node.inputs[0] : node.outputs[0]);
+  const double large = elements(backward ? node.outputs[0] : node.inputs[0]);
+  double window = std::max(1.0, large / std::max(1.0, small));
+  if (node.attributes.has("kernel_shape")) {
+    window = 1;
+    for (std::int64_t extent : node.attributes.integers("kernel_shape"))
+      window *= static_cast<double>(extent);
+  }
+  const bool maximum = work.op.find("Max") != std::string::npos;
+  return plan_pooling(hardware_, {small, large, window, vector_element(precision_), maximum}, backward);
+}
+
+Plan KernelPlanner::gather(const Node& node) {
+  if (node.op == "OneHot") return plan_fill(hardware_, elements(node.outputs[0]), vector_element(precision_));
+  if (node.op == "GatherElements") return pick(node, false);
+  const Shape& table = shape(node.inputs[0]);
+  const double results = elements(node.outputs[0]);
+  const auto indices = std::max<std::int64_t>(1, shape(node.inputs[1]).element_count());
+  const auto row = std::max<std::int64_t>(1, std::llround(results / static_cast<double>(indices)));
+  const auto rows = std::max<std::int64_t>(1, table.element_count() / row);
+  // Rows that all lie apart, one an element: each tile picks among its own.
+  if (row == 1 && indices > hardware_.tiles)
+    return plan_elementwise(
+        hardware_, {results, 2, ElementType::f32, 8, 4.0 * results / static_cast<double>(hardware_.tiles)});
+  return plan_gather(hardware_, {rows, row, indices, vector_element(precision_)});
+}
+
+Plan KernelPlanner::pick(const Node& node, bool scatters) {
+  const Shape &data = shape(node.inputs[0]), &indices = shape(node.inputs[1]);
+  const int axis = normalize_axis(node.attributes.integer("axis", 0), data.rank());
+  const double picks = static_cast<double>(std::max<std::int64_t>(1, indices[axis]));
+  const double extent = static_cast<double>(std::max<std::int64_t>(1, data[axis]));
+  const double lines = scatters ? elements(node.inputs[0]) / extent : elements(node.inputs[1]) / picks;
+  return plan_pick(hardware_, {std::max(1.0, lines), picks, extent, vector_element(precision_), scatters});
+}
+
+Plan KernelPlanner::scatter(const Node& node) {
+  if (node.op == "ScatterElements") return pick(node, true);
+  const double updates = node.inputs.size() > 2 ? elements(node.inputs[2]) : elements(node.outputs[0]);
+  const Shape& indices = shape(node.inputs[1]);
+  const bool by_row = node.op == "ScatterND";
+  const auto count = std::max<std::int64_t>(
+      1, by_row && indices.rank()
+             ? indices.element_count() / std::max<std::int64_t>(1, indices[indices.rank() - 1])
+             : indices.element_count());
+  const auto row = std::max<std::int64_t>(1, std::llround(updates / static_cast<double>(count)));
+  const auto rows =
+      std::max<std::int64_t>(1, std::llround(elements(node.outputs[0]) / static_cast<double>(row)));
+  constexpr double update_bytes = 8;  // an index and an f32 value travel together
+  if (row == 1)
+    return plan_elementwise(hardware_, {elements(node.outputs[0]), 3, ElementType::f32, 8,
+                                        update_bytes * updates / static_cast<double>(hardware_.tiles)});
+  return plan_scatter_add(hardware_, {rows, row, count, vector_element(precision_)});
+}
+
+// A copy moves runs of elements that stay together; the shortest run decides.
+Plan KernelPlanner::movement(const Work& work, const Node& node) {
+  std::int64_t atom = 8;
+  if (node.op == "Transpose") {
+    const auto perm = node.attributes.integers("perm", {});
+    const bool keeps_last = !perm.empty() && perm.back() == static_cast<std::int64_t>(perm.size()) - 1;
+    if (!keeps_last) atom = bytes_of(vector_element(precision_));
+  }
+  return plan_rearrangement(hardware_, std::max(work.write_bytes, 1.0), atom);
+}
+
+}  // namespace superstep::machine::ipu

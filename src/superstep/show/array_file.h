@@ -1,0 +1,46 @@
+// The files that `superstep show` draws, behind one interface: named arrays that are read a block at a time.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "superstep/base/tensor.h"
+#include "superstep/file/hdf5/hdf5.h"
+
+namespace superstep::show {
+
+class ArrayFile {
+ public:
+  virtual ~ArrayFile() = default;
+
+  // Sorted by name. A complex data set has one more, innermost axis of two: real, imaginary.
+  virtual std::vector<data::DataSetInfo> data_sets() const = 0;
+
+  // A block of a numeric data set; `first` and `count` have an entry for each axis, without the one that
+  // complex numbers add. Throws Error that names the data set.
+  virtual Tensor read_block(const data::DataSetInfo& info, ElementType type,
+                            std::span<const std::int64_t> first,
+                            std::span<const std::int64_t> count) const = 0;
+
+  virtual std::vector<std::string> read_strings(const data::DataSetInfo& info) const = 0;
+
+  // Attributes of a data set; "" is the file itself.
+  virtual std::map<std::string, data::Attribute> attributes(const std::string& name) const = 0;
+};
+
+// Opens an HDF5, npy, npz or safetensors file, told apart by their first bytes, safetensors by the extension.
+// All but HDF5 are read whole. Throws Error (not_found, bad_file, unsupported) that names the file and, where
+// there is one, the array.
+std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path);
+
+std::string to_text(const data::Attribute& value);
+
+// The attribute as text; empty when there is none.
+std::string attribute_text(const std::map<std::string, data::Attribute>& attributes, const std::string& name);
+
+}  // namespace superstep::show

@@ -1,0 +1,39 @@
+// A page of what is in a file of arrays (HDF5, npy, npz, safetensors, an ONNX model's parameters): every data
+// set with its shape, type, range, attributes and meaning, pictures of the image-like ones, histograms, first
+// rows of the others.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "superstep/base/error.h"
+#include "superstep/page/page.h"
+#include "superstep/show/statistics.h"
+
+namespace superstep::show {
+
+struct ShowOptions {
+  int pictures = 12;              // about so many of each data set
+  std::vector<std::string> only;  // names of the data sets to draw; empty for all
+};
+
+struct ShownDataSet {
+  data::DataSetInfo info;
+  std::string unit, meaning;  // from its attributes; may be empty
+  Statistics statistics;      // of numeric data sets
+};
+
+struct Shown {
+  std::vector<ShownDataSet> data_sets;
+  std::vector<Error> failures;  // data sets that could not be read; the page names them
+  page::Page page;
+};
+
+// Throws Error when the file cannot be opened or listed, or when a name of `only` is not in it. A data set
+// that is damaged does not keep the others from being drawn.
+Shown show_file(const std::filesystem::path& path, const ShowOptions& options);
+
+std::string range_text(const ShownDataSet& data_set);  // "0 to 4,210"; empty without numbers
+
+}  // namespace superstep::show

@@ -1,0 +1,136 @@
+// Masked words in their sentences, and what the model would put there.
+#include "superstep/workload/pictures/pictures.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "superstep/physics/language/language.h"
+#include "superstep/workload/language/bert/bert.h"
+
+namespace superstep::workload {
+namespace {
+
+constexpr std::size_t blanks_each = 4, guesses = 4;
+constexpr std::int64_t words_around = 9;
+
+// A position that is scored.
+struct Blank {
+  std::size_t row;        // of the predictions
+  std::int64_t position;  // in the block
+  std::int64_t word;      // the true one
+  double loss, least;     // nat
+};
+
+struct Blocks {
+  const Fields& fields;
+  const Predictions& found;
+  std::int64_t length;
+  std::size_t classes;
+
+  std::int64_t at(const char* field, std::size_t row, std::int64_t position) const {
+    return static_cast<std::int64_t>(fields.at(field).at(found.indices[row] * length + position));
+  }
+  std::span<const float> scores(std::size_t row, std::int64_t position) const {
+    const std::size_t place = row * static_cast<std::size_t>(length) + static_cast<std::size_t>(position);
+    return found.outputs[0].as<float>().subspan(place * classes, classes);
+  }
+};
+
+double log_of_sum(std::span<const float> scores) {
+  const double top = std::ranges::max(scores);
+  double sum = 0;
+  for (const float score : scores) sum += std::exp(static_cast<double>(score) - top);
+  return std::log(sum) + top;
+}
+
+std::vector<Blank> blanks_of(const Blocks& blocks) {
+  std::vector<Blank> blanks;
+  const Tensor& least = blocks.fields.at("optimal_nats");
+  for (std::size_t row = 0; row < blocks.found.indices.size(); ++row)
+    for (std::int64_t position = 0; position < blocks.length; ++position) {
+      const std::int64_t word = blocks.at("labels", row, position);
+      if (word < 0) continue;
+      const auto scores = blocks.scores(row, position);
+      const double loss = log_of_sum(scores) - scores[static_cast<std::size_t>(word)];
+      blanks.push_back(
+          {row, position, word, loss, least.at(blocks.found.indices[row] * blocks.length + position)});
+    }
+  return blanks;
+}
+
+// The words around the blank; padding is left out.
+std::string sentence_of(const Blocks& blocks, const data::Language& language, const Blank& blank) {
+  const std::int64_t first = std::max<std::int64_t>(0, blank.position - words_around);
+  const std::int64_t last = std::min(blocks.length, blank.position + words_around + 1);
+  std::vector<std::string> words;
+  if (first > 0) words.emplace_back("…");
+  for (std::int64_t position = first; position < last; ++position) {
+    const auto token = static_cast<int>(blocks.at("input_ids", blank.row, position));
+    if (token == data::token::pad) continue;
+    words.push_back(position == blank.position ? "▁▁▁▁" : language.surface(token));
+  }
+  if (last < blocks.length) words.emplace_back("…");
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string guesses_of(const Blocks& blocks, const data::Language& language, const Blank& blank) {
+  const auto scores = blocks.scores(blank.row, blank.position);
+  const double sum = log_of_sum(scores);
+  std::vector<int> order(scores.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto count = static_cast<std::ptrdiff_t>(std::min(guesses, order.size()));
+  std::ranges::partial_sort(order, order.begin() + count, std::greater(),
+                            [&](int word) { return scores[static_cast<std::size_t>(word)]; });
+  std::vector<std::string> texts;
+  for (int word : std::span(order).first(static_cast<std::size_t>(count)))
+    texts.push_back(fmt::format("{} {:.0f} %", language.surface(word),
+                                100 * std::exp(scores[static_cast<std::size_t>(word)] - sum)));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+page::Plot losses_plot(const std::vector<Blank>& blanks) {
+  std::vector<double> losses, least;
+  for (const Blank& blank : blanks) losses.push_back(blank.loss), least.push_back(blank.least);
+  const double high = std::max(std::ranges::max(losses), std::ranges::max(least));
+  const double end = std::isfinite(high) ? high : 10;
+  page::Plot plot{.title = "Loss of the hidden words",
+                  .x_label = "\u2212log of the probability of the true word, nat",
+                  .y_label = "words",
+                  .series = {page::histogram("the model", losses, 0, end, 40),
+                             page::histogram("the best answer there is", least, 0, end, 40)}};
+  for (page::Series& series : plot.series) series.style = page::Series::Style::steps;
+  return plot;
+}
+
+}  // namespace
+
+std::string present_masked_words(const Fields& fields, const Predictions& found, page::Page& page) {
+  const std::int64_t length = fields.at("labels").shape()[1];
+  const std::size_t places = found.indices.size() * static_cast<std::size_t>(length);
+  const Blocks blocks{fields, found, length, found.outputs[0].as<float>().size() / places};
+  const std::vector<Blank> blanks = blanks_of(blocks);
+  if (blanks.empty()) {
+    page.paragraph("No word of these samples is hidden.");
+    return {};
+  }
+  const data::Language language({.vocabulary = static_cast<int>(blocks.classes)});
+  std::vector<double> losses;
+  for (const Blank& blank : blanks) losses.push_back(blank.loss);
+  std::vector<std::vector<std::string>> rows;
+  for (const Chosen& chosen : best_median_worst(losses, blanks_each)) {
+    const Blank& blank = blanks[chosen.at];
+    rows.push_back({chosen.why, sentence_of(blocks, language, blank),
+                    language.surface(static_cast<int>(blank.word)), guesses_of(blocks, language, blank),
+                    fmt::format("{:.2f}", blank.loss), fmt::format("{:.2f}", blank.least)});
+  }
+  page.plot(losses_plot(blanks));
+  page.heading("Hidden words", 3)
+      .table({"", "sentence", "true word", "the model's guesses", "loss, nat", "least, nat"}, rows);
+  return {};
+}
+
+}  // namespace superstep::workload

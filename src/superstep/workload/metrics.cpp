@@ -1,0 +1,64 @@
+#include "superstep/workload/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace superstep::workload {
+
+Metric quality_metric(const char* name, double value, const char* unit) {
+  return {.name = name, .value = value, .unit = unit, .samples = {}};
+}
+
+std::vector<std::int64_t> first_samples(std::int64_t count) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+  return numbers;
+}
+
+std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,
+                                       std::span<const Tensor> outputs) {
+  const Tensor& labels = fields.at("label");
+  const auto scores = outputs[0].as<float>();
+  const std::size_t classes = scores.size() / std::max<std::size_t>(1, indices.size());
+  std::int64_t right = 0;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const auto row = scores.subspan(i * classes, classes);
+    right += std::ranges::max_element(row) - row.begin() == static_cast<std::int64_t>(labels.at(indices[i]));
+  }
+  return {quality_metric("accuracy", static_cast<double>(right) / static_cast<double>(indices.size()))};
+}
+
+namespace {
+
+// The mean of `measure` of the difference between outputs and field.
+template <class Measure>
+double mean_of_differences(const Tensor& field, std::span<const std::int64_t> indices, const Tensor& output,
+                           Measure measure) {
+  const auto values = output.as<float>();
+  const std::size_t row = values.size() / std::max<std::size_t>(1, indices.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    for (std::size_t k = 0; k < row; ++k)
+      sum += measure(static_cast<double>(values[i * row + k]) -
+                     field.at(indices[i] * static_cast<std::int64_t>(row) + static_cast<std::int64_t>(k)));
+  return sum / static_cast<double>(std::max<std::size_t>(1, values.size()));
+}
+
+}  // namespace
+
+std::vector<Metric> rmse_of_target(const Fields& fields, std::span<const std::int64_t> indices,
+                                   std::span<const Tensor> outputs) {
+  return {quality_metric("rmse", root_mean_square_error(fields.at("target"), indices, outputs[0]))};
+}
+
+double root_mean_square_error(const Tensor& field, std::span<const std::int64_t> indices,
+                              const Tensor& output) {
+  return std::sqrt(mean_of_differences(field, indices, output, [](double d) { return d * d; }));
+}
+
+double mean_absolute_error(const Tensor& field, std::span<const std::int64_t> indices, const Tensor& output) {
+  return mean_of_differences(field, indices, output, [](double d) { return std::abs(d); });
+}
+
+}  // namespace superstep::workload

@@ -1,0 +1,31 @@
+// Measures of quality that several workloads share.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "superstep/base/metric.h"
+#include "superstep/workload/generated.h"
+
+namespace superstep::workload {
+
+Metric quality_metric(const char* name, double value, const char* unit = "");
+
+// The first `count` sample numbers.
+std::vector<std::int64_t> first_samples(std::int64_t count);
+
+// The share of samples whose largest score is that of field `label`.
+std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,
+                                       std::span<const Tensor> outputs);
+
+// The root mean square error of the only output against field `target`.
+std::vector<Metric> rmse_of_target(const Fields& fields, std::span<const std::int64_t> indices,
+                                   std::span<const Tensor> outputs);
+
+// The root of the mean (output - field)^2 over all elements; the mean |output - field|.
+double root_mean_square_error(const Tensor& field, std::span<const std::int64_t> indices,
+                              const Tensor& output);
+double mean_absolute_error(const Tensor& field, std::span<const std::int64_t> indices, const Tensor& output);
+
+}  // namespace superstep::workload

@@ -1,0 +1,178 @@
+#include "superstep/workload/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "superstep/file/hdf5/hdf5.h"
+
+namespace superstep::workload {
+namespace {
+
+// The fields a task needs, each once.
+std::vector<std::string> wanted_fields(const TableSpec& spec) {
+  std::vector<std::string> names = spec.more;
+  for (const auto* columns : {&spec.inputs, &spec.targets})
+    for (const Column& column : *columns) names.push_back(column.field);
+  if (!spec.group.empty()) names.push_back(spec.group);
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+// Those, and what the references need.
+std::vector<std::string> known_fields(const TableSpec& spec) {
+  std::vector<std::string> names = wanted_fields(spec);
+  names.insert(names.end(), spec.reference_fields.begin(), spec.reference_fields.end());
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+// The fields that the task needs, of all that the generator makes.
+Fields generate(const TableSpec& spec, const TaskSettings& settings) {
+  Fields fields =
+      generated_fields(*make_generator(spec.generator, spec.settings), settings, spec.default_samples);
+  const std::vector<std::string> wanted = known_fields(spec);
+  std::erase_if(fields, [&](const auto& field) { return !std::ranges::binary_search(wanted, field.first); });
+  return fields;
+}
+
+Fields read(const TableSpec& spec, const TaskSettings& settings) {
+  const data::Hdf5File file(settings.data);
+  const auto generator = make_generator(spec.generator, spec.settings);
+  const std::vector<std::string> wanted = wanted_fields(spec), known = known_fields(spec);
+  Fields fields;
+  std::int64_t samples = -1;
+  for (const data::Field& field : generator->fields()) {
+    if (!std::ranges::binary_search(known, field.name)) continue;
+    const bool optional = !std::ranges::binary_search(wanted, field.name);
+    if (optional && !file.contains(field.name)) continue;
+    const bool target_only =
+        std::ranges::none_of(spec.inputs, [&](const Column& column) { return column.field == field.name; });
+    if (target_only && !settings.labels_required && !file.contains(field.name)) continue;
+    std::vector<std::int64_t> extents{samples};
+    extents.insert(extents.end(), field.shape.begin(), field.shape.end());
+    const Tensor tensor = file.read(field.name, field.type, extents);
+    samples = tensor.shape()[0];
+    fields.emplace(field.name, tensor);
+  }
+  return fields;
+}
+
+// Copies the rows of a field, converted, into a tensor with as many elements a row.
+template <class T>
+void fill_column(const Tensor& field, const Column& column, std::span<const std::int64_t> indices,
+                 std::span<T> to) {
+  const std::int64_t row = field.element_count() / std::max<std::int64_t>(1, field.shape()[0]);
+  if (static_cast<std::int64_t>(to.size()) != row * static_cast<std::int64_t>(indices.size()))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("has {} values a sample, the model takes {}", row, to.size() / indices.size()),
+                "field " + column.field, "generate data of the model's size");
+  if (!column.convert && field.type() == element_type_of<T>) {
+    for (std::size_t k = 0; k < indices.size(); ++k)
+      std::copy_n(field.as<T>().begin() + indices[k] * row, row,
+                  to.begin() + static_cast<std::int64_t>(k) * row);
+    return;
+  }
+  std::size_t at = 0;
+  for (const std::int64_t index : indices)
+    for (std::int64_t i = 0; i < row; ++i) {
+      const double value = field.at(index * row + i);
+      to[at++] = static_cast<T>(column.convert ? column.convert(value) : value);
+    }
+}
+
+class TableTask : public Task {
+ public:
+  TableTask(TableSpec spec, Fields fields, std::int64_t limit, std::string source)
+      : spec_(std::move(spec)), fields_(std::move(fields)), source_(std::move(source)) {
+    size_ = fields_.at(spec_.inputs[0].field).shape()[0];
+    if (limit > 0) size_ = std::min(size_, limit);
+    training_ = training_split();
+  }
+
+  std::int64_t size() const override { return size_; }
+  std::int64_t training_count() const override { return training_; }
+
+  void fill(std::span<const std::int64_t> indices, std::uint64_t, bool,
+            std::span<Tensor> tensors) const override {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const bool input = i < spec_.inputs.size();
+      fill_one(input ? spec_.inputs[i] : spec_.targets[i - spec_.inputs.size()], indices, tensors[i]);
+    }
+  }
+
+  void fill_inputs(std::span<const std::int64_t> indices, std::span<Tensor> inputs,
+                   ThreadPool&) const override {
+    fill(indices, 0, false, inputs);
+  }
+
+  std::vector<Metric> quality(std::span<const std::int64_t> indices,
+                              std::span<const Tensor> outputs) const override {
+    return spec_.quality(fields_, indices, outputs);
+  }
+
+  std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
+    return spec_.present ? spec_.present(fields_, found, page) : std::string();
+  }
+
+  References references(std::span<const std::int64_t> indices, ThreadPool& pool) const override {
+    const auto there = [&](const std::string& field) { return fields_.contains(field); };
+    if (!spec_.references || indices.empty() || training_ < 1 ||
+        !std::ranges::all_of(known_fields(spec_), there))
+      return {};
+    return spec_.references({fields_, training_, indices, pool});
+  }
+  double reference_seconds() const override { return spec_.reference_seconds; }
+
+  bool has_labels() const override {
+    const auto there = [&](const std::string& field) { return fields_.contains(field); };
+    return std::ranges::all_of(wanted_fields(spec_), there);
+  }
+
+  nlohmann::json describe() const override {
+    return {{"source", source_}, {"samples", size_}, {"training", training_}, {"generator", spec_.settings}};
+  }
+
+ private:
+  void fill_one(const Column& column, std::span<const std::int64_t> indices, Tensor& tensor) const {
+    const Tensor& field = fields_.at(column.field);
+    if (tensor.type() == ElementType::i64)
+      fill_column(field, column, indices, tensor.as<std::int64_t>());
+    else
+      fill_column(field, column, indices, tensor.as<float>());
+  }
+
+  // The share of the samples, less what would cut a group in two.
+  std::int64_t training_split() const {
+    auto count = static_cast<std::int64_t>(spec_.training_share * static_cast<double>(size_));
+    const auto group = fields_.find(spec_.group);
+    if (group == fields_.end()) return count;
+    const auto same = [&](std::int64_t a, std::int64_t b) {
+      return group->second.at(a) == group->second.at(b);
+    };
+    std::int64_t whole = count;
+    while (whole > 0 && whole < size_ && same(whole - 1, whole)) --whole;
+    return whole > 0 ? whole : count;  // one group alone has to be cut
+  }
+
+  TableSpec spec_;
+  Fields fields_;
+  std::string source_;
+  std::int64_t size_ = 0, training_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> open_table_task(TableSpec spec, const TaskSettings& settings) {
+  if (settings.data.empty()) {
+    Fields fields = generate(spec, settings);
+    return std::make_unique<TableTask>(std::move(spec), std::move(fields), 0, generated_source(settings));
+  }
+  Fields fields = read(spec, settings);
+  return std::make_unique<TableTask>(std::move(spec), std::move(fields), settings.samples,
+                                     settings.data.string());
+}
+
+}  // namespace superstep::workload

@@ -1,0 +1,44 @@
+// A task over tables: the fields of a generator, made in memory or read from the file it writes, one row a
+// sample. A workload says which field becomes which input or target, and how.
+#pragma once
+
+#include <functional>
+
+#include "superstep/workload/generated.h"
+
+namespace superstep::workload {
+
+// An input or a target of the training graph, made of a field. The shapes agree but for axes of one element.
+struct Column {
+  std::string field;
+  double (*convert)(double) = nullptr;  // of every element; null: as it is
+};
+
+// What the methods that a model is held against are given.
+struct TableSamples {
+  const Fields& fields;
+  std::int64_t training;                  // the first so many samples may be learnt from
+  std::span<const std::int64_t> indices;  // the samples to be judged on, at least one
+  ThreadPool& pool;
+};
+
+struct TableSpec {
+  std::string generator;              // its name in physics/generators.h
+  std::vector<std::string> settings;  // name=value, of the generator
+  std::int64_t default_samples = 1000;
+  double training_share = 0.8;
+  std::string group;  // a field: neighbouring samples of one value stay on one side of the split
+  std::vector<Column> inputs, targets;
+  std::vector<std::string> more;  // fields that the quality needs beside those
+  std::vector<Metric> (*quality)(const Fields& fields, std::span<const std::int64_t> indices,
+                                 std::span<const Tensor> outputs) = nullptr;
+  std::string (*present)(const Fields& fields, const Predictions& found, page::Page& page) = nullptr;
+  std::function<References(const TableSamples& samples)> references = nullptr;
+  double reference_seconds = 0;               // about how long that takes
+  std::vector<std::string> reference_fields;  // that it needs beside those; a file may lack them
+};
+
+// Throws Error (bad_file, not_found) naming the file and the data set.
+std::unique_ptr<Task> open_table_task(TableSpec spec, const TaskSettings& settings);
+
+}  // namespace superstep::workload

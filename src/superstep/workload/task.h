@@ -1,0 +1,107 @@
+// A task: a workload's samples, and what is asked about predictions of them. What training, serving and
+// reports need to know of a workload's data stands here; they know no workload by name.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "superstep/base/metric.h"
+#include "superstep/base/tensor.h"
+#include "superstep/base/thread_pool.h"
+#include "superstep/workload/workload.h"
+
+namespace superstep::page {
+class Page;
+}
+
+namespace superstep::workload {
+
+struct TaskSettings {
+  std::filesystem::path data;  // a file or folder of the workload's format; empty: generated in memory
+  std::int64_t samples = 0;    // of the generated data, or a limit on the file's; 0: the workload's own
+  std::uint64_t seed = 1;      // of the generated data and of the augmentation
+  std::vector<std::string> model_options;  // name=value, as the model is built: sizes of generated data
+  bool labels_required = true;  // false: only inputs are wanted; quality() needs labels all the same
+  ThreadPool* pool = nullptr;   // never null
+};
+
+// What a model said about samples of a task, to be looked at in the task's own field.
+struct Predictions {
+  std::string model;                      // in words: "braggnn, bf16"
+  std::span<const std::int64_t> indices;  // of the task's samples; at least one
+  std::span<const Tensor> outputs;        // for them, as Task::quality() has them
+  double seconds = 0;                     // that they took, data included
+};
+
+// What something other than the trained model reaches.
+struct Reference {
+  std::string method;  // in words: "ridge regression", "the noise of the measurements"
+  double value = 0;
+};
+
+// On the same samples as the model, in its first metric. What a task does not have is left out.
+struct References {
+  std::optional<Reference> floor;         // a trivial predictor: whoever is worse has a mistake
+  std::optional<Reference> conventional;  // the method that the model replaces
+  std::optional<Reference> limit;         // the best there can be: the noise of the data
+  std::optional<double> target;           // where it depends on the samples; else the workload's counts
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  // Samples are numbered; those below training_count() train, the others validate. A sample is a row of every
+  // input: where a model takes many small things at once (molecules packed into one graph of a fixed size),
+  // the pack is the sample.
+  virtual std::int64_t size() const = 0;
+  virtual std::int64_t training_count() const = 0;
+
+  // Fills a batch: the model's inputs, then its targets, one tensor each, in the order of the training
+  // graph's inputs. `augment` draws the augmentation as a function of (seed, epoch, index) alone.
+  // Thread-safe.
+  virtual void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
+                    std::span<Tensor> tensors) const = 0;
+
+  // The model's inputs alone, not augmented, on all threads of the pool.
+  virtual void fill_inputs(std::span<const std::int64_t> indices, std::span<Tensor> inputs,
+                           ThreadPool& pool) const = 0;
+
+  // The quality of predictions: `outputs` are the model's outputs for the samples `indices`, [n, ...] each.
+  // Names as in the house's JSON ("error_px_mean"), those of the workload's metrics, which say which way is
+  // better; the first is the one that targets are set on.
+  virtual std::vector<Metric> quality(std::span<const std::int64_t> indices,
+                                      std::span<const Tensor> outputs) const = 0;
+
+  // What others reach on the samples `indices`, in the first metric of quality(): learnt, where something is
+  // to be learnt, on the training samples alone. Runs them, in about `reference_seconds`; what takes more
+  // than a second is remembered by what describe() says. Nothing where the task knows none.
+  virtual References references(std::span<const std::int64_t>, ThreadPool&) const { return {}; }
+  virtual double reference_seconds() const { return 0; }
+
+  // Adds to the page what predictions look like in the task's own field, beside the truth, the worst cases
+  // too. Returns what of it a terminal can show. Needs labels.
+  virtual std::string present(const Predictions&, ThreadPool&, page::Page&) const { return {}; }
+
+  // The same task on `samples` that no training has seen; null where it has no others than its own.
+  virtual std::unique_ptr<Task> fresh(std::int64_t /*samples*/, std::uint64_t /*seed*/, ThreadPool&) const {
+    return nullptr;
+  }
+
+  virtual bool has_labels() const { return true; }
+
+  // For the run's configuration: where the samples come from ("source": the file or folder, where there is
+  // one), how many there are, how they are split. Equal words of one workload mean equal samples.
+  virtual nlohmann::json describe() const = 0;
+};
+
+// Opens the data of a workload; throws Error naming the file and data set, or when the workload has no data.
+std::unique_ptr<Task> open_task(const Workload& workload, const TaskSettings& settings);
+
+}  // namespace superstep::workload

@@ -1,0 +1,128 @@
+// superstep-result/1: what is written can be read again, and what is none is refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/error.h"
+#include "superstep/record/result_json.h"
+#include "tests/contains.h"
+
+namespace superstep::record {
+namespace {
+
+using nlohmann::json;
+
+Result example() {
+  Result result{.command = "bench", .id = "gemm_k4-train-f32", .created = "2026-01-31T12:00:00+00:00"};
+  result.workload = "gemm_k4";
+  result.mode = "train";
+  result.parameters = {{"kind", "gemm"}, {"m", 2560}, {"n", 2560}, {"k", 2560}};
+  result.flop_per_sample = 1.0 / 3;
+  result.config = {{"precision", "f32"}, {"batch", 2560}, {"threads", 2}, {"seed", 1}};
+  result.environment = {{"date", "2026-01-31T12:00:00+00:00"}, {"host", {{"hostname", "a \"host\""}}}};
+  result.program = {{"version", "0.1.0"}};
+  Quantity time{
+      .name = "step_time", .unit = "s", .value = 0.1, .statistic = "median", .low = 0.1, .high = 1.0 / 7};
+  for (int i = 0; i < 30; ++i) time.samples.push_back(0.1 + 0.001 * (i % 7));
+  time.flags = {"drift +7 %, \"much\""};
+  time.details = {{"warmup", 12}};
+  result.quantities.push_back(std::move(time));
+  result.add("compile_time", 0.25, "s");
+  return result;
+}
+
+TEST(ResultJson, ReadsBackEveryBit) {
+  const Result before = example();
+  const Result after = read_results(write_results({before}), "x.json").front();
+  EXPECT_EQ(to_json(after), to_json(before));
+  EXPECT_EQ(after.find("step_time")->samples, before.find("step_time")->samples);
+  EXPECT_EQ(*after.flop_per_sample, 1.0 / 3);
+  const auto two = read_results(write_results({before, before}), "x.json");
+  EXPECT_EQ(two.size(), 2U);
+}
+
+TEST(ResultJson, HasWhatTheSchemaNames) {
+  const json object = to_json(example());
+  EXPECT_EQ(object["schema"], "superstep-result/1");
+  const json& time = object["metrics"]["step_time"];
+  for (const char* name :
+       {"how", "unit", "value", "statistic", "samples", "mean", "stddev", "min", "max", "warmup", "flags"})
+    EXPECT_TRUE(time.contains(name)) << name;
+  EXPECT_EQ(time["how"], "measured");
+}
+
+// Also of a result that hardly anything is known of: what is not known is null, and nothing is left out.
+TEST(ResultJson, OfLittleHasEveryMember) {
+  Result little{.command = "validate"};
+  little.add("rows", 3, "");
+  const json object = to_json(little);
+  for (const auto& [member, value] : to_json(example()).items())
+    EXPECT_TRUE(object.contains(member)) << member;
+  EXPECT_EQ(object["id"], "validate");
+  EXPECT_TRUE(object["workload"]["mode"].is_null());
+  EXPECT_TRUE(object["workload"]["flop_per_sample"].is_null());
+  EXPECT_EQ(object["machine"]["units"], 1);
+  EXPECT_EQ(read_results(write_results({little}), "x").front().mode, "");
+}
+
+TEST(ResultJson, KeepsFurtherMembers) {
+  Result result = example();
+  result.details = {{"data_sets", {{{"name", "patch"}}}}, {"command", "not the command's"}};
+  const Result after = read_results(write_results({result}), "x.json").front();
+  EXPECT_EQ(after.command, "bench");
+  EXPECT_EQ(after.details, (json{{"data_sets", {{{"name", "patch"}}}}}));
+}
+
+// A result from the records says which record it was, in files and in its name.
+TEST(ResultJson, NamesTheRecordItCameFrom) {
+  Result result{.command = "train", .workload = "mlp"};
+  EXPECT_EQ(to_json(result)["id"], "mlp-train");
+  EXPECT_FALSE(to_json(result)["config"].contains("record"));
+  result.number = 12;
+  EXPECT_EQ(to_json(result)["id"], "mlp-train-12");
+  EXPECT_EQ(to_json(result)["config"]["record"], 12);
+}
+
+TEST(ResultJson, UnknownNumbersAreNull) {
+  Result result = example();
+  result.quantities = {{.name = "loss", .value = std::nan("")}};
+  EXPECT_TRUE(to_json(result)["metrics"]["loss"]["value"].is_null());
+  EXPECT_TRUE(std::isnan(read_results(write_results({result}), "x").front().find("loss")->value));
+}
+
+struct BadFile {
+  std::string text, message;
+};
+
+TEST(ResultJson, RefusesWhatIsNotOne) {
+  const std::string head = R"({"schema": "superstep-result/1", "metrics": )";
+  const std::vector<BadFile> files{
+      {"", "is not JSON"},
+      {"{", "is not JSON"},
+      {"3", "is not an object"},
+      {"[3]", "result 0"},
+      {R"({"metrics": {}})", "schema"},
+      {R"({"schema": "superstep-result/2", "metrics": {}})", "is of version superstep-result/2"},
+      {R"({"schema": "other/1", "metrics": {}})", "is 'other/1'"},
+      {R"({"schema": "superstep-result/1"})", "metrics: is missing"},
+      {head + "[]}", "metrics: is missing"},
+      {head + R"({"a": 1}})", "metrics/a: is not an object"},
+      {head + R"({"a": {}}})", "metrics/a: has no value"},
+      {head + R"({"a": {"value": "1"}}})", "has no value that is a number"},
+      {head + R"({"a": {"value": 1, "samples": ["1"]}}})", "metrics/a/samples"},
+      {head + R"({"a": {"value": 1, "samples": 3}}})", "is not a list"},
+      {std::string(100000, '['), "nested more than 64 levels"},
+      {std::string(100000, '{'), "nested more than 64 levels"}};
+  for (const BadFile& file : files) try {
+      read_results(file.text, "bad.json");
+      ADD_FAILURE() << file.text.substr(0, 80);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_file);
+      EXPECT_TRUE(contains(error.what(), file.message)) << error.what();
+      EXPECT_TRUE(contains(error.what(), "bad.json"));
+    }
+}
+
+}  // namespace
+}  // namespace superstep::record

@@ -1,0 +1,278 @@
+// Users' model files in the place of workloads: batches, extents, losses, data, and training on them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "superstep/base/error.h"
+#include "superstep/run/user/user_model.h"
+#include "tests/expect_error.h"
+#include "tests/onnx/proto_builder.h"
+#include "tests/run/training_runs.h"
+#include "tests/scratch.h"
+#include "tests/target/models.h"
+
+namespace superstep::run {
+namespace {
+
+namespace on = onnx::testing;
+
+onnx::Message user_dense(const std::string& name, std::int64_t in, std::int64_t out) {
+  const Tensor values =
+      test::random_tensor(ElementType::f32, {in, out}, static_cast<std::uint64_t>(in + out), 0.5);
+  const std::span<const float> span = values.as<float>();
+  return on::floats(name, {in, out}, {span.begin(), span.end()});
+}
+
+// y = tanh(x A) B, and z = x A.
+on::GraphParts two_outputs(const on::Names& x, const on::Names& y) {
+  return {.nodes = {on::node("MatMul", {"x", "A"}, {"z"}), on::node("Tanh", {"z"}, {"t"}),
+                    on::node("MatMul", {"t", "B"}, {"y"})},
+          .inputs = {on::port("x", on::f32, x)},
+          .outputs = {on::port("y", on::f32, y), on::port("z", on::f32, {y[0], "6"})},
+          .initializers = {user_dense("A", 4, 6), user_dense("B", 6, 3)}};
+}
+
+class UserModels : public ::testing::Test {
+ protected:
+  std::filesystem::path file(const on::GraphParts& parts) {
+    const auto path = folder_ / "model.onnx";
+    std::ofstream(path, std::ios::binary) << on::model_bytes(on::graph(parts));
+    return path;
+  }
+  UserModel opened(const on::GraphParts& parts, std::vector<std::string> shapes = {}, std::string loss = {},
+                   const NamedTensors& data = {}) {
+    std::filesystem::path arrays;
+    if (!data.empty()) write_arrays(arrays = folder_ / "data.npz", data);
+    return UserModel(
+        {.file = file(parts), .shapes = std::move(shapes), .loss = std::move(loss), .data = arrays});
+  }
+  std::unique_ptr<Task> task_of(const UserModel& model, bool labels = true, std::int64_t samples = 0) {
+    return model.open_task({.data = folder_ / "data.npz",
+                            .samples = samples,
+                            .seed = 1,
+                            .model_options = {},
+                            .labels_required = labels,
+                            .pool = &pool_});
+  }
+  ScratchFolder folder_;
+  ThreadPool pool_{1};
+};
+
+NamedTensors user_pairs(std::int64_t rows) {
+  return {{"x", test::random_tensor(ElementType::f32, {rows, 4}, 1)},
+          {"target", test::random_tensor(ElementType::f32, {rows, 3}, 2)}};
+}
+
+TEST_F(UserModels, AFileIsOneByItsEnding) {
+  EXPECT_TRUE(is_model_file("a/b.onnx"));
+  for (const char* name : {"mlp", "onnx", "b.onnx/", "b.h5"}) EXPECT_FALSE(is_model_file(name)) << name;
+}
+
+TEST_F(UserModels, TakeAnyBatchWhereTheFileLeavesItOpen) {
+  for (const char* open : {"N", "?"}) {
+    const UserModel model = opened(two_outputs({open, "4"}, {open, "3"}));
+    EXPECT_EQ(model.fixed_batch(), 0);
+    for (const std::int64_t batch : {1, 7}) {
+      const graph::Graph graph = model.build(batch);
+      EXPECT_EQ(graph.type(graph.inputs()[0]).shape, (Shape{batch, 4}));
+      EXPECT_EQ(graph.type(graph.outputs()[0].value).shape, (Shape{batch, 3}));
+      EXPECT_EQ(graph.states().size(), 2U) << "floating initialisers are parameters";
+    }
+    EXPECT_EQ(model.workload().parameters, 4 * 6 + 6 * 3);
+    EXPECT_EQ(model.workload().inputs.at(0).shape, (Shape{4})) << "of one sample";
+    EXPECT_EQ(model.workload().training.batch, 32);
+  }
+}
+
+TEST_F(UserModels, KeepToTheBatchThatTheFileFixes) {
+  const UserModel model = opened(two_outputs({"5", "4"}, {"5", "3"}));
+  EXPECT_EQ(model.fixed_batch(), 5);
+  EXPECT_EQ(model.workload().training.batch, 5);
+  EXPECT_NO_THROW(model.build(5));
+  expect_error(ErrorCode::invalid_argument, {"fixes the batch at 5, it cannot be 6", "use --batch 5"},
+               [&] { model.build(6); });
+}
+
+// x A, of x [N, length, 4]: an extent that is open and no batch.
+on::GraphParts with_length(const std::string& length) {
+  return {.nodes = {on::node("MatMul", {"x", "A"}, {"y"})},
+          .inputs = {on::port("x", on::f32, {"N", length, "4"})},
+          .outputs = {on::port("y", on::f32, {"N", length, "6"})},
+          .initializers = {user_dense("A", 4, 6)}};
+}
+
+TEST_F(UserModels, OtherOpenExtentsAreThoseSaidOfTheDataOrOne) {
+  const auto length_of = [](const UserModel& model) {
+    return model.build(2).type(model.build(2).inputs()[0]).shape[1];
+  };
+  EXPECT_EQ(length_of(opened(with_length("length"))), 1);
+  EXPECT_EQ(length_of(opened(with_length("length"), {"length=9"})), 9);
+  EXPECT_EQ(length_of(opened(with_length("?"), {"x=-1,8,-1"})), 8);
+  const NamedTensors seven{{"x", Tensor(ElementType::f32, {3, 7, 4})}};
+  EXPECT_EQ(length_of(opened(with_length("length"), {}, {}, seven)), 7);
+  EXPECT_EQ(length_of(opened(with_length("length"), {"length=9"}, {}, seven)), 9)
+      << "what is said comes first";
+  EXPECT_EQ(length_of(opened(with_length("?"), {"x=-1,8,-1"}, {}, seven)), 8);
+}
+
+TEST_F(UserModels, BindingsThatDoNotFitAreNamed) {
+  const auto refused = [&](const char* binding, const std::string& why) {
+    expect_error(ErrorCode::invalid_argument, {why, std::string("--shape ") + binding},
+                 [&] { opened(with_length("length"), {binding}); });
+  };
+  refused("x=1,2", "input 'x' has 3 extents, not 2");
+  refused("y=1,2", "the model has no input 'y'");
+  for (const char* extent : {"0", "-2", "1.5", "many", "", "3 ", "99999999999999999999"})
+    refused(fmt::format("length={}", extent).c_str(), fmt::format("'{}' is not an extent", extent));
+  refused("length", "the model has no input 'length'");
+}
+
+TEST_F(UserModels, LossesNameTheirOutputs) {
+  const on::GraphParts parts = two_outputs({"N", "4"}, {"N", "3"});
+  const UserModel first = opened(parts);  // nothing said: the first output's mean squared error
+  ASSERT_EQ(first.workload().training.loss.terms.size(), 1U);
+  EXPECT_EQ(first.workload().training.loss.terms[0].output, "y");
+  EXPECT_EQ(first.workload().metrics.at(0).name, "rmse");
+  const UserModel both = opened(parts, {}, "mse:y,l1:z");
+  ASSERT_EQ(both.workload().training.loss.terms.size(), 2U);
+  EXPECT_EQ(both.workload().training.loss.terms[1].kind, transform::LossKind::l1);
+  EXPECT_EQ(both.workload().training.loss.terms[1].target, "target.z");
+  EXPECT_EQ(both.workload().metrics.at(2).name, "rmse.z");
+  const auto refused = [&](const char* loss, std::initializer_list<std::string> why) {
+    expect_error(ErrorCode::invalid_argument, why, [&] { opened(parts, {}, loss); });
+  };
+  refused("mse", {"the model has 2 outputs", "--loss mse:y"});
+  refused("mze:y", {"did you mean 'mse'"});
+  refused("mse:w", {"has no such output", "--loss mse:w"});
+  refused("mse:y,", {"a term has no loss", "--loss mse:y,", "as in mse:y"});
+  refused(":y", {"a term has no loss"});
+}
+
+TEST_F(UserModels, DataAreSplitInOrder) {
+  const UserModel model = opened(two_outputs({"N", "4"}, {"N", "3"}), {}, {}, user_pairs(20));
+  const auto task = task_of(model);
+  EXPECT_EQ(task->size(), 20);
+  EXPECT_EQ(task->training_count(), 16);
+  std::vector<Tensor> batch;
+  batch.emplace_back(ElementType::f32, Shape{2, 4});
+  batch.emplace_back(ElementType::f32, Shape{2, 3});
+  const std::vector<std::int64_t> indices{19, 0};
+  task->fill(indices, 0, true, batch);
+  const NamedTensors data = user_pairs(20);
+  EXPECT_EQ(batch[0].at(0), data.at("x").at(19 * 4));
+  EXPECT_EQ(batch[1].at(3), data.at("target").at(0));
+  EXPECT_EQ(task_of(model, true, 10)->size(), 10) << "a limit on the file's samples";
+}
+
+TEST_F(UserModels, QualityHasItsClosedForm) {
+  const UserModel model = opened(two_outputs({"N", "4"}, {"N", "3"}), {}, {}, user_pairs(6));
+  const auto task = task_of(model);
+  const std::vector<std::int64_t> indices{4, 5};
+  std::vector<Tensor> outputs;
+  outputs.emplace_back(ElementType::f32, Shape{2, 3});
+  outputs.emplace_back(ElementType::f32, Shape{2, 6});
+  const Tensor truth = user_pairs(6).at("target");
+  for (std::int64_t i = 0; i < 6; ++i) outputs[0].set(i, truth.at(12 + i) + (i == 0 ? 3 : i == 5 ? -1 : 0));
+  const auto found = task->quality(indices, outputs);
+  EXPECT_NEAR(found.at(0).value, std::sqrt(10.0 / 6), 1e-6);
+  EXPECT_NEAR(found.at(1).value, 4.0 / 6, 1e-6);
+}
+
+// Three scores of every sample; labels that are classes.
+TEST_F(UserModels, ClassesAreCounted) {
+  NamedTensors data = user_pairs(5);
+  data.erase("target");
+  data["target.y"] = Tensor(ElementType::i64, {5});
+  for (std::int64_t i = 0; i < 5; ++i) data["target.y"].set(i, static_cast<double>(i % 3));
+  const UserModel model = opened(two_outputs({"N", "4"}, {"N", "3"}), {}, "cross_entropy:y", data);
+  EXPECT_TRUE(model.workload().metrics.at(1).higher_is_better);
+  std::vector<Tensor> outputs;
+  outputs.emplace_back(ElementType::f32, Shape{2, 3});
+  outputs.emplace_back(ElementType::f32, Shape{2, 6});
+  outputs[0].set(0, std::log(2.0));  // of label 0: 2 of 4 parts
+  outputs[0].set(3, 1);              // of label 1: 1 of e + 2 parts, and wrong
+  const std::vector<std::int64_t> indices{0, 1};
+  const auto found = task_of(model)->quality(indices, outputs);
+  EXPECT_NEAR(found.at(0).value, (std::log(2.0) + std::log(std::exp(1.0) + 2)) / 2, 1e-6);
+  EXPECT_EQ(found.at(1).value, 0.5);
+  data["target.y"].set(4, 3);
+  expect_error(ErrorCode::bad_file, {"element 4 is 3", "3 classes apart: 0 to 2"}, [&] {
+    const UserModel other = opened(two_outputs({"N", "4"}, {"N", "3"}), {}, "cross_entropy:y", data);
+    task_of(other);
+  });
+}
+
+TEST_F(UserModels, DataThatDoNotFitAreNamed) {
+  const on::GraphParts parts = two_outputs({"N", "4"}, {"N", "3"});
+  const auto refused = [&](const NamedTensors& data, std::initializer_list<std::string> why) {
+    expect_error(ErrorCode::bad_file, why, [&] { task_of(opened(parts, {}, {}, data)); });
+  };
+  NamedTensors data = user_pairs(6);
+  data["x"] = Tensor(ElementType::f32, {6, 5});
+  refused(data, {"has shape [6,5]", "array 'x'"});
+  data = user_pairs(6);
+  data["target"] = Tensor(ElementType::f32, {5, 3});
+  refused(data, {"has 5 samples, another array 6", "array 'target'"});
+  data = user_pairs(6);
+  data.erase("target");
+  refused(data, {"has no array 'target' or 'y' to train towards"});
+  data = user_pairs(6);
+  data["other"] = data["x"];
+  data.erase("x");
+  refused(data, {"has no array 'x', an input of the model", "it has 'other', 'target'"});
+}
+
+TEST_F(UserModels, WithoutDataServeRandomOnes) {
+  const UserModel model = opened(two_outputs({"N", "4"}, {"N", "3"}));
+  const TaskSettings settings{
+      .data = {}, .samples = 3, .seed = 1, .model_options = {}, .labels_required = false, .pool = &pool_};
+  const auto task = model.open_task(settings);
+  EXPECT_EQ(task->size(), 3);
+  EXPECT_FALSE(task->has_labels());
+  std::vector<Tensor> inputs;
+  inputs.emplace_back(ElementType::f32, Shape{3, 4});
+  const std::vector<std::int64_t> indices{0, 1, 2};
+  task->fill_inputs(indices, inputs, pool_);
+  for (std::int64_t i = 0; i < 12; ++i) {
+    EXPECT_GE(inputs[0].at(i), 0);
+    EXPECT_LT(inputs[0].at(i), 1);
+  }
+  TaskSettings labels = settings;
+  labels.labels_required = true;
+  expect_error(ErrorCode::invalid_argument,
+               {"trained on data of your own", "--data", "the arrays x and target"},
+               [&] { model.open_task(labels); });
+}
+
+// As a workload of the zoo: it learns, is stopped, goes on with the same bits, and is written back with the
+// names that it came with.
+TEST_F(UserModels, TrainAndGoOnAndComeBack) {
+  write_arrays(folder_ / "pairs.npz", user_pairs(64));
+  const TrainSettings settings{.workload = file(two_outputs({"N", "4"}, {"N", "3"})).string(),
+                               .data = folder_ / "pairs.npz",
+                               .batch = 8,
+                               .replicas = 2,
+                               .epochs = 5,
+                               .optimizer = "adam",
+                               .learning_rate = 0.02};
+  train(settings, {.out = folder_ / "whole"});
+  TrainSettings half = settings;
+  half.steps = 13;
+  train(half, {.out = folder_ / "cut"});
+  train(settings, {.out = folder_ / "cut", .resume = true});
+  test::expect_same_states(test::newest_checkpoint(folder_ / "whole"),
+                           test::newest_checkpoint(folder_ / "cut"));
+  const auto log = RunDirectory::open(folder_ / "whole").read_log();
+  EXPECT_LT(log[4].at("loss").get<double>(), 0.9 * log[0].at("loss").get<double>());
+  const UserModel back({.file = folder_ / "whole/model.onnx"});
+  const graph::Graph graph = back.build(2);
+  EXPECT_EQ(graph.outputs()[0].name, "y");
+  const auto trained = test::newest_checkpoint(folder_ / "whole").states;
+  for (const graph::ValueId id : graph.states()) {
+    EXPECT_EQ(graph.value(id).data.at(0), trained.at(graph.value(id).name).at(0)) << graph.value(id).name;
+  }
+}
+
+}  // namespace
+}  // namespace superstep::run

@@ -13,7 +13,8 @@
 #include <map>
 
 #include "superstep/base/integers.h"
-#include "superstep/target/cpu/kernels/convolution/convolution_kernels.h"
+#include "superstep/target/cpu/kernels/convolution/convolution.h"
+#include "superstep/target/cpu/kernels/product/batch_reduce.h"
 #include "superstep/target/cpu/kernels/product/pair_packing.h"
 #include "superstep/target/cpu/kernels/rows/column_sum.h"
 
@@ -380,8 +381,6 @@ KernelInfo describe(const Convolution& c, const GradientTables& t, ProductMaker 
   return info;
 }
 
-}  // namespace
-
 template <ProductMaker maker>
 Prepared prepare_weight_gradient(const Convolution& c) {
   if (std::string fault = fault_of(c); !fault.empty()) return refuse(name_of(maker), fault);
@@ -393,7 +392,11 @@ Prepared prepare_weight_gradient(const Convolution& c) {
   return std::make_unique<WeightGradient>(std::move(info), c, std::move(*tables));
 }
 
-template Prepared prepare_weight_gradient<ProductMaker::libxsmm>(const Convolution&);
-template Prepared prepare_weight_gradient<ProductMaker::portable>(const Convolution&);
+}  // namespace
+
+extern constinit const Implementation<Convolution> libxsmm_weight_gradient{
+    "libxsmm", prepare_weight_gradient<ProductMaker::libxsmm>};
+extern constinit const Implementation<Convolution> portable_weight_gradient{
+    "portable", prepare_weight_gradient<ProductMaker::portable>};
 
 }  // namespace superstep::kernels

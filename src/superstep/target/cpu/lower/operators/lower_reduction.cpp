@@ -197,7 +197,7 @@ constexpr Lowerer lowerers[] = {
 
 }  // namespace
 
-std::span<const Lowerer> reduction_lowerers() { return lowerers; }
+extern constinit const LowererFamily reduction_lowerers{lowerers, Halves::in_f32};
 
 // ---- the gradient of softmax --------------------------------------------------------------------------
 

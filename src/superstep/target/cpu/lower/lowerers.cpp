@@ -1,0 +1,33 @@
+// Every family of lowerers, in the order in which they are tried: one line each, the name that a file of
+// lower/operators/ gives it. Its declaration and its place in the list are both made of this line.
+#include "superstep/target/cpu/lower/lowering.h"
+
+// clang-format off
+#define SUPERSTEP_LOWERERS \
+  convolution_lowerers,    \
+  reduction_lowerers,      \
+  pooling_lowerers,        \
+  normalization_lowerers,  \
+  lookup_lowerers,         \
+  resample_lowerers,       \
+  recurrent_lowerers,      \
+  data_lowerers,           \
+  random_lowerers,         \
+  parts_lowerers,          \
+  optimizer_lowerers,      \
+  integer_lowerers,        \
+  counter_lowerers
+// clang-format on
+
+namespace superstep::target::cpu {
+
+extern const LowererFamily SUPERSTEP_LOWERERS;
+
+std::span<const LowererFamily> lowerer_families() {
+  static const LowererFamily families[] = {SUPERSTEP_LOWERERS};
+  return families;
+}
+
+}  // namespace superstep::target::cpu
+
+#undef SUPERSTEP_LOWERERS

@@ -243,6 +243,8 @@ struct LowererFamily {
 };
 
 std::span<const LowererFamily> lowerer_families();  // in the order in which they are tried
+// Whether some kernel runs it: one of the lists', a vector operation, a product.
+bool has_kernel(std::string_view op);
 void lower_by_reference(Lowering& lowering, NodeId id);
 
 // Tries the families, then the reference evaluation.

@@ -14,8 +14,7 @@ namespace {
 using namespace superstep;
 
 struct Arguments {
-  std::string model = "braggnn", mode = "train", precision = "f32", backend = "cpu", export_to,
-              export_step_to;
+  std::string model = "braggnn", mode = "train", precision = "f32", target = "cpu", export_to, export_step_to;
   std::int64_t batch = 64, micro_batch = 0;
   std::uint64_t memory_limit = 0;
   int threads = 1;
@@ -27,7 +26,7 @@ Arguments parse(int argc, char** argv) {
   program.add_option("--model", arguments.model);
   program.add_option("--mode", arguments.mode)->check(CLI::IsMember({"train", "infer"}));
   program.add_option("--precision", arguments.precision);
-  program.add_option("--on", arguments.backend);
+  program.add_option("--on", arguments.target);
   program.add_option("--batch", arguments.batch)->check(CLI::PositiveNumber);
   program.add_option("--micro-batch", arguments.micro_batch)->check(CLI::NonNegativeNumber);
   program.add_option("--threads", arguments.threads)->check(CLI::PositiveNumber);
@@ -83,7 +82,7 @@ target::GraphAtBatch on_bytes(const run::Model& model, std::int64_t batch) {
 
 target::GraphAtBatch graph_of(const run::Model& model, const Arguments& arguments) {
   const bool training = arguments.mode == "train";
-  const target::Target& target = target::find_target(arguments.backend);
+  const target::Target& target = target::find_target(arguments.target);
   if (arguments.precision != "int8")
     return training ? model.training_step(&target) : model.inference(&target);
   if (training) throw Error(ErrorCode::invalid_argument, "int8 is for serving", "--precision");
@@ -92,7 +91,7 @@ target::GraphAtBatch graph_of(const run::Model& model, const Arguments& argument
 
 void serve(const Arguments& arguments) {
   const run::Model model = make_model(arguments);
-  const auto executable = target::find_target(arguments.backend)
+  const auto executable = target::find_target(arguments.target)
                               .compile(graph_of(model, arguments),
                                        {.batch = arguments.batch,
                                         .micro_batch = arguments.micro_batch,

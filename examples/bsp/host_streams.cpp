@@ -13,7 +13,7 @@ struct Accumulate : Vertex {
   void compute() {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += block[i];
   }
-  static PerfEstimate cycles(const VertexFields& f, const Target&) { return 20 + 2 * f.size("sum"); }
+  static PerfEstimate cycles(const VertexFields& f, const Device&) { return 20 + 2 * f.size("sum"); }
 };
 
 struct Next : Vertex {
@@ -25,13 +25,13 @@ struct Next : Vertex {
     row = row + 1;
     more = row < rows;
   }
-  static PerfEstimate cycles(const VertexFields&, const Target&) { return 15; }
+  static PerfEstimate cycles(const VertexFields&, const Device&) { return 15; }
 };
 
 static void run() {
   constexpr std::int64_t n = 1472 * 64;
   constexpr unsigned blocks = 10;
-  Graph graph(bow_target());
+  Graph graph(bow_device());
   graph.add_codelets({vertex_class<Accumulate>("Accumulate"), vertex_class<Next>("Next")});
   const Tensor sum = graph.add_variable(Type::f32, {n}, VariableMappingMethod::linear, "sum");
   const Tensor block = graph.add_variable(Type::f32, {n}, VariableMappingMethod::linear, "block");

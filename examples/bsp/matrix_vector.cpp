@@ -18,9 +18,9 @@ struct Cost {
 
 static std::int64_t dot_cycles(std::int64_t n) { return 5 + (n + 1) / 2; }
 
-static Cost cost_of(const Target& target, std::int64_t rows, std::int64_t columns, std::int64_t split) {
-  const std::int64_t tiles = target.num_tiles(), workers = target.workers,
-                     rate = target.exchange_bytes_per_cycle;
+static Cost cost_of(const Device& device, std::int64_t rows, std::int64_t columns, std::int64_t split) {
+  const std::int64_t tiles = device.num_tiles(), workers = device.workers,
+                     rate = device.exchange_bytes_per_cycle;
   Cost cost;
   const std::int64_t dots = std::max<std::int64_t>(ceil_div(rows * split, tiles), 1);
   const std::int64_t part = ceil_div(columns, split);
@@ -32,16 +32,16 @@ static Cost cost_of(const Target& target, std::int64_t rows, std::int64_t column
   return cost;
 }
 
-static std::int64_t plan(const Target& target, std::int64_t rows, std::int64_t columns) {
+static std::int64_t plan(const Device& device, std::int64_t rows, std::int64_t columns) {
   std::int64_t best = 1, worst = 1;
   for (std::int64_t split = 1; split < columns; ++split) {
-    const std::int64_t cost = cost_of(target, rows, columns, split).total();
-    if (cost < cost_of(target, rows, columns, best).total()) best = split;
-    if (cost > cost_of(target, rows, columns, worst).total()) worst = split;
+    const std::int64_t cost = cost_of(device, rows, columns, split).total();
+    if (cost < cost_of(device, rows, columns, best).total()) best = split;
+    if (cost > cost_of(device, rows, columns, worst).total()) worst = split;
   }
-  const Cost b = cost_of(target, rows, columns, best);
-  fmt::print("{}: {} tiles\n  Worst cost seen: {} (split {})\n", target.name, target.num_tiles(),
-             cost_of(target, rows, columns, worst).total(), worst);
+  const Cost b = cost_of(device, rows, columns, best);
+  fmt::print("{}: {} tiles\n  Worst cost seen: {} (split {})\n", device.name, device.num_tiles(),
+             cost_of(device, rows, columns, worst).total(), worst);
   fmt::print("  best {} at split {}: {} + {} + {} + {}\n", b.total(), best, b.compute, b.exchange, b.reduce,
              b.reduce_exchange);
   return best;
@@ -56,7 +56,7 @@ struct Dot : Vertex {
     for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
     out = sum;
   }
-  static PerfEstimate cycles(const VertexFields& f, const Target&) {
+  static PerfEstimate cycles(const VertexFields& f, const Device&) {
     return {dot_cycles(f.size("a")), 2 * static_cast<std::uint64_t>(f.size("a"))};
   }
 };
@@ -70,11 +70,11 @@ struct Total : Vertex {
     for (const float value : in) sum += value;
     out = sum;
   }
-  static PerfEstimate cycles(const VertexFields& f, const Target&) { return dot_cycles(f.size("in")); }
+  static PerfEstimate cycles(const VertexFields& f, const Device&) { return dot_cycles(f.size("in")); }
 };
 
-static void build_and_run(const Target& target, std::int64_t rows, std::int64_t columns, std::int64_t split) {
-  Graph graph(target);
+static void build_and_run(const Device& device, std::int64_t rows, std::int64_t columns, std::int64_t split) {
+  Graph graph(device);
   graph.add_codelets({vertex_class<Dot>("Dot"), vertex_class<Total>("Total")});
   const Tensor matrix = graph.add_variable(Type::f32, {rows, columns}, "matrix");
   const Tensor vector = graph.add_variable(Type::f32, {columns}, "vector");
@@ -126,8 +126,8 @@ static void build_and_run(const Target& target, std::int64_t rows, std::int64_t 
 
 static void run() {
   constexpr std::int64_t rows = 10000, columns = 1000;
-  for (const Target& target : {gc200_target(), gc2_target()})
-    build_and_run(target, rows, columns, plan(target, rows, columns));
+  for (const Device& device : {gc200_device(), gc2_device()})
+    build_and_run(device, rows, columns, plan(device, rows, columns));
 }
 
 int main() { return example::guarded(run); }

@@ -16,15 +16,15 @@ struct Scale : MultiVertex {
     for (std::size_t i = worker; i < in.size(); i += num_workers()) out[i] = factor * in[i];
   }
   // As if each element took 200 cycles of work.
-  static PerfEstimate cycles(const VertexFields& f, const Target& target) {
-    return 50 + target.workers * 200 * ((f.size("in") + target.workers - 1) / target.workers);
+  static PerfEstimate cycles(const VertexFields& f, const Device& device) {
+    return 50 + device.workers * 200 * ((f.size("in") + device.workers - 1) / device.workers);
   }
 };
 
 constexpr std::int64_t width = 1472 * 12, micro_batches = 32;
 
 struct Machine {
-  Graph graph{gc200_target(2)};
+  Graph graph{gc200_device(2)};
   Graph chips[2] = {graph.create_virtual_graph(0, 1472), graph.create_virtual_graph(1472, 2944)};
   Tensor in[2], out[2];
   DataStream source, sink;

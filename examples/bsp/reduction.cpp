@@ -16,15 +16,15 @@ struct Sum : MultiVertex {
     for (std::size_t i = worker; i < in.size(); i += num_workers()) total += in[i];
     if (worker + 1 == num_workers()) out = total;
   }
-  static PerfEstimate cycles(const VertexFields& f, const Target& target) {
-    const std::int64_t each = (f.size("in") + target.workers - 1) / target.workers;
-    return 30 + target.workers * (10 + 2 * each);
+  static PerfEstimate cycles(const VertexFields& f, const Device& device) {
+    const std::int64_t each = (f.size("in") + device.workers - 1) / device.workers;
+    return 30 + device.workers * (10 + 2 * each);
   }
 };
 
 static void run() {
   constexpr std::int64_t n = 1000000;
-  Graph graph(gc200_target());
+  Graph graph(gc200_device());
   graph.add_codelets({vertex_class<Sum>("Sum")});
   const Tensor x = graph.add_variable(Type::i32, {n}, VariableMappingMethod::linear, "x");
   graph.create_host_write("x", x);

@@ -19,8 +19,8 @@ inline void print_steps(const superstep::bsp::Engine& engine) {
                cost.global_exchange, cost.host_exchange, cost.compute, cost.control);
   }
   fmt::print("total {} cycles, {:.3f} us on {}\n", profile.total_cycles(),
-             1e6 * profile.compilation.target.seconds(static_cast<double>(profile.total_cycles())),
-             profile.compilation.target.name);
+             1e6 * profile.compilation.device.seconds(static_cast<double>(profile.total_cycles())),
+             profile.compilation.device.name);
 }
 
 // Runs an example; an error is what a user would see, and ends the program with 1.

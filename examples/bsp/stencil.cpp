@@ -23,11 +23,11 @@ struct Average : MultiVertex {
     }
   }
   // A row a worker at a time, two elements in five bundles.
-  static PerfEstimate cycles(const VertexFields& f, const Target& target) {
+  static PerfEstimate cycles(const VertexFields& f, const Device& device) {
     const auto rows = static_cast<std::int64_t>(f.count("out"));
-    const std::int64_t turns = (rows + target.workers - 1) / target.workers;
+    const std::int64_t turns = (rows + device.workers - 1) / device.workers;
     const std::int64_t width = rows > 0 ? f.size("out", 0) : 0;
-    return {40 + target.workers * turns * (20 + 5 * ((width + 1) / 2)),
+    return {40 + device.workers * turns * (20 + 5 * ((width + 1) / 2)),
             static_cast<std::uint64_t>(4 * f.size("out"))};
   }
 };
@@ -45,7 +45,7 @@ static void step(Graph& graph, ComputeSet set, const Tensor& from, const Tensor&
 static void run() {
   constexpr std::int64_t rows = 386, columns = 256, band = 6,
                          steps = 100;  // 64 bands of 6 rows, and two borders
-  Graph graph(gc200_target());
+  Graph graph(gc200_device());
   graph.add_codelets({vertex_class<Average>("Average")});
   Tensor plates[2];
   for (Tensor& plate : plates) {

@@ -14,15 +14,15 @@ struct Add : Vertex {
     for (std::size_t i = 0; i < c.size(); ++i) c[i] = a[i] + b[i];
   }
   // Two elements a vector: two loads, an addition and a store share three bundles.
-  static PerfEstimate cycles(const VertexFields& f, const Target& target) {
-    const std::int64_t width = target.vector_width(Type::f32);
+  static PerfEstimate cycles(const VertexFields& f, const Device& device) {
+    const std::int64_t width = device.vector_width(Type::f32);
     return {20 + 3 * ((f.size("c") + width - 1) / width), static_cast<std::uint64_t>(f.size("c"))};
   }
 };
 
 static void run() {
   constexpr std::int64_t n = 1000000;
-  Graph graph(gc200_target());
+  Graph graph(gc200_device());
   graph.add_codelets({vertex_class<Add>("Add")});
   const Tensor a = graph.add_variable(Type::f32, {n}, VariableMappingMethod::linear, "a");
   const Tensor b = graph.add_variable(Type::f32, {n}, VariableMappingMethod::linear, "b");
@@ -33,7 +33,7 @@ static void run() {
 
   const ComputeSet add = graph.add_compute_set("add");
   const TileMapping mapping = graph.tile_mapping(c);
-  const std::int64_t workers = graph.target().workers;
+  const std::int64_t workers = graph.device().workers;
   for (std::uint32_t tile = 0; tile < graph.num_tiles(); ++tile)
     for (const Interval& share : mapping[tile])
       for (std::int64_t w = 0; w < workers; ++w) {

@@ -12,12 +12,12 @@ struct Scale : Vertex {
   void compute() {
     for (float& x : data) x *= factor;
   }
-  static PerfEstimate cycles(const VertexFields& f, const Target&) { return 20 + 2 * f.size("data"); }
+  static PerfEstimate cycles(const VertexFields& f, const Device&) { return 20 + 2 * f.size("data"); }
 };
 
 int main() try {
   constexpr std::int64_t n = 1472 * 8;
-  Graph graph(gc200_target());
+  Graph graph(gc200_device());
   graph.add_codelets({vertex_class<Scale>("Scale")});
   const Tensor x = graph.add_variable(Type::f32, {n}, VariableMappingMethod::linear, "x");
   graph.create_host_write("x", x);

@@ -2,7 +2,7 @@
 // cycles, profiles. docs/bsp.md explains it.
 #pragma once
 
-#include "superstep/bsp/compile/target.h"
+#include "superstep/bsp/compile/device.h"
 #include "superstep/bsp/engine/engine.h"
 #include "superstep/bsp/graph/graph.h"
 #include "superstep/bsp/graph/program.h"

@@ -104,9 +104,9 @@ typedef struct superstep_model_settings {
 
 typedef struct superstep_compile_settings {
   size_t size;
-  int64_t batch, micro_batch;          /* micro_batch 0: the backend chooses */
+  int64_t batch, micro_batch;          /* micro_batch 0: the target chooses */
   const char* precision;               /* "f32", "bf16", "f16", "int8" */
-  const char* backend;                 /* "cpu" */
+  const char* target;                  /* "cpu" */
   int32_t threads;                     /* 0: every processor there is */
   uint64_t memory_limit;               /* bytes; 0: none */
   const superstep_tensor* calibration; /* int8: samples, by input, a row a sample */

@@ -30,9 +30,9 @@
 
 namespace superstep {
 
-std::string version();                // "0.2.0"
-std::vector<std::string> zoo();       // names of the workloads that Model() knows
-std::vector<std::string> backends();  // where models run: "cpu", ...
+std::string version();               // "0.2.0"
+std::vector<std::string> zoo();      // names of the workloads that Model() knows
+std::vector<std::string> targets();  // where models run: "cpu", ...
 
 // An input, an output or a parameter. Extents are those of the batch that was asked for.
 struct Port {
@@ -54,9 +54,9 @@ struct ModelSettings {
 
 struct CompileSettings {
   std::int64_t batch = 1;         // samples that a call takes
-  std::int64_t micro_batch = 0;   // that go through the model at a time; 0: the backend chooses
+  std::int64_t micro_batch = 0;   // that go through the model at a time; 0: the target chooses
   std::string precision = "f32";  // f32, bf16, f16 (inference alone), int8 (the same; needs `calibration`)
-  std::string backend = "cpu";
+  std::string target = "cpu";
   int threads = 0;               // 0: every processor there is
   std::size_t memory_limit = 0;  // bytes that the plan may take in all; 0: no limit
   NamedValues calibration;       // int8: samples that ranges are taken from, by input, a row a sample
@@ -185,7 +185,7 @@ struct TrainingSettings {
   ModelSettings settings;
   std::filesystem::path data;  // empty: generated, of workloads that generate theirs
   std::int64_t samples = 0;    // 0: all
-  std::string backend = "cpu", precision = "f32";
+  std::string target = "cpu", precision = "f32";
   std::int64_t batch = 0;  // 0: the workload's own
   int threads = 0;         // 0: every processor there is
   std::size_t memory_limit = 0;

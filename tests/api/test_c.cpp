@@ -239,7 +239,7 @@ TEST_F(CApi, CallbacksAreAskedAndToldWithTheirContext) {
       },
       &asked);
   ASSERT_EQ(superstep_model_open("mlp", nullptr, &handles_.model), SUPERSTEP_OK);
-  settings_.backend = "gc200";  // compiles vertex by vertex, and asks meanwhile
+  settings_.target = "gc200";  // compiles vertex by vertex, and asks meanwhile
   expect_refused(superstep_session_create(handles_.model, &settings_, &handles_.session),
                  SUPERSTEP_INTERRUPTED, "");
   superstep_set_interrupt_check(nullptr, nullptr);

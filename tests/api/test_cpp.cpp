@@ -54,7 +54,7 @@ ErrorCode code_of(const std::function<void()>& body, const std::string& words) {
 
 TEST_F(Api, SaysWhatThereIs) {
   EXPECT_EQ(version().substr(0, 2), "0.");
-  const auto models = zoo(), places = backends();
+  const auto models = zoo(), places = targets();
   EXPECT_NE(std::ranges::find(models, "braggnn"), models.end());
   EXPECT_NE(std::ranges::find(places, "cpu"), places.end());
 }
@@ -77,7 +77,7 @@ TEST_F(Api, RunsAtAnyBatchPrecisionAndThreads) {
   const Model model("braggnn");
   const Tensor input = filled(model.inputs(6)[0], 0.5);
   const auto run = [&](const CompileSettings& settings) { return model.compile(settings).run({input})[0]; };
-  const Tensor expected = run({.batch = 6, .backend = "reference", .threads = 1});
+  const Tensor expected = run({.batch = 6, .target = "reference", .threads = 1});
   EXPECT_LT(distance(run({.batch = 6, .threads = 1}), expected), 1e-4);
   EXPECT_LT(distance(run({.batch = 6, .threads = 2}), expected), 1e-4);
   const double reduced = distance(run({.batch = 6, .precision = "bf16", .threads = 1}), expected);
@@ -209,7 +209,7 @@ TEST_F(Api, WhatIsWrongIsSaid) {
   EXPECT_EQ(code_of([] { Model("no/file.onnx"); }, "no/file.onnx"), ErrorCode::not_found);
   const Model model("mlp");
   EXPECT_EQ(code_of([&] { (void)model.compile({.precision = "f8"}); }, "f8"), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of([&] { (void)model.compile({.backend = "gpu"}); }, "gpu"), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { (void)model.compile({.target = "gpu"}); }, "gpu"), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { (void)model.compile({.batch = 0}); }, "batch"), ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { (void)model.compile({.precision = "int8"}); }, model.inputs()[0].name),
             ErrorCode::invalid_argument);

@@ -13,22 +13,22 @@
 namespace superstep::bsp {
 
 // A chip of `tiles` tiles with round open constants: set-up 100, sync 10, fragments and local copies free.
-inline Target small_target(std::uint32_t tiles, std::uint32_t ipus = 1) {
-  Target target = gc200_target();
-  target.name = "small";
-  target.tiles_per_ipu = tiles;
-  target.ipus = ipus;
-  target.constants.exchange_setup_cycles = {100, 100, 100};
-  target.constants.exchange_fragment_cycles = {0, 0, 0};
-  target.constants.sync_cycles = {10, 10, 10};
-  target.constants.local_copy_call_cycles = {5, 5, 5};
-  target.constants.local_copy_run_cycles = {0, 0, 0};
-  target.constants.control_cycles = {3, 3, 3};
-  return target;
+inline Device small_device(std::uint32_t tiles, std::uint32_t ipus = 1) {
+  Device device = gc200_device();
+  device.name = "small";
+  device.tiles_per_ipu = tiles;
+  device.ipus = ipus;
+  device.constants.exchange_setup_cycles = {100, 100, 100};
+  device.constants.exchange_fragment_cycles = {0, 0, 0};
+  device.constants.sync_cycles = {10, 10, 10};
+  device.constants.local_copy_call_cycles = {5, 5, 5};
+  device.constants.local_copy_run_cycles = {0, 0, 0};
+  device.constants.control_cycles = {3, 3, 3};
+  return device;
 }
 
 inline Graph small_graph(std::uint32_t tiles, std::uint32_t ipus = 1, std::uint32_t replicas = 1) {
-  Graph graph(small_target(tiles, ipus), replicas);
+  Graph graph(small_device(tiles, ipus), replicas);
   graph.add_codelets(test_vertices());
   return graph;
 }

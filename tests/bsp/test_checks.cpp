@@ -132,9 +132,9 @@ TEST_F(Checks, WrongTypesAndSizesAreRefusedAtOnce) {
         graph.set_tile_mapping(a, TileMapping{{{0, 4}}});
       },
       {"the mapping has 4 elements, the tensor 8"});
-  refused([&] { Graph(gc200_target(4), 3); }, {"3 replicas cannot share 4 chips"});
-  refused([&] { gc200_target(3); }, {"links join pairs"});
-  refused([&] { find_target("gc201"); }, {"did you mean 'gc200'"});
+  refused([&] { Graph(gc200_device(4), 3); }, {"3 replicas cannot share 4 chips"});
+  refused([&] { gc200_device(3); }, {"links join pairs"});
+  refused([&] { find_device("gc201"); }, {"did you mean 'gc200'"});
 }
 
 TEST_F(Checks, StreamsOfAnotherSize) {

@@ -132,7 +132,7 @@ TEST(Report, PageIsOneFile) {
 }
 
 TEST(Scale, APodOf64ChipsIsCountedInSeconds) {
-  Graph graph(find_target("ipu-pod64"));
+  Graph graph(find_device("ipu-pod64"));
   graph.add_codelets(test_vertices());
   const std::int64_t tiles = graph.num_tiles();
   const Tensor x = graph.add_variable(Type::f32, {tiles, 64}, VariableMappingMethod::linear, "x");

@@ -162,7 +162,7 @@ void step(RandomStream& random, Tensor& tensor, Oracle& oracle) {
 TEST(Tensor, RandomExpressionsHoldTheRightElements) {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     RandomStream random(11, seed);
-    Graph graph(gc200_target());
+    Graph graph(gc200_device());
     const Shape shape{static_cast<std::int64_t>(2 + random.below(4)),
                       static_cast<std::int64_t>(1 + random.below(6)),
                       static_cast<std::int64_t>(2 + random.below(5))};
@@ -188,7 +188,7 @@ TEST(Tensor, RandomExpressionsHoldTheRightElements) {
 
 // The control of the test above: an oracle that is wrong in one place is noticed.
 TEST(Tensor, TheOracleNoticesAWrongElement) {
-  Graph graph(gc200_target());
+  Graph graph(gc200_device());
   const Tensor tensor = graph.add_variable(Type::f32, {3, 4}).transpose();
   Elements elements = elements_of(tensor);
   EXPECT_EQ(elements[1].second, 4);
@@ -197,7 +197,7 @@ TEST(Tensor, TheOracleNoticesAWrongElement) {
 }
 
 TEST(Tensor, HugeViewsAreSmall) {
-  Graph graph(gc200_target());
+  Graph graph(gc200_device());
   const Tensor matrix = graph.add_variable(Type::f16, {10000, 10000});
   const Tensor view = matrix.transpose().reshape({100, 100, 10000}).slice(3, 97, 1).reverse(0).flatten();
   EXPECT_EQ(view.num_elements(), 94000000);
@@ -208,7 +208,7 @@ TEST(Tensor, HugeViewsAreSmall) {
 }
 
 TEST(Tensor, JoiningTheSlicesGivesTheWhole) {
-  Graph graph(gc200_target());
+  Graph graph(gc200_device());
   const Tensor x = graph.add_variable(Type::f32, {1472, 10});
   std::vector<Tensor> rows;
   for (std::int64_t i = 0; i < 1472; ++i) rows.push_back(x.slice(i, i + 1));
@@ -233,7 +233,7 @@ void expect_refused(const std::function<void()>& act, const std::string& part) {
 }
 
 TEST(Tensor, RefusalsNameTensorAndShape) {
-  Graph graph(gc200_target()), other(gc200_target());
+  Graph graph(gc200_device()), other(gc200_device());
   const Tensor x = graph.add_variable(Type::f32, {3, 4}, "x");
   expect_refused([&] { x[3]; }, "tensor x[3,4]: index 3");
   expect_refused([&] { x.slice(2, 5, 1); }, "slice [2, 5) lies outside dimension 1");
@@ -247,7 +247,7 @@ TEST(Tensor, RefusalsNameTensorAndShape) {
 }
 
 TEST(Tensor, ViewsOfOneVariableCanBeCloned) {
-  Graph graph(gc200_target());
+  Graph graph(gc200_device());
   const Tensor x = graph.add_variable(Type::f32, {8}, "x");
   graph.set_tile_mapping(x, {{{0, 3}}, {{3, 8}}});
   const Tensor even = x.sub_sample(2, 0), copy = graph.clone(even, "copy");

@@ -13,7 +13,7 @@ struct AddVertex : Vertex {
   void compute() {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = a[i] + b[i];
   }
-  static PerfEstimate cycles(const VertexFields& f, const Target&) {
+  static PerfEstimate cycles(const VertexFields& f, const Device&) {
     return {10 + 2 * f.size("out"), static_cast<std::uint64_t>(f.size("out"))};
   }
 };
@@ -41,8 +41,8 @@ struct ColumnSumVertex : MultiVertex {
       out[i] = sum;
     }
   }
-  static PerfEstimate cycles(const VertexFields& f, const Target& target) {
-    return 20 + target.workers * static_cast<std::uint64_t>(f.size("rows"));
+  static PerfEstimate cycles(const VertexFields& f, const Device& device) {
+    return 20 + device.workers * static_cast<std::uint64_t>(f.size("rows"));
   }
 };
 
@@ -56,7 +56,7 @@ struct CountVertex : Vertex {
     counter = counter + 1;
     flag = counter < limit;
   }
-  static PerfEstimate cycles(const VertexFields&, const Target&) { return 10; }
+  static PerfEstimate cycles(const VertexFields&, const Device&) { return 10; }
 };
 
 inline std::vector<VertexClass> test_vertices() {

@@ -25,7 +25,7 @@ class GraphCommand : public ::testing::Test {
 
 std::size_t at(const std::string& text, const std::string& word) { return text.find(word); }
 
-TEST_F(GraphCommand, ListsThePassesOfABackendInOrder) {
+TEST_F(GraphCommand, ListsThePassesOfATargetInOrder) {
   const std::string table = printed("braggnn --on cpu --mode train --batch 4 --passes");
   std::size_t before = 0;
   for (const char* pass : {"compose_linear", "make_training_step", "widen_half", "fold_normalizations",

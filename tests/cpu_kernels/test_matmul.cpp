@@ -100,7 +100,7 @@ TEST(Matmul, agrees_with_the_oracle_whatever_the_strides) {
     int ran = 0;
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       const Matmul m = random_matmul(seed);
-      for (const char* implementation : {"libxsmm", "portable"}) {
+      for (const auto& [implementation, _] : matmul().all()) {
         const int wrong = wrong_elements(m, implementation, seed);
         EXPECT_LE(wrong, 0) << implementation << ", seed " << seed << ": " << describe(m);
         ran += wrong >= 0;
@@ -116,7 +116,7 @@ TEST(Matmul, multiplies_bf16_into_f32_and_bf16) {
       Matmul m = random_matmul(seed);
       m.a.type = m.b.type = ElementType::bf16;
       if (seed % 2 == 0) m.c.type = ElementType::bf16, m.accumulate = false;
-      for (const char* implementation : {"libxsmm", "portable"})
+      for (const auto& [implementation, _] : matmul().all())
         EXPECT_LE(wrong_elements(m, implementation, seed), 0)
             << implementation << ", seed " << seed << ": " << describe(m);
     }

@@ -89,8 +89,8 @@ void expect_right(Source source, int least) {
     int ran = 0;
     for (std::uint64_t seed = 0; seed < 30; ++seed) {
       const StoredProduct p = random_product(seed, source);
-      for (const char* implementation : {"libxsmm", "portable"}) {
-        const Prepared kernel = stored_product().prepare(p, implementation);
+      for (const auto& [implementation, prepare] : stored_product().all()) {
+        const Prepared kernel = prepare(p);
         if (!kernel) continue;
         ++ran;
         EXPECT_EQ(wrong_elements(p, **kernel, seed), 0) << implementation << ", " << describe(p);

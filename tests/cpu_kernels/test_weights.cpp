@@ -8,6 +8,7 @@
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/pair_panel.h"
 #include "superstep/target/cpu/kernels/product/weights.h"
+#include "superstep/target/cpu/kernels/winograd/winograd_weights.h"
 #include "tests/cpu_kernels/check.h"
 
 namespace superstep::kernels {
@@ -17,9 +18,9 @@ constexpr WeightLayout plain_layouts[] = {WeightLayout::taps_in_out,       Weigh
                                           WeightLayout::taps_in_out_pairs, WeightLayout::taps_out_in_pairs,
                                           WeightLayout::taps_out_in_rows,  WeightLayout::taps_in_out_rows,
                                           WeightLayout::taps_channels};
-constexpr WeightLayout winograd_layouts[] = {
-    WeightLayout::winograd_2_in_out, WeightLayout::winograd_3_in_out, WeightLayout::winograd_4_in_out,
-    WeightLayout::winograd_2_out_in, WeightLayout::winograd_3_out_in, WeightLayout::winograd_4_out_in};
+const WeightLayout winograd_layouts[] = {winograd_weights(2, false), winograd_weights(3, false),
+                                         winograd_weights(4, false), winograd_weights(2, true),
+                                         winograd_weights(3, true),  winograd_weights(4, true)};
 
 bool is_pairs(WeightLayout layout) {
   return layout == WeightLayout::taps_in_out_pairs || layout == WeightLayout::taps_out_in_pairs;
@@ -175,6 +176,8 @@ TEST(Weights, refuse_what_no_kernel_reads) {
   EXPECT_EQ("the depthwise layout needs one input and one output channel a group",
             reason({.in = 2, .layout = WeightLayout::taps_channels}));
   EXPECT_EQ("gradients are unpacked in f32 only", prepare_unpack({.type = ElementType::bf16}).error().reason);
+  EXPECT_EQ("a kernel's own order of weights is not unpacked",
+            prepare_unpack({.layout = winograd_weights(2, false)}).error().reason);
 }
 
 }  // namespace

@@ -1,16 +1,130 @@
-// The kernel of docs/add-a-kernel.md: an operation of its own with two implementations.
+// The kernels of docs/add-a-kernel.md: another implementation of convolutions, which a compiled graph then
+// runs, and an operation of its own with two implementations.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "superstep/base/random.h"
-#include "superstep/target/cpu/kernels/core/kernel.h"
+#include "superstep/op/core/builder.h"
+#include "superstep/op/product/convolution.h"
+#include "superstep/target/cpu/kernels/convolution/convolution.h"
+#include "superstep/target/target.h"
 #include "tests/contains.h"
 #include "tests/cpu_kernels/guarded_buffer.h"
 
 namespace superstep::kernels {
 namespace {
+
+// [add-a-kernel]
+// A depthwise convolution of a single tap: each channel times a number of its own.
+class ScaledChannels : public Kernel {
+ public:
+  explicit ScaledChannels(const Convolution& c) : Kernel(info_of(c)), x_(c.x), y_(c.y) {}
+
+  void run(const Arguments& arguments) const override {
+    const auto* x = static_cast<const float*>(arguments.inputs[0]);
+    const auto* weights = static_cast<const float*>(arguments.inputs[1]);
+    auto* y = static_cast<float*>(arguments.outputs[0]);
+    for (std::int64_t row = 0; row < x_.height; ++row)
+      for (std::int64_t column = 0; column < x_.columns(); ++column) {
+        const float* from = x + row * x_.row_stride + column * x_.column_stride;
+        float* to = y + row * y_.row_stride + column * y_.column_stride;
+        for (std::int64_t channel = 0; channel < x_.channels; ++channel)
+          to[channel] = weights[channel] * from[channel];
+      }
+  }
+
+ private:
+  static KernelInfo info_of(const Convolution& c) {
+    const auto elements = static_cast<double>(c.x.element_count());
+    return {.name = "convolution, scaled channels",
+            .flops = elements,
+            .bytes = 8 * elements,
+            .inputs = 2,
+            .outputs = 1,
+            .weights = WeightLayout::taps_channels};
+  }
+
+  Image x_, y_;
+};
+
+Prepared prepare_scaled_channels(const Convolution& c) {
+  const auto refused = [](std::string reason) { return refuse("scaled channels", std::move(reason)); };
+  if (std::string fault = fault_of(c); !fault.empty()) return refused(fault);
+  if (c.groups != c.x.channels || c.groups != c.y.channels) return refused("channels are mixed");
+  if (!c.window.is_pointwise() || c.x.positions() != c.y.positions())
+    return refused("the window is no single tap");
+  if (c.x.type != ElementType::f32 || c.y.type != ElementType::f32) return refused("images are not f32");
+  if (c.accumulate || !c.epilogue.steps.empty()) return refused("something follows");
+  return std::make_unique<ScaledChannels>(c);
+}
+
+extern constinit const Implementation<Convolution> scaled_channels{"scaled channels",
+                                                                   prepare_scaled_channels};
+// [end]
+
+// ---- what the line in the list does: graphs that are compiled run it ---------------------------------
+
+graph::Graph scaled_images(std::int64_t batch) {
+  graph::Graph graph("scaled");
+  op::Builder builder(graph);
+  const op::Var x = builder.input("x", ElementType::f32, {batch, 6, 5, 7});
+  const op::Var weights = builder.input("w", ElementType::f32, {6, 1, 1, 1});
+  builder.output("y", builder.node1("Conv", {x, weights}, {{"group", std::int64_t{6}}}));
+  return graph;
+}
+
+struct ScaledRun {
+  Tensor y;
+  std::string kernels;  // of all steps
+};
+
+ScaledRun run_scaled(const char* where) {
+  const auto executable = target::find_target(where).compile(scaled_images, {.batch = 3, .threads = 1});
+  std::vector<Tensor> inputs;
+  for (const auto& port : executable->inputs()) {
+    Tensor& tensor = inputs.emplace_back(port.type.element, port.type.shape);
+    RandomStream random(inputs.size());
+    for (std::int64_t i = 0; i < tensor.element_count(); ++i) tensor.set(i, random.uniform() - 0.5);
+  }
+  std::vector<Tensor> outputs{Tensor(ElementType::f32, {3, 6, 5, 7})};
+  executable->run(inputs, outputs);
+  ScaledRun result{outputs[0], {}};
+  for (const auto& step : executable->summary().steps) result.kernels += step.kernel + "; ";
+  return result;
+}
+
+TEST(AddAKernel, ItsLineInTheListIsAllThatACompilerNeeds) {
+  const ScaledRun expected = run_scaled("reference"), before = run_scaled("cpu");
+  EXPECT_FALSE(contains(before.kernels, "scaled channels"));
+  const AddedImplementation added(convolution_forward(), scaled_channels);
+  const ScaledRun after = run_scaled("cpu");
+  EXPECT_TRUE(contains(after.kernels, "convolution, scaled channels")) << after.kernels;
+  for (std::int64_t i = 0; i < expected.y.element_count(); ++i) {
+    ASSERT_EQ(after.y.at(i), before.y.at(i));
+    ASSERT_NEAR(after.y.at(i), expected.y.at(i), 1e-7);
+  }
+}
+
+TEST(AddAKernel, IsGoneFromTheListWhenTheTrialIsOver) {
+  const std::size_t count = convolution_forward().all().size();
+  {
+    const AddedImplementation added(convolution_forward(), scaled_channels);
+    EXPECT_EQ(convolution_forward().all().front().name, std::string("scaled channels"));
+  }
+  EXPECT_EQ(convolution_forward().all().size(), count);
+  EXPECT_FALSE(convolution_forward().prepare(Convolution{}, "scaled channels").has_value());
+}
+
+// A kernel that refuses is passed over, with its reason.
+TEST(AddAKernel, ARefusalIsSaid) {
+  const AddedImplementation added(convolution_forward(), scaled_channels);
+  const Prepared kernel = convolution_forward().prepare(dense_layer(2, 3, 4));
+  ASSERT_TRUE(kernel.has_value());
+  EXPECT_EQ(to_string((*kernel)->info().refused.at(0)), "scaled channels: channels are mixed");
+}
 
 // [add-a-kernel]
 // y[r] = the sum over i of x[r][i]^2; row r starts at r * stride. Slots: inputs x; outputs y. f32.
@@ -73,14 +187,11 @@ Prepared prepare_in_order(const SquaredNorm& norm) {
   return std::make_unique<SquaredNormKernel>(norm, "in order", sum_in_order);
 }
 
-// Fastest first; the last one takes everything.
-const ImplementationList<SquaredNorm>& squared_norm() {
-  static const ImplementationList<SquaredNorm> list({
-      {"eights", prepare_in_eights},
-      {"in order", prepare_in_order},
-  });
-  return list;
-}
+extern constinit const Implementation<SquaredNorm> in_eights{"eights", prepare_in_eights};
+extern constinit const Implementation<SquaredNorm> in_order{"in order", prepare_in_order};
+
+// Fastest first; the last one takes everything. Makes the function squared_norm().
+SUPERSTEP_KERNELS(squared_norm, SquaredNorm, in_eights, in_order)
 // [end]
 
 // [add-a-kernel]

@@ -230,9 +230,9 @@ struct Ran {
   std::vector<target::PlanStep> steps;
 };
 
-Ran run_on(const char* backend, std::int64_t batch, std::int64_t micro_batch) {
-  const auto plan = target::find_target(backend).compile([](std::int64_t size) { return model_of(size); },
-                                                         {.batch = batch, .micro_batch = micro_batch});
+Ran run_on(const char* target, std::int64_t batch, std::int64_t micro_batch) {
+  const auto plan = target::find_target(target).compile([](std::int64_t size) { return model_of(size); },
+                                                        {.batch = batch, .micro_batch = micro_batch});
   std::vector<Tensor> outputs(1, Tensor(ElementType::f32, {batch}));
   plan->run(batch_of(batch), outputs);
   return {std::move(outputs[0]), plan->summary().steps};

@@ -176,7 +176,7 @@ TEST(WorkloadBench, RefusesWrongNames) {
 }
 
 TEST(WorkloadBench, ResultsThatDifferFromTheReferenceAreNotTimed) {
-  WorkloadBenchSettings settings{.workload = "mlp", .modes = {"infer"}, .batches = {4}, .backend = "null"};
+  WorkloadBenchSettings settings{.workload = "mlp", .modes = {"infer"}, .batches = {4}, .target = "null"};
   try {
     bench_workload(settings, {});
     FAIL();

@@ -116,7 +116,7 @@ TEST(Profile, InferenceHasNoUpdate) {
     EXPECT_EQ(step.step.part, target::PlanPart::body) << step.step.op;
 }
 
-TEST(Profile, BackendsThatDoNotMeasureAreRefused) {
+TEST(Profile, TargetsThatDoNotMeasureAreRefused) {
   ProfileRequest request{.model = "mlp", .mode = "infer", .batch = 4};
   const ProfiledModel model = open_profiled_model(request);
   try {

@@ -41,7 +41,7 @@ struct TilesRun {
 
 TilesRun on_tiles(const graph::Graph& graph, std::span<const Tensor> inputs, std::uint32_t tiles,
                   int threads) {
-  bsp::Target machine = target::ipu::target_of("gc200");
+  bsp::Device machine = target::ipu::device_of("gc200");
   machine.tiles_per_ipu = tiles;
   machine.bytes_per_tile = 64u << 20;
   auto lowered = target::ipu::lower(graph, machine, target::ipu::hardware_of("gc200"));

@@ -146,7 +146,7 @@ TEST_F(Ranks, RefuseABatchThatCannotBeDivided) {
   EXPECT_TRUE(contains(outcome.errors, "a batch of 33 cannot be divided over 2 ranks"));
 }
 
-TEST_F(Ranks, RefuseABackendThatCannotTakePart) {
+TEST_F(Ranks, RefuseATargetThatCannotTakePart) {
   const Outcome outcome = on_ranks(2, "train mlp --steps 2 --batch 32 --on reference");
   EXPECT_NE(outcome.code, 0);
   EXPECT_TRUE(contains(outcome.errors, "does not train on several ranks"));

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 // Nothing as it is by default.
 const TrainSettings unusual{.workload = "model.onnx",
-                            .backend = "reference",
+                            .target = "reference",
                             .precision = "bf16",
                             .model_options = {"size=32", "width=4"},
                             .shapes = {"x=-1,3"},

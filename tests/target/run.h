@@ -45,11 +45,11 @@ inline std::vector<Tensor> outputs_of(const target::Executable& executable) {
   return outputs;
 }
 
-// A model compiled for a backend, with the tensors of its ports.
+// A model compiled for a target, with the tensors of its ports.
 struct Runner {
-  Runner(const char* backend, const target::GraphAtBatch& model, const target::CompileOptions& options,
+  Runner(const char* target, const target::GraphAtBatch& model, const target::CompileOptions& options,
          float rate = 0.02f)
-      : executable(target::find_target(backend).compile(model, options)),
+      : executable(target::find_target(target).compile(model, options)),
         inputs(inputs_of(*executable, 3, rate)),
         outputs(outputs_of(*executable)) {}
 

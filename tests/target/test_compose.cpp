@@ -49,11 +49,11 @@ std::vector<std::string> names_of(const Graph& graph) {
 void expect_same_results(const GraphAtBatch& model, const GraphAtBatch& composed, std::int64_t batch) {
   test::Runner expected("reference", model, {.batch = batch});
   expected.run();
-  for (const char* backend : {"reference", "cpu"}) {
-    test::Runner actual(backend, composed, {.batch = batch});
+  for (const char* target : {"reference", "cpu"}) {
+    test::Runner actual(target, composed, {.batch = batch});
     actual.run();
     for (std::size_t i = 0; i < expected.outputs.size(); ++i)
-      test::expect_close(actual.outputs[i], expected.outputs[i], 2e-6, backend);
+      test::expect_close(actual.outputs[i], expected.outputs[i], 2e-6, target);
   }
 }
 

@@ -93,7 +93,7 @@ TEST_P(Lowered, IsWhatIsPredictedWithinAFactor) {
   for (const bsp::TileMemory& tile : profile.compilation.tiles)
     fullest = std::max(fullest, tile.including_gaps());
   const double memory = static_cast<double>(fullest) / prediction.stages[0].memory.fullest_tile;
-  const double time = profile.compilation.target.seconds(static_cast<double>(profile.total_cycles())) /
+  const double time = profile.compilation.device.seconds(static_cast<double>(profile.total_cycles())) /
                       prediction.step_seconds;
   EXPECT_GT(memory, 0.5);
   EXPECT_LT(memory, 3.2);

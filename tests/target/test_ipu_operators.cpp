@@ -41,7 +41,7 @@ std::vector<Tensor> inputs_of(const graph::Graph& graph) {
 // Compiled for a GC200 of so many tiles; the parts that its vertices were is added up in `vertices`.
 std::vector<Tensor> on_tiles(const graph::Graph& graph, std::span<const Tensor> inputs, std::uint32_t tiles,
                              int threads, std::uint64_t& vertices) {
-  bsp::Target machine = target::ipu::target_of("gc200");
+  bsp::Device machine = target::ipu::device_of("gc200");
   machine.tiles_per_ipu = tiles;
   machine.bytes_per_tile = 64u << 20;
   const auto lowered = target::ipu::lower(graph, machine, target::ipu::hardware_of("gc200"));

@@ -1,4 +1,4 @@
-// The tables of passes: none changes what a graph computes, and a backend without the ones that may be left
+// The tables of passes: none changes what a graph computes, and a target without the ones that may be left
 // out still computes it.
 #include <gtest/gtest.h>
 
@@ -25,11 +25,11 @@ namespace {
 
 using transform::Pass;
 
-constexpr const char* backends[] = {"cpu", "reference", "gc200", "bow", "gc2", "onnx"};
+constexpr const char* with_passes[] = {"cpu", "reference", "gc200", "bow", "gc2", "onnx"};
 
-// Everything from a model to what a backend plans.
-std::vector<Pass> all_passes(const char* backend, const std::vector<Pass>& between) {
-  const PassTable& table = pass_table(backend);
+// Everything from a model to what a target plans.
+std::vector<Pass> all_passes(const char* target, const std::vector<Pass>& between) {
+  const PassTable& table = pass_table(target);
   std::vector<Pass> passes = table.of_models ? table.of_models() : std::vector<Pass>();
   passes.insert(passes.end(), between.begin(), between.end());
   for (Pass& pass : table.of_graphs({})) passes.push_back(std::move(pass));
@@ -64,15 +64,15 @@ std::vector<Model> zoo() {
 
 class PassesOfZoo : public ::testing::TestWithParam<Model> {};
 
-void expect_no_wrong_pass(const Model& model, const char* backend, const std::vector<Pass>& between) {
-  const transform::Bisection found = transform::bisect(model(2), all_passes(backend, between));
+void expect_no_wrong_pass(const Model& model, const char* target, const std::vector<Pass>& between) {
+  const transform::Bisection found = transform::bisect(model(2), all_passes(target, between));
   if (const auto* wrong = found.wrong())
-    ADD_FAILURE() << backend << ": " << wrong->pass << " changes " << wrong->where << " by "
+    ADD_FAILURE() << target << ": " << wrong->pass << " changes " << wrong->where << " by "
                   << wrong->difference << " of " << wrong->allowed;
 }
 
 TEST_P(PassesOfZoo, ChangeNothingThatIsServed) {
-  for (const char* backend : {"cpu", "gc200", "onnx"}) expect_no_wrong_pass(GetParam(), backend, {});
+  for (const char* target : {"cpu", "gc200", "onnx"}) expect_no_wrong_pass(GetParam(), target, {});
 }
 
 // Random masks cannot be written to a file.
@@ -83,8 +83,8 @@ bool drops_out(const Model& model) {
 }
 
 TEST_P(PassesOfZoo, ChangeNothingThatIsTrained) {
-  for (const char* backend : {"cpu", "gc200"})
-    expect_no_wrong_pass(GetParam(), backend, {GetParam().training_step()});
+  for (const char* target : {"cpu", "gc200"})
+    expect_no_wrong_pass(GetParam(), target, {GetParam().training_step()});
   if (!drops_out(GetParam())) expect_no_wrong_pass(GetParam(), "onnx", {GetParam().training_step()});
 }
 
@@ -101,22 +101,22 @@ INSTANTIATE_TEST_SUITE_P(Zoo, PassesOfZoo, ::testing::ValuesIn(zoo()), [](const 
 });
 
 TEST(PassTable, NamesAndExplainsEveryPass) {
-  for (const char* backend : backends) {
+  for (const char* target : with_passes) {
     std::map<std::string_view, std::string_view> summaries;
-    for (const Pass& pass : all_passes(backend, {})) {
-      EXPECT_FALSE(pass.summary.empty()) << backend << ": " << pass.name;
+    for (const Pass& pass : all_passes(target, {})) {
+      EXPECT_FALSE(pass.summary.empty()) << target << ": " << pass.name;
       // The same name is the same pass, run again.
       EXPECT_EQ(summaries.emplace(pass.name, pass.summary).first->second, pass.summary) << pass.name;
     }
-    EXPECT_FALSE(summaries.empty()) << backend;
+    EXPECT_FALSE(summaries.empty()) << target;
   }
   EXPECT_TRUE(pass_table("null").of_graphs({}).empty());
   EXPECT_THROW(pass_table("cpuu"), Error);
 }
 
-// Every backend of `superstep list backends` has a table.
-TEST(PassTable, CoversEveryBackend) {
-  for (const Target* target : targets()) EXPECT_EQ(pass_table(target->name()).backend, target->name());
+// Every target of `superstep list targets` has a table.
+TEST(PassTable, CoversEveryTarget) {
+  for (const Target* target : targets()) EXPECT_EQ(pass_table(target->name()).target, target->name());
 }
 
 // ---- the CPU without a pass -----------------------------------------------------------------------------
@@ -139,7 +139,7 @@ graph::Graph normalised(std::int64_t batch) {
 
 struct Served {
   test::Case model;
-  std::int64_t micro_batch;  // 0: the backend's choice; asked for, samples would be normalised in its parts
+  std::int64_t micro_batch;  // 0: the target's choice; asked for, samples would be normalised in its parts
 };
 
 std::vector<Served> served_models() {
@@ -201,7 +201,7 @@ TEST(CpuWithout, AllPassesThatMayBeLeftOutResultsStayRight) {
                         trained(model.model, find_target("reference")), 1e-3, model.name, micro_batch);
 }
 
-// Leaving one out is seen in the plan: it is not the same backend.
+// Leaving one out is seen in the plan: it is not the same target.
 TEST(CpuWithout, DecompositionNormalisationsAreEvaluatedByDefinition) {
   const auto without = cpu::cpu_target_without({"decompose"});
   const auto count = [](const Target& target) {

@@ -27,8 +27,8 @@ graph::Graph training(std::int64_t batch) {
 }
 
 struct Runner {
-  Runner(const char* backend, const target::GraphAtBatch& model, target::CompileOptions options)
-      : executable(target::find_target(backend).compile(model, options)) {
+  Runner(const char* target, const target::GraphAtBatch& model, target::CompileOptions options)
+      : executable(target::find_target(target).compile(model, options)) {
     std::uint64_t seed = 3;
     for (const auto& port : executable->inputs())
       inputs.push_back(port.name == "learning_rate"

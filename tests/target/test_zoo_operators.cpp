@@ -18,7 +18,7 @@ using namespace target::ipu;
 
 // Operators whose results have more than a few elements and that stay on one tile.
 void find_whole(const graph::Graph& graph, std::set<std::string>& whole, std::set<std::string>& missing) {
-  bsp::Graph device(bsp::gc200_target());
+  bsp::Graph device(bsp::gc200_device());
   for (const graph::Node& node : graph.nodes()) {
     const Operation operation = operation_of(graph, node);
     std::int64_t elements = 0;

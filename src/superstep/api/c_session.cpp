@@ -9,7 +9,7 @@ CompileSettings settings_from(const superstep_compile_settings* given, const std
   CompileSettings result{.batch = settings.batch,
                          .micro_batch = settings.micro_batch,
                          .precision = settings.precision ? settings.precision : "f32",
-                         .backend = settings.backend ? settings.backend : "cpu",
+                         .target = settings.target ? settings.target : "cpu",
                          .threads = settings.threads,
                          .memory_limit = static_cast<std::size_t>(settings.memory_limit),
                          .calibration = {}};

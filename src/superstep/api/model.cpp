@@ -93,7 +93,7 @@ class Model::Implementation {
   }
 
   std::unique_ptr<target::Executable> compile(const CompileSettings& settings) const {
-    const target::Target& target = target::find_target(settings.backend);
+    const target::Target& target = target::find_target(settings.target);
     target::CompileOptions options = api::compile_options(settings);
     if (fixed_batch() > 0) options.micro_batch = fixed_batch();
     if (settings.precision == "int8")
@@ -103,7 +103,7 @@ class Model::Implementation {
 
   std::unique_ptr<target::Executable> compile_step(const CompileSettings& settings,
                                                    const TrainerSettings& training, double& rate) const {
-    const target::Target& target = target::find_target(settings.backend);
+    const target::Target& target = target::find_target(settings.target);
     run::TrainSettings chosen = settings_;
     chosen.precision = settings.precision;
     chosen.optimizer = training.optimizer;

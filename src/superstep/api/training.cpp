@@ -10,7 +10,7 @@ namespace {
 
 run::TrainSettings settings_of(const TrainingSettings& given) {
   run::TrainSettings settings{.workload = given.model,
-                              .backend = given.backend,
+                              .target = given.target,
                               .precision = given.precision,
                               .model_options = given.settings.options,
                               .shapes = given.settings.shapes,
@@ -39,7 +39,7 @@ std::vector<std::string> zoo() {
   return names;
 }
 
-std::vector<std::string> backends() {
+std::vector<std::string> targets() {
   std::vector<std::string> names;
   for (const target::Target* target : target::targets()) names.emplace_back(target->name());
   return names;

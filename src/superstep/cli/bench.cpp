@@ -156,8 +156,8 @@ void declare_what(CLI::App& command, Arguments& a) {
                   "name=value of an option of the workload's model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--on", a.backend, "where to run: superstep list backends")
-      ->type_name("BACKEND")
+  command.add_option("--on", a.target, "where to run: superstep list targets")
+      ->type_name("TARGET")
       ->capture_default_str();
 }
 

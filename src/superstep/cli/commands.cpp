@@ -25,7 +25,7 @@ void declare_validate(CLI::App& command);
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> table{
-      {"list", "what there is: workloads, machines, operators, backends", declare_list, false},
+      {"list", "what there is: workloads, machines, operators, targets", declare_list, false},
       {"generate", "make data from the physics of a workload", declare_generate},
       {"train", "train a model, with checkpoints, a log and an ONNX file at the end", declare_train},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},

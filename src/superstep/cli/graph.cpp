@@ -28,7 +28,7 @@ constexpr const char* examples =
     "  superstep graph braggnn --on cpu --mode train --bisect        does a pass change what is computed?\n"
     "  superstep graph mlp --format dot --out mlp.dot && dot -Tsvg mlp.dot -o mlp.svg\n"
     "Without --on, --after, --skip or --dump the graph is that of the model (with --mode train: of its\n"
-    "training step); with them what the backend plans. A pass that cannot be left out says why.";
+    "training step); with them what the target plans. A pass that cannot be left out says why.";
 
 bool runs_passes(const Arguments& arguments) {
   const GraphRequest& request = arguments.request;
@@ -60,8 +60,8 @@ void show_graph(Arguments arguments) {
 void declare_passes(CLI::App& command, Arguments& a) {
   command
       .add_option("--on", a.request.on,
-                  "the backend whose passes run: superstep list backends; onnx: those of an export")
-      ->type_name("BACKEND");
+                  "the target whose passes run: superstep list targets; onnx: those of an export")
+      ->type_name("TARGET");
   command.add_flag("--passes", a.passes, "list the passes, with what each changed, instead of the graph");
   command.add_option("--after", a.request.after, "the graph after this pass (its last run)")
       ->type_name("PASS");

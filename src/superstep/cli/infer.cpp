@@ -89,7 +89,7 @@ void infer(Arguments arguments) {
   }
   if (arguments.explain) fmt::print("{}{}", explain(report.plan), left_in_f32(report));
   nlohmann::json config{{"weights", arguments.weights},   {"input", arguments.input},
-                        {"backend", settings.backend},    {"precision", settings.precision},
+                        {"backend", settings.target},     {"precision", settings.precision},
                         {"batch", report.plan.batch},     {"micro_batch", report.plan.micro_batch},
                         {"threads", report.plan.threads}, {"samples", report.samples}};
   if (report.calibration_samples > 0)
@@ -98,7 +98,7 @@ void infer(Arguments arguments) {
                              {"int8_products", report.int8_products},
                              {"f32_products", report.f32_products}};
   record::Result result =
-      command_result("infer", settings.workload, std::move(config), with_f32(report), settings.backend);
+      command_result("infer", settings.workload, std::move(config), with_f32(report), settings.target);
   result.mode = "infer";
   keep_and_write_result(std::move(result));
 }
@@ -128,8 +128,8 @@ void declare_infer(CLI::App& command) {
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
-  command.add_option("--on", settings.backend, "where to run: superstep list backends")
-      ->type_name("BACKEND")
+  command.add_option("--on", settings.target, "where to run: superstep list targets")
+      ->type_name("TARGET")
       ->capture_default_str();
   command
       .add_option("--precision", settings.precision,

@@ -30,8 +30,8 @@ void list_workloads() {
   fmt::print("{}", table.to_string());
 }
 
-void list_backends() {
-  TextTable table({"backend", "what it is"});
+void list_targets() {
+  TextTable table({"target", "what it is"});
   for (const target::Target* target : target::targets())
     table.add_row({std::string(target->name()), std::string(target->summary())});
   fmt::print("{}", table.to_string());
@@ -83,10 +83,10 @@ struct List {
 };
 
 void list(const std::string& what, bool constants) {
-  static const List lists[] = {{"workloads", list_workloads}, {"machines", [] { list_machines(false); }},
-                               {"operators", list_operators}, {"ops", list_operators},
-                               {"backends", list_backends},   {"generators", list_generators},
-                               {"baselines", list_baselines}};
+  static const List lists[] = {{"workloads", list_workloads},   {"machines", [] { list_machines(false); }},
+                               {"operators", list_operators},   {"ops", list_operators},
+                               {"targets", list_targets},       {"backends", list_targets},
+                               {"generators", list_generators}, {"baselines", list_baselines}};
   if (constants && what != "machines")
     throw Error(ErrorCode::invalid_argument, "only machines have constants", "--constants",
                 "superstep list machines --constants");
@@ -117,7 +117,8 @@ void declare_list(CLI::App& command) {
   const auto what = std::make_shared<std::string>("workloads");
   const auto constants = std::make_shared<bool>(false);
   command
-      .add_option("what", *what, "workloads, machines, operators (or ops), backends, generators or baselines")
+      .add_option("what", *what,
+                  "workloads, machines, operators (or ops), targets (or backends), generators or baselines")
       ->type_name("WHAT")
       ->capture_default_str();
   command.add_flag("--constants", *constants, "of machines: every number, its kind, source and range");

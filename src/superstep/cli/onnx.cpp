@@ -227,7 +227,7 @@ void declare_test(CLI::App& app) {
   const auto arguments = std::make_shared<TestArguments>();
   CLI::App* command = app.add_subcommand("test", "run cases of ONNX's backend test suite");
   command->add_option("folder", arguments->folder, "a case, or a folder with cases at any depth")->required();
-  command->add_option("--on", arguments->on, "a backend, or all")->capture_default_str();
+  command->add_option("--on", arguments->on, "a target, or all")->capture_default_str();
   command->add_option("--filter", arguments->filter, "cases with this in their name")->type_name("TEXT");
   command->add_option("--relative", arguments->tolerance.relative, "tolerance relative to what is expected")
       ->type_name("X")

@@ -131,7 +131,7 @@ void train(Arguments arguments) {
   config["plan"] = {{"batch", report.plan.batch}, {"micro_batch", report.plan.micro_batch}};
   config["task"] = report.task;
   record::Result result = command_result("train", arguments.settings.workload, std::move(config),
-                                         report.metrics, arguments.settings.backend);
+                                         report.metrics, arguments.settings.target);
   result.mode = "train";
   result.folder = arguments.out;
   keep_and_write_result(std::move(result));
@@ -175,8 +175,8 @@ void declare_plan(CLI::App& command, Arguments& arguments) {
 }
 
 void declare_model(CLI::App& command, run::TrainSettings& settings) {
-  command.add_option("--on", settings.backend, "where to train: superstep list backends")
-      ->type_name("BACKEND")
+  command.add_option("--on", settings.target, "where to train: superstep list targets")
+      ->type_name("TARGET")
       ->capture_default_str();
   command.add_option("--precision", settings.precision, "f32, or bf16 with f32 master weights")
       ->type_name("TYPE")

@@ -117,8 +117,8 @@ std::string to_string(const Tuning& tuning) {
   return others.empty() ? text : fmt::format("{} ({})", text, others);
 }
 
-std::string tuning_key(const graph::Graph& graph, std::string_view backend, const target::PlanSummary& plan) {
-  std::string what = fmt::format("{}\n{}\n{}\n{} {} {}\n", graph::to_text(graph, {.data = false}), backend,
+std::string tuning_key(const graph::Graph& graph, std::string_view target, const target::PlanSummary& plan) {
+  std::string what = fmt::format("{}\n{}\n{}\n{} {} {}\n", graph::to_text(graph, {.data = false}), target,
                                  processor_name(), plan.batch, plan.micro_batch, plan.threads);
   for (const target::PlanStep& step : plan.steps) what += fmt::format("{} {}\n", step.op, step.kernel);
   return short_key(what);

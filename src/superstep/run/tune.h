@@ -31,10 +31,10 @@ struct Tuning {
 std::string to_string(const Tuning& tuning);
 
 // What a search depends on, as one key: the graph at the batch (operators, shapes, attributes; no weights),
-// backend, processor, and the plan that the target makes of it by itself: batch, micro-batch, threads and the
+// target, processor, and the plan that the target makes of it by itself: batch, micro-batch, threads and the
 // kernel of every step. A program whose kernels are others searches anew; one that was only built anew does
 // not.
-std::string tuning_key(const graph::Graph& graph, std::string_view backend, const target::PlanSummary& plan);
+std::string tuning_key(const graph::Graph& graph, std::string_view target, const target::PlanSummary& plan);
 
 // Remembered searches, in one JSON file. A file that is broken or not ours counts as empty and is replaced.
 class TuningCache {

@@ -1,122 +1,22 @@
 #include "superstep/target/operator_table.h"
 
-#include <algorithm>
-
 #include "superstep/op/core/definition.h"
 #include "superstep/op/core/element_types.h"
 #include "superstep/op/core/rules.h"
+#include "superstep/target/cpu/lower/lowering.h"
+#include "superstep/target/cpu/passes/decompose.h"
 
 namespace superstep::target {
 namespace {
 
-// Both lists sorted; the test `matrix.Table` holds them against the plans of the operators' cases.
-constexpr std::string_view with_kernel[] = {
-    "Abs",
-    "Add",
-    "And",
-    "AveragePool",
-    "Cast",
-    "Ceil",
-    "Concat",
-    "Conv",
-    "ConvTranspose",
-    "Cos",
-    "DFT",
-    "DepthToSpace",
-    "Div",
-    "Elu",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Expand",
-    "Floor",
-    "Gather",
-    "Gelu",
-    "Gemm",
-    "Greater",
-    "GreaterOrEqual",
-    "HardSigmoid",
-    "HardSwish",
-    "LayerNormalization",
-    "LeakyRelu",
-    "Less",
-    "LessOrEqual",
-    "Log",
-    "LogSoftmax",
-    "MatMul",
-    "Max",
-    "MaxPool",
-    "Min",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "Pad",
-    "Pow",
-    "QuantizeLinear",
-    "Reciprocal",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-    "Relu",
-    "Resize",
-    "Round",
-    "ScatterND",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Softmax",
-    "Softplus",
-    "Sqrt",
-    "Sub",
-    "Tanh",
-    "Where",
-    "superstep.Adam",
-    "superstep.AveragePoolGradient",
-    "superstep.ChannelMoments",
-    "superstep.ChannelSums",
-    "superstep.ConvWeightGradient",
-    "superstep.Fourier",
-    "superstep.LayerNormalizationGradient",
-    "superstep.MaxPoolGradient",
-    "superstep.PartsMean",
-    "superstep.RandomMask",
-    "superstep.ResizeGradient",
-    "superstep.Sgd",
-};
-// Made of other operators, which are run instead.
-constexpr std::string_view in_parts[] = {
-    "Attention",
-    "BatchNormalization",
-    "GRU",
-    "GlobalAveragePool",
-    "GlobalLpPool",
-    "GlobalMaxPool",
-    "GroupNormalization",
-    "InstanceNormalization",
-    "LSTM",
-    "LpNormalization",
-    "MeanVarianceNormalization",
-    "NegativeLogLikelihoodLoss",
-    "RMSNormalization",
-    "RNN",
-    "RotaryEmbedding",
-    "SoftmaxCrossEntropyLoss",
-    "superstep.LSTMGradient",
-};
-// What passes, views and packing leave nothing of, or what is made of constants before the run.
-constexpr std::string_view without_a_step[] = {
-    "BlackmanWindow", "Constant",      "ConstantOfShape", "Flatten",           "HammingWindow",
-    "HannWindow",     "Identity",      "MelWeightMatrix", "NonMaxSuppression", "NonZero",
-    "RandomNormal",   "RandomUniform", "Range",           "Reshape",           "Shape",
-    "Size",           "Split",         "Squeeze",         "Transpose",         "Unique",
-    "Unsqueeze",
-};
-static_assert(std::ranges::is_sorted(with_kernel) && std::ranges::is_sorted(in_parts) &&
-              std::ranges::is_sorted(without_a_step));
+// Nothing of it is left to run: a view, or what is made before the run of inputs that must be known by then.
+bool leaves_no_step(const op::Definition& definition) {
+  const op::Traits& traits = definition.traits;
+  if (traits.view != op::View::none || traits.work == op::WorkKind::view) return true;
+  if (definition.max_inputs < 0 || definition.max_inputs > 31) return false;
+  const std::uint32_t all = (std::uint32_t{1} << definition.max_inputs) - 1;
+  return (definition.shape_inputs & all) == all;
+}
 
 std::string derivatives_of(const op::Definition& definition) {
   if (!definition.vjp) return "-";
@@ -176,9 +76,9 @@ every run, by seed, on every target. Two operators without a seed draw alike.
 }  // namespace
 
 Execution cpu_execution_of(std::string_view op) {
-  if (std::ranges::binary_search(with_kernel, op)) return Execution::kernel;
-  if (std::ranges::binary_search(in_parts, op)) return Execution::parts;
-  return std::ranges::binary_search(without_a_step, op) ? Execution::compiled_away : Execution::definition;
+  if (leaves_no_step(op::get(op))) return Execution::compiled_away;
+  if (cpu::is_composite(op)) return Execution::parts;
+  return cpu::has_kernel(op) ? Execution::kernel : Execution::definition;
 }
 
 const char* name_of(Execution execution) {

@@ -8,9 +8,10 @@
 
 namespace superstep::target {
 
-// How the cpu target runs an operator: never (passes and views leave nothing of it to run), by the reference
-// evaluation, as the operators it is made of, or by a kernel. In f32, for the shapes and attributes that
-// kernels take; `--explain` says it of a given model, with the reason of every refusal.
+// How the cpu target runs an operator, as its lowerers and passes say: never (passes and views leave nothing
+// of it to run), by the reference evaluation, as the operators it is made of, or by a kernel. For the types,
+// shapes and attributes that kernels take; `--explain` says it of a given model, with the reason of every
+// refusal.
 enum class Execution { compiled_away, definition, parts, kernel };
 Execution cpu_execution_of(std::string_view op);
 const char* name_of(Execution execution);

@@ -38,14 +38,14 @@ constexpr std::array<PassTable, 7> tables{{
 
 }  // namespace
 
-const PassTable& pass_table(std::string_view backend) {
+const PassTable& pass_table(std::string_view target) {
   std::vector<std::string> names;
   for (const PassTable& table : tables) {
-    if (table.backend == backend) return table;
-    names.emplace_back(table.backend);
+    if (table.target == target) return table;
+    names.emplace_back(table.target);
   }
-  throw Error(ErrorCode::invalid_argument, "there is no table of passes of this backend",
-              std::string(backend), unknown_name_hint(backend, names));
+  throw Error(ErrorCode::invalid_argument, "there is no table of passes of this target", std::string(target),
+              unknown_name_hint(target, names));
 }
 
 }  // namespace superstep::target

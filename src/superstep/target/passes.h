@@ -1,4 +1,4 @@
-// The tables of passes, by backend: whatever a graph goes through between who described it and the plan.
+// The tables of passes, by target: whatever a graph goes through between who described it and the plan.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct PassUse {
 };
 
 struct PassTable {
-  std::string_view backend;
+  std::string_view target;
   std::vector<transform::Pass> (
       *of_models)();  // before precision and derivatives: Target::suited; may be null
   std::vector<transform::Pass> (*of_graphs)(const PassUse& use);  // before the plan: Target::compile
 };
 
-// By the name of a backend, or "onnx": what an exported graph goes through. Throws Error (invalid_argument)
+// By the name of a target, or "onnx": what an exported graph goes through. Throws Error (invalid_argument)
 // on another name, with the nearest.
-const PassTable& pass_table(std::string_view backend);
+const PassTable& pass_table(std::string_view target);
 
 }  // namespace superstep::target

@@ -58,7 +58,7 @@ graph::Graph prepare_graph(graph::Graph graph) {
 
 void refuse_parts(const CompileOptions& options, std::string_view target) {
   if (options.parts.count > 1)
-    throw Error(ErrorCode::unsupported, "this backend does not train on several ranks", std::string(target),
+    throw Error(ErrorCode::unsupported, "this target does not train on several ranks", std::string(target),
                 "use --on cpu");
 }
 

@@ -1,4 +1,4 @@
-// Targets: where a graph runs for real. A folder a backend; target/targets.cpp is the table.
+// Targets: where a graph runs for real. A folder a target; target/targets.cpp is the table.
 #pragma once
 
 #include <cstdint>
@@ -60,10 +60,10 @@ struct Parts {
 };
 
 // How a machine of several chips shares a run's batch. Every replica has the whole model, cut into stages,
-// one a chip; its micro-batches follow each other through them. Backends of one chip refuse (unsupported).
+// one a chip; its micro-batches follow each other through them. Targets of one chip refuse (unsupported).
 struct Chips {
   std::vector<int> pipeline;  // relative layers of each stage; empty: `stages` balanced ones
-  int stages = 1;             // of a pipeline that the backend balances itself
+  int stages = 1;             // of a pipeline that the target balances itself
   int accumulate = 1;         // micro-batches of a replica's run
   int replicas = 1;
   bool several() const { return stages > 1 || pipeline.size() > 1 || accumulate > 1 || replicas > 1; }

@@ -1,4 +1,4 @@
-// The table of targets, in the order `superstep list backends` shows them.
+// The table of targets, in the order `superstep list targets` shows them.
 #include <array>
 
 #include "superstep/base/error.h"
@@ -23,7 +23,7 @@ const Target& find_target(std::string_view name) {
     if (target->name() == name) return *target;
     names.emplace_back(target->name());
   }
-  throw Error(ErrorCode::invalid_argument, "there is no such backend", std::string(name),
+  throw Error(ErrorCode::invalid_argument, "there is no such target", std::string(name),
               unknown_name_hint(name, names));
 }
 

@@ -19,7 +19,7 @@ WRITERS = [
     'bench mlp --mode infer --batch 1 --seconds 0.01 --json {to}/out.json',
     'baseline braggnn --input {peaks} --set method=centroid --output {to}/fits.h5',
 ]
-PRINTERS = ['list', 'list machines', 'list operators', 'list backends', 'list generators', 'list baselines', 'graph mlp',
+PRINTERS = ['list', 'list machines', 'list operators', 'list targets', 'list generators', 'list baselines', 'graph mlp',
             'predict mlp', 'records list', 'generate', 'baseline', 'onnx check {model}', 'generate braggnn --options',
             '--help', '--version', 'help train']
 

@@ -131,7 +131,7 @@ class Compiler {
         node.kind == ProgramKind::execute ? execute(node, lowered) : lowering_.leaf(node, lowered);
     if (node.kind == ProgramKind::execute && !node.name.empty())
       steps_[lowered.step].profile.name = node.name;
-    if (graph_.target.ipus > 1) steps_[lowered.step].profile.chips = chips_of(steps_[lowered.step]);
+    if (graph_.device.ipus > 1) steps_[lowered.step].profile.chips = chips_of(steps_[lowered.step]);
   }
 
   // Steps that stay on some chips; none listed where all must meet.
@@ -140,7 +140,7 @@ class Compiler {
     const bool local = profile.kind == ProgramKind::execute || profile.kind == ProgramKind::copy;
     if (!local || profile.link_bytes > 0 || step.tiles.empty()) return {};
     std::set<std::uint32_t> chips;
-    for (const StepTile& tile : step.tiles) chips.insert(graph_.target.ipu_of(tile.tile));
+    for (const StepTile& tile : step.tiles) chips.insert(graph_.device.ipu_of(tile.tile));
     return {chips.begin(), chips.end()};
   }
 
@@ -171,7 +171,7 @@ class Compiler {
 
   void summarize() {
     CompilationProfile& profile = data_->profile;
-    profile.target = graph_.target;
+    profile.device = graph_.device;
     profile.replicas = graph_.replicas;
     for (const Variable& variable : graph_.variables) {
       ++(variable.constant ? profile.constants : profile.variables);

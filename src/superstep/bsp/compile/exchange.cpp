@@ -77,7 +77,7 @@ void for_each_piece(const TileIndex& index, std::int64_t begin, std::int64_t end
 }  // namespace
 
 struct ExchangeCounter::Totals {
-  const Target& target;
+  const Device& device;
   std::unordered_map<std::uint32_t, std::size_t> position;
   std::vector<TileTraffic> tiles;
   std::vector<ChipFlow> flows;
@@ -210,8 +210,8 @@ void ExchangeCounter::send(Totals& totals) {
         TileTraffic& from = totals.of(delivery.tile);
         from.bytes_out += bytes;
         ++from.fragments_out;
-        const std::uint32_t source = totals.target.ipu_of(delivery.tile),
-                            sink = totals.target.ipu_of(all[i].tile);
+        const std::uint32_t source = totals.device.ipu_of(delivery.tile),
+                            sink = totals.device.ipu_of(all[i].tile);
         if (source != sink) totals.flows.push_back({source, sink, bytes});
       }
       begin = stop;
@@ -221,9 +221,9 @@ void ExchangeCounter::send(Totals& totals) {
 
 // Between chips an element passes once to each chip that needs it.
 void ExchangeCounter::cross(Totals& totals) {
-  if (totals.target.ipus > 1) {
+  if (totals.device.ipus > 1) {
     std::vector<Request> wanted = requests_;
-    for (Request& request : wanted) request.tile = totals.target.ipu_of(request.tile);
+    for (Request& request : wanted) request.tile = totals.device.ipu_of(request.tile);
     std::sort(wanted.begin(), wanted.end());
     const Request* last = nullptr;
     std::int64_t reached = 0;
@@ -236,7 +236,7 @@ void ExchangeCounter::cross(Totals& totals) {
       const auto all = placement_[request.variable].intervals();
       for (std::size_t i = placement_[request.variable].position_of(begin); begin < request.end; ++i) {
         const std::int64_t stop = std::min(request.end, all[i].end);
-        const std::uint32_t source = totals.target.ipu_of(all[i].tile);
+        const std::uint32_t source = totals.device.ipu_of(all[i].tile);
         if (source != request.tile)
           totals.flows.push_back({source, request.tile,
                                   words_of(static_cast<std::uint64_t>(stop - begin) *
@@ -248,15 +248,15 @@ void ExchangeCounter::cross(Totals& totals) {
   for (const ChipFlow& flow : totals.flows) totals.link_bytes += flow.bytes;
 }
 
-ExchangeCost ExchangeCounter::finish(const Target& target) {
-  Totals totals{target, {}, {}, {}};
+ExchangeCost ExchangeCounter::finish(const Device& device) {
+  Totals totals{device, {}, {}, {}};
   for (const auto& [tile, moved] : moved_) {
     TileTraffic& traffic = totals.of(tile);
     traffic = moved;
     traffic.tile = tile;
   }
   for (const auto& [pair, bytes] : moved_bytes_) {
-    const std::uint32_t source = target.ipu_of(pair.first), sink = target.ipu_of(pair.second);
+    const std::uint32_t source = device.ipu_of(pair.first), sink = device.ipu_of(pair.second);
     if (source != sink) totals.flows.push_back({source, sink, bytes});
   }
   receive(totals);
@@ -266,7 +266,7 @@ ExchangeCost ExchangeCounter::finish(const Target& target) {
   cost.link_bytes = totals.link_bytes;
   std::uint32_t low = 0xffffffffu, high = 0;
   std::uint64_t slowest = 0;
-  const double fragment = target.constants.exchange_fragment_cycles.value;
+  const double fragment = device.constants.exchange_fragment_cycles.value;
   for (const TileTraffic& tile : totals.tiles) {
     const std::uint64_t bytes = std::max(tile.bytes_in, tile.bytes_out);
     const std::uint64_t fragments = std::max(tile.fragments_in, tile.fragments_out);
@@ -275,7 +275,7 @@ ExchangeCost ExchangeCounter::finish(const Target& target) {
     const double ordered =
         rearrange_start + static_cast<double>(bytes) * rearrange_rate(fragments ? bytes / fragments : 8);
     const std::uint64_t cycles =
-        (bytes + target.exchange_bytes_per_cycle - 1) / target.exchange_bytes_per_cycle +
+        (bytes + device.exchange_bytes_per_cycle - 1) / device.exchange_bytes_per_cycle +
         rounded_cycles(std::min(pieces, ordered));
     slowest = std::max(slowest, cycles);
     cost.tile_cycles += cycles;
@@ -283,34 +283,34 @@ ExchangeCost ExchangeCounter::finish(const Target& target) {
     cost.max_in = std::max(cost.max_in, tile.bytes_in);
     cost.max_out = std::max(cost.max_out, tile.bytes_out);
     cost.max_fragments = std::max(cost.max_fragments, fragments);
-    low = std::min(low, target.ipu_of(tile.tile));
-    high = std::max(high, target.ipu_of(tile.tile));
+    low = std::min(low, device.ipu_of(tile.tile));
+    high = std::max(high, device.ipu_of(tile.tile));
   }
   if (!totals.tiles.empty()) {
-    cost.cycles = rounded_cycles(target.constants.exchange_setup_cycles.value) + slowest;
+    cost.cycles = rounded_cycles(device.constants.exchange_setup_cycles.value) + slowest;
     cost.ipus = high - low + 1;
     cost.link_cycles =
-        static_cast<std::uint64_t>(std::ceil(link_seconds(target, totals.flows) * target.clock_hz));
+        static_cast<std::uint64_t>(std::ceil(link_seconds(device, totals.flows) * device.clock_hz));
   }
   // Pieces that are put in order first are one from, and one to, each other tile.
   for (TileTraffic& tile : totals.tiles) {
-    tile.fragments_in = std::min<std::uint64_t>(tile.fragments_in, target.num_tiles());
-    tile.fragments_out = std::min<std::uint64_t>(tile.fragments_out, target.num_tiles());
+    tile.fragments_in = std::min<std::uint64_t>(tile.fragments_in, device.num_tiles());
+    tile.fragments_out = std::min<std::uint64_t>(tile.fragments_out, device.num_tiles());
   }
   cost.tiles = std::move(totals.tiles);
   return cost;
 }
 
-std::uint64_t local_copy_cycles(const Target& target, std::uint64_t bytes, std::uint64_t runs,
+std::uint64_t local_copy_cycles(const Device& device, std::uint64_t bytes, std::uint64_t runs,
                                 std::uint64_t element_bytes) {
   if (bytes == 0) return 0;
   const std::uint64_t run_bytes = std::max(element_bytes, bytes / std::max<std::uint64_t>(runs, 1));
   const double moving =
       run_bytes >= 16
-          ? static_cast<double>((bytes + target.memcpy_bytes_per_cycle - 1) / target.memcpy_bytes_per_cycle) +
-                static_cast<double>(runs) * target.constants.local_copy_run_cycles.value
+          ? static_cast<double>((bytes + device.memcpy_bytes_per_cycle - 1) / device.memcpy_bytes_per_cycle) +
+                static_cast<double>(runs) * device.constants.local_copy_run_cycles.value
           : static_cast<double>(bytes) * rearrange_rate(run_bytes);
-  return rounded_cycles(target.constants.local_copy_call_cycles.value + moving);
+  return rounded_cycles(device.constants.local_copy_call_cycles.value + moving);
 }
 
 }  // namespace superstep::bsp

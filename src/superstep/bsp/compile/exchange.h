@@ -60,7 +60,7 @@ class ExchangeCounter {
             std::uint32_t tile);
   // Elements that `from` sends to where they live: outputs of a vertex elsewhere.
   void deliver(VariableId variable, std::int64_t begin, std::int64_t end, std::uint32_t from);
-  ExchangeCost finish(const Target& target);
+  ExchangeCost finish(const Device& device);
 
  private:
   struct Request {
@@ -86,7 +86,7 @@ class ExchangeCounter {
 // call, and for runs of at least 16 bytes the memcpy rate with a set-up a run, for shorter ones the
 // regression of the vendor's rearranging copies (cycles a byte: 5.148, 3.125, 0.44 for atoms of 2, 4, 8
 // bytes).
-std::uint64_t local_copy_cycles(const Target& target, std::uint64_t bytes, std::uint64_t runs,
+std::uint64_t local_copy_cycles(const Device& device, std::uint64_t bytes, std::uint64_t runs,
                                 std::uint64_t element_bytes);
 
 }  // namespace superstep::bsp

@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "superstep/bsp/compile/target.h"
+#include "superstep/bsp/compile/device.h"
 
 namespace superstep::bsp {
 namespace {
@@ -36,17 +36,17 @@ void for_each_link(std::uint32_t from, std::uint32_t to, F&& f) {
 
 }  // namespace
 
-double link_seconds(const Target& target, std::span<const ChipFlow> flows) {
+double link_seconds(const Device& device, std::span<const ChipFlow> flows) {
   std::map<Link, std::uint64_t> load;
   for (const ChipFlow& flow : flows)
     if (flow.from != flow.to)
       for_each_link(flow.from, flow.to, [&](const Link& link) { load[link] += flow.bytes; });
   double seconds = 0;
   for (const auto& [link, bytes] : load) {
-    const std::uint32_t links = link.kind == LinkKind::in_rung  ? target.links_in_rung
-                                : link.kind == LinkKind::across ? target.links_across
-                                                                : target.links_along;
-    seconds = std::max(seconds, static_cast<double>(bytes) / (links * target.link_bytes_per_second));
+    const std::uint32_t links = link.kind == LinkKind::in_rung  ? device.links_in_rung
+                                : link.kind == LinkKind::across ? device.links_across
+                                                                : device.links_along;
+    seconds = std::max(seconds, static_cast<double>(bytes) / (links * device.link_bytes_per_second));
   }
   return seconds;
 }

@@ -38,7 +38,7 @@ void for_each_share(Placement& placement, VariableId id, F&& f) {
 class Planner {
  public:
   explicit Planner(const MemoryInput& input) : in_(input) {
-    plan_.tiles.resize(input.graph.target.num_tiles());
+    plan_.tiles.resize(input.graph.device.num_tiles());
     plan_.worst_step.resize(plan_.tiles.size());
   }
 
@@ -52,7 +52,7 @@ class Planner {
 
  private:
   void fixed() {
-    const OpenConstants& constants = in_.graph.target.constants;
+    const OpenConstants& constants = in_.graph.device.constants;
     for (TileMemory& tile : plan_.tiles) {
       tile.runtime = static_cast<std::uint64_t>(constants.runtime_bytes.value);
       tile.control_code = static_cast<std::uint64_t>(constants.control_code_bytes.value) * in_.steps.size();
@@ -73,7 +73,7 @@ class Planner {
     for (const auto& [tile, bytes] : in_.vertices.state_bytes) plan_.tiles[tile].vertex_state = bytes;
     for (const auto& [tile, classes] : in_.vertices.code)
       for (const auto& [name, bytes] : classes) plan_.tiles[tile].vertex_code += bytes;
-    const double bytes_each = in_.graph.target.constants.exchange_code_bytes.value;
+    const double bytes_each = in_.graph.device.constants.exchange_code_bytes.value;
     for (const LoweredStep& step : in_.steps)
       for (const StepTile& use : step.tiles) {
         TileMemory& tile = plan_.tiles[use.tile];
@@ -187,7 +187,7 @@ Tenants tenants_of(const MemoryInput& input, const MemoryPlan& plan, std::uint32
 MemoryPlan plan_memory(const MemoryInput& input) { return Planner(input).run(); }
 
 std::optional<Error> misfit(const MemoryInput& input, const MemoryPlan& plan) {
-  const std::uint64_t capacity = input.graph.target.bytes_per_tile;
+  const std::uint64_t capacity = input.graph.device.bytes_per_tile;
   std::uint32_t worst = 0, too_full = 0;
   for (std::uint32_t tile = 0; tile < plan.tiles.size(); ++tile) {
     too_full += plan.tiles[tile].including_gaps() > capacity;
@@ -202,7 +202,7 @@ std::optional<Error> misfit(const MemoryInput& input, const MemoryPlan& plan) {
                            too_full, plan.tiles.size(), worst,
                            format_count(static_cast<double>(plan.tiles[worst].including_gaps())),
                            format_count(static_cast<double>(capacity)), list),
-               "target " + input.graph.target.name, "spread the largest over more tiles, or use more chips");
+               "device " + input.graph.device.name, "spread the largest over more tiles, or use more chips");
 }
 
 }  // namespace superstep::bsp

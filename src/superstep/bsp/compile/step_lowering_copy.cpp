@@ -107,11 +107,11 @@ LoweredStep StepLowering::copy(const ProgramNode& node, LoweredNode& lowered) {
   lowered.staged = overlap(source.view(), destination.view());
   CopyCounter counter(placement_, source.contains_aliases());
   for (const Segment& segment : lowered.segments) counter.add(segment);
-  const ExchangeCost cost = counter.exchange().finish(graph_.target);
+  const ExchangeCost cost = counter.exchange().finish(graph_.device);
   StepProfile& profile = step.profile;
   profile.cost.exchange = cost.cycles;
   profile.cost.global_exchange = cost.link_cycles;
-  profile.cost.sync = cost.cycles > 0 ? sync_cycles(graph_.target, cost.ipus) : 0;
+  profile.cost.sync = cost.cycles > 0 ? sync_cycles(graph_.device, cost.ipus) : 0;
   profile.exchange_cycles_all = cost.tile_cycles;
   profile.exchanged_bytes = cost.bytes;
   profile.link_bytes = cost.link_bytes;
@@ -122,7 +122,7 @@ LoweredStep StepLowering::copy(const ProgramNode& node, LoweredNode& lowered) {
     step.tiles.push_back({tile.tile, 0, tile.fragments_in + tile.fragments_out, 0});
   const std::uint64_t element = size_in_bytes(source.element_type());
   for (const auto& [tile, moves] : counter.local()) {
-    const std::uint64_t cycles = local_copy_cycles(graph_.target, moves.bytes, moves.runs, element);
+    const std::uint64_t cycles = local_copy_cycles(graph_.device, moves.bytes, moves.runs, element);
     profile.cost.compute = std::max(profile.cost.compute, cycles);
     profile.compute_cycles_all += cycles;
     profile.compute_cycles_busy += cycles;
@@ -150,20 +150,20 @@ LoweredStep StepLowering::cross_replica(const ProgramNode& node, LoweredNode& lo
               segment.source_element + first * segment.source_stride, segment.source_stride, count,
               [&](std::int64_t, std::int64_t size, std::uint32_t owner) {
                 const std::uint64_t moved = static_cast<std::uint64_t>(size) * element;
-                bytes[{graph_.target.ipu_of(owner), graph_.target.ipu_of(tile)}] += moved;
+                bytes[{graph_.device.ipu_of(owner), graph_.device.ipu_of(tile)}] += moved;
                 tiles[tile].bytes_in += moved;
                 ++tiles[tile].fragments_in;
                 tiles[owner].bytes_out += moved;
                 ++tiles[owner].fragments_out;
               });
         });
-  Target whole = graph_.target;
+  Device whole = graph_.device;
   whole.ipus *= graph_.replicas;
   std::vector<ChipFlow> flows;
   for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica)
     for (const auto& [pair, count] : bytes) {
-      const ChipFlow flow{node.replica_map[replica] * graph_.target.ipus + pair.first,
-                          replica * graph_.target.ipus + pair.second, count};
+      const ChipFlow flow{node.replica_map[replica] * graph_.device.ipus + pair.first,
+                          replica * graph_.device.ipus + pair.second, count};
       if (flow.from == flow.to) continue;
       flows.push_back(flow);
       if (replica == 0) step.profile.link_bytes += count;
@@ -188,7 +188,7 @@ LoweredStep StepLowering::cross_replica(const ProgramNode& node, LoweredNode& lo
 // behind it unless one tile holds so much that it takes longer.
 LoweredStep StepLowering::host(const ProgramNode& node, double bytes_per_second) {
   LoweredStep step;
-  const Target& target = graph_.target;
+  const Device& device = graph_.device;
   std::map<std::uint32_t, std::uint64_t> by_tile, pieces;
   node.tensors[0].view().for_each_interval([&](VariableId variable, std::int64_t begin, std::int64_t end) {
     placement_[variable].for_each_owned(
@@ -200,7 +200,7 @@ LoweredStep StepLowering::host(const ProgramNode& node, double bytes_per_second)
   std::map<std::uint32_t, std::uint64_t> by_chip;
   std::uint64_t fullest = 0;
   for (const auto& [tile, bytes] : by_tile) {
-    by_chip[target.ipu_of(tile)] += bytes;
+    by_chip[device.ipu_of(tile)] += bytes;
     fullest = std::max(fullest, bytes);
     step.profile.host_bytes += bytes;
     // Pieces that are not one are put together in a buffer.
@@ -208,19 +208,19 @@ LoweredStep StepLowering::host(const ProgramNode& node, double bytes_per_second)
   }
   std::uint64_t chip = 0;
   for (const auto& [ipu, bytes] : by_chip) chip = std::max(chip, bytes);
-  const double seconds = target.constants.host_latency_seconds.value +
+  const double seconds = device.constants.host_latency_seconds.value +
                          (bytes_per_second > 0 ? static_cast<double>(chip) / bytes_per_second : 0);
-  step.profile.cost.host_exchange = std::max(static_cast<std::uint64_t>(std::ceil(seconds * target.clock_hz)),
-                                             fullest / target.exchange_bytes_per_cycle);
-  step.profile.cost.sync = sync_cycles(target, target.ipus);
+  step.profile.cost.host_exchange = std::max(static_cast<std::uint64_t>(std::ceil(seconds * device.clock_hz)),
+                                             fullest / device.exchange_bytes_per_cycle);
+  step.profile.cost.sync = sync_cycles(device, device.ipus);
   step.profile.max_bytes_in = fullest;
   return step;
 }
 
 LoweredStep StepLowering::decision(const ProgramNode& node) {
   LoweredStep step;
-  step.profile.cost.control = static_cast<std::uint64_t>(graph_.target.constants.control_cycles.value);
-  if (!node.tensors.empty()) step.profile.cost.sync = sync_cycles(graph_.target, graph_.target.ipus);
+  step.profile.cost.control = static_cast<std::uint64_t>(graph_.device.constants.control_cycles.value);
+  if (!node.tensors.empty()) step.profile.cost.sync = sync_cycles(graph_.device, graph_.device.ipus);
   return step;
 }
 
@@ -242,12 +242,12 @@ LoweredStep StepLowering::leaf(const ProgramNode& node, LoweredNode& lowered) {
     case ProgramKind::cross_replica_copy: step = cross_replica(node, lowered); break;
     case ProgramKind::stream_in:
     case ProgramKind::stream_out:
-    case ProgramKind::print_tensor: step = host(node, graph_.target.host_bytes_per_second); break;
+    case ProgramKind::print_tensor: step = host(node, graph_.device.host_bytes_per_second); break;
     case ProgramKind::remote_read:
-    case ProgramKind::remote_write: step = host(node, graph_.target.streaming_bytes_per_second); break;
+    case ProgramKind::remote_write: step = host(node, graph_.device.streaming_bytes_per_second); break;
     case ProgramKind::sync:
       step.profile.cost.sync = sync_cycles(
-          graph_.target, node.sync == SyncType::external ? graph_.target.ipus * graph_.replicas : 1);
+          graph_.device, node.sync == SyncType::external ? graph_.device.ipus * graph_.replicas : 1);
       break;
     case ProgramKind::repeat_while:
     case ProgramKind::branch:

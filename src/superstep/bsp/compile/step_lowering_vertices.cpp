@@ -50,11 +50,11 @@ std::uint64_t instance_bytes(const VertexData& vertex) {
   return (bytes + 3) / 4 * 4;
 }
 
-PerfEstimate estimate(const VertexData& vertex, const Target& target) {
+PerfEstimate estimate(const VertexData& vertex, const Device& device) {
   if (vertex.estimate) return *vertex.estimate;
   const VertexFields fields = fields_of(vertex);
-  return vertex.vertex_class->cycles ? vertex.vertex_class->cycles(fields, target)
-                                     : default_estimate(*vertex.vertex_class, fields, target);
+  return vertex.vertex_class->cycles ? vertex.vertex_class->cycles(fields, device)
+                                     : default_estimate(*vertex.vertex_class, fields, device);
 }
 
 // How much of a field's vector lies on the vertex's own tile, and in how many pieces.
@@ -109,30 +109,30 @@ class Superstep {
         outputs_(placement) {}
 
   void tile(std::uint32_t tile, std::span<const VertexId> vertices) {
-    TileSchedule schedule(graph_.target.workers);
+    TileSchedule schedule(graph_.device.workers);
     StepTile use{tile};
     gathered_.clear();
     local_ = {};
     for (const VertexId id : vertices) vertex(graph_.vertices[id.index()], schedule, use);
-    schedule.copy(local_copy_cycles(graph_.target, local_.bytes, local_.runs, local_.element_bytes));
+    schedule.copy(local_copy_cycles(graph_.device, local_.bytes, local_.runs, local_.element_bytes));
     StepProfile& profile = step_.profile;
     profile.cost.compute = std::max(profile.cost.compute, schedule.cycles());
     profile.compute_cycles_all += schedule.cycles();
     profile.compute_cycles_busy += schedule.busy();
     ++profile.compute_tiles;
     profile.vertices += vertices.size();
-    first_ipu_ = std::min(first_ipu_, graph_.target.ipu_of(tile));
-    last_ipu_ = std::max(last_ipu_, graph_.target.ipu_of(tile));
+    first_ipu_ = std::min(first_ipu_, graph_.device.ipu_of(tile));
+    last_ipu_ = std::max(last_ipu_, graph_.device.ipu_of(tile));
     step_.tiles.push_back(use);
   }
 
   void finish() {
-    const Target& target = graph_.target;
-    const ExchangeCost in = inputs_.finish(target), out = outputs_.finish(target);
+    const Device& device = graph_.device;
+    const ExchangeCost in = inputs_.finish(device), out = outputs_.finish(device);
     StepProfile& profile = step_.profile;
     const std::uint32_t computing = last_ipu_ >= first_ipu_ ? last_ipu_ - first_ipu_ + 1 : 1;
-    profile.cost.sync = sync_cycles(target, std::max(computing, in.ipus));
-    if (out.cycles > 0) profile.cost.sync += sync_cycles(target, std::max(computing, out.ipus));
+    profile.cost.sync = sync_cycles(device, std::max(computing, in.ipus));
+    if (out.cycles > 0) profile.cost.sync += sync_cycles(device, std::max(computing, out.ipus));
     for (const ExchangeCost* cost : {&in, &out}) add_exchange(*cost);
     for (const TileTraffic& traffic : in.tiles) {
       StepTile& use = of(traffic.tile);
@@ -145,7 +145,7 @@ class Superstep {
 
  private:
   void vertex(const VertexData& vertex, TileSchedule& schedule, StepTile& use) {
-    const PerfEstimate cost = estimate(vertex, graph_.target);
+    const PerfEstimate cost = estimate(vertex, graph_.device);
     schedule.add(vertex.vertex_class->kind, cost.cycles);
     step_.profile.flops += cost.flops;
     step_.profile.cycles_by_vertex[vertex.vertex_class->reported_name()] += cost.cycles;
@@ -200,7 +200,7 @@ class Superstep {
     memory_.state_bytes[tile] += bytes;
     all.code_bytes = type.code_bytes
                          ? type.code_bytes
-                         : static_cast<std::uint64_t>(graph_.target.constants.vertex_code_bytes.value);
+                         : static_cast<std::uint64_t>(graph_.device.constants.vertex_code_bytes.value);
     memory_.code[tile][name] = all.code_bytes;
   }
 

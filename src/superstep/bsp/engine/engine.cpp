@@ -55,7 +55,7 @@ class Engine::Implementation {
                   fmt::format("there is no program {}: the engine has {}", program, data_.programs.size()),
                   "engine");
     need_loaded();
-    RunClock clock(data_.profile.steps, replicas_, data_.profile.target.ipus,
+    RunClock clock(data_.profile.steps, replicas_, data_.profile.device.ipus,
                    options_.trace_events - std::min(options_.trace_events, events_));
     clock_ = &clock;
     Replicas all(options_.timing_only ? 1 : replicas_);

@@ -26,7 +26,7 @@ void Leaves::load() {
     memory_.push_back(std::make_unique<ReplicaMemory>(data_.variables));
     auto& sets = instances_.emplace_back();
     for (const LoweredComputeSet& set : data_.compute_sets)
-      sets.push_back(std::make_unique<VertexInstances>(set, *memory_[replica], data_.profile.target.workers));
+      sets.push_back(std::make_unique<VertexInstances>(set, *memory_[replica], data_.profile.device.workers));
   }
 }
 

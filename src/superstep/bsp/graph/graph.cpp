@@ -17,13 +17,13 @@ namespace {
   throw Error(ErrorCode::invalid_argument, message, where, hint);
 }
 
-Target replica_target(Target target, std::uint32_t replicas) {
-  check_target(target);
-  if (replicas == 0 || target.ipus % replicas != 0)
-    refuse(fmt::format("{} replicas cannot share {} chips evenly", replicas, target.ipus), "graph",
+Device replica_device(Device device, std::uint32_t replicas) {
+  check_device(device);
+  if (replicas == 0 || device.ipus % replicas != 0)
+    refuse(fmt::format("{} replicas cannot share {} chips evenly", replicas, device.ipus), "graph",
            "take a number of replicas that divides the number of chips");
-  target.ipus /= replicas;
-  return target;
+  device.ipus /= replicas;
+  return device;
 }
 
 std::string place_of(const Tensor& tensor) {
@@ -32,28 +32,28 @@ std::string place_of(const Tensor& tensor) {
 
 }  // namespace
 
-Graph::Graph(Target target, std::uint32_t replication_factor)
-    : data_(std::make_shared<GraphData>()), target_(replica_target(target, replication_factor)) {
-  data_->target = target_;
+Graph::Graph(Device device, std::uint32_t replication_factor)
+    : data_(std::make_shared<GraphData>()), device_(replica_device(device, replication_factor)) {
+  data_->device = device_;
   data_->replicas = replication_factor;
 }
 
 Graph::Graph(std::shared_ptr<GraphData> data, std::vector<std::uint32_t> tiles)
     : data_(std::move(data)),
       tiles_(std::make_shared<std::vector<std::uint32_t>>(std::move(tiles))),
-      target_(data_->target) {
+      device_(data_->device) {
   const auto count = static_cast<std::uint32_t>(tiles_->size());
-  if (count % target_.ipus == 0) {
-    target_.tiles_per_ipu = count / target_.ipus;
+  if (count % device_.ipus == 0) {
+    device_.tiles_per_ipu = count / device_.ipus;
   } else {
-    target_.ipus = 1;
-    target_.tiles_per_ipu = count;
+    device_.ipus = 1;
+    device_.tiles_per_ipu = count;
   }
 }
 
-const Target& Graph::target() const { return target_; }
+const Device& Graph::device() const { return device_; }
 std::uint32_t Graph::num_tiles() const {
-  return tiles_ ? static_cast<std::uint32_t>(tiles_->size()) : data_->target.num_tiles();
+  return tiles_ ? static_cast<std::uint32_t>(tiles_->size()) : data_->device.num_tiles();
 }
 std::uint32_t Graph::replication_factor() const { return data_->replicas; }
 
@@ -203,7 +203,7 @@ TileMapping Graph::tile_mapping(const Tensor& tensor) const {
   TileMapping mapping(num_tiles());
   std::vector<std::uint32_t> virtual_tile;
   if (tiles_) {
-    virtual_tile.assign(data_->target.num_tiles(), 0xffffffffu);
+    virtual_tile.assign(data_->device.num_tiles(), 0xffffffffu);
     for (std::size_t i = 0; i < tiles_->size(); ++i)
       virtual_tile[(*tiles_)[i]] = static_cast<std::uint32_t>(i);
   }
@@ -281,10 +281,10 @@ Function Graph::add_function(const Program& program) {
 
 Graph Graph::create_virtual_graph(std::uint32_t tiles_per_ipu) const {
   std::vector<std::uint32_t> tiles;
-  if (tiles_per_ipu == 0 || tiles_per_ipu > target_.tiles_per_ipu)
-    refuse(fmt::format("{} tiles of each chip's {}", tiles_per_ipu, target_.tiles_per_ipu), "virtual graph");
-  for (std::uint32_t ipu = 0; ipu < target_.ipus; ++ipu)
-    for (std::uint32_t i = 0; i < tiles_per_ipu; ++i) tiles.push_back(ipu * target_.tiles_per_ipu + i);
+  if (tiles_per_ipu == 0 || tiles_per_ipu > device_.tiles_per_ipu)
+    refuse(fmt::format("{} tiles of each chip's {}", tiles_per_ipu, device_.tiles_per_ipu), "virtual graph");
+  for (std::uint32_t ipu = 0; ipu < device_.ipus; ++ipu)
+    for (std::uint32_t i = 0; i < tiles_per_ipu; ++i) tiles.push_back(ipu * device_.tiles_per_ipu + i);
   return create_virtual_graph(std::move(tiles));
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "superstep/base/tensor.h"
-#include "superstep/bsp/compile/target.h"
+#include "superstep/bsp/compile/device.h"
 #include "superstep/bsp/graph/program.h"
 #include "superstep/bsp/graph/tensor.h"
 #include "superstep/bsp/graph/vertex_class.h"
@@ -57,10 +57,10 @@ enum class CloneMethod {
 
 class Graph {
  public:
-  // The replicas share the chips of the target evenly; throws Error (invalid_argument) when they cannot.
-  explicit Graph(Target target, std::uint32_t replication_factor = 1);
+  // The replicas share the chips of the device evenly; throws Error (invalid_argument) when they cannot.
+  explicit Graph(Device device, std::uint32_t replication_factor = 1);
 
-  const Target& target() const;  // of this (virtual) graph: of one replica, with its number of tiles
+  const Device& device() const;  // of this (virtual) graph: of one replica, with its number of tiles
   std::uint32_t num_tiles() const;
   std::uint32_t replication_factor() const;
 
@@ -124,7 +124,7 @@ class Graph {
 
   std::shared_ptr<GraphData> data_;
   std::shared_ptr<const std::vector<std::uint32_t>> tiles_;  // null: all of them
-  Target target_;                                            // with the tiles of this view
+  Device device_;                                            // with the tiles of this view
 };
 
 }  // namespace superstep::bsp

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "superstep/base/tensor.h"
-#include "superstep/bsp/compile/target.h"
+#include "superstep/bsp/compile/device.h"
 #include "superstep/bsp/graph/mapping.h"
 #include "superstep/bsp/graph/program.h"
 #include "superstep/bsp/graph/tensor.h"
@@ -74,7 +74,7 @@ struct HostHandle {
 };
 
 struct GraphData {
-  Target target;  // of one replica
+  Device device;  // of one replica
   std::uint32_t replicas = 1;
   std::deque<Variable> variables;
   std::map<std::string, VertexClass, std::less<>> classes;

@@ -7,7 +7,7 @@
 //       T scale;                                             // state: set_initial_value
 //       void fields(FieldList& list) { list("data", data)("addend", addend)("scale", scale); }
 //       void compute() { for (std::size_t i = 0; i < data.size(); ++i) data[i] += scale * addend[i]; }
-//       static PerfEstimate cycles(const VertexFields& f, const Target&) { return 11 + 3 * f.size("data"); }
+//       static PerfEstimate cycles(const VertexFields& f, const Device&) { return 11 + 3 * f.size("data"); }
 //     };
 //     graph.add_codelets({vertex_class<ScaledAdd<float>>("ScaledAdd<float>")});
 //
@@ -229,8 +229,8 @@ void compute_vertex(void* object, unsigned worker) {
 }
 
 template <class V>
-concept HasCycles = requires(const VertexFields& fields, const Target& target) {
-  { V::cycles(fields, target) } -> std::convertible_to<PerfEstimate>;
+concept HasCycles = requires(const VertexFields& fields, const Device& device) {
+  { V::cycles(fields, device) } -> std::convertible_to<PerfEstimate>;
 };
 
 }  // namespace detail
@@ -252,8 +252,8 @@ VertexClass vertex_class(std::string name) {
   sample.fields(list);
   description.fields = list.take();
   if constexpr (detail::HasCycles<V>)
-    description.cycles = [](const VertexFields& fields, const Target& target) -> PerfEstimate {
-      return V::cycles(fields, target);
+    description.cycles = [](const VertexFields& fields, const Device& device) -> PerfEstimate {
+      return V::cycles(fields, device);
     };
   check_vertex_class(description);
   return description;

@@ -103,12 +103,12 @@ void check_vertex_class(const VertexClass& description) {
 }
 
 PerfEstimate default_estimate(const VertexClass& description, const VertexFields& fields,
-                              const Target& target) {
+                              const Device& device) {
   const auto work = 6 * static_cast<std::uint64_t>(fields.total_elements());
   switch (description.kind) {
     case VertexKind::worker: return 20 + work;
-    case VertexKind::multi: return 20 + target.workers * ((work + target.workers - 1) / target.workers);
-    case VertexKind::supervisor: return 20 + target.workers * work;
+    case VertexKind::multi: return 20 + device.workers * ((work + device.workers - 1) / device.workers);
+    case VertexKind::supervisor: return 20 + device.workers * work;
   }
   return 0;
 }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "superstep/bsp/compile/target.h"
+#include "superstep/bsp/compile/device.h"
 #include "superstep/bsp/graph/type.h"
 
 #pragma GCC visibility push(default)  // installed: what is declared here is exported
@@ -90,7 +90,7 @@ struct PerfEstimate {
   PerfEstimate(Integer cycle_count, std::uint64_t flop_count = 0)  // NOLINT(google-explicit-constructor)
       : cycles(static_cast<std::uint64_t>(cycle_count)), flops(flop_count) {}
 };
-using PerfEstimateFunction = std::function<PerfEstimate(const VertexFields& fields, const Target& target)>;
+using PerfEstimateFunction = std::function<PerfEstimate(const VertexFields& fields, const Device& device)>;
 
 struct VertexClass {
   std::string name;  // "ScaledAdd<float>"; what follows a '#' tells variants apart and stays out of reports
@@ -102,7 +102,7 @@ struct VertexClass {
   void (*compute)(void* object, unsigned worker) = nullptr;
   std::shared_ptr<const void> context;  // handed to construct: data that all vertices of the class share
   PerfEstimateFunction cycles;          // empty: default_estimate, and the profile says so
-  std::uint64_t code_bytes = 0;         // 0: the target's open constant
+  std::uint64_t code_bytes = 0;         // 0: the device's open constant
 
   int field_index(std::string_view field) const;  // -1 when there is none
   std::string reported_name() const { return name.substr(0, name.find('#')); }
@@ -113,7 +113,7 @@ void check_vertex_class(const VertexClass& description);  // throws Error (inval
 // Stands in for a class without a cost function: 20 cycles and 6 an element (a guess: load, work, store,
 // address arithmetic); of a multi-vertex and a supervisor the same work shared by the workers, or not.
 PerfEstimate default_estimate(const VertexClass& description, const VertexFields& fields,
-                              const Target& target);
+                              const Device& device);
 
 }  // namespace superstep::bsp
 

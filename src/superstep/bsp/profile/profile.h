@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/bsp/compile/target.h"
+#include "superstep/bsp/compile/device.h"
 #include "superstep/bsp/graph/program.h"
 
 #pragma GCC visibility push(default)  // installed: what is declared here is exported
@@ -108,7 +108,7 @@ struct RunProfile {
 };
 
 struct CompilationProfile {
-  Target target;  // of one replica
+  Device device;  // of one replica
   std::uint32_t replicas = 1;
   std::uint64_t variables = 0, variable_bytes = 0, constants = 0;
   std::uint64_t compute_sets = 0, vertices = 0, edges = 0, programs = 0;
@@ -136,7 +136,7 @@ struct SummaryOptions {
   bool show_variables = false;  // the largest at the step with most live memory
 };
 
-// Text: Target, Graph, Memory Usage, Execution.
+// Text: Target (the device), Graph, Memory Usage, Execution.
 void print_profile_summary(std::ostream& out, const Profile& profile, const SummaryOptions& options = {});
 std::string profile_to_json(const Profile& profile);  // schema "superstep-bsp-profile/1": docs/bsp.md
 // One self-contained page; `what` was compiled, for its title: "braggnn, infer, f32, batch 16".

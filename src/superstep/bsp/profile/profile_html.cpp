@@ -20,7 +20,7 @@ class ProfilePage {
       : profile_(profile),
         compilation_(profile.compilation),
         page_(fmt::format("Profile of {} on {}", what.empty() ? "a program" : what,
-                          profile.compilation.target.name)) {}
+                          profile.compilation.device.name)) {}
 
   std::string html() {
     overview();
@@ -40,26 +40,26 @@ class ProfilePage {
 
  private:
   void overview() {
-    const Target& target = compilation_.target;
+    const Device& device = compilation_.device;
     const MemorySums sums = sum_memory(compilation_);
     std::vector<std::vector<std::string>> rows{
         {"machine",
-         fmt::format("{}: {} x {} tiles, {:.3f} GHz", target.name, target.ipus * compilation_.replicas,
-                     count(target.tiles_per_ipu), target.clock_hz / 1e9)},
+         fmt::format("{}: {} x {} tiles, {:.3f} GHz", device.name, device.ipus * compilation_.replicas,
+                     count(device.tiles_per_ipu), device.clock_hz / 1e9)},
         {"graph", fmt::format("{} variables, {} vertices in {} compute sets, {} edges",
                               count(compilation_.variables), count(compilation_.vertices),
                               count(compilation_.compute_sets), count(compilation_.edges))},
         {"fullest tile", fmt::format("tile {}: {} B of {} B ({:.1f} %)", sums.fullest_tile,
-                                     count(sums.max_including_gaps), count(target.bytes_per_tile),
+                                     count(sums.max_including_gaps), count(device.bytes_per_tile),
                                      100.0 * static_cast<double>(sums.max_including_gaps) /
-                                         static_cast<double>(target.bytes_per_tile))}};
+                                         static_cast<double>(device.bytes_per_tile))}};
     if (compilation_.replicas > 1)
       rows.insert(rows.begin() + 1,
                   {"replicas", fmt::format("{} copies of the model", compilation_.replicas)});
     if (profile_.run_count > 0)
       rows.push_back(
           {"time", fmt::format("{} in {} {}, {} cycles",
-                               format_seconds(target.seconds(static_cast<double>(profile_.total.cycles))),
+                               format_seconds(device.seconds(static_cast<double>(profile_.total.cycles))),
                                count(profile_.run_count), profile_.run_count == 1 ? "run" : "runs",
                                count(profile_.total.cycles))});
     if (!compilation_.planned.empty())
@@ -139,7 +139,7 @@ class ProfilePage {
     page_.heading("Open constants");
     std::vector<std::vector<std::string>> rows;
     for (const OpenConstantInfo& info : open_constants()) {
-      const OpenConstant& constant = compilation_.target.constants.*info.member;
+      const OpenConstant& constant = compilation_.device.constants.*info.member;
       rows.push_back({std::string(info.name), fmt::format("{:g}", constant.value),
                       fmt::format("{:g}", constant.low), fmt::format("{:g}", constant.high),
                       std::string(info.unit), std::string(info.kind), std::string(info.source)});

@@ -9,23 +9,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json target_json(const CompilationProfile& compilation) {
-  const Target& target = compilation.target;
-  return {{"architecture", target.name},
-          {"numIPUs", target.ipus * compilation.replicas},
-          {"tilesPerIpu", target.tiles_per_ipu},
-          {"numTiles", target.num_tiles() * compilation.replicas},
+Json device_json(const CompilationProfile& compilation) {
+  const Device& device = compilation.device;
+  return {{"architecture", device.name},
+          {"numIPUs", device.ipus * compilation.replicas},
+          {"tilesPerIpu", device.tiles_per_ipu},
+          {"numTiles", device.num_tiles() * compilation.replicas},
           {"numReplicas", compilation.replicas},
-          {"bytesPerTile", target.bytes_per_tile},
-          {"totalMemory", target.bytes_per_tile * target.num_tiles() * compilation.replicas},
-          {"clockFrequency", target.clock_hz},
-          {"numWorkerContexts", target.workers}};
+          {"bytesPerTile", device.bytes_per_tile},
+          {"totalMemory", device.bytes_per_tile * device.num_tiles() * compilation.replicas},
+          {"clockFrequency", device.clock_hz},
+          {"numWorkerContexts", device.workers}};
 }
 
-Json constants_json(const Target& target) {
+Json constants_json(const Device& device) {
   Json list = Json::array();
   for (const OpenConstantInfo& info : open_constants()) {
-    const OpenConstant& constant = target.constants.*info.member;
+    const OpenConstant& constant = device.constants.*info.member;
     list.push_back({{"name", info.name},
                     {"unit", info.unit},
                     {"kind", info.kind},
@@ -109,10 +109,10 @@ Json compilation_json(const CompilationProfile& compilation) {
                      {"stateBytes", kind.state_bytes},
                      {"codeBytes", kind.code_bytes},
                      {"standInEstimate", kind.default_estimate}});
-  return {{"target", target_json(compilation)},
+  return {{"target", device_json(compilation)},
           {"planned", compilation.planned},
           {"tooFull", compilation.too_full},
-          {"openConstants", constants_json(compilation.target)},
+          {"openConstants", constants_json(compilation.device)},
           {"graph",
            {{"numVars", compilation.variables},
             {"numConstants", compilation.constants},
@@ -138,7 +138,7 @@ Json run_json(const Profile& profile, const RunProfile& run) {
   for (const Event& event : run.events) {
     const std::uint64_t end = event.begin + compilation.steps[event.step].cost.total();
     Json ipus = Json::array();
-    for (std::uint32_t ipu = 0; ipu < compilation.target.ipus; ++ipu) {
+    for (std::uint32_t ipu = 0; ipu < compilation.device.ipus; ++ipu) {
       const std::uint64_t to = compilation.steps[event.step].has_chip(ipu) ? end : event.begin;
       ipus.push_back({{"activeCycles",
                        {{"cyclesFrom", {{"min", event.begin}, {"max", event.begin}}},
@@ -200,7 +200,7 @@ std::string profile_to_chrome_trace(const Profile& profile) {
   for (std::size_t i = 0; i < std::size(phases); ++i)
     events.push_back(
         {{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", i}, {"args", {{"name", phases[i].name}}}});
-  const double microseconds = 1e6 / compilation.target.clock_hz;
+  const double microseconds = 1e6 / compilation.device.clock_hz;
   std::uint64_t offset = 0;
   for (const RunProfile& run : profile.runs) {
     for (const Event& event : run.events) {
@@ -224,7 +224,7 @@ std::string profile_to_chrome_trace(const Profile& profile) {
   }
   const Json json = {{"traceEvents", events},
                      {"displayTimeUnit", "ns"},
-                     {"otherData", {{"how", "modelled"}, {"machine", compilation.target.name}}}};
+                     {"otherData", {{"how", "modelled"}, {"machine", compilation.device.name}}}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -46,8 +46,8 @@ page::Plot tiles_plot(const CompilationProfile& compilation, const MemorySums& s
                   .x_label = "tile",
                   .y_label = "kB",
                   .series = categories_of_tiles(compilation, sums)};
-  if (2 * sums.max_including_gaps > compilation.target.bytes_per_tile)
-    plot.horizontal = {{kilobytes(compilation.target.bytes_per_tile), "a tile's memory"}};
+  if (2 * sums.max_including_gaps > compilation.device.bytes_per_tile)
+    plot.horizontal = {{kilobytes(compilation.device.bytes_per_tile), "a tile's memory"}};
   return plot;
 }
 
@@ -121,10 +121,10 @@ void add_memory(page::Page& page, const CompilationProfile& compilation) {
   const MemorySums sums = sum_memory(compilation);
   page.heading("Memory by tile");
   page.paragraph(fmt::format("A tile has {} kB. The fullest, tile {}, needs {:.1f} kB ({:.1f} %).",
-                             compilation.target.bytes_per_tile / 1000, sums.fullest_tile,
+                             compilation.device.bytes_per_tile / 1000, sums.fullest_tile,
                              kilobytes(sums.max_including_gaps),
                              100.0 * static_cast<double>(sums.max_including_gaps) /
-                                 static_cast<double>(compilation.target.bytes_per_tile)));
+                                 static_cast<double>(compilation.device.bytes_per_tile)));
   add_too_full(page, compilation.too_full);
   page.begin_row().plot(tiles_plot(compilation, sums));
   const auto total = [](const TileMemory& tile) { return tile.including_gaps(); };

@@ -24,7 +24,7 @@ class Printer {
   void run() {
     if (!profile_.compilation.planned.empty())
       line("Planned, not executed: {}\n", profile_.compilation.planned);
-    target();
+    device();
     graph();
     memory();
     if (!profile_.compilation.too_full.empty()) line("\nIt does not fit: {}", profile_.compilation.too_full);
@@ -37,18 +37,18 @@ class Printer {
     out_ << fmt::format(text, std::forward<Args>(args)...) << '\n';
   }
 
-  void target() {
-    const Target& target = profile_.compilation.target;
+  void device() {
+    const Device& device = profile_.compilation.device;
     const std::uint32_t replicas = profile_.compilation.replicas;
     line("Target:");
-    line("  Name:                 {}", target.name);
-    line("  Number of IPUs:       {}", target.ipus * replicas);
-    line("  Tiles per IPU:        {}", count(target.tiles_per_ipu));
-    line("  Total Tiles:          {}", count(std::uint64_t{target.num_tiles()} * replicas));
+    line("  Name:                 {}", device.name);
+    line("  Number of IPUs:       {}", device.ipus * replicas);
+    line("  Tiles per IPU:        {}", count(device.tiles_per_ipu));
+    line("  Total Tiles:          {}", count(std::uint64_t{device.num_tiles()} * replicas));
     line("  Number of Replicas:   {}", replicas);
-    line("  Memory Per-Tile:      {} B", count(target.bytes_per_tile));
-    line("  Total Memory:         {} B", count(target.bytes_per_tile * target.num_tiles() * replicas));
-    line("  Clock Speed:          {:.1f} MHz", target.clock_hz / 1e6);
+    line("  Memory Per-Tile:      {} B", count(device.bytes_per_tile));
+    line("  Total Memory:         {} B", count(device.bytes_per_tile * device.num_tiles() * replicas));
+    line("  Clock Speed:          {:.1f} MHz", device.clock_hz / 1e6);
   }
 
   void graph() {
@@ -75,7 +75,7 @@ class Printer {
       line("      {:<26} {:>15} B", category.name, count(sums.by_category.*category.bytes));
     line("  Maximum Per-Tile ({}):", sums.fullest_tile);
     line("    Including Gaps: {:>15} B ({} of its memory)", count(sums.max_including_gaps),
-         percent(sums.max_including_gaps, compilation.target.bytes_per_tile));
+         percent(sums.max_including_gaps, compilation.device.bytes_per_tile));
     line("    Excluding Gaps: {:>15} B", count(sums.max_excluding_gaps));
     largest_live();
   }
@@ -100,11 +100,11 @@ class Printer {
     const CompilationProfile& compilation = profile_.compilation;
     const RunProfile& total = profile_.total;
     const ExecutionSums sums = sum_execution(profile_);
-    const std::uint64_t tiles = compilation.target.num_tiles();
+    const std::uint64_t tiles = compilation.device.num_tiles();
     line("\nExecution: (modelled{})", total.assumed ? "; a branch that depends on data was assumed" : "");
     line("  Runs:                       {}", count(profile_.run_count));
     line("  Total cycles:               {} (approx {:.1f} microseconds)", count(total.cycles),
-         1e6 * compilation.target.seconds(static_cast<double>(total.cycles)));
+         1e6 * compilation.device.seconds(static_cast<double>(total.cycles)));
     share("Tile average compute cycles (including idle threads):", sums.compute_all / tiles);
     share("Tile average compute cycles (excluding idle threads):", sums.compute_busy / tiles);
     share("Tile average IPU exchange cycles:", sums.exchange / tiles);
@@ -136,7 +136,7 @@ class Printer {
 
   // What tiles spend at barriers because another tile computes or exchanges longer.
   std::uint64_t waiting(const ExecutionSums& sums) const {
-    const std::uint64_t tiles = profile_.compilation.target.num_tiles();
+    const std::uint64_t tiles = profile_.compilation.device.num_tiles();
     const StepCost& cost = profile_.total.cost;
     const std::uint64_t others = cost.sync + cost.global_exchange + cost.host_exchange + cost.control;
     const std::uint64_t phases = std::min(cost.compute + cost.exchange,

@@ -143,7 +143,7 @@ class TimelineDrawing {
                           tick == 0   ? "start"
                           : tick == 4 ? "end"
                                       : "middle",
-                          page::escape(format_seconds(compilation_.target.seconds(cycles))));
+                          page::escape(format_seconds(compilation_.device.seconds(cycles))));
     }
   }
 

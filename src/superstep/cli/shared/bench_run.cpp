@@ -81,7 +81,7 @@ lab::PrimitiveBenchSettings primitive_settings(const BenchArguments& arguments, 
           .precisions = arguments.precisions,
           .modes = arguments.modes,
           .batch = arguments.batches.empty() ? 0 : arguments.batches.front(),
-          .backend = arguments.backend,
+          .target = arguments.target,
           .threads = thread_count(),
           .repeat = arguments.repeat,
           .protocol = protocol_of(arguments),
@@ -97,7 +97,7 @@ lab::WorkloadBenchSettings workload_settings(const BenchArguments& arguments, co
           .batches = arguments.batches,
           .precisions = arguments.precisions,
           .model_options = arguments.model_options,
-          .backend = arguments.backend,
+          .target = arguments.target,
           .micro_batch = arguments.micro_batch,
           .threads = thread_count(),
           .repeat = arguments.repeat,
@@ -233,7 +233,7 @@ void check_bench(const BenchArguments& arguments) {
       throw Error(ErrorCode::invalid_argument, "there is no such mode", mode, "there are train and infer");
   for (const std::string& precision : arguments.precisions) lab::element_of(precision);
   for (const std::string& load : arguments.loads) lab::load_pattern_from_name(load);
-  target::find_target(arguments.backend);
+  target::find_target(arguments.target);
   for (const std::string& what : arguments.what)
     if (const auto kind = kind_of(what); kind && !arguments.sweep)
       primitives_of(arguments, *kind);

@@ -13,7 +13,7 @@ struct BenchArguments {
   std::vector<std::string> what;
   std::vector<std::string> configs{"all"}, precisions{"f32"}, modes{"train", "infer"}, loads, model_options;
   std::vector<std::int64_t> batches;
-  std::string backend = "cpu", format = "text", out, sizes = "4K..64M", order = "ranks", launcher = "mpirun";
+  std::string target = "cpu", format = "text", out, sizes = "4K..64M", order = "ranks", launcher = "mpirun";
   std::string only;  // of the configurations, this one alone; empty: all
   int ranks = 0;
   std::int64_t micro_batch = 0, requests = 1000;

@@ -1,4 +1,4 @@
-// What `superstep graph` makes of a model: the list of passes on its way to a backend, run, watched,
+// What `superstep graph` makes of a model: the list of passes on its way to a target, run, watched,
 // bisected.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace superstep::cli {
 struct GraphRequest {
   std::string workload;  // of the zoo, or a model file
   std::string mode = "infer", precision = "f32";
-  std::string on;          // a backend, or "onnx"; empty: as the model is described
+  std::string on;          // a target, or "onnx"; empty: as the model is described
   std::int64_t batch = 0;  // 0: 1, or what a file fixes; of a bisection 2
   std::int64_t parts = 1;  // of a batch that run in step
   double recompute = 0;    // share of the operations that may be done again
@@ -31,7 +31,7 @@ struct PassList {
   graph::Graph graph;
   std::vector<transform::Pass> passes;
 };
-// `all`: with the passes of the backend, those of every backend where none is named.
+// `all`: with the passes of the target, those of every target where none is named.
 PassList passes_of(const GraphRequest& request, bool all);
 
 // Runs them and gives the graph at the end, or after the pass that was asked for. `listed`: prints a table of

@@ -20,7 +20,7 @@ namespace {
 
 std::vector<Metric> metrics_of(const bsp::Profile& profile, std::int64_t batch) {
   const bsp::CompilationProfile& compilation = profile.compilation;
-  const double seconds = compilation.target.seconds(static_cast<double>(profile.total_cycles()));
+  const double seconds = compilation.device.seconds(static_cast<double>(profile.total_cycles()));
   std::uint64_t fullest = 0, all = 0;
   for (const bsp::TileMemory& tile : compilation.tiles) {
     fullest = std::max(fullest, tile.including_gaps());

@@ -57,21 +57,21 @@ Entry make_entry(const PrimitiveBenchSettings& settings, const Primitive& primit
 }
 
 // Where no kernel takes most of the work, what would be timed is the reference evaluation, which is not made
-// for speed; a user who asks for that backend gets it.
-void refuse_reference(const Entry& entry, const std::string& backend) {
+// for speed; a user who asks for that target gets it.
+void refuse_reference(const Entry& entry, const std::string& target) {
   constexpr double most_share = 0.5;
-  if (backend == "reference" || entry.run->reference_share() <= most_share) return;
+  if (target == "reference" || entry.run->reference_share() <= most_share) return;
   throw Error(ErrorCode::unsupported,
               fmt::format("the {} target has no kernel for {} in {}: the reference evaluation would run",
-                          backend, name_of(entry.primitive.kind), entry.options.precision));
+                          target, name_of(entry.primitive.kind), entry.options.precision));
 }
 
 void prepare(Entry& entry, const PrimitiveBenchSettings& settings) {
   if (!entry.refusal.empty()) return;
   try {
     entry.run =
-        std::make_unique<PrimitiveRun>(entry.primitive, entry.options, settings.backend, settings.threads);
-    refuse_reference(entry, settings.backend);
+        std::make_unique<PrimitiveRun>(entry.primitive, entry.options, settings.target, settings.threads);
+    refuse_reference(entry, settings.target);
     entry.check = check_primitive(*entry.run);
   } catch (const Error& error) {
     const bool wrong = error.code() == ErrorCode::internal;
@@ -149,7 +149,7 @@ void add_rates(record::Result& result, const Entry& entry, const MachinePeak& pe
 std::vector<record::TimelineEvent> timeline_of(const Entry& entry, const PrimitiveBenchSettings& settings) {
   PrimitiveOptions options = entry.options;
   options.measure_steps = true;
-  PrimitiveRun measured(entry.primitive, options, settings.backend, settings.threads);
+  PrimitiveRun measured(entry.primitive, options, settings.target, settings.threads);
   return record_timeline([&] { measured.call(); }, [&] { return measured.summary(); });
 }
 
@@ -160,7 +160,7 @@ record::Result to_result(const Entry& entry, const PrimitiveBenchSettings& setti
   result.parameters = parameters_of(entry.primitive);
   result.parameters["kind"] = name_of(entry.primitive.kind);
   result.flop_per_sample = flops_of(entry, corrected_flops) / static_cast<double>(batch_of(entry.primitive));
-  result.machine = settings.backend;
+  result.machine = settings.target;
   result.config = {{"framework", "superstep"},
                    {"precision", entry.options.precision},
                    {"partials", entry.options.precision == "int8" ? "i32" : "f32"},

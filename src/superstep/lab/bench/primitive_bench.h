@@ -19,7 +19,7 @@ struct PrimitiveBenchSettings {
   std::vector<std::string> precisions{"f32"};
   std::vector<std::string> modes{"train", "infer"};  // forward and backward; forward alone
   std::int64_t batch = 0;  // 0: the configuration's own, twice that in half precision
-  std::string backend = "cpu";
+  std::string target = "cpu";
   int threads = 1;
   int repeat = 1;  // rounds over everything; their samples are joined
   Protocol protocol;

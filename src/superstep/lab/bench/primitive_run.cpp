@@ -31,10 +31,10 @@ double reference_flops(const target::PlanSummary& plan) {
 }  // namespace
 
 PrimitiveRun::PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& options,
-                           const std::string& backend, int threads)
+                           const std::string& target, int threads)
     : primitive_(primitive), options_(options) {
   const Stopwatch watch;
-  executable_ = target::find_target(backend).compile(
+  executable_ = target::find_target(target).compile(
       primitive_graph(primitive, options),
       {.batch = batch_of(primitive), .threads = threads, .measure_steps = options.measure_steps});
   compile_seconds_ = watch.seconds();

@@ -15,7 +15,7 @@ class PrimitiveRun {
  public:
   // Compiles and fills the inputs. Throws Error: unsupported where the primitive does not exist in the
   // precision or the target cannot compile it, out_of_memory where its tensors do not fit.
-  PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& options, const std::string& backend,
+  PrimitiveRun(const Primitive& primitive, const PrimitiveOptions& options, const std::string& target,
                int threads);
 
   void call() { executable_->run(inputs_, outputs_); }

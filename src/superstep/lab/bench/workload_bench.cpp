@@ -29,7 +29,7 @@ std::vector<std::int64_t> batches_of(const WorkloadBenchSettings& settings, cons
 
 WorkloadRunSettings run_settings(const WorkloadBenchSettings& settings, const Point& point) {
   WorkloadRunSettings run{.model = {.workload = settings.workload}, .trains = point.mode == "train"};
-  run.model.backend = settings.backend;
+  run.model.target = settings.target;
   run.model.precision = point.precision;
   run.model.model_options = settings.model_options;
   run.model.batch = point.batch;
@@ -85,7 +85,7 @@ record::Result describe(const WorkloadBenchSettings& settings, const Point& poin
   const target::PlanSummary plan = run.summary();
   record::Result result{.command = "bench", .workload = settings.workload, .mode = point.mode};
   result.id = fmt::format("{}-{}-{}-b{}", settings.workload, point.mode, point.precision, point.batch);
-  result.machine = settings.backend;
+  result.machine = settings.target;
   result.flop_per_sample = plan.flops / static_cast<double>(point.batch);
   result.config = {{"framework", "superstep"},
                    {"precision", point.precision},

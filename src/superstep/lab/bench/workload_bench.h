@@ -20,7 +20,7 @@ struct WorkloadBenchSettings {
   std::vector<std::int64_t> batches;  // empty: the workload's own for training, 1 and 512 for serving
   std::vector<std::string> precisions{"f32"};
   std::vector<std::string> model_options;  // name=value
-  std::string backend = "cpu";
+  std::string target = "cpu";
   std::int64_t micro_batch = 0;  // 0: the target chooses
   int threads = 1;
   int repeat = 1;

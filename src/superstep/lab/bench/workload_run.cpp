@@ -44,7 +44,7 @@ WorkloadRun::WorkloadRun(const WorkloadRunSettings& settings)
                                        .micro_batch = settings_.model.micro_batch,
                                        .threads = settings_.threads,
                                        .measure_steps = settings_.measure_steps};
-  const target::Target& target = target::find_target(settings_.model.backend);
+  const target::Target& target = target::find_target(settings_.model.target);
   executable_ =
       target.compile(settings_.trains ? model_.training_step(&target) : model_.inference(&target), options);
   compile_seconds_ = watch.seconds();

@@ -15,7 +15,7 @@
 namespace superstep::lab {
 
 struct WorkloadRunSettings {
-  run::TrainSettings model;  // workload, backend, precision, options, seed; batch and micro_batch
+  run::TrainSettings model;  // workload, target, precision, options, seed; batch and micro_batch
   bool trains = false;
   int threads = 1;
   bool measure_steps = false;

@@ -134,8 +134,7 @@ Profile measure_profile(const target::Target& target, const ProfiledModel& model
   Measurement measurement(target, model, settings);
   measurement.run(std::max(3, settings.runs));
   if (measurement.timelines().front().steps.empty())
-    throw Error(ErrorCode::unsupported, "this backend does not measure its steps",
-                std::string(target.name()));
+    throw Error(ErrorCode::unsupported, "this target does not measure its steps", std::string(target.name()));
   Profile profile{.name = model.name,
                   .mode = model.mode,
                   .precision = model.precision,

@@ -66,7 +66,7 @@ struct Found {
 
 Found predict(const Samples& samples, const run::Weights& weights, const run::Model& model,
               ThreadPool& pool) {
-  const target::Target& target = target::find_target(weights.settings.backend);
+  const target::Target& target = target::find_target(weights.settings.target);
   const std::int64_t fixed = model.fixed_batch();
   const auto count = static_cast<std::int64_t>(samples.indices.size());
   run::Evaluator evaluator(target, model.inference(&target),

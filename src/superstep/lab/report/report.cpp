@@ -46,7 +46,7 @@ struct Serving {
 
 Serving serve(const run::Model& model, const run::Weights& weights, std::int64_t batch, int threads,
               std::int64_t calls) {
-  const target::Target& target = target::find_target(weights.settings.backend);
+  const target::Target& target = target::find_target(weights.settings.target);
   const auto executable = target.compile(model.inference(&target), {.batch = batch, .threads = threads});
   for (const std::string& name : executable->state_names())
     executable->set_state(name, weights.states.at(name));
@@ -150,7 +150,7 @@ Rows setting_rows(const run::Weights& weights, const json& environment) {
   };
   Rows rows{
       {"workload", s.workload},
-      {"backend", s.backend},
+      {"backend", s.target},
       {"precision", s.precision},
       {"batch", s.batch ? std::to_string(s.batch) : "the workload's own"},
       {"threads", std::to_string(s.replicas)},

@@ -60,4 +60,9 @@ Convolution convolution_of(const op::ConvGeometry& geometry, ElementType element
   return convolution;
 }
 
+Pass pass_of(op::ProductKind kind) {
+  if (kind == op::ProductKind::weight_gradient) return Pass::weight_gradient;
+  return kind == op::ProductKind::transposed_convolution ? Pass::data_gradient : Pass::forward;
+}
+
 }  // namespace superstep::machine::ipu

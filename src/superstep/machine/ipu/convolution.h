@@ -41,6 +41,7 @@ Convolution convolution_of(const op::ConvGeometry& geometry, ElementType element
                            ElementType partials = ElementType::f32);
 
 enum class Pass : std::uint8_t { forward, data_gradient, weight_gradient };
+Pass pass_of(op::ProductKind kind);
 
 // How operands lie before the pass: `rearranged` ones were written in another pass's order.
 struct Arrangement {

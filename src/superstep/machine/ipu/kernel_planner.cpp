@@ -7,6 +7,7 @@
 
 #include "superstep/machine/ipu/convolution.h"
 #include "superstep/machine/ipu/operators.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/op/product/convolution.h"
 
 namespace superstep::machine::ipu {
@@ -30,11 +31,6 @@ ElementType vector_element(const Precision& precision) {
   return precision.data == ElementType::f32 ? ElementType::f32 : ElementType::f16;
 }
 
-Pass pass_of(const Node& node) {
-  if (node.op == "superstep.ConvWeightGradient") return Pass::weight_gradient;
-  return node.op == "ConvTranspose" ? Pass::data_gradient : Pass::forward;
-}
-
 }  // namespace
 
 Plan KernelPlanner::plan(const Work& work) {
@@ -54,16 +50,14 @@ Plan KernelPlanner::plan(const Work& work) {
 }
 
 Plan KernelPlanner::product(const Work& work, const Node& node) {
-  if (node.op == "MatMul" || node.op == "Gemm" || node.op == "MatMulInteger" || node.op == "QLinearMatMul")
+  const op::ProductKind kind = op::traits_of(node.op).product_kind;
+  if (op::is_matrix_product(kind) || node.op == "MatMulInteger" || node.op == "QLinearMatMul")
     return matrix(node, work.phase);
   if (node.op == "Einsum") return einsum(work);
-  const Pass pass = pass_of(node);
+  const Pass pass = pass_of(kind);
   const ValueId output = node.outputs[0];
   const auto geometry =
-      pass == Pass::weight_gradient ? op::conv_geometry(node.attributes, shape(node.inputs[0]), shape(output))
-      : pass == Pass::data_gradient
-          ? op::conv_transpose_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]))
-          : op::conv_geometry(node.attributes, shape(node.inputs[0]), shape(node.inputs[1]));
+      op::geometry_of(kind, node.attributes, shape(node.inputs[0]), shape(node.inputs[1]), shape(output));
   const Convolution convolution = convolution_of(geometry, precision_.data, precision_.partials);
   const Arrangement arrangement{.weights = pass == Pass::data_gradient && work.phase == Phase::backward};
   const std::string key = key_of(convolution, pass, arrangement);
@@ -84,8 +78,9 @@ Plan KernelPlanner::product(const Work& work, const Node& node) {
 // operand sums over rows of a batch: both operands then lie across.
 Plan KernelPlanner::matrix(const Node& node, Phase phase) {
   const Shape &a = shape(node.inputs[0]), &b = shape(node.inputs[1]), &y = shape(node.outputs[0]);
-  const bool gemm = node.op == "Gemm";
-  const bool transposed = gemm && node.attributes.integer("transA", 0) != 0;
+  const op::ProductKind kind = op::traits_of(node.op).product_kind;
+  const bool gemm = kind == op::ProductKind::scaled_matrices;
+  const bool transposed = op::transposes_left(kind, node.attributes);
   const std::int64_t k = a.rank() == 0 ? 1 : gemm ? a[transposed ? 0 : 1] : a[a.rank() - 1];
   const std::int64_t n = y.rank() == 0 ? 1 : b.rank() < 2 ? 1 : y[y.rank() - 1];
   const std::int64_t rows = std::max<std::int64_t>(1, y.element_count() / std::max<std::int64_t>(1, n));

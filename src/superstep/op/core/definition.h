@@ -2,7 +2,7 @@
 // evaluation.
 //
 // One file an operator family (op/elementwise.cpp, op/product/convolution.cpp, ...) defines its operators and
-// lists them in one function; op/table.cpp puts the families together. A backend that has a faster way to run
+// lists them in one function; op/table.cpp puts the families together. A target that has a faster way to run
 // an operator keeps it in its own folder.
 #pragma once
 

@@ -41,6 +41,20 @@ constexpr Demand demands[] = {
      "traits.elementwise: with several outputs none of them is the shape of all"},
     {[](const Definition& d) { return !d.traits.product || d.traits.work == WorkKind::product; },
      "traits.work: a product is WorkKind::product"},
+    {[](const Definition& d) { return !d.traits.product || d.traits.product_kind != ProductKind::none; },
+     "traits.product_kind: a product that element-wise nodes may follow says which it is"},
+    {[](const Definition& d) {
+       return d.traits.product_kind == ProductKind::none || d.traits.work == WorkKind::product;
+     },
+     "traits.work: what has a product_kind is WorkKind::product"},
+    {[](const Definition& d) { return !d.traits.axes_input_since || d.traits.folding != Folding::none; },
+     "traits.folding: how the reduction makes one element of many"},
+    {[](const Definition& d) {
+       return d.traits.folding == Folding::none || d.traits.work == WorkKind::reduction;
+     },
+     "traits.work: what has a folding is WorkKind::reduction"},
+    {[](const Definition& d) { return d.traits.effort == Effort::instruction || d.traits.elementwise; },
+     "traits.effort: asked of element-wise operators alone"},
     {[](const Definition& d) { return d.traits.view == View::none || d.traits.batch; },
      "traits.batch: a view keeps samples apart (op/batch/rules.h)"},
     {[](const Definition& d) { return !d.traits.moves_bytes || d.traits.precision == Precision::follows; },

@@ -44,6 +44,38 @@ enum class WorkKind : std::uint8_t {
   unstated,
 };
 
+// How a reduction makes one element of many.
+enum class Folding : std::uint8_t {
+  none,
+  sum,
+  mean,
+  product,
+  largest,
+  smallest,
+  sum_of_squares,
+  sum_of_absolutes,
+  root_of_squares,  // of their sum
+  log_of_sum,
+  log_of_exponentials,  // of their sum
+};
+
+// What an element of an element-wise result takes, for models of cost.
+enum class Effort : std::uint8_t {
+  instruction,  // or a few
+  function,     // one that takes some: an exponential, a root, a division
+  functions,    // several, or a long one
+};
+
+// Which product of floating types it is, of inputs 0 and 1.
+enum class ProductKind : std::uint8_t {
+  none,
+  convolution,
+  transposed_convolution,  // the gradient of a convolution by its input
+  weight_gradient,         // of a convolution: input 1 is the gradient of its result
+  matrices,                // as NumPy's, with groups in front
+  scaled_matrices,         // Gemm: transposed and scaled as its attributes say
+};
+
 // A result that is input 0 in another shape or order: nothing to compute.
 enum class View : std::uint8_t {
   none,
@@ -82,11 +114,14 @@ struct Traits {
   // Where newer operator sets only widened types: since when what f32 graphs use has been the same.
   int f32_since = 0;
   int axes_input_since = 0;  // of a reduction: the first operator set with the axes as an input
+  Folding folding = Folding::none;
 
   // Each element of the output is made of the elements at the same place of the inputs, after broadcasting.
   bool elementwise = false;
+  Effort effort = Effort::instruction;
   // A product or convolution of floating types, that element-wise nodes may follow in one kernel.
   bool product = false;
+  ProductKind product_kind = ProductKind::none;
   View view = View::none;
   Precision precision = Precision::wide;
   // It gives elements of its data as they are, or the largest of some: values may be rounded to bytes before

@@ -48,6 +48,7 @@ struct Sigmoid : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Sigmoid";
   static constexpr int opset = 13;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::function});
   double operator()(double x) const { return sigmoid_of(x); }
   Var times_derivative(Var, Var y, Var t) const { return t * (y * (1.0 - y)); }
 };
@@ -56,6 +57,7 @@ struct Tanh : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Tanh";
   static constexpr int opset = 13;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::function});
   double operator()(double x) const { return std::tanh(x); }
   Var times_derivative(Var, Var y, Var t) const { return t * (1.0 - y * y); }
 };
@@ -64,6 +66,7 @@ struct Softplus : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Softplus";
   static constexpr int opset = 1;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::functions});
   double operator()(double x) const { return softplus_of(x); }
   Var times_derivative(Var x, Var, Var t) const { return t * sigmoid(x); }
 };
@@ -82,7 +85,8 @@ struct Softsign : FloatingRule {
 struct Elu : FloatingRule {
   static constexpr std::string_view name = "Elu";
   static constexpr int opset = 6;
-  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha"});
+  static constexpr Traits traits =
+      elementwise_traits(Elements::floating, {.attributes = "alpha", .effort = Effort::functions});
   double alpha;
   explicit Elu(const Attributes& attributes) : alpha(attributes.number("alpha", 1.0)) {}
   double operator()(double x) const { return x > 0 ? x : alpha * std::expm1(x); }
@@ -92,7 +96,8 @@ struct Elu : FloatingRule {
 struct Selu : FloatingRule {
   static constexpr std::string_view name = "Selu";
   static constexpr int opset = 6;
-  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha gamma"});
+  static constexpr Traits traits =
+      elementwise_traits(Elements::floating, {.attributes = "alpha gamma", .effort = Effort::functions});
   double alpha, gamma;
   explicit Selu(const Attributes& attributes)
       : alpha(attributes.number("alpha", 1.67326319217681884765625)),
@@ -106,7 +111,8 @@ struct Selu : FloatingRule {
 struct Celu : FloatingRule {
   static constexpr std::string_view name = "Celu";
   static constexpr int opset = 12;
-  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha"});
+  static constexpr Traits traits =
+      elementwise_traits(Elements::floating, {.attributes = "alpha", .effort = Effort::functions});
   double alpha;
   explicit Celu(const Attributes& attributes) : alpha(attributes.number("alpha", 1.0)) {}
   double operator()(double x) const { return x > 0 ? x : alpha * std::expm1(x / alpha); }
@@ -141,7 +147,8 @@ struct HardSwish : FloatingRule {
 struct Gelu : FloatingRule {
   static constexpr std::string_view name = "Gelu";
   static constexpr int opset = 20;
-  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "approximate"});
+  static constexpr Traits traits =
+      elementwise_traits(Elements::floating, {.attributes = "approximate", .effort = Effort::functions});
   static constexpr double cubic = 0.044715;
   static inline const double root = std::sqrt(2.0 * std::numbers::inv_pi);  // sqrt(2 / pi)
   bool approximate;
@@ -169,6 +176,7 @@ struct Mish : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Mish";
   static constexpr int opset = 18;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::functions});
   double operator()(double x) const { return x * std::tanh(softplus_of(x)); }
   Var times_derivative(Var x, Var, Var t) const {
     const Var h = tanh(softplus(x));
@@ -179,7 +187,8 @@ struct Mish : FloatingRule {
 struct Swish : FloatingRule {
   static constexpr std::string_view name = "Swish";
   static constexpr int opset = 24;
-  static constexpr Traits traits = elementwise_traits(Elements::floating, {.attributes = "alpha"});
+  static constexpr Traits traits =
+      elementwise_traits(Elements::floating, {.attributes = "alpha", .effort = Effort::functions});
   double alpha;
   explicit Swish(const Attributes& attributes) : alpha(attributes.number("alpha", 1.0)) {}
   double operator()(double x) const { return x * sigmoid_of(alpha * x); }

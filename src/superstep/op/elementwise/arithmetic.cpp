@@ -72,7 +72,8 @@ struct Div {
   static constexpr std::string_view name = "Div";
   static constexpr int opset = 14;
   static constexpr Traits traits = elementwise_traits(
-      Elements::numeric, {.batch = batch::divided, .attributes = "axis broadcast", .f32_since = 13});
+      Elements::numeric,
+      {.batch = batch::divided, .attributes = "axis broadcast", .f32_since = 13, .effort = Effort::function});
   template <class W>
   static W value(W a, W b) {
     if constexpr (std::is_same_v<W, double>)
@@ -344,7 +345,8 @@ std::span<const Definition> arithmetic_operators() {
        .since_opset = 15,
        .min_inputs = 2,
        .max_inputs = 2,
-       .traits = elementwise_traits(Elements::numeric, {.attributes = "axis broadcast", .f32_since = 13}),
+       .traits = elementwise_traits(
+           Elements::numeric, {.attributes = "axis broadcast", .f32_since = 13, .effort = Effort::functions}),
        .infer = infer_pow,
        .evaluate = evaluate_pow,
        .vjp = vjp_pow,

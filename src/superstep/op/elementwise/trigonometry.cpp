@@ -13,6 +13,7 @@ struct Sin : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Sin";
   static constexpr int opset = 7;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::functions});
   double operator()(double x) const { return std::sin(x); }
   Var times_derivative(Var x, Var, Var t) const { return t * cos(x); }
 };
@@ -21,6 +22,7 @@ struct Cos : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Cos";
   static constexpr int opset = 7;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::functions});
   double operator()(double x) const { return std::cos(x); }
   Var times_derivative(Var x, Var, Var t) const { return -(t * sin(x)); }
 };
@@ -29,6 +31,7 @@ struct Tan : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Tan";
   static constexpr int opset = 7;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::functions});
   double operator()(double x) const { return std::tan(x); }
   Var times_derivative(Var, Var y, Var t) const { return t * (y * y + 1.0); }
 };

@@ -60,6 +60,7 @@ struct Exp : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Exp";
   static constexpr int opset = 13;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::function});
   double operator()(double x) const { return std::exp(x); }
   Var times_derivative(Var, Var y, Var t) const { return t * y; }
 };
@@ -68,6 +69,7 @@ struct Log : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Log";
   static constexpr int opset = 13;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::function});
   double operator()(double x) const { return std::log(x); }
   Var times_derivative(Var x, Var, Var t) const { return t / x; }
 };
@@ -76,6 +78,7 @@ struct Sqrt : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Sqrt";
   static constexpr int opset = 13;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::function});
   double operator()(double x) const { return std::sqrt(x); }
   Var times_derivative(Var, Var y, Var t) const { return t * 0.5 / y; }
 };
@@ -84,6 +87,7 @@ struct Reciprocal : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Reciprocal";
   static constexpr int opset = 13;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::function});
   double operator()(double x) const { return 1.0 / x; }
   Var times_derivative(Var, Var y, Var t) const { return -(t * y * y); }
 };
@@ -92,6 +96,7 @@ struct Erf : FloatingRule {
   using FloatingRule::FloatingRule;
   static constexpr std::string_view name = "Erf";
   static constexpr int opset = 13;
+  static constexpr Traits traits = elementwise_traits(Elements::floating, {.effort = Effort::functions});
   double operator()(double x) const { return std::erf(x); }
   Var times_derivative(Var x, Var, Var t) const {
     return t * (2.0 * std::numbers::inv_sqrtpi) * exp(-(x * x));

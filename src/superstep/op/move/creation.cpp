@@ -211,7 +211,7 @@ std::span<const Definition> creation_operators() {
        .shape_inputs = 0b111u},
       {.name = "EyeLike",
        .since_opset = 9,
-       .traits = {.elements = Elements::any, .work = WorkKind::view, .attributes = "dtype k"},
+       .traits = {.elements = Elements::any, .work = WorkKind::elementwise, .attributes = "dtype k"},
        .infer = infer_eye_like,
        .flops = no_flops,
        .evaluate = evaluate_eye_like,

@@ -311,6 +311,12 @@ ConvGeometry conv_transpose_geometry(const Attributes& attributes, const Shape& 
           transposed_windows(attributes, spatial_extents(x), spatial_extents(w))};
 }
 
+ConvGeometry geometry_of(ProductKind kind, const Attributes& attributes, const Shape& first,
+                         const Shape& second, const Shape& result) {
+  if (kind == ProductKind::transposed_convolution) return conv_transpose_geometry(attributes, first, second);
+  return conv_geometry(attributes, first, kind == ProductKind::weight_gradient ? result : second);
+}
+
 double conv_flops(const ConvGeometry& g) {
   double flops = 2.0 * static_cast<double>(g.batch * g.group) * static_cast<double>(g.in_per_group) *
                  static_cast<double>(g.out_per_group);
@@ -359,7 +365,8 @@ std::span<const Definition> convolution_operators() {
                   .work = WorkKind::product,
                   .batch = batch::windowed,
                   .attributes = "auto_pad dilations group kernel_shape pads strides",
-                  .product = true},
+                  .product = true,
+                  .product_kind = ProductKind::convolution},
        .infer = infer_conv,
        .flops = flops_conv,
        .evaluate = evaluate_conv,
@@ -374,7 +381,8 @@ std::span<const Definition> convolution_operators() {
                   .batch = batch::windowed,
                   .attributes =
                       "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
-                  .product = true},
+                  .product = true,
+                  .product_kind = ProductKind::transposed_convolution},
        .infer = infer_conv_transpose,
        .flops = flops_conv_transpose,
        .evaluate = evaluate_conv_transpose,
@@ -384,7 +392,10 @@ std::span<const Definition> convolution_operators() {
        .since_opset = 0,
        .min_inputs = 2,
        .max_inputs = 2,
-       .traits = {.elements = Elements::floating, .work = WorkKind::product, .batch = batch::weight_gradient},
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::product,
+                  .batch = batch::weight_gradient,
+                  .product_kind = ProductKind::weight_gradient},
        .infer = infer_weight_gradient,
        .flops = flops_weight_gradient,
        .evaluate = evaluate_weight_gradient,

@@ -52,6 +52,21 @@ struct ConvGeometry {
 ConvGeometry conv_geometry(const Attributes& attributes, const Shape& x, const Shape& w);
 // The convolution that a ConvTranspose transposes: its x is the node's output, its y the node's input.
 ConvGeometry conv_transpose_geometry(const Attributes& attributes, const Shape& x, const Shape& w);
+// That of an operator of this kind, by its inputs and its result.
+ConvGeometry geometry_of(ProductKind kind, const Attributes& attributes, const Shape& first,
+                         const Shape& second, const Shape& result);
+
+inline bool is_convolution(ProductKind kind) {
+  return kind == ProductKind::convolution || kind == ProductKind::transposed_convolution ||
+         kind == ProductKind::weight_gradient;
+}
+inline bool is_matrix_product(ProductKind kind) {
+  return kind == ProductKind::matrices || kind == ProductKind::scaled_matrices;
+}
+// Whether a matrix product takes its left operand transposed.
+inline bool transposes_left(ProductKind kind, const Attributes& attributes) {
+  return kind == ProductKind::scaled_matrices && attributes.integer("transA", 0) != 0;
+}
 double conv_flops(const ConvGeometry& geometry);  // 2 a multiply-accumulate; padding counts
 
 std::span<const Definition> convolution_operators();

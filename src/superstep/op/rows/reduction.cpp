@@ -39,6 +39,7 @@ bool keeps(const Attributes& attributes) { return attributes.integer("keepdims",
 // every call of the second.
 struct Sum {
   static constexpr std::string_view name = "ReduceSum";
+  static constexpr Folding folding = Folding::sum;
   static constexpr int opset = 13;
   static constexpr bool floating_only = false;
   template <class W>
@@ -60,6 +61,7 @@ struct Sum {
 };
 struct Mean : Sum {
   static constexpr std::string_view name = "ReduceMean";
+  static constexpr Folding folding = Folding::mean;
   static constexpr int opset = 18;
   template <class W>
   static W finish(W total, W, std::int64_t count) {
@@ -72,6 +74,7 @@ struct Mean : Sum {
 };
 struct Prod : Sum {
   static constexpr std::string_view name = "ReduceProd";
+  static constexpr Folding folding = Folding::product;
   static constexpr int opset = 18;
   template <class W>
   static W start() {
@@ -87,6 +90,7 @@ struct Prod : Sum {
 };
 struct Max : Sum {
   static constexpr std::string_view name = "ReduceMax";
+  static constexpr Folding folding = Folding::largest;
   static constexpr int opset = 20;
   template <class W>
   static W start() {
@@ -103,6 +107,7 @@ struct Max : Sum {
 };
 struct Min : Max {
   static constexpr std::string_view name = "ReduceMin";
+  static constexpr Folding folding = Folding::smallest;
   template <class W>
   static W start() {
     if constexpr (std::is_same_v<W, double>)
@@ -117,6 +122,7 @@ struct Min : Max {
 };
 struct L1 : Sum {
   static constexpr std::string_view name = "ReduceL1";
+  static constexpr Folding folding = Folding::sum_of_absolutes;
   static constexpr int opset = 18;
   template <class W>
   static void add(W& total, W x, W shift) {
@@ -126,6 +132,7 @@ struct L1 : Sum {
 };
 struct SumSquare : Sum {
   static constexpr std::string_view name = "ReduceSumSquare";
+  static constexpr Folding folding = Folding::sum_of_squares;
   static constexpr int opset = 18;
   template <class W>
   static void add(W& total, W x, W shift) {
@@ -137,6 +144,7 @@ struct SumSquare : Sum {
 };
 struct L2 : SumSquare {
   static constexpr std::string_view name = "ReduceL2";
+  static constexpr Folding folding = Folding::root_of_squares;
   template <class W>
   static W finish(W total, W, std::int64_t) {
     return static_cast<W>(std::sqrt(static_cast<double>(total)));
@@ -145,6 +153,7 @@ struct L2 : SumSquare {
 };
 struct LogSum : Sum {
   static constexpr std::string_view name = "ReduceLogSum";
+  static constexpr Folding folding = Folding::log_of_sum;
   static constexpr int opset = 18;
   template <class W>
   static W finish(W total, W, std::int64_t) {
@@ -154,6 +163,7 @@ struct LogSum : Sum {
 };
 struct LogSumExp : Sum {
   static constexpr std::string_view name = "ReduceLogSumExp";
+  static constexpr Folding folding = Folding::log_of_exponentials;
   static constexpr int opset = 18;
   template <class W>
   static void add(W& total, W x, W shift) {
@@ -308,7 +318,8 @@ Definition reduction_definition(Elements elements = Elements::numeric,
                      .batch = samples,
                      .constants = Variation::as_reduced,
                      .attributes = "axes keepdims noop_with_empty_axes",
-                     .axes_input_since = axes_input_since},
+                     .axes_input_since = axes_input_since,
+                     .folding = Rule::folding},
           .infer = infer_reduction<Rule>,
           .flops = input_flops,
           .evaluate = evaluate_reduction<Rule>,

@@ -67,12 +67,16 @@ Var global_lp_pool(Var x, std::int64_t p) { return x.builder().node1("GlobalLpPo
 
 std::span<const Definition> global_pooling_operators() {
   static const Definition definitions[] = {
-      composite<decompose_global<reduce_mean>>(
-          {"GlobalAveragePool", 1}, infer_global,
-          {.elements = Elements::floating, .work = WorkKind::reduction, .batch = batch::windowed}),
-      composite<decompose_global<reduce_max>>(
-          {"GlobalMaxPool", 1}, infer_global,
-          {.elements = Elements::floating, .work = WorkKind::reduction, .batch = batch::windowed}),
+      composite<decompose_global<reduce_mean>>({"GlobalAveragePool", 1}, infer_global,
+                                               {.elements = Elements::floating,
+                                                .work = WorkKind::reduction,
+                                                .batch = batch::windowed,
+                                                .folding = Folding::mean}),
+      composite<decompose_global<reduce_max>>({"GlobalMaxPool", 1}, infer_global,
+                                              {.elements = Elements::floating,
+                                               .work = WorkKind::reduction,
+                                               .batch = batch::windowed,
+                                               .folding = Folding::largest}),
       composite<decompose_lp>({"GlobalLpPool", 2}, infer_lp,
                               {.elements = Elements::floating,
                                .work = WorkKind::elementwise,

@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
 
@@ -105,7 +106,7 @@ void count_products(QuantizedModel& model, std::int64_t batch) {
   const graph::Graph graph = model.graph(batch);
   for (const graph::Node& node : graph.nodes()) {
     model.products += node.op == "ConvInteger" || node.op == "MatMulInteger";
-    model.kept += node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm" || node.op == "MatMul";
+    model.kept += op::traits_of(node.op).product;
   }
 }
 

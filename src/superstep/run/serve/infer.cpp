@@ -182,7 +182,7 @@ QuantizedModel quantized(const InferSettings& settings, const Model& model,
     task.fill_inputs(indices, inputs, pool);
   };
   QuantizedModel result =
-      quantize_model(target::find_target(settings.backend), model.inference(),
+      quantize_model(target::find_target(settings.target), model.inference(),
                      weights ? weights->states : std::map<std::string, Tensor>(), calibration, fill);
   report.int8_products = result.products;
   report.f32_products = result.kept;
@@ -275,7 +275,7 @@ InferReport infer(const InferSettings& given) {
   InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
   const auto open = [&](const target::GraphAtBatch& graph) {
     auto evaluator =
-        std::make_unique<Evaluator>(target::find_target(settings.backend), graph,
+        std::make_unique<Evaluator>(target::find_target(settings.target), graph,
                                     target::CompileOptions{.batch = batch,
                                                            .micro_batch = fixed,
                                                            .threads = settings.threads,
@@ -289,7 +289,7 @@ InferReport infer(const InferSettings& given) {
   // The model as it is served; for int8 the f32 one beside it.
   std::vector<std::unique_ptr<Evaluator>> evaluators;
   if (int8) evaluators.push_back(open(quantized(settings, model, weights, *task, pool, report).graph));
-  evaluators.push_back(open(model.inference(&target::find_target(settings.backend))));
+  evaluators.push_back(open(model.inference(&target::find_target(settings.target))));
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
   std::vector<std::vector<Metric>> timings(executables.size());

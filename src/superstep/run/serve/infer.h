@@ -30,7 +30,7 @@ struct InferSettings {
   std::filesystem::path weights;    // a run's folder; empty: initial weights (for throughput alone)
   std::filesystem::path input;      // empty: generated data
   std::filesystem::path output;     // .h5, .npz, .npy (one output), .safetensors; empty: nothing is written
-  std::string backend = "cpu";
+  std::string target = "cpu";
   target::Chips chips;         // of machines of several chips: how they share a batch
   std::string precision;       // empty: that of the run, or f32; "int8": quantised after calibration
   std::int64_t calibrate = 0;  // int8: samples that ranges are taken from; 0: 512

@@ -135,7 +135,7 @@ class Training {
 
   void compile() {
     const Progress phase = Progress::phase("compiling " + settings_.workload);
-    const target::Target& target = target::find_target(settings_.backend);
+    const target::Target& target = target::find_target(settings_.target);
     target::CompileOptions plan{.batch = settings_.batch / world_.size(),
                                 .micro_batch = micro_batch(),
                                 .threads = settings_.replicas,

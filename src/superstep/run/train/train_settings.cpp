@@ -14,7 +14,7 @@ using nlohmann::json;
 json to_json(const TrainSettings& s) {
   json object{{"schema", "superstep-run/1"},
               {"workload", s.workload},
-              {"backend", s.backend},
+              {"backend", s.target},  // what targets were called when the format was published
               {"precision", s.precision},
               {"model_options", s.model_options},
               {"shapes", s.shapes},
@@ -40,7 +40,7 @@ TrainSettings train_settings_from_json(const json& object) {
   TrainSettings s;
   try {
     s.workload = object.at("workload");
-    s.backend = object.at("backend");
+    s.target = object.at("backend");
     s.precision = object.at("precision");
     s.model_options = object.at("model_options").get<std::vector<std::string>>();
     s.shapes = object.value("shapes", std::vector<std::string>{});

@@ -14,7 +14,7 @@ namespace superstep::run {
 
 struct TrainSettings {
   std::string workload;  // of the zoo, or a model file (.onnx)
-  std::string backend = "cpu";
+  std::string target = "cpu";
   std::string precision = "f32";           // f32, bf16
   std::vector<std::string> model_options;  // name=value
   std::vector<std::string> shapes;         // of a model file: extents that it leaves open (user_model.h)

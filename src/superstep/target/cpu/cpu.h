@@ -1,4 +1,4 @@
-// The backend for this machine's processor.
+// The target for this machine's processor.
 #pragma once
 
 #include "superstep/target/target.h"
@@ -7,7 +7,7 @@ namespace superstep::target::cpu {
 
 const Target& cpu_target();
 
-// The same backend with passes left out (target/cpu/passes.h), by name. Throws Error (invalid_argument) on a
+// The same target with passes left out (target/cpu/passes.h), by name. Throws Error (invalid_argument) on a
 // name of none, and on a pass that is required, with the reason.
 std::unique_ptr<const Target> cpu_target_without(std::vector<std::string> passes);
 

@@ -1,4 +1,4 @@
-// What this backend makes of a graph before it plans it: its table of passes.
+// What this target makes of a graph before it plans it: its table of passes.
 #pragma once
 
 #include <cstdint>

@@ -104,7 +104,7 @@ class IpuExecutable : public Executable {
   std::optional<ModelledTime> modelled_time() const override {
     const bsp::Profile& profile = engine_->profile();
     return ModelledTime{profile.run_count,
-                        profile.compilation.target.seconds(static_cast<double>(profile.total_cycles()))};
+                        profile.compilation.device.seconds(static_cast<double>(profile.total_cycles()))};
   }
   const bsp::Profile& profile() const { return engine_->profile(); }
 
@@ -219,12 +219,12 @@ machine::ipu::Hardware hardware_of(std::string_view machine) {
   return machine::ipu::hardware_of(machine::find_machine(std::string(machine)));
 }
 
-bsp::Target target_of(std::string_view machine, std::uint32_t chips) {
+bsp::Device device_of(std::string_view machine, std::uint32_t chips) {
   const machine::ipu::Hardware hardware = hardware_of(machine);
-  bsp::Target target = bsp::find_target(machine, chips);
-  target.constants.exchange_setup_cycles.value = hardware.exchange_setup;
-  target.constants.sync_cycles.value = hardware.sync_cycles;
-  return target;
+  bsp::Device device = bsp::find_device(machine, chips);
+  device.constants.exchange_setup_cycles.value = hardware.exchange_setup;
+  device.constants.sync_cycles.value = hardware.sync_cycles;
+  return device;
 }
 
 const bsp::Profile* profile_of(const Executable& executable) {

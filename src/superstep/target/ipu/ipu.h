@@ -19,13 +19,13 @@ std::span<const Target* const> ipu_targets();
 std::unique_ptr<const Target> gc200_without(std::vector<std::string> passes);
 
 // The machine's numbers with the constants that its file has fitted, and those for planners: gc2, gc200, bow.
-bsp::Target target_of(std::string_view machine, std::uint32_t chips = 1);
+bsp::Device device_of(std::string_view machine, std::uint32_t chips = 1);
 machine::ipu::Hardware hardware_of(std::string_view machine);
 
 // What to do about a model that does not fit with so many samples through it at a time.
 std::string what_helps_to_fit(std::int64_t micro_batch);
 
-// The modelled profile of what such a target has run; null for an executable of another target.
+// The modelled profile of what such a device has run; null for an executable of another device.
 const bsp::Profile* profile_of(const Executable& executable);
 
 }  // namespace superstep::target::ipu

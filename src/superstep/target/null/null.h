@@ -1,4 +1,4 @@
-// The backend that computes nothing.
+// The target that computes nothing.
 #pragma once
 
 #include "superstep/target/target.h"

@@ -1,4 +1,4 @@
-// The backend that evaluates by definition.
+// The target that evaluates by definition.
 #pragma once
 
 #include "superstep/target/target.h"

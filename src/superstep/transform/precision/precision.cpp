@@ -7,6 +7,7 @@
 
 #include "superstep/op/core/definition.h"
 #include "superstep/op/elementwise/cast.h"
+#include "superstep/op/product/convolution.h"
 #include "superstep/transform/fuse_elementwise.h"
 #include "superstep/transform/rewrite.h"
 
@@ -91,8 +92,9 @@ class Autocast {
     const Shape &a = rewrite_.old().type(node.inputs[0]).shape,
                 &b = rewrite_.old().type(node.inputs[1]).shape;
     const Shape& result = rewrite_.old().type(node.outputs[0]).shape;
-    const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
-    const bool transposed = node.op == "Gemm" && node.attributes.integer("transA", 0) != 0;
+    const op::ProductKind kind = op::traits_of(node.op).product_kind;
+    const bool convolution = op::is_convolution(kind),
+               transposed = op::transposes_left(kind, node.attributes);
     const std::int64_t group = node.attributes.integer("group", 1);
     const std::int64_t summed = convolution ? a[1] / group : a[a.rank() - (transposed ? 2 : 1)];
     const std::int64_t given = convolution ? result[1] / group : b.rank() > 1 ? result[result.rank() - 1] : 1;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "superstep/base/error.h"
+#include "superstep/op/core/definition.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/quantization.h"
@@ -65,15 +66,24 @@ std::optional<Candidate> transposed_candidate(const Graph& graph, const Node& no
   return Candidate{.convolution = true, .stored_out_in = true, .summed = weights[0], .given = weights[1]};
 }
 
+std::optional<Candidate> candidate_of(op::ProductKind kind, const Graph& graph, const Node& node) {
+  switch (kind) {
+    case op::ProductKind::convolution: return convolution_candidate(graph, node);
+    case op::ProductKind::transposed_convolution: return transposed_candidate(graph, node);
+    case op::ProductKind::scaled_matrices: return gemm_candidate(graph, node);
+    case op::ProductKind::matrices: return matmul_candidate(graph, node);
+    case op::ProductKind::weight_gradient:
+    case op::ProductKind::none: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 std::optional<Candidate> candidate(const Graph& graph, const Node& node, const QuantizeOptions& options) {
-  if (node.op != "Conv" && node.op != "ConvTranspose" && node.op != "Gemm" && node.op != "MatMul")
-    return std::nullopt;
+  const op::Traits& traits = op::traits_of(node.op);
+  if (!traits.product) return std::nullopt;
   if (!is_stored(graph, node.inputs[1]) || is_stored(graph, node.inputs[0])) return std::nullopt;
   if (!is_f32(graph, node.inputs[0]) || !is_f32(graph, node.inputs[1])) return std::nullopt;
-  const auto found = node.op == "Conv"            ? convolution_candidate(graph, node)
-                     : node.op == "ConvTranspose" ? transposed_candidate(graph, node)
-                     : node.op == "Gemm"          ? gemm_candidate(graph, node)
-                                                  : matmul_candidate(graph, node);
+  const auto found = candidate_of(traits.product_kind, graph, node);
   if (options.kept.contains(graph.value(node.outputs[0]).name)) return std::nullopt;
   // Bytes are multiplied four at a time.
   if (!found || found->summed % 4 != 0) return std::nullopt;

@@ -1,6 +1,4 @@
 // Which way of lowering is tried for which node, in order.
-#include <initializer_list>
-
 #include "superstep/target/cpu/lower/lowering.h"
 #include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 #include "superstep/target/cpu/lower/operators/lower_integer.h"
@@ -47,11 +45,8 @@ void lower_single(Lowering& lowering, NodeId id) {
   if (node.op == "Conv" ? lower_with_deferred(lowering, id, nullptr) : lower_sums_with_deferred(lowering, id))
     return;
   if (is_fusable_product(node) && tried(lowering, lower_product(lowering, id, nullptr))) return;
-  for (std::span<const Lowerer> family :
-       {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(), normalization_lowerers(),
-        lookup_lowerers(), resample_lowerers(), fourier_lowerers(), recurrent_lowerers(), data_lowerers(),
-        random_lowerers(), parts_lowerers(), optimizer_lowerers(), integer_lowerers(), counter_lowerers()})
-    for (const Lowerer& lowerer : family)
+  for (const LowererFamily& family : lowerer_families())
+    for (const Lowerer& lowerer : family.lowerers)
       if (lowerer.op == node.op && tried(lowering, lowerer.lower(lowering, id))) return;
   lower_by_reference(lowering, id);
 }

@@ -228,24 +228,26 @@ struct Lowerer {
   Lowered (*lower)(Lowering& lowering, NodeId id);
 };
 
-// The ways to lower each operator, fastest first; the reference evaluation, which takes everything, is
-// tried last and is not in the lists.
-std::span<const Lowerer> convolution_lowerers();
-std::span<const Lowerer> reduction_lowerers();
-std::span<const Lowerer> pooling_lowerers();
-std::span<const Lowerer> normalization_lowerers();
-std::span<const Lowerer> lookup_lowerers();
-std::span<const Lowerer> resample_lowerers();
-std::span<const Lowerer> fourier_lowerers();
-std::span<const Lowerer> recurrent_lowerers();
-std::span<const Lowerer> data_lowerers();
-std::span<const Lowerer> random_lowerers();
-std::span<const Lowerer> parts_lowerers();
-std::span<const Lowerer> counter_lowerers();
-std::span<const Lowerer> optimizer_lowerers();
+// What the kernels of a family make of f16.
+enum class Halves : std::uint8_t {
+  as_they_are,  // moved, or read in programs of vectors
+  in_f32,       // nothing: they know f32 and bf16 alone, and a pass has such operators computed in f32
+};
+
+// The ways to lower some related operators, fastest first; the reference evaluation, which takes everything,
+// is tried last and is in no family. The file that has them defines them as
+//   extern constinit const LowererFamily reduction_lowerers{lowerers, Halves::in_f32};
+struct LowererFamily {
+  std::span<const Lowerer> lowerers;
+  Halves halves = Halves::as_they_are;
+};
+
+std::span<const LowererFamily> lowerer_families();  // in the order in which they are tried
+// Whether some kernel runs it: one of the lists', a vector operation, a product.
+bool has_kernel(std::string_view op);
 void lower_by_reference(Lowering& lowering, NodeId id);
 
-// Tries the lists above, then the reference evaluation.
+// Tries the families, then the reference evaluation.
 void lower_single(Lowering& lowering, NodeId id);
 // A fusion group as one step where it can be, else as its parts; or it waits for the reader of its result.
 void lower_group(Lowering& lowering, const FusionGroup& group);

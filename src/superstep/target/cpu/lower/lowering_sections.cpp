@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "superstep/op/core/definition.h"
+#include "superstep/op/product/convolution.h"
 #include "superstep/target/cpu/lower/lowering.h"
 
 namespace superstep::target::cpu {
@@ -140,8 +142,7 @@ std::optional<NodeId> Lowering::product_of_gradient(NodeId optimizer) const {
     if (group.members.size() != 1 || !group.product || graph_.node(product).op != "Cast") return std::nullopt;
     product = *group.product;
   }
-  const Node& node = graph_.node(product);
-  const bool plain = node.op == "MatMul" || node.op == "Gemm";
+  const bool plain = op::is_matrix_product(op::traits_of(graph_.node(product).op).product_kind);
   return plain ? std::optional(product) : std::nullopt;
 }
 

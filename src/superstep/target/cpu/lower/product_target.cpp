@@ -50,12 +50,11 @@ DraftOperand packed_weights(Lowering& lowering, const kernels::Convolution& conv
                             const kernels::KernelInfo& info, ValueId weights, kernels::WeightOrder order,
                             ElementType operand_type) {
   const ValueId source = behind_casts(lowering.graph(), weights);
-  // Weights have the type of what they are multiplied with; layouts of pairs are bf16's alone.
+  // Weights have the type of what they are multiplied with; layouts of pairs are bf16's alone, and what a
+  // kernel makes of its own weights has the type of its products.
   const bool pairs = info.weights == kernels::WeightLayout::taps_in_out_pairs ||
                      info.weights == kernels::WeightLayout::taps_out_in_pairs;
-  const ElementType element = pairs                                    ? ElementType::bf16
-                              : kernels::are_transformed(info.weights) ? info.arithmetic
-                                                                       : operand_type;
+  const ElementType element = pairs ? ElementType::bf16 : info.weights.own() ? info.arithmetic : operand_type;
   const auto transfer = kernels::weight_transfer(convolution, info.weights, order, element);
   if (kernels::is_stored_form(transfer)) return lowering.read(source);
   auto pack = kernels::prepare_pack(transfer);

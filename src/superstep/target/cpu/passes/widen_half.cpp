@@ -1,8 +1,6 @@
 #include "superstep/target/cpu/passes/widen_half.h"
 
 #include <algorithm>
-#include <initializer_list>
-#include <span>
 
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/target/cpu/lower/lowering.h"
@@ -23,11 +21,10 @@ bool is_half(const graph::Graph& graph, ValueId id) {
 // Those whose kernels know f32 and bf16 alone, and those made of such.
 bool has_wide_kernels(std::string_view op) {
   if (transform::is_fusion_anchor(op) || is_composite(op)) return true;
-  for (std::span<const Lowerer> family :
-       {convolution_lowerers(), reduction_lowerers(), pooling_lowerers(), normalization_lowerers(),
-        resample_lowerers(), recurrent_lowerers()})
-    if (std::ranges::any_of(family, [&](const Lowerer& lowerer) { return lowerer.op == op; })) return true;
-  return false;
+  return std::ranges::any_of(lowerer_families(), [&](const LowererFamily& family) {
+    return family.halves == Halves::in_f32 &&
+           std::ranges::any_of(family.lowerers, [&](const Lowerer& lowerer) { return lowerer.op == op; });
+  });
 }
 
 bool is_widened(const graph::Graph& graph, const Node& node) {

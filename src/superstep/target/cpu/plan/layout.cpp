@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "superstep/op/core/definition.h"
+#include "superstep/op/product/convolution.h"
 #include "superstep/target/cpu/plan/fusion.h"
 #include "superstep/target/cpu/plan/patterns.h"
 
@@ -110,7 +111,9 @@ class Assigner {
 
   // The user's pictures of few channels are read by window columns, in any layout (lower_product.h).
   bool reads_columns(const Node& node, std::size_t input) const {
-    const bool forward = node.op == "Conv", backward = node.op == "superstep.ConvWeightGradient";
+    const op::ProductKind kind = op::traits_of(node.op).product_kind;
+    const bool forward = kind == op::ProductKind::convolution,
+               backward = kind == op::ProductKind::weight_gradient;
     if (input != 0 || (!forward && !backward) || graph_.value(node.inputs[0]).kind != graph::ValueKind::input)
       return false;
     const Shape& weights = shape(forward ? node.inputs[1] : node.outputs[0]);
@@ -164,9 +167,11 @@ class Assigner {
         std::ranges::count(concat.inputs, part) != 1)
       return false;
     const Node& producer = graph_.node(value.producer);
+    const op::Traits& producer_traits = op::traits_of(producer.op);
     return producer.phase == concat.phase &&
-           (producer.op == "Conv" || producer.op == "ConvTranspose" || producer.op == "QuantizeLinear" ||
-            producer.op == "DepthToSpace" || is_elementwise(graph_, producer));
+           ((producer_traits.product && op::is_convolution(producer_traits.product_kind)) ||
+            producer.op == "QuantizeLinear" || producer.op == "DepthToSpace" ||
+            is_elementwise(graph_, producer));
   }
 
   bool place_part(ValueId id) {
@@ -267,7 +272,8 @@ class Assigner {
   // attention side by side again, without a copy.
   std::optional<Strides> as_read(ValueId id) const {
     const graph::Value& value = graph_.value(id);
-    if (value.kind != graph::ValueKind::computed || graph_.node(value.producer).op != "MatMul")
+    if (value.kind != graph::ValueKind::computed ||
+        op::traits_of(graph_.node(value.producer).op).product_kind != op::ProductKind::matrices)
       return std::nullopt;
     for (NodeId turned : children_[id.index()]) {
       const Node& transpose = graph_.node(turned);
@@ -287,7 +293,8 @@ class Assigner {
   // A product's result has no operand whose order it should copy.
   bool is_product(const graph::Value& value) const {
     const std::string& op = graph_.node(value.producer).op;
-    return op == "MatMul" || op == "Gemm" || op == "MatMulInteger" || op == "Softmax" || op == "LogSoftmax";
+    return op::is_matrix_product(op::traits_of(op).product_kind) || op == "MatMulInteger" ||
+           op == "Softmax" || op == "LogSoftmax";
   }
 
   // Where a node finds its first input. What the update reads of a micro-batch is a sum over all of them,

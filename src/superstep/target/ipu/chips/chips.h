@@ -1,6 +1,6 @@
 // A graph on several chips: stages of a pipeline, replicas, and micro-batches that follow each other.
 //
-// `graph` is that of one micro-batch. The target has the chips of all replicas; a replica's stage s is on its
+// `graph` is that of one micro-batch. The device has the chips of all replicas; a replica's stage s is on its
 // chip s. Streams and handles are listed in what is returned.
 #pragma once
 
@@ -26,7 +26,7 @@ std::vector<std::size_t> stages_of(const graph::Graph& graph, std::span<const in
 
 // Inference: in every turn each stage has a micro-batch of its own, and then hands it on over the links. The
 // pipeline fills, runs steadily and drains once a run. Throws Error (unsupported) when the graph keeps state.
-LoweredGraph lower_pipeline(const graph::Graph& graph, const bsp::Target& target,
+LoweredGraph lower_pipeline(const graph::Graph& graph, const bsp::Device& device,
                             const machine::ipu::Hardware& hardware, const ChipLayout& layout,
                             const LowerOptions& options = {});
 
@@ -36,7 +36,7 @@ LoweredGraph lower_pipeline(const graph::Graph& graph, const bsp::Target& target
 // hold the same bits), and the update runs once on their mean, each parameter's on its own stage. Throws
 // Error (unsupported) for replicas that are no power of two, and for a state that forward or backward nodes
 // change.
-LoweredGraph lower_training(const graph::Graph& graph, const bsp::Target& target,
+LoweredGraph lower_training(const graph::Graph& graph, const bsp::Device& device,
                             const machine::ipu::Hardware& hardware, const ChipLayout& layout,
                             const LowerOptions& options = {});
 

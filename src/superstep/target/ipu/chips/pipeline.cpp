@@ -23,7 +23,7 @@ struct Stage {
 
 class PipelineLowering {
  public:
-  PipelineLowering(const graph::Graph& graph, const bsp::Target& target,
+  PipelineLowering(const graph::Graph& graph, const bsp::Device& device,
                    const machine::ipu::Hardware& hardware, const ChipLayout& layout,
                    const LowerOptions& options)
       : graph_(graph),
@@ -32,8 +32,8 @@ class PipelineLowering {
         stage_of_node_(stages_of(graph, layout.shares)),
         producer_(graph.value_count(), 0),
         last_reader_(graph.value_count(), 0),
-        out_{.graph = bsp::Graph(target, static_cast<std::uint32_t>(layout.replicas))} {
-    const std::uint32_t tiles = target.tiles_per_ipu;
+        out_{.graph = bsp::Graph(device, static_cast<std::uint32_t>(layout.replicas))} {
+    const std::uint32_t tiles = device.tiles_per_ipu;
     for (std::uint32_t s = 0; s < layout.shares.size(); ++s)
       stages_.push_back(
           {std::make_unique<NodeLowering>(graph, out_.graph.create_virtual_graph(s * tiles, (s + 1) * tiles),
@@ -195,10 +195,10 @@ class PipelineLowering {
 
 }  // namespace
 
-LoweredGraph lower_pipeline(const graph::Graph& graph, const bsp::Target& target,
+LoweredGraph lower_pipeline(const graph::Graph& graph, const bsp::Device& device,
                             const machine::ipu::Hardware& hardware, const ChipLayout& layout,
                             const LowerOptions& options) {
-  return PipelineLowering(graph, target, hardware, layout, options).run();
+  return PipelineLowering(graph, device, hardware, layout, options).run();
 }
 
 }  // namespace superstep::target::ipu

@@ -20,7 +20,7 @@ using graph::ValueId;
 // made, and what the backward half of the turn before made.
 class TrainingLowering {
  public:
-  TrainingLowering(const graph::Graph& graph, const bsp::Target& target,
+  TrainingLowering(const graph::Graph& graph, const bsp::Device& device,
                    const machine::ipu::Hardware& hardware, const ChipLayout& layout,
                    const LowerOptions& options)
       : graph_(graph),
@@ -30,9 +30,9 @@ class TrainingLowering {
         budget_(graph, options),
         stage_of_node_(stages_of(graph, layout.shares)),
         routes_(graph, stage_of_node_, layout.shares.size()),
-        out_{.graph = bsp::Graph(target, static_cast<std::uint32_t>(layout.replicas))} {
+        out_{.graph = bsp::Graph(device, static_cast<std::uint32_t>(layout.replicas))} {
     const std::size_t count = layout.shares.size();
-    const std::uint32_t tiles = target.tiles_per_ipu;
+    const std::uint32_t tiles = device.tiles_per_ipu;
     for (std::size_t s = 0; s < count; ++s) {
       const auto first = static_cast<std::uint32_t>(s) * tiles;
       stages_.push_back(std::make_unique<TrainingStage>(
@@ -326,10 +326,10 @@ class TrainingLowering {
 
 }  // namespace
 
-LoweredGraph lower_training(const graph::Graph& graph, const bsp::Target& target,
+LoweredGraph lower_training(const graph::Graph& graph, const bsp::Device& device,
                             const machine::ipu::Hardware& hardware, const ChipLayout& layout,
                             const LowerOptions& options) {
-  return TrainingLowering(graph, target, hardware, layout, options).run();
+  return TrainingLowering(graph, device, hardware, layout, options).run();
 }
 
 }  // namespace superstep::target::ipu

@@ -6,7 +6,7 @@
 #include "superstep/base/integers.h"
 #include "superstep/machine/ipu/vertex_cycles.h"
 #include "superstep/target/ipu/cut/channel_group.h"
-#include "superstep/target/ipu/lower/cycles.h"
+#include "superstep/target/ipu/cut/cut_rules.h"
 
 namespace superstep::target::ipu {
 namespace {

@@ -11,43 +11,24 @@ namespace {
 using machine::ipu::Convolution;
 using machine::ipu::Pass;
 using machine::ipu::ProductForm;
-
-bool is_convolution(std::string_view op) {
-  return op == "Conv" || op == "ConvTranspose" || op == "superstep.ConvWeightGradient";
-}
-
-Pass pass_of(std::string_view op) {
-  if (op == "superstep.ConvWeightGradient") return Pass::weight_gradient;
-  return op == "ConvTranspose" ? Pass::data_gradient : Pass::forward;
-}
-
-Convolution convolution_problem(std::string_view op, const graph::Attributes& attributes, const Shape& first,
-                                const Shape& second, const Shape& out, ElementType element) {
-  const Pass pass = pass_of(op);
-  return machine::ipu::convolution_of(
-      pass == Pass::weight_gradient ? op::conv_geometry(attributes, first, out)
-      : pass == Pass::data_gradient ? op::conv_transpose_geometry(attributes, first, second)
-                                    : op::conv_geometry(attributes, first, second),
-      element);
-}
+using op::ProductKind;
 
 // Leading axes of the left operand are rows where the right one has none, else groups.
-Convolution matrix_problem(std::string_view op, const graph::Attributes& attributes, const Shape& a,
+Convolution matrix_problem(ProductKind kind, const graph::Attributes& attributes, const Shape& a,
                            const Shape& b, const Shape& y, ElementType element) {
-  const bool transposed = op == "Gemm" && attributes.integer("transA", 0) != 0;
-  const std::int64_t terms = op == "Gemm" ? a[transposed ? 0 : 1] : a[a.rank() - 1];
+  const std::int64_t terms = a[op::transposes_left(kind, attributes) ? 0 : a.rank() - 1];
   const std::int64_t columns = std::max<std::int64_t>(1, y[y.rank() - 1]);
   std::int64_t groups = 1;
-  for (int axis = 0; op == "MatMul" && axis + 2 < b.rank(); ++axis) groups *= b[axis];
+  for (int axis = 0; kind == ProductKind::matrices && axis + 2 < b.rank(); ++axis) groups *= b[axis];
   const std::int64_t rows = std::max<std::int64_t>(1, y.element_count() / columns / groups);
   return machine::ipu::matrix_product(groups, rows, std::max<std::int64_t>(1, terms), columns,
                                       element == ElementType::f32 ? ElementType::f32 : ElementType::f16);
 }
 
-Convolution problem_of(std::string_view op, const graph::Attributes& attributes, const Shape& first,
+Convolution problem_of(ProductKind kind, const graph::Attributes& attributes, const Shape& first,
                        const Shape& second, const Shape& out, ElementType element) {
-  return is_convolution(op) ? convolution_problem(op, attributes, first, second, out, element)
-                            : matrix_problem(op, attributes, first, second, out, element);
+  if (!op::is_convolution(kind)) return matrix_problem(kind, attributes, first, second, out, element);
+  return machine::ipu::convolution_of(op::geometry_of(kind, attributes, first, second, out), element);
 }
 
 // Deals the splits of a product's dimensions out to the cuts of each role.
@@ -152,23 +133,22 @@ class Mapping {
 }  // namespace
 
 std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, const Operation& operation) {
-  const std::string& op = operation.node->op;
-  if (!is_convolution(op) && op != "MatMul" && op != "Gemm") return std::nullopt;
+  const ProductKind kind = op::traits_of(operation.node->op).product_kind;
+  if (kind == ProductKind::none) return std::nullopt;
   if (operation.output().element_count() == 0 || operation.input(0).element_count() == 0) return std::nullopt;
   std::optional<FlatOperation> flat = FlatOperation::make(operation, Flattening::positions);
-  const Flattening flattening = flat && is_convolution(op) ? Flattening::positions : Flattening::none;
+  const Flattening flattening = flat && op::is_convolution(kind) ? Flattening::positions : Flattening::none;
   Cuts cuts = ipu::cuts_of(flattening == Flattening::none ? operation : flat->operation());
   if (cuts.axes.empty()) return std::nullopt;
-  const Convolution problem = problem_of(op, *operation.attributes, operation.input(0), operation.input(1),
+  const Convolution problem = problem_of(kind, *operation.attributes, operation.input(0), operation.input(1),
                                          operation.output(), operation.inputs[0]->element);
   ProductChoice product;
-  product.pass = pass_of(op);
+  product.pass = machine::ipu::pass_of(kind);
   const bool backward = operation.node->phase == graph::Phase::backward;
-  if (is_convolution(op))
+  if (op::is_convolution(kind))
     product.arrangement.weights = backward && product.pass == Pass::data_gradient;
   else if (backward)
-    product.arrangement = {.input = op == "Gemm" && operation.attributes->integer("transA", 0) != 0,
-                           .weights = true};
+    product.arrangement = {.input = op::transposes_left(kind, *operation.attributes), .weights = true};
   product.plan = machine::ipu::plan_parts(hardware, problem, product.pass, product.arrangement);
   Choice choice{flattening, Mapping(product, std::move(cuts)).run(problem), product};
   return choice;
@@ -176,8 +156,9 @@ std::optional<Choice> choose_product(const machine::ipu::Hardware& hardware, con
 
 std::uint64_t product_cycles(const machine::ipu::Hardware& hardware, const ProductChoice& choice,
                              const Operation& operation, const PartShape& shape) {
-  const Convolution part = problem_of(operation.node->op, shape.attributes, *shape.inputs[0],
-                                      *shape.inputs[1], *shape.outputs[0], operation.inputs[0]->element);
+  const Convolution part =
+      problem_of(op::traits_of(operation.node->op).product_kind, shape.attributes, *shape.inputs[0],
+                 *shape.inputs[1], *shape.outputs[0], operation.inputs[0]->element);
   return static_cast<std::uint64_t>(
       machine::ipu::part_cycles(hardware, choice.plan, part, choice.pass, choice.arrangement));
 }

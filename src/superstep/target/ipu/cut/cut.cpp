@@ -1,7 +1,6 @@
 #include "superstep/target/ipu/cut/cut.h"
 
 #include <algorithm>
-#include <array>
 
 #include "superstep/op/core/definition.h"
 #include "superstep/target/ipu/cut/cut_rules.h"
@@ -22,11 +21,6 @@ bool follow(const std::vector<const graph::ValueType*>& types, std::vector<CutOp
   operands[i] = {static_cast<int>(axis), 1};
   return true;
 }
-
-// Every element of their results, too, is made of those at its place, here or in other parts; to those who
-// fuse element-wise operators they are none.
-constexpr std::array also_pointwise = {"SwiGLU", "BitCast", "Binarizer", "superstep.PartsMean"};
-constexpr std::array optimizers = {"superstep.Sgd", "superstep.Adam", "Adagrad", "Momentum", "Adam"};
 
 Cuts pointwise(const Operation& op) {
   Cuts cuts;
@@ -57,8 +51,12 @@ Cuts cast_like(const Operation& op) {
 
 std::span<const CutRule> general_cut_rules() {
   static const CutRule rules[] = {
-      {pointwise, {also_pointwise.begin(), also_pointwise.end()}},
-      {optimizer, {optimizers.begin(), optimizers.end()}},
+      // Every element of their results, too, is made of those at its place, here or in other parts; to those
+      // who fuse element-wise operators they are none.
+      {pointwise, {"SwiGLU", "BitCast", "Binarizer", "superstep.PartsMean"}},
+      {optimizer, {"superstep.Sgd"}, sgd_cycles},
+      {optimizer, {"superstep.Adam"}, adam_cycles},
+      {optimizer, {"Adagrad", "Momentum", "Adam"}},
       {cast_like, {"CastLike"}},
   };
   return rules;
@@ -69,6 +67,8 @@ bool is_computed_by_element(std::string_view op) {
   const op::Traits& traits = op::traits_of(op);
   return traits.elementwise && traits.view == op::View::none;
 }
+
+}  // namespace
 
 const CutRule* rule_of(std::string_view op) {
   static const CutRule by_element{pointwise, {}};
@@ -81,7 +81,14 @@ const CutRule* rule_of(std::string_view op) {
   return nullptr;
 }
 
-}  // namespace
+std::uint64_t part_cycles(const machine::ipu::Hardware& hardware, std::string_view op,
+                          const PartTypes& types) {
+  const CutRule* rule = rule_of(op);
+  const std::int64_t cycles = rule && rule->cycles
+                                  ? rule->cycles(hardware, types)
+                                  : elementwise_cycles(hardware, op::traits_of(op).effort, types);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(cycles, 1));
+}
 
 Cut empty_cut(const Operation& op, std::int64_t units) {
   Cut cut;
@@ -177,8 +184,8 @@ std::string_view why_whole(std::string_view op) {
 }
 
 bool is_pointwise(std::string_view op) {
-  return is_computed_by_element(op) || std::ranges::find(also_pointwise, op) != also_pointwise.end() ||
-         std::ranges::find(optimizers, op) != optimizers.end();
+  const CutRule* rule = rule_of(op);
+  return rule && (rule->cuts == pointwise || rule->cuts == optimizer);
 }
 
 }  // namespace superstep::target::ipu

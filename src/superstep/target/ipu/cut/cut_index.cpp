@@ -241,13 +241,13 @@ Cuts loss(const Operation& op) {
 }  // namespace
 
 std::span<const CutRule> index_cut_rules() {
-  static const CutRule rules[] = {{gather, {"Gather"}},
-                                  {gather_elements, {"GatherElements"}},
-                                  {gather_nd, {"GatherND"}},
+  static const CutRule rules[] = {{gather, {"Gather"}, gather_cycles},
+                                  {gather_elements, {"GatherElements"}, gather_elements_cycles},
+                                  {gather_nd, {"GatherND"}, gather_nd_cycles},
                                   {extractor, {"ArrayFeatureExtractor"}},
                                   {one_hot, {"OneHot"}},
-                                  {scatter_elements, {"ScatterElements"}},
-                                  {scatter_nd, {"ScatterND"}},
+                                  {scatter_elements, {"ScatterElements"}, scatter_elements_cycles},
+                                  {scatter_nd, {"ScatterND"}, scatter_nd_cycles},
                                   {tensor_scatter, {"TensorScatter"}},
                                   {loss, {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}}};
   return rules;

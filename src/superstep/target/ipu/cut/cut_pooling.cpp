@@ -118,11 +118,12 @@ Cuts col2im(const Operation& op) {
 }  // namespace
 
 std::span<const CutRule> pooling_cut_rules() {
-  static const CutRule rules[] = {{windows, {"MaxPool", "AveragePool", "LpPool"}},
-                                  {max_pool_gradient, {"superstep.MaxPoolGradient"}},
-                                  {average_pool_gradient, {"superstep.AveragePoolGradient"}},
-                                  {max_unpool, {"MaxUnpool"}},
-                                  {col2im, {"Col2Im"}}};
+  static const CutRule rules[] = {
+      {windows, {"MaxPool", "AveragePool", "LpPool"}, pooling_cycles},
+      {max_pool_gradient, {"superstep.MaxPoolGradient"}, max_pool_gradient_cycles},
+      {average_pool_gradient, {"superstep.AveragePoolGradient"}, average_pool_gradient_cycles},
+      {max_unpool, {"MaxUnpool"}},
+      {col2im, {"Col2Im"}}};
   return rules;
 }
 

@@ -96,11 +96,12 @@ Cuts conv_weight_gradient(const Operation& op) {
 }  // namespace
 
 std::span<const CutRule> product_cut_rules() {
-  static const CutRule rules[] = {{matmul, {"MatMul"}},
-                                  {gemm, {"Gemm"}},
-                                  {conv, {"Conv"}},
-                                  {conv_transpose, {"ConvTranspose"}},
-                                  {conv_weight_gradient, {"superstep.ConvWeightGradient"}}};
+  static const CutRule rules[] = {
+      {matmul, {"MatMul"}, matmul_cycles},
+      {gemm, {"Gemm"}, gemm_cycles},
+      {conv, {"Conv"}, conv_cycles},
+      {conv_transpose, {"ConvTranspose"}, conv_transpose_cycles},
+      {conv_weight_gradient, {"superstep.ConvWeightGradient"}, conv_weight_gradient_cycles}};
   return rules;
 }
 

@@ -2,6 +2,7 @@
 #include <optional>
 #include <set>
 
+#include "superstep/op/core/definition.h"
 #include "superstep/target/ipu/cut/cut_rules.h"
 
 namespace superstep::target::ipu {
@@ -24,12 +25,20 @@ std::set<int> reduced_axes(const Operation& op) {
 
 // Whether partial results of the operator can be combined, and how.
 std::optional<Combine> combine_of(std::string_view op) {
-  if (op == "ReduceSum" || op == "ReduceL1" || op == "ReduceSumSquare") return Combine::sum;
-  if (op == "ReduceMean" || op == "GlobalAveragePool") return Combine::mean;
-  if (op == "ReduceMax" || op == "GlobalMaxPool") return Combine::maximum;
-  if (op == "ReduceMin") return Combine::minimum;
-  if (op == "ReduceProd") return Combine::product;
-  if (op == "ReduceL2") return Combine::root_of_squares;
+  using op::Folding;
+  switch (op::traits_of(op).folding) {
+    case Folding::sum:
+    case Folding::sum_of_absolutes:
+    case Folding::sum_of_squares: return Combine::sum;
+    case Folding::mean: return Combine::mean;
+    case Folding::largest: return Combine::maximum;
+    case Folding::smallest: return Combine::minimum;
+    case Folding::product: return Combine::product;
+    case Folding::root_of_squares: return Combine::root_of_squares;
+    case Folding::log_of_sum:
+    case Folding::log_of_exponentials:
+    case Folding::none: return std::nullopt;
+  }
   return std::nullopt;
 }
 
@@ -102,12 +111,13 @@ Cuts global_pooling(const Operation& op) {
 
 std::span<const CutRule> reduction_cut_rules() {
   static const CutRule rules[] = {
-      {batch_normalization, {"BatchNormalization"}},
-      {channel_statistics, {"superstep.ChannelMoments", "superstep.ChannelSums"}},
+      {batch_normalization, {"BatchNormalization"}, batch_normalization_cycles},
+      {channel_statistics, {"superstep.ChannelMoments", "superstep.ChannelSums"}, normalization_cycles},
       {global_pooling, {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"}},
       {reduction,
        {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2",
-        "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}}};
+        "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"},
+       reduction_cycles}};
   return rules;
 }
 

@@ -113,10 +113,12 @@ Cuts deformable(const Operation& op) {
 }  // namespace
 
 std::span<const CutRule> resample_cut_rules() {
-  static const CutRule rules[] = {{resize, {"Resize", "Upsample", "superstep.ResizeGradient"}},
+  static const CutRule rules[] = {{resize, {"Resize", "Upsample"}, resize_cycles},
+                                  {resize, {"superstep.ResizeGradient"}, resize_gradient_cycles},
                                   {grid_sample, {"GridSample"}},
                                   {affine_grid, {"AffineGrid"}},
-                                  {regions, {"RoiAlign", "MaxRoiPool"}},
+                                  {regions, {"RoiAlign"}},
+                                  {regions, {"MaxRoiPool"}, pooling_cycles},
                                   {deformable, {"DeformConv"}}};
   return rules;
 }

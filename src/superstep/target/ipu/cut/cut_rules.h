@@ -7,14 +7,24 @@
 #include <vector>
 
 #include "superstep/target/ipu/cut/cut.h"
+#include "superstep/target/ipu/cut/cycles.h"
 #include "superstep/target/ipu/cut/part.h"
 
 namespace superstep::target::ipu {
 
+// What an IPU knows of operators: how they are cut, and how long a part of theirs takes. Every operator
+// stands in one rule; element-wise ones (a trait of theirs) need none.
 struct CutRule {
   Cuts (*cuts)(const Operation&);
   std::vector<std::string_view> operators;
+  PartCycles* cycles = nullptr;  // none: an operation on every element, as hard as op::Traits::effort says
 };
+
+const CutRule* rule_of(std::string_view op);  // null when there is none
+
+// Tile cycles of a part of the operator, all workers together; at least one.
+std::uint64_t part_cycles(const machine::ipu::Hardware& hardware, std::string_view op,
+                          const PartTypes& types);
 
 std::span<const CutRule> product_cut_rules();
 std::span<const CutRule> reduction_cut_rules();

@@ -185,8 +185,8 @@ Cuts einsum(const Operation& op) {
 }  // namespace
 
 std::span<const CutRule> sequence_cut_rules() {
-  static const CutRule rules[] = {{recurrent, {"LSTM", "GRU", "RNN"}},
-                                  {lstm_gradient, {"superstep.LSTMGradient"}},
+  static const CutRule rules[] = {{recurrent, {"LSTM", "GRU", "RNN"}, recurrent_cycles},
+                                  {lstm_gradient, {"superstep.LSTMGradient"}, lstm_gradient_cycles},
                                   {attention, {"Attention"}},
                                   {rotary, {"RotaryEmbedding"}},
                                   {linear_attention, {"LinearAttention"}},

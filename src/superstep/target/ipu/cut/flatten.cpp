@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "superstep/op/core/definition.h"
 #include "superstep/op/product/convolution.h"
 
 namespace superstep::target::ipu {
@@ -71,7 +72,7 @@ bsp::Tensor FlatOperation::output(std::size_t i, const bsp::Tensor& tensor) cons
 
 bool FlatOperation::join_positions() {
   const std::string& op = whole_.node->op;
-  if (op == "Conv" || op == "ConvTranspose" || op == "superstep.ConvWeightGradient") return join_product();
+  if (op::is_convolution(op::traits_of(op).product_kind)) return join_product();
   if (op == "BatchNormalization" || op == "superstep.ChannelMoments" || op == "superstep.ChannelSums") {
     const Shape x = whole_.input(0);
     if (x.rank() < 4) return false;
@@ -84,13 +85,11 @@ bool FlatOperation::join_positions() {
 }
 
 bool FlatOperation::join_product() {
-  const std::string& op = whole_.node->op;
-  const bool gradient = op == "superstep.ConvWeightGradient", transposed = op == "ConvTranspose";
+  const op::ProductKind kind = op::traits_of(whole_.node->op).product_kind;
+  const bool gradient = kind == op::ProductKind::weight_gradient,
+             transposed = kind == op::ProductKind::transposed_convolution;
   const std::vector<op::Window> windows =
-      transposed
-          ? op::conv_transpose_geometry(attributes_, whole_.input(0), whole_.input(1)).windows
-          : op::conv_geometry(attributes_, whole_.input(0), gradient ? whole_.output() : whole_.input(1))
-                .windows;
+      op::geometry_of(kind, attributes_, whole_.input(0), whole_.input(1), whole_.output()).windows;
   if (!is_pointwise_convolution(windows, !transposed)) return false;
   Shape read = whole_.input(0);
   std::vector<std::int64_t> extents = read.extents();

@@ -150,7 +150,7 @@ bsp::VertexClass combine_vertex(std::string name, Combine combine, ElementType e
   const auto cycles = static_cast<std::uint64_t>(
       (moments ? 2 : 1) * machine::ipu::reduce_strided_cycles(hardware, count, depth, ElementType::f32));
   vertex.cycles = [cycles, flops = static_cast<std::uint64_t>(count * depth)](const bsp::VertexFields&,
-                                                                              const bsp::Target&) {
+                                                                              const bsp::Device&) {
     return bsp::PerfEstimate(cycles, flops);
   };
   return vertex;

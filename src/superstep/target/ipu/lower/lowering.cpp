@@ -13,11 +13,11 @@ namespace {
 
 class GraphLowering {
  public:
-  GraphLowering(const graph::Graph& graph, const bsp::Target& target, const machine::ipu::Hardware& hardware,
+  GraphLowering(const graph::Graph& graph, const bsp::Device& device, const machine::ipu::Hardware& hardware,
                 const LowerOptions& options)
       : graph_(graph),
         options_(options),
-        out_{.graph = bsp::Graph(target)},
+        out_{.graph = bsp::Graph(device)},
         nodes_(graph, out_.graph, hardware),
         values_(nodes_.values()) {}
 
@@ -91,9 +91,9 @@ void LoweringBudget::lowered(std::size_t nodes) const {
   if (options_.progress) options_.progress(nodes, graph_.node_count());
 }
 
-LoweredGraph lower(const graph::Graph& graph, const bsp::Target& target,
+LoweredGraph lower(const graph::Graph& graph, const bsp::Device& device,
                    const machine::ipu::Hardware& hardware, const LowerOptions& options) {
-  return GraphLowering(graph, target, hardware, options).run();
+  return GraphLowering(graph, device, hardware, options).run();
 }
 
 }  // namespace superstep::target::ipu

@@ -53,7 +53,7 @@ class LoweringBudget {
 
 // Streams are called "in:NAME" and "out:NAME"; states have host handles of their names. Throws Error
 // (unsupported) naming a node whose operator or type the machine cannot run.
-LoweredGraph lower(const graph::Graph& graph, const bsp::Target& target,
+LoweredGraph lower(const graph::Graph& graph, const bsp::Device& device,
                    const machine::ipu::Hardware& hardware, const LowerOptions& options = {});
 
 }  // namespace superstep::target::ipu

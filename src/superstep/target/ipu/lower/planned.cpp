@@ -78,8 +78,8 @@ class Lives {
   std::vector<std::size_t> kernel_of_, last_;
 };
 
-bsp::StepProfile step_of(const machine::OperatorCost& cost, const bsp::Target& target) {
-  const double clock = target.clock_hz, tiles = target.num_tiles();
+bsp::StepProfile step_of(const machine::OperatorCost& cost, const bsp::Device& device) {
+  const double clock = device.clock_hz, tiles = device.num_tiles();
   bsp::StepProfile step;
   step.name =
       fmt::format("{}/{}: {}", cost.work.name.empty() ? "node" : cost.work.name, cost.work.op, cost.how);
@@ -89,8 +89,8 @@ bsp::StepProfile step_of(const machine::OperatorCost& cost, const bsp::Target& t
   step.cost.sync = whole(cost.parts.sync * clock);
   step.cost.host_exchange = whole(cost.parts.host * clock);
   step.cost.control = whole(cost.parts.launch * clock);
-  step.compute_tiles = target.num_tiles();
-  step.vertices = target.num_tiles();
+  step.compute_tiles = device.num_tiles();
+  step.vertices = device.num_tiles();
   step.compute_cycles_all = step.compute_cycles_busy = whole(static_cast<double>(step.cost.compute) * tiles);
   step.exchange_cycles_all = whole(static_cast<double>(step.cost.exchange) * tiles);
   step.flops = whole(cost.work.flops);
@@ -118,14 +118,14 @@ void add_run(bsp::Profile& profile) {
 }
 
 void add_memory(bsp::CompilationProfile& compilation, const machine::Memory& memory) {
-  const double tiles = compilation.target.num_tiles();
+  const double tiles = compilation.device.num_tiles();
   bsp::TileMemory tile;
   tile.variables = whole((memory.parameters + memory.optimizer) / tiles);
   tile.vertex_code = whole(memory.code / tiles);
   for (const bsp::LivenessStep& step : compilation.liveness)
     tile.not_always_live = std::max(tile.not_always_live, step.max_tile_bytes);
-  compilation.tiles.assign(compilation.target.num_tiles(), tile);
-  if (tile.including_gaps() <= compilation.target.bytes_per_tile) return;
+  compilation.tiles.assign(compilation.device.num_tiles(), tile);
+  if (tile.including_gaps() <= compilation.device.bytes_per_tile) return;
   const auto worst = std::max_element(
       compilation.liveness.begin(), compilation.liveness.end(),
       [](const auto& a, const auto& b) { return a.not_always_live_bytes < b.not_always_live_bytes; });
@@ -137,7 +137,7 @@ void add_memory(bsp::CompilationProfile& compilation, const machine::Memory& mem
       "'{}', "
       "on all tiles together:{}",
       format_count(static_cast<double>(tile.including_gaps())),
-      format_count(static_cast<double>(compilation.target.bytes_per_tile)),
+      format_count(static_cast<double>(compilation.device.bytes_per_tile)),
       format_count(static_cast<double>(tile.variables)), worst->name, list);
 }
 
@@ -154,21 +154,21 @@ bsp::Profile planned_profile(const graph::Graph& graph, std::string_view machine
   const std::vector<machine::OperatorCost> costs = model->operators(graph, works, precision);
   bsp::Profile profile;
   bsp::CompilationProfile& compilation = profile.compilation;
-  compilation.target = target_of(machine);
+  compilation.device = device_of(machine);
   compilation.planned = std::move(reason);
   compilation.programs = 1;
   compilation.compute_sets = costs.size();
   const Lives lives(graph, costs);
   std::map<std::string, bsp::VertexKindProfile> kinds;
   for (std::size_t k = 0; k < costs.size(); ++k) {
-    compilation.steps.push_back(step_of(costs[k], compilation.target));
-    bsp::LivenessStep live = lives.at(k, costs[k].temporary_bytes, compilation.target.num_tiles());
+    compilation.steps.push_back(step_of(costs[k], compilation.device));
+    bsp::LivenessStep live = lives.at(k, costs[k].temporary_bytes, compilation.device.num_tiles());
     live.name = compilation.steps.back().name;
     compilation.liveness.push_back(std::move(live));
     bsp::VertexKindProfile& kind = kinds[costs[k].work.op];
     kind.name = costs[k].work.op;
-    kind.instances += compilation.target.num_tiles();
-    compilation.vertices += compilation.target.num_tiles();
+    kind.instances += compilation.device.num_tiles();
+    compilation.vertices += compilation.device.num_tiles();
   }
   for (auto& [name, kind] : kinds) compilation.vertex_kinds.push_back(std::move(kind));
   for (const ValueId id : graph.states()) {

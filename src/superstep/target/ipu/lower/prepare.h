@@ -11,7 +11,7 @@
 
 namespace superstep::target::ipu {
 
-// The passes of this backend, in order: some operators become others, then what every target runs. Batch
+// The passes of this target, in order: some operators become others, then what every target runs. Batch
 // normalisation in training becomes moments of channels (which tiles make in parts), the normalisation by
 // them, and the update of the running ones; normalisation of groups and instances moments of groups and the
 // normalisation by them; recurrent cells whose weights a tile cannot have their steps; ONNX's optimisers of

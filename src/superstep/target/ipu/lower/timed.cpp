@@ -27,7 +27,7 @@ bsp::Profile counted(const LoweredGraph& lowered, const Stopwatch& watch) {
 bsp::Profile timed_profile(const graph::Graph& graph, std::string_view machine, LowerOptions options) {
   const Stopwatch watch;
   options.data = false;
-  return counted(lower(graph, target_of(machine), hardware_of(machine), options), watch);
+  return counted(lower(graph, device_of(machine), hardware_of(machine), options), watch);
 }
 
 TimedChips timed_profile(const GraphAtBatch& model, std::string_view machine, const CompileOptions& options,

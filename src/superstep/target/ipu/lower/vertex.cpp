@@ -155,7 +155,7 @@ bsp::VertexClass operator_vertex(std::string name, OperatorPart given, std::uint
   vertex.destroy = [](void* memory) { static_cast<OperatorVertex*>(memory)->~OperatorVertex(); };
   vertex.compute = compute;
   vertex.context = std::move(part);
-  vertex.cycles = [cycles, flops](const bsp::VertexFields&, const bsp::Target&) {
+  vertex.cycles = [cycles, flops](const bsp::VertexFields&, const bsp::Device&) {
     return bsp::PerfEstimate(cycles, flops);
   };
   return vertex;

@@ -396,13 +396,14 @@ IntegerConvolution integer_dense_layer(std::int64_t batch, std::int64_t in, std:
   return layer;
 }
 
-const ImplementationList<IntegerConvolution>& integer_convolution() {
-  static const ImplementationList<IntegerConvolution> list({
-      {"in registers", prepare_in_registers},
-      {"libxsmm", prepare_in_memory<ProductMaker::libxsmm>},
-      {"portable", prepare_in_memory<ProductMaker::portable>},
-  });
-  return list;
-}
+extern constinit const Implementation<IntegerConvolution> integer_in_registers{"in registers",
+                                                                               prepare_in_registers};
+extern constinit const Implementation<IntegerConvolution> libxsmm_integer{
+    "libxsmm", prepare_in_memory<ProductMaker::libxsmm>};
+extern constinit const Implementation<IntegerConvolution> portable_integer{
+    "portable", prepare_in_memory<ProductMaker::portable>};
+
+SUPERSTEP_KERNELS(integer_convolution, IntegerConvolution, integer_in_registers, libxsmm_integer,
+                  portable_integer)
 
 }  // namespace superstep::kernels

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "superstep/target/cpu/kernels/convolution/convolution_kernels.h"
+#include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/convolution/tap_tables.h"
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
 #include "superstep/target/cpu/kernels/product/dot_product.h"
@@ -228,8 +228,6 @@ Prepared prepare_taps(const Convolution& description, ProductMaker maker,
   return std::make_unique<TapConvolution>(std::move(info), side, c, std::move(*tables), *epilogue);
 }
 
-}  // namespace
-
 template <ProductMaker maker>
 Prepared prepare_forward(const Convolution& convolution) {
   return prepare_taps(convolution, maker, forward_side);
@@ -240,11 +238,19 @@ Prepared prepare_input_gradient(const Convolution& convolution) {
   return prepare_taps(convolution, maker, gradient_side);
 }
 
-template Prepared prepare_forward<ProductMaker::libxsmm>(const Convolution&);
-template Prepared prepare_forward<ProductMaker::portable>(const Convolution&);
-template Prepared prepare_forward<ProductMaker::dot>(const Convolution&);
-template Prepared prepare_input_gradient<ProductMaker::dot>(const Convolution&);
-template Prepared prepare_input_gradient<ProductMaker::libxsmm>(const Convolution&);
-template Prepared prepare_input_gradient<ProductMaker::portable>(const Convolution&);
+}  // namespace
+
+extern constinit const Implementation<Convolution> few_outputs_forward{"few outputs",
+                                                                       prepare_forward<ProductMaker::dot>};
+extern constinit const Implementation<Convolution> libxsmm_forward{"libxsmm",
+                                                                   prepare_forward<ProductMaker::libxsmm>};
+extern constinit const Implementation<Convolution> portable_forward{"portable",
+                                                                    prepare_forward<ProductMaker::portable>};
+extern constinit const Implementation<Convolution> few_inputs_gradient{
+    "few outputs", prepare_input_gradient<ProductMaker::dot>};
+extern constinit const Implementation<Convolution> libxsmm_input_gradient{
+    "libxsmm", prepare_input_gradient<ProductMaker::libxsmm>};
+extern constinit const Implementation<Convolution> portable_input_gradient{
+    "portable", prepare_input_gradient<ProductMaker::portable>};
 
 }  // namespace superstep::kernels

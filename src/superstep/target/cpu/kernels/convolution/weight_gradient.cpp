@@ -13,7 +13,7 @@
 #include <array>
 
 #include "superstep/base/integers.h"
-#include "superstep/target/cpu/kernels/convolution/convolution_kernels.h"
+#include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/convolution/weight_gradient_tables.h"
 #include "superstep/target/cpu/kernels/product/pair_packing.h"
 #include "superstep/target/cpu/kernels/rows/column_sum.h"
@@ -200,8 +200,6 @@ KernelInfo describe(const Convolution& c, const GradientTables& t, ProductMaker 
   return info;
 }
 
-}  // namespace
-
 template <ProductMaker maker>
 Prepared prepare_weight_gradient(const Convolution& c) {
   if (std::string fault = fault_of(c); !fault.empty()) return refuse(name_of(maker), fault);
@@ -213,7 +211,11 @@ Prepared prepare_weight_gradient(const Convolution& c) {
   return std::make_unique<WeightGradient>(std::move(info), c, std::move(*tables));
 }
 
-template Prepared prepare_weight_gradient<ProductMaker::libxsmm>(const Convolution&);
-template Prepared prepare_weight_gradient<ProductMaker::portable>(const Convolution&);
+}  // namespace
+
+extern constinit const Implementation<Convolution> libxsmm_weight_gradient{
+    "libxsmm", prepare_weight_gradient<ProductMaker::libxsmm>};
+extern constinit const Implementation<Convolution> portable_weight_gradient{
+    "portable", prepare_weight_gradient<ProductMaker::portable>};
 
 }  // namespace superstep::kernels

@@ -13,14 +13,8 @@ const char* name_of(WeightLayout layout) {
                                           "taps_out_in_rows",
                                           "taps_in_out_rows",
                                           "taps_channels",
-                                          "taps_in_out_quads",
-                                          "winograd_2_in_out",
-                                          "winograd_3_in_out",
-                                          "winograd_4_in_out",
-                                          "winograd_2_out_in",
-                                          "winograd_3_out_in",
-                                          "winograd_4_out_in"};
-  return names[static_cast<int>(layout)];
+                                          "taps_in_out_quads"};
+  return layout.own() ? layout.own()->name : names[layout.shared()];
 }
 
 std::unexpected<Refusal> refuse(std::string implementation, std::string reason) {

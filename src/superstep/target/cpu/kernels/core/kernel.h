@@ -33,33 +33,52 @@ struct Refusal {
 
 std::string to_string(const Refusal& refusal);  // "libxsmm: the output's ..."
 
-// How a convolution kernel wants its weights (see weights.h). Channels along the contiguous dimension are cut
-// into panels of panel_width, the last one as narrow as what is left; a panel is contiguous.
-enum class WeightLayout {
-  none,               // the kernel takes no packed weights
-  taps_in_out,        // [groups][panel][kh][kw][in][out of the panel]: forward
-  taps_out_in,        // [groups][panel][kh][kw][out][in of the panel]: gradient by the input
-  taps_in_out_pairs,  // [groups][panel][kh][kw][in/2][out of the panel][2], bf16; odd `in` padded with zeros
-  taps_out_in_pairs,  // [groups][panel][kh][kw][out/2][in of the panel][2], bf16, likewise
-  taps_out_in_rows,   // [groups][kh][kw][out][in], no panels: forward with few outputs
-  taps_in_out_rows,   // [groups][kh][kw][in][out], no panels: gradient by few inputs
-  taps_channels,      // [kh][kw][channels]: depthwise, one input and one output channel a group
-  taps_in_out_quads,  // [groups][panel][kh][kw][in/4][out of the panel][4], i8; `in` a multiple of 4
-  // Transformed for Winograd's tiles of 2, 3 or 4 positions a side (winograd.h), in the type of the kernel's
-  // arithmetic, where that is bf16 in pairs as above: [panel][pairs of points]...
-  winograd_2_in_out,  // ... [in][out of the panel]: forward
-  winograd_3_in_out,
-  winograd_4_in_out,
-  winograd_2_out_in,  // ... [out][in of the panel], turned round: gradient by the input
-  winograd_3_out_in,
-  winograd_4_out_in,
+class Kernel;
+using KernelPointer = std::unique_ptr<Kernel>;
+using Prepared = std::expected<KernelPointer, Refusal>;
+
+struct WeightTransfer;  // weights.h
+
+// Weights as one kernel alone wants them: its file says how they are packed (winograd_weights.cpp is an
+// example). They have the type of the kernel's arithmetic.
+struct OwnWeights {
+  const char* name;
+  std::size_t (*packed_elements)(const WeightTransfer& transfer);
+  Prepared (*prepare_pack)(const WeightTransfer& transfer);  // slots as those of weights.h
+};
+
+// How a convolution kernel wants its weights (see weights.h): in an order that several share, or its own.
+// Channels along the contiguous dimension are cut into panels of panel_width, the last one as narrow as what
+// is left; a panel is contiguous.
+class WeightLayout {
+ public:
+  enum Shared {
+    none,               // the kernel takes no packed weights
+    taps_in_out,        // [groups][panel][kh][kw][in][out of the panel]: forward
+    taps_out_in,        // [groups][panel][kh][kw][out][in of the panel]: gradient by the input
+    taps_in_out_pairs,  // [groups][panel][kh][kw][in/2][out of the panel][2], bf16; odd `in` filled with
+                        // zeros
+    taps_out_in_pairs,  // [groups][panel][kh][kw][out/2][in of the panel][2], bf16, likewise
+    taps_out_in_rows,   // [groups][kh][kw][out][in], no panels: forward with few outputs
+    taps_in_out_rows,   // [groups][kh][kw][in][out], no panels: gradient by few inputs
+    taps_channels,      // [kh][kw][channels]: depthwise, one input and one output channel a group
+    taps_in_out_quads,  // [groups][panel][kh][kw][in/4][out of the panel][4], i8; `in` a multiple of 4
+  };
+  constexpr WeightLayout(Shared shared) : shared_(shared) {}
+  constexpr WeightLayout(const OwnWeights& own) : own_(&own) {}
+
+  Shared shared() const { return shared_; }       // none where it is the kernel's own
+  const OwnWeights* own() const { return own_; }  // null where it is shared
+  friend bool operator==(const WeightLayout&, const WeightLayout&) = default;
+
+ private:
+  Shared shared_ = none;
+  const OwnWeights* own_ = nullptr;
 };
 
 inline constexpr std::int64_t panel_width = 64;
 
 const char* name_of(WeightLayout layout);
-// One of Winograd's layouts.
-inline bool are_transformed(WeightLayout layout) { return layout >= WeightLayout::winograd_2_in_out; }
 
 struct KernelInfo {
   std::string name;                           // implementation and blocking, for --explain
@@ -121,10 +140,8 @@ class Kernel {
   friend class ImplementationList;
 };
 
-using KernelPointer = std::unique_ptr<Kernel>;
-using Prepared = std::expected<KernelPointer, Refusal>;
-
-// One way of doing what a specification asks for.
+// One way of doing what a specification asks for. The file that has it defines it as
+//   extern constinit const Implementation<Matmul> libxsmm_matmul{"libxsmm", prepare_libxsmm};
 template <class Specification>
 struct Implementation {
   const char* name;
@@ -144,7 +161,36 @@ class ImplementationList {
   Prepared prepare(const Specification& specification, const std::string& implementation) const;
 
  private:
-  std::vector<Implementation<Specification>> list_;
+  template <class>
+  friend class AddedImplementation;
+  mutable std::vector<Implementation<Specification>> list_;  // changed by AddedImplementation alone
+};
+
+// Defines `const ImplementationList<Specification>& LIST()`. What follows are the names of implementations,
+// fastest first, each defined in a file of its own or of its neighbours: their declarations and their places
+// in the list are both made of this one line.
+#define SUPERSTEP_KERNELS(LIST, Specification, ...)                                \
+  extern const Implementation<Specification> __VA_ARGS__;                          \
+  const ImplementationList<Specification>& LIST() {                                \
+    static const ImplementationList<Specification> implementations({__VA_ARGS__}); \
+    return implementations;                                                        \
+  }
+
+// An implementation at the head of a list, for as long as this lives. For tests and trials, while nothing is
+// prepared on another thread.
+template <class Specification>
+class AddedImplementation {
+ public:
+  AddedImplementation(const ImplementationList<Specification>& list, Implementation<Specification> added)
+      : list_(list) {
+    list_.list_.insert(list_.list_.begin(), added);
+  }
+  ~AddedImplementation() { list_.list_.erase(list_.list_.begin()); }
+  AddedImplementation(const AddedImplementation&) = delete;
+  AddedImplementation& operator=(const AddedImplementation&) = delete;
+
+ private:
+  const ImplementationList<Specification>& list_;
 };
 
 std::unexpected<Refusal> refuse(std::string implementation, std::string reason);

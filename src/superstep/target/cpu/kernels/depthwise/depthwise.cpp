@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "superstep/target/cpu/kernels/convolution/convolution_kernels.h"
+#include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/convolution/tap_tables.h"
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
 #include "superstep/target/cpu/kernels/depthwise/depthwise_ahead.h"
@@ -320,8 +320,6 @@ class DepthwiseWeightGradient final : public Kernel {
   std::int64_t lines_, stretches_;  // of a block: stretches
 };
 
-}  // namespace
-
 Prepared prepare_depthwise_forward(const Convolution& c) { return prepare(c, forward_side); }
 Prepared prepare_depthwise_input_gradient(const Convolution& c) { return prepare(c, gradient_side); }
 
@@ -342,5 +340,13 @@ Prepared prepare_depthwise_weight_gradient(const Convolution& c) {
   info.weights = WeightLayout::taps_channels;
   return std::make_unique<DepthwiseWeightGradient>(std::move(info), c);
 }
+
+}  // namespace
+
+extern constinit const Implementation<Convolution> depthwise_forward{"depthwise", prepare_depthwise_forward};
+extern constinit const Implementation<Convolution> depthwise_input_gradient{"depthwise",
+                                                                            prepare_depthwise_input_gradient};
+extern constinit const Implementation<Convolution> depthwise_weight_gradient{
+    "depthwise", prepare_depthwise_weight_gradient};
 
 }  // namespace superstep::kernels

@@ -438,12 +438,11 @@ std::string fault_of(const Matmul& m) {
   return {};
 }
 
-const ImplementationList<Matmul>& matmul() {
-  static const ImplementationList<Matmul> list({
-      {"libxsmm", prepare_matmul<ProductMaker::libxsmm>},
-      {"portable", prepare_matmul<ProductMaker::portable>},
-  });
-  return list;
-}
+extern constinit const Implementation<Matmul> libxsmm_matmul{"libxsmm",
+                                                             prepare_matmul<ProductMaker::libxsmm>};
+extern constinit const Implementation<Matmul> portable_matmul{"portable",
+                                                              prepare_matmul<ProductMaker::portable>};
+
+SUPERSTEP_KERNELS(matmul, Matmul, libxsmm_matmul, portable_matmul)
 
 }  // namespace superstep::kernels

@@ -124,12 +124,11 @@ std::string fault_of(const StoredProduct& p) {
   return {};
 }
 
-const ImplementationList<StoredProduct>& stored_product() {
-  static const ImplementationList<StoredProduct> list({
-      {"libxsmm", prepare_stored<ProductMaker::libxsmm>},
-      {"portable", prepare_stored<ProductMaker::portable>},
-  });
-  return list;
-}
+extern constinit const Implementation<StoredProduct> libxsmm_stored{"libxsmm",
+                                                                    prepare_stored<ProductMaker::libxsmm>};
+extern constinit const Implementation<StoredProduct> portable_stored{"portable",
+                                                                     prepare_stored<ProductMaker::portable>};
+
+SUPERSTEP_KERNELS(stored_product, StoredProduct, libxsmm_stored, portable_stored)
 
 }  // namespace superstep::kernels

@@ -9,7 +9,6 @@
 
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/product/pair_panel.h"
-#include "superstep/target/cpu/kernels/winograd/winograd_weights.h"
 
 namespace superstep::kernels {
 
@@ -305,12 +304,12 @@ WeightTransfer weight_transfer(const Convolution& c, WeightLayout layout, Weight
 }
 
 std::size_t packed_elements(const WeightTransfer& transfer) {
-  if (winograd_tile_of(transfer.layout) > 0) return winograd_packed_elements(transfer);
+  if (transfer.layout.own()) return transfer.layout.own()->packed_elements(transfer);
   return static_cast<std::size_t>(WeightPieces(transfer).packed_count);
 }
 
 bool is_stored_form(const WeightTransfer& t) {
-  if (t.type != ElementType::f32 || winograd_tile_of(t.layout) > 0 || in_pairs(t.layout)) return false;
+  if (t.type != ElementType::f32 || t.layout.own() || in_pairs(t.layout)) return false;
   const WeightPieces all(t);
   return std::ranges::all_of(all.pieces, [](const Piece& piece) {
     for (std::size_t axis = 0; axis < piece.copy.extents.size(); ++axis)
@@ -321,13 +320,13 @@ bool is_stored_form(const WeightTransfer& t) {
 }
 
 Prepared prepare_pack(const WeightTransfer& transfer) {
-  if (winograd_tile_of(transfer.layout) > 0) return prepare_winograd_pack(transfer);
+  if (transfer.layout.own()) return transfer.layout.own()->prepare_pack(transfer);
   return prepare_transfer(transfer, true);
 }
 
 Prepared prepare_unpack(const WeightTransfer& transfer) {
   if (transfer.type != ElementType::f32) return refuse("weights", "gradients are unpacked in f32 only");
-  if (winograd_tile_of(transfer.layout) > 0) return refuse("weights", "transformed weights are not unpacked");
+  if (transfer.layout.own()) return refuse("weights", "a kernel's own order of weights is not unpacked");
   return prepare_transfer(transfer, false);
 }
 

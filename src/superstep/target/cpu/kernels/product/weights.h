@@ -33,14 +33,15 @@ WeightTransfer weight_transfer(const Convolution& convolution, WeightLayout layo
                                WeightOrder order = WeightOrder::out_in_taps,
                                ElementType type = ElementType::f32);
 
-std::size_t packed_elements(const WeightTransfer& transfer);
+std::size_t packed_elements(const WeightTransfer& transfer);  // with what an order of a kernel's own adds
 
 // Whether the packed form is the stored one, element by element: there is nothing to do.
 bool is_stored_form(const WeightTransfer& transfer);
 
 // inputs: f32 weights in `order`; outputs: packed weights.
 Prepared prepare_pack(const WeightTransfer& transfer);
-// inputs: f32 values in `layout` (a weight gradient); outputs: f32 values in `order`. Refuses bf16.
+// inputs: f32 values in `layout` (a weight gradient); outputs: f32 values in `order`. Refuses bf16, and
+// orders that are a kernel's own.
 Prepared prepare_unpack(const WeightTransfer& transfer);
 
 }  // namespace superstep::kernels

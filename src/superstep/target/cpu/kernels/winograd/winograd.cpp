@@ -4,6 +4,7 @@
 
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_transform.h"
+#include "superstep/target/cpu/kernels/winograd/winograd_weights.h"
 
 namespace superstep::kernels {
 
@@ -238,13 +239,6 @@ std::string make_products(const WinogradGrid& grid, const Side& side, const Bloc
   return {};
 }
 
-WeightLayout layout_of(std::int64_t tile, bool flipped) {
-  static constexpr WeightLayout layouts[2][3] = {
-      {WeightLayout::winograd_2_in_out, WeightLayout::winograd_3_in_out, WeightLayout::winograd_4_in_out},
-      {WeightLayout::winograd_2_out_in, WeightLayout::winograd_3_out_in, WeightLayout::winograd_4_out_in}};
-  return layouts[flipped][tile - smallest_winograd_tile];
-}
-
 KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Side& side, const Blocking& b,
                     const EpilogueRunner& epilogue) {
   const auto weights = static_cast<double>(grid.planes() * c.x.channels * c.y.channels);
@@ -264,7 +258,7 @@ KernelInfo describe(const Convolution& c, const WinogradGrid& grid, const Side& 
   info.scratch_bytes = static_cast<std::size_t>(b.v_bytes + b.m_bytes + b.staging_bytes);
   info.arithmetic = b.products;
   info.parts = std::min(b.blocks, most_parts) * b.panel_groups;
-  info.weights = layout_of(grid.tile, side.flipped);
+  info.weights = winograd_weights(grid.tile, side.flipped);
   return info;
 }
 

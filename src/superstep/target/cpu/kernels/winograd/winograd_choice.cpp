@@ -181,4 +181,11 @@ template Prepared prepare_winograd<ConvolutionPass::forward>(const Convolution&)
 template Prepared prepare_winograd<ConvolutionPass::input_gradient>(const Convolution&);
 template Prepared prepare_winograd<ConvolutionPass::weight_gradient>(const Convolution&);
 
+extern constinit const Implementation<Convolution> winograd_forward{
+    "winograd", prepare_winograd<ConvolutionPass::forward>};
+extern constinit const Implementation<Convolution> winograd_input_gradient{
+    "winograd", prepare_winograd<ConvolutionPass::input_gradient>};
+extern constinit const Implementation<Convolution> winograd_weight_gradient{
+    "winograd", prepare_winograd<ConvolutionPass::weight_gradient>};
+
 }  // namespace superstep::kernels

@@ -13,7 +13,11 @@ namespace superstep::kernels {
 
 namespace {
 
-bool turned(WeightLayout layout) { return layout >= WeightLayout::winograd_2_out_in; }
+// Which of the six forms it is.
+struct WinogradWeights {
+  std::int64_t tile;
+  bool turned;
+};
 
 // One side of the weights: its channels and how far they lie apart in the model's order.
 struct Side {
@@ -25,10 +29,10 @@ struct Sides {
   Side width, depth;
 };
 
-Sides sides_of(const WeightTransfer& t) {
+Sides sides_of(const WeightTransfer& t, bool turned) {
   const bool out_first = t.order == WeightOrder::out_in_taps;
   const Side in{t.in, out_first ? 9 : 9 * t.out}, out{t.out, out_first ? 9 * t.in : 9};
-  return turned(t.layout) ? Sides{in, out} : Sides{out, in};
+  return turned ? Sides{in, out} : Sides{out, in};
 }
 
 // Rows of panels of one width: how their taps are brought into order and, in bf16, their planes into pairs.
@@ -45,11 +49,11 @@ class WinogradPack final : public Kernel {
  public:
   using Kernels = std::array<std::array<RowKernels, 2>, 2>;  // [a narrower panel][fewer rows]
 
-  WinogradPack(KernelInfo info, const WeightTransfer& transfer, Kernels kernels)
+  WinogradPack(KernelInfo info, const Sides& sides, WinogradWeights form, Kernels kernels)
       : Kernel(std::move(info)),
-        sides_(sides_of(transfer)),
-        turned_(turned(transfer.layout)),
-        tile_(winograd_tile_of(transfer.layout)),
+        sides_(sides),
+        turned_(form.turned),
+        tile_(form.tile),
         filter_(winograd_other_loops(tile_).filter),
         kernels_(std::move(kernels)) {
     info_.parts = std::min(pieces(), most_parts);
@@ -128,26 +132,17 @@ std::array<std::int64_t, 2> extents_of(std::int64_t total, std::int64_t full) {
   return {total >= full ? full : 0, total % full};
 }
 
-}  // namespace
-
-std::int64_t winograd_tile_of(WeightLayout layout) {
-  if (!are_transformed(layout)) return 0;
-  return 2 +
-         (static_cast<std::int64_t>(layout) - static_cast<std::int64_t>(WeightLayout::winograd_2_in_out)) % 3;
+std::size_t elements_of(const WeightTransfer& t, std::int64_t tile) {
+  return static_cast<std::size_t>((tile + 2) * (tile + 2) * t.in * t.out);
 }
 
-std::size_t winograd_packed_elements(const WeightTransfer& t) {
-  const std::int64_t side = winograd_tile_of(t.layout) + 2;
-  return static_cast<std::size_t>(side * side * t.in * t.out);
-}
-
-Prepared prepare_winograd_pack(const WeightTransfer& t) {
+Prepared prepare_transformed(const WeightTransfer& t, WinogradWeights form) {
   if (t.groups != 1 || t.kernel_d != 1 || t.kernel_h != 3 || t.kernel_w != 3)
     return refuse("weights", "transformed weights have 3 x 3 taps and one group");
   const bool narrow = t.type == ElementType::bf16;
   if (!narrow && t.type != ElementType::f32)
     return refuse("weights", std::string("no transformed weights of ") + name_of(t.type));
-  const Sides sides = sides_of(t);
+  const Sides sides = sides_of(t, form.turned);
   const std::int64_t depth = sides.depth.channels;
   if (narrow && depth % 2 != 0) return refuse("weights", "transformed pairs need an even number of channels");
   WinogradPack::Kernels kernels;
@@ -164,8 +159,8 @@ Prepared prepare_winograd_pack(const WeightTransfer& t) {
       if (!pairs) return pairs;
       kernels[i][j].pairs = std::move(*pairs);
     }
-  const std::int64_t side = winograd_tile_of(t.layout) + 2, planes = 9 + (narrow ? side * side : 0);
-  const std::size_t size = size_in_bytes(t.type), packed = winograd_packed_elements(t);
+  const std::int64_t side = form.tile + 2, planes = 9 + (narrow ? side * side : 0);
+  const std::size_t size = size_in_bytes(t.type), packed = elements_of(t, form.tile);
   KernelInfo info{.name = fmt::format("pack weights, {}{}", name_of(t.layout), narrow ? ", pairs" : ""),
                   .bytes = static_cast<double>(4 * 9 * t.in * t.out) + static_cast<double>(size * packed),
                   .scratch_bytes = static_cast<std::size_t>(planes * std::min(rows_at_once, depth) *
@@ -174,7 +169,28 @@ Prepared prepare_winograd_pack(const WeightTransfer& t) {
                   .inputs = 1,
                   .outputs = 1,
                   .weights = t.layout};
-  return std::make_unique<WinogradPack>(std::move(info), t, std::move(kernels));
+  return std::make_unique<WinogradPack>(std::move(info), sides, form, std::move(kernels));
+}
+
+template <std::int64_t tile, bool turned>
+OwnWeights own_weights(const char* name) {
+  return {.name = name,
+          .packed_elements = [](const WeightTransfer& t) { return elements_of(t, tile); },
+          .prepare_pack =
+              [](const WeightTransfer& t) {
+                return prepare_transformed(t, {tile, turned});
+              }};
+}
+
+}  // namespace
+
+const OwnWeights& winograd_weights(std::int64_t tile, bool turned) {
+  static const OwnWeights forms[2][3] = {
+      {own_weights<2, false>("winograd_2_in_out"), own_weights<3, false>("winograd_3_in_out"),
+       own_weights<4, false>("winograd_4_in_out")},
+      {own_weights<2, true>("winograd_2_out_in"), own_weights<3, true>("winograd_3_out_in"),
+       own_weights<4, true>("winograd_4_out_in")}};
+  return forms[turned][tile - smallest_winograd_tile];
 }
 
 }  // namespace superstep::kernels

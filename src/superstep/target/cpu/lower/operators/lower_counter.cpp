@@ -57,6 +57,6 @@ constexpr Lowerer lowerers[] = {{"Add", "sum of integers", lower_sum}};
 
 }  // namespace
 
-std::span<const Lowerer> counter_lowerers() { return lowerers; }
+extern constinit const LowererFamily counter_lowerers{lowerers};
 
 }  // namespace superstep::target::cpu

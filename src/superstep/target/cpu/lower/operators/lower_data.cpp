@@ -205,6 +205,6 @@ constexpr Lowerer lowerers[] = {
 
 }  // namespace
 
-std::span<const Lowerer> data_lowerers() { return lowerers; }
+extern constinit const LowererFamily data_lowerers{lowerers};
 
 }  // namespace superstep::target::cpu

@@ -177,6 +177,6 @@ constexpr Lowerer lowerers[] = {{"DFT", "Fourier transform", lower_dft},
 
 }  // namespace
 
-std::span<const Lowerer> fourier_lowerers() { return lowerers; }
+extern constinit const LowererFamily fourier_lowerers{lowerers, Halves::in_f32};
 
 }  // namespace superstep::target::cpu

@@ -399,6 +399,6 @@ Lowered lower_dequantized_product(Lowering& lowering, NodeId id, const FusionGro
   return {};
 }
 
-std::span<const Lowerer> integer_lowerers() { return lowerers; }
+extern constinit const LowererFamily integer_lowerers{lowerers};
 
 }  // namespace superstep::target::cpu

@@ -10,6 +10,4 @@ namespace superstep::target::cpu {
 // epilogue, and the QuantizeLinear that alone reads the result, where there is one.
 Lowered lower_dequantized_product(Lowering& lowering, NodeId id, const FusionGroup* group);
 
-std::span<const Lowerer> integer_lowerers();
-
 }  // namespace superstep::target::cpu

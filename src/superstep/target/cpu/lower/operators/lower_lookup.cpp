@@ -150,6 +150,6 @@ constexpr Lowerer lowerers[] = {
 
 }  // namespace
 
-std::span<const Lowerer> lookup_lowerers() { return lowerers; }
+extern constinit const LowererFamily lookup_lowerers{lowerers};
 
 }  // namespace superstep::target::cpu

@@ -129,6 +129,6 @@ constexpr Lowerer lowerers[] = {
 
 }  // namespace
 
-std::span<const Lowerer> normalization_lowerers() { return lowerers; }
+extern constinit const LowererFamily normalization_lowerers{lowerers, Halves::in_f32};
 
 }  // namespace superstep::target::cpu

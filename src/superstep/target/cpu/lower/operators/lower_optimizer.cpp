@@ -208,6 +208,6 @@ constexpr Lowerer lowerers[] = {{"superstep.Adam", "flat optimiser", lower_optim
 
 }  // namespace
 
-std::span<const Lowerer> optimizer_lowerers() { return lowerers; }
+extern constinit const LowererFamily optimizer_lowerers{lowerers};
 
 }  // namespace superstep::target::cpu

@@ -29,6 +29,6 @@ constexpr Lowerer lowerers[] = {{"superstep.PartsMean", "mean over parts", lower
 
 }  // namespace
 
-std::span<const Lowerer> parts_lowerers() { return lowerers; }
+extern constinit const LowererFamily parts_lowerers{lowerers};
 
 }  // namespace superstep::target::cpu

@@ -96,6 +96,6 @@ constexpr Lowerer lowerers[] = {
 
 }  // namespace
 
-std::span<const Lowerer> pooling_lowerers() { return lowerers; }
+extern constinit const LowererFamily pooling_lowerers{lowerers, Halves::in_f32};
 
 }  // namespace superstep::target::cpu

@@ -1,5 +1,7 @@
 #include "superstep/target/cpu/lower/operators/lower_product.h"
 
+#include "superstep/op/core/definition.h"
+#include "superstep/op/product/convolution.h"
 #include "superstep/target/cpu/lower/matrix_product.h"
 #include "superstep/target/cpu/lower/operators/lower_convolution.h"
 
@@ -7,7 +9,7 @@ namespace superstep::target::cpu {
 
 std::expected<MatrixProduct, Refusal> product_of(const Lowering& lowering, const Node& node) {
   MatrixProduct product{.a = node.inputs[0], .b = node.inputs[1], .bias = {}};
-  if (node.op != "Gemm") return product;
+  if (op::traits_of(node.op).product_kind != op::ProductKind::scaled_matrices) return product;
   product.transpose_a = node.attributes.integer("transA", 0) != 0;
   product.transpose_b = node.attributes.integer("transB", 0) != 0;
   product.alpha = static_cast<float>(node.attributes.number("alpha", 1.0));
@@ -49,14 +51,17 @@ Lowered lower_matrix_product(Lowering& lowering, const Node& node, ProductTarget
 
 Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* group) {
   const Node& node = lowering.graph().node(product);
-  const bool convolution = node.op == "Conv" || node.op == "ConvTranspose";
+  const op::ProductKind kind = op::traits_of(node.op).product_kind;
+  const bool convolution = op::is_convolution(kind);
   const int channel_axis = convolution ? 1 : lowering.shape(node.outputs[0]).rank() - 1;
   auto target = target_of(lowering, product, group, channel_axis);
   if (!target) return std::unexpected(target.error());
   for (ValueId operand : target->operands)
     if (!convolution && !is_f32(lowering, operand) && lowering.type(operand).element != ElementType::bf16)
       return refuse("product", "a fused operand is neither f32 nor bf16");
-  if (convolution) return lower_convolution(lowering, node, std::move(*target), node.op == "ConvTranspose");
+  if (convolution)
+    return lower_convolution(lowering, node, std::move(*target),
+                             kind == op::ProductKind::transposed_convolution);
   return lower_matrix_product(lowering, node, std::move(*target));
 }
 

@@ -59,7 +59,7 @@ constexpr Lowerer lowerers[] = {{"superstep.RandomMask", "random mask", lower_ma
 
 }  // namespace
 
-std::span<const Lowerer> random_lowerers() { return lowerers; }
+extern constinit const LowererFamily random_lowerers{lowerers};
 
 DraftOperand emit_random_address(Lowering& lowering, const Node& mask) {
   const DraftOperand address = lowering.temporary(sizeof(kernels::RandomAddress));

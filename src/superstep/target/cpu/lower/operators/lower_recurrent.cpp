@@ -333,7 +333,7 @@ constexpr Lowerer lowerers[] = {
 
 }  // namespace
 
-std::span<const Lowerer> recurrent_lowerers() { return lowerers; }
+extern constinit const LowererFamily recurrent_lowerers{lowerers, Halves::in_f32};
 
 bool has_lstm_kernel(const Graph& graph, const Node& node) {
   const bool back = node.op == "superstep.LSTMGradient";

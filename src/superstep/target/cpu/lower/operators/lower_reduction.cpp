@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "superstep/op/core/definition.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/rows/reduce.h"
 #include "superstep/target/cpu/kernels/rows/softmax.h"
@@ -91,13 +92,18 @@ bool output_in_order(const Lowering& lowering, const Node& node, ValueId y, cons
   return true;
 }
 
+// Of the operators in the table below.
 kernels::Reduction reduction_of(const Node& node) {
-  return node.op == "ReduceSum"         ? kernels::Reduction::sum
-         : node.op == "ReduceMean"      ? kernels::Reduction::mean
-         : node.op == "ReduceMax"       ? kernels::Reduction::max
-         : node.op == "ReduceMin"       ? kernels::Reduction::min
-         : node.op == "ReduceSumSquare" ? kernels::Reduction::sum_of_squares
-                                        : kernels::Reduction::product;
+  using op::Folding;
+  switch (op::traits_of(node.op).folding) {
+    case Folding::sum: return kernels::Reduction::sum;
+    case Folding::mean: return kernels::Reduction::mean;
+    case Folding::largest: return kernels::Reduction::max;
+    case Folding::smallest: return kernels::Reduction::min;
+    case Folding::sum_of_squares: return kernels::Reduction::sum_of_squares;
+    case Folding::product: return kernels::Reduction::product;
+    default: throw Error(ErrorCode::internal, "a reduction without a kernel", node.name);
+  }
 }
 
 // Where the input lies in no order that the kernel takes: a copy of it with the reduced dimensions outermost.
@@ -146,7 +152,8 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
     return reduce_a_copy(lowering, node, y, reduced);
   reduce->reduction = reduction_of(node);
   reduce->type = element;
-  const bool sums = node.op == "ReduceSum" && lowering.can_accumulate(y) && lowering.is_row_major(y);
+  const bool sums =
+      reduce->reduction == kernels::Reduction::sum && lowering.can_accumulate(y) && lowering.is_row_major(y);
   reduce->accumulate = sums && !lowering.runs_once();
   auto kernel = kernels::prepare(*reduce);
   if (!kernel) return std::unexpected(kernel.error());
@@ -197,7 +204,7 @@ constexpr Lowerer lowerers[] = {
 
 }  // namespace
 
-std::span<const Lowerer> reduction_lowerers() { return lowerers; }
+extern constinit const LowererFamily reduction_lowerers{lowerers, Halves::in_f32};
 
 // ---- the gradient of softmax --------------------------------------------------------------------------
 

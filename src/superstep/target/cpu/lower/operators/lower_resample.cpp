@@ -115,6 +115,6 @@ constexpr Lowerer lowerers[] = {
 
 }  // namespace
 
-std::span<const Lowerer> resample_lowerers() { return lowerers; }
+extern constinit const LowererFamily resample_lowerers{lowerers, Halves::in_f32};
 
 }  // namespace superstep::target::cpu

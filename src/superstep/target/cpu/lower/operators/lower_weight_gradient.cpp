@@ -98,6 +98,6 @@ constexpr Lowerer lowerers[] = {{"superstep.ConvWeightGradient", "weight gradien
 
 }  // namespace
 
-std::span<const Lowerer> convolution_lowerers() { return lowerers; }
+extern constinit const LowererFamily convolution_lowerers{lowerers, Halves::in_f32};
 
 }  // namespace superstep::target::cpu

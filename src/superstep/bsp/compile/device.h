@@ -1,6 +1,6 @@
 // The machine that a bulk-synchronous program is compiled for, as a struct of named numbers.
 //
-// Sources: the datasheets and published codes named beside each number in target.cpp; a number marked GU
+// Sources: the datasheets and published codes named beside each number in device.cpp; a number marked GU
 // there is a guess. The constants that nobody has published are in OpenConstants, each with a range, so that
 // a prediction can say how much of it rests on them.
 #pragma once
@@ -43,7 +43,7 @@ struct OpenConstantInfo {
 };
 std::span<const OpenConstantInfo> open_constants();
 
-struct Target {
+struct Device {
   std::string name;        // "gc200"
   std::uint32_t ipus = 1;  // chips
   std::uint32_t tiles_per_ipu = 0;
@@ -93,29 +93,29 @@ struct Target {
 
 // Each with any number of chips; throws Error (invalid_argument) for none, or an odd number above one (links
 // join pairs).
-Target gc2_target(std::uint32_t ipus = 1);
-Target gc200_target(std::uint32_t ipus = 1);
-Target bow_target(std::uint32_t ipus = 1);
+Device gc2_device(std::uint32_t ipus = 1);
+Device gc200_device(std::uint32_t ipus = 1);
+Device bow_device(std::uint32_t ipus = 1);
 
 // By name ("gc2", "gc200", "bow"; also "ipu1", "ipu2", and pods as "bow-pod64"); throws Error
 // (invalid_argument) with the nearest name.
-Target find_target(std::string_view name, std::uint32_t ipus = 1);
-std::vector<std::string> target_names();
+Device find_device(std::string_view name, std::uint32_t ipus = 1);
+std::vector<std::string> device_names();
 
-// Throws Error (invalid_argument) naming the number of a user's own target that cannot be right.
-void check_target(const Target& target);
+// Throws Error (invalid_argument) naming the number of a user's own device that cannot be right.
+void check_device(const Device& device);
 
 // Cycles of a barrier over this many chips, waiting for the slowest not included: inside a chip the open
 // constant, over several ceil(15 ns x clock x hops x 2) more, hops = 1 + (ipus / 2) / 2.
-std::uint64_t sync_cycles(const Target& target, std::uint32_t ipus);
+std::uint64_t sync_cycles(const Device& device, std::uint32_t ipus);
 
 // Bytes to move from chip to chip; seconds until the fullest link has passed its share. Routing: across the
-// rung when the parity of source and target differs, then along the ladder one rung at a time.
+// rung when the parity of source and destination differs, then along the ladder one rung at a time.
 struct ChipFlow {
   std::uint32_t from = 0, to = 0;
   std::uint64_t bytes = 0;
 };
-double link_seconds(const Target& target, std::span<const ChipFlow> flows);
+double link_seconds(const Device& device, std::span<const ChipFlow> flows);
 
 }  // namespace superstep::bsp
 

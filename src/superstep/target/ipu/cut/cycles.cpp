@@ -1,8 +1,7 @@
-#include "superstep/target/ipu/lower/cycles.h"
+#include "superstep/target/ipu/cut/cycles.h"
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "superstep/base/integers.h"
 #include "superstep/machine/ipu/vertex_cycles.h"
@@ -77,56 +76,6 @@ std::int64_t spatial(const Shape& shape) {
   return product;
 }
 
-std::int64_t conv(const Hardware& hardware, const PartTypes& t) {
-  const Shape &w = t.inputs[1].shape, &y = t.outputs[0].shape;
-  const std::int64_t group = t.attributes.integer("group", 1);
-  return convolution_cycles(hardware, t.inputs[0].element, group, y[0] * spatial(y), spatial(w), w[1],
-                            w[0] / group);
-}
-
-std::int64_t conv_transpose(const Hardware& hardware, const PartTypes& t) {
-  const Shape &x = t.inputs[0].shape, &w = t.inputs[1].shape;
-  const std::int64_t group = t.attributes.integer("group", 1);
-  return convolution_cycles(hardware, t.inputs[0].element, group, x[0] * spatial(x), spatial(w), w[0] / group,
-                            w[1]);
-}
-
-// Positions are what is summed over: a product of [outputs, positions] by [positions, inputs] a kernel place.
-std::int64_t conv_weight_gradient(const Hardware& hardware, const PartTypes& t) {
-  const Shape &dy = t.inputs[1].shape, &w = t.outputs[0].shape;
-  const std::int64_t group = t.attributes.integer("group", 1);
-  return group * spatial(w) *
-         product_cycles(hardware, t.inputs[0].element, w[0] / group, dy[0] * spatial(dy), w[1]);
-}
-
-std::int64_t matmul(const Hardware& hardware, const PartTypes& t) {
-  const Shape& a = t.inputs[0].shape;
-  const std::int64_t inputs = a.rank() > 0 ? a[a.rank() - 1] : 1, rows = a.rank() > 1 ? a[a.rank() - 2] : 1;
-  const std::int64_t outputs = count(t.outputs[0]);
-  const Shape& out = t.outputs[0].shape;
-  const std::int64_t columns = t.inputs[1].shape.rank() > 1 && out.rank() > 0 ? out[out.rank() - 1] : 1;
-  const std::int64_t products =
-      std::max<std::int64_t>(1, outputs / std::max<std::int64_t>(1, rows * columns));
-  return products * product_cycles(hardware, t.inputs[0].element, rows, inputs, columns);
-}
-
-std::int64_t gemm(const Hardware& hardware, const PartTypes& t) {
-  const Shape &a = t.inputs[0].shape, &y = t.outputs[0].shape;
-  const std::int64_t inputs = a[t.attributes.integer("transA", 0) != 0 ? 0 : 1];
-  return product_cycles(hardware, t.inputs[0].element, y[0], inputs, y[1]);
-}
-
-// Operations of a fast transform on one of its numbers: 5 log2 n an axis.
-std::int64_t fourier_operations(const PartTypes& t) {
-  double operations = 0;
-  for (const std::int64_t axis : t.attributes.integers("axes")) {
-    const Shape& shape = t.inputs[0].shape;
-    const std::int64_t n = shape[normalize_axis(axis, shape.rank())];
-    operations += 5 * std::log2(static_cast<double>(std::max<std::int64_t>(2, n)));
-  }
-  return static_cast<std::int64_t>(std::ceil(operations));
-}
-
 // `per_vector` cycles for a vector of elements: load, work, store.
 std::int64_t pointwise(const Hardware& hardware, ElementType element, std::int64_t n,
                        std::int64_t per_vector) {
@@ -138,20 +87,30 @@ std::int64_t pointwise(const Hardware& hardware, ElementType element, std::int64
   return machine::ipu::elementwise_cycles(hardware, n, vector, per_vector, fixed, 2);
 }
 
-bool one_of(std::string_view op, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), op) != names.end();
-}
-
 // Cycles of a vector of two f32 elements in the auxiliary pipeline. GU: transcendental functions take several
 // instructions an element and are not vectors in f32.
-std::int64_t vector_cycles(std::string_view op) {
-  if (one_of(op, {"Exp", "Log", "Tanh", "Sigmoid", "Sqrt", "Reciprocal", "Div"})) return 10;
-  if (one_of(op,
-             {"Erf", "Gelu", "Softplus", "Elu", "Selu", "Celu", "Mish", "Swish", "Pow", "Sin", "Cos", "Tan"}))
-    return 30;
-  if (op == "superstep.Adam") return 24;
-  if (op == "superstep.Sgd") return 6;
+std::int64_t vector_cycles(op::Effort effort) {
+  switch (effort) {
+    case op::Effort::instruction: return 1;
+    case op::Effort::function: return 10;
+    case op::Effort::functions: return 30;
+  }
   return 1;
+}
+
+std::int64_t outputs_of(const PartTypes& t) { return t.outputs.empty() ? 0 : count(t.outputs[0]); }
+ElementType element_of(const PartTypes& t) {
+  return t.outputs.empty() ? ElementType::f32 : t.outputs[0].element;
+}
+std::int64_t largest_input(const PartTypes& t) {
+  std::int64_t largest = 0;
+  for (const graph::ValueType& type : t.inputs) largest = std::max(largest, count(type));
+  return largest;
+}
+
+// An operation on every element of the largest operand.
+std::int64_t element_cycles(const Hardware& hardware, const PartTypes& t, std::int64_t per_vector) {
+  return pointwise(hardware, element_of(t), std::max(outputs_of(t), largest_input(t)), per_vector);
 }
 
 std::int64_t indices_of(const PartTypes& t) {
@@ -167,7 +126,7 @@ std::int64_t pick_cycles(const Hardware& hardware, const PartTypes& t, bool copi
 }
 
 // Rows picked one after the other by each worker.
-std::int64_t gather_cycles(const Hardware& hardware, const PartTypes& t, std::int64_t indices) {
+std::int64_t gathered_rows(const Hardware& hardware, const PartTypes& t, std::int64_t indices) {
   const std::int64_t outputs = count(t.outputs[0]);
   return hardware.workers * machine::ipu::gather_worker_cycles(ceil_div(indices, hardware.workers),
                                                                ceil_div(outputs, indices),
@@ -175,7 +134,7 @@ std::int64_t gather_cycles(const Hardware& hardware, const PartTypes& t, std::in
 }
 
 // The data is copied; then every worker walks over all indices and takes the rows that are its own.
-std::int64_t scatter_cycles(const Hardware& hardware, const PartTypes& t, std::int64_t indices) {
+std::int64_t scattered_rows(const Hardware& hardware, const PartTypes& t, std::int64_t indices) {
   const std::int64_t updates = t.inputs.size() > 2 ? count(t.inputs[2]) : count(t.outputs[0]);
   const std::int64_t copied =
       count(t.outputs[0]) * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate;
@@ -185,8 +144,7 @@ std::int64_t scatter_cycles(const Hardware& hardware, const PartTypes& t, std::i
 }
 
 // Windows over vectors of positions: a load and the work for each element of a window (machine/ipu's form).
-std::int64_t pooling_cycles(const Hardware& hardware, std::string_view op, const PartTypes& t) {
-  const bool backward = op.find("Gradient") != std::string_view::npos;
+std::int64_t window_cycles(const Hardware& hardware, const PartTypes& t, bool backward, bool maximum) {
   const std::int64_t small = count(backward ? t.inputs[0] : t.outputs[0]),
                      large = std::max<std::int64_t>(1, count(backward ? t.outputs[0] : t.inputs[0]));
   double window =
@@ -197,7 +155,6 @@ std::int64_t pooling_cycles(const Hardware& hardware, std::string_view op, const
       window *= static_cast<double>(extent);
   }
   if (backward) window *= static_cast<double>(small) / static_cast<double>(large);
-  const bool maximum = op.find("Max") != std::string_view::npos;
   const std::int64_t width =
       t.outputs[0].element == ElementType::f16 ? hardware.vector_f16 : hardware.vector_f32;
   const double vectors =
@@ -213,7 +170,7 @@ std::int64_t cell_cycles(const Hardware& hardware, ElementType element, std::int
          pointwise(hardware, element, samples * gates, 20);
 }
 
-std::int64_t recurrent_cycles(const Hardware& hardware, const PartTypes& t, bool gradient) {
+std::int64_t cells_cycles(const Hardware& hardware, const PartTypes& t, bool gradient) {
   const Shape &x = t.inputs[0].shape, &w = t.inputs[1].shape, &r = t.inputs[2].shape;
   const bool batch_first = t.attributes.integer("layout", 0) != 0;
   const std::int64_t steps = x[batch_first ? 1 : 0], samples = x[batch_first ? 0 : 1];
@@ -236,50 +193,135 @@ std::int64_t resize_taps(const PartTypes& t) {
   return taps;
 }
 
+// Vectors of indices, each of which names a row.
+std::int64_t vectors_of(const PartTypes& t) {
+  const Shape& vectors = t.inputs[1].shape;
+  return std::max<std::int64_t>(1, indices_of(t) / std::max<std::int64_t>(1, vectors[vectors.rank() - 1]));
+}
+
 }  // namespace
 
-std::uint64_t part_cycles(const Hardware& hardware, std::string_view op, const PartTypes& t) {
-  std::int64_t largest = 0, elements = 0;
-  for (const graph::ValueType& type : t.inputs)
-    largest = std::max(largest, count(type)), elements += count(type);
-  const std::int64_t outputs = t.outputs.empty() ? 0 : count(t.outputs[0]);
-  const ElementType element = t.outputs.empty() ? ElementType::f32 : t.outputs[0].element;
-  const auto cycles = [&]() -> std::int64_t {
-    if (op == "Conv") return conv(hardware, t);
-    if (op == "ConvTranspose") return conv_transpose(hardware, t);
-    if (op == "superstep.ConvWeightGradient") return conv_weight_gradient(hardware, t);
-    if (op == "MatMul") return matmul(hardware, t);
-    if (op == "Gemm") return gemm(hardware, t);
-    if (op.starts_with("Reduce"))
-      return machine::ipu::reduce_cycles(hardware, std::max<std::int64_t>(outputs, 1),
-                                         ceil_div(largest, std::max<std::int64_t>(outputs, 1)),
-                                         ElementType::f32);
-    if (op == "Gather") return gather_cycles(hardware, t, indices_of(t));
-    if (op == "GatherElements" || op == "ScatterElements")
-      return pick_cycles(hardware, t, op == "ScatterElements");
-    if (op == "GatherND" || op == "ScatterND") {
-      const Shape& vectors = t.inputs[1].shape;
-      const std::int64_t indices = indices_of(t) / std::max<std::int64_t>(1, vectors[vectors.rank() - 1]);
-      return op == "GatherND" ? gather_cycles(hardware, t, std::max<std::int64_t>(1, indices))
-                              : scatter_cycles(hardware, t, std::max<std::int64_t>(1, indices));
-    }
-    if (op.find("Pool") != std::string_view::npos && !op.starts_with("Global") && op != "MaxUnpool")
-      return pooling_cycles(hardware, op, t);
-    if (one_of(op, {"Resize", "Upsample"})) return pointwise(hardware, element, outputs, resize_taps(t));
-    if (op == "superstep.ResizeGradient") return pointwise(hardware, element, largest, resize_taps(t));
-    // Maximum, exponential, sum, division: four passes.
-    if (one_of(op, {"Softmax", "LogSoftmax", "Hardmax"}))
-      return pointwise(hardware, element, outputs, 10) + 3 * pointwise(hardware, element, outputs, 1);
-    if (op == "BatchNormalization" && t.attributes.integer("training_mode", 0) == 0)
-      return pointwise(hardware, element, outputs, 2);
-    if (op.find("Normalization") != std::string_view::npos || op.starts_with("superstep.Channel"))
-      return 4 * pointwise(hardware, element, largest, 1);
-    if (op == "superstep.Fourier") return pointwise(hardware, element, outputs, fourier_operations(t));
-    if (one_of(op, {"LSTM", "GRU", "RNN"})) return recurrent_cycles(hardware, t, false);
-    if (op == "superstep.LSTMGradient") return recurrent_cycles(hardware, t, true);
-    return pointwise(hardware, element, std::max(outputs, largest), vector_cycles(op));
-  };
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(cycles(), 1));
+std::int64_t conv_cycles(const Hardware& hardware, const PartTypes& t) {
+  const Shape &w = t.inputs[1].shape, &y = t.outputs[0].shape;
+  const std::int64_t group = t.attributes.integer("group", 1);
+  return convolution_cycles(hardware, t.inputs[0].element, group, y[0] * spatial(y), spatial(w), w[1],
+                            w[0] / group);
+}
+
+std::int64_t conv_transpose_cycles(const Hardware& hardware, const PartTypes& t) {
+  const Shape &x = t.inputs[0].shape, &w = t.inputs[1].shape;
+  const std::int64_t group = t.attributes.integer("group", 1);
+  return convolution_cycles(hardware, t.inputs[0].element, group, x[0] * spatial(x), spatial(w), w[0] / group,
+                            w[1]);
+}
+
+// Positions are what is summed over: a product of [outputs, positions] by [positions, inputs] a kernel place.
+std::int64_t conv_weight_gradient_cycles(const Hardware& hardware, const PartTypes& t) {
+  const Shape &dy = t.inputs[1].shape, &w = t.outputs[0].shape;
+  const std::int64_t group = t.attributes.integer("group", 1);
+  return group * spatial(w) *
+         product_cycles(hardware, t.inputs[0].element, w[0] / group, dy[0] * spatial(dy), w[1]);
+}
+
+std::int64_t matmul_cycles(const Hardware& hardware, const PartTypes& t) {
+  const Shape& a = t.inputs[0].shape;
+  const std::int64_t inputs = a.rank() > 0 ? a[a.rank() - 1] : 1, rows = a.rank() > 1 ? a[a.rank() - 2] : 1;
+  const std::int64_t outputs = count(t.outputs[0]);
+  const Shape& out = t.outputs[0].shape;
+  const std::int64_t columns = t.inputs[1].shape.rank() > 1 && out.rank() > 0 ? out[out.rank() - 1] : 1;
+  const std::int64_t products =
+      std::max<std::int64_t>(1, outputs / std::max<std::int64_t>(1, rows * columns));
+  return products * product_cycles(hardware, t.inputs[0].element, rows, inputs, columns);
+}
+
+std::int64_t gemm_cycles(const Hardware& hardware, const PartTypes& t) {
+  const Shape &a = t.inputs[0].shape, &y = t.outputs[0].shape;
+  const std::int64_t inputs = a[t.attributes.integer("transA", 0) != 0 ? 0 : 1];
+  return product_cycles(hardware, t.inputs[0].element, y[0], inputs, y[1]);
+}
+
+std::int64_t reduction_cycles(const Hardware& hardware, const PartTypes& t) {
+  const std::int64_t outputs = std::max<std::int64_t>(outputs_of(t), 1);
+  return machine::ipu::reduce_cycles(hardware, outputs, ceil_div(largest_input(t), outputs),
+                                     ElementType::f32);
+}
+
+std::int64_t pooling_cycles(const Hardware& hardware, const PartTypes& t) {
+  return window_cycles(hardware, t, false, false);
+}
+std::int64_t max_pool_gradient_cycles(const Hardware& hardware, const PartTypes& t) {
+  return window_cycles(hardware, t, true, true);
+}
+std::int64_t average_pool_gradient_cycles(const Hardware& hardware, const PartTypes& t) {
+  return window_cycles(hardware, t, true, false);
+}
+
+std::int64_t gather_cycles(const Hardware& hardware, const PartTypes& t) {
+  return gathered_rows(hardware, t, indices_of(t));
+}
+std::int64_t gather_nd_cycles(const Hardware& hardware, const PartTypes& t) {
+  return gathered_rows(hardware, t, vectors_of(t));
+}
+std::int64_t scatter_nd_cycles(const Hardware& hardware, const PartTypes& t) {
+  return scattered_rows(hardware, t, vectors_of(t));
+}
+std::int64_t gather_elements_cycles(const Hardware& hardware, const PartTypes& t) {
+  return pick_cycles(hardware, t, false);
+}
+std::int64_t scatter_elements_cycles(const Hardware& hardware, const PartTypes& t) {
+  return pick_cycles(hardware, t, true);
+}
+
+std::int64_t resize_cycles(const Hardware& hardware, const PartTypes& t) {
+  return pointwise(hardware, element_of(t), outputs_of(t), resize_taps(t));
+}
+std::int64_t resize_gradient_cycles(const Hardware& hardware, const PartTypes& t) {
+  return pointwise(hardware, element_of(t), largest_input(t), resize_taps(t));
+}
+
+// Maximum, exponential, sum, division: four passes.
+std::int64_t softmax_cycles(const Hardware& hardware, const PartTypes& t) {
+  return pointwise(hardware, element_of(t), outputs_of(t), vector_cycles(op::Effort::function)) +
+         3 * pointwise(hardware, element_of(t), outputs_of(t), 1);
+}
+// Two sums, and two passes that scale.
+std::int64_t normalization_cycles(const Hardware& hardware, const PartTypes& t) {
+  return 4 * pointwise(hardware, element_of(t), largest_input(t), 1);
+}
+// At inference every element is scaled and shifted.
+std::int64_t batch_normalization_cycles(const Hardware& hardware, const PartTypes& t) {
+  if (t.attributes.integer("training_mode", 0) != 0) return normalization_cycles(hardware, t);
+  return pointwise(hardware, element_of(t), outputs_of(t), 2);
+}
+
+// A fast transform: 5 log2 n operations on each number of a line.
+std::int64_t fourier_cycles(const Hardware& hardware, const PartTypes& t) {
+  double operations = 0;
+  const Shape& shape = t.inputs[0].shape;
+  for (const std::int64_t axis : t.attributes.integers("axes")) {
+    const std::int64_t n = shape[normalize_axis(axis, shape.rank())];
+    operations += 5 * std::log2(static_cast<double>(std::max<std::int64_t>(2, n)));
+  }
+  return element_cycles(hardware, t, static_cast<std::int64_t>(std::ceil(operations)));
+}
+
+std::int64_t recurrent_cycles(const Hardware& hardware, const PartTypes& t) {
+  return cells_cycles(hardware, t, false);
+}
+std::int64_t lstm_gradient_cycles(const Hardware& hardware, const PartTypes& t) {
+  return cells_cycles(hardware, t, true);
+}
+
+// GU: moments, a root and a division; a sum and a product.
+std::int64_t adam_cycles(const Hardware& hardware, const PartTypes& t) {
+  return element_cycles(hardware, t, 24);
+}
+std::int64_t sgd_cycles(const Hardware& hardware, const PartTypes& t) {
+  return element_cycles(hardware, t, 6);
+}
+
+std::int64_t elementwise_cycles(const Hardware& hardware, op::Effort effort, const PartTypes& t) {
+  return element_cycles(hardware, t, vector_cycles(effort));
 }
 
 }  // namespace superstep::target::ipu

@@ -1,4 +1,4 @@
-// The backend of docs/add-a-backend.md, compiled against the interface and compared with the reference.
+// The target of docs/add-a-target.md, compiled against the interface and compared with the reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 namespace superstep::target {
 namespace {
 
-// [add-a-backend]
+// [add-a-target]
 // Runs the definitions and stops at the first output that is not finite: for finding where a model breaks.
 class WatchfulExecutable : public Executable {
  public:
@@ -83,7 +83,7 @@ const Target& watchful_target() {
 }
 // [end]
 
-// [add-a-backend]
+// [add-a-target]
 // Far below zero softplus is zero in f32, and its logarithm minus infinity.
 graph::Graph logarithms(std::int64_t batch) {
   graph::Graph graph("logarithms");
@@ -119,7 +119,7 @@ TEST(Watchful, NamesTheOutputThatIsNotFinite) {
 }
 // [end]
 
-TEST(AddABackend, ChecksWhatItIsGiven) {
+TEST(AddATarget, ChecksWhatItIsGiven) {
   const auto executable = watchful_target().compile(logarithms, {.batch = 2});
   std::vector<Tensor> outputs{Tensor(ElementType::f32, {2, 3})};
   try {

@@ -1,0 +1,36 @@
+// What a vertex that evaluates a part of an operator takes: the machine model's closed forms of vertices
+// (machine/ipu/vertex_cycles.h) where there is one for the operator, a rate by kind of work elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "superstep/graph/graph.h"
+#include "superstep/machine/ipu/hardware.h"
+#include "superstep/op/core/traits.h"
+
+namespace superstep::target::ipu {
+
+struct PartTypes {
+  const graph::Attributes& attributes;
+  std::vector<graph::ValueType> inputs, outputs;  // of the part; an empty shape of no use where left out
+};
+
+// Tile cycles of a part, all workers together: an operation on every element, ...
+std::int64_t elementwise_cycles(const machine::ipu::Hardware& hardware, op::Effort effort,
+                                const PartTypes& types);
+
+// ... and what operators have that are more than that.
+using PartCycles = std::int64_t(const machine::ipu::Hardware& hardware, const PartTypes& types);
+PartCycles conv_cycles, conv_transpose_cycles, conv_weight_gradient_cycles, matmul_cycles, gemm_cycles;
+PartCycles reduction_cycles;
+PartCycles pooling_cycles, max_pool_gradient_cycles, average_pool_gradient_cycles;
+PartCycles gather_cycles, gather_nd_cycles, scatter_nd_cycles;  // rows
+PartCycles gather_elements_cycles, scatter_elements_cycles;     // each by an index of its own
+PartCycles resize_cycles, resize_gradient_cycles;
+PartCycles softmax_cycles, normalization_cycles, batch_normalization_cycles;
+PartCycles fourier_cycles;
+PartCycles recurrent_cycles, lstm_gradient_cycles;
+PartCycles sgd_cycles, adam_cycles;
+
+}  // namespace superstep::target::ipu

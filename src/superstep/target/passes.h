@@ -1,4 +1,4 @@
-// The tables of passes, by target: whatever a graph goes through between who described it and the plan.
+// The tables of passes: whatever a graph goes through between who described it and the plan.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,17 @@ struct PassUse {
   double recompute_share = 0;      // operations that may be done again in the backward pass, to keep less
 };
 
+std::vector<transform::Pass> standard_passes(const PassUse& use);  // those that every target runs
+
 struct PassTable {
-  std::string_view target;
-  std::vector<transform::Pass> (
-      *of_models)();  // before precision and derivatives: Target::suited; may be null
-  std::vector<transform::Pass> (*of_graphs)(const PassUse& use);  // before the plan: Target::compile
+  // Before precision and derivatives: Target::suited. May be null.
+  std::vector<transform::Pass> (*of_models)() = nullptr;
+  // Before the plan: Target::compile.
+  std::vector<transform::Pass> (*of_graphs)(const PassUse& use) = standard_passes;
 };
 
 // By the name of a target, or "onnx": what an exported graph goes through. Throws Error (invalid_argument)
 // on another name, with the nearest.
-const PassTable& pass_table(std::string_view target);
+PassTable pass_table(std::string_view target);
 
 }  // namespace superstep::target

@@ -12,6 +12,7 @@
 
 #include "superstep/base/tensor.h"
 #include "superstep/graph/graph.h"
+#include "superstep/target/passes.h"
 #include "superstep/transform/precision/quantize.h"
 
 namespace superstep::target {
@@ -190,6 +191,8 @@ class Target {
   virtual ~Target() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view summary() const = 0;
+  // What graphs go through in suited() and compile(), for who looks at them on the way.
+  virtual PassTable passes() const { return {}; }
   // A model as this target computes it fastest, for what is done before it is compiled (derivatives,
   // precision): the same inputs, states and outputs, and the same results but for rounding.
   virtual graph::Graph suited(graph::Graph model) const { return model; }

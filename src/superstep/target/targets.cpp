@@ -1,19 +1,30 @@
-// The table of targets, in the order `superstep list targets` shows them.
-#include <array>
-
+// Every target there is, in the order `superstep list targets` shows them: one line each, the name before
+// `_target` of the function that a target's own file defines. Its declaration and its place in the table are
+// both made of this line.
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
-#include "superstep/target/cpu/cpu.h"
-#include "superstep/target/ipu/ipu.h"
-#include "superstep/target/null/null.h"
-#include "superstep/target/reference/reference.h"
+#include "superstep/target/target.h"
+
+// clang-format off
+#define SUPERSTEP_TARGETS(target) \
+  target(cpu)                     \
+  target(reference)               \
+  target(null)                    \
+  target(gc200)                   \
+  target(bow)                     \
+  target(gc2)
+// clang-format on
 
 namespace superstep::target {
 
+#define SUPERSTEP_DECLARED(name) const Target& name##_target();
+SUPERSTEP_TARGETS(SUPERSTEP_DECLARED)
+#undef SUPERSTEP_DECLARED
+
 std::span<const Target* const> targets() {
-  static const std::array<const Target*, 6> table{&cpu::cpu_target(),    &reference_target(),
-                                                  &null_target(),        ipu::ipu_targets()[0],
-                                                  ipu::ipu_targets()[1], ipu::ipu_targets()[2]};
+#define SUPERSTEP_LISTED(name) &name##_target(),
+  static const Target* const table[] = {SUPERSTEP_TARGETS(SUPERSTEP_LISTED)};
+#undef SUPERSTEP_LISTED
   return table;
 }
 
@@ -28,3 +39,5 @@ const Target& find_target(std::string_view name) {
 }
 
 }  // namespace superstep::target
+
+#undef SUPERSTEP_TARGETS

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "superstep/base/file.h"
@@ -12,6 +11,21 @@
 #include "superstep/graph/verify.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/transform/passes.h"
+
+// In the order in which they run: one line each, the function that a pass's own file defines, its summary,
+// and where it has them `.required` and `.rounding` (transform/pass.h). The function's declaration and its
+// place in the list are both made of this line. Merging comes after rules, which leave fewer different nodes;
+// rules and folding come again for what became visible by merging; dead nodes are dropped last, since all
+// leave some.
+// clang-format off
+#define SUPERSTEP_STANDARD_PASSES(pass)                                      \
+  pass(fold_constants, "computes what depends on constants alone")           \
+  pass(simplify, "x + 0, double transposes and other local rules")           \
+  pass(eliminate_common, "the same node twice becomes one")                  \
+  pass(simplify, "x + 0, double transposes and other local rules")           \
+  pass(fold_constants, "computes what depends on constants alone")           \
+  pass(eliminate_dead, "drops what nothing needs")
+// clang-format on
 
 namespace superstep::transform {
 namespace {
@@ -51,18 +65,14 @@ void verify_after(const graph::Graph& graph, std::string_view pass) {
 
 }  // namespace
 
+#define SUPERSTEP_DECLARED(function, ...) bool function(graph::Graph&);
+SUPERSTEP_STANDARD_PASSES(SUPERSTEP_DECLARED)
+#undef SUPERSTEP_DECLARED
+
 std::span<const Pass> standard_passes() {
-  static const Pass fold{"fold_constants", fold_constants, "computes what depends on constants alone"};
-  static const Pass rules{"simplify", simplify, "x + 0, double transposes and other local rules"};
-  static const std::array passes{
-      fold,
-      rules,  // leaves fewer different nodes
-      Pass{"eliminate_common", eliminate_common, "the same node twice becomes one"},
-      rules,  // what became visible by merging
-      fold,
-      // Last: earlier passes leave dead nodes behind.
-      Pass{"eliminate_dead", eliminate_dead, "drops what nothing needs"},
-  };
+#define SUPERSTEP_LISTED(function, ...) Pass{.name = #function, .run = function, .summary = __VA_ARGS__},
+  static const Pass passes[] = {SUPERSTEP_STANDARD_PASSES(SUPERSTEP_LISTED)};
+#undef SUPERSTEP_LISTED
   return passes;
 }
 
@@ -115,3 +125,5 @@ std::string PipelineReport::to_string() const {
 }
 
 }  // namespace superstep::transform
+
+#undef SUPERSTEP_STANDARD_PASSES

@@ -101,7 +101,7 @@ PassList passes_of(const GraphRequest& request, bool all) {
   const std::int64_t batch =
       request.batch > 0 ? request.batch : std::max<std::int64_t>(model.fixed_batch(), 1);
   PassList list{model.as_described()(batch), {}};
-  const target::PassTable& table = target::pass_table(request.on.empty() ? plainest_target : request.on);
+  const target::PassTable table = target::pass_table(request.on.empty() ? plainest_target : request.on);
   if (bytes) {
     const target::Target& target =
         target::find_target(request.on.empty() || request.on == as_onnx ? "cpu" : request.on);

@@ -138,6 +138,12 @@ class CpuTarget : public Target {
   std::string_view summary() const override {
     return "this machine's processor: fused kernels, one replica a core, micro-batches that stay in cache";
   }
+  PassTable passes() const override {
+    return {.of_models = model_passes, .of_graphs = [](const target::PassUse& use) {
+              return graph_passes(
+                  {.parts_in_step = use.parts_in_step, .recomputation = {.share = use.recompute_share}});
+            }};
+  }
 
   std::vector<SlowOnBytes> slow_on_bytes(const graph::Graph& model,
                                          const transform::QuantizeOptions& options) const override {
@@ -219,13 +225,17 @@ class CpuTarget : public Target {
 
 }  // namespace
 
-const Target& cpu_target() {
-  static const CpuTarget target;
-  return target;
-}
-
 std::unique_ptr<const Target> cpu_target_without(std::vector<std::string> passes) {
   return std::make_unique<CpuTarget>(std::move(passes));
 }
 
 }  // namespace superstep::target::cpu
+
+namespace superstep::target {
+
+const Target& cpu_target() {
+  static const cpu::CpuTarget target;
+  return target;
+}
+
+}  // namespace superstep::target

@@ -5,9 +5,7 @@
 
 namespace superstep::target::cpu {
 
-const Target& cpu_target();
-
-// The same target with passes left out (target/cpu/passes.h), by name. Throws Error (invalid_argument) on a
+// The target with passes left out (target/cpu/passes.h), by name. Throws Error (invalid_argument) on a
 // name of none, and on a pass that is required, with the reason.
 std::unique_ptr<const Target> cpu_target_without(std::vector<std::string> passes);
 

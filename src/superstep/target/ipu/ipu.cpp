@@ -169,6 +169,9 @@ class IpuTarget : public Target {
   }
   std::string_view name() const override { return machine_; }
   std::string_view summary() const override { return summary_; }
+  PassTable passes() const override {
+    return {.of_graphs = [](const PassUse&) { return graph_passes(); }};
+  }
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {
     refuse_parts(options, name());
@@ -202,15 +205,6 @@ std::string what_helps_to_fit(std::int64_t micro_batch) {
       several ? "--largest or " : "");
 }
 
-std::span<const Target* const> ipu_targets() {
-  static const IpuTarget gc200("gc200",
-                               "Graphcore GC200, run vertex by vertex on the host with modelled cycles");
-  static const IpuTarget bow("bow", "Graphcore Bow, the same");
-  static const IpuTarget gc2("gc2", "Graphcore GC2, the same");
-  static const std::array<const Target*, 3> table{&gc200, &bow, &gc2};
-  return table;
-}
-
 std::unique_ptr<const Target> gc200_without(std::vector<std::string> passes) {
   return std::make_unique<IpuTarget>("gc200", "Graphcore GC200, without some passes", std::move(passes));
 }
@@ -233,3 +227,23 @@ const bsp::Profile* profile_of(const Executable& executable) {
 }
 
 }  // namespace superstep::target::ipu
+
+namespace superstep::target {
+
+const Target& gc200_target() {
+  static const ipu::IpuTarget target(
+      "gc200", "Graphcore GC200, run vertex by vertex on the host with modelled cycles");
+  return target;
+}
+
+const Target& bow_target() {
+  static const ipu::IpuTarget target("bow", "Graphcore Bow, the same");
+  return target;
+}
+
+const Target& gc2_target() {
+  static const ipu::IpuTarget target("gc2", "Graphcore GC2, the same");
+  return target;
+}
+
+}  // namespace superstep::target

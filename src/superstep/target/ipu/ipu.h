@@ -2,7 +2,6 @@
 // by vertex on host cores, with modelled cycles.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "superstep/bsp/profile/profile.h"
@@ -10,9 +9,6 @@
 #include "superstep/target/target.h"
 
 namespace superstep::target::ipu {
-
-// gc2, gc200 and bow, one chip each.
-std::span<const Target* const> ipu_targets();
 
 // gc200 with passes left out (prepare.h), by name. Throws Error (invalid_argument) on a name of none, and on
 // a pass that is required, with the reason.

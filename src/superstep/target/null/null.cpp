@@ -1,5 +1,5 @@
-#include "superstep/target/null/null.h"
-
+// The target that computes nothing: checks, clears the outputs, keeps state. What a run costs here is the
+// host's overhead.
 #include <cstring>
 
 #include "superstep/target/ports.h"
@@ -38,6 +38,9 @@ class NullTarget : public Target {
   std::string_view name() const override { return "null"; }
   std::string_view summary() const override {
     return "computes nothing: what is left is the host's own overhead";
+  }
+  PassTable passes() const override {
+    return {.of_graphs = [](const PassUse&) { return std::vector<transform::Pass>(); }};
   }
   std::unique_ptr<Executable> compile(const GraphAtBatch& model,
                                       const CompileOptions& options) const override {

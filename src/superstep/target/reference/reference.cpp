@@ -1,5 +1,4 @@
-#include "superstep/target/reference/reference.h"
-
+// The target that evaluates by definition.
 #include <algorithm>
 #include <cstring>
 

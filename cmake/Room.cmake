@@ -1,6 +1,6 @@
 # superstep_room(NAME [WITH_JSON] [USES room ...] [LIBRARIES target ...])
-# One static library a room, made of every source file in its folder; sub-folders are taken too unless they
-# have a CMakeLists.txt of their own.
+# One static library a room, made of every source file in its folder and below, but for folders that have a
+# CMakeLists.txt of their own.
 #
 # Half of a compilation is reading the standard library and fmt: they are read once, in room base, and reused. Rooms
 # in which most files read JSON, too, say so: that header doubles it again.
@@ -15,12 +15,26 @@ target_precompile_headers(superstep_with_json PRIVATE ${superstep_common_headers
 function(superstep_room name)
   cmake_parse_arguments(ROOM "WITH_JSON" "" "USES;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  # A folder with a CMakeLists.txt of its own is not taken, nor what lies below it.
+  file(GLOB_RECURSE own_lists CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt)
+  list(REMOVE_ITEM own_lists ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt)
+  foreach(own_list ${own_lists})
+    get_filename_component(folder ${own_list} DIRECTORY)
+    foreach(source ${sources})
+      string(FIND ${source} ${folder}/ at)
+      if(at EQUAL 0)
+        list(REMOVE_ITEM sources ${source})
+      endif()
+    endforeach()
+  endforeach()
+  # A source in two rooms would be compiled twice, with two sets of options, and the linker would take either.
+  get_property(taken GLOBAL PROPERTY superstep_sources)
   foreach(source ${sources})
-    get_filename_component(folder ${source} DIRECTORY)
-    if(NOT folder STREQUAL CMAKE_CURRENT_SOURCE_DIR AND EXISTS ${folder}/CMakeLists.txt)
-      list(REMOVE_ITEM sources ${source})
+    if(source IN_LIST taken)
+      message(FATAL_ERROR "${source} is in room ${name} and in another: give its folder one CMakeLists.txt")
     endif()
   endforeach()
+  set_property(GLOBAL APPEND PROPERTY superstep_sources ${sources})
   add_library(superstep_${name} STATIC ${sources})
   superstep_units(superstep_${name})
   target_include_directories(superstep_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)

@@ -1,6 +1,7 @@
 # superstep_units(TARGET): joins the target's source files into units that are compiled together, each of at most 1,500
-# lines, so that headers are read and templates made once a unit. cmake/units.py says which files can stand beside each other. A new
-# name that meets another file's ("redefinition of ...") is sorted out when CMake runs again.
+# lines, so that headers are read and templates made once a unit. cmake/units.py says which files can stand beside each
+# other, and writes the units. A new name that meets another file's ("redefinition of ...") is sorted out when CMake runs
+# again. Files with options, definitions or precompiled headers of their own (set before) are left alone.
 option(SUPERSTEP_UNITS "compile several files of a room together" ON)
 find_program(PYTHON3 python3)
 
@@ -12,17 +13,26 @@ function(superstep_units target)
   get_target_property(sources ${target} SOURCES)
   set(paths "")
   foreach(source ${sources})
-    if(NOT source MATCHES "[$]<" AND source MATCHES "[.]cpp$")
+    set(own FALSE)
+    foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS SKIP_PRECOMPILE_HEADERS SKIP_UNITY_BUILD_INCLUSION)
+      get_source_file_property(value ${source} ${property})
+      if(value)
+        set(own TRUE)
+      endif()
+    endforeach()
+    if(NOT own AND NOT source MATCHES "[$]<" AND source MATCHES "[.]cpp$")
       get_filename_component(path ${source} ABSOLUTE)
       list(APPEND paths ${path})
     endif()
   endforeach()
-  execute_process(COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/cmake/units.py 1500 ${paths}
+  execute_process(COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/cmake/units.py 1500 ${CMAKE_CURRENT_BINARY_DIR}/units_of_${target} ${paths}
                   OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
   string(REPLACE "\n" ";" lines "${lines}")
   foreach(line ${lines})
     string(REGEX MATCH "^([^ ]+) (.*)$" line "${line}")
-    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${CMAKE_MATCH_1})
+    list(APPEND units ${CMAKE_MATCH_1})
+    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES HEADER_FILE_ONLY ON)
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  list(REMOVE_DUPLICATES units)
+  target_sources(${target} PRIVATE ${units})
 endfunction()

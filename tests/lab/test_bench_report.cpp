@@ -13,6 +13,7 @@
 #include "superstep/lab/report/bench_report.h"
 #include "tests/browser.h"
 #include "tests/contains.h"
+#include "tests/sample_result.h"
 
 namespace superstep::lab {
 namespace {
@@ -22,13 +23,7 @@ namespace fs = std::filesystem;
 record::Result product(const std::string& mode, std::int64_t batch, double seconds) {
   Measurement measurement;
   for (int i = 0; i < 30; ++i) measurement.samples.push_back(seconds * (1 + 0.01 * (i % 5)));
-  record::Result result{
-      .command = "bench", .id = "gemm_k4-" + mode + "-f32", .created = "2026-01-31T12:00:00+00:00"};
-  result.workload = "gemm_k4";
-  result.mode = mode;
-  result.parameters = {{"kind", "gemm"}, {"m", 2560}, {"n", 2560}, {"k", 2560}};
-  result.config = {{"precision", "f32"}, {"batch", batch}};
-  result.environment = {{"host", {{"load", {{"busy", true}}}}}};
+  record::Result result = sample_result(mode, batch);
   result.quantities = {time_quantity("step_time", measurement),
                        rate_quantity("throughput", 2560, "samples/s", measurement),
                        rate_quantity("flops_rate", 3.3e10, "FLOP/s", measurement),

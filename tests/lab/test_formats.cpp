@@ -17,6 +17,7 @@
 #include "superstep/record/result_json.h"
 #include "tests/contains.h"
 #include "tests/python.h"
+#include "tests/sample_result.h"
 
 namespace superstep::lab {
 namespace {
@@ -26,15 +27,7 @@ using nlohmann::json;
 record::Result example(double scale = 1) {
   Measurement measurement{.warm_up_calls = 12, .samples = {}};
   for (int i = 0; i < 30; ++i) measurement.samples.push_back(scale * (0.1 + 0.001 * (i % 7)));
-  record::Result result{
-      .command = "bench", .id = "gemm_k4-train-f32", .created = "2026-01-31T12:00:00+00:00"};
-  result.workload = "gemm_k4";
-  result.mode = "train";
-  result.parameters = {{"kind", "gemm"}, {"m", 2560}, {"n", 2560}, {"k", 2560}};
-  result.flop_per_sample = 1.0 / 3;
-  result.config = {{"precision", "f32"}, {"batch", 2560}, {"threads", 2}, {"seed", 1}};
-  result.environment = {{"date", "2026-01-31T12:00:00+00:00"}, {"host", {{"hostname", "a \"host\""}}}};
-  result.program = {{"version", "0.1.0"}};
+  record::Result result = sample_result();
   result.quantities.push_back(time_quantity("step_time", measurement));
   result.quantities.push_back(rate_quantity("flops_rate", 1e11, "FLOP/s", measurement));
   result.quantities.front().flags = {"drift +7 %, \"much\""};

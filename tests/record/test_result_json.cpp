@@ -7,6 +7,7 @@
 #include "superstep/base/error.h"
 #include "superstep/record/result_json.h"
 #include "tests/contains.h"
+#include "tests/sample_result.h"
 
 namespace superstep::record {
 namespace {
@@ -14,14 +15,7 @@ namespace {
 using nlohmann::json;
 
 Result example() {
-  Result result{.command = "bench", .id = "gemm_k4-train-f32", .created = "2026-01-31T12:00:00+00:00"};
-  result.workload = "gemm_k4";
-  result.mode = "train";
-  result.parameters = {{"kind", "gemm"}, {"m", 2560}, {"n", 2560}, {"k", 2560}};
-  result.flop_per_sample = 1.0 / 3;
-  result.config = {{"precision", "f32"}, {"batch", 2560}, {"threads", 2}, {"seed", 1}};
-  result.environment = {{"date", "2026-01-31T12:00:00+00:00"}, {"host", {{"hostname", "a \"host\""}}}};
-  result.program = {{"version", "0.1.0"}};
+  Result result = sample_result();
   Quantity time{
       .name = "step_time", .unit = "s", .value = 0.1, .statistic = "median", .low = 0.1, .high = 1.0 / 7};
   for (int i = 0; i < 30; ++i) time.samples.push_back(0.1 + 0.001 * (i % 7));

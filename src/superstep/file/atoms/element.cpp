@@ -12,7 +12,7 @@ struct Element {
   double mass;
 };
 
-constexpr Element elements[element_count + 1] = {
+constexpr Element element_rows[element_count + 1] = {
     {"*", 0},       {"H", 1.008},   {"He", 4.0026}, {"Li", 6.94},   {"Be", 9.0122}, {"B", 10.81},
     {"C", 12.011},  {"N", 14.007},  {"O", 15.999},  {"F", 18.998},  {"Ne", 20.180}, {"Na", 22.990},
     {"Mg", 24.305}, {"Al", 26.982}, {"Si", 28.085}, {"P", 30.974},  {"S", 32.06},   {"Cl", 35.45},
@@ -38,7 +38,7 @@ constexpr Element elements[element_count + 1] = {
 const Element& element(int atomic_number) {
   if (atomic_number < 0 || atomic_number > element_count)
     throw Error(ErrorCode::invalid_argument, fmt::format("no element has atomic number {}", atomic_number));
-  return elements[atomic_number];
+  return element_rows[atomic_number];
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ double element_mass(int atomic_number) { return element(atomic_number).mass; }
 
 std::optional<int> element_from_symbol(std::string_view symbol) {
   for (int z = 1; z <= element_count; ++z)
-    if (symbol == elements[z].symbol) return z;
+    if (symbol == element_rows[z].symbol) return z;
   return std::nullopt;
 }
 

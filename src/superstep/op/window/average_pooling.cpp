@@ -12,11 +12,6 @@
 namespace superstep::op {
 namespace {
 
-std::vector<Window> windows_of(const Attributes& attributes, const Shape& x) {
-  check_pooling_rank(x);
-  return pooling_windows(attributes, spatial_extents(x));
-}
-
 std::vector<ValueType> infer_pool(const InferContext& context) {
   require_floating(context, 0, "X");
   const ValueType& x = context.input(0);

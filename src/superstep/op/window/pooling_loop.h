@@ -41,6 +41,11 @@ inline void check_pooling_rank(const Shape& x) {
           "input X is of rank " + std::to_string(x.rank()) + ", expected 3 to 5");
 }
 
+inline std::vector<Window> windows_of(const Attributes& attributes, const Shape& x) {
+  check_pooling_rank(x);
+  return pooling_windows(attributes, spatial_extents(x));
+}
+
 inline Shape pooled_shape(const Shape& x, const std::vector<Window>& windows) {
   std::vector<std::int64_t> extents = {x[0], x[1]};
   for (const Window& window : windows) extents.push_back(window.output);

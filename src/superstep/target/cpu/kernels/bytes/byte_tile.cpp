@@ -8,7 +8,9 @@
 #if defined(__x86_64__)
 // GCC warns of the registers that its own header leaves undefined.
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 #include <immintrin.h>
 

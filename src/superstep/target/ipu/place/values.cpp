@@ -11,7 +11,7 @@
 namespace superstep::target::ipu {
 namespace {
 
-constexpr std::int64_t least_elements = 4;  // of a value on a tile
+constexpr std::int64_t least_spread_elements = 4;  // of a value on a tile
 
 }  // namespace
 
@@ -66,7 +66,7 @@ void Values::place(graph::ValueId id, const bsp::Tensor& flat, Spread spread) {
 }
 
 void Values::place_evenly(graph::ValueId id) {
-  device_.map_linearly(tensors_.at(id), least_elements);
+  device_.map_linearly(tensors_.at(id), least_spread_elements);
   waiting_.erase(id);
 }
 

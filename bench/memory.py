@@ -22,7 +22,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-SIZES = {"braggnn": 512, "mlp": 512, "cifar10-cnn": 64, "ptychonn-64": 8, "uno": 64, "unet-64": 8, "unet-256": 2, "resnet50": 2,
+SIZES = {"braggnn": 512, "mlp": 512, "cifar10-cnn": 64, "ptychonn-64": 8, "cookienetae": 8, "image-autoencoder": 8, "pca-compress-128": 64,
+         "sobel-800": 4, "uno": 64, "unet-64": 8, "unet-256": 2, "resnet50": 2,
          "efficientnet-b0": 2, "mobilenet-v3-small": 8, "bert-small": 8, "distilbert": 2, "lstm": 64, "rnn-k1": 64,
          "rnn-k2": 64, "rnn-k3": 64, "rnn-k4": 64}
 NO_DATA = {"rnn-k1", "rnn-k2", "rnn-k3", "rnn-k4"}  # random data: throughput alone, no run

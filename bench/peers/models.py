@@ -96,6 +96,74 @@ class PtychoNN(nn.Module):
         return torch.sigmoid(self.amplitude(code)), torch.tanh(self.phase(code)) * math.pi
 
 
+class CookieNetAE(nn.Module):
+    """Front. Phys. 10, 957509 (2022): electrons of 128 angles and 128 energies to their density."""
+
+    def __init__(self):
+        super().__init__()
+        conv = lambda i, o: [nn.Conv2d(i, o, 3, padding=1), nn.ReLU()]
+        up = lambda i, o: [nn.ConvTranspose2d(i, o, 2, 2), nn.ReLU()]
+        pool = [nn.MaxPool2d(2)]
+        self.layers = nn.Sequential(*conv(1, 16), *pool, *conv(16, 32), *pool, *conv(32, 64), *pool, *conv(64, 128), *up(128, 128),
+                                    *up(128, 64), *up(64, 32), nn.ConvTranspose2d(32, 16, 3, padding=1), nn.ReLU(), *conv(16, 1))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class PcaCompress(nn.Module):
+    """Frames to their shares of 64 components, and back."""
+
+    def __init__(self, side=128, components=64):
+        super().__init__()
+        self.basis, self.mean = nn.Parameter(torch.empty(side * side, components)), nn.Parameter(torch.empty(side * side))
+
+    def forward(self, x):
+        code = (x.flatten(1) - self.mean) @ self.basis
+        return code, (code @ self.basis.T + self.mean).view_as(x)
+
+
+class Sobel(nn.Module):
+    """Both gradients of a frame and their magnitude."""
+
+    def __init__(self):
+        super().__init__()
+        self.taps = nn.Conv2d(1, 2, 3, padding=1, bias=False)
+
+    def forward(self, x):
+        gx, gy = self.taps(x).split(1, 1)
+        return gx, gy, torch.sqrt(gx * gx + gy * gy + 1e-12)
+
+
+class ResidualBlock(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.layers = nn.Sequential(conv_norm(channels, channels, 3, activation=nn.ReLU), conv_norm(channels, channels, 3))
+
+    def forward(self, x):
+        return x + self.layers(x)
+
+
+class ImageAutoencoder(nn.Module):
+    """A. Nasari et al., PEARC '22, section 3.4: residual blocks around one bottleneck of 8 bits a value."""
+
+    def __init__(self, width=64, bottleneck=16):
+        super().__init__()
+        conv = lambda i, o, stride=1: nn.Conv2d(i, o, 3, stride, 1)
+        up = lambda i, o: nn.ConvTranspose2d(i, o, 4, 2, 1)
+        blocks = lambda channels, count: [ResidualBlock(channels) for _ in range(count)]
+        self.encoder = nn.Sequential(conv(1, width), *blocks(width, 3), conv(width, 2 * width, 2), *blocks(2 * width, 3),
+                                     conv(2 * width, 4 * width, 2), *blocks(4 * width, 2), conv(4 * width, bottleneck))
+        self.decoder = nn.Sequential(conv(bottleneck, 4 * width), *blocks(4 * width, 2), up(4 * width, 2 * width), *blocks(2 * width, 3),
+                                     up(2 * width, width), *blocks(width, 3), conv(width, 1), nn.Sigmoid())
+
+    def forward(self, x):
+        code = self.encoder(x)
+        scale = code.abs().amax((1, 2, 3), keepdim=True).clamp(min=1e-6) / 127
+        code = code + (torch.round(code / scale) * scale - code).detach()
+        return self.decoder(code), code
+
+
 def conv_norm(i, o, kernel, stride=1, groups=1, activation=None, epsilon=1e-5, momentum=0.1):
     layers = [nn.Conv2d(i, o, kernel, stride, kernel // 2, groups=groups, bias=False), nn.BatchNorm2d(o, epsilon, momentum)]
     return nn.Sequential(*layers, *([activation()] if activation else []))
@@ -341,6 +409,11 @@ MODELS = {
     "mlp": Entry(Mlp, 9473, (16,), (1,), F.mse_loss, "adam", 1e-3),
     "cifar10-cnn": Entry(CifarCnn, 642570, (3, 32, 32), "class", F.cross_entropy, "adam", 1e-3),
     "ptychonn-64": Entry(PtychoNN, 1247074, (1, 64, 64), [(1, 64, 64), (1, 64, 64)], both_l1, "adam", 1e-3),
+    "cookienetae": Entry(CookieNetAE, 208641, (1, 128, 128), (1, 128, 128), F.mse_loss, "adam", 2.4e-3),
+    "image-autoencoder": Entry(ImageAutoencoder, 8038929, (1, 28, 28), (1, 28, 28), lambda y, t: F.mse_loss(y[0], t), "adam", 1e-3),
+    "pca-compress-128": Entry(PcaCompress, 1064960, (128, 128), (128, 128), lambda y, t: F.mse_loss(y[1], t), "adam", 1e-6),
+    "sobel-800": Entry(Sobel, 18, (1, 800, 800), [(1, 800, 800), (1, 800, 800)],
+                       lambda y, t: F.mse_loss(y[0], t[0]) + F.mse_loss(y[1], t[1]), "adam", 1e-2),
     "uno": Entry(Uno, 16224001, [(942,), (5270,)], (1,), F.mse_loss, "adam", 1e-4),
     "unet-64": Entry(lambda: UNet(16, 2), 117361, (3, 64, 64), (1, 64, 64), dice, "adam", 1e-3),
     "unet-256": Entry(lambda: UNet(32, 4), 7763041, (3, 256, 256), (1, 256, 256), dice, "adam", 1e-3),

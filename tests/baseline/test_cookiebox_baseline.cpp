@@ -49,6 +49,14 @@ TEST(CookieboxBaseline, TunedSmoothingBeatsTheHistogramAndNothing) {
   EXPECT_TRUE(std::filesystem::exists(folder / "page.html"));
 }
 
+TEST(CookieboxBaseline, PeaksAreSoughtWhereThereAreAny) {
+  std::vector<float> truth(128 * 128, 0.01f), found(128 * 128, 0);
+  EXPECT_FALSE(peak_energy_error(truth, found));  // a shot without a pulse has no peak to be off from
+  truth[5 * 128 + 60] = 1, found[5 * 128 + 64] = 1;
+  truth[9 * 128 + 20] = 1, found[9 * 128 + 20] = 1;
+  EXPECT_EQ(peak_energy_error(truth, found), 2);  // of two rows one is off by four bins
+}
+
 struct KnownShot {
   data::Shot shot;
   std::vector<std::uint8_t> counts;

@@ -46,6 +46,10 @@ void PrintTo(const Model& model, std::ostream* out) {
 std::vector<Model> models() {
   return {{"ptychonn-64", {"window=16"}, 2},
           {"ptychonn-128", {"window=16"}, 2},
+          {"cookienetae", {"size=16", "width=4"}, 2},
+          {"pca-compress-128", {"side=12", "components=6"}, 4},
+          {"sobel-800", {"side=16", "window=5", "start=random"}, 3},
+          {"image-autoencoder", {"size=8", "width=4", "bottleneck=2"}, 4, 4e-4},
           {"uno", {"width=24"}, 4, 2e-4, 0},
           {"uno", {"width=24", "dropout=0"}, 4},
           {"unet-64", {"size=16", "width=4"}, 3},

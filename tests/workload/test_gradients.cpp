@@ -118,6 +118,10 @@ TEST_P(WholeModel, HasTheDerivativesThatDifferencesHave) {
 INSTANTIATE_TEST_SUITE_P(
     Models, WholeModel,
     ::testing::Values(Model{"ptychonn-64", {"window=16"}, 1}, Model{"uno", {"width=6"}, 2},
+                      Model{"cookienetae", {"size=8", "width=2"}, 2},
+                      Model{"pca-compress-128", {"side=6", "components=4"}, 2},
+                      Model{"sobel-800", {"side=9", "start=random"}, 2},
+                      Model{"image-autoencoder", {"size=8", "width=2", "bottleneck=2", "bits=0"}, 2},
                       Model{"unet-64", {"size=8", "width=2"}, 2},
                       Model{
                           "bert-small", {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"}, 2},

@@ -95,7 +95,11 @@ TEST_P(EveryWorkload, HasATrainingStepThatCanBeSplit) {
 }
 
 TEST_P(EveryWorkload, StartsFromTheSameBitsForTheSameSeed) {
-  const Graph a = built(GetParam(), 1), b = built(GetParam(), 8), c = built(GetParam(), 1, {}, 2);
+  // Where the defaults draw nothing, the start that does.
+  const std::vector<std::string> drawn =
+      GetParam() == "sobel-800" ? std::vector<std::string>{"start=random"} : std::vector<std::string>{};
+  const Graph a = built(GetParam(), 1, drawn), b = built(GetParam(), 8, drawn),
+              c = built(GetParam(), 1, drawn, 2);
   const graph::ValueId id = a.states()[0];
   EXPECT_TRUE(graph::same(a.value(id).data, b.value(b.find_value(a.value(id).name)).data));
   EXPECT_FALSE(graph::same(a.value(id).data, c.value(id).data));
@@ -273,6 +277,113 @@ TEST(PtychoNN, TakesTheWorkThatItsLayersTake) {
   EXPECT_NEAR(multiply_accumulates("ptychonn-64"), 402e6, 3e6);
   EXPECT_NEAR(multiply_accumulates("ptychonn-128"), 316e6, 3e6);
   EXPECT_TRUE(contains(error_of("ptychonn-64", {"window=20"}), "a window of 20 pixels cannot be halved"));
+}
+
+TEST(CookieNetAE, TakesTheWorkThatItsLayersTake) {
+  EXPECT_NEAR(multiply_accumulates("cookienetae"), 221e6, 2e6);
+  EXPECT_TRUE(contains(error_of("cookienetae", {"size=100"}), "100 bins cannot be halved 3 times"));
+}
+
+// Both directions of a piece of signal processing: every output of the filter, its magnitude too, where there
+// are edges and where there are none.
+TEST(Sobel, HasTheGradientsOfARampAndOfNothing) {
+  const auto edges = [](double a, double b, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> options{"side=9"};
+    options.insert(options.end(), more.begin(), more.end());
+    Tensor frame(ElementType::f32, {1, 1, 9, 9});
+    for (std::int64_t i = 0; i < 81; ++i)
+      frame.set(i, 100 + a * static_cast<double>(i % 9) + b * static_cast<double>(i / 9));
+    return op::evaluate(built("sobel-800", 1, options), std::span(&frame, 1)).outputs;
+  };
+  const auto ramp = edges(7, -3), flat = edges(0, 0), half = edges(7, -3, {"half=yes"});
+  for (std::int64_t y = 1; y < 8; ++y)
+    for (std::int64_t x = 1; x < 8; ++x) {
+      const std::int64_t at = 9 * y + x;
+      EXPECT_EQ(ramp[0].at(at), 56);
+      EXPECT_EQ(ramp[1].at(at), -24);
+      EXPECT_NEAR(ramp[2].at(at), std::hypot(56, 24), 1e-5);
+      EXPECT_NEAR(half[0].at(at), 56, 1e-3 * 56);
+      EXPECT_EQ(flat[0].at(at), 0);
+      EXPECT_NEAR(flat[2].at(at), 0, 2e-6);
+    }
+  EXPECT_NE(half[0].at(0), ramp[0].at(0) + 1);
+  EXPECT_TRUE(contains(error_of("sobel-800", {"window=4"}), "4"));
+}
+
+TEST(Sobel, HoldsTheBrightestPixelsInSixteenBits) {
+  const Tensor frame = Tensor::full(ElementType::f32, {1, 1, 12, 12}, 65535);
+  for (const char* window : {"window=3", "window=5", "window=7", "window=9"}) {
+    const auto with = [&](const char* half) {
+      return op::evaluate(built("sobel-800", 1, {"side=12", window, half}), std::span(&frame, 1)).outputs[0];
+    };
+    const Tensor wide = with("half=no"), narrow = with("half=yes");
+    double apart = 0, size = 0;
+    for (std::int64_t i = 0; i < wide.element_count(); ++i) {
+      apart += std::pow(wide.at(i) - narrow.at(i), 2);
+      size += std::pow(wide.at(i), 2);
+    }
+    EXPECT_LT(std::sqrt(apart), 1e-3 * std::sqrt(size)) << window;
+    EXPECT_GT(size, 0);
+  }
+}
+
+TEST(PcaCompress, TakesThePublishedWorkAndAnyNumberOfComponents) {
+  EXPECT_NEAR(multiply_accumulates("pca-compress-128", {"returns=no", "components=3000"}), 98.3e6 / 2, 1e6);
+  EXPECT_EQ(built("pca-compress-128", 1, {"components=1", "returns=no"}).outputs().size(), 1u);
+  EXPECT_TRUE(contains(error_of("pca-compress-128", {"side=4", "components=17"}), "has no 17 components"));
+}
+
+TEST(ImageAutoencoder, HasItsStagesAndCodes) {
+  EXPECT_NEAR(multiply_accumulates("image-autoencoder"), 1.01e9, 0.01e9);
+  const Graph graph = built("image-autoencoder", 1, {"bottleneck=4"});
+  EXPECT_EQ(graph.type(graph.outputs()[1].value).shape, (Shape{1, 4, 7, 7}));
+  EXPECT_TRUE(contains(error_of("image-autoencoder", {"size=30"}), "30 pixels cannot be halved twice"));
+  EXPECT_TRUE(contains(error_of("image-autoencoder", {"bits=1"}), "no value beside zero"));
+}
+
+// A code of b bits has at most 2^b - 1 different values an image, and training does not see the rounding.
+TEST(ImageAutoencoder, RoundsItsCodeAndLearnsAsIfItDidNot) {
+  const Tensor image = uniform({2, 1, 8, 8}, 5);
+  const auto code = [&](const char* bits) {
+    return op::evaluate(built("image-autoencoder", 2, {"size=8", "width=2", "bottleneck=8", bits}),
+                        std::span(&image, 1))
+        .outputs[1];
+  };
+  const Tensor wide = code("bits=0"), narrow = code("bits=4");
+  for (std::int64_t n = 0; n < 2; ++n) {
+    double largest = 0;
+    std::map<long, int> levels;
+    for (std::int64_t i = 32 * n; i < 32 * (n + 1); ++i) largest = std::max(largest, std::abs(wide.at(i)));
+    for (std::int64_t i = 32 * n; i < 32 * (n + 1); ++i) {
+      const double level = narrow.at(i) / (largest / 7);
+      EXPECT_NEAR(level, std::round(level), 1e-4);
+      EXPECT_LE(std::abs(level), 7.001);
+      EXPECT_NEAR(narrow.at(i), wide.at(i), 0.501 * largest / 7);
+      ++levels[std::lround(level)];
+    }
+    EXPECT_GT(levels.size(), 4u);
+  }
+  const TrainingDefaults& training = find_workload("image-autoencoder").training;
+  const auto encoder_after_a_step = [&](const char* bits) {
+    const Graph step = transform::make_training_step(
+        built("image-autoencoder", 2, {"size=8", "width=2", "bottleneck=8", bits}), training.loss,
+        {.kind = transform::OptimizerKind::sgd});
+    const Tensor inputs[] = {image, Tensor::scalar(1.0f)};
+    return op::evaluate(step, inputs).states.at("stem.weight");
+  };
+  const Tensor before =
+      built("image-autoencoder", 2, {"size=8", "width=2", "bottleneck=8"})
+          .value(
+              built("image-autoencoder", 2, {"size=8", "width=2", "bottleneck=8"}).find_value("stem.weight"))
+          .data;
+  const Tensor plain = encoder_after_a_step("bits=0"), rounded = encoder_after_a_step("bits=8");
+  double moved = 0, apart = 0;
+  for (std::int64_t i = 0; i < before.element_count(); ++i) {
+    moved += std::pow(plain.at(i) - before.at(i), 2);
+    apart += std::pow(plain.at(i) - rounded.at(i), 2);
+  }
+  EXPECT_GT(moved, 0);
+  EXPECT_LT(std::sqrt(apart), 0.3 * std::sqrt(moved));
 }
 
 TEST(UNet, HasThePublishedSizes) {

@@ -52,6 +52,12 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
       .file = settings.workload, .shapes = settings.shapes, .loss = settings.loss, .data = settings.data});
 }
 
+// The workload's own rate for a batch.
+double usual_rate(const workload::TrainingDefaults& defaults, std::int64_t batch) {
+  if (defaults.rate_of_batch == 0) return defaults.learning_rate;
+  return defaults.learning_rate * static_cast<double>(batch) / static_cast<double>(defaults.rate_of_batch);
+}
+
 // Graphs outlive the model they were asked of: what builds them holds a copy of all it needs.
 graph::Graph build(const workload::Workload& workload, const TrainSettings& settings, std::int64_t batch) {
   return workload::build_model(workload, batch, settings.model_options, settings.seed);
@@ -76,7 +82,7 @@ Model::Model(TrainSettings settings)
   if (settings_.batch == 0) settings_.batch = defaults.batch;
   if (user_) user_->require_batch(settings_.batch);
   if (settings_.epochs == 0) settings_.epochs = defaults.epochs;
-  if (settings_.learning_rate == 0) settings_.learning_rate = defaults.learning_rate;
+  if (settings_.learning_rate == 0) settings_.learning_rate = usual_rate(defaults, settings_.batch);
   if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(defaults.optimizer.kind);
   transform::optimizer_kind_from_name(settings_.optimizer);
   schedule_.kind =

@@ -138,7 +138,12 @@ class TableTask : public Task {
  private:
   void fill_one(const Column& column, std::span<const std::int64_t> indices, Tensor& tensor) const {
     const Tensor& field = fields_.at(column.field);
-    if (tensor.type() == ElementType::i64)
+    if (column.make) {
+      const auto to = tensor.as<float>();
+      const std::size_t row = to.size() / std::max<std::size_t>(1, indices.size());
+      for (std::size_t k = 0; k < indices.size(); ++k)
+        column.make(field, indices[k], to.subspan(k * row, row));
+    } else if (tensor.type() == ElementType::i64)
       fill_column(field, column, indices, tensor.as<std::int64_t>());
     else
       fill_column(field, column, indices, tensor.as<float>());
@@ -171,6 +176,10 @@ std::unique_ptr<Task> open_table_task(TableSpec spec, const TaskSettings& settin
     return std::make_unique<TableTask>(std::move(spec), std::move(fields), 0, generated_source(settings));
   }
   Fields fields = read(spec, settings);
+  return open_table_task(std::move(spec), std::move(fields), settings);
+}
+
+std::unique_ptr<Task> open_table_task(TableSpec spec, Fields fields, const TaskSettings& settings) {
   return std::make_unique<TableTask>(std::move(spec), std::move(fields), settings.samples,
                                      settings.data.string());
 }

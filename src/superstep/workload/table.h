@@ -8,10 +8,13 @@
 
 namespace superstep::workload {
 
-// An input or a target of the training graph, made of a field. The shapes agree but for axes of one element.
+// An input or a target of the training graph, made of a field. The shapes agree but for axes of one element,
+// where `make` does not say otherwise.
 struct Column {
   std::string field;
   double (*convert)(double) = nullptr;  // of every element; null: as it is
+  // Fills the row of a sample out of the field, in place of `convert`. Called by several threads.
+  std::function<void(const Tensor& field, std::int64_t index, std::span<float> row)> make = nullptr;
 };
 
 // What the methods that a model is held against are given.
@@ -30,9 +33,11 @@ struct TableSpec {
   std::string group;  // a field: neighbouring samples of one value stay on one side of the split
   std::vector<Column> inputs, targets;
   std::vector<std::string> more;  // fields that the quality needs beside those
-  std::vector<Metric> (*quality)(const Fields& fields, std::span<const std::int64_t> indices,
-                                 std::span<const Tensor> outputs) = nullptr;
-  std::string (*present)(const Fields& fields, const Predictions& found, page::Page& page) = nullptr;
+  std::function<std::vector<Metric>(const Fields& fields, std::span<const std::int64_t> indices,
+                                    std::span<const Tensor> outputs)>
+      quality = nullptr;
+  std::function<std::string(const Fields& fields, const Predictions& found, page::Page& page)> present =
+      nullptr;
   std::function<References(const TableSamples& samples)> references = nullptr;
   double reference_seconds = 0;               // about how long that takes
   std::vector<std::string> reference_fields;  // that it needs beside those; a file may lack them
@@ -40,5 +45,7 @@ struct TableSpec {
 
 // Throws Error (bad_file, not_found) naming the file and the data set.
 std::unique_ptr<Task> open_table_task(TableSpec spec, const TaskSettings& settings);
+// Over fields that were read from settings.data already, in a form of the workload's own.
+std::unique_ptr<Task> open_table_task(TableSpec spec, Fields fields, const TaskSettings& settings);
 
 }  // namespace superstep::workload

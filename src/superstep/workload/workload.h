@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "superstep/base/options.h"
+#include "superstep/base/thread_pool.h"
 #include "superstep/graph/graph.h"
 #include "superstep/transform/training/loss.h"
 #include "superstep/transform/training/training_step.h"
@@ -44,6 +46,8 @@ struct TrainingDefaults {
   transform::LossSpec loss;
   transform::OptimizerSpec optimizer;
   double learning_rate = 1e-3;  // at its peak
+  // The batch that this rate is of, where a run's own is proportional to its batch; 0: one rate for all.
+  std::int64_t rate_of_batch = 0;
   Schedule schedule = Schedule::constant;
   double warm_up_share = 0;  // of all steps
 };
@@ -70,6 +74,11 @@ struct TaskSettings;
 // what a generator makes for a model of these options. A table of fields is opened by workload/table.h.
 using OpenData = std::function<std::unique_ptr<Task>(const TaskSettings& settings, const Options& model)>;
 
+// States that are computed from the training samples rather than learnt, by name: a mean, a basis. Given the
+// options that the model is built with; the same bits on any number of threads.
+using FitStates =
+    std::function<std::map<std::string, Tensor>(const Task& task, const Options& model, ThreadPool& pool)>;
+
 struct Workload {
   std::string name;     // as typed: "braggnn"
   std::string summary;  // one line
@@ -79,6 +88,7 @@ struct Workload {
   std::vector<PortSpec> inputs, outputs, targets;
   TrainingDefaults training;
   OpenData open = nullptr;
+  FitStates fit = nullptr;          // before the first step of a training; may be empty
   std::vector<MetricSpec> metrics;  // all that its task measures; targets are set on the first
   std::optional<QualityTarget> target;
 };

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/imaging/jpeg.h"
 #include "superstep/baseline/xray/pca.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/idx.h"
@@ -71,17 +73,28 @@ page::Picture picture(const Images& images, const FrameMatrix& row, std::string 
 struct Row {
   Eigen::Index values = 0;
   double error = 0, captured = 0;
+  std::optional<double> jpeg;  // its PSNR in as many bytes as values
 };
 
-std::vector<Row> judge(const FrameMatrix& unseen, const PcaBasis& basis) {
+std::optional<double> psnr_of_jpeg(const FrameMatrix& images, int width, int height, double bytes,
+                                   ThreadPool& pool) {
+  std::vector<std::uint8_t> pixels;
+  for (Eigen::Index i = 0; i < images.size(); ++i)
+    pixels.push_back(static_cast<std::uint8_t>(std::lround(255 * std::clamp(images.data()[i], 0.0f, 1.0f))));
+  return psnr_of_jpeg(GreyImages{pixels, width, height}, bytes, pool);
+}
+
+std::vector<Row> judge(const FrameMatrix& unseen, const PcaBasis& basis, const Images& images,
+                       ThreadPool& pool) {
   std::vector<Row> rows;
   const Eigen::Index all = basis.components.cols();
   for (Eigen::Index values : {all / 4, all / 2, all}) {
     if (values < 1) continue;
     const double error = (through(unseen, basis, values) - unseen).cast<double>().squaredNorm() /
                          static_cast<double>(unseen.size());
-    rows.push_back(
-        {values, error, basis.eigenvalues.head(values).sum() / std::max(basis.total_variance, 1e-300)});
+    rows.push_back({values, error,
+                    basis.eigenvalues.head(values).sum() / std::max(basis.total_variance, 1e-300),
+                    psnr_of_jpeg(unseen, images.width, images.height, static_cast<double>(values), pool)});
   }
   return rows;
 }
@@ -90,10 +103,12 @@ Report summarize(const std::vector<Row>& rows, double seconds) {
   Report report;
   report.metrics = {
       {"psnr", psnr(rows.back().error), "dB"}, {"mse", rows.back().error, ""}, {"fit_time", seconds, "s"}};
-  TextTable table({"values", "PSNR (dB)", "MSE", "variance kept"});
+  if (rows.back().jpeg) report.metrics.push_back({"jpeg_psnr", *rows.back().jpeg, "dB"});
+  TextTable table({"values", "PSNR (dB)", "MSE", "variance kept", "JPEG in as many bytes (dB)"});
   for (const Row& row : rows)
     table.add_row({fmt::format("{}", row.values), fmt::format("{:.2f}", psnr(row.error)),
-                   fmt::format("{:.3e}", row.error), fmt::format("{:.2f} %", 100 * row.captured)});
+                   fmt::format("{:.3e}", row.error), fmt::format("{:.2f} %", 100 * row.captured),
+                   row.jpeg ? fmt::format("{:.2f}", *row.jpeg) : "-"});
   report.text = table.to_string();
   return report;
 }
@@ -131,7 +146,8 @@ Report run(const Request& request, const Options& options) {
   const Stopwatch watch;
   const PcaBasis basis = basis_of(images, known, values, *request.pool);
   const double seconds = watch.seconds();
-  const std::vector<Row> rows = judge(images.pixels.bottomRows(images.pixels.rows() - known), basis);
+  const std::vector<Row> rows =
+      judge(images.pixels.bottomRows(images.pixels.rows() - known), basis, images, *request.pool);
   const Report report = summarize(rows, seconds);
   if (!request.output.empty()) write_output(request.output, images, basis);
   if (!request.picture.empty()) write_page(request, report, images, basis, rows);
@@ -147,7 +163,7 @@ double psnr(double mean_squared_error) {
 
 Entry image_pca() {
   return {"image-autoencoder",
-          "principal components of the first four fifths of the images, judged on the others",
+          "principal components of the first four fifths of the images, judged on the others; JPEG",
           {{"values", "196", "numbers kept of an image"}},
           run};
 }

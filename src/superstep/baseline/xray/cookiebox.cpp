@@ -37,19 +37,6 @@ double squared_error(std::span<const float> a, std::span<const float> b) {
   return sum;
 }
 
-// Mean distance between the energies of highest density, over rows.
-double peak_error(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (std::size_t row = 0; row < cookiebox_angles; ++row) {
-    const auto peak = [&](std::span<const float> image) {
-      const auto bins = image.subspan(row * cookiebox_bins, cookiebox_bins);
-      return static_cast<double>(std::max_element(bins.begin(), bins.end()) - bins.begin());
-    };
-    sum += std::abs(peak(a) - peak(b));
-  }
-  return sum / cookiebox_angles;
-}
-
 // A file holds the test part, or the training part alone as the generator writes it unless told otherwise.
 std::string part_of(const data::Hdf5File& file, const std::string& wanted) {
   if (wanted != "auto") return wanted;
@@ -90,7 +77,7 @@ class Pairs {
 
 struct Errors {
   double square = 0, floor = 0, peak = 0;
-  std::int64_t samples = 0;
+  std::int64_t samples = 0, with_peaks = 0;
 };
 
 struct Work {
@@ -130,8 +117,11 @@ void judge(Work& work, std::int64_t first, const Tensor& estimates) {
     const auto right = truth.as<float>().subspan(static_cast<std::size_t>(k) * pixels, pixels);
     work.errors.square += squared_error(own, right);
     work.errors.floor += squared_error(zero.as<float>(), right);
-    work.errors.peak += peak_error(own, right);
     ++work.errors.samples;
+    if (const auto peak = peak_energy_error(right, own)) {
+      work.errors.peak += *peak;
+      ++work.errors.with_peaks;
+    }
   }
 }
 
@@ -154,10 +144,12 @@ Report summarize(const Work& work) {
   if (work.errors.samples > 0) {
     const double mse = work.errors.square / samples / pixels;
     report.metrics.push_back({"mse", mse, ""});
-    report.metrics.push_back({"peak_error", work.errors.peak / samples, "px"});
+    const double peak =
+        work.errors.peak / static_cast<double>(std::max<std::int64_t>(1, work.errors.with_peaks));
+    report.metrics.push_back({"peak_error", peak, "px"});
     row[3] = fmt::format("{:.3e}", mse);
     row[4] = fmt::format("{:.3e}", work.errors.floor / samples / pixels);
-    row[5] = fmt::format("{:.2f} bins", work.errors.peak / samples);
+    row[5] = fmt::format("{:.2f} bins", peak);
   }
   table.add_row(row);
   report.text = table.to_string();
@@ -255,6 +247,21 @@ Smoothing tune_smoothing(std::span<const std::uint8_t> counts, std::span<const f
                                  densities.subspan(k * pixels, pixels));
   });
   return candidate(static_cast<std::size_t>(std::min_element(error.begin(), error.end()) - error.begin()));
+}
+
+std::optional<double> peak_energy_error(std::span<const float> truth, std::span<const float> found) {
+  double sum = 0;
+  std::int64_t rows = 0;
+  for (std::size_t at = 0; at + cookiebox_bins <= truth.size(); at += cookiebox_bins) {
+    const auto own = truth.subspan(at, cookiebox_bins), other = found.subspan(at, cookiebox_bins);
+    const auto [least, most] = std::ranges::minmax_element(own);
+    if (*least == *most) continue;
+    sum += std::abs(
+        static_cast<double>((most - own.begin()) - (std::ranges::max_element(other) - other.begin())));
+    ++rows;
+  }
+  if (rows == 0) return std::nullopt;
+  return sum / static_cast<double>(rows);
 }
 
 Entry cookiebox_smoother() {

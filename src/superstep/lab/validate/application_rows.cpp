@@ -56,10 +56,17 @@ bool known_workload(const std::string& name) {
                      [&](const workload::Workload& workload) { return workload.name == name; });
 }
 
+// Of a model, where the tables ran another form than is the default here.
+std::vector<std::string> published_form(const std::string& workload) {
+  // One component, and nothing comes back (ANL-23/15).
+  if (workload == "pca-compress-128") return {"components=1", "returns=no"};
+  return {};
+}
+
 graph::Graph graph_of(const std::string& workload, bool training, std::int64_t batch,
                       const std::string& metric) {
   if (auto primitive = primitive_graph(workload, metric)) return std::move(*primitive);
-  const run::Model model({.workload = workload});
+  const run::Model model({.workload = workload, .model_options = published_form(workload)});
   return training ? model.training_step()(batch) : model.inference()(batch);
 }
 
@@ -152,6 +159,7 @@ ApplicationRows::Run ApplicationRows::run_of(std::size_t row) const {
     run.settings.precision = machine::precision_from_name("16.16");
     run.settings.input_bytes = 1;
   }
+  if (run.workload == "pca-compress-128") run.settings.input_bytes = 2;  // the table's 32 KB of a frame
   const std::int64_t units = std::max<std::int64_t>(1, count("units"));
   const std::int64_t stages = std::max<std::int64_t>(1, count("pipeline_stages"));
   // More replicas than units share one (a wafer); the model is of one unit.

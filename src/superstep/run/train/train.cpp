@@ -164,7 +164,10 @@ class Training {
 
   void open_folder() {
     // One rank writes. All read the same folder when they resume: their states stay the same bits.
-    if (const auto found = keeper_.newest()) resume_from(*found);
+    if (const auto found = keeper_.newest())
+      resume_from(*found);
+    else
+      fit_states(*executable_, model_, *task_, pool_);
     world_.barrier();
     keeper_.begin(to_json(settings_), state_.step, record::environment_record(settings_.replicas));
   }

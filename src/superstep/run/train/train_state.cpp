@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "superstep/base/progress.h"
+
 namespace superstep::run {
 
 Checkpoint checkpoint_of(const TrainState& state, const std::string& workload, double seconds,
@@ -32,6 +34,15 @@ TrainState state_of(const Checkpoint& checkpoint, const std::string& where) {
           .epoch_steps = std::llround(number("epoch_steps").value_or(0)),
           .best = number("best"),
           .reached = checkpoint.notes.contains("reached")};
+}
+
+void fit_states(target::Executable& executable, const Model& model, const Task& task, ThreadPool& pool) {
+  const workload::Workload& workload = model.workload();
+  if (!workload.fit) return;
+  const Progress phase = Progress::phase("fitting " + workload.name);
+  for (const auto& [name, value] :
+       workload.fit(task, Options(workload.options, model.settings().model_options), pool))
+    executable.set_state(name, value);
 }
 
 }  // namespace superstep::run

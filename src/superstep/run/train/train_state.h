@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "superstep/run/model.h"
 #include "superstep/run/train/checkpoint.h"
 #include "superstep/target/target.h"
 
@@ -28,5 +29,9 @@ Checkpoint checkpoint_of(const TrainState& state, const std::string& workload, d
                          const target::Executable& executable);
 // Throws Error (bad_file) naming `where` on a note that is no number.
 TrainState state_of(const Checkpoint& checkpoint, const std::string& where);
+
+// What the workload computes from the training samples before the first step goes into the plan's states;
+// most workloads compute nothing.
+void fit_states(target::Executable& executable, const Model& model, const Task& task, ThreadPool& pool);
 
 }  // namespace superstep::run

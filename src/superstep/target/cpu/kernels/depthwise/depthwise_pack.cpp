@@ -8,7 +8,7 @@ namespace superstep::kernels {
 namespace {
 
 constexpr std::int64_t wide = 32, narrow = 16;  // channels: two lines of the cache, one; of f32
-constexpr std::int64_t wide_bytes = 256 * 1024, most_bytes = 512 * 1024;  // of a block
+constexpr std::int64_t wide_bytes = 256 * 1024, block_bytes = 512 * 1024;  // of a block
 constexpr std::int64_t streamed_bytes = 4 << 20, most_streamed = 192;     // of an image; channels
 constexpr std::int64_t least_blocks = 3, least_reads = 16;
 
@@ -32,7 +32,7 @@ DepthwiseBlock depthwise_block(const Image& source, std::int64_t reads_of_an_ele
            source.positions() * channels * element_bytes(source) <= limit;
   };
   if (serves(wide, wide_bytes)) return {wide, true};
-  if (serves(narrow, most_bytes)) return {narrow, true};
+  if (serves(narrow, block_bytes)) return {narrow, true};
   return plain;
 }
 

@@ -90,6 +90,12 @@ void lstm_step(const LstmStep& s) {
 }
 
 #if HWY_TARGET == HWY_AVX3
+// A function of its own since an operand of asm does not count as a use that a generic lambda captures
+// (clang).
+HWY_INLINE void add_pairs(V& sum, V value, V weights) {
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(value.raw), "v"(weights.raw));
+}
+
 // Two pairs of depths a round; `depth` is a multiple of 4.
 void narrow_lstm_step(const LstmStep& s) {
   PanelSums sums(s.cell.gates);
@@ -104,7 +110,7 @@ void narrow_lstm_step(const LstmStep& s) {
         const V weights = hn::BitCast(
             f32_tag,
             hn::LoadU(u32_tag, reinterpret_cast<const std::uint32_t*>(r + 2 * (j * vectors + i) * lanes)));
-        asm("vdpbf16ps %2, %1, %0" : "+v"(sums.sum[j][i].raw) : "v"(value.raw), "v"(weights.raw));
+        add_pairs(sums.sum[j][i], value, weights);
       });
     });
   sums.finish(s.cell);

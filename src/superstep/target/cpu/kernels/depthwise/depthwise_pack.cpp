@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t wide = 32, narrow = 16;  // channels: two lines of the cache, one; of f32
 constexpr std::int64_t wide_bytes = 256 * 1024, block_bytes = 512 * 1024;  // of a block
-constexpr std::int64_t streamed_bytes = 4 << 20, most_streamed = 192;     // of an image; channels
+constexpr std::int64_t streamed_bytes = 4 << 20, most_streamed = 192;      // of an image; channels
 constexpr std::int64_t least_blocks = 3, least_reads = 16;
 
 std::int64_t element_bytes(const Image& image) {

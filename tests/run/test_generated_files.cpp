@@ -12,7 +12,7 @@
 namespace superstep::run {
 namespace {
 
-constexpr std::int64_t samples = 20;  // that are written
+constexpr std::int64_t samples = 60;  // that are written: three patients of the slices
 const std::vector<std::int64_t> looked_at = {0, 1};
 
 std::vector<std::string> trained_workloads() {
@@ -28,7 +28,7 @@ class GeneratedFile : public ::testing::TestWithParam<std::string> {
 
   std::filesystem::path write(const std::vector<std::string>& settings = {}) {
     const data::GeneratorEntry& entry = data::find_generator(GetParam());
-    std::filesystem::path path = folder_ / "data";
+    std::filesystem::path path = folder_ / "data.h5";  // some write folders where the name has no ending
     entry.make(Options(entry.options, settings))
         ->write({.path = path, .seed = 3, .samples = static_cast<std::uint64_t>(samples), .pool = &pool_});
     return path;

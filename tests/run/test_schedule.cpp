@@ -89,7 +89,7 @@ TEST(Schedules, OfTheZoo) {
   EXPECT_DOUBLE_EQ(Model({.workload = "cookienetae", .batch = 16}).schedule().peak, 3e-4);
   EXPECT_DOUBLE_EQ(Model({.workload = "cookienetae", .batch = 256}).schedule().peak, 4.8e-3);
   EXPECT_EQ(Model({.workload = "cookienetae", .batch = 16, .learning_rate = 0.25}).schedule().peak, 0.25);
-  EXPECT_EQ(Model({.workload = "mlp", .batch = 16}).schedule().peak, 1e-3);
+  EXPECT_EQ(Model({.workload = "mlp", .batch = 16}).schedule().peak, 3e-3);
   const Model faster({.workload = "mlp", .learning_rate = 0.125});
   EXPECT_EQ(faster.schedule().peak, 0.125);
 }

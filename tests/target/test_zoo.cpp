@@ -46,8 +46,10 @@ void PrintTo(const Model& model, std::ostream* out) {
 std::vector<Model> models() {
   return {{"ptychonn-64", {"window=16"}, 2},
           {"ptychonn-128", {"window=16"}, 2},
-          {"cookienetae", {"size=16", "width=4"}, 2},
-          {"pca-compress-128", {"side=12", "components=6"}, 4},
+          {"cookienetae",
+           {"size=16", "width=16"},
+           2},  // of four channels the last rectifier passes next to nothing
+          {"pca-compress-128", {"side=12", "components=6"}, 4, 2e-4, 2e-2f},  // its basis is kept times 128
           {"sobel-800", {"side=16", "window=5", "start=random"}, 3},
           {"image-autoencoder", {"size=8", "width=4", "bottleneck=2"}, 4, 4e-4},
           {"uno", {"width=24"}, 4, 2e-4, 0},

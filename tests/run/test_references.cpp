@@ -26,6 +26,7 @@ const std::map<std::string, Small> small_forms = {
     {"braggnn", {{}, 500}},
     {"ptychonn-64", {{"window=32"}, 1280}},
     {"ptychonn-128", {{"window=32"}, 640}},
+    {"autophasenn", {{"size=32"}, 20}},
     {"uno", {{}, 12000}},
     {"unet-256", {{"size=64"}, 100}},
     {"unet-64", {{}, 100}},

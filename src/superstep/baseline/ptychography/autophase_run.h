@@ -28,7 +28,6 @@ struct CrystalResult {
   bool twin = false;
 };
 
-
 // The middle half of a cube of `n` voxels a side.
 Field middle_cube(const Field& field, std::size_t n);
 

@@ -99,13 +99,16 @@ TEST_P(ExportedModel, GivesTheSameResultsInOnnxRuntime) {
 INSTANTIATE_TEST_SUITE_P(Zoo, ExportedModel,
                          testing::Values(Exported{"mlp", {}}, Exported{"unet-64", {"size=32", "width=4"}},
                                          Exported{"ptychonn-64", {"window=32"}},
+                                         Exported{"autophasenn", {"size=32", "width=4"}},
+                                         Exported{"autophasenn", {"size=32", "width=4", "encoder=strided"}},
                                          Exported{"cookienetae", {"width=4"}},
                                          Exported{"pca-compress-128", {"side=32", "components=8"}},
                                          Exported{"sobel-800", {"side=40"}},
                                          Exported{"image-autoencoder", {"width=4"}}),
                          [](const auto& test) {
                            std::string name = test.param.workload;
-                           std::erase(name, '-');
+                           if (test.param.options.size() > 2) name += test.param.options.back();
+                           std::erase_if(name, [](char c) { return std::isalnum(c) == 0; });
                            return name;
                          });
 

@@ -123,6 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Model{"sobel-800", {"side=9", "start=random"}, 2},
                       Model{"image-autoencoder", {"size=8", "width=2", "bottleneck=2", "bits=0"}, 2},
                       Model{"unet-64", {"size=8", "width=2"}, 2},
+                      Model{"autophasenn", {"size=16", "width=2"}, 3},
                       Model{
                           "bert-small", {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"}, 2},
                       Model{"lstm", {"steps=4", "inputs=3", "units=5"}, 2}));

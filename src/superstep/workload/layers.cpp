@@ -37,21 +37,25 @@ Var Layers::filled(const std::string& name, const Shape& shape, double value) {
   return builder_.state(name, Tensor::full(ElementType::f32, shape, value));
 }
 
+Var Layers::conv_weight(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
+                        std::int64_t group) {
+  const std::int64_t in = x.shape()[1] / group;
+  std::vector<std::int64_t> extents{channels, in};
+  std::int64_t window = 1;
+  for (int axis = 2; axis < x.shape().rank(); ++axis) extents.push_back(kernel), window *= kernel;
+  return weight(name + ".weight", Shape(extents), in * window, channels / group * window);
+}
+
 Var Layers::plain_conv(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
                        const op::ConvAttributes& attributes) {
   const op::NameScope scope(builder_, name);
-  const std::int64_t in = x.shape()[1] / attributes.group, window = kernel * kernel;
-  const Var w = weight(name + ".weight", {channels, in, kernel, kernel}, in * window,
-                       channels / attributes.group * window);
-  return op::conv(x, w, {}, attributes);
+  return op::conv(x, conv_weight(x, name, channels, kernel, attributes.group), {}, attributes);
 }
 
 Var Layers::conv(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
                  const op::ConvAttributes& attributes) {
   const op::NameScope scope(builder_, name);
-  const std::int64_t in = x.shape()[1] / attributes.group, window = kernel * kernel;
-  const Var w = weight(name + ".weight", {channels, in, kernel, kernel}, in * window,
-                       channels / attributes.group * window);
+  const Var w = conv_weight(x, name, channels, kernel, attributes.group);
   return op::conv(x, w, zeros(name + ".bias", {channels}), attributes);
 }
 

@@ -23,7 +23,7 @@ class Layers {
 
   Builder& builder() { return builder_; }
 
-  // x [N, C, H, W] -> [N, channels, ...]; a square kernel.
+  // x [N, C, spatial...] -> [N, channels, ...]; a kernel of equal sides.
   Var conv(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
            const op::ConvAttributes& attributes = {});
   // The same without bias: what a normalisation follows.
@@ -65,6 +65,8 @@ class Layers {
   Var filled(const std::string& name, const Shape& shape, double value);
 
  private:
+  Var conv_weight(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,
+                  std::int64_t group);
   template <class Activation>
   Var following(Var x, Activation activation);
 

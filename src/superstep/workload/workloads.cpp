@@ -9,7 +9,7 @@
 // In the order `superstep list workloads` shows them: one line each, the function that a workload's own file
 // defines. Its declaration and its place in the table are both made of this line.
 #define SUPERSTEP_WORKLOADS(workload)                                                                        \
-  workload(braggnn) workload(ptychonn_64) workload(ptychonn_128) workload(cookienetae)                       \
+  workload(braggnn) workload(ptychonn_64) workload(ptychonn_128) workload(autophasenn) workload(cookienetae) \
       workload(pca_compress_128) workload(sobel_800) workload(uno) workload(unet_256) workload(unet_64)      \
           workload(cifar10_cnn) workload(resnet50) workload(efficientnet_b0) workload(efficientnet_b4)       \
               workload(mobilenet_v3_small) workload(mobilenet_v3_large) workload(image_autoencoder)          \

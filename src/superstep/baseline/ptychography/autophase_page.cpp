@@ -25,7 +25,19 @@ std::vector<float> middle_slice(const Field& field, int n, int axis, F value_of)
   return slice;
 }
 
-void add_slices(std::vector<page::Picture>& pictures, const Field& field, int n, const std::string& which) {
+page::Plot starts_plot(std::vector<double> chi2) {
+  std::sort(chi2.begin(), chi2.end());
+  page::Series series{"chi2 of a start", {}, chi2, {}, {}, page::Series::Style::points};
+  for (std::size_t start = 1; start <= chi2.size(); ++start) series.x.push_back(static_cast<double>(start));
+  page::Plot plot{"Starts, best first", "start", "chi2"};
+  plot.series = {series};
+  return plot;
+}
+
+}  // namespace
+
+void add_object_slices(std::vector<page::Picture>& pictures, const Field& field, int n,
+                       const std::string& which) {
   const int scale = std::max(1, 128 / n);
   const char* planes[] = {"y-x", "z-x", "z-y"};
   for (int axis = 0; axis < 3; ++axis) {
@@ -47,17 +59,6 @@ void add_slices(std::vector<page::Picture>& pictures, const Field& field, int n,
   }
 }
 
-page::Plot starts_plot(std::vector<double> chi2) {
-  std::sort(chi2.begin(), chi2.end());
-  page::Series series{"chi2 of a start", {}, chi2, {}, {}, page::Series::Style::points};
-  for (std::size_t start = 1; start <= chi2.size(); ++start) series.x.push_back(static_cast<double>(start));
-  page::Plot plot{"Starts, best first", "start", "chi2"};
-  plot.series = {series};
-  return plot;
-}
-
-}  // namespace
-
 void write_retrieval_page(const std::filesystem::path& path, const CrystalResult& result, int n) {
   page::Page page("Phase retrieval");
   page.paragraph(fmt::format("Crystal {}: chi2 {:.5f}, the best of {} starts, {} of one thread.",
@@ -70,11 +71,11 @@ void write_retrieval_page(const std::filesystem::path& path, const CrystalResult
         result.comparison->iou, result.comparison->phase_rms, result.comparison->ssim,
         result.twin ? " and taking the twin" : ""));
     std::vector<page::Picture> truth;
-    add_slices(truth, result.truth, n, "true");
+    add_object_slices(truth, result.truth, n, "true");
     page.heading("True").pictures(truth);
   }
   std::vector<page::Picture> found;
-  add_slices(found, result.object, n, "retrieved");
+  add_object_slices(found, result.object, n, "retrieved");
   page.heading("Retrieved").pictures(found);
   page.plot(starts_plot(result.start_chi2));
   page.write(path);

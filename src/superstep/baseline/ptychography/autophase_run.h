@@ -7,6 +7,7 @@
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/ptychography/phase_alignment.h"
 #include "superstep/file/hdf5/hdf5.h"
+#include "superstep/page/page.h"
 
 namespace superstep::baseline {
 
@@ -29,6 +30,11 @@ struct CrystalResult {
 
 // The middle half of a cube of `n` voxels a side.
 Field middle_cube(const Field& field, std::size_t n);
+
+// Modulus and phase in the three planes through the middle of a cube of `n` voxels a side, with bars of
+// their colours; `which` begins the captions.
+void add_object_slices(std::vector<page::Picture>& pictures, const Field& field, int n,
+                       const std::string& which);
 
 // A page with slices of the first crystal, true and retrieved. `n` is the side of result.object.
 void write_retrieval_page(const std::filesystem::path& path, const CrystalResult& result, int n);

@@ -104,15 +104,15 @@ void bench(const Arguments& arguments) {
   check_bench(arguments);
   const record::HostLoad load;
   std::vector<Result> results, second;
+  std::optional<HoldEnd> until_kept;
   try {
-    run_bench(arguments, results);
+    run_bench(arguments, results, until_kept);
     if (arguments.self_check) {
       lab::pause_for(arguments.pause);
-      run_bench(arguments, second);
+      run_bench(arguments, second, until_kept);
     }
   } catch (const Error& error) {
     // What was measured before the user asked to stop is kept.
-    const HoldEnd until_it_is_kept;
     if (error.code() == ErrorCode::interrupted && !results.empty())
       finish_results(results, load, output_of(arguments));
     throw;

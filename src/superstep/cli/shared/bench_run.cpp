@@ -187,7 +187,14 @@ void print_peak(const lab::MachinePeak& peak) {
       peak.copy_bandwidth > 0 ? format_si(peak.copy_bandwidth, "B/s") : "not measured: too little memory"));
 }
 
-void run_here(const BenchArguments& arguments, std::vector<Result>& results) {
+// Something was measured.
+void hold_end(std::optional<HoldEnd>& until_kept) {
+  if (!until_kept)
+    until_kept.emplace("the call that is being measured ends first, what was measured before it is kept");
+}
+
+void run_here(const BenchArguments& arguments, std::vector<Result>& results,
+              std::optional<HoldEnd>& until_kept) {
   const lab::MachinePeak peak = lab::measure_peak(thread_count(), arguments.precisions);
   if (!common().quiet) print_peak(peak);
   std::size_t total = 0;
@@ -198,12 +205,14 @@ void run_here(const BenchArguments& arguments, std::vector<Result>& results) {
   for (const std::string& what : arguments.what)
     run_one(arguments, what, peak, [&](const Result& result) {
       results.push_back(result);
+      hold_end(until_kept);
       teller(result);
     });
   if (series) measure_first_again(arguments, peak, results, begin, teller);
 }
 
-void run_fresh(const BenchArguments& arguments, std::vector<Result>& results) {
+void run_fresh(const BenchArguments& arguments, std::vector<Result>& results,
+               std::optional<HoldEnd>& until_kept) {
   std::vector<std::string> words = lab::own_arguments_without(
       {"--processes", "--json", "--out", "--format", "--pause"}, {"--self-check", "--quiet", "--no-record"});
   words.insert(words.end(), {"--quiet", "--no-record"});
@@ -215,6 +224,7 @@ void run_fresh(const BenchArguments& arguments, std::vector<Result>& results) {
   try {
     for (int i = 0; i < arguments.processes; ++i) {
       runs.push_back(lab::run_in_process(words));
+      hold_end(until_kept);
       teller.process(runs.back().size());
     }
   } catch (const Error&) {
@@ -241,8 +251,10 @@ void check_bench(const BenchArguments& arguments) {
       workload::find_workload(what);
 }
 
-void run_bench(const BenchArguments& arguments, std::vector<Result>& results) {
-  arguments.processes > 1 ? run_fresh(arguments, results) : run_here(arguments, results);
+void run_bench(const BenchArguments& arguments, std::vector<Result>& results,
+               std::optional<HoldEnd>& until_kept) {
+  arguments.processes > 1 ? run_fresh(arguments, results, until_kept)
+                          : run_here(arguments, results, until_kept);
 }
 
 }  // namespace superstep::cli

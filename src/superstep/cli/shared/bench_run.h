@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "superstep/base/system/interrupt.h"
 #include "superstep/record/result.h"
 
 namespace superstep::cli {
@@ -28,7 +30,9 @@ void check_bench(const BenchArguments& arguments);
 
 // Measures everything and appends each result as soon as it is there, so that an error (interrupted) leaves
 // those before. Where there is more than one configuration the first is measured again at the end
-// (lab/bench/baseline.h).
-void run_bench(const BenchArguments& arguments, std::vector<record::Result>& results);
+// (lab/bench/baseline.h). From the first result on `until_kept` holds the end of the program: a call may take
+// longer than a stop is waited for, and the results before it would be lost.
+void run_bench(const BenchArguments& arguments, std::vector<record::Result>& results,
+               std::optional<HoldEnd>& until_kept);
 
 }  // namespace superstep::cli

@@ -29,7 +29,7 @@ __attribute__((target("avx512f,avx512vnni"))) int rounds_of_byte_dots(std::int64
   for (std::int64_t i = 0; i < rounds; ++i)
     for (__m512i& chain : x) chain = _mm512_dpbusd_epi32(chain, a, b);
   for (int i = 1; i < chains; ++i) x[0] = _mm512_add_epi32(x[0], x[i]);
-  return _mm_cvtsi128_si32(_mm512_castsi512_si128(x[0]));
+  return _mm512_cvtsi512_si32(x[0]);
 }
 
 }  // namespace

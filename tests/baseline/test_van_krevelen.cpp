@@ -83,6 +83,7 @@ TEST(VanKrevelen, ReadsBothFormatsAndNamesTheBadLine) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("bad.csv, line 3"), std::string::npos) << error.what();
+    EXPECT_EQ(error.code(), ErrorCode::bad_file);  // the call was right
     EXPECT_NE(std::string(error.what()).find("branch is never closed"), std::string::npos) << error.what();
   }
 }

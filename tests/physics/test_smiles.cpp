@@ -148,6 +148,11 @@ TEST(Smiles, LongChainsAndDeepBranchesAreTakenInLinearTime) {
 
 // Every single-byte change of real texts gives a molecule or an Error, and what is accepted can be written
 // and read again.
+TEST(Smiles, WhatIsShownOfTheTextSteersNoTerminal) {
+  const std::string refused = refusal("\x1b[31mC\x07");
+  EXPECT_NE(refused.find("SMILES '?[31mC?'"), std::string::npos) << refused;
+}
+
 TEST(Smiles, EveryByteFlipIsReadOrRefused) {
   int accepted = 0, refused = 0;
   for (const Known& each : known) {

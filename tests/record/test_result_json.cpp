@@ -51,8 +51,7 @@ TEST(ResultJson, OfLittleHasEveryMember) {
   Result little{.command = "validate"};
   little.add("rows", 3, "");
   const json object = to_json(little), whole = to_json(example());
-  for (const auto& [member, value] : whole.items())
-    EXPECT_TRUE(object.contains(member)) << member;
+  for (const auto& [member, value] : whole.items()) EXPECT_TRUE(object.contains(member)) << member;
   EXPECT_GT(whole.size(), 5u);
   EXPECT_EQ(object["id"], "validate");
   EXPECT_TRUE(object["workload"]["mode"].is_null());

@@ -40,7 +40,7 @@ def options() -> argparse.Namespace:
     parser.add_argument('--seed', type=int, default=1, help='of moments, mutations and draws (default: 1)')
     parser.add_argument('--count', type=int, default=20, help='draws of what is random (default: 20)')
     parser.add_argument('--program', type=Path, default=source / 'build/superstep')
-    parser.add_argument('--jobs', type=int, default=1, help='attempts at a time (default: 1; signals want 1)')
+    parser.add_argument('--jobs', type=int, default=1, help='attempts at a time (default: 1; signals and disks want 1)')
     parser.add_argument('--patience', type=float, default=2.0, help='seconds from a signal to the end (default: 2)')
     parser.add_argument('--short', action='store_true', help='few attempts of each subject')
     parser.add_argument('--keep', action='store_true', help='keep the folder that was worked in')

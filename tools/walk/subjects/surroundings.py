@@ -25,7 +25,7 @@ HARMLESS = {
 TIGHT = {
     f'{limit} of memory': f'prlimit --as={size * MEBI}' for limit, size in
     (('100 MiB', 100), ('200 MiB', 200), ('400 MiB', 400), ('1 GiB', 1024))
-} | {f'{count} open files': f'prlimit --nofile={count}' for count in (3, 4, 5, 6, 8, 12, 16, 32)
+} | {f'{count} open files': f'prlimit --nofile={count}' for count in (4, 5, 6, 8, 12, 16, 32)
      } | {f'a stack of {size} kB': f'prlimit --stack={size * 1024}' for size in (256, 1024)
           } | {'no core, no locked memory': 'prlimit --core=0 --memlock=0'}
 # Streams that are closed or full.

@@ -8,6 +8,7 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/chemistry/fingerprint.h"
+#include "superstep/baseline/in_file.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/baseline/trees.h"
 #include "superstep/file/csv.h"
@@ -26,7 +27,7 @@ MeasuredPolymer read_polymer(const std::string& smiles, double kelvin, const std
     const data::Molecule molecule = data::parse_smiles(smiles);
     return {smiles, kelvin, data::count_groups(molecule), data::molecular_weight(molecule)};
   } catch (const Error& error) {
-    throw error.in(place);
+    throw in_file(error, place);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/in_file.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/baseline/trees.h"
 #include "superstep/file/check.h"
@@ -141,7 +142,7 @@ Estimates estimate(const Points& points, const Request& request, const Options& 
       stress = wall_stress(method, points.at(k), height, viscosity);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::diverged)
-        throw error.in(fmt::format("{}: point {}", request.input.string(), k));
+        throw in_file(error, fmt::format("{}: point {}", request.input.string(), k));
       stress = wall_stress(WallMethod::profile, points.at(k), height, viscosity);
       ++unsettled;
     }

@@ -13,6 +13,7 @@
 #include "superstep/base/statistics.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/in_file.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/image_stack.h"
@@ -109,7 +110,7 @@ std::vector<Solved> solve_all(const Sections& sections, const Request& request, 
       own.result = data::effective_conductivity(image, sections.width, sections.height, sigma,
                                                 sigma * insulator, settings);
     } catch (const Error& error) {
-      throw error.in(fmt::format("{}: image {}", request.input.string(), k));
+      throw in_file(error, fmt::format("{}: image {}", request.input.string(), k));
     }
     own.seconds = watch.seconds();
     own.fraction =

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "superstep/base/error.h"
+#include "superstep/base/printable.h"
 #include "superstep/file/atoms/element.h"
 
 namespace superstep::data {
@@ -61,7 +62,7 @@ class Parser {
 
   [[noreturn]] void refuse(std::size_t position, const std::string& message) const {
     constexpr std::size_t shown = 80;
-    const std::string text(text_.substr(0, shown));
+    const std::string text = printable(text_.substr(0, shown));
     throw Error(ErrorCode::invalid_argument, fmt::format("character {}: {}", position + 1, message),
                 fmt::format("SMILES '{}{}'", text, text_.size() > shown ? "..." : ""));
   }

@@ -8,6 +8,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/in_file.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/list.h"
 #include "superstep/cli/settings.h"
@@ -36,7 +37,7 @@ std::string examples() {
       entry.options, [&](const OptionSpec& option) { return error.where().starts_with(option.name); });
   const bool named = std::string(error.what()).find(arguments.input) != std::string::npos;
   if (of_option || named || error.code() == ErrorCode::interrupted) throw error;
-  throw error.in(arguments.input);
+  throw baseline::in_file(error, arguments.input);
 }
 
 baseline::Report run_method(const Arguments& arguments, const baseline::Entry& entry, const Options& options,

@@ -1,7 +1,10 @@
 // superstep generate and superstep baseline.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "superstep/file/hdf5/hdf5.h"
 #include "tests/cli/program.h"
@@ -19,6 +22,20 @@ void expect_refused(const ScratchFolder& folder, const std::string& arguments, i
   const Outcome outcome = run_program(folder / "", arguments);
   EXPECT_EQ(outcome.code, code) << arguments;
   for (const std::string& part : parts) expect_says(outcome.errors, part);
+}
+
+// What is renamed to the name of a pipe or a device takes its place: /dev/null would be a file for everybody.
+TEST(Generate, PutsNoFileInThePlaceOfAPipe) {
+  const ScratchFolder folder;
+  const std::pair<const char*, const char*> written[] = {
+      {"braggnn", "a.h5"}, {"uno", "uno.h5"}, {"resnet50", "a.npz"},   {"image-autoencoder", "a.idx"},
+      {"schnet", "a.xyz"}, {"deepmd", "d"},   {"cifar10-cnn", "a.bin"}};
+  for (const auto& [workload, name] : written) {
+    ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+    expect_refused(folder, std::string("generate ") + workload + " --samples 4 --out " + name, 1,
+                   {name, "is a device or a pipe"});
+    EXPECT_TRUE(std::filesystem::is_fifo(folder / name)) << name;
+  }
 }
 
 TEST(Generate, WritesTheFileAndSaysTheRate) {

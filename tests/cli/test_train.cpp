@@ -273,6 +273,11 @@ TEST_F(Train, FoldersAndCheckpointsAreGuarded) {
                  {"holds a training run already", "--resume run"});
   expect_refused(folder_, "train mlp --resume run", 2, {"is a run of 'braggnn', not of 'mlp'"});
   expect_refused(folder_, "train braggnn --resume nowhere", 1, {"nowhere", "config.json"});
+  std::filesystem::create_directory(folder_ / "elsewhere");
+  const Outcome outcome = run_program(folder_ / "elsewhere", "train braggnn --resume ../run");
+  EXPECT_EQ(outcome.code, 1);
+  expect_says(outcome.errors, "peaks.h5: the data of the run in ../run are not there");
+  expect_says(outcome.errors, "go on from the folder in which the run was begun");
   // The checkpoint of another model: same workload, other widths.
   ASSERT_EQ(train("--out wide --steps 5 --set hidden=32-16-8-4").code, 0);
   fs::remove(folder_ / "run" / "best.safetensors");

@@ -69,6 +69,7 @@ TEST(Quality, HasAVerdictInWords) {
   EXPECT_EQ(verdict(quality(0.5, 0.75, all)), "target not reached, between ridge and trees");
   EXPECT_EQ(verdict(quality(0.7, 0.75, all)), "target not reached, better than trees");
   EXPECT_EQ(verdict(quality(0.77, 0.75, all)), "target reached, better than trees");
+  EXPECT_EQ(verdict(quality(0.6, 0.75, all)), "target not reached, as good as trees");
   EXPECT_EQ(verdict(quality(0.55, 0.5, all)), "target reached, between ridge and trees");
   EXPECT_EQ(verdict(quality(0.85, 0.75, all)),
             "target reached, better than trees; better than the noise allows: look for a leak");

@@ -49,6 +49,16 @@ bool was_given(const std::vector<std::string>& given, const char* option) {
   return std::ranges::find(given, option) != given.end();
 }
 
+// Paths are kept as they were given.
+void require_data_of(const run::TrainSettings& kept, const std::string& folder) {
+  if (kept.data.empty() || std::filesystem::exists(kept.data)) return;
+  throw Error(ErrorCode::not_found, fmt::format("the data of the run in {} are not there", folder),
+              kept.data.string(),
+              kept.data.is_relative()
+                  ? "go on from the folder in which the run was begun: the path starts there"
+                  : "put them back");
+}
+
 // A new run's options, for one that goes on.
 void complete_resumed(Arguments& arguments) {
   for (const auto& [given, option, why] :
@@ -64,6 +74,7 @@ void complete_resumed(Arguments& arguments) {
                 fmt::format("is a run of '{}', not of '{}'", kept.workload, asked.workload),
                 arguments.resume);
   run::refuse_changes(kept, asked, arguments.given, arguments.resume);
+  require_data_of(kept, arguments.resume);
   run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}};
   if (was_given(arguments.given, "--epochs")) extension.epochs = asked.epochs;
   if (was_given(arguments.given, "--steps")) extension.steps = asked.steps;

@@ -1,15 +1,13 @@
 #include "superstep/file/streamed_file.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include "superstep/base/error.h"
+#include "superstep/base/system/partial_files.h"
 
 namespace superstep::data {
 
 StreamedFile::StreamedFile(std::filesystem::path path)
     : path_(std::move(path)),
-      partial_(fmt::format("{}.partial-{}", path_.string(), ::getpid())),
+      partial_(partial_name(path_)),
       stream_(partial_, std::ios::binary | std::ios::trunc) {
   if (!stream_) throw Error(ErrorCode::io, "cannot be opened for writing", path_.string());
 }

@@ -17,14 +17,18 @@ bool reaches(const Quality& quality, double value) {
   return as_good(quality.reached, value, quality.higher_is_better);
 }
 
+std::string not_worse_than(const Quality& quality, const Reference& other) {
+  return fmt::format("{} {}", quality.reached == other.value ? "as good as" : "better than", other.method);
+}
+
 // Where it stands against the conventional method, or against the floor where there is no such method.
 std::string place(const Quality& quality) {
   const auto& [floor, conventional, limit, target] = quality.references;
   if (conventional)
-    return reaches(quality, conventional->value) ? fmt::format("better than {}", conventional->method)
+    return reaches(quality, conventional->value) ? not_worse_than(quality, *conventional)
            : floor ? fmt::format("between {} and {}", floor->method, conventional->method)
                    : fmt::format("{} is better", conventional->method);
-  return floor ? fmt::format("better than {}", floor->method) : "";
+  return floor ? not_worse_than(quality, *floor) : "";
 }
 
 json to_json(const std::optional<Reference>& reference) {

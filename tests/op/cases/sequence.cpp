@@ -191,6 +191,7 @@ std::vector<Case> spectral_cases() {
       {"DFT", "inverse to an odd number of real numbers", OF(dft(x[0], 1, true, true, 7)), {complex}},
       {"DFT", "filled up", OF(dft(x[0], 1, false, false, 8)), {complex}},
       {"DFT", "cut", OF(dft(x[0], 1, true, false, 3)), {complex}},
+      {"DFT", "many numbers", OF(dft(x[0], 1)), {random_tensor({3, 44, 2}, 178)}},
       {"DFT", "two axes", OF(dft(dft(x[0], 1), 2)), {picture}},
       {"superstep.Fourier",
        "real",

@@ -14,6 +14,8 @@
 #include <system_error>
 #include <vector>
 
+#include "superstep/base/error.h"
+
 namespace superstep {
 namespace {
 
@@ -56,6 +58,11 @@ std::optional<fs::path> own_partial(const std::string& path) {
 }  // namespace
 
 std::string partial_name(const fs::path& target) {
+  std::error_code ignored;
+  const fs::file_status there = fs::status(target, ignored);
+  if (fs::is_other(there))
+    throw Error(ErrorCode::io, "is a device or a pipe: a file cannot be put in its place", target.string(),
+                "name a file");
   static std::atomic<unsigned> serial{0};
   return target.string() + fmt::format("{}{}-{}", mark, ::getpid(), serial++);
 }

@@ -8,7 +8,8 @@
 
 namespace superstep {
 
-// A name beside `target` that nobody else uses.
+// A name beside `target` that nobody else uses. Throws Error (io) when a device, a pipe or a socket is there:
+// what is renamed to its name would take its place (/dev/null is then a file for everybody).
 std::string partial_name(const std::filesystem::path& target);
 
 // Those in `folder` whose process is gone from this host, and that nobody has touched for `untouched`: hosts

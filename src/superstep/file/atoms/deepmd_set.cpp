@@ -1,13 +1,13 @@
 #include "superstep/file/atoms/deepmd_set.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
+#include "superstep/base/system/partial_files.h"
 #include "superstep/file/atoms/element.h"
 #include "superstep/file/npy.h"
 
@@ -136,7 +136,7 @@ class SetReader {
 DeepmdWriter::DeepmdWriter(fs::path path, std::span<const int> elements, bool periodic,
                            std::int64_t frames_a_set)
     : path_(std::move(path)),
-      partial_(fmt::format("{}.partial-{}", path_.string(), ::getpid())),
+      partial_(partial_name(path_)),
       elements_(elements.begin(), elements.end()),
       periodic_(periodic),
       frames_a_set_(frames_a_set) {

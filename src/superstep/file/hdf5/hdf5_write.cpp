@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
+#include "superstep/base/system/partial_files.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/hdf5/hdf5_attributes.h"
 
@@ -35,8 +35,7 @@ class PartialFile {
   explicit PartialFile(const std::filesystem::path& path) : target_(path) {
     std::error_code ignored;
     if (std::filesystem::is_symlink(path, ignored)) target_ = std::filesystem::canonical(path, ignored);
-    static std::atomic<unsigned> serial{0};
-    temporary_ = target_.string() + fmt::format(".partial-{}-{}", ::getpid(), serial++);
+    temporary_ = partial_name(target_);
   }
   ~PartialFile() {
     if (!renamed_) ::unlink(temporary_.c_str());

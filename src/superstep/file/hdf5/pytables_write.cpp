@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "superstep/base/system/partial_files.h"
 #include "superstep/file/hdf5/hdf5_handle.h"
 #include "superstep/file/hdf5/pytables.h"
 
@@ -128,7 +129,7 @@ struct PandasWriter::State {
 PandasWriter::PandasWriter(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
   const Entry entry;
   state_->path = path;
-  state_->partial = fmt::format("{}.partial-{}", path.string(), ::getpid());
+  state_->partial = partial_name(path);
   state_->file =
       Handle(H5Fcreate(state_->partial.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
   if (!state_->file.valid()) throw hdf5::io_error(path, "", "write");

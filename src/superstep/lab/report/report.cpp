@@ -150,7 +150,7 @@ Rows setting_rows(const run::Weights& weights, const json& environment) {
   };
   Rows rows{
       {"workload", s.workload},
-      {"backend", s.target},
+      {"on", s.target},
       {"precision", s.precision},
       {"batch", s.batch ? std::to_string(s.batch) : "the workload's own"},
       {"threads", std::to_string(s.replicas)},

@@ -19,6 +19,9 @@ using kernels::Fourier;
 // enough of it to share. Otherwise the outermost axis comes last, in a step of its own.
 constexpr std::int64_t block_numbers = 64 * 1024, least_blocks = 8, small_numbers = 4096;
 
+// Of so few numbers the sums of the definition, in f64, take some microseconds, and are as near as f32 comes.
+constexpr std::int64_t few_numbers = 256;
+
 bool holds_f32(const Lowering& lowering, ValueId id) {
   return lowering.element_in_memory(id) == ElementType::f32 && lowering.type(id).element == ElementType::f32;
 }
@@ -160,6 +163,8 @@ Lowered lower_dft(Lowering& lowering, NodeId id) {
   if (!holds_f32(lowering, x) || !holds_f32(lowering, y))
     return refuse("Fourier transform", "only f32 is transformed");
   const Shape& shape = lowering.shape(x);
+  if (shape.element_count() <= few_numbers)
+    return refuse("Fourier transform", fmt::format("at most {} numbers are summed in f64", few_numbers));
   const bool as_it_lies = strides_of_pairs(shape, lowering.view(x).strides).has_value();
   const Strides strides = as_it_lies ? lowering.view(x).strides : shape.row_major_strides();
   auto f = describe_dft(lowering, node, strides);

@@ -36,6 +36,7 @@ TEST(Generate, PutsNoFileInThePlaceOfAPipe) {
                    {name, "is a device or a pipe"});
     EXPECT_TRUE(std::filesystem::is_fifo(folder / name)) << name;
   }
+  EXPECT_EQ(run_program(folder / "", "onnx export mlp --out /dev/null").code, 0);  // can be written in place
 }
 
 TEST(Generate, WritesTheFileAndSaysTheRate) {

@@ -10,6 +10,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/list.h"
 #include "superstep/cli/settings.h"
+#include "superstep/cli/shared/bytes_at.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/physics/generator.h"
 
@@ -37,15 +38,6 @@ void require_complete(const Arguments& arguments) {
     throw Error(ErrorCode::invalid_argument, "how many samples? give --samples N", "generate");
   if (arguments.out.empty())
     throw Error(ErrorCode::invalid_argument, "into which file? give --out FILE", "generate");
-}
-
-// Of a file, or of all files of a folder: some workloads' users have folders.
-double bytes_at(const std::filesystem::path& path) {
-  if (!std::filesystem::is_directory(path)) return static_cast<double>(std::filesystem::file_size(path));
-  double sum = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
-    if (entry.is_regular_file()) sum += static_cast<double>(entry.file_size());
-  return sum;
 }
 
 void report(const Arguments& arguments, const Options& options, double seconds) {

@@ -8,6 +8,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/bytes_at.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/run/serve/export.h"
 
@@ -32,13 +33,12 @@ void export_model(Arguments arguments) {
   arguments.settings.out = arguments.out;
   arguments.settings.training_step = arguments.with == "train-step";
   run::export_onnx(arguments.settings);
-  const auto bytes = std::filesystem::file_size(arguments.out);
-  if (!common().quiet)
-    fmt::print("written to {}: {} bytes\n", arguments.out, format_count(static_cast<double>(bytes)));
-  write_result(command_result(
-      "onnx export", arguments.settings.model.workload,
-      {{"out", arguments.out}, {"with", arguments.with}, {"batch", arguments.settings.batch}},
-      {{.name = "file_size", .value = static_cast<double>(bytes), .unit = "B", .samples = {}}}));
+  const double bytes = bytes_at(arguments.out);
+  if (!common().quiet) fmt::print("written to {}: {} bytes\n", arguments.out, format_count(bytes));
+  write_result(
+      command_result("onnx export", arguments.settings.model.workload,
+                     {{"out", arguments.out}, {"with", arguments.with}, {"batch", arguments.settings.batch}},
+                     {{.name = "file_size", .value = bytes, .unit = "B", .samples = {}}}));
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ PartTypes types_of(const Operation& operation, const PartShape& shape) {
         shape.outputs[i] ? graph::ValueType{operation.outputs[i]->element, *shape.outputs[i]} : none());
   return types;
 }
+// The types refer to the attributes of the shape, which has to outlive them.
+PartTypes types_of(const Operation& operation, const PartShape&& shape) = delete;
 
 double bytes_of(const std::vector<graph::ValueType>& types) {
   double bytes = 0;
@@ -201,7 +203,8 @@ class Search {
     Part part;
     for (std::size_t a = 0; a < splits_.size(); ++a)
       part.range.push_back({0, ceil_div(cuts_.axes[a].units, splits_[a])});
-    const PartTypes types = types_of(operation_, part_shape(definition_, operation_, partition, part));
+    const PartShape shape = part_shape(definition_, operation_, partition, part);
+    const PartTypes types = types_of(operation_, shape);
     const double in = bytes_of(types.inputs), out = bytes_of(types.outputs);
     const double working = working_share * static_cast<double>(hardware_.tile_bytes);
     const double overflow = std::max(0.0, in + out - working) * 1e3;  // rather many parts than a full tile

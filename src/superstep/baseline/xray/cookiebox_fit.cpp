@@ -22,6 +22,9 @@ constexpr std::size_t pixels = std::size_t{cookiebox_angles} * cookiebox_bins;
 // spikes at once.
 constexpr Bounds kick_bounds{-0.5, 25}, width_bounds{1.5, 5.5}, polarization_bounds{0, 1};
 constexpr double smallest_density = 1e-5;
+// A spike that has drifted off all bins may grow without changing the likelihood, up to infinity: 22,000
+// times what shots have in the mean is far enough. Chosen.
+constexpr double largest_log_amplitude = 10;
 
 double angle_of(int row) { return 2 * pi * row / cookiebox_angles; }
 
@@ -51,6 +54,11 @@ class ShotModel {
  public:
   explicit ShotModel(int spikes) : spikes_(spikes) {}
   int parameters() const { return shared_parameters + own_parameters * spikes_; }
+  bool can_be(const Eigen::VectorXd& p) const {
+    for (int spike = 0; spike < spikes_; ++spike)
+      if (p[shared_parameters + own_parameters * spike + amplitude] > largest_log_amplitude) return false;
+    return p.allFinite();
+  }
 
   // `jacobian` may be null, else [pixels, parameters()], zeroed.
   void evaluate(const Eigen::VectorXd& p, std::vector<double>& density, Eigen::MatrixXd* jacobian) const {
@@ -142,9 +150,11 @@ double maximise_likelihood(const ShotModel& model, std::span<const std::uint8_t>
     Eigen::MatrixXd damped = curvature;
     damped.diagonal().array() += damping * curvature.diagonal().array() + 1e-9;
     const Eigen::VectorXd trial = p + damped.ldlt().solve(slope);
-    model.evaluate(trial, density, nullptr);
-    const double there =
-        trial.allFinite() ? deviance(counts, density) : std::numeric_limits<double>::infinity();
+    double there = std::numeric_limits<double>::infinity();
+    if (model.can_be(trial)) {
+      model.evaluate(trial, density, nullptr);
+      there = deviance(counts, density);
+    }
     moved = there < reached;
     damping *= moved ? 0.2 : 5;
     if (!moved) continue;

@@ -261,8 +261,7 @@ TEST(Autophase, NoiseIsPoissonOnTheIntensity) {
   double total = 0;
   for (const float value : b[0].as<float>()) total += double{value} * value;
   const double unit = 1e6 / total;  // counts of the brightest voxel
-  double noisy_total = 0, chi2 = 0, voxels = 0;
-  for (std::int64_t i = 0; i < a[0].element_count(); ++i) noisy_total += a[0].at(i) * a[0].at(i);
+  double chi2 = 0, voxels = 0;
   const double noisy_unit = std::round(unit);  // the scale that makes the noisy values whole numbers is near
   for (std::int64_t i = 0; i < a[0].element_count(); ++i) {
     const double expected = unit * b[0].at(i) * b[0].at(i), found = noisy_unit * a[0].at(i) * a[0].at(i);

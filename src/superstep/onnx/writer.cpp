@@ -35,7 +35,7 @@ namespace node_field {
 constexpr int input = 1, output = 2, name = 3, op_type = 4, attribute = 5, domain = 7;
 }
 namespace attribute_field {
-constexpr int name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, type = 20;
+constexpr int name = 1, f = 2, i = 3, s = 4, t = 5, floats = 7, ints = 8, strings = 9, type = 20;
 }
 namespace tensor_field {
 constexpr int dims = 1, data_type = 2, name = 8, raw_data = 9;

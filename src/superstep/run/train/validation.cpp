@@ -22,8 +22,7 @@ target::CompileOptions options_for(const Model& model, const Task& task, int thr
 
 Validation::Validation(const target::Target& target, const Model& model, const Task& task, ThreadPool& pool,
                        int threads)
-    : model_(model),
-      task_(task),
+    : task_(task),
       pool_(pool),
       evaluator_(target, model.inference(&target), options_for(model, task, threads),
                  model.fixed_batch() > 0) {}

@@ -18,7 +18,7 @@ class Validation {
   // Samples looked at after an epoch; all of them at the end.
   static constexpr std::int64_t quick = 4096;
 
-  // Model, task and pool outlive it.
+  // Task and pool outlive it.
   Validation(const target::Target& target, const Model& model, const Task& task, ThreadPool& pool,
              int threads);
 
@@ -27,7 +27,6 @@ class Validation {
   std::vector<Metric> quality(target::Executable& trained, std::int64_t most);
 
  private:
-  const Model& model_;
   const Task& task_;
   ThreadPool& pool_;
   Evaluator evaluator_;

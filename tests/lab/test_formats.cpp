@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
 #include "superstep/lab/compare/compare.h"

@@ -1,6 +1,8 @@
 // The published configurations, their counts of operations, and the check of what is timed.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "superstep/base/error.h"
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/bench/lstm_reference.h"

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/random.h"
 #include "superstep/base/system/interrupt.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/language/language_generator.h"

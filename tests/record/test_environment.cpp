@@ -1,6 +1,8 @@
 // What every result says of the machine: every group is there, and null stands for what is not known.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "superstep/record/environment.h"
 #include "superstep/record/host_load.h"
 

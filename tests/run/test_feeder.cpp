@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
 #include "superstep/run/train/run_keeper.h"

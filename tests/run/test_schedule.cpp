@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/run/model.h"
 #include "superstep/run/train/schedule.h"

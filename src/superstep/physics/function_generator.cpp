@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/random.h"
 #include "superstep/physics/sample_memory.h"

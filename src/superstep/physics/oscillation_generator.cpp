@@ -1,6 +1,7 @@
 #include "superstep/physics/oscillation_generator.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "superstep/base/random.h"

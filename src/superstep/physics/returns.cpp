@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/random.h"
 #include "superstep/physics/row_writer.h"

@@ -1,7 +1,7 @@
 // The record of the machine and the program that every result carries. Unknown fields are null.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "superstep/record/host_load.h"

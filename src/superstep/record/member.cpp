@@ -1,5 +1,7 @@
 #include "superstep/record/member.h"
 
+#include <nlohmann/json.hpp>
+
 namespace superstep::record {
 
 using nlohmann::json;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "superstep/base/file.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/cli/command.h"

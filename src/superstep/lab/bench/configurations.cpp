@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"

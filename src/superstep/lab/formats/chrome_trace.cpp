@@ -1,6 +1,7 @@
 // Chrome's trace event format: https://ui.perfetto.dev and chrome://tracing open it.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "superstep/lab/formats/writers.h"

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/text.h"
 #include "superstep/lab/formats/writers.h"

@@ -1,4 +1,6 @@
 // The JSON twin of the table of nccl-tests: the same rows and units (us, GB/s).
+#include <nlohmann/json.hpp>
+
 #include "superstep/lab/formats/nccl.h"
 #include "superstep/lab/formats/writers.h"
 #include "superstep/record/member.h"

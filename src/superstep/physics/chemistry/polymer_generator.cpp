@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/random.h"
 #include "superstep/physics/chemistry/molecule_features.h"

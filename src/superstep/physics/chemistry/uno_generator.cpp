@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/random.h"
 #include "superstep/file/hdf5/pytables.h"

@@ -1,6 +1,7 @@
 #include "superstep/physics/chemistry/yield_generator.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/random.h"
 #include "superstep/file/streamed_file.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/progress.h"
 #include "superstep/file/csv.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/progress.h"
 #include "superstep/base/system/partial_files.h"

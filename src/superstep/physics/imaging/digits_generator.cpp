@@ -1,6 +1,7 @@
 #include "superstep/physics/imaging/digits_generator.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/progress.h"
 #include "superstep/file/idx.h"

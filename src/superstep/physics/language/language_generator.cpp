@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/random.h"
 #include "superstep/file/streamed_file.h"

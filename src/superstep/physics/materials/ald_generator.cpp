@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/progress.h"
 #include "superstep/base/random.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/progress.h"
 #include "superstep/file/csv.h"

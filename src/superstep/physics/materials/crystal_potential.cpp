@@ -1,6 +1,7 @@
 #include "superstep/physics/materials/crystal_potential.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "superstep/base/error.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "superstep/base/random.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/imaging/components.h"

@@ -1,6 +1,7 @@
 #include "superstep/physics/xray/cookiebox_generator.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "superstep/physics/sample_memory.h"
 #include "superstep/physics/xray/cookiebox.h"

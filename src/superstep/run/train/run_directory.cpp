@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "superstep/file/cifar_file.h"
 #include "superstep/file/hdf5/hdf5.h"

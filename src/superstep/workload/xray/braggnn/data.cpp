@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "superstep/base/statistics.h"
 #include "superstep/baseline/xray/bragg_position.h"

@@ -21,6 +21,7 @@ def make(walk: Walk) -> None:
         (RUN, ['run']),
         (BRAGG_RUN, ['bragg-run']),
         ('generate braggnn --samples 600 --out peaks.h5 --quiet', ['peaks.h5']),
+        ('generate image-autoencoder --samples 200 --out digits.h5 --quiet', ['digits.h5']),
         ('infer run/model.onnx --input x.npy --batch 4 --output y.npz --threads 1 --quiet', ['y.npz']),
         ('infer run/model.onnx --input x.npy --batch 4 --output y.safetensors --threads 1 --quiet', ['y.safetensors']),
         ('bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --quiet --json results.json', []),

@@ -72,6 +72,7 @@ def reduced(command: str) -> str:
     """The same call on little data."""
     command = re.sub(r'--samples (\d{4,})', '--samples 1200', command)
     command = re.sub(r'--epochs \d+', '--epochs 1', command)
+    command = re.sub(r'--calibrate \d{3,}', '--calibrate 128', command)
     command = re.sub(r'--shape \S+', '--shape x=-1,16', command)  # of the model at hand
     command = command.replace(' 12 13', ' 1 2').replace('pairs.h5', 'pairs.npz')
     if re.search(r'(^|@ )train ', command):
@@ -123,7 +124,8 @@ def prepared(walk: Walk) -> Path:
     shutil.copytree(walk.samples['bragg-run'], folder / 'run')
     shutil.copytree(walk.samples['bragg-run'], folder / 'run/braggnn')
     shutil.copy(walk.samples['model.onnx'], folder / 'model.onnx')
-    for name, sample in (('peaks.h5', 'peaks.h5'), ('x.npy', 'x.npy'), ('pairs.npz', 'x.npz'), ('results.json', 'infer.json'),
+    for name, sample in (('peaks.h5', 'peaks.h5'), ('mine.onnx', 'model.onnx'), ('digits.h5', 'digits.h5'),
+                         ('x.npy', 'x.npy'), ('pairs.npz', 'x.npz'), ('results.json', 'infer.json'),
                          ('old.json', 'infer.json'), ('new.json', 'infer.json'), ('ops.csv', 'cycles.csv'),
                          ('results.csv', 'results.csv'), ('mybox.toml', 'machine.toml')):
         shutil.copy(walk.samples[sample], folder / name)

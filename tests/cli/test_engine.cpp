@@ -123,7 +123,7 @@ TEST(Int8, ShowsBothPrecisions) {
                                       "--calibrate 256 --batch 64 --onnx q.onnx "
                                       "--json q.json --explain");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  EXPECT_TRUE(contains(outcome.output, "8 of 14 products on bytes, ranges by percentile of 256 samples"));
+  EXPECT_TRUE(contains(outcome.output, "4 of 13 products on bytes, ranges by percentile of 256 samples"));
   EXPECT_TRUE(contains(outcome.output, "integer convolution"));
   const auto metrics = metrics_of(folder / "q.json");
   for (const char* name : {"error_px_p50", "error_px_p75", "error_px_p95", "error_px_p995", "throughput"})

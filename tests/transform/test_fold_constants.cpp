@@ -60,5 +60,32 @@ update %w = %next)");
   EXPECT_EQ(count_of(graph, "Neg"), 1);
 }
 
+TEST(FoldParameters, TakesWhatStatesHold) {
+  const auto graph = after(fold_parameters, R"(input %x : f32[2]
+state %w : f32[2] = [1.0, 2.0]
+constant %c : f32[2] = [3.0, 4.0]
+%a : f32[2] = Add(%w, %c)
+%b : f32[2] = Neg(%a)
+%y : f32[2] = Mul(%x, %b)
+output "y" = %y)");
+  // The state stays, for who sets it.
+  EXPECT_EQ(body_of(graph), R"(input %x : f32[2]
+state %w : f32[2] = [1.0, 2.0]
+constant %b : f32[2] = [-4.0, -6.0]
+%y : f32[2] = Mul(%x, %b)
+output "y" = %y
+)");
+}
+
+TEST(FoldParameters, LeavesWhatAnUpdateWillChange) {
+  const auto graph = after(fold_parameters, R"(input %x : f32[2]
+state %w : f32[2] = [1.0, 2.0]
+%a : f32[2] = Neg(%w)
+%next : f32[2] = Add(%w, %x) @update
+update %w = %next
+output "a" = %a)");
+  EXPECT_EQ(count_of(graph, "Neg"), 1);
+}
+
 }  // namespace
 }  // namespace superstep::transform

@@ -20,7 +20,15 @@ double bytes_of(const graph::ValueType& type) {
 
 class Folder {
  public:
-  explicit Folder(const Graph& old) : rewrite_(old), gradient_(gradient_values(old)) {}
+  // `of_states`: what states hold is taken for constant, where nothing updates them.
+  explicit Folder(const Graph& old, bool of_states = false)
+      : rewrite_(old), gradient_(gradient_values(old)), known_(old.value_count(), false) {
+    for (std::size_t i = 0; i < known_.size(); ++i) {
+      const graph::ValueKind kind = old.values()[i].kind;
+      known_[i] = kind == graph::ValueKind::constant || (of_states && kind == graph::ValueKind::state);
+    }
+    for (const graph::Update& update : old.updates()) known_[update.state.index()] = false;
+  }
 
   bool run(Graph& graph) {
     rewrite_.visit_nodes([&](const Node& node) { visit(node); });
@@ -43,9 +51,9 @@ class Folder {
     return std::ranges::any_of(node.outputs, [&](ValueId id) { return id.valid() && gradient_[id.index()]; });
   }
 
-  // What is known of an old value: the elements of the constant that it is or has become.
+  // What is known of an old value: the elements of the constant (or state) that it is or has become.
   const Tensor* data_of(ValueId id) {
-    if (rewrite_.old().value(id).kind == graph::ValueKind::constant) return &rewrite_.old().value(id).data;
+    if (known_[id.index()]) return &rewrite_.old().value(id).data;
     const graph::Value& value = rewrite_.graph().value(rewrite_.now(id).id());
     return value.kind == graph::ValueKind::constant ? &value.data : nullptr;
   }
@@ -89,11 +97,14 @@ class Folder {
 
   Rewrite rewrite_;
   std::vector<bool> gradient_;  // by old value
+  std::vector<bool> known_;     // by old value: its data are what it will hold
   bool changed_ = false;
 };
 
 }  // namespace
 
 bool fold_constants(Graph& graph) { return Folder(graph).run(graph); }
+
+bool fold_parameters(Graph& graph) { return Folder(graph, true).run(graph); }
 
 }  // namespace superstep::transform

@@ -10,6 +10,10 @@ namespace superstep::transform {
 // effects, nodes that would make large constants out of small ones, and long computations.
 bool fold_constants(graph::Graph& graph);
 
+// The same, and nodes of states that nothing updates: what these hold now is taken for what they will hold.
+// For a model whose parameters have their last values.
+bool fold_parameters(graph::Graph& graph);
+
 // Removes nodes and constants that no output and no update needs.
 bool eliminate_dead(graph::Graph& graph);
 

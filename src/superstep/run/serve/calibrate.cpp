@@ -10,6 +10,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/transform/model_passes.h"
+#include "superstep/transform/passes.h"
 #include "superstep/transform/pipeline.h"
 
 namespace superstep::run {
@@ -84,13 +85,16 @@ class Calibration {
   std::vector<Tensor> inputs_, outputs_;
 };
 
-target::GraphAtBatch with_weights(const target::GraphAtBatch& model,
+// The model as `target` computes it fastest in f32: bytes have to be faster than that. Weights that it makes
+// of the model's own are computed once.
+target::GraphAtBatch with_weights(const target::Target& target, const target::GraphAtBatch& model,
                                   const std::map<std::string, Tensor>& weights) {
-  return [model, weights](std::int64_t batch) {
-    graph::Graph graph = model(batch);
+  return [&target, model, weights](std::int64_t batch) {
+    graph::Graph graph = target.suited(model(batch));
     for (graph::ValueId id : graph.states())
       if (const auto found = weights.find(graph.value(id).name); found != weights.end())
         graph.set_data(id, found->second);
+    transform::fold_parameters(graph);
     return graph;
   };
 }
@@ -128,7 +132,7 @@ transform::Pass quantization_for(const target::Target& target, transform::RangeT
 QuantizedModel quantize_model(const target::Target& target, const target::GraphAtBatch& model,
                               const std::map<std::string, Tensor>& weights, const CalibrateSettings& settings,
                               FillSamples fill) {
-  const target::GraphAtBatch trained = with_weights(model, weights);
+  const target::GraphAtBatch trained = with_weights(target, model, weights);
   QuantizedModel result;
   result.ranges = calibrate(target, trained, settings, fill);
   result.graph = [trained,

@@ -45,9 +45,10 @@ struct QuantizedModel {
   std::vector<target::SlowOnBytes> slow;  // of these: could be on bytes, but would take longer
 };
 
-// Calibrates `model`, whose states get the data of `weights` (by name; states without stay as they are), and
-// quantises it, but for what `target` expects to be slower on bytes: that depends on the batch that a graph
-// is asked for; `products`, `kept` and `slow` are those of the batch of the calibration.
+// Calibrates `model`, whose states get the data of `weights` (by name; states without stay as they are), as
+// `target` computes it fastest, and quantises it, but for what `target` expects to be slower on bytes: that
+// depends on the batch that a graph is asked for; `products`, `kept` and `slow` are those of the batch of the
+// calibration.
 QuantizedModel quantize_model(const target::Target& target, const target::GraphAtBatch& model,
                               const std::map<std::string, Tensor>& weights, const CalibrateSettings& settings,
                               FillSamples fill);

@@ -103,6 +103,29 @@ Case determinant(Draw& d, const char* op) {
   return node_case(op, {d.normal(Shape(extents))});
 }
 
+// Diagonals that outweigh their rows: positive definite, whatever stands above them.
+Tensor heavy_diagonals(Draw& d, const Extents& stack, std::int64_t n) {
+  Extents extents = stack;
+  extents.insert(extents.end(), {n, n});
+  Tensor a = d.uniform(Shape(extents), -0.3, 0.3);
+  for (std::int64_t i = 0; i < a.element_count(); i += n * n)
+    for (std::int64_t k = 0; k < n; ++k)
+      a.set(i + k * n + k, 2 + 0.3 * static_cast<double>(n) + a.at(i + k * n + k));
+  return a;
+}
+
+Case cholesky(Draw& d, const char* op) {
+  return node_case(op, {heavy_diagonals(d, d.extents(d.number(0, 2), 1, 4), d.number(1, 24))});
+}
+
+Case triangular_solve(Draw& d, const char* op) {
+  const std::int64_t n = d.number(1, 24);
+  const Extents stack = d.extents(d.number(0, 2), 1, 4);
+  Extents b = stack;
+  b.insert(b.end(), {n, d.number(1, 40)});
+  return node_case(op, {heavy_diagonals(d, stack, n), d.normal(Shape(b))}, {{"transposed", d.number(0, 1)}});
+}
+
 }  // namespace
 
 std::vector<Generator> product_generators() {
@@ -115,7 +138,9 @@ std::vector<Generator> product_generators() {
           {{"QLinearConv"}, qlinear_conv},
           {{"QuantizeLinear", "DequantizeLinear"}, quantize},
           {{"DynamicQuantizeLinear"}, dynamic},
-          {{"Det"}, determinant}};
+          {{"Det"}, determinant},
+          {{"superstep.Cholesky"}, cholesky},
+          {{"superstep.TriangularSolve"}, triangular_solve}};
 }
 
 }  // namespace superstep::matrix

@@ -15,6 +15,7 @@
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/attention.h"
+#include "superstep/op/product/cholesky.h"
 #include "superstep/op/product/convolution.h"
 #include "superstep/op/product/determinant.h"
 #include "superstep/op/product/einsum.h"
@@ -63,6 +64,7 @@ constexpr Family families[] = {
     matmul_operators,
     einsum_operators,
     determinant_operators,
+    cholesky_operators,
     convolution_operators,
     deformable_convolution_operators,
     max_pooling_operators,

@@ -1,3 +1,4 @@
+#include "superstep/op/product/cholesky.h"
 #include "superstep/op/product/convolution.h"
 #include "superstep/op/product/matmul.h"
 #include "tests/op/cases/case.h"
@@ -51,10 +52,38 @@ Case weight_gradient(const char* name, Shape x_shape, Shape dy, std::vector<std:
 
 using Extents = std::vector<std::int64_t>;
 
+// Symmetric positive definite matrices; what stands above their diagonals is not read, and left as it comes.
+Tensor positive(const Shape& shape, std::uint64_t seed) {
+  Tensor a = random_tensor(shape, seed, 0.3);
+  const std::int64_t n = shape[shape.rank() - 1];
+  for (std::int64_t i = 0; i < a.element_count(); i += n * n)
+    for (std::int64_t k = 0; k < n; ++k)
+      a.set(i + k * n + k, 1.5 + 0.4 * static_cast<double>(n) + a.at(i + k * n + k));
+  return a;
+}
+
+Case solve(const char* name, Shape factor, Shape right, bool transposed) {
+  return {"superstep.TriangularSolve",
+          name,
+          OF(triangular_solve(x[0], x[1], transposed)),
+          {positive(factor, 46), random_tensor(right, 47)}};
+}
+
 }  // namespace
 
 std::vector<Case> product_cases() {
   return {
+      {"superstep.Cholesky", "one matrix", OF(cholesky(x[0])), {positive({4, 4}, 44)}},
+      {"superstep.Cholesky", "a stack", OF(cholesky(x[0])), {positive({2, 1, 3, 3}, 45)}},
+      {"superstep.Cholesky", "one number", OF(cholesky(x[0])), {positive({1, 1}, 44)}},
+      {"superstep.Cholesky",
+       "log determinant",
+       OF(log_determinant_of_factor(cholesky(x[0]))),
+       {positive({2, 3, 3}, 48)}},
+      solve("one matrix", {4, 4}, {4, 3}, false),
+      solve("a stack", {2, 3, 3}, {2, 3, 1}, false),
+      solve("transposed", {4, 4}, {4, 3}, true),
+      solve("a transposed stack", {1, 2, 3, 3}, {1, 2, 3, 2}, true),
       product("matrices", {3, 4}, {4, 5}),
       product("stacks", {2, 3, 4}, {2, 4, 5}),
       product("stack and matrix", {2, 3, 4}, {4, 5}),

@@ -15,6 +15,7 @@
   lookup_lowerers,         \
   resample_lowerers,       \
   fourier_lowerers,        \
+  triangular_lowerers,     \
   recurrent_lowerers,      \
   data_lowerers,           \
   random_lowerers,         \

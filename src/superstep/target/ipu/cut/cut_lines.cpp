@@ -41,6 +41,16 @@ Cuts line_of_last_axis(const Operation& op) { return beside(op, {axis_attribute(
 Cuts last_axis(const Operation& op) { return beside(op, last(op.input(0).rank(), 1)); }
 Cuts matrices(const Operation& op) { return beside(op, last(op.input(0).rank(), 2)); }
 
+// Every system by itself, and every column of one: its matrix then goes whole to each part.
+Cuts triangular_systems(const Operation& op) {
+  Cuts cuts;
+  cuts.even = true;
+  const int rank = op.input(0).rank();
+  for (int axis = 0; axis + 2 < rank; ++axis) add_cut(cuts, op, op.input(0)[axis], {axis, axis}, {axis});
+  add_cut(cuts, op, op.input(1)[rank - 1], {-1, rank - 1}, {rank - 1});
+  return cuts;
+}
+
 // The axis is an input that is known.
 Cuts cumulative(const Operation& op) {
   if (!op.has(1) || !op.constants[1]) return {};
@@ -221,6 +231,8 @@ std::span<const CutRule> line_cut_rules() {
       {line_of_last_axis, {"TopK"}},
       {last_axis, {"Normalizer", "Scaler"}},
       {matrices, {"Det"}},
+      {matrices, {"superstep.Cholesky"}, cholesky_cycles},
+      {triangular_systems, {"superstep.TriangularSolve"}, triangular_solve_cycles},
       {cumulative, {"CumSum", "CumProd"}},
       {compress, {"Compress"}},
       {local_response, {"LRN"}},

@@ -305,6 +305,18 @@ std::int64_t fourier_cycles(const Hardware& hardware, const PartTypes& t) {
   return element_cycles(hardware, t, static_cast<std::int64_t>(std::ceil(operations)));
 }
 
+// An element below the diagonal is a sum over those before it: n / 3 multiply-adds an element of the matrix.
+std::int64_t cholesky_cycles(const Hardware& hardware, const PartTypes& t) {
+  const Shape& shape = t.inputs[0].shape;
+  return element_cycles(hardware, t, std::max<std::int64_t>(1, shape[shape.rank() - 1] / 3));
+}
+// n / 2 multiply-adds an element of the right-hand sides.
+std::int64_t triangular_solve_cycles(const Hardware& hardware, const PartTypes& t) {
+  const Shape& shape = t.inputs[0].shape;
+  return pointwise(hardware, element_of(t), outputs_of(t),
+                   std::max<std::int64_t>(1, shape[shape.rank() - 1] / 2));
+}
+
 std::int64_t recurrent_cycles(const Hardware& hardware, const PartTypes& t) {
   return cells_cycles(hardware, t, false);
 }

@@ -30,6 +30,8 @@ PartCycles gather_elements_cycles, scatter_elements_cycles;     // each by an in
 PartCycles resize_cycles, resize_gradient_cycles;
 PartCycles softmax_cycles, normalization_cycles, batch_normalization_cycles;
 PartCycles fourier_cycles;
+PartCycles cholesky_cycles;
+PartCycles triangular_solve_cycles;
 PartCycles recurrent_cycles, lstm_gradient_cycles;
 PartCycles sgd_cycles, adam_cycles;
 

@@ -22,6 +22,9 @@ struct Frame {
   }
 };
 
+// Throws Error (invalid_argument) where x, y, low and high differ in length.
+void check_lengths(const Series& series);
+
 // A coordinate with as many digits as can be seen.
 std::string coordinate(double value);
 

@@ -29,15 +29,6 @@ std::size_t letters(std::string_view text) {
 
 double text_width(std::string_view text) { return letter_width * static_cast<double>(letters(text)); }
 
-void check(const Series& series) {
-  const std::size_t n = series.x.size();
-  const bool band = !series.low.empty() || !series.high.empty();
-  if (series.y.size() == n && (!band || (series.low.size() == n && series.high.size() == n))) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("the series '{}' has {} x, {} y, {} low and {} high values", series.label, n,
-                          series.y.size(), series.low.size(), series.high.size()));
-}
-
 Extent x_extent(const Plot& plot) {
   Extent extent;
   const auto include = [&](double value) {
@@ -290,6 +281,15 @@ double draw_remark(Drawing& drawing, double y) {
 
 }  // namespace
 
+void check_lengths(const Series& series) {
+  const std::size_t n = series.x.size();
+  const bool band = !series.low.empty() || !series.high.empty();
+  if (series.y.size() == n && (!band || (series.low.size() == n && series.high.size() == n))) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("the series '{}' has {} x, {} y, {} low and {} high values", series.label, n,
+                          series.y.size(), series.low.size(), series.high.size()));
+}
+
 Series histogram(std::string label, std::span<const double> values, double low, double high, int bins) {
   if (bins < 1 || !std::isfinite(low) || !std::isfinite(high) || low > high)
     throw Error(ErrorCode::invalid_argument,
@@ -309,7 +309,7 @@ std::vector<Series> stacked(const std::vector<Series>& shares) {
   std::vector<Series> layers;
   std::vector<double> sum;
   for (const Series& share : shares) {
-    check(share);
+    check_lengths(share);
     if (std::ranges::all_of(share.y, [](double y) { return y == 0; })) continue;
     sum.resize(share.y.size());
     Series layer{share.label, share.x, {}, sum, {}, Series::Style::area};
@@ -321,7 +321,7 @@ std::vector<Series> stacked(const std::vector<Series>& shares) {
 }
 
 std::string to_svg(const Plot& plot) {
-  for (const Series& series : plot.series) check(series);
+  for (const Series& series : plot.series) check_lengths(series);
   Drawing drawing{plot, make_frame(plot), {}};
   draw_grid(drawing);
   draw_series(drawing);

@@ -1,4 +1,5 @@
 """Small files of every kind that the program reads, made by the program itself or written here."""
+import json
 import struct
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ def make(walk: Walk) -> None:
         (BRAGG_RUN, ['bragg-run']),
         ('generate braggnn --samples 600 --out peaks.h5 --quiet', ['peaks.h5']),
         ('generate image-autoencoder --samples 200 --out digits.h5 --quiet', ['digits.h5']),
+        ('generate tad-ald --samples 6 --out measured.csv --quiet', ['measured.csv']),
         ('infer run/model.onnx --input x.npy --batch 4 --output y.npz --threads 1 --quiet', ['y.npz']),
         ('infer run/model.onnx --input x.npy --batch 4 --output y.safetensors --threads 1 --quiet', ['y.safetensors']),
         ('bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --quiet --json results.json', []),
@@ -31,8 +33,19 @@ def make(walk: Walk) -> None:
         made(walk, folder, arguments, makes)
     walk.samples.update({name: folder / name for name in ('x.npy', 'x.npz', 'cycles.csv', 'results.csv', 'machine.toml')})
     walk.samples['model.onnx'] = folder / 'run/model.onnx'
+    make_problems(walk, folder)
     if not walk.short:
         make_generated(walk, folder)
+
+
+def make_problems(walk: Walk, folder: Path) -> None:
+    """What `superstep design` is asked: a case with a simulator, and the same as somebody measures it."""
+    case = json.loads(run(walk.line('design ald --example', folder)).output)
+    measured = {name: value for name, value in case.items() if name not in ('process', 'noise', 'curve', 'cycles')}
+    measured['target'] = {'curve': [2.4] + [3.1] * (case['cycles'] - 1)}
+    for name, problem in (('mine.json', case), ('etching.json', measured)):
+        walk.samples[name] = folder / name
+        walk.samples[name].write_text(json.dumps(problem))
 
 
 def made(walk: Walk, folder: Path, arguments: str, makes: list) -> bool:

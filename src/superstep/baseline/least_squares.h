@@ -5,10 +5,10 @@
 #include <ceres/tiny_solver.h>
 #include <ceres/tiny_solver_autodiff_function.h>
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "superstep/base/bounds.h"
 #include "superstep/base/error.h"
 
 namespace superstep::baseline {
@@ -33,22 +33,5 @@ void minimise_squares(const Function& function, typename ceres::TinySolver<Funct
       std::isfinite(summary.final_cost) && x.allFinite() && summary.final_cost <= summary.initial_cost;
   if (!usable) throw Error(ErrorCode::diverged, "the fit of " + what + " failed");
 }
-
-// A value between two bounds as a sine of a parameter without bounds, so that a minimum at a bound is one
-// inside (F. James and M. Roos, Comput. Phys. Commun. 10, 343 (1975)).
-struct Bounds {
-  double low, high;
-
-  template <class T>
-  T value(const T& parameter) const {
-    using std::sin;
-    return low + (high - low) * (0.5 + 0.5 * sin(parameter));
-  }
-  // Of a value inside; one at or beyond a bound is first moved in, since at the bound itself the slope is 0.
-  double parameter(double inside) const {
-    const double share = std::clamp((inside - low) / (high - low), 0.01, 0.99);
-    return std::asin(2 * share - 1);
-  }
-};
 
 }  // namespace superstep::baseline

@@ -7,6 +7,7 @@ void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
 void declare_completion(CLI::App& command);
+void declare_design(CLI::App& command);
 void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
@@ -34,6 +35,8 @@ const std::vector<Command>& commands() {
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},
       {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
+      {"design", "find process settings whose response meets a target, in few expensive trials",
+       declare_design},
       {"onnx", "check and export ONNX files, and run the test suite of ONNX backends", declare_onnx},
       {"bench", "time primitives and workloads by one protocol", declare_bench},
       {"compare", "two sets of results side by side: which differences are beyond the noise",

@@ -124,7 +124,8 @@ def prepared(walk: Walk) -> Path:
     shutil.copytree(walk.samples['bragg-run'], folder / 'run')
     shutil.copytree(walk.samples['bragg-run'], folder / 'run/braggnn')
     shutil.copy(walk.samples['model.onnx'], folder / 'model.onnx')
-    for name, sample in (('peaks.h5', 'peaks.h5'), ('mine.onnx', 'model.onnx'), ('digits.h5', 'digits.h5'),
+    for name, sample in (('peaks.h5', 'peaks.h5'), ('mine.onnx', 'model.onnx'), ('digits.h5', 'digits.h5'), ('mine.json', 'mine.json'),
+                         ('etching.json', 'etching.json'), ('measured.csv', 'measured.csv'),
                          ('x.npy', 'x.npy'), ('pairs.npz', 'x.npz'), ('results.json', 'infer.json'),
                          ('old.json', 'infer.json'), ('new.json', 'infer.json'), ('ops.csv', 'cycles.csv'),
                          ('results.csv', 'results.csv'), ('mybox.toml', 'machine.toml')):

@@ -119,6 +119,23 @@ TEST_F(TrainLoop, StoppedAtAnyMomentItEndsWithTheSameBits) {
   }
 }
 
+// Stopped in its evaluation, then killed after that was made up for and before the next step was saved.
+TEST_F(TrainLoop, TheEndOfAnEpochThatIsMadeTwiceIsLoggedOnce) {
+  ASSERT_TRUE(sit(small_run(), "whole", false));
+  Stopper stopper;
+  stopper.at = [](const char* where, std::int64_t epoch) {
+    if (std::string(where) == "evaluation begun" && epoch == 1) request_interrupt();
+  };
+  EXPECT_FALSE(sit(small_run(), "cut", false, &stopper));
+  stopper.at = [](const char* where, std::int64_t epoch) {
+    if (std::string(where) == "epoch begun" && epoch == 2) throw Error(ErrorCode::internal, "killed");
+  };
+  clear_interrupt();
+  EXPECT_THROW(train(small_run(), {.out = folder_ / "cut", .resume = true, .observer = &stopper}), Error);
+  ASSERT_TRUE(sit(small_run(), "cut", true));
+  expect_same("whole", "cut");
+}
+
 // --- what a run is made of
 
 // What a run tells of while it goes on, in order.

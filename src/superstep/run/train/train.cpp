@@ -170,7 +170,9 @@ class Training {
     else
       fit_states(*executable_, model_, *task_, pool_);
     world_.barrier();
-    keeper_.begin(to_json(settings_), state_.step, record::environment_record(settings_.replicas));
+    // The end of an epoch that is made again is logged again: what a sitting that was killed said of it goes.
+    const std::int64_t logged = stopped_before_its_epoch_ended() ? state_.step - 1 : state_.step;
+    keeper_.begin(to_json(settings_), logged, record::environment_record(settings_.replicas));
   }
 
   void resume_from(const Checkpoint& checkpoint) {

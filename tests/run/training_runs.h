@@ -36,7 +36,7 @@ inline TrainSettings normalised_run() {
 // With dropout, whose masks follow from the step.
 inline TrainSettings dropping_run() {
   return {.workload = "uno",
-          .model_options = {"width=64"},
+          .model_options = {"width=64", "dropout=0.1"},
           .samples = 200,
           .batch = 32,
           .replicas = 2,

@@ -53,7 +53,7 @@ std::vector<Model> models() {
           {"pca-compress-128", {"side=12", "components=6"}, 4, 2e-4, 2e-2f},  // its basis is kept times 128
           {"sobel-800", {"side=16", "window=5", "start=random"}, 3},
           {"image-autoencoder", {"size=8", "width=4", "bottleneck=2"}, 4, 4e-4},
-          {"uno", {"width=24"}, 4, 2e-4, 0},
+          {"uno", {"width=24", "dropout=0.1"}, 4, 2e-4, 0},
           {"uno", {"width=24", "dropout=0"}, 4},
           {"unet-64", {"size=16", "width=4"}, 3},
           {"autophasenn", {"size=32", "width=2"}, 2, 2e-4, 0},

@@ -39,7 +39,9 @@ struct Exact {
         m = b1 * m + (1 - b1) * g, v = std::max(b2 * v, std::abs(g) + eps);
         p -= lr * m / ((1 - std::pow(b1, t)) * v);
         return;
-      case OptimizerRule::rmsprop: v = b2 * v + (1 - b2) * g * g, p -= lr * g / (std::sqrt(v) + eps); return;
+      case OptimizerRule::rmsprop:
+        v = b2 * v + (1 - b2) * g * g, m = momentum * m + lr * g / std::sqrt(v + eps), p -= m;
+        return;
       case OptimizerRule::adagrad: v += g * g, p -= lr * g / (std::sqrt(v) + eps); return;
     }
   }
@@ -53,6 +55,7 @@ std::vector<Optimizer> all_optimizers() {
   list.push_back({.momentum = 0.9f});
   list.push_back({.momentum = 0.9f, .dampening = 0.3f, .weight_decay = 0.05f});
   list.push_back({.momentum = 0.8f, .nesterov = true});
+  list.push_back({.rule = OptimizerRule::rmsprop, .momentum = 0.9f, .beta2 = 0.9, .epsilon = 1e-3f});
   return list;
 }
 

@@ -115,6 +115,13 @@ Case moments(Draw& d, const char* op) {
                     op::test::i64({}, {d.number(1, 9)}), d.uniform({}, 0.01, 0.1)},
                    {}, 3, Smooth::no);
 }
+Case squares(Draw& d, const char* op) {
+  const Shape x = d.shape();
+  std::vector<Tensor> inputs{d.normal(x), d.normal(x), d.uniform(x, 0.5, 2), d.uniform({}, 0.01, 0.1)};
+  if (!d.coin()) return node_case(op, inputs, {}, 2, Smooth::no);
+  inputs.push_back(d.normal(x));
+  return node_case(op, inputs, {{"momentum", 0.9}}, 3, Smooth::no);
+}
 Case onnx_optimizer(Draw& d, const char* op) {
   const std::string name(op);
   const int buffers = name == "Adam" ? 2 : 1;
@@ -143,7 +150,8 @@ std::vector<Generator> sequence_generators() {
           {{"LinearAttention"}, linear_attention},
           {{"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}, loss},
           {{"superstep.Sgd"}, descent},
-          {{"superstep.Adam"}, moments},
+          {{"superstep.Adam", "superstep.Adamax"}, moments},
+          {{"superstep.RMSProp"}, squares},
           {{"Adagrad", "Momentum", "Adam"}, onnx_optimizer}};
 }
 

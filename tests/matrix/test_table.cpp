@@ -26,6 +26,8 @@ const std::set<std::string> bound_by_their_cases = {"BitCast", "QLinearConv", "Q
 // What has a kernel that the cases, small and general as they are, do not meet; and why.
 const std::map<std::string, std::string> kernels_beyond_the_cases = {
     {"superstep.Adam", "runs in the update of a training step alone"},
+    {"superstep.Adamax", "runs in the update of a training step alone"},
+    {"superstep.RMSProp", "runs in the update of a training step alone"},
     {"superstep.Sgd", "runs in the update of a training step alone"},
     {"Clip", "its bounds are constants"},
     {"Slice", "parts are read where they lie, or copied with positive steps"},

@@ -76,6 +76,61 @@ TEST(Adam, DecoupledDecayShrinksTheParameterAlone) {
   expect_values(result(step, {f64({1}, {2}), none, none, none, i64({}, {0}), f64({}, {0.1})}), {1.9});
 }
 
+// Kingma and Ba, algorithm 2, written out for the first parameter.
+TEST(Adamax, ThreeStepsByHand) {
+  const AdamaxAttributes attributes = {.beta1 = 0.5, .beta2 = 0.75, .epsilon = 1e-3};
+  const Function step = [attributes](Builder&, std::span<const Var> x) {
+    const AdamaxStep next = adamax(x[0], x[1], x[2], x[3], x[4], x[5], attributes);
+    return std::vector{next.parameter, next.m, next.u};
+  };
+  Tensor p = start, m = f64({2}, {0, 0}), u = f64({2}, {0, 0});
+  double by_hand = 1, m0 = 0, u0 = 0;
+  for (std::int64_t t = 0; t < 3; ++t) {
+    const auto next = results(step, {p, gradient_at(p), m, u, i64({}, {t}), f64({}, {0.1})});
+    m0 = 0.5 * m0 + 0.5 * by_hand;
+    u0 = std::max(0.75 * u0, std::abs(by_hand) + 1e-3);
+    by_hand -= 0.1 / (1 - std::pow(0.5, t + 1)) * m0 / u0;
+    EXPECT_NEAR(next[0].at(0), by_hand, 1e-14);
+    EXPECT_NEAR(next[2].at(0), u0, 1e-14);
+    p = next[0];
+    m = next[1];
+    u = next[2];
+  }
+  EXPECT_LT(p.at(1), 0.75);
+}
+
+// The largest gradient of late sets the size of a step: a small one after it moves a tenth as far.
+TEST(Adamax, RemembersTheLargestGradient) {
+  const Function step = OF(adamax(x[0], x[1], x[2], x[3], x[4], x[5], {.beta1 = 0, .epsilon = 0}).parameter);
+  expect_values(result(step, {f64({2}, {1, 1}), f64({2}, {0.1, -5}), f64({2}, {0, 0}),
+                              f64({2}, {1 / 0.999, 1}), i64({}, {9}), f64({}, {0.5})}),
+                {0.95, 1.5}, 1e-14);
+}
+
+// The epsilon is under the root, the rate within the momentum.
+TEST(Rmsprop, TwoStepsByHand) {
+  const RmspropAttributes attributes = {.decay = 0.75, .momentum = 0.5, .epsilon = 0.5};
+  const Function step = [attributes](Builder&, std::span<const Var> x) {
+    const RmspropStep next = rmsprop(x[0], x[1], x[2], x[3], x[4], attributes);
+    return std::vector{next.parameter, next.v, next.buffer};
+  };
+  // v = 0.75 + 0.25 * 1 = 1; step 0.1 / sqrt(1.5)
+  const auto first =
+      results(step, {f64({1}, {1}), f64({1}, {1}), f64({1}, {1}), f64({}, {0.1}), f64({1}, {0})});
+  const double moved = 0.1 / std::sqrt(1.5);
+  expect_values(first[0], {1 - moved}, 1e-14);
+  expect_values(first[1], {1}, 1e-14);
+  expect_values(first[2], {moved}, 1e-14);
+  // Another rate for the second: the first one's stays in the buffer. v = 0.75 + 0.25 * 4 = 1.75.
+  const auto second = results(step, {first[0], f64({1}, {-2}), first[1], f64({}, {0.3}), first[2]});
+  const double next = 0.5 * moved - 0.6 / std::sqrt(2.25);
+  expect_values(second[2], {next}, 1e-14);
+  expect_values(second[0], {1 - moved - next}, 1e-14);
+  expect_values(result(OF(rmsprop(x[0], x[1], x[2], x[3], {}, {.decay = 0.75, .epsilon = 0.5}).parameter),
+                       {f64({1}, {1}), f64({1}, {1}), f64({1}, {1}), f64({}, {0.1})}),
+                {1 - moved}, 1e-14);
+}
+
 TEST(Optimizer, NarrowGradientsAreWidened) {
   const Tensor p = f64({1}, {1}).converted(ElementType::f32),
                g = f64({1}, {1.0 / 3}).converted(ElementType::bf16);
@@ -92,6 +147,10 @@ TEST(Optimizer, Refusals) {
                  "superstep.Sgd: input gradient is f64[1], expected shape [2]");
   expect_refusal(OF(adam(x[0], x[0], x[0], x[0], x[1], x[1]).parameter), {start, f64({}, {1})},
                  "superstep.Adam: input step is f64[], expected an integer type");
+  expect_refusal(OF(adamax(x[0], x[0], x[0], x[0], x[1], x[1]).parameter), {start, f64({}, {1})},
+                 "superstep.Adamax: input step is f64[], expected an integer type");
+  expect_refusal(OF(rmsprop(x[0], x[0], x[0], x[1], {}, {.momentum = 0.9}).parameter), {start, f64({}, {1})},
+                 "superstep.RMSProp: input buffer is left out, but attribute 'momentum' is not 0");
 }
 
 TEST(Loss, CrossEntropyByHand) {

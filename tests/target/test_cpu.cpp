@@ -1,6 +1,7 @@
 // The CPU target against the reference evaluation: models, training steps, micro-batches, threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -47,6 +48,30 @@ TEST(CpuTarget, InfersAsTheReferenceDoes) {
       expect_close(actual[0], expected[0], 2e-5,
                    std::string(test.name) + ", micro-batch " + std::to_string(micro_batch));
     }
+}
+
+// One pass over all parameters, by the kernel.
+TEST(CpuTarget, AdamaxAndRmspropAreFlatPasses) {
+  for (const auto& [kind, momentum, op] : {std::tuple(transform::OptimizerKind::adamax, 0.0, "Adamax"),
+                                           {transform::OptimizerKind::rmsprop, 0.0, "RMSProp"},
+                                           {transform::OptimizerKind::rmsprop, 0.9, "RMSProp"}}) {
+    const GraphAtBatch step =
+        training([](std::int64_t batch) { return test::perceptron(batch); }, kind, momentum);
+    const auto cpu = target::find_target("cpu").compile(step, {.batch = 8, .micro_batch = 4, .threads = 2});
+    const auto reference = target::find_target("reference").compile(step, {.batch = 8});
+    const auto inputs = inputs_of(*cpu, 9);
+    auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
+    for (int i = 0; i < 4; ++i) {
+      cpu->run(inputs, actual);
+      reference->run(inputs, expected);
+      expect_close(actual[0], expected[0], 1e-4, std::string(op) + " loss");
+    }
+    for (const std::string& name : cpu->state_names())
+      expect_close(cpu->state(name), reference->state(name), 1e-3, std::string(op) + " " + name);
+    EXPECT_EQ(
+        std::ranges::count(cpu->summary().update, "superstep." + std::string(op), &target::PlanStep::op), 1)
+        << op;
+  }
 }
 
 TEST(CpuTarget, TrainsAsTheReferenceDoes) {

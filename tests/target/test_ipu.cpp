@@ -76,7 +76,8 @@ TEST(IpuTarget, InfersAsTheReferenceDoes) {
 
 TEST(IpuTarget, TrainsAsTheReferenceDoes) {
   for (const Case& test : models())
-    for (const auto kind : {transform::OptimizerKind::sgd, transform::OptimizerKind::adam})
+    for (const auto kind : {transform::OptimizerKind::sgd, transform::OptimizerKind::adam,
+                            transform::OptimizerKind::adamax, transform::OptimizerKind::rmsprop})
       expect_as_reference(training(test.model, kind), test.name, "gc200", 3, 1e-5, "phi.bias");
 }
 

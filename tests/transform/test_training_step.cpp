@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
@@ -147,6 +149,42 @@ TEST(TrainingStep, AdamAndAdamWDiffer) {
   EXPECT_GT(std::abs(a.state("w").at(0) - b.state("w").at(0)), 1e-6);
 }
 
+TEST(TrainingStep, Adamax) {
+  Pair m = {0, 0}, u = {0, 0};
+  expect_same_steps({.kind = OptimizerKind::adamax, .weight_decay = 0.25},
+                    [&](Pair& w, const Pair& gradient, int t) {
+                      for (std::size_t k = 0; k < 2; ++k) {
+                        const double g = gradient[k] + 0.25 * w[k];
+                        m[k] = 0.9 * m[k] + 0.1 * g;
+                        u[k] = std::max(0.999 * u[k], std::abs(g) + 1e-8);
+                        w[k] -= rate / (1 - std::pow(0.9, t)) * m[k] / u[k];
+                      }
+                    });
+}
+
+TEST(TrainingStep, RmspropWithMomentum) {
+  OptimizerSpec optimizer = usual_optimizer(OptimizerKind::rmsprop);
+  optimizer.momentum = 0.5;
+  Pair v = {1, 1}, b = {0, 0};
+  expect_same_steps(optimizer, [&](Pair& w, const Pair& g, int) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      v[k] = 0.9 * v[k] + 0.1 * g[k] * g[k];
+      b[k] = 0.5 * b[k] + rate * g[k] / std::sqrt(v[k] + 1e-3);
+      w[k] -= b[k];
+    }
+  });
+}
+
+TEST(TrainingStep, RmspropWithoutMomentum) {
+  Pair v = {1, 1};
+  expect_same_steps(usual_optimizer(OptimizerKind::rmsprop), [&](Pair& w, const Pair& g, int) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      v[k] = 0.9 * v[k] + 0.1 * g[k] * g[k];
+      w[k] -= rate * g[k] / std::sqrt(v[k] + 1e-3);
+    }
+  });
+}
+
 // --- the interface of the graph
 
 Graph small_network(std::int64_t batch, bool with_dropout = false) {
@@ -180,6 +218,29 @@ TEST(TrainingStep, HasTheNamesThatCheckpointsRelyOn) {
   EXPECT_EQ(step.type(step.find_value("label")), (graph::ValueType{ElementType::i64, {5}}));
   ASSERT_EQ(step.outputs().size(), 1u);
   EXPECT_EQ(step.outputs()[0].name, "loss");
+}
+
+TEST(TrainingStep, KeepsNoBufferWithoutMomentum) {
+  const Graph step = make_training_step(linear_model(), {}, usual_optimizer(OptimizerKind::rmsprop));
+  EXPECT_EQ(names(step, step.states()), (std::vector<std::string>{"w", "step", "rmsprop.v/w"}));
+}
+
+// Biases and scales are left as they are; matrices are not.
+TEST(TrainingStep, DecaysMatricesAlone) {
+  const auto decays = [](bool vectors) {
+    const Graph step = make_training_step(
+        small_network(5), cross_entropy,
+        {.kind = OptimizerKind::sgd, .momentum = 0.9, .weight_decay = 0.25, .decay_vectors = vectors});
+    std::map<std::string, double> found;
+    for (const graph::Node& node : step.nodes())
+      if (node.op == "superstep.Sgd")
+        found[step.value(node.inputs[0]).name] = node.attributes.number("weight_decay", 0);
+    return found;
+  };
+  EXPECT_EQ(decays(false),
+            (std::map<std::string, double>{{"fc1.weight", 0.25}, {"fc1.bias", 0}, {"fc2.weight", 0.25}}));
+  EXPECT_EQ(decays(true),
+            (std::map<std::string, double>{{"fc1.weight", 0.25}, {"fc1.bias", 0.25}, {"fc2.weight", 0.25}}));
 }
 
 TEST(TrainingStep, GivesModelOutputsOnRequest) {

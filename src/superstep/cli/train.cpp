@@ -193,7 +193,8 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
   command.add_option("--precision", settings.precision, "f32, or bf16 with f32 master weights")
       ->type_name("TYPE")
       ->capture_default_str();
-  command.add_option("--optimizer", settings.optimizer, "sgd, adam or adamw")->type_name("NAME");
+  command.add_option("--optimizer", settings.optimizer, "sgd, adam, adamw, adamax or rmsprop")
+      ->type_name("NAME");
   command
       .add_option("--loss", settings.loss,
                   "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")

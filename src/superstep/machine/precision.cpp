@@ -2,15 +2,9 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/op/training/optimizer.h"
 
 namespace superstep::machine {
-namespace {
-
-bool is_optimizer_state(const std::string& name) {
-  return name.starts_with("adam.") || name.starts_with("sgd.");
-}
-
-}  // namespace
 
 double Precision::bytes(const graph::Value& value) const {
   const auto elements = static_cast<double>(value.type.shape.element_count());
@@ -18,7 +12,8 @@ double Precision::bytes(const graph::Value& value) const {
   if (element == ElementType::i64) element = ElementType::i32;  // what accelerators index with
   if (element == ElementType::f32 || element == ElementType::f64) {
     element = data;
-    if (value.kind == graph::ValueKind::state) element = is_optimizer_state(value.name) ? optimizer : weights;
+    if (value.kind == graph::ValueKind::state)
+      element = op::is_optimizer_state(value.name) ? optimizer : weights;
   }
   return elements * static_cast<double>(size_in_bytes(element));
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "superstep/op/training/optimizer.h"
+
 namespace superstep::machine {
 namespace {
 
@@ -204,7 +206,7 @@ StateBytes state_bytes(const Graph& graph, std::span<const OperatorCost> costs, 
   for (ValueId id : graph.states()) {
     if (!here[id.index()]) continue;
     const graph::Value& value = graph.value(id);
-    const bool optimizer = value.name.starts_with("adam.") || value.name.starts_with("sgd.");
+    const bool optimizer = op::is_optimizer_state(value.name);
     (optimizer ? bytes.optimizer : bytes.parameters) += precision.bytes(value);
   }
   return bytes;

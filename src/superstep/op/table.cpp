@@ -110,6 +110,7 @@ constexpr Family families[] = {
     quantization_operators,
     quantized_product_operators,
     optimizer_operators,
+    adaptive_optimizer_operators,
     onnx_optimizer_operators,
 };
 // clang-format on

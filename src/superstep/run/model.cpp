@@ -64,8 +64,15 @@ graph::Graph build(const workload::Workload& workload, const TrainSettings& sett
 }
 
 transform::Pass training_step_of(const workload::Workload& workload, const TrainSettings& settings) {
-  transform::OptimizerSpec optimizer = workload.training.optimizer;
-  optimizer.kind = transform::optimizer_kind_from_name(settings.optimizer);
+  const transform::OptimizerSpec& own = workload.training.optimizer;
+  transform::OptimizerSpec optimizer = own;
+  // Constants of another optimiser are not this one's; how weights decay is the workload's.
+  if (const auto kind = transform::optimizer_kind_from_name(settings.optimizer); kind != own.kind) {
+    optimizer = transform::usual_optimizer(kind);
+    optimizer.momentum = own.momentum;
+    optimizer.weight_decay = own.weight_decay;
+    optimizer.decay_vectors = own.decay_vectors;
+  }
   return transform::training_step_pass(
       workload.training.loss, optimizer,
       {.seed = settings.seed, .joint_statistics = settings.batch_norm_span > 1});

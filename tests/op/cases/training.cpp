@@ -52,6 +52,37 @@ Case moments(const char* name, std::int64_t step, AdamAttributes attributes) {
            uniform_tensor({2, 3}, 109, 0.5, 2), i64({}, {step}), f64({}, {0.01})}};
 }
 
+Case largest(const char* name, std::int64_t step, AdamaxAttributes attributes) {
+  Case result = moments(name, step, {});
+  result.op = "superstep.Adamax";
+  result.function = [attributes](Builder&, std::span<const Var> x) {
+    const AdamaxStep next = adamax(x[0], x[1], x[2], x[3], x[4], x[5], attributes);
+    return std::vector<Var>{next.parameter, next.m, next.u};
+  };
+  return result;
+}
+
+Case squares(const char* name, RmspropAttributes attributes) {
+  Case result{"superstep.RMSProp",
+              name,
+              {},
+              {random_tensor({2, 3}, 111), random_tensor({2, 3}, 115), uniform_tensor({2, 3}, 113, 0.5, 2),
+               f64({}, {0.1})}};
+  if (attributes.momentum == 0) {
+    result.function = [attributes](Builder&, std::span<const Var> x) {
+      const RmspropStep next = rmsprop(x[0], x[1], x[2], x[3], {}, attributes);
+      return std::vector<Var>{next.parameter, next.v};
+    };
+    return result;
+  }
+  result.inputs.push_back(random_tensor({2, 3}, 114));
+  result.function = [attributes](Builder&, std::span<const Var> x) {
+    const RmspropStep next = rmsprop(x[0], x[1], x[2], x[3], x[4], attributes);
+    return std::vector<Var>{next.parameter, next.v, next.buffer};
+  };
+  return result;
+}
+
 }  // namespace
 
 std::vector<Case> training_cases() {
@@ -76,6 +107,10 @@ std::vector<Case> training_cases() {
       moments("later step, weight decay", 7, {.weight_decay = 0.1}),
       moments("decoupled", 3,
               {.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.1, .decoupled = true}),
+      largest("first step", 0, {}),
+      largest("later step, weight decay", 7, {.beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.1}),
+      squares("plain", {}),
+      squares("momentum, weight decay", {.decay = 0.8, .momentum = 0.9, .weight_decay = 0.1}),
   };
 }
 

@@ -9,22 +9,10 @@
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/unary.h"
+#include "superstep/op/training/optimizer_parts.h"
 
 namespace superstep::op {
 namespace {
-
-void check_parameter(const InferContext& context, std::size_t rate) {
-  require_floating(context, 0, "parameter");
-  require_floating(context, 1, "gradient");
-  require_shape(context, 1, "gradient", context.input(0).shape);
-  require_floating(context, rate, "rate");
-  require_scalar(context, rate, "rate");
-}
-
-void check_buffer(const InferContext& context, std::size_t input, const char* name) {
-  require_shape(context, input, name, context.input(0).shape);
-  require_same_element(context, input, name, 0, "parameter");
-}
 
 SgdAttributes sgd_attributes(const Attributes& a) {
   return {a.number("momentum", 0), a.number("weight_decay", 0), a.integer("nesterov", 0) != 0};
@@ -56,13 +44,10 @@ void evaluate_sgd(const EvaluateContext& context) {
   if (context.wants(1)) narrow(buffer, context.output(1));
 }
 
-Var scalar_like(Var value, Var like) { return sum_to(cast(value, like.element()), {}); }
-
 std::vector<Var> decompose_sgd(const DerivativeContext& context) {
   const auto [momentum, weight_decay, nesterov] = sgd_attributes(context.attributes);
   const Var p = context.inputs[0], rate = scalar_like(context.inputs[2], p);
-  Var g = cast(context.inputs[1], p.element());
-  if (weight_decay != 0) g = g + p * weight_decay;
+  const Var g = decayed_gradient(context, weight_decay);
   if (!context.has(3)) return {p - g * rate};
   const Var buffer = context.inputs[3] * momentum + g;
   return {p - (nesterov ? g + buffer * momentum : buffer) * rate, buffer};
@@ -101,17 +86,11 @@ void evaluate_adam(const EvaluateContext& context) {
   if (context.wants(2)) narrow(v, context.output(2));
 }
 
-// 1 - beta^t. In f64: in f32 the difference of two numbers near 1 would keep four digits of the first steps.
-Var correction(Var t, double beta, ElementType element) {
-  return cast(1.0 - pow(constant_like(t, beta), t), element);
-}
-
 std::vector<Var> decompose_adam(const DerivativeContext& context) {
   const AdamAttributes a = adam_attributes(context.attributes);
   const Var p = context.inputs[0], rate = scalar_like(context.inputs[5], p);
-  const Var t = sum_to(cast(context.inputs[4], ElementType::f64), {}) + 1.0;
-  Var g = cast(context.inputs[1], p.element());
-  if (a.weight_decay != 0 && !a.decoupled) g = g + p * a.weight_decay;
+  const Var t = count_of(context.inputs[4]);
+  const Var g = decayed_gradient(context, a.decoupled ? 0 : a.weight_decay);
   const Var m = context.inputs[2] * a.beta1 + g * (1 - a.beta1);
   const Var v = context.inputs[3] * a.beta2 + g * g * (1 - a.beta2);
   const Var first = correction(t, a.beta1, p.element()), second = correction(t, a.beta2, p.element());
@@ -152,6 +131,12 @@ AdamStep adam(Var parameter, Var gradient, Var m, Var v, Var step, Var rate,
                                 {"decoupled", std::int64_t{attributes.decoupled}}},
                                3);
   return {outputs[0], outputs[1], outputs[2]};
+}
+
+bool is_optimizer_state(std::string_view name) {
+  for (const std::string_view prefix : {"adam.", "adamax.", "rmsprop.", "sgd."})
+    if (name.starts_with(prefix)) return true;
+  return false;
 }
 
 std::span<const Definition> optimizer_operators() {

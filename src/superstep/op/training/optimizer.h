@@ -36,7 +36,42 @@ struct AdamStep {
 AdamStep adam(Var parameter, Var gradient, Var m, Var v, Var step, Var rate,
               const AdamAttributes& attributes = {});
 
+// superstep.Adamax (Kingma and Ba, section 7.1), with an epsilon beside the gradient, so that nothing is
+// divided by zero:
+//   g = gradient + weight_decay * parameter
+//   m' = beta1 m + (1 - beta1) g;  u' = max(beta2 u, |g| + epsilon);  t = step + 1
+//   parameter' = parameter - rate / (1 - beta1^t) * m' / u'
+// Inputs: parameter, gradient, m, u, step, rate; outputs: parameter', m', u'.
+struct AdamaxAttributes {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
+};
+struct AdamaxStep {
+  Var parameter, m, u;
+};
+AdamaxStep adamax(Var parameter, Var gradient, Var m, Var u, Var step, Var rate,
+                  const AdamaxAttributes& attributes = {});
+
+// superstep.RMSProp (T. Tieleman, G. Hinton, lecture 6.5, 2012) with the epsilon under the root and the rate
+// within the momentum, as EfficientNet and MobileNetV3 are trained:
+//   g = gradient + weight_decay * parameter
+//   v' = decay v + (1 - decay) g^2;  b' = momentum b + rate g / sqrt(v' + epsilon);  parameter' = parameter -
+//   b'
+// v starts at one there, the buffer b at zero. Inputs: parameter, gradient, v, rate[, buffer]; outputs:
+// parameter', v'[, buffer'].
+struct RmspropAttributes {
+  double decay = 0.9, momentum = 0, epsilon = 1e-3, weight_decay = 0;
+};
+struct RmspropStep {
+  Var parameter, v, buffer;
+};
+RmspropStep rmsprop(Var parameter, Var gradient, Var v, Var rate, Var buffer = {},
+                    const RmspropAttributes& attributes = {});
+
+// Whether a state of a training step is the optimiser's: by its name (transform/training/training_step.h).
+bool is_optimizer_state(std::string_view name);
+
 std::span<const Definition> optimizer_operators();
+std::span<const Definition> adaptive_optimizer_operators();  // Adamax RMSProp
 std::span<const Definition> onnx_optimizer_operators();  // Adagrad Momentum Adam, of ai.onnx.preview.training
 
 }  // namespace superstep::op

@@ -16,7 +16,7 @@
 namespace superstep::transform {
 namespace {
 
-const std::vector<std::string> optimizer_names = {"sgd", "adam", "adamw"};
+const std::vector<std::string> optimizer_names = {"sgd", "adam", "adamw", "adamax", "rmsprop"};
 
 std::vector<std::string> names_of(const Graph& graph, std::span<const ValueId> ids) {
   std::vector<std::string> names;
@@ -189,26 +189,68 @@ class TrainingStep : private LossPorts {
 
   void update_parameter(Var parameter, Var gradient) {
     builder_.set_name(fmt::format("update({})", name_of(parameter)));
-    if (optimizer_.kind == OptimizerKind::sgd) return update_by_sgd(parameter, gradient);
-    const Var m = buffer("adam.m", parameter), v = buffer("adam.v", parameter);
-    const auto next = op::adam(parameter, gradient, m, v, step_, rate_,
+    const bool decays = optimizer_.decay_vectors || parameter.shape().rank() > 1;
+    const Update step{parameter, gradient, decays ? optimizer_.weight_decay : 0};
+    switch (optimizer_.kind) {
+      case OptimizerKind::sgd: return update_by_sgd(step);
+      case OptimizerKind::adam:
+      case OptimizerKind::adamw: return update_by_adam(step);
+      case OptimizerKind::adamax: return update_by_adamax(step);
+      case OptimizerKind::rmsprop: return update_by_rmsprop(step);
+    }
+  }
+
+  struct Update {
+    Var parameter, gradient;
+    double weight_decay;
+  };
+
+  void update_by_adam(const Update& step) {
+    const Var m = buffer("adam.m", step.parameter), v = buffer("adam.v", step.parameter);
+    const auto next = op::adam(step.parameter, step.gradient, m, v, step_, rate_,
                                {.beta1 = optimizer_.beta1,
                                 .beta2 = optimizer_.beta2,
                                 .epsilon = optimizer_.epsilon,
-                                .weight_decay = optimizer_.weight_decay,
+                                .weight_decay = step.weight_decay,
                                 .decoupled = optimizer_.kind == OptimizerKind::adamw});
-    builder_.update(parameter, next.parameter);
+    builder_.update(step.parameter, next.parameter);
     builder_.update(m, next.m);
     builder_.update(v, next.v);
   }
 
-  void update_by_sgd(Var parameter, Var gradient) {
-    const Var momentum = optimizer_.momentum != 0 ? buffer("sgd.momentum", parameter) : Var();
-    const auto next = op::sgd(parameter, gradient, rate_, momentum,
+  void update_by_adamax(const Update& step) {
+    const Var m = buffer("adamax.m", step.parameter), u = buffer("adamax.u", step.parameter);
+    const auto next = op::adamax(step.parameter, step.gradient, m, u, step_, rate_,
+                                 {.beta1 = optimizer_.beta1,
+                                  .beta2 = optimizer_.beta2,
+                                  .epsilon = optimizer_.epsilon,
+                                  .weight_decay = step.weight_decay});
+    builder_.update(step.parameter, next.parameter);
+    builder_.update(m, next.m);
+    builder_.update(u, next.u);
+  }
+
+  void update_by_rmsprop(const Update& step) {
+    const Var momentum = optimizer_.momentum != 0 ? buffer("rmsprop.momentum", step.parameter) : Var();
+    const Var v = new_state(fmt::format("rmsprop.v/{}", name_of(step.parameter)),
+                            Tensor::full(step.parameter.element(), step.parameter.shape(), 1));
+    const auto next = op::rmsprop(step.parameter, step.gradient, v, rate_, momentum,
+                                  {.decay = optimizer_.beta2,
+                                   .momentum = optimizer_.momentum,
+                                   .epsilon = optimizer_.epsilon,
+                                   .weight_decay = step.weight_decay});
+    builder_.update(step.parameter, next.parameter);
+    builder_.update(v, next.v);
+    if (momentum.valid()) builder_.update(momentum, next.buffer);
+  }
+
+  void update_by_sgd(const Update& step) {
+    const Var momentum = optimizer_.momentum != 0 ? buffer("sgd.momentum", step.parameter) : Var();
+    const auto next = op::sgd(step.parameter, step.gradient, rate_, momentum,
                               {.momentum = optimizer_.momentum,
-                               .weight_decay = optimizer_.weight_decay,
+                               .weight_decay = step.weight_decay,
                                .nesterov = optimizer_.nesterov});
-    builder_.update(parameter, next.parameter);
+    builder_.update(step.parameter, next.parameter);
     if (momentum.valid()) builder_.update(momentum, next.buffer);
   }
 
@@ -238,6 +280,11 @@ OptimizerKind optimizer_kind_from_name(std::string_view name) {
     if (optimizer_names[i] == name) return static_cast<OptimizerKind>(i);
   throw Error(ErrorCode::invalid_argument, "there is no such optimiser", std::string(name),
               unknown_name_hint(name, optimizer_names));
+}
+
+OptimizerSpec usual_optimizer(OptimizerKind kind) {
+  if (kind == OptimizerKind::rmsprop) return {.kind = kind, .beta2 = 0.9, .epsilon = 1e-3};
+  return {.kind = kind};
 }
 
 Graph make_training_step(const Graph& model, const LossSpec& loss, const OptimizerSpec& optimizer,

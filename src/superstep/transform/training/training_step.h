@@ -2,10 +2,10 @@
 //
 // Inputs: those of the model, then the targets of the loss, then `learning_rate` (f32 scalar).
 // Outputs: `loss` (the mean over the batch), then the model's own where they are asked for.
-// State: the model's, under its names; the optimiser's as "adam.m/PARAMETER", "adam.v/PARAMETER" or
-// "sgd.momentum/PARAMETER"; `step` (i64 scalar: steps made so far); `dropout.counter` (i64 scalar: samples
-// seen so far) where the model drops out. Names depend on the parameters' names alone, so that a checkpoint
-// fits the graph of any batch size and precision.
+// State: the model's, under its names; the optimiser's as "adam.m/PARAMETER", "adam.v/PARAMETER",
+// "sgd.momentum/PARAMETER" and their like; `step` (i64 scalar: steps made so far); `dropout.counter` (i64
+// scalar: samples seen so far) where the model drops out. Names depend on the parameters' names alone, so
+// that a checkpoint fits the graph of any batch size and precision.
 //
 // Phases: the model and the loss are forward, the gradients backward, the optimiser update. A gradient is
 // always computed by a node of phase backward. So the values that pass from backward to update are the
@@ -28,7 +28,7 @@
 
 namespace superstep::transform {
 
-enum class OptimizerKind : std::uint8_t { sgd, adam, adamw };
+enum class OptimizerKind : std::uint8_t { sgd, adam, adamw, adamax, rmsprop };
 
 const char* name_of(OptimizerKind kind);
 OptimizerKind optimizer_kind_from_name(std::string_view name);  // throws Error (invalid_argument), nearest
@@ -36,11 +36,16 @@ OptimizerKind optimizer_kind_from_name(std::string_view name);  // throws Error 
 // The formulas are in op/training/optimizer.h.
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::adam;
-  double momentum = 0;  // sgd; 0 keeps no buffer
+  double momentum = 0;  // sgd, rmsprop; 0 keeps no buffer
   bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw, adamax; rmsprop: beta2, its decay
   double weight_decay = 0;                            // added to the gradient; adamw: decoupled from it
+  // Whether it is of biases and scales, too: of parameters of less than two axes.
+  bool decay_vectors = true;
 };
+
+// With the constants of its authors; rmsprop with those of EfficientNet, without momentum.
+OptimizerSpec usual_optimizer(OptimizerKind kind);
 
 struct TrainingStepOptions {
   bool model_outputs = false;       // also give the model's outputs

@@ -79,6 +79,9 @@ bool adds_elements_to_zeros(const Graph& graph, const Node& node) {
          is_index(graph.type(node.inputs[1]).element) && updates.element == ElementType::f32;
 }
 
-bool is_optimizer(const Node& node) { return node.op == "superstep.Adam" || node.op == "superstep.Sgd"; }
+bool is_optimizer(const Node& node) {
+  return node.op == "superstep.Adam" || node.op == "superstep.Sgd" || node.op == "superstep.Adamax" ||
+         node.op == "superstep.RMSProp";
+}
 
 }  // namespace superstep::target::cpu

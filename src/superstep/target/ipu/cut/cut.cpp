@@ -56,6 +56,7 @@ std::span<const CutRule> general_cut_rules() {
       {pointwise, {"SwiGLU", "BitCast", "Binarizer", "superstep.PartsMean"}},
       {optimizer, {"superstep.Sgd"}, sgd_cycles},
       {optimizer, {"superstep.Adam"}, adam_cycles},
+      {optimizer, {"superstep.Adamax", "superstep.RMSProp"}, adaptive_cycles},
       {optimizer, {"Adagrad", "Momentum", "Adam"}},
       {cast_like, {"CastLike"}},
   };

@@ -328,6 +328,10 @@ std::int64_t lstm_gradient_cycles(const Hardware& hardware, const PartTypes& t) 
 std::int64_t adam_cycles(const Hardware& hardware, const PartTypes& t) {
   return element_cycles(hardware, t, 24);
 }
+// GU: Adamax has a maximum where Adam has a square and a root, RMSProp one moment and a root.
+std::int64_t adaptive_cycles(const Hardware& hardware, const PartTypes& t) {
+  return element_cycles(hardware, t, 20);
+}
 std::int64_t sgd_cycles(const Hardware& hardware, const PartTypes& t) {
   return element_cycles(hardware, t, 6);
 }

@@ -33,6 +33,6 @@ PartCycles fourier_cycles;
 PartCycles cholesky_cycles;
 PartCycles triangular_solve_cycles;
 PartCycles recurrent_cycles, lstm_gradient_cycles;
-PartCycles sgd_cycles, adam_cycles;
+PartCycles sgd_cycles, adam_cycles, adaptive_cycles;
 
 }  // namespace superstep::target::ipu

@@ -18,8 +18,8 @@ const char* name_of(OptimizerRule rule) {
 }
 
 bool has_first(const Optimizer& o) {
-  if (o.rule == OptimizerRule::sgd) return o.momentum != 0;
-  return o.rule != OptimizerRule::rmsprop && o.rule != OptimizerRule::adagrad;
+  if (o.rule == OptimizerRule::sgd || o.rule == OptimizerRule::rmsprop) return o.momentum != 0;
+  return o.rule != OptimizerRule::adagrad;
 }
 
 bool has_second(const Optimizer& o) { return o.rule != OptimizerRule::sgd; }

@@ -8,7 +8,8 @@
 //            p -= lr (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + epsilon)       (Kingma and Ba, ICLR 2015)
 //   adamw:   p -= lr weight_decay p first, then adam without weight decay  (Loshchilov and Hutter, ICLR 2019)
 //   adamax:  as adam, with u = max(b2 u, |g| + epsilon); p -= lr m / ((1-b1^t) u)
-//   rmsprop: g += weight_decay p; v = b2 v + (1-b2) g^2; p -= lr g / (sqrt v + epsilon)
+//   rmsprop: g += weight_decay p; v = b2 v + (1-b2) g^2; d = lr g / sqrt(v + epsilon); with momentum m:
+//            m = momentum m + d and p -= m; without momentum p -= d
 //   adagrad: g += weight_decay p; v += g^2; p -= lr g / (sqrt v + epsilon)
 //
 // Slots: inputs OptimizerScalars*, then the gradient buffers; outputs p, then the state arrays in the order
@@ -34,7 +35,7 @@ struct Optimizer {
   OptimizerRule rule = OptimizerRule::sgd;
   std::int64_t count = 0;  // parameters
   std::int64_t gradient_buffers = 1;
-  float momentum = 0;  // sgd; 0 has no state
+  float momentum = 0;  // sgd, rmsprop; 0 has no state
   float dampening = 0;
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999;  // 1 - beta is taken before rounding: in f32 it would be off by 1e-5

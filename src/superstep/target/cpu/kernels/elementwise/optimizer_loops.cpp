@@ -104,14 +104,19 @@ struct AdamaxRule {
 };
 
 struct RmspropRule {
-  static constexpr int states = 2;  // only the second is used
+  static constexpr int states = 2;  // without momentum the first is zero and not kept
   Average square;
-  V epsilon, rate;
+  V epsilon, rate, momentum;
   HWY_INLINE explicit RmspropRule(const OptimizerRun& r)
-      : square(r.rule->beta2), epsilon(constant(r.rule->epsilon)), rate(constant(r.scalars.learning_rate)) {}
+      : square(r.rule->beta2),
+        epsilon(constant(r.rule->epsilon)),
+        rate(constant(r.scalars.learning_rate)),
+        momentum(constant(r.rule->momentum)) {}
   HWY_INLINE void step(State& s) const {
     s.second = square.next(s.second, hn::Mul(s.g, s.g));
-    s.p = hn::NegMulAdd(rate, hn::Div(s.g, hn::Add(hn::Sqrt(s.second), epsilon)), s.p);
+    const V scaled = hn::Div(hn::Mul(rate, s.g), hn::Sqrt(hn::Add(s.second, epsilon)));
+    s.first = hn::MulAdd(momentum, s.first, scaled);
+    s.p = hn::Sub(s.p, s.first);
   }
 };
 

@@ -11,19 +11,25 @@
 namespace superstep::target::cpu {
 namespace {
 
-// superstep.Adam: parameter, gradient, m, v, step, learning rate; superstep.Sgd: parameter, gradient,
-// learning rate [, momentum]. See op/training/optimizer.h.
+// superstep.Adam: parameter, gradient, m, v, step, learning rate; superstep.Adamax alike; superstep.Sgd:
+// parameter, gradient, learning rate [, momentum]; superstep.RMSProp: parameter, gradient, v, learning rate
+// [, momentum]. See op/training/optimizer.h.
 struct Inputs {
   ValueId parameter, gradient, step, learning_rate;
-  std::vector<ValueId> moments;
+  std::vector<ValueId> moments;  // as the kernel takes them
+  std::vector<ValueId> updated;  // what becomes of them
 };
 
 Inputs inputs_of(const Node& node) {
-  if (node.op == "superstep.Adam")
-    return {node.inputs[0], node.inputs[1], node.inputs[4], node.inputs[5], {node.inputs[2], node.inputs[3]}};
-  Inputs inputs{node.inputs[0], node.inputs[1], {}, node.inputs[2], {}};
-  if (node.inputs.size() > 3 && node.inputs[3].valid()) inputs.moments = {node.inputs[3]};
-  return inputs;
+  const auto &in = node.inputs, &out = node.outputs;
+  if (node.op == "superstep.Adam" || node.op == "superstep.Adamax")
+    return {in[0], in[1], in[4], in[5], {in[2], in[3]}, {out[1], out[2]}};
+  if (node.op == "superstep.RMSProp") {
+    if (in.size() > 4 && in[4].valid()) return {in[0], in[1], {}, in[3], {in[4], in[2]}, {out[2], out[1]}};
+    return {in[0], in[1], {}, in[3], {in[2]}, {out[1]}};
+  }
+  if (in.size() > 3 && in[3].valid()) return {in[0], in[1], {}, in[2], {in[3]}, {out[1]}};
+  return {in[0], in[1], {}, in[2], {}, {}};
 }
 
 kernels::Optimizer settings_of(const Node& node) {
@@ -38,8 +44,16 @@ kernels::Optimizer settings_of(const Node& node) {
     optimizer.nesterov = node.attributes.integer("nesterov", 0) != 0;
     return optimizer;
   }
-  optimizer.rule =
-      node.attributes.integer("decoupled", 0) ? kernels::OptimizerRule::adamw : kernels::OptimizerRule::adam;
+  if (node.op == "superstep.RMSProp") {
+    optimizer.rule = kernels::OptimizerRule::rmsprop;
+    optimizer.momentum = number("momentum", 0);
+    optimizer.beta2 = node.attributes.number("decay", 0.9);
+    optimizer.epsilon = number("epsilon", 1e-3);
+    return optimizer;
+  }
+  optimizer.rule = node.op == "superstep.Adamax"             ? kernels::OptimizerRule::adamax
+                   : node.attributes.integer("decoupled", 0) ? kernels::OptimizerRule::adamw
+                                                             : kernels::OptimizerRule::adam;
   optimizer.beta1 = node.attributes.number("beta1", 0.9);
   optimizer.beta2 = node.attributes.number("beta2", 0.999);
   optimizer.epsilon = number("epsilon", 1e-8);
@@ -116,8 +130,8 @@ Lowered check(const Lowering& lowering, const Node& node, const Inputs& inputs) 
   if (lowering.element_in_memory(inputs.gradient) != ElementType::f32 ||
       !lowering.is_row_major(inputs.gradient))
     return refuse("flat optimiser", "the gradient is not a row-major f32 tensor");
-  if (node.op == "superstep.Sgd" && node.attributes.number("momentum", 0) != 0 && inputs.moments.empty())
-    return refuse("flat optimiser", "momentum without its buffer");
+  if (inputs.moments.size() != kernels::state_arrays(settings_of(node)))
+    return refuse("flat optimiser", "a momentum without its buffer, or a buffer without a momentum");
   return {};
 }
 
@@ -126,7 +140,7 @@ void mark_updated(Lowering& lowering, NodeId id) {
   const Inputs inputs = inputs_of(node);
   lowering.write_in_place(node.outputs[0], inputs.parameter);
   for (std::size_t i = 0; i < inputs.moments.size(); ++i)
-    lowering.write_in_place(node.outputs[i + 1], inputs.moments[i]);
+    lowering.write_in_place(inputs.updated[i], inputs.moments[i]);
   lowering.mark_done(id);
 }
 
@@ -204,6 +218,8 @@ Lowered lower_optimizer(Lowering& lowering, NodeId id) {
 }
 
 constexpr Lowerer lowerers[] = {{"superstep.Adam", "flat optimiser", lower_optimizer},
+                                {"superstep.Adamax", "flat optimiser", lower_optimizer},
+                                {"superstep.RMSProp", "flat optimiser", lower_optimizer},
                                 {"superstep.Sgd", "flat optimiser", lower_optimizer}};
 
 }  // namespace

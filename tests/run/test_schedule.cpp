@@ -11,26 +11,27 @@ namespace superstep::run {
 namespace {
 
 TEST(Schedules, WarmUpThenHalfACosine) {
-  const Schedule cosine{.kind = Schedule::Kind::cosine, .peak = 1, .final_share = 0.1, .warm_up_share = 0.1};
-  EXPECT_DOUBLE_EQ(learning_rate(cosine, 0, 100), 0.1);
-  EXPECT_DOUBLE_EQ(learning_rate(cosine, 9, 100), 1);
-  EXPECT_DOUBLE_EQ(learning_rate(cosine, 10, 100), 1);
-  EXPECT_NEAR(learning_rate(cosine, 55, 100), 0.55, 1e-12);  // half way down
-  EXPECT_NEAR(learning_rate(cosine, 100, 100), 0.1, 1e-12);
-  EXPECT_NEAR(learning_rate(cosine, 5000, 100), 0.1, 1e-12) << "and stays there";
+  const Schedule cosine{.shape = {.kind = Schedule::Kind::cosine, .final_share = 0.1, .warm_up_share = 0.1},
+                        .peak = 1};
+  EXPECT_DOUBLE_EQ(learning_rate(cosine, {0, 100}), 0.1);
+  EXPECT_DOUBLE_EQ(learning_rate(cosine, {9, 100}), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(cosine, {10, 100}), 1);
+  EXPECT_NEAR(learning_rate(cosine, {55, 100}), 0.55, 1e-12);  // half way down
+  EXPECT_NEAR(learning_rate(cosine, {100, 100}), 0.1, 1e-12);
+  EXPECT_NEAR(learning_rate(cosine, {5000, 100}), 0.1, 1e-12) << "and stays there";
   for (int step = 11; step < 100; ++step)
-    EXPECT_LT(learning_rate(cosine, step, 100), learning_rate(cosine, step - 1, 100)) << step;
-  const Schedule constant{.kind = Schedule::Kind::constant, .peak = 0.3, .warm_up_share = 0};
-  for (const int step : {0, 1, 99, 1000}) EXPECT_EQ(learning_rate(constant, step, 100), 0.3);
-  EXPECT_EQ(learning_rate(constant, 0, 0), 0.3);
+    EXPECT_LT(learning_rate(cosine, {step, 100}), learning_rate(cosine, {step - 1, 100})) << step;
+  const Schedule constant{.shape = {.kind = Schedule::Kind::constant, .warm_up_share = 0}, .peak = 0.3};
+  for (const int step : {0, 1, 99, 1000}) EXPECT_EQ(learning_rate(constant, {step, 100}), 0.3);
+  EXPECT_EQ(learning_rate(constant, {0, 0}), 0.3);
 }
 
 // The cosine at a quarter, half and three quarters of the way down: cos(pi / 4) and its like.
 TEST(Schedules, ACosineHasItsClosedForm) {
-  const Schedule cosine{
-      .kind = Schedule::Kind::cosine, .peak = 0.02, .final_share = 0.25, .warm_up_share = 0.2};
+  const Schedule cosine{.shape = {.kind = Schedule::Kind::cosine, .final_share = 0.25, .warm_up_share = 0.2},
+                        .peak = 0.02};
   constexpr std::int64_t steps = 1000, warm_up = 200;
-  const auto rate = [&](std::int64_t step) { return learning_rate(cosine, step, steps); };
+  const auto rate = [&](std::int64_t step) { return learning_rate(cosine, {step, steps}); };
   EXPECT_DOUBLE_EQ(rate(0), 0.02 / 200) << "the first step moves something";
   EXPECT_DOUBLE_EQ(rate(99), 0.01);
   EXPECT_DOUBLE_EQ(rate(warm_up - 1), 0.02);
@@ -45,24 +46,24 @@ TEST(Schedules, ACosineHasItsClosedForm) {
 }
 
 TEST(Schedules, AWarmUpComesBeforeAConstantToo) {
-  const Schedule constant{.kind = Schedule::Kind::constant, .peak = 0.3, .warm_up_share = 0.1};
-  EXPECT_DOUBLE_EQ(learning_rate(constant, 0, 50), 0.3 / 5);
-  EXPECT_DOUBLE_EQ(learning_rate(constant, 3, 50), 0.3 * 4 / 5);
+  const Schedule constant{.shape = {.kind = Schedule::Kind::constant, .warm_up_share = 0.1}, .peak = 0.3};
+  EXPECT_DOUBLE_EQ(learning_rate(constant, {0, 50}), 0.3 / 5);
+  EXPECT_DOUBLE_EQ(learning_rate(constant, {3, 50}), 0.3 * 4 / 5);
   for (const std::int64_t step : {4, 5, 25, 49, 50, 500})
-    EXPECT_EQ(learning_rate(constant, step, 50), 0.3) << step;
+    EXPECT_EQ(learning_rate(constant, {step, 50}), 0.3) << step;
 }
 
 // A share that is no whole number of steps is rounded up; a run may be shorter than its warm-up.
 TEST(Schedules, OddLengths) {
-  const Schedule schedule{.kind = Schedule::Kind::cosine, .peak = 1, .warm_up_share = 0.25};
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, 0, 5), 0.5);  // 1.25 steps are two
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, 1, 5), 1);
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, 2, 5), 1);
-  EXPECT_NEAR(learning_rate(schedule, 5, 5), 0, 1e-15);
-  EXPECT_DOUBLE_EQ(learning_rate(schedule, 0, 1), 1);
-  const Schedule all{.kind = Schedule::Kind::cosine, .peak = 1, .warm_up_share = 1};
-  EXPECT_DOUBLE_EQ(learning_rate(all, 9, 10), 1);
-  EXPECT_TRUE(std::isfinite(learning_rate(all, 10, 10)));
+  const Schedule schedule{.shape = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.25}, .peak = 1};
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, {0, 5}), 0.5);  // 1.25 steps are two
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, {1, 5}), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, {2, 5}), 1);
+  EXPECT_NEAR(learning_rate(schedule, {5, 5}), 0, 1e-15);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, {0, 1}), 1);
+  const Schedule all{.shape = {.kind = Schedule::Kind::cosine, .warm_up_share = 1}, .peak = 1};
+  EXPECT_DOUBLE_EQ(learning_rate(all, {9, 10}), 1);
+  EXPECT_TRUE(std::isfinite(learning_rate(all, {10, 10})));
 }
 
 // What every workload of the zoo trains with: its own peak, reached, never exceeded, and where it ends.
@@ -73,8 +74,9 @@ TEST(Schedules, OfTheZoo) {
     const Schedule& schedule = model.schedule();
     constexpr std::int64_t steps = 400;
     const double peak = workload.training.learning_rate;
-    const auto warm_up = static_cast<std::int64_t>(std::ceil(workload.training.warm_up_share * steps));
-    const auto rate = [&](std::int64_t step) { return learning_rate(schedule, step, steps); };
+    const workload::Schedule& shape = workload.training.schedule;
+    const auto warm_up = static_cast<std::int64_t>(std::ceil(shape.warm_up_share * steps));
+    const auto rate = [&](std::int64_t step) { return learning_rate(schedule, {step, steps}); };
     EXPECT_DOUBLE_EQ(rate(0), warm_up > 0 ? peak / static_cast<double>(warm_up) : peak);
     EXPECT_DOUBLE_EQ(rate(std::max<std::int64_t>(0, warm_up - 1)), peak);
     EXPECT_DOUBLE_EQ(rate(warm_up), peak);
@@ -82,7 +84,7 @@ TEST(Schedules, OfTheZoo) {
       ASSERT_GT(rate(step), 0) << step;
       ASSERT_LE(rate(step), peak * (1 + 1e-15)) << step;
     }
-    const bool cosine = workload.training.schedule == workload::Schedule::cosine;
+    const bool cosine = shape.kind == Schedule::Kind::cosine;
     EXPECT_NEAR(rate(steps), cosine ? 0 : peak, 1e-15);
     EXPECT_NEAR(rate(warm_up + (steps - warm_up) / 2), cosine ? peak / 2 : peak, peak * 0.01);
   }
@@ -97,9 +99,131 @@ TEST(Schedules, OfTheZoo) {
 
 TEST(Schedules, SayWhatTheyAre) {
   EXPECT_EQ(
-      to_json(Schedule{.kind = Schedule::Kind::constant, .peak = 0.5, .warm_up_share = 0.25}),
+      to_json(Schedule{.shape = {.kind = Schedule::Kind::constant, .warm_up_share = 0.25}, .peak = 0.5}),
       (nlohmann::json{{"kind", "constant"}, {"peak", 0.5}, {"final_share", 0.0}, {"warm_up_share", 0.25}}));
-  EXPECT_EQ(to_json(Schedule{}).at("kind"), "cosine");
+  const Schedule plateau{.shape = {.kind = Schedule::Kind::plateau,
+                                   .warm_up_epochs = 5,
+                                   .warm_up_from = 2e-3,
+                                   .factor = 0.5,
+                                   .patience = 5,
+                                   .monitor = "mse",
+                                   .give_up = 10},
+                         .peak = 1e-4};
+  const nlohmann::json said = to_json(plateau);
+  EXPECT_EQ(said.at("kind"), "plateau");
+  EXPECT_EQ(said.at("monitor"), "mse");
+  EXPECT_EQ(said.at("patience"), 5);
+  EXPECT_EQ(said.at("warm_up_from"), 2e-3);
+  EXPECT_EQ(to_json(Schedule{}).at("kind"), "constant");
+}
+
+// L. Smith's figure 1: three epochs of ten steps a half cycle.
+TEST(Schedules, TrianglesGoUpAndDown) {
+  const Schedule even{.shape = {.kind = Schedule::Kind::triangular, .final_share = 0.1, .period = 3},
+                      .peak = 1};
+  const auto rate = [&](const Schedule& schedule, std::int64_t step) {
+    return learning_rate(schedule, {step, 600, 10});
+  };
+  for (int cycle = 0; cycle < 10; ++cycle)
+    for (int step = 0; step <= 30; ++step) {
+      const double expected = 0.1 + 0.9 * step / 30;
+      EXPECT_NEAR(rate(even, 60 * cycle + step), expected, 1e-12) << cycle << ' ' << step;
+      EXPECT_NEAR(rate(even, 60 * cycle + 60 - step), expected, 1e-12) << cycle << ' ' << step;
+    }
+  // Each half as high above the lowest rate as the one before.
+  Schedule halving = even;
+  halving.shape.kind = Schedule::Kind::triangular2;
+  double height = 0.9;
+  for (int cycle = 0; cycle < 10; ++cycle, height /= 2) {
+    EXPECT_NEAR(rate(halving, 60 * cycle), 0.1, 1e-12);
+    EXPECT_NEAR(rate(halving, 60 * cycle + 15), 0.1 + height / 2, 1e-12) << cycle;
+    EXPECT_NEAR(rate(halving, 60 * cycle + 30), 0.1 + height, 1e-12) << cycle;
+    EXPECT_NEAR(rate(halving, 60 * cycle + 40), 0.1 + height * 2 / 3, 1e-12) << cycle;
+  }
+  // A half cycle that is no whole number of steps.
+  Schedule odd = even;
+  odd.shape.period = 0.25;
+  EXPECT_NEAR(rate(odd, 1), 0.1 + 0.9 * 0.4, 1e-12);
+  EXPECT_NEAR(rate(odd, 3), 0.1 + 0.9 * 0.8, 1e-12);
+}
+
+TEST(Schedules, DecaysHaveTheirClosedForm) {
+  // EfficientNet's: times 0.97 over each 2.4 epochs.
+  const Schedule smooth{.shape = {.kind = Schedule::Kind::exponential, .period = 2.4, .factor = 0.97},
+                        .peak = 0.256};
+  const auto rate = [](const Schedule& schedule, std::int64_t step) {
+    return learning_rate(schedule, {step, 35000, 100});
+  };
+  EXPECT_DOUBLE_EQ(rate(smooth, 0), 0.256);
+  EXPECT_NEAR(rate(smooth, 240), 0.256 * 0.97, 1e-15);
+  EXPECT_NEAR(rate(smooth, 120), 0.256 * std::sqrt(0.97), 1e-15);
+  EXPECT_NEAR(rate(smooth, 35000), 0.256 * std::exp(std::log(0.97) * 350 / 2.4), 1e-15);
+  // Stairs keep the rate between two decays; neither falls below the lowest rate.
+  const Schedule stairs{
+      .shape = {.kind = Schedule::Kind::stairs, .final_share = 0.005, .period = 30, .factor = 0.1},
+      .peak = 0.1};
+  for (const auto& [step, expected] :
+       {std::pair(0, 0.1), std::pair(2999, 0.1), std::pair(3000, 0.01), std::pair(5999, 0.01),
+        std::pair(6000, 0.001), std::pair(9000, 5e-4), std::pair(30000, 5e-4)})
+    EXPECT_NEAR(rate(stairs, step), expected, 1e-15) << step;
+}
+
+// CANDLE's Uno: epoch by epoch from the optimiser's own rate down to the recipe's, then halves.
+TEST(Schedules, AWarmUpMayComeFromAbove) {
+  const Schedule uno{.shape = {.kind = Schedule::Kind::plateau,
+                               .final_share = 0.1,
+                               .warm_up_epochs = 5,
+                               .warm_up_from = 2e-3,
+                               .warm_up_by_epoch = true,
+                               .factor = 0.5,
+                               .patience = 5},
+                     .peak = 1e-4};
+  EXPECT_EQ(warm_up_steps(uno.shape, {0, 500, 10}), 50);
+  for (std::int64_t step = 0; step < 50; ++step) {
+    const double epoch = static_cast<double>(step / 10);
+    EXPECT_NEAR(learning_rate(uno, {step, 500, 10}), (2e-3 * (5 - epoch) + 1e-4 * epoch) / 5, 1e-15) << step;
+  }
+  EXPECT_DOUBLE_EQ(learning_rate(uno, {50, 500, 10}), 1e-4);
+  EXPECT_DOUBLE_EQ(learning_rate(uno, {499, 500, 10}, 0.25), 2.5e-5);
+  EXPECT_DOUBLE_EQ(learning_rate(uno, {499, 500, 10}, 1.0 / 1024), 1e-5) << "the lowest rate";
+  EXPECT_DOUBLE_EQ(learning_rate(uno, {10, 500, 10}, 0.25), (2e-3 * 4 + 1e-4) / 5) << "not while it warms up";
+  // Step by step, over epochs rather than a share of the run.
+  const Schedule rising{.shape = {.kind = Schedule::Kind::constant, .warm_up_epochs = 2}, .peak = 1};
+  EXPECT_DOUBLE_EQ(learning_rate(rising, {0, 1000, 10}), 0.05);
+  EXPECT_DOUBLE_EQ(learning_rate(rising, {18, 1000, 10}), 0.95);
+  EXPECT_DOUBLE_EQ(learning_rate(rising, {20, 1000, 10}), 1);
+}
+
+// Epoch after epoch of a metric, and what a plateau of two epochs makes of it, by hand.
+TEST(Schedules, APlateauReducesAndWaitsAgain) {
+  const workload::Schedule shape{
+      .kind = Schedule::Kind::plateau, .final_share = 0.1, .factor = 0.5, .patience = 2, .give_up = 5};
+  struct Epoch {
+    double value, reduced;
+    int waited, without_gain;
+  };
+  Plateau plateau;
+  for (const Epoch& epoch :
+       {Epoch{9, 1, 0, 0}, Epoch{9, 1, 1, 1}, Epoch{8, 1, 0, 0}, Epoch{8.5, 1, 1, 1}, Epoch{8, 0.5, 0, 2},
+        Epoch{8.1, 0.5, 1, 3}, Epoch{7, 0.5, 0, 0}, Epoch{8, 0.5, 1, 1}, Epoch{8, 0.25, 0, 2},
+        Epoch{8, 0.25, 1, 3}, Epoch{8, 0.125, 0, 4}}) {
+    EXPECT_FALSE(gives_up(plateau, shape));
+    watch(plateau, shape, epoch.value, plateau.gains(epoch.value, false), false);
+    EXPECT_EQ(plateau.reduced, epoch.reduced);
+    EXPECT_EQ(plateau.waited, epoch.waited);
+    EXPECT_EQ(plateau.without_gain, epoch.without_gain);
+  }
+  EXPECT_EQ(*plateau.best, 7);
+  watch(plateau, shape, 7, plateau.gains(7, false), false);
+  EXPECT_TRUE(gives_up(plateau, shape)) << "as good is no gain";
+  watch(plateau, shape, 7, false, false);
+  EXPECT_EQ(plateau.reduced, 0.1) << "the lowest rate";
+  // Where more is better, and nothing while the rates warm up.
+  Plateau other;
+  for (int i = 0; i < 6; ++i) watch(other, shape, 0.5, other.gains(0.5, true), true);
+  EXPECT_EQ(other.reduced, 1);
+  EXPECT_TRUE(other.gains(0.6, true));
+  EXPECT_FALSE(other.gains(0.4, true));
 }
 
 }  // namespace

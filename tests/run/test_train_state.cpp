@@ -30,13 +30,15 @@ bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; 
 TEST(TrainStates, ComeBackToTheBit) {
   const auto executable = small_training();
   for (const double value : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0, 6.02214076e23}) {
-    const TrainState state{.step = 123456789012,
-                           .seconds = 0,
-                           .loss = value,
-                           .epoch_loss = value * 0.7,
-                           .epoch_steps = 17,
-                           .best = -value,
-                           .reached = true};
+    const TrainState state{
+        .step = 123456789012,
+        .seconds = 0,
+        .loss = value,
+        .epoch_loss = value * 0.7,
+        .epoch_steps = 17,
+        .best = -value,
+        .reached = true,
+        .plateau = {.reduced = value * 0.3, .best = value, .waited = 4, .without_gain = 9}};
     const TrainState found = through_a_file(state, *executable);
     EXPECT_EQ(found.step, state.step);
     EXPECT_EQ(found.seconds, 12.5) << "those that are given, of the whole run";
@@ -45,6 +47,10 @@ TEST(TrainStates, ComeBackToTheBit) {
     EXPECT_TRUE(same_bits(*found.best, -value)) << value;
     EXPECT_EQ(found.epoch_steps, 17);
     EXPECT_TRUE(found.reached);
+    EXPECT_TRUE(same_bits(found.plateau.reduced, value * 0.3)) << value;
+    EXPECT_TRUE(same_bits(*found.plateau.best, value)) << value;
+    EXPECT_EQ(found.plateau.waited, 4);
+    EXPECT_EQ(found.plateau.without_gain, 9);
   }
 }
 
@@ -53,6 +59,8 @@ TEST(TrainStates, WhatThereIsNotStaysAway) {
   const TrainState found = through_a_file({.step = 3}, *executable);
   EXPECT_FALSE(found.best);
   EXPECT_FALSE(found.reached);
+  EXPECT_FALSE(found.plateau.best);
+  EXPECT_EQ(found.plateau.reduced, 1);
   const TrainState nan = through_a_file({.step = 3, .best = std::nan("")}, *executable);
   EXPECT_TRUE(nan.best && std::isnan(*nan.best))
       << "a quality that was no number is better than none: any beats it";
@@ -72,7 +80,8 @@ TEST(TrainStates, HoldTheStatesOfThePlan) {
 
 TEST(TrainStates, NotesThatAreNoNumbersAreRefused) {
   Checkpoint checkpoint{.workload = "mlp", .step = 1};
-  for (const char* note : {"loss", "epoch_loss", "epoch_steps", "best"}) {
+  for (const char* note :
+       {"loss", "epoch_loss", "epoch_steps", "best", "plateau.reduced", "plateau.waited"}) {
     checkpoint.notes = {{note, "much"}};
     expect_error(ErrorCode::bad_file, {"'much' is not a number", "that.safetensors"},
                  [&] { state_of(checkpoint, "that.safetensors"); });

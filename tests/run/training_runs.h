@@ -75,6 +75,10 @@ inline void expect_same_run(const std::filesystem::path& a, const std::filesyste
   expect_same_states(first, second);
   for (const char* note : {"loss", "epoch_loss", "epoch_steps", "best"})
     EXPECT_EQ(first.notes.at(note), second.notes.at(note)) << note;
+  for (const char* note : {"plateau.reduced", "plateau.best", "plateau.waited", "plateau.without_gain"})
+    EXPECT_EQ(first.notes.contains(note) ? first.notes.at(note) : "",
+              second.notes.contains(note) ? second.notes.at(note) : "")
+        << note;
   EXPECT_EQ(untimed_log(a), untimed_log(b));
   const Checkpoint best = run::read_checkpoint(a / "best.safetensors"),
                    other = run::read_checkpoint(b / "best.safetensors");

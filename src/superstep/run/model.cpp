@@ -92,10 +92,7 @@ Model::Model(TrainSettings settings)
   if (settings_.learning_rate == 0) settings_.learning_rate = usual_rate(defaults, settings_.batch);
   if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(defaults.optimizer.kind);
   transform::optimizer_kind_from_name(settings_.optimizer);
-  schedule_.kind =
-      defaults.schedule == workload::Schedule::cosine ? Schedule::Kind::cosine : Schedule::Kind::constant;
-  schedule_.peak = settings_.learning_rate;
-  schedule_.warm_up_share = defaults.warm_up_share;
+  schedule_ = {.shape = defaults.schedule, .peak = settings_.learning_rate};
 }
 
 std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {

@@ -20,6 +20,7 @@
 #include "superstep/graph/graph.h"
 #include "superstep/transform/training/loss.h"
 #include "superstep/transform/training/training_step.h"
+#include "superstep/workload/schedule.h"
 
 namespace superstep::workload {
 
@@ -37,8 +38,6 @@ struct PortSpec {
   std::string meaning;  // one line
 };
 
-enum class Schedule : std::uint8_t { constant, cosine };
-
 // How the workload is trained unless the user says otherwise.
 struct TrainingDefaults {
   std::int64_t batch = 64;
@@ -48,8 +47,7 @@ struct TrainingDefaults {
   double learning_rate = 1e-3;  // at its peak
   // The batch that this rate is of, where a run's own is proportional to its batch; 0: one rate for all.
   std::int64_t rate_of_batch = 0;
-  Schedule schedule = Schedule::constant;
-  double warm_up_share = 0;  // of all steps
+  Schedule schedule = {};
 };
 
 struct MetricSpec {

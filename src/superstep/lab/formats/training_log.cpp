@@ -54,7 +54,6 @@ void TrainingLog::data_touched(const run::TrainSettings& settings, const run::Sc
   log_.point(now(), "global_batch_size", settings.batch);
   log_.point(now(), "opt_name", settings.optimizer);
   log_.point(now(), "opt_base_learning_rate", schedule.peak);
-  warm_up_share_ = schedule.warm_up_share;
   log_.end(now(), "init_stop");
   log_.start(now(), "run_start");
   running_ = true;
@@ -65,8 +64,7 @@ void TrainingLog::begun(const run::TrainBeginning& beginning) {
   log_.point(now(), "train_samples", beginning.training_samples);
   log_.point(now(), "eval_samples", beginning.validation_samples);
   log_.point(now(), "gradient_accumulation_steps", beginning.micro_batches);
-  log_.point(now(), "opt_learning_rate_warmup_steps",
-             std::llround(warm_up_share_ * static_cast<double>(beginning.scheduled_steps)));
+  log_.point(now(), "opt_learning_rate_warmup_steps", beginning.warm_up_steps);
   write();
 }
 

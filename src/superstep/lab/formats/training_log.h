@@ -37,7 +37,6 @@ class TrainingLog : public run::TrainObserver {
   std::filesystem::path file_;
   MlLog log_;
   std::size_t written_ = 0;
-  double warm_up_share_ = 0;
   bool running_ = false;
 };
 

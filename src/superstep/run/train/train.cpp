@@ -84,7 +84,7 @@ class Training {
     sitting_ = last_checkpoint_ = Stopwatch();
     const std::int64_t first_step = state_.step;
     if (stopped_before_its_epoch_ended()) end_epoch(progress);
-    while (state_.step < last_step_ && !state_.reached) {
+    while (state_.step < last_step_ && !ends_early()) {
       if (state_.step == first_step || state_.step % batches_ == 0) observer_.epoch_begun(epoch());
       train_step(feeder);
       progress.update(static_cast<double>(state_.step * settings_.batch), note());
@@ -113,8 +113,15 @@ class Training {
     observer_.begun({.training_samples = task_->training_count(),
                      .validation_samples = task_->size() - task_->training_count(),
                      .scheduled_steps = scheduled_steps_,
+                     .warm_up_steps = warm_up_steps(model_.schedule().shape, moment(0)),
                      .micro_batches = plan.batch / std::max<std::int64_t>(1, plan.micro_batch)});
   }
+
+  Moment moment(std::int64_t step) const { return {step, scheduled_steps_, batches_}; }
+  double rate_of(std::int64_t step) const {
+    return learning_rate(model_.schedule(), moment(step), state_.plateau.reduced);
+  }
+  bool ends_early() const { return state_.reached || gives_up(state_.plateau, model_.schedule().shape); }
 
   double run_seconds() const { return state_.seconds + sitting_.seconds(); }
   // That of the step to come, from 1.
@@ -201,8 +208,7 @@ class Training {
 
   void train_step(Feeder& feeder) {
     std::vector<Tensor> inputs = next_batch(feeder);
-    inputs.push_back(
-        Tensor::scalar(static_cast<float>(learning_rate(model_.schedule(), state_.step, scheduled_steps_))));
+    inputs.push_back(Tensor::scalar(static_cast<float>(rate_of(state_.step))));
     const Stopwatch watch;
     executable_->run(inputs, outputs_);
     step_seconds_.push_back(watch.seconds());
@@ -221,8 +227,7 @@ class Training {
   }
 
   [[noreturn]] void diverged() {
-    const std::string rate =
-        fmt::format("{:.3g}", learning_rate(model_.schedule(), state_.step - 1, scheduled_steps_));
+    const std::string rate = fmt::format("{:.3g}", rate_of(state_.step - 1));
     keeper_.log({{"step", state_.step}, {"event", "diverged"}});
     throw Error(ErrorCode::diverged, fmt::format("the loss is {} at step {}", state_.loss, state_.step),
                 settings_.workload,
@@ -257,13 +262,14 @@ class Training {
               {"epoch", epoch},
               {"seconds", run_seconds()},
               {"loss", state_.mean_loss()},
-              {"learning_rate", learning_rate(model_.schedule(), state_.step - 1, scheduled_steps_)}};
+              {"learning_rate", rate_of(state_.step - 1)}};
     line["throughput"] = epoch_throughput();
     for (const Metric& metric : quality_) line[metric.name] = metric.value;
     epoch_losses_.push_back(line["loss"]);
     state_.epoch_loss = epoch_seconds_ = 0;
     state_.epoch_steps = epoch_timed_steps_ = 0;
     state_.reached = reached;
+    watch_plateau();
     keeper_.log(line);
     keep_best();
     progress.milestone(fmt::format("epoch {} of {:.4g}, {}", epoch, settings_.epochs, note()));
@@ -277,6 +283,19 @@ class Training {
     if (!world_.any(world_.rank() == 0 && good())) return false;
     const std::vector<Metric> all = evaluate(epoch, task_->size());
     return world_.any(world_.rank() == 0 && reaches(*settings_.until, model_.workload(), all));
+  }
+
+  // Ranks reduce their rates together: the first one's samples decide.
+  void watch_plateau() {
+    const workload::Schedule& shape = model_.schedule().shape;
+    if (shape.patience == 0 && shape.give_up == 0) return;
+    const auto watched =
+        shape.monitor.empty() ? quality_.begin() : std::ranges::find(quality_, shape.monitor, &Metric::name);
+    if (watched == quality_.end()) return;  // nothing validates
+    const bool higher = higher_is_better(model_.workload(), watched->name);
+    const bool gained = world_.any(world_.rank() == 0 && state_.plateau.gains(watched->value, higher));
+    const Moment next = moment(state_.step);
+    watch(state_.plateau, shape, watched->value, gained, next.step < warm_up_steps(shape, next));
   }
 
   void keep_best() {

@@ -13,7 +13,7 @@ namespace superstep::run {
 
 struct TrainBeginning {
   std::int64_t training_samples = 0, validation_samples = 0;
-  std::int64_t scheduled_steps = 0;
+  std::int64_t scheduled_steps = 0, warm_up_steps = 0;
   std::int64_t micro_batches = 1;  // a step
 };
 

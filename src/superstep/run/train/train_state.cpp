@@ -8,6 +8,27 @@
 
 namespace superstep::run {
 
+namespace {
+
+// Nothing where no metric is watched. Numbers are written so that they are read back bit by bit.
+void note_plateau(Checkpoint& checkpoint, const Plateau& plateau) {
+  if (!plateau.best) return;
+  checkpoint.notes["plateau.reduced"] = fmt::format("{}", plateau.reduced);
+  checkpoint.notes["plateau.best"] = fmt::format("{}", *plateau.best);
+  checkpoint.notes["plateau.waited"] = std::to_string(plateau.waited);
+  checkpoint.notes["plateau.without_gain"] = std::to_string(plateau.without_gain);
+}
+
+Plateau plateau_of(const Checkpoint& checkpoint, const std::string& where) {
+  const auto number = [&](const char* name) { return number_in_notes(checkpoint, name, where); };
+  return {.reduced = number("plateau.reduced").value_or(1),
+          .best = number("plateau.best"),
+          .waited = static_cast<int>(number("plateau.waited").value_or(0)),
+          .without_gain = static_cast<int>(number("plateau.without_gain").value_or(0))};
+}
+
+}  // namespace
+
 Checkpoint checkpoint_of(const TrainState& state, const std::string& workload, double seconds,
                          const target::Executable& executable) {
   Checkpoint checkpoint{.workload = workload,
@@ -22,6 +43,7 @@ Checkpoint checkpoint_of(const TrainState& state, const std::string& workload, d
   checkpoint.notes["epoch_steps"] = std::to_string(state.epoch_steps);
   if (state.best) checkpoint.notes["best"] = fmt::format("{}", *state.best);
   if (state.reached) checkpoint.notes["reached"] = "yes";
+  note_plateau(checkpoint, state.plateau);
   return checkpoint;
 }
 
@@ -33,7 +55,8 @@ TrainState state_of(const Checkpoint& checkpoint, const std::string& where) {
           .epoch_loss = number("epoch_loss").value_or(0),
           .epoch_steps = std::llround(number("epoch_steps").value_or(0)),
           .best = number("best"),
-          .reached = checkpoint.notes.contains("reached")};
+          .reached = checkpoint.notes.contains("reached"),
+          .plateau = plateau_of(checkpoint, where)};
 }
 
 void fit_states(target::Executable& executable, const Model& model, const Task& task, ThreadPool& pool) {

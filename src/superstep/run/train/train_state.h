@@ -7,6 +7,7 @@
 
 #include "superstep/run/model.h"
 #include "superstep/run/train/checkpoint.h"
+#include "superstep/run/train/schedule.h"
 #include "superstep/target/target.h"
 
 namespace superstep::run {
@@ -19,6 +20,7 @@ struct TrainState {
   std::int64_t epoch_steps = 0;
   std::optional<double> best;  // of the first quality
   bool reached = false;        // the target
+  Plateau plateau;             // of the metric that the schedule watches
 
   double mean_loss() const { return epoch_loss / static_cast<double>(epoch_steps > 1 ? epoch_steps : 1); }
 };

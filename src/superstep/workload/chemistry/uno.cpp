@@ -233,8 +233,7 @@ Workload uno() {
                    .loss = {{transform::LossTerm{.kind = transform::LossKind::mse}}},
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 3e-4,
-                   .schedule = Schedule::cosine,
-                   .warm_up_share = 0.02},
+                   .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.02}},
       .open = open_uno,
       .metrics = {{"r2", "", true}, {"mse", ""}, {"mae", ""}},
       // The noise of the measurements allows about 0.8.

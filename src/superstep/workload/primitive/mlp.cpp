@@ -104,7 +104,7 @@ Workload mlp() {
                    .loss = {{transform::LossTerm{.kind = transform::LossKind::mse}}},
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 3e-3,
-                   .schedule = Schedule::cosine},
+                   .schedule = {.kind = Schedule::Kind::cosine}},
       .open = open_function_values,
       .metrics = {{"rmse", ""}},
       // About what ridge regression reaches with squares and products.

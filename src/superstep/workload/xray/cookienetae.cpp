@@ -261,7 +261,7 @@ Workload cookienetae() {
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 2.4e-3,  // 3e-4 for 16 samples
                    .rate_of_batch = 128,
-                   .schedule = Schedule::cosine},
+                   .schedule = {.kind = Schedule::Kind::cosine}},
       .open = open_shots,
       .metrics = {{"mse", ""}, {"peak_error", "px"}},
       .target = std::nullopt,

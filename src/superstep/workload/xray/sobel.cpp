@@ -286,7 +286,7 @@ Workload sobel_800() {
                    .loss = {{of_gradient("gx", "gx_target"), of_gradient("gy", "gy_target")}},
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 3e-2,
-                   .schedule = Schedule::cosine},
+                   .schedule = {.kind = Schedule::Kind::cosine}},
       .open = open_tracks,
       .metrics = {{"gradient_error", ""}, {"magnitude_error", ""}, {"exact_pixels", "", true}},
       .target = QualityTarget{.metric = "gradient_error", .value = 1e-3},

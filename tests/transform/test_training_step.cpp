@@ -382,6 +382,34 @@ TEST(Loss, CrossEntropyOfEqualScoresIsLogOfTheirNumber) {
   EXPECT_NEAR(op::evaluate(verified(graph), {}).outputs[0].at(0), std::log(10.0), 1e-12);
 }
 
+// Scores [1, 3] and label 1 of a cross entropy smoothed by a share, in f64.
+double smoothed_loss(const std::vector<double>& scores, double share) {
+  Graph graph;
+  Builder b(graph);
+  b.output("loss", build_loss({.kind = LossKind::cross_entropy, .smoothing = share},
+                              b.constant(Tensor::from<double>({1, 3}, scores)),
+                              b.constant(Tensor::from<std::int64_t>({1}, {1}))));
+  return op::evaluate(verified(graph), {}).outputs[0].at(0);
+}
+
+// It is least where the scores are the logarithms of the smoothed target, and there it is that one's entropy.
+TEST(Loss, SmoothedLabelsHaveTheEntropyOfTheirTarget) {
+  const double other = 0.3 / 3, own = 0.7 + other;
+  const std::vector<double> best = {std::log(other), std::log(own), std::log(other)};
+  const double entropy = -own * std::log(own) - 2 * other * std::log(other);
+  EXPECT_NEAR(smoothed_loss(best, 0.3), entropy, 1e-12);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (const double step : {-0.01, 0.01}) {
+      std::vector<double> beside = best;
+      beside[i] += step;
+      EXPECT_GT(smoothed_loss(beside, 0.3), entropy);
+    }
+  const std::vector<double> any = {0.5, -1, 2};
+  const double total = std::log(std::exp(0.5) + std::exp(-1.0) + std::exp(2.0));
+  EXPECT_NEAR(smoothed_loss(any, 0), total + 1, 1e-12);
+  EXPECT_NEAR(smoothed_loss(any, 0.3), 0.7 * (total + 1) + 0.3 * (total - 0.5), 1e-12);
+}
+
 TEST(Loss, AddsWeightedTerms) {
   Graph model;
   Builder b(model);

@@ -27,9 +27,11 @@ Var huber(Var difference, double delta) {
 
 // Scores [N, C, ...], labels [N, ...]. Of plain operators, and divided by the static number of labels: the
 // part of a batch that a target works on has a mean of its own.
-Var cross_entropy(Var scores, Var labels) {
-  const Var chosen = op::gather_elements(op::log_softmax(scores, 1), op::unsqueeze(labels, {1}), 1);
-  return -op::reduce_mean(chosen);
+Var cross_entropy(Var scores, Var labels, double smoothing) {
+  const Var logarithms = op::log_softmax(scores, 1);
+  const Var chosen = -op::reduce_mean(op::gather_elements(logarithms, op::unsqueeze(labels, {1}), 1));
+  if (smoothing == 0) return chosen;
+  return chosen * (1 - smoothing) - op::reduce_mean(logarithms) * smoothing;
 }
 
 // Labels below zero are not scored: the first class is looked up for them and then left out.
@@ -92,7 +94,7 @@ Var build_loss(const LossTerm& term, Var output, Var target) {
     throw Error(ErrorCode::bad_graph,
                 fmt::format("the target of {} is {}, expected {}", name_of(term.kind),
                             graph::to_string(target.type()), graph::to_string(expected)));
-  if (term.kind == LossKind::cross_entropy) return cross_entropy(output, target);
+  if (term.kind == LossKind::cross_entropy) return cross_entropy(output, target, term.smoothing);
   if (term.kind == LossKind::token_cross_entropy) return token_cross_entropy(output, target);
   if (term.kind == LossKind::dice) return dice(output, target);
   return of_difference(term, output - target);

@@ -12,10 +12,12 @@
 namespace superstep::transform {
 
 enum class LossKind : std::uint8_t {
-  mse,            // mean (y - t)^2
-  l1,             // mean |y - t|
-  huber,          // mean of (y - t)^2 / 2 up to |y - t| = delta, delta (|y - t| - delta / 2) beyond
-  cross_entropy,  // mean -log softmax(y)[t] over scores y [N, C, ...] and labels t i64 [N, ...]
+  mse,    // mean (y - t)^2
+  l1,     // mean |y - t|
+  huber,  // mean of (y - t)^2 / 2 up to |y - t| = delta, delta (|y - t| - delta / 2) beyond
+  // Mean -log softmax(y)[t] over scores y [N, C, ...] and labels t i64 [N, ...]; smoothed by s, the label
+  // counts 1 - s and every class s / C (C. Szegedy et al., CVPR 2016).
+  cross_entropy,
   // Over scores y [N, ..., C] and labels t i64 [N, ...]: the sum of -log softmax(y)[t] over the labels that
   // are not negative, divided by the number of all labels (so that a batch can be split).
   token_cross_entropy,
@@ -33,7 +35,8 @@ struct LossTerm {
   std::string output;             // of the model; empty: its only one
   std::string target = "target";  // the name of the input that the training step gets
   double weight = 1;
-  double delta = 1;  // huber
+  double delta = 1;      // huber
+  double smoothing = 0;  // cross_entropy: share of a label that is spread evenly over all classes
 };
 
 // What a loss of a model's own is built of: values of the training step's graph.

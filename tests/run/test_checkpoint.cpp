@@ -32,6 +32,16 @@ TEST(Checkpoints, TheNewestIsTheOneOfMostSteps) {
   EXPECT_EQ(files_in(folder / ""), 2u);
 }
 
+TEST(Checkpoints, AveragesAreServedInThePlaceOfParameters) {
+  const auto number = [](double value) { return Tensor::scalar(static_cast<float>(value)); };
+  const auto found =
+      served({{"w", number(1)}, {"average/w", number(2)}, {"b", number(3)}, {"step", number(4)}});
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found.at("w").at(0), 2);
+  EXPECT_EQ(found.at("b").at(0), 3);
+  EXPECT_EQ(served({{"w", number(1)}}).at("w").at(0), 1);
+}
+
 TEST(Checkpoints, ADamagedOneIsPassedOver) {
   const ScratchFolder folder;
   write_checkpoint(folder / "", at_step(1));

@@ -243,6 +243,25 @@ TEST(TrainingStep, DecaysMatricesAlone) {
             (std::map<std::string, double>{{"fc1.weight", 0.25}, {"fc1.bias", 0.25}, {"fc2.weight", 0.25}}));
 }
 
+// The average forgets how it began: it takes nine tenths of the first step, then less and less, to 1 - d.
+TEST(TrainingStep, KeepsAveragesBesideParameters) {
+  Runner runner(make_training_step(linear_model(), {}, {.kind = OptimizerKind::sgd}, {.average = 0.75}));
+  std::array<double, 2> w = {0.5, -1.0}, average = w;
+  for (int t = 0; t < 40; ++t) {
+    runner.step({Tensor::from<double>({4, 2}, xs), Tensor::from<double>({4, 1}, ts)}, rate);
+    const auto g = Quadratic::gradient(w);
+    const double kept = std::min(0.75, (1.0 + t) / (10.0 + t));
+    for (std::size_t k = 0; k < 2; ++k) {
+      w[k] -= rate * g[k];
+      average[k] = kept * average[k] + (1 - kept) * w[k];
+      ASSERT_NEAR(runner.state("w").at(static_cast<std::int64_t>(k)), w[k], 1e-12) << t;
+      ASSERT_NEAR(runner.state("average/w").at(static_cast<std::int64_t>(k)), average[k], 1e-12) << t;
+    }
+  }
+  EXPECT_EQ(names(runner.graph(), runner.graph().states()),
+            (std::vector<std::string>{"w", "step", "average/w"}));
+}
+
 TEST(TrainingStep, GivesModelOutputsOnRequest) {
   const Graph step = make_training_step(small_network(5), cross_entropy, {}, {.model_outputs = true});
   ASSERT_EQ(step.outputs().size(), 2u);

@@ -67,7 +67,8 @@ struct RmspropStep {
 RmspropStep rmsprop(Var parameter, Var gradient, Var v, Var rate, Var buffer = {},
                     const RmspropAttributes& attributes = {});
 
-// Whether a state of a training step is the optimiser's: by its name (transform/training/training_step.h).
+// Whether a state of a training step is the optimiser's, or an average that goes with it: by its name
+// (transform/training/training_step.h).
 bool is_optimizer_state(std::string_view name);
 
 std::span<const Definition> optimizer_operators();

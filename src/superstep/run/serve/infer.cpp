@@ -205,12 +205,13 @@ void check_int8_options(const InferSettings& settings) {
 
 }  // namespace
 
-Weights load_weights(const std::filesystem::path& folder) {
+Weights load_weights(const std::filesystem::path& folder, bool to_train) {
   const RunDirectory directory = RunDirectory::open(folder);
   Weights weights{.settings = train_settings_from_json(directory.config()), .states = {}, .where = {}};
   if (std::filesystem::exists(directory.best())) {
     weights.where = directory.best().string();
     weights.states = read_checkpoint(directory.best()).states;
+    if (!to_train) weights.states = served(std::move(weights.states));
     return weights;
   }
   auto newest = read_newest_checkpoint(directory.checkpoints());
@@ -218,7 +219,7 @@ Weights load_weights(const std::filesystem::path& folder) {
     throw Error(ErrorCode::not_found, "has no checkpoint yet", folder.string(),
                 "train for longer, or resume the run");
   weights.where = directory.checkpoints().string();
-  weights.states = std::move(newest->states);
+  weights.states = to_train ? std::move(newest->states) : served(std::move(newest->states));
   return weights;
 }
 

@@ -20,8 +20,9 @@ struct Weights {
   std::string where;  // the file they came from
 };
 
-// The best checkpoint of a run's folder, else its newest. Throws Error (not_found, bad_file).
-Weights load_weights(const std::filesystem::path& folder);
+// The best checkpoint of a run's folder, else its newest: as it is served, or, to train on, as it is. Throws
+// Error (not_found, bad_file).
+Weights load_weights(const std::filesystem::path& folder, bool to_train = false);
 
 struct InferSettings {
   std::string workload;             // of the zoo, or a model file (.onnx)

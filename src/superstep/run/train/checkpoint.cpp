@@ -67,6 +67,18 @@ std::map<std::string, Tensor> states_of(const target::Executable& executable) {
   return states;
 }
 
+std::map<std::string, Tensor> served(std::map<std::string, Tensor> states) {
+  constexpr std::string_view prefix = "average/";
+  std::map<std::string, Tensor> averages;
+  for (const auto& [name, tensor] : states)
+    if (name.starts_with(prefix)) averages.emplace(name.substr(prefix.size()), tensor);
+  for (auto& [name, tensor] : averages) {
+    states.erase(std::string(prefix) + name);
+    if (const auto found = states.find(name); found != states.end()) found->second = std::move(tensor);
+  }
+  return states;
+}
+
 void write_checkpoint_file(const std::filesystem::path& file, const Checkpoint& checkpoint) {
   data::SafetensorsFile content{checkpoint.states, checkpoint.notes};
   content.metadata["format"] = format_name;

@@ -27,6 +27,10 @@ std::string state_signature(const std::map<std::string, Tensor>& states);
 // The states where they lie: to be used before the executable runs again.
 std::map<std::string, Tensor> states_of(const target::Executable& executable);
 
+// With the averages of parameters in the place of the parameters, where they are kept: what is validated,
+// exported and served.
+std::map<std::string, Tensor> served(std::map<std::string, Tensor> states);
+
 // Writes FOLDER/step-00000042.safetensors atomically, then removes all but the newest two. Throws Error (io).
 void write_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 void write_checkpoint_file(const std::filesystem::path& file, const Checkpoint& checkpoint);

@@ -350,7 +350,7 @@ class Training {
     observer_.finished();
     if (!keeper_.writes()) return report;
     checkpoint();
-    model_.write_onnx(keeper_.directory().model(), states_of(*executable_));
+    model_.write_onnx(keeper_.directory().model(), served(states_of(*executable_)));
     json line{{"step", state_.step}, {"event", "finished"}, {"seconds", run_seconds()}};
     for (const Metric& metric : report.metrics) line[metric.name] = metric.value;
     keeper_.log(line);

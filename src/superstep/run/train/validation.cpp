@@ -32,7 +32,7 @@ std::vector<Metric> Validation::quality(target::Executable& trained, std::int64_
   if (last <= first) return {};
   // Training and its validation never need their memory at the same time.
   trained.release_working_memory();
-  evaluator_.set_parameters(states_of(trained), "the trained model");
+  evaluator_.set_parameters(served(states_of(trained)), "the trained model");
   std::vector<std::int64_t> indices(static_cast<std::size_t>(last - first));
   std::iota(indices.begin(), indices.end(), first);
   const std::vector<Tensor> predictions = evaluator_.predict(task_, indices, pool_);

@@ -7,6 +7,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/op/training/optimizer.h"
 #include "superstep/transform/border.h"
@@ -168,9 +169,29 @@ class TrainingStep : private LossPorts {
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i].valid()) update_parameter(trained[i], gradients[i]), any = true;
     if (!any) throw Error(ErrorCode::invalid_argument, "the loss depends on no parameter", model_.name());
+    if (options_.average > 0) append_averages();
     builder_.set_name("step");
     builder_.update(step_, step_ + builder_.constant(Tensor::scalar<std::int64_t>(1)));
     form_.update_counter(samples());
+  }
+
+  // average' = average + (1 - d) (parameter' - average)
+  void append_averages() {
+    builder_.set_name("average");
+    const Var t = op::cast(step_, ElementType::f64);
+    const Var late = builder_.scalar(ElementType::f64, 1 - options_.average);
+    const Var taken = op::max(late, 9.0 / (t + 10.0));
+    for (const auto& [parameter, next] : updated_) {
+      builder_.set_name(fmt::format("average({})", name_of(parameter)));
+      const Var average = new_state(fmt::format("average/{}", name_of(parameter)),
+                                    builder_.graph().value(parameter.id()).data);
+      builder_.update(average, average + (next - average) * op::cast(taken, parameter.element()));
+    }
+  }
+
+  void update(Var parameter, Var next) {
+    builder_.update(parameter, next);
+    updated_.emplace_back(parameter, next);
   }
 
   // A gradient that happens to be a forward value (the input itself, a constant) gets a node of its own.
@@ -213,7 +234,7 @@ class TrainingStep : private LossPorts {
                                 .epsilon = optimizer_.epsilon,
                                 .weight_decay = step.weight_decay,
                                 .decoupled = optimizer_.kind == OptimizerKind::adamw});
-    builder_.update(step.parameter, next.parameter);
+    update(step.parameter, next.parameter);
     builder_.update(m, next.m);
     builder_.update(v, next.v);
   }
@@ -225,7 +246,7 @@ class TrainingStep : private LossPorts {
                                   .beta2 = optimizer_.beta2,
                                   .epsilon = optimizer_.epsilon,
                                   .weight_decay = step.weight_decay});
-    builder_.update(step.parameter, next.parameter);
+    update(step.parameter, next.parameter);
     builder_.update(m, next.m);
     builder_.update(u, next.u);
   }
@@ -239,7 +260,7 @@ class TrainingStep : private LossPorts {
                                    .momentum = optimizer_.momentum,
                                    .epsilon = optimizer_.epsilon,
                                    .weight_decay = step.weight_decay});
-    builder_.update(step.parameter, next.parameter);
+    update(step.parameter, next.parameter);
     builder_.update(v, next.v);
     if (momentum.valid()) builder_.update(momentum, next.buffer);
   }
@@ -250,7 +271,7 @@ class TrainingStep : private LossPorts {
                               {.momentum = optimizer_.momentum,
                                .weight_decay = step.weight_decay,
                                .nesterov = optimizer_.nesterov});
-    builder_.update(step.parameter, next.parameter);
+    update(step.parameter, next.parameter);
     if (momentum.valid()) builder_.update(momentum, next.buffer);
   }
 
@@ -268,6 +289,7 @@ class TrainingStep : private LossPorts {
   Builder& builder_;
   TrainingForm form_;
   std::vector<std::pair<std::string, Var>> targets_;
+  std::vector<std::pair<Var, Var>> updated_;  // parameters, and what they become
   Var rate_, step_;
 };
 

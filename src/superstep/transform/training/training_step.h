@@ -3,9 +3,9 @@
 // Inputs: those of the model, then the targets of the loss, then `learning_rate` (f32 scalar).
 // Outputs: `loss` (the mean over the batch), then the model's own where they are asked for.
 // State: the model's, under its names; the optimiser's as "adam.m/PARAMETER", "adam.v/PARAMETER",
-// "sgd.momentum/PARAMETER" and their like; `step` (i64 scalar: steps made so far); `dropout.counter` (i64
-// scalar: samples seen so far) where the model drops out. Names depend on the parameters' names alone, so
-// that a checkpoint fits the graph of any batch size and precision.
+// "sgd.momentum/PARAMETER" and their like; "average/PARAMETER" where averages are kept; `step` (i64 scalar:
+// steps made so far); `dropout.counter` (i64 scalar: samples seen so far) where the model drops out. Names
+// depend on the parameters' names alone, so that a checkpoint fits the graph of any batch size and precision.
 //
 // Phases: the model and the loss are forward, the gradients backward, the optimiser update. A gradient is
 // always computed by a node of phase backward. So the values that pass from backward to update are the
@@ -51,6 +51,10 @@ struct TrainingStepOptions {
   bool model_outputs = false;       // also give the model's outputs
   std::uint64_t seed = 0;           // of random masks
   std::vector<std::string> frozen;  // parameters that are not trained, by name
+  // Keeps "average/PARAMETER" beside every parameter: after each step what it was times d, and the parameter
+  // times 1 - d. d is this, and at first less, (1 + step) / (10 + step), so that the start is forgotten
+  // (B. Polyak, A. Juditsky, 1992; the form of M. Tan, Q. Le, ICML 2019). 0: no averages.
+  double average = 0;
   // Normalisations take the statistics of this part of the batch and its neighbours (op/rows/parts_mean.h).
   bool joint_statistics = false;
 };

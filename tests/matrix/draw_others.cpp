@@ -14,6 +14,8 @@ Case dropout(Draw& d, const char* op) {
   return node_case(op, {d.normal(d.shape()), op::test::f64({}, {0.3}), op::test::booleans({}, {1})},
                    {{"seed", d.number(0, 99)}}, 2, Smooth::no);
 }
+// Served, it is the identity; an axis of samples it must have.
+Case depth(Draw& d, const char* op) { return node_case(op, {d.normal(d.shape())}, {{"ratio", 0.3}}); }
 Case like(Draw& d, const char* op) {
   return node_case(op, {d.uniform(d.shape(), 0, 1)}, {{"seed", static_cast<double>(d.number(0, 99))}}, 1,
                    Smooth::no);
@@ -45,6 +47,7 @@ Case constant(Draw& d, const char* op) {
 std::vector<Generator> other_generators() {
   return {{{"superstep.RandomMask"}, mask},
           {{"Dropout"}, dropout},
+          {{"superstep.StochasticDepth"}, depth},
           {{"RandomUniformLike", "RandomNormalLike", "Bernoulli"}, like},
           {{"RandomUniform", "RandomNormal"}, shaped},
           {{"Multinomial"}, multinomial},

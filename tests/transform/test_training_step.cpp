@@ -4,6 +4,7 @@
 
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/random.h"
 #include "superstep/op/product/matmul.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/transform/border.h"
@@ -353,6 +354,36 @@ TEST(TrainingStep, DropsOutAnewEachStepAndTheSameForTheSameSeed) {
   EXPECT_EQ(b.step({x, label}, 0), first);
   EXPECT_NE(c.step({x, label}, 0), first);
   EXPECT_EQ(a.state("dropout.counter").at(0), 16);
+}
+
+// x [N, 2, 3] of ones and what a branch adds to it, dropped for whole samples.
+Graph branched_model(std::int64_t batch, double ratio) {
+  Graph graph("branched");
+  Builder b(graph);
+  const Var x = b.input("x", ElementType::f64, {batch, 2, 3});
+  b.output("y", x + op::stochastic_depth(x * b.state("a", Tensor::scalar<double>(1)), ratio));
+  return graph;
+}
+
+TEST(TrainingStep, DropsWholeSamplesOfABranch) {
+  constexpr std::int64_t batch = 2000;
+  const Graph model = branched_model(batch, 0.25);
+  const std::vector<double> ones(static_cast<std::size_t>(batch) * 6, 1);
+  const Tensor x = Tensor::from<double>({batch, 2, 3}, ones);
+  const Tensor served = op::evaluate(verified(model), std::vector{x}).outputs[0];
+  for (std::int64_t i = 0; i < served.element_count(); ++i) ASSERT_EQ(served.at(i), 2);
+  const Graph step = make_training_step(model, {}, {.kind = OptimizerKind::sgd}, {.model_outputs = true});
+  const op::Evaluation found = op::evaluate(verified(step), std::vector{x, x, Tensor::scalar(0.0f)});
+  const Tensor& y = found.outputs[1];
+  std::int64_t kept = 0;
+  for (std::int64_t i = 0; i < batch; ++i) {
+    kept += y.at(6 * i) > 1;
+    for (std::int64_t k = 0; k < 6; ++k)
+      ASSERT_NEAR(y.at(6 * i + k), y.at(6 * i) > 1 ? 1 + 1 / 0.75 : 1, 1e-12);
+  }
+  // Binomial: 1500 +- 19.
+  EXPECT_NEAR(static_cast<double>(kept), 1500, 80);
+  EXPECT_EQ(found.states.at("dropout.counter").at(0), batch);
 }
 
 TEST(TrainingStep, NormalisesByTheBatchAndKeepsRunningStatistics) {

@@ -76,8 +76,8 @@ every run, by seed, on every target. Two operators without a seed draw alike.
 }  // namespace
 
 Execution cpu_execution_of(std::string_view op) {
-  if (leaves_no_step(op::get(op))) return Execution::compiled_away;
   if (cpu::is_composite(op)) return Execution::parts;
+  if (leaves_no_step(op::get(op))) return Execution::compiled_away;
   return cpu::has_kernel(op) ? Execution::kernel : Execution::definition;
 }
 

@@ -5,6 +5,7 @@
 #include "superstep/base/random.h"
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/random.h"
 #include "superstep/op/move/gather.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/matmul.h"
@@ -138,6 +139,11 @@ Var Layers::hard_swish(Var x) {
 }
 Var Layers::gelu(Var x) {
   return following(x, [](Var y) { return op::gelu(y); });
+}
+
+Var Layers::stochastic_depth(Var x, const std::string& name, double ratio) {
+  const op::NameScope scope(builder_, name);
+  return op::stochastic_depth(x, ratio);
 }
 
 Var Layers::dropout(Var x, const std::string& name, double ratio) {

@@ -59,6 +59,9 @@ class Layers {
   // At inference x itself; training steps draw a mask (transform/training/training_form.h).
   Var dropout(Var x, const std::string& name, double ratio);
 
+  // The same of whole samples: what a residual branch adds.
+  Var stochastic_depth(Var x, const std::string& name, double ratio);
+
   Var weight(const std::string& name, const Shape& shape, std::int64_t fan_in, std::int64_t fan_out);
   Var uniform(const std::string& name, const Shape& shape, double limit);
   Var zeros(const std::string& name, const Shape& shape) { return filled(name, shape, 0); }

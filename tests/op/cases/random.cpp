@@ -38,6 +38,7 @@ std::vector<Case> random_cases() {
       drawn("RandomNormalLike", "its type", {{"seed", 3.0}}, {like}),
       drawn("Bernoulli", "its type", {{"seed", 3.0}}, {probabilities}),
       drawn("Multinomial", "i32", {{"sample_size", std::int64_t{5}}}, {like}),
+      {"superstep.StochasticDepth", "served", OF(stochastic_depth(x[0], 0.3)), {like}},
       optimized("Adagrad", "decay and regularisation", {{"decay_factor", 0.1}, {"norm_coefficient", 0.01}}, 1,
                 2),
       optimized(

@@ -9,10 +9,12 @@
 #include "superstep/op/batch/rules.h"
 #include "superstep/op/core/box.h"
 #include "superstep/op/core/checks.h"
+#include "superstep/op/core/composite.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/unary.h"
 
 namespace superstep::op {
 namespace {
@@ -132,6 +134,15 @@ std::vector<Var> jvp_dropout(const DerivativeContext& context, std::span<const V
   return result;
 }
 
+std::vector<ValueType> infer_depth(const InferContext& context) {
+  const double ratio = context.attributes.number("ratio", 0);
+  require(ratio >= 0 && ratio < 1, fmt::format("attribute 'ratio' is {}, expected one in [0, 1)", ratio));
+  require_floating(context, 0, "x");
+  require(context.input(0).shape.rank() > 0, "input 0 has no axis of samples");
+  return {context.input(0)};
+}
+std::vector<Var> decompose_depth(const DerivativeContext& context) { return {identity(context.inputs[0])}; }
+
 }  // namespace
 
 std::uint64_t keep_threshold(double keep) { return static_cast<std::uint64_t>(std::llround(keep * 0x1p32)); }
@@ -150,6 +161,10 @@ Var dropout(Var x, double ratio, Var counter, std::uint64_t seed, std::uint32_t 
   return x * random_mask(counter, x.element(), x.shape(), {seed, stream, 1.0 - ratio});
 }
 
+Var stochastic_depth(Var x, double ratio) {
+  return x.builder().node1("superstep.StochasticDepth", {x}, {{"ratio", ratio}});
+}
+
 std::span<const Definition> random_operators() {
   static const Definition definitions[] = {
       {.name = "superstep.RandomMask",
@@ -160,6 +175,11 @@ std::span<const Definition> random_operators() {
        .evaluate_box = evaluate_random_mask_box,
        .vjp = zero_vjp,
        .jvp = zero_jvp},
+      composite<decompose_depth>({"superstep.StochasticDepth", 0}, infer_depth,
+                                 {.elements = Elements::floating,
+                                  .work = WorkKind::view,
+                                  .batch = batch::per_picture,
+                                  .precision = Precision::follows}),
       {.name = "Dropout",
        .since_opset = 13,
        .max_inputs = 3,

@@ -32,6 +32,11 @@ std::uint64_t keep_threshold(double keep);
 // x times a random mask that keeps 1 - ratio of the elements and scales them up: training-time dropout.
 Var dropout(Var x, double ratio, Var counter, std::uint64_t seed, std::uint32_t stream);
 
+// superstep.StochasticDepth: x itself, as it is served. In training the whole of a sample (axis 0) is dropped
+// with probability `ratio`, and scaled up where it is kept (G. Huang et al., ECCV 2016): what is added to a
+// residual branch (transform/training/training_form.h).
+Var stochastic_depth(Var x, double ratio);
+
 // ONNX's own: the same numbers at every run, for a seed. Without a derivative by what they are drawn from.
 Var random_uniform(Builder& builder, ElementType element, const Shape& shape, double low = 0, double high = 1,
                    double seed = 0);
@@ -41,7 +46,7 @@ Var bernoulli(Var probability, double seed = 0);  // 1 with that probability, el
 // Classes (i32 [batch, samples]) drawn by unnormalised log probabilities [batch, classes].
 Var multinomial(Var log_probabilities, std::int64_t samples, double seed = 0);
 
-std::span<const Definition> random_operators();  // superstep.RandomMask, Dropout
+std::span<const Definition> random_operators();  // superstep.RandomMask ... Dropout
 std::span<const Definition>
 random_number_operators();  // RandomUniform[Like] RandomNormal[Like] Bernoulli ...
 

@@ -9,7 +9,10 @@ Var drop_idle_dropout(const Site& site) {
   return inference || site.is_all(1, 0) ? site.inputs[0] : Var();
 }
 
-constexpr Rule rules[] = {{"Dropout", drop_idle_dropout}};
+// It is in training alone that samples are dropped.
+Var drop_depth(const Site& site) { return site.inputs[0]; }
+
+constexpr Rule rules[] = {{"Dropout", drop_idle_dropout}, {"superstep.StochasticDepth", drop_depth}};
 
 }  // namespace
 

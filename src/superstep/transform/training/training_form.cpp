@@ -29,6 +29,7 @@ double drop_ratio(Rewrite& rewrite, const Node& node) {
 
 void TrainingForm::visit(const Node& node) {
   if (node.op == "Dropout") return train_dropout(node);
+  if (node.op == "superstep.StochasticDepth") return train_depth(node);
   if (normalises_with_running_statistics(rewrite_.old(), node)) return train_batch_normalization(node);
   rewrite_.keep(node);
 }
@@ -46,6 +47,18 @@ void TrainingForm::train_dropout(const Node& node) {
   const Var x = rewrite_.now(node.inputs[0]);
   const double ratio = drop_ratio(rewrite_, node);
   const Var y = ratio > 0 ? op::dropout(x, ratio, counter(), seed_, next_stream_++) : x;
+  rewrite_.replace(node, std::span(&y, 1));
+}
+
+void TrainingForm::train_depth(const Node& node) {
+  const Var x = rewrite_.now(node.inputs[0]);
+  const double ratio = node.attributes.number("ratio", 0);
+  Var y = x;
+  if (ratio > 0) {
+    std::vector<std::int64_t> extents(x.shape().rank(), 1);
+    extents[0] = x.shape()[0];
+    y = x * op::random_mask(counter(), x.element(), Shape(extents), {seed_, next_stream_++, 1.0 - ratio});
+  }
   rewrite_.replace(node, std::span(&y, 1));
 }
 

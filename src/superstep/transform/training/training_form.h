@@ -1,6 +1,7 @@
 // Operators that behave differently in training: what stands in a model is their form at inference.
 //
 //   Dropout              becomes a product with superstep.RandomMask, addressed by a counter kept as state
+//   StochasticDepth      the same, with a mask of one number a sample
 //   BatchNormalization   takes the statistics of the batch and updates the running ones
 #pragma once
 
@@ -27,13 +28,14 @@ class TrainingForm {
 
  private:
   void train_dropout(const Node& node);
+  void train_depth(const Node& node);
   void train_batch_normalization(const Node& node);
   Var counter();
 
   Rewrite& rewrite_;
   std::uint64_t seed_;
   bool joint_statistics_;
-  std::uint32_t next_stream_ = 0;  // a number for each Dropout, in the order of the nodes
+  std::uint32_t next_stream_ = 0;  // a number for each mask, in the order of the nodes
   Var counter_;
 };
 

@@ -35,7 +35,7 @@ Var efficient_conv(Layers& layers, Var x, const std::string& name, std::int64_t 
 }
 
 Var efficient_block(Layers& layers, Var x, const std::string& name, const EfficientStage& stage,
-                    std::int64_t channels, std::int64_t stride) {
+                    std::int64_t channels, std::int64_t stride, double dropped) {
   const std::int64_t in = x.shape()[1], expanded = in * stage.expansion, pad = stage.kernel / 2;
   Var y = x;
   if (stage.expansion != 1) y = layers.silu(efficient_conv(layers, y, name + ".expand", expanded, 1));
@@ -46,6 +46,7 @@ Var efficient_block(Layers& layers, Var x, const std::string& name, const Effici
                      sigmoid_gate);
   y = efficient_conv(layers, y, name + ".project", channels, 1);
   if (stride != 1 || in != channels) return y;
+  if (dropped > 0) y = layers.stochastic_depth(y, name + ".depth", dropped);
   const op::NameScope scope(layers.builder(), name + ".sum");
   return y + x;
 }
@@ -61,13 +62,19 @@ graph::Graph build_efficientnet(const EfficientScale& scale, std::int64_t batch,
   Layers layers(b, seed);
   Var x = image_input(b, batch, sizes.size);
   x = layers.silu(efficient_conv(layers, x, "stem", width(32), 3, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}));
+  const auto repeats_of = [&](const EfficientStage& stage) {
+    return static_cast<std::int64_t>(std::ceil(scale.depth * static_cast<double>(stage.repeats)));
+  };
+  std::int64_t blocks = 0, block = 0;
+  for (const EfficientStage& stage : efficient_stages) blocks += repeats_of(stage);
+  // The deeper a block, the oftener samples leave it out (G. Huang et al., ECCV 2016).
+  const double dropped = options.number("stochastic-depth", 0, 0.9) / static_cast<double>(blocks);
   int number = 1;
   for (const EfficientStage& stage : efficient_stages) {
-    const auto repeats =
-        static_cast<std::int64_t>(std::ceil(scale.depth * static_cast<double>(stage.repeats)));
+    const std::int64_t repeats = repeats_of(stage);
     for (std::int64_t i = 0; i < repeats; ++i)
       x = efficient_block(layers, x, fmt::format("stage{}.{}", number, i), stage, width(stage.channels),
-                          i == 0 ? stage.stride : 1);
+                          i == 0 ? stage.stride : 1, dropped * static_cast<double>(block++));
     ++number;
   }
   x = layers.silu(efficient_conv(layers, x, "last", 4 * x.shape()[1], 1));
@@ -85,10 +92,18 @@ graph::Graph build_b4(std::int64_t batch, const Options& options, std::uint64_t 
   return build_efficientnet(b4, batch, options, seed);
 }
 
+Workload efficientnet(std::int64_t size) {
+  Workload workload = classifier(size);
+  workload.options.push_back(
+      {"stochastic-depth", "0",
+       "share of the samples that leave out the last block in training; earlier blocks less"});
+  return workload;
+}
+
 }  // namespace
 
 Workload efficientnet_b0() {
-  Workload workload = classifier(224);
+  Workload workload = efficientnet(224);
   workload.name = b0.name;
   workload.summary = "classes of pictures, by inverted bottlenecks with squeeze and excitation";
   workload.build = build_b0;
@@ -97,7 +112,7 @@ Workload efficientnet_b0() {
 }
 
 Workload efficientnet_b4() {
-  Workload workload = classifier(380);
+  Workload workload = efficientnet(380);
   workload.name = b4.name;
   workload.summary = "the same, wider, deeper and on larger pictures";
   workload.build = build_b4;

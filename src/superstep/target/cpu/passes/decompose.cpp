@@ -40,6 +40,7 @@ constexpr std::string_view composites[] = {"GlobalAveragePool",
                                            "RotaryEmbedding",
                                            "RNN",
                                            "GRU",
+                                           "superstep.StochasticDepth",
                                            "SoftmaxCrossEntropyLoss",
                                            "NegativeLogLikelihoodLoss"};
 

@@ -84,10 +84,15 @@ void fill_column(const Tensor& field, const Column& column, std::span<const std:
     }
 }
 
+// Streams of augmentation are numbered from here on, one an epoch: the generators of the same samples take
+// those below.
+constexpr std::uint32_t augmentation_purpose = 1000;
+
 class TableTask : public Task {
  public:
-  TableTask(TableSpec spec, Fields fields, std::int64_t limit, std::string source)
-      : spec_(std::move(spec)), fields_(std::move(fields)), source_(std::move(source)) {
+  TableTask(TableSpec spec, Fields fields, std::int64_t limit, std::uint64_t seed, std::string source)
+      : spec_(std::move(spec)), fields_(std::move(fields)), source_(std::move(source)), seed_(seed) {
+    if (spec_.prepare) spec_.prepare(spec_, fields_);
     size_ = fields_.at(spec_.inputs[0].field).shape()[0];
     if (limit > 0) size_ = std::min(size_, limit);
     training_ = training_split();
@@ -96,11 +101,16 @@ class TableTask : public Task {
   std::int64_t size() const override { return size_; }
   std::int64_t training_count() const override { return training_; }
 
-  void fill(std::span<const std::int64_t> indices, std::uint64_t, bool,
+  void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
             std::span<Tensor> tensors) const override {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const bool input = i < spec_.inputs.size();
       fill_one(input ? spec_.inputs[i] : spec_.targets[i - spec_.inputs.size()], indices, tensors[i]);
+    }
+    for (std::size_t row = 0; augment && spec_.augment && row < indices.size(); ++row) {
+      RandomStream random(seed_, static_cast<std::uint64_t>(indices[row]),
+                          augmentation_purpose + static_cast<std::uint32_t>(epoch));
+      spec_.augment(fields_, training_, random, tensors, row);
     }
   }
 
@@ -166,6 +176,7 @@ class TableTask : public Task {
   TableSpec spec_;
   Fields fields_;
   std::string source_;
+  std::uint64_t seed_;  // of the augmentation
   std::int64_t size_ = 0, training_ = 0;
 };
 
@@ -174,14 +185,15 @@ class TableTask : public Task {
 std::unique_ptr<Task> open_table_task(TableSpec spec, const TaskSettings& settings) {
   if (settings.data.empty()) {
     Fields fields = generate(spec, settings);
-    return std::make_unique<TableTask>(std::move(spec), std::move(fields), 0, generated_source(settings));
+    return std::make_unique<TableTask>(std::move(spec), std::move(fields), 0, settings.seed,
+                                       generated_source(settings));
   }
   Fields fields = read(spec, settings);
   return open_table_task(std::move(spec), std::move(fields), settings);
 }
 
 std::unique_ptr<Task> open_table_task(TableSpec spec, Fields fields, const TaskSettings& settings) {
-  return std::make_unique<TableTask>(std::move(spec), std::move(fields), settings.samples,
+  return std::make_unique<TableTask>(std::move(spec), std::move(fields), settings.samples, settings.seed,
                                      settings.data.string());
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "superstep/base/random.h"
 #include "superstep/workload/generated.h"
 
 namespace superstep::workload {
@@ -33,6 +34,13 @@ struct TableSpec {
   std::string group;  // a field: neighbouring samples of one value stay on one side of the split
   std::vector<Column> inputs, targets;
   std::vector<std::string> more;  // fields that the quality needs beside those
+  // Once the fields are there: columns whose `make` needs more of them than its own.
+  std::function<void(TableSpec& spec, const Fields& fields)> prepare = nullptr;
+  // Changes one row of a training batch, inputs and targets, by what the stream draws alone: a function of
+  // seed, epoch and sample. `training` of the samples may be looked at. Called by several threads.
+  std::function<void(const Fields& fields, std::int64_t training, RandomStream& random,
+                     std::span<Tensor> batch, std::size_t row)>
+      augment = nullptr;
   std::function<std::vector<Metric>(const Fields& fields, std::span<const std::int64_t> indices,
                                     std::span<const Tensor> outputs)>
       quality = nullptr;

@@ -6,9 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <memory>
 
 #include "superstep/baseline/imaging/lesion.h"
+#include "superstep/baseline/imaging/segment.h"
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/window/pooling.h"
@@ -17,6 +20,7 @@
 #include "superstep/workload/metrics.h"
 #include "superstep/workload/pictures/pictures.h"
 #include "superstep/workload/table.h"
+#include "superstep/workload/vision/brain_volumes.h"
 
 namespace superstep::workload {
 namespace {
@@ -101,20 +105,44 @@ double mean_dice(const Overlaps& overlaps) {
   return sum / static_cast<double>(std::max<std::size_t>(1, overlaps.size()));
 }
 
-// The mean over patients of 2 |P and M| / (|P| + |M|), P where the probability is one half or more.
+// The largest connected part of what is marked in a patient's slices, which lie one above the other.
+Overlap largest_part(const Tensor& masks, std::span<const float> found,
+                     const std::vector<std::size_t>& places, std::span<const std::int64_t> indices) {
+  const std::int64_t height = masks.shape()[masks.shape().rank() - 2],
+                     width = masks.shape()[masks.shape().rank() - 1];
+  const auto pixels = static_cast<std::size_t>(height * width);
+  std::vector<std::uint8_t> marked;
+  for (const std::size_t place : places)
+    for (const float probability : found.subspan(place * pixels, pixels))
+      marked.push_back(probability >= 0.5f ? 1 : 0);
+  marked = baseline::largest_component(marked, static_cast<int>(width), static_cast<int>(height),
+                                       static_cast<int>(places.size()));
+  Overlap overlap;
+  for (std::size_t i = 0; i < marked.size(); ++i)
+    overlap.add(marked[i] != 0, masks.at(indices[places[i / pixels]] * static_cast<std::int64_t>(pixels) +
+                                         static_cast<std::int64_t>(i % pixels)) != 0);
+  return overlap;
+}
+
+// The mean over patients of 2 |P and M| / (|P| + |M|), P where the probability is one half or more, and the
+// same of the largest connected part of P, as published.
 std::vector<Metric> dice_of_patients(const Fields& fields, std::span<const std::int64_t> indices,
                                      std::span<const Tensor> outputs) {
   const Tensor &masks = fields.at("mask"), &patients = fields.at("patient");
   const auto found = outputs[0].as<float>();
   const std::size_t pixels = found.size() / std::max<std::size_t>(1, indices.size());
-  Overlaps overlaps;
+  Overlaps overlaps, largest;
+  std::map<double, std::vector<std::size_t>> volumes;
   for (std::size_t i = 0; i < indices.size(); ++i) {
+    volumes[patients.at(indices[i])].push_back(i);
     Overlap& overlap = overlaps[patients.at(indices[i])];
     for (std::size_t k = 0; k < pixels; ++k)
       overlap.add(found[i * pixels + k] >= 0.5f, masks.at(indices[i] * static_cast<std::int64_t>(pixels) +
                                                           static_cast<std::int64_t>(k)) != 0);
   }
-  return {quality_metric("dice", mean_dice(overlaps))};
+  for (const auto& [patient, places] : volumes)
+    largest[patient] = largest_part(masks, found, places, indices);
+  return {quality_metric("dice", mean_dice(overlaps)), quality_metric("dice_largest", mean_dice(largest))};
 }
 
 // A patient's samples.
@@ -274,8 +302,32 @@ std::string present_lesions(const Fields& fields, const Predictions& found, page
   return {};
 }
 
+// Pixels as the published network takes them, of whole volumes.
+void scale_volumes(TableSpec& spec, const Fields& fields) {
+  const auto patients = fields.find("patient");
+  const auto scales = std::make_shared<const VolumeScales>(
+      fields.at("image"), patients == fields.end() ? nullptr : &patients->second);
+  spec.inputs[0].make = [scales](const Tensor& field, std::int64_t index, std::span<float> row) {
+    scales->scale(field, index, row);
+  };
+}
+
+// Of a batch of images and masks.
+void vary_masked_slice(const Fields&, std::int64_t, RandomStream& random, std::span<Tensor> batch,
+                       std::size_t row) {
+  const auto in_row = [&](Tensor& tensor) {
+    const auto all = tensor.as<float>();
+    const std::size_t values = all.size() / static_cast<std::size_t>(tensor.shape()[0]);
+    return all.subspan(row * values, values);
+  };
+  vary_slice(random, batch[0].shape()[2], in_row(batch[0]), in_row(batch[1]));
+}
+
+const std::vector<std::string> pixel_scales = {"byte", "volume"};
+
 std::unique_ptr<Task> open_slices(const TaskSettings& settings, const Options& model) {
   const bool large = model.integer("size", 1, 1 << 20) > 128;
+  const bool by_volume = model.choice("pixels", pixel_scales) == 1;
   return open_table_task({.generator = large ? "unet-256" : "unet-64",
                           .settings = {"size=" + model.text("size"), "slices=20"},
                           .default_samples = large ? 240 : 2000,
@@ -283,6 +335,8 @@ std::unique_ptr<Task> open_slices(const TaskSettings& settings, const Options& m
                           .inputs = {{"image", of_byte}},
                           .targets = {{"mask"}},
                           .more = {},
+                          .prepare = by_volume ? scale_volumes : nullptr,
+                          .augment = model.flag("vary") ? vary_masked_slice : nullptr,
                           .quality = dice_of_patients,
                           .present = present_lesions,
                           .references = thresholds,
@@ -299,10 +353,13 @@ Workload unet(std::int64_t size, const char* width, const char* levels) {
       .options = {{"size", std::to_string(size), "pixels a side; halved at every level"},
                   {"channels", "3", "of the image"},
                   {"width", width, "channels of the first level"},
-                  {"levels", levels, "how often the image is halved"}},
+                  {"levels", levels, "how often the image is halved"},
+                  {"pixels", "byte",
+                   "divided by 255 (byte), or of mean 0 and deviation 1 in a volume (volume)"},
+                  {"vary", "no", "slices are scaled, turned and mirrored while the model is trained"}},
       .build = nullptr,
       .parameters = 0,
-      .inputs = {{"image", ElementType::f32, {3, size, size}, "", "pixels divided by 255"}},
+      .inputs = {{"image", ElementType::f32, {3, size, size}, "", "pixels, by default divided by 255"}},
       .outputs = {{"mask", ElementType::f32, {1, size, size}, "", "probability of a lesion"}},
       .targets = {{"mask_target", ElementType::f32, {1, size, size}, "", "1 where the lesion is, else 0"}},
       .training = {.batch = 16,
@@ -313,7 +370,7 @@ Workload unet(std::int64_t size, const char* width, const char* levels) {
                    .learning_rate = 1e-3,
                    .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.02}},
       .open = open_slices,
-      .metrics = {{"dice", "", true}},
+      .metrics = {{"dice", "", true}, {"dice_largest", "", true}},
       .target = QualityTarget{.metric = "dice", .value = 0.85, .higher_is_better = true},
   };
 }

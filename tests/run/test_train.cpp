@@ -12,6 +12,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/run/model.h"
 #include "superstep/run/train/run_lock.h"
 #include "superstep/run/train/train_observer.h"
 #include "superstep/run/train/train_resume.h"
@@ -134,6 +135,61 @@ TEST_F(TrainLoop, TheEndOfAnEpochThatIsMadeTwiceIsLoggedOnce) {
   EXPECT_THROW(train(small_run(), {.out = folder_ / "cut", .resume = true, .observer = &stopper}), Error);
   ASSERT_TRUE(sit(small_run(), "cut", true));
   expect_same("whole", "cut");
+}
+
+// The rate that a metric steers goes on where it stood, in whatever epoch the run is stopped.
+TEST_F(TrainLoop, StoppedOnAPlateauItEndsWithTheSameBits) {
+  const TrainSettings settings = test::plateau_run();
+  ASSERT_TRUE(sit(settings, "whole", false));
+  const auto log = RunDirectory::open(folder_ / "whole").read_log();
+  std::vector<double> rates;
+  for (const nlohmann::json& line : log)
+    if (line.contains("learning_rate")) rates.push_back(line.at("learning_rate"));
+  ASSERT_FALSE(rates.empty());
+  EXPECT_EQ(rates.front(), 0.3);
+  EXPECT_LE(rates.back(), 0.15) << "twenty epochs without a gain";
+  int number = 0;
+  for (const std::int64_t epoch : {1, 7, 21, 22, 30}) {
+    SCOPED_TRACE(epoch);
+    const std::string name = "cut" + std::to_string(number++);
+    for (const char* place : {"evaluation begun", "epoch begun"}) {
+      Stopper stopper;
+      stopper.at = [&](const char* where, std::int64_t now) {
+        if (std::string(where) == place && now == epoch + (where[1] == 'p' ? 1 : 0)) request_interrupt();
+      };
+      EXPECT_FALSE(sit(settings, name, place[1] == 'p', &stopper));
+    }
+    ASSERT_TRUE(sit(settings, name, true));
+    expect_same("whole", name);
+  }
+}
+
+// The published wall model stops where fifty epochs brought no gain; a high rate brings none for long.
+TEST_F(TrainLoop, EndsWhereNothingIsGained) {
+  TrainSettings settings = test::plateau_run();
+  settings.epochs = 500;
+  const TrainReport report = train(settings, {});
+  EXPECT_LT(report.epochs, 500);
+  EXPECT_GE(report.epochs, 51);
+  EXPECT_EQ(report.gave_up, 50);
+  EXPECT_EQ(train(test::small_run(), {}).gave_up, 0);
+  EXPECT_EQ(report.recipe.substr(0, 26), "published: adam at 0.0002;");
+  // What is given overrides the recipe, and the recipe the quick one.
+  const Model model(settings);
+  EXPECT_EQ(model.settings().learning_rate, 0.3);
+  EXPECT_EQ(model.settings().batch, 64);
+  EXPECT_EQ(model.settings().model_options, (std::vector<std::string>{"dropout=0.1"}));
+  const Model other({.workload = "mlp", .recipe = "published", .model_options = {"dropout=0"}});
+  EXPECT_EQ(other.settings().model_options, (std::vector<std::string>{"dropout=0"}));
+  EXPECT_EQ(other.settings().learning_rate, 2e-4);
+  EXPECT_EQ(Model({.workload = "mlp"}).settings().recipe, "quick");
+}
+
+TEST_F(TrainLoop, RecipesThatThereAreNotAreRefused) {
+  expect_error(ErrorCode::invalid_argument, {"publish", "there is no such recipe", "published"},
+               [] { Model({.workload = "mlp", .recipe = "publish"}); });
+  expect_error(ErrorCode::invalid_argument, {"no recipe of 'lstm' was published"},
+               [] { Model({.workload = "lstm", .recipe = "published"}); });
 }
 
 // --- what a run is made of

@@ -16,6 +16,7 @@ using nlohmann::json;
 const TrainSettings unusual{.workload = "model.onnx",
                             .target = "reference",
                             .precision = "bf16",
+                            .recipe = "published",
                             .model_options = {"size=32", "width=4"},
                             .shapes = {"x=-1,3"},
                             .loss = "mse:y",
@@ -47,10 +48,12 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
-  for (const char* later : {"shapes", "loss", "memory_limit", "batch_norm_span"}) older.erase(later);
+  for (const char* later : {"shapes", "loss", "memory_limit", "batch_norm_span", "recipe"})
+    older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
   EXPECT_TRUE(found.shapes.empty() && found.loss.empty());
   EXPECT_EQ(found.memory_limit, 0);
+  EXPECT_EQ(found.recipe, "quick");
   EXPECT_EQ(found.batch_norm_span, 1);
 }
 

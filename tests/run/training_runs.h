@@ -43,6 +43,18 @@ inline TrainSettings dropping_run() {
           .epochs = 3};
 }
 
+// By a published recipe whose rate is halved where a metric stays. A high rate keeps it from becoming better:
+// 44 epochs of two steps.
+inline TrainSettings plateau_run() {
+  return {.workload = "mlp",
+          .recipe = "published",
+          .samples = 160,
+          .replicas = 2,
+          .epochs = 44,
+          .learning_rate = 0.3,
+          .seed = 5};
+}
+
 inline Checkpoint newest_checkpoint(const std::filesystem::path& folder) {
   return *run::read_newest_checkpoint(folder / "checkpoints");
 }

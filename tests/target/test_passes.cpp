@@ -44,7 +44,7 @@ struct Model {
     return workload::build_model(workload::find_workload(workload), batch, options);
   }
   Pass training_step() const {
-    const workload::TrainingDefaults& training = workload::find_workload(workload).training;
+    const workload::Recipe& training = workload::find_workload(workload).training;
     return transform::training_step_pass(training.loss, training.optimizer);
   }
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "superstep/base/random.h"
 #include "superstep/op/core/builder.h"
@@ -204,6 +205,43 @@ TEST_P(Zoo, LearnsOneBatch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Zoo, ::testing::ValuesIn(models()));
+
+// By their published recipes: optimiser, smoothed labels, averages, masks. A step's length hardly depends on
+// the gradient's there, so that a parameter whose gradient is rounding may be a step away.
+TEST(ZooByPublishedRecipes, TrainsAsTheReferenceDoes) {
+  for (const Model& model : {Model{"uno", {"width=24"}, 8}, Model{"mlp", {}, 8},
+                             Model{"mobilenet-v3-small", {"size=32", "classes=10"}, 4}}) {
+    SCOPED_TRACE(model.workload);
+    const workload::Workload& workload = workload::find_workload(model.workload);
+    const workload::Recipe& recipe = *workload.published;
+    const GraphAtBatch step = [&](std::int64_t batch) {
+      return transform::make_training_step(
+          workload::build_model(workload, batch, workload::with_options_of(recipe, model.options)),
+          recipe.loss, recipe.optimizer, {.seed = 3, .average = recipe.average > 0 ? 0.5 : 0});
+    };
+    const auto cpu = target::find_target("cpu").compile(step, {.batch = model.batch, .threads = 2});
+    const auto reference = target::find_target("reference").compile(step, {.batch = model.batch});
+    std::map<std::string, Tensor> begun;
+    for (const std::string& name : cpu->state_names())
+      if (name.starts_with("average/")) begun[name] = cpu->state(name);
+    auto inputs = inputs_of(*cpu);
+    inputs.back() = Tensor::scalar(1e-4f);
+    auto actual = outputs_of(*cpu), expected = outputs_of(*reference);
+    for (int i = 0; i < 3; ++i) {
+      cpu->run(inputs, actual);
+      reference->run(inputs, expected);
+      EXPECT_NEAR(actual[0].at(0), expected[0].at(0), 2e-3 * std::max(1.0, std::abs(expected[0].at(0)))) << i;
+    }
+    // RMSProp begins with squares of one: there steps are as long as gradients, and averages move with them.
+    double moved = 0, apart = 0;
+    for (const auto& [name, tensor] : begun) {
+      moved = std::max(moved, worst_difference(cpu->state(name), tensor));
+      apart = std::max(apart, worst_difference(cpu->state(name), reference->state(name)));
+    }
+    EXPECT_LE(apart, 0.03 * moved);
+    EXPECT_EQ(moved > 0, recipe.average > 0);
+  }
+}
 
 // The worst differences from the reference, of the loss relative to it, and of the parameters after a step.
 struct LstmError {

@@ -27,7 +27,7 @@ Graph built(const std::string& name, std::int64_t batch, const std::vector<std::
 }
 
 Graph training_step(const std::string& name, std::int64_t batch) {
-  const TrainingDefaults& training = find_workload(name).training;
+  const Recipe& training = find_workload(name).training;
   return transform::make_training_step(built(name, batch), training.loss, training.optimizer);
 }
 
@@ -177,7 +177,7 @@ TEST(BraggNN, CentredModelsDifferByOneHalf) {
 // The loss on labels in [0, 1) is that of the network on labels minus 0.5: the same gradients.
 TEST(BraggNN, TrainsOnCentredLabelsEitherWay) {
   const auto step = [](const std::vector<std::string>& options, double label) {
-    const TrainingDefaults& training = find_workload("braggnn").training;
+    const Recipe& training = find_workload("braggnn").training;
     const Graph graph = transform::make_training_step(built("braggnn", 2, options), training.loss,
                                                       {.kind = transform::OptimizerKind::sgd});
     const Tensor inputs[] = {uniform({2, 1, 11, 11}, 5), Tensor::full(ElementType::f32, {2, 2}, label),
@@ -363,7 +363,7 @@ TEST(ImageAutoencoder, RoundsItsCodeAndLearnsAsIfItDidNot) {
     }
     EXPECT_GT(levels.size(), 4u);
   }
-  const TrainingDefaults& training = find_workload("image-autoencoder").training;
+  const Recipe& training = find_workload("image-autoencoder").training;
   const auto encoder_after_a_step = [&](const char* bits) {
     const Graph step = transform::make_training_step(
         built("image-autoencoder", 2, {"size=8", "width=2", "bottleneck=8", bits}), training.loss,
@@ -454,7 +454,7 @@ TEST(Bert, PaddingDoesNotChangeTheOthers) {
 
 TEST(Classifiers, StartAtTheLossOfGuessing) {
   for (const char* name : {"mobilenet-v3-small", "efficientnet-b0"}) {
-    const TrainingDefaults& training = find_workload(name).training;
+    const Recipe& training = find_workload(name).training;
     const Graph step = transform::make_training_step(built(name, 4, {"size=32", "classes=10"}), training.loss,
                                                      {.kind = transform::OptimizerKind::sgd});
     const Tensor inputs[] = {uniform({4, 3, 32, 32}, 5), Tensor::from<std::int64_t>({4}, {0, 3, 9, 5}),

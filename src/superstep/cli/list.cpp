@@ -30,6 +30,23 @@ void list_workloads() {
   fmt::print("{}", table.to_string());
 }
 
+// Both of every workload, and where a published one is from.
+void list_recipes() {
+  for (const workload::Workload& workload : workload::workloads()) {
+    using Name = workload::RecipeName;
+    fmt::print("{}\n", workload.name);
+    const auto show = [&](Name name, const workload::Recipe& recipe) {
+      const std::string shown =
+          std::string(name_of(name)) + (name == workload.by_default ? " (default)" : "");
+      fmt::print("  {:19}{}\n", shown, to_string(recipe));
+    };
+    show(Name::quick, workload.training);
+    if (!workload.published) continue;
+    show(Name::published, *workload.published);
+    fmt::print("  {:19}from {}\n", "", workload.published->source);
+  }
+}
+
 void list_targets() {
   TextTable table({"target", "what it is"});
   for (const target::Target* target : target::targets())
@@ -83,10 +100,15 @@ struct List {
 };
 
 void list(const std::string& what, bool constants) {
-  static const List lists[] = {{"workloads", list_workloads},   {"machines", [] { list_machines(false); }},
-                               {"operators", list_operators},   {"ops", list_operators},
-                               {"targets", list_targets},       {"backends", list_targets},
-                               {"generators", list_generators}, {"baselines", list_baselines}};
+  static const List lists[] = {{"workloads", list_workloads},
+                               {"recipes", list_recipes},
+                               {"machines", [] { list_machines(false); }},
+                               {"operators", list_operators},
+                               {"ops", list_operators},
+                               {"targets", list_targets},
+                               {"backends", list_targets},
+                               {"generators", list_generators},
+                               {"baselines", list_baselines}};
   if (constants && what != "machines")
     throw Error(ErrorCode::invalid_argument, "only machines have constants", "--constants",
                 "superstep list machines --constants");
@@ -117,8 +139,9 @@ void declare_list(CLI::App& command) {
   const auto what = std::make_shared<std::string>("workloads");
   const auto constants = std::make_shared<bool>(false);
   command
-      .add_option("what", *what,
-                  "workloads, machines, operators (or ops), targets (or backends), generators or baselines")
+      .add_option(
+          "what", *what,
+          "workloads, recipes, machines, operators (or ops), targets (or backends), generators or baselines")
       ->type_name("WHAT")
       ->capture_default_str();
   command.add_flag("--constants", *constants, "of machines: every number, its kind, source and range");

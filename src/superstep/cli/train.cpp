@@ -108,8 +108,10 @@ void print_report(const Arguments& arguments, const run::TrainReport& report,
   fmt::print("{}: {} steps, {:.4g} epochs, batch {} in micro-batches of {}, {} threads\n",
              arguments.settings.workload, format_count(static_cast<double>(report.steps)), report.epochs,
              report.plan.batch, report.plan.micro_batch, report.plan.threads);
+  if (!arguments.settings.recipe.empty()) fmt::print("recipe {}\n", report.recipe);
   if (arguments.settings.until)
     fmt::print("target {}: {}\n", report.goal, report.reached ? "reached" : "not reached");
+  if (report.gave_up > 0) fmt::print("ended by its recipe: {} epochs without a gain\n", report.gave_up);
   fmt::print("{}", metrics_table(report.metrics));
   print_quality(quality);
   if (!arguments.out.empty())
@@ -140,6 +142,7 @@ void train(Arguments arguments) {
   if (!common().quiet) print_report(arguments, report, quality);
   if (arguments.explain) fmt::print("{}", explain(report.plan));
   nlohmann::json config = run::to_json(arguments.settings);
+  config["recipe"] = report.recipe.substr(0, report.recipe.find(':'));
   config["plan"] = {{"batch", report.plan.batch}, {"micro_batch", report.plan.micro_batch}};
   config["task"] = report.task;
   record::Result result = command_result("train", arguments.settings.workload, std::move(config),
@@ -193,6 +196,11 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
   command.add_option("--precision", settings.precision, "f32, or bf16 with f32 master weights")
       ->type_name("TYPE")
       ->capture_default_str();
+  command
+      .add_option("--recipe", settings.recipe,
+                  "quick, or published as its authors trained it: superstep list recipes; other options "
+                  "override it")
+      ->type_name("NAME");
   command.add_option("--optimizer", settings.optimizer, "sgd, adam, adamw, adamax or rmsprop")
       ->type_name("NAME");
   command

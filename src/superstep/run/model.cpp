@@ -52,10 +52,10 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
       .file = settings.workload, .shapes = settings.shapes, .loss = settings.loss, .data = settings.data});
 }
 
-// The workload's own rate for a batch.
-double usual_rate(const workload::TrainingDefaults& defaults, std::int64_t batch) {
-  if (defaults.rate_of_batch == 0) return defaults.learning_rate;
-  return defaults.learning_rate * static_cast<double>(batch) / static_cast<double>(defaults.rate_of_batch);
+// The recipe's rate for a batch.
+double usual_rate(const workload::Recipe& recipe, std::int64_t batch) {
+  if (recipe.rate_of_batch == 0) return recipe.learning_rate;
+  return recipe.learning_rate * static_cast<double>(batch) / static_cast<double>(recipe.rate_of_batch);
 }
 
 // Graphs outlive the model they were asked of: what builds them holds a copy of all it needs.
@@ -63,10 +63,10 @@ graph::Graph build(const workload::Workload& workload, const TrainSettings& sett
   return workload::build_model(workload, batch, settings.model_options, settings.seed);
 }
 
-transform::Pass training_step_of(const workload::Workload& workload, const TrainSettings& settings) {
-  const transform::OptimizerSpec& own = workload.training.optimizer;
+transform::Pass training_step_of(const workload::Recipe& recipe, const TrainSettings& settings) {
+  const transform::OptimizerSpec& own = recipe.optimizer;
   transform::OptimizerSpec optimizer = own;
-  // Constants of another optimiser are not this one's; how weights decay is the workload's.
+  // Constants of another optimiser are not this one's; how weights decay is the recipe's.
   if (const auto kind = transform::optimizer_kind_from_name(settings.optimizer); kind != own.kind) {
     optimizer = transform::usual_optimizer(kind);
     optimizer.momentum = own.momentum;
@@ -74,8 +74,8 @@ transform::Pass training_step_of(const workload::Workload& workload, const Train
     optimizer.decay_vectors = own.decay_vectors;
   }
   return transform::training_step_pass(
-      workload.training.loss, optimizer,
-      {.seed = settings.seed, .joint_statistics = settings.batch_norm_span > 1});
+      recipe.loss, optimizer,
+      {.seed = settings.seed, .average = recipe.average, .joint_statistics = settings.batch_norm_span > 1});
 }
 
 }  // namespace
@@ -84,16 +84,23 @@ Model::Model(TrainSettings settings)
     : user_(open_user_model(settings)),
       workload_(user_ ? &user_->workload() : &workload::find_workload(settings.workload)),
       settings_(std::move(settings)) {
-  const workload::TrainingDefaults& defaults = workload_->training;
+  if (user_ && !settings_.recipe.empty() && settings_.recipe != "quick")
+    throw Error(ErrorCode::invalid_argument, "a model file has no recipe of its own", "--recipe",
+                "give --optimizer, --learning-rate, --batch and --epochs");
+  const workload::Recipe& chosen = recipe();
+  if (settings_.recipe.empty()) settings_.recipe = workload::name_of(workload_->by_default);
+  settings_.model_options = workload::with_options_of(chosen, settings_.model_options);
   precision_of(settings_.precision);
-  if (settings_.batch == 0) settings_.batch = defaults.batch;
+  if (settings_.batch == 0) settings_.batch = chosen.batch;
   if (user_) user_->require_batch(settings_.batch);
-  if (settings_.epochs == 0) settings_.epochs = defaults.epochs;
-  if (settings_.learning_rate == 0) settings_.learning_rate = usual_rate(defaults, settings_.batch);
-  if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(defaults.optimizer.kind);
+  if (settings_.epochs == 0) settings_.epochs = chosen.epochs;
+  if (settings_.learning_rate == 0) settings_.learning_rate = usual_rate(chosen, settings_.batch);
+  if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(chosen.optimizer.kind);
   transform::optimizer_kind_from_name(settings_.optimizer);
-  schedule_ = {.shape = defaults.schedule, .peak = settings_.learning_rate};
+  schedule_ = {.shape = chosen.schedule, .peak = settings_.learning_rate};
 }
+
+const workload::Recipe& Model::recipe() const { return workload::find_recipe(*workload_, settings_.recipe); }
 
 std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
   return user_ ? user_->open_task(settings) : run::open_task(*workload_, settings);
@@ -114,7 +121,7 @@ std::vector<transform::Pass> Model::passes(bool training) const {
   std::vector<transform::Pass> passes;
   const ElementType precision = precision_of(settings_.precision);
   if (precision != ElementType::f32) passes.push_back(transform::autocast_pass(precision));
-  if (training) passes.push_back(training_step_of(*workload_, settings_));
+  if (training) passes.push_back(training_step_of(recipe(), settings_));
   return passes;
 }
 

@@ -20,11 +20,12 @@ namespace superstep::run {
 
 class Model {
  public:
-  // Throws Error (invalid_argument) on an unknown workload, option, optimiser or precision.
+  // Throws Error (invalid_argument) on an unknown workload, recipe, option, optimiser or precision.
   // What UserModel throws, where the workload is a model file.
   explicit Model(TrainSettings settings);
 
   const workload::Workload& workload() const { return *workload_; }
+  const workload::Recipe& recipe() const;  // that it is trained by
   std::unique_ptr<Task> open_task(const TaskSettings& settings) const;
   std::int64_t fixed_batch() const;  // the only batch of a model file that fixes it; 0: any
   const TrainSettings& settings() const { return settings_; }  // with every default filled in

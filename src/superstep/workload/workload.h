@@ -18,9 +18,7 @@
 #include "superstep/base/options.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/graph/graph.h"
-#include "superstep/transform/training/loss.h"
-#include "superstep/transform/training/training_step.h"
-#include "superstep/workload/schedule.h"
+#include "superstep/workload/recipe.h"
 
 namespace superstep::workload {
 
@@ -36,18 +34,6 @@ struct PortSpec {
   Shape shape;          // of one sample, without the batch axis
   std::string unit;     // "px"; empty for none
   std::string meaning;  // one line
-};
-
-// How the workload is trained unless the user says otherwise.
-struct TrainingDefaults {
-  std::int64_t batch = 64;
-  double epochs = 1;
-  transform::LossSpec loss;
-  transform::OptimizerSpec optimizer;
-  double learning_rate = 1e-3;  // at its peak
-  // The batch that this rate is of, where a run's own is proportional to its batch; 0: one rate for all.
-  std::int64_t rate_of_batch = 0;
-  Schedule schedule = {};
 };
 
 struct MetricSpec {
@@ -84,7 +70,9 @@ struct Workload {
   BuildModel build = nullptr;
   std::int64_t parameters = 0;  // trainable scalars, under the default options
   std::vector<PortSpec> inputs, outputs, targets;
-  TrainingDefaults training;
+  Recipe training;                            // the quick one
+  std::optional<Recipe> published = {};       // what its authors trained it by
+  RecipeName by_default = RecipeName::quick;  // of the two
   OpenData open = nullptr;
   FitStates fit = nullptr;          // before the first step of a training; may be empty
   std::vector<MetricSpec> metrics;  // all that its task measures; targets are set on the first
@@ -94,6 +82,13 @@ struct Workload {
 // All workloads, in the order `superstep list workloads` shows them.
 std::span<const Workload> workloads();
 const Workload& find_workload(std::string_view name);  // throws Error (invalid_argument), nearest name
+
+// The workload's own recipe of this name; empty: the one that it is trained by unless the user says
+// otherwise. Throws Error (invalid_argument) on a name that there is not, and where nothing was published.
+const Recipe& find_recipe(const Workload& workload, std::string_view name);
+
+// `assignments` of model options, with those of the recipe before them that they do not make themselves.
+std::vector<std::string> with_options_of(const Recipe& recipe, std::span<const std::string> assignments);
 
 // The model at a batch size. `assignments` are options of the model ("patch=13"). Throws Error
 // (invalid_argument) on an unknown option, with the nearest one, and on a batch below 1.

@@ -1,6 +1,8 @@
 // Every workload there is.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/text.h"
 #include "superstep/transform/training/training_form.h"
 #include "superstep/workload/task.h"
@@ -37,6 +39,25 @@ const Workload& find_workload(std::string_view name) {
   }
   throw Error(ErrorCode::invalid_argument, "there is no such workload", std::string(name),
               unknown_name_hint(name, names));
+}
+
+const Recipe& find_recipe(const Workload& workload, std::string_view name) {
+  const RecipeName wanted = name.empty() ? workload.by_default : recipe_name_from_text(name);
+  if (wanted == RecipeName::quick) return workload.training;
+  if (workload.published) return *workload.published;
+  throw Error(ErrorCode::invalid_argument, fmt::format("no recipe of '{}' was published", workload.name),
+              "--recipe published", "leave it away, or choose among 'superstep list recipes'");
+}
+
+std::vector<std::string> with_options_of(const Recipe& recipe, std::span<const std::string> assignments) {
+  std::vector<std::string> all;
+  for (const std::string& own : recipe.model_options) {
+    const std::string name = own.substr(0, own.find('=') + 1);
+    if (std::ranges::none_of(assignments, [&](const std::string& given) { return given.starts_with(name); }))
+      all.push_back(own);
+  }
+  all.insert(all.end(), assignments.begin(), assignments.end());
+  return all;
 }
 
 graph::Graph build_model(const Workload& workload, std::int64_t batch,

@@ -331,14 +331,17 @@ class Training {
   }
 
   TrainReport finish(std::int64_t first_step, double waited) {
-    TrainReport report{.metrics = {},
-                       .steps = state_.step,
-                       .epochs = static_cast<double>(state_.step) / static_cast<double>(batches_),
-                       .goal = settings_.until ? to_string(*settings_.until, model_.workload()) : "",
-                       .reached = state_.reached,
-                       .plan = executable_->summary(),
-                       .task = task_->describe(),
-                       .data = task_};
+    TrainReport report{
+        .metrics = {},
+        .steps = state_.step,
+        .epochs = static_cast<double>(state_.step) / static_cast<double>(batches_),
+        .goal = settings_.until ? to_string(*settings_.until, model_.workload()) : "",
+        .reached = state_.reached,
+        .gave_up = gives_up(state_.plateau, model_.schedule().shape) ? state_.plateau.without_gain : 0,
+        .plan = executable_->summary(),
+        .recipe = settings_.recipe + ": " + workload::to_string(model_.recipe()),
+        .task = task_->describe(),
+        .data = task_};
     if (!tuning_.empty()) report.plan.choice = tuning_;
     const bool within_epoch = state_.step % batches_ != 0;
     if (within_epoch && state_.step > first_step) observer_.epoch_ended(epoch(), epoch_throughput());

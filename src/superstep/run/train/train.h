@@ -39,8 +39,10 @@ struct TrainReport {
   double epochs = 0;
   std::string goal;      // "r2 >= 0.7"; empty: until the epochs or steps are over
   bool reached = false;  // that goal
+  int gave_up = 0;       // epochs without a gain after which the recipe ended the run; 0: it did not
   target::PlanSummary plan;
-  nlohmann::json task;                         // what the data were
+  std::string recipe;   // "published: adamax at 0.0001; ..."; of the recipe, whatever else was asked for
+  nlohmann::json task;  // what the data were
   std::shared_ptr<const workload::Task> data;  // and they themselves
 };
 

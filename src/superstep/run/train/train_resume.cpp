@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "superstep/base/error.h"
+#include "superstep/run/user/user_model.h"
+#include "superstep/workload/workload.h"
 
 namespace superstep::run {
 namespace {
 
 // Options of `superstep train`, and the members of config.json that keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 15> kept_options{{
+constexpr std::array<std::pair<std::string_view, const char*>, 16> kept_options{{
     {"--data", "data"},
     {"--samples", "samples"},
     {"--batch", "batch"},
@@ -22,6 +24,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 15> kept_options{
     {"--memory-limit", "memory_limit"},
     {"--on", "backend"},
     {"--precision", "precision"},
+    {"--recipe", "recipe"},
     {"--optimizer", "optimizer"},
     {"--loss", "loss"},
     {"--shape", "shapes"},
@@ -51,7 +54,12 @@ TrainSettings extended(TrainSettings kept, const Extension& extension) {
 
 void refuse_changes(const TrainSettings& kept, const TrainSettings& asked, std::span<const std::string> given,
                     const std::string& folder) {
-  const nlohmann::json before = to_json(kept), now = to_json(asked);
+  const nlohmann::json before = to_json(kept);
+  nlohmann::json now = to_json(asked);
+  // A run's file has the options of its recipe beside those that were given.
+  if (!is_model_file(kept.workload))
+    now["model_options"] = workload::with_options_of(
+        workload::find_recipe(workload::find_workload(kept.workload), kept.recipe), asked.model_options);
   for (const auto& [option, member] : kept_options) {
     if (std::ranges::find(given, option) == given.end() || before[member] == now[member]) continue;
     throw Error(

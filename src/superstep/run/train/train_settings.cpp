@@ -16,6 +16,7 @@ json to_json(const TrainSettings& s) {
               {"workload", s.workload},
               {"backend", s.target},  // what targets were called when the format was published
               {"precision", s.precision},
+              {"recipe", s.recipe},
               {"model_options", s.model_options},
               {"shapes", s.shapes},
               {"loss", s.loss},
@@ -42,6 +43,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.workload = object.at("workload");
     s.target = object.at("backend");
     s.precision = object.at("precision");
+    s.recipe = object.value("recipe", "quick");  // absent from older files, when there was no other
     s.model_options = object.at("model_options").get<std::vector<std::string>>();
     s.shapes = object.value("shapes", std::vector<std::string>{});
     s.loss = object.value("loss", "");

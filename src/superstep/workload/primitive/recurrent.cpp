@@ -8,7 +8,7 @@ Var sequence_input(Builder& b, std::int64_t batch, std::int64_t steps, std::int6
   return op::transpose(b.input("x", ElementType::f32, {batch, steps, inputs}), {1, 0, 2});
 }
 
-TrainingDefaults mse_by_adam(std::int64_t batch, double epochs) {
+Recipe mse_by_adam(std::int64_t batch, double epochs) {
   return {.batch = batch,
           .epochs = epochs,
           .loss = {{transform::LossTerm{.kind = transform::LossKind::mse}}},

@@ -10,6 +10,6 @@ namespace superstep::workload {
 // operators.
 Var sequence_input(Builder& b, std::int64_t batch, std::int64_t steps, std::int64_t inputs);
 
-TrainingDefaults mse_by_adam(std::int64_t batch, double epochs);
+Recipe mse_by_adam(std::int64_t batch, double epochs);
 
 }  // namespace superstep::workload

@@ -46,6 +46,29 @@ Var squeeze_excite(Layers& layers, Var x, const std::string& name, std::int64_t 
   return x * gate(scores);
 }
 
+transform::LossSpec loss_of_labels(double smoothing) {
+  return {{transform::LossTerm{
+      .kind = transform::LossKind::cross_entropy, .target = "label", .smoothing = smoothing}}};
+}
+
+Recipe by_rmsprop(double rate) {
+  return {
+      .batch = 256,
+      .epochs = 350,
+      .loss = loss_of_labels(0.1),
+      .optimizer = {.kind = transform::OptimizerKind::rmsprop,
+                    .momentum = 0.9,
+                    .beta2 = 0.9,
+                    .epsilon = 1e-3,
+                    .weight_decay = 1e-5,
+                    .decay_vectors = false},
+      .learning_rate = rate,
+      .rate_of_batch = 4096,
+      .schedule = {.kind = Schedule::Kind::exponential, .warm_up_epochs = 5, .period = 2.4, .factor = 0.97},
+      .average = 0.9999,
+      .source = "M. Tan, Q. Le, ICML 2019; batch chosen here, the rate is proportional to it"};
+}
+
 Workload classifier(std::int64_t size) {
   return {
       .name = {},
@@ -61,13 +84,14 @@ Workload classifier(std::int64_t size) {
                   "red, green, blue; pixels divided by 255, less 0.5, times 4"}},
       .outputs = {{"logits", ElementType::f32, {1000}, "", "a score a class; softmax makes probabilities"}},
       .targets = {{"label", ElementType::i64, {}, "", "the number of the class"}},
-      .training =
-          {.batch = 32,
-           .epochs = 20,
-           .loss = {{transform::LossTerm{.kind = transform::LossKind::cross_entropy, .target = "label"}}},
-           .optimizer = {.kind = transform::OptimizerKind::sgd, .momentum = 0.9, .weight_decay = 5e-5},
-           .learning_rate = 0.05,
-           .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.05}},
+      .training = {.batch = 32,
+                   .epochs = 20,
+                   .loss = loss_of_labels(),
+                   .optimizer = {.kind = transform::OptimizerKind::sgd,
+                                 .momentum = 0.9,
+                                 .weight_decay = 5e-5},
+                   .learning_rate = 0.05,
+                   .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.05}},
       .open = open_photographs,
       .metrics = {{"accuracy", "", true}},
       .target = QualityTarget{.metric = "accuracy", .value = 0.80, .higher_is_better = true},

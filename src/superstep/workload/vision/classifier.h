@@ -27,6 +27,14 @@ std::int64_t rounded_width(double width, std::int64_t divisor = 8);
 Var squeeze_excite(Layers& layers, Var x, const std::string& name, std::int64_t squeezed,
                    Var (Layers::*inner)(Var), Var (*gate)(Var));
 
+// Softmax and cross entropy of the labels, of which `smoothing` is spread over all classes.
+transform::LossSpec loss_of_labels(double smoothing = 0);
+
+// What EfficientNet and MobileNetV3 were trained by: RMSProp whose rate, after a warm-up of five epochs,
+// falls by 3 % over each 2.4, smoothed labels, averages of the weights (M. Tan, Q. Le, ICML 2019). `rate` is
+// of batches of 4,096; it is proportional to the batch, which is chosen here.
+Recipe by_rmsprop(double rate);
+
 // A workload without name, summary, builder and number of parameters.
 Workload classifier(std::int64_t size);
 

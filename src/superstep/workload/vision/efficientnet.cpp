@@ -97,6 +97,9 @@ Workload efficientnet(std::int64_t size) {
   workload.options.push_back(
       {"stochastic-depth", "0",
        "share of the samples that leave out the last block in training; earlier blocks less"});
+  workload.published = by_rmsprop(0.256);
+  workload.published->model_options = {"stochastic-depth=0.2"};
+  workload.by_default = RecipeName::quick;
   return workload;
 }
 

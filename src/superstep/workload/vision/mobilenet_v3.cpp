@@ -82,10 +82,19 @@ graph::Graph build_mobilenet_large(std::int64_t batch, const Options& options, s
   return build_mobilenet("mobilenet-v3-large", large_rows, 1280, batch, options, seed);
 }
 
+Workload mobilenet(std::int64_t size) {
+  Workload workload = classifier(size);
+  workload.published = by_rmsprop(0.1);
+  workload.published->source =
+      "A. Howard et al., ICCV 2019; decay, warm-up and epochs are EfficientNet's, the batch is chosen here";
+  workload.by_default = RecipeName::quick;
+  return workload;
+}
+
 }  // namespace
 
 Workload mobilenet_v3_small() {
-  Workload workload = classifier(224);
+  Workload workload = mobilenet(224);
   workload.name = "mobilenet-v3-small";
   workload.summary = "classes of pictures, by depthwise convolutions for small devices";
   workload.build = build_mobilenet_small;
@@ -94,7 +103,7 @@ Workload mobilenet_v3_small() {
 }
 
 Workload mobilenet_v3_large() {
-  Workload workload = classifier(224);
+  Workload workload = mobilenet(224);
   workload.name = "mobilenet-v3-large";
   workload.summary = "the same with more blocks and channels";
   workload.build = build_mobilenet_large;

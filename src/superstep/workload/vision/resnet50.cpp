@@ -62,10 +62,27 @@ graph::Graph build_resnet50(std::int64_t batch, const Options& options, std::uin
   return graph;
 }
 
+// Within the ranges that are usual for it on ImageNet: the values of its version 1.5.
+Recipe usual_recipe() {
+  return {.batch = 256,
+          .epochs = 90,
+          .loss = loss_of_labels(0.1),
+          .optimizer = {.kind = transform::OptimizerKind::sgd,
+                        .momentum = 0.875,
+                        .weight_decay = 1.0 / 32768,
+                        .decay_vectors = false},
+          .learning_rate = 0.256,
+          .rate_of_batch = 256,
+          .schedule = {.kind = Schedule::Kind::cosine, .warm_up_epochs = 8},
+          .source = "K. He et al., CVPR 2016, as version 1.5 is usually trained"};
+}
+
 }  // namespace
 
 Workload resnet50() {
   Workload workload = classifier(224);
+  workload.published = usual_recipe();
+  workload.by_default = RecipeName::quick;
   workload.name = "resnet50";
   workload.summary = "classes of pictures, by fifty layers with residual connections";
   workload.options.push_back({"width", "64", "channels of the first stage"});

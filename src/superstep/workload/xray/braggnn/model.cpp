@@ -112,14 +112,20 @@ Workload braggnn() {
       .inputs = {{"patch", ElementType::f32, {1, 11, 11}, "", "a peak's pixels, scaled to [0, 1]"}},
       .outputs = {{"ploc", ElementType::f32, {2}, "patch sizes", "column and row of the peak's centre"}},
       .targets = {{"ploc", ElementType::f32, {2}, "patch sizes", "column and row of the peak's centre"}},
-      // Published: Adam at 3e-4, 500 epochs of batches of 512. Smaller batches and a higher rate that decays
-      // to zero pass the target in a twentieth of the epochs.
+      // Smaller batches and a higher rate that decays to zero pass the target in a twentieth of the epochs.
       .training = {.batch = 128,
                    .epochs = 24,
                    .loss = {{transform::LossTerm{.kind = transform::LossKind::mse}}},
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 2e-3,
                    .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.02}},
+      .published = Recipe{.batch = 512,
+                          .epochs = 500,
+                          .loss = {{transform::LossTerm{.kind = transform::LossKind::mse}}},
+                          .optimizer = {.kind = transform::OptimizerKind::adam},
+                          .learning_rate = 3e-4,
+                          .source = "Z. Liu et al., IUCrJ 9 (2022)"},
+      .by_default = RecipeName::quick,
       .open = open_bragg_peaks,
       .metrics = {{"error_px_mean", "px"},
                   {"error_px_p50", "px"},

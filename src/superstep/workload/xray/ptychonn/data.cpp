@@ -222,15 +222,21 @@ ProbeOf probe_of_generator(const char* name, const std::vector<std::string>& set
   };
 }
 
+// As published: nothing but what is too little to be a count is changed.
+constexpr double fewest_counts = 3;
+double plain_counts(double counts) { return counts < fewest_counts ? 0 : counts; }
+
+const std::vector<std::string> count_scales = {"log", "plain"};
+
 TableSpec spec_of(const char* generator, std::vector<std::string> settings, std::int64_t samples,
-                  const TaskSettings& task) {
+                  const TaskSettings& task, const Options& model) {
   const ProbeOf probe =
       task.data.empty() ? probe_of_generator(generator, settings, task.seed) : probe_in_file(task.data);
   return {.generator = generator,
           .settings = std::move(settings),
           .default_samples = samples,
           .group = "scan",
-          .inputs = {{"diff", log_counts}},
+          .inputs = {{"diff", model.choice("counts", count_scales) == 0 ? log_counts : plain_counts}},
           .targets = {{"phase"}},
           .more = {},
           .quality = quality_of_phase,
@@ -243,8 +249,8 @@ TableSpec spec_of(const char* generator, std::vector<std::string> settings, std:
 }  // namespace
 
 std::unique_ptr<Task> open_ptychonn_64(const TaskSettings& settings, const Options& model) {
-  TableSpec spec =
-      spec_of("ptychonn-64", {"window=" + model.text("window"), "columns=64", "photons=1e6"}, 2560, settings);
+  TableSpec spec = spec_of("ptychonn-64", {"window=" + model.text("window"), "columns=64", "photons=1e6"},
+                           2560, settings, model);
   spec.targets = {{"amp"}, {"phase"}};
   spec.quality = quality_of_both;
   return open_table_task(std::move(spec), settings);
@@ -253,7 +259,7 @@ std::unique_ptr<Task> open_ptychonn_64(const TaskSettings& settings, const Optio
 std::unique_ptr<Task> open_ptychonn_128(const TaskSettings& settings, const Options& model) {
   return open_table_task(
       spec_of("ptychonn-128", {"window=" + model.text("window"), "points=1280", "photons=1e6"}, 1280,
-              settings),
+              settings, model),
       settings);
 }
 

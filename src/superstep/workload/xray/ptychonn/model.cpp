@@ -92,7 +92,11 @@ graph::Graph build_ptychonn_128(std::int64_t batch, const Options& options, std:
 }
 
 PortSpec pattern_port(std::int64_t window) {
-  return {"diff", ElementType::f32, {1, window, window}, "", "log(1 + photons) of each detector pixel"};
+  return {"diff",
+          ElementType::f32,
+          {1, window, window},
+          "",
+          "photons of each detector pixel, by default log(1 + photons)"};
 }
 PortSpec amplitude_port(const char* name, std::int64_t window) {
   return {name, ElementType::f32, {1, window, window}, "", "amplitude of the object under the probe"};
@@ -104,13 +108,20 @@ transform::LossTerm l1(const char* output, const char* target) {
   return {.kind = transform::LossKind::l1, .output = output, .target = target};
 }
 
+const OptionSpec counts_option = {"counts", "log", "what is read: log of 1 + photons, or plain photons"};
+
+// Six epochs up, six down, again and again (both papers).
+Schedule halving_triangles(double lowest) {
+  return {.kind = Schedule::Kind::triangular2, .final_share = lowest, .period = 6};
+}
+
 }  // namespace
 
 Workload ptychonn_64() {
   return {
       .name = "ptychonn-64",
       .summary = "amplitude and phase of a sample from 64x64 ptychographic diffraction patterns",
-      .options = {{"window", "64", "pixels a side, a multiple of 16"}},
+      .options = {{"window", "64", "pixels a side, a multiple of 16"}, counts_option},
       .build = build_ptychonn_64,
       .parameters = 1247074,
       .inputs = {pattern_port(64)},
@@ -122,6 +133,15 @@ Workload ptychonn_64() {
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 1e-3,
                    .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.02}},
+      .published = Recipe{.batch = 64,
+                          .epochs = 60,
+                          .loss = {{l1("amp", "amp_target"), l1("phase", "phase_target")}},
+                          .optimizer = {.kind = transform::OptimizerKind::adam},
+                          .learning_rate = 1e-3,
+                          .schedule = halving_triangles(0.1),
+                          .model_options = {"counts=plain"},
+                          .source = "M. Cherukara et al., Appl. Phys. Lett. 117, 044103 (2020)"},
+      .by_default = RecipeName::quick,
       .open = open_ptychonn_64,
       .metrics = {{"phase_mae", "rad"}, {"window_phase_mae", "rad"}, {"amplitude_mae", ""}},
       .target = std::nullopt,
@@ -132,7 +152,7 @@ Workload ptychonn_128() {
   return {
       .name = "ptychonn-128",
       .summary = "phase of a sample from 128x128 patterns, small enough for the beamline",
-      .options = {{"window", "128", "pixels a side, a multiple of 16"}},
+      .options = {{"window", "128", "pixels a side, a multiple of 16"}, counts_option},
       .build = build_ptychonn_128,
       .parameters = 733921,
       .inputs = {pattern_port(128)},
@@ -144,6 +164,15 @@ Workload ptychonn_128() {
                    .optimizer = {.kind = transform::OptimizerKind::adam},
                    .learning_rate = 5e-4,
                    .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.02}},
+      .published = Recipe{.batch = 64,
+                          .epochs = 50,
+                          .loss = {{l1("phase", "phase_target")}},
+                          .optimizer = {.kind = transform::OptimizerKind::adam},
+                          .learning_rate = 5e-4,
+                          .schedule = halving_triangles(0.2),
+                          .model_options = {"counts=plain"},
+                          .source = "A. Babu et al., Nat. Commun. 14, 7059 (2023)"},
+      .by_default = RecipeName::quick,
       .open = open_ptychonn_128,
       .metrics = {{"phase_mae", "rad"}, {"window_phase_mae", "rad"}},
       .target = std::nullopt,

@@ -1,13 +1,16 @@
 // A model applied to many samples: batches, the rest of them, parameters that fit and that do not.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/evaluate.h"
+#include "superstep/transform/training/training_form.h"
 #include "tests/expect_error.h"
 #include "tests/target/models.h"
 
@@ -58,6 +61,46 @@ TEST_F(Evaluating, BatchesThatDoNotDivideTheSamples) {
       ASSERT_EQ(some.shape(), one.shape());
       for (std::int64_t i = 0; i < 11; ++i) EXPECT_NEAR(some.at(i), one.at(i), 1e-5) << batch << ' ' << i;
     }
+}
+
+// Mean and spread of many masks of one layer's dropout against single runs; what a sample meets depends on
+// its place and the pass, not on the batch.
+TEST_F(Evaluating, PassesWithMasksHaveAMeanAndASpread) {
+  const Model dropping({.workload = "mlp", .model_options = {"dropout=0.3"}});
+  std::map<std::string, Tensor> states = states_;
+  states[transform::dropout_counter] = Tensor::scalar<std::int64_t>(77);
+  std::vector<std::int64_t> indices(11);
+  std::iota(indices.begin(), indices.end(), 0);
+  const auto sampled = [&](std::int64_t batch, std::int64_t micro_batch, int passes, bool whole) {
+    Evaluator evaluator(target::find_target("cpu"), dropping.sampling(),
+                        {.batch = batch, .micro_batch = micro_batch, .threads = 2}, whole);
+    evaluator.set_parameters(states, "here");
+    return evaluator.sample(*task_, indices, pool_, passes);
+  };
+  const auto many = sampled(11, 0, 5, false);
+  for (const auto& [batch, micro_batch, whole] :
+       {std::tuple(1, 0, false), {4, 0, false}, {4, 2, false}, {4, 0, true}, {11, 1, false}}) {
+    const auto other = sampled(batch, micro_batch, 5, whole);
+    for (std::int64_t i = 0; i < 11; ++i) {
+      EXPECT_NEAR(other.mean[0].at(i), many.mean[0].at(i), 1e-5) << batch << ' ' << micro_batch;
+      EXPECT_NEAR(other.spread[0].at(i), many.spread[0].at(i), 1e-5) << batch << ' ' << micro_batch;
+      EXPECT_GT(many.spread[0].at(i), 0);
+    }
+  }
+  // Two passes by hand: the mean, and half the distance times the root of two.
+  Evaluator evaluator(target::find_target("cpu"), dropping.sampling(), {.batch = 11});
+  states[transform::dropout_counter] = Tensor::scalar<std::int64_t>(0);
+  evaluator.set_parameters(states, "here");
+  const Tensor first = evaluator.predict(*task_, indices, pool_).at(0);
+  const Tensor second = evaluator.predict(*task_, indices, pool_).at(0);
+  const auto two = sampled(11, 0, 2, false);
+  for (std::int64_t i = 0; i < 11; ++i) {
+    EXPECT_NEAR(two.mean[0].at(i), (first.at(i) + second.at(i)) / 2, 1e-6);
+    EXPECT_NEAR(two.spread[0].at(i), std::abs(first.at(i) - second.at(i)) / std::sqrt(2.0), 1e-6);
+  }
+  // Means over many passes converge: 250 lie within four standard errors of 1000 others' mean.
+  const auto fewer = sampled(11, 0, 250, false), more = sampled(11, 0, 1000, false);
+  EXPECT_NEAR(fewer.mean[0].at(0), more.mean[0].at(0), 4 * more.spread[0].at(0) / std::sqrt(250.0));
 }
 
 TEST_F(Evaluating, OfNothing) { EXPECT_EQ(predicted({}, 4).shape(), (Shape{0, 1})); }

@@ -26,6 +26,7 @@ void expect_sane(const Workload& workload, const Recipe& recipe) {
   EXPECT_EQ(schedule.factor < 1, decays);
   EXPECT_EQ(schedule.patience > 0, schedule.kind == Kind::plateau);
   EXPECT_TRUE(recipe.average >= 0 && recipe.average < 1);
+  EXPECT_NE(recipe.passes, 1) << "one pass has no spread";
   EXPECT_TRUE(schedule.final_share >= 0 && schedule.final_share < 1);
   EXPECT_FALSE(schedule.warm_up_epochs > 0 && schedule.warm_up_share > 0);
   EXPECT_TRUE(!schedule.warm_up_by_epoch || schedule.warm_up_epochs > 0);
@@ -72,7 +73,8 @@ TEST(Recipes, AreToldInWords) {
   EXPECT_EQ(
       to_string(*find_workload("uno").published),
       "adamax at 0.0001; times 0.5 after 5 epochs without a gain in mse after a warm-up of 5 epochs from "
-      "0.002; batch 32, 50 epochs, fewer after 10 without a gain; dropout=0.1");
+      "0.002; batch 32, 50 epochs, fewer after 10 without a gain; served by 30 passes with masks; "
+      "dropout=0.1");
   EXPECT_EQ(
       to_string(*find_workload("ptychonn-128").published),
       "adam at 0.0005; triangular2 from 0.2 of it, half a cycle 6 epochs; batch 64, 50 epochs; counts=plain");

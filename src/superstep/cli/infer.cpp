@@ -84,6 +84,7 @@ void infer(Arguments arguments) {
                report.plan.threads);
     if (!report.metrics.empty() && report.metrics[0].how == How::predicted)
       fmt::print("executed vertex by vertex on this host; throughput and latency are modelled\n");
+    if (report.passes > 0) fmt::print("means of {} passes with masks\n", report.passes);
     if (settings.chips.several()) fmt::print("on chips: {}\n", report.plan.choice);
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
@@ -93,6 +94,7 @@ void infer(Arguments arguments) {
                         {"backend", settings.target},     {"precision", settings.precision},
                         {"batch", report.plan.batch},     {"micro_batch", report.plan.micro_batch},
                         {"threads", report.plan.threads}, {"samples", report.samples}};
+  if (report.passes > 0) config["passes"] = report.passes;
   if (report.calibration_samples > 0)
     config["calibration"] = {{"samples", report.calibration_samples},
                              {"ranges", report.ranges},
@@ -129,6 +131,12 @@ void declare_infer(CLI::App& command) {
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
+  command
+      .add_option("--passes", settings.passes,
+                  "of a model with dropout: runs with masks, whose mean and spread are the outputs; 0: none "
+                  "(default: as the recipe of the weights says)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000));
   command.add_option("--on", settings.target, "where to run: superstep list targets")
       ->type_name("TARGET")
       ->capture_default_str();

@@ -11,6 +11,7 @@
 #include "superstep/op/core/definition.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
+#include "superstep/transform/training/sampled_dropout.h"
 
 namespace superstep::run {
 namespace {
@@ -125,17 +126,23 @@ std::vector<transform::Pass> Model::passes(bool training) const {
   return passes;
 }
 
-target::GraphAtBatch Model::graphs(const target::Target* on, bool training) const {
-  return [on, model = as_described(), passes = passes(training)](std::int64_t batch) {
+target::GraphAtBatch Model::graphs(const target::Target* on, std::vector<transform::Pass> passes) const {
+  return [on, model = as_described(), passes = std::move(passes)](std::int64_t batch) {
     graph::Graph described = model(batch);
     if (on) described = on->suited(std::move(described));
     return transform::run_passes(std::move(described), passes);
   };
 }
 
-target::GraphAtBatch Model::training_step(const target::Target* on) const { return graphs(on, true); }
+target::GraphAtBatch Model::training_step(const target::Target* on) const { return graphs(on, passes(true)); }
 
-target::GraphAtBatch Model::inference(const target::Target* on) const { return graphs(on, false); }
+target::GraphAtBatch Model::inference(const target::Target* on) const { return graphs(on, passes(false)); }
+
+target::GraphAtBatch Model::sampling(const target::Target* on) const {
+  std::vector<transform::Pass> all = passes(false);
+  all.push_back(transform::sampled_dropout_pass(settings_.seed));
+  return graphs(on, std::move(all));
+}
 
 void Model::write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const {
   const auto served = [&](std::int64_t batch) {

@@ -35,6 +35,8 @@ class Model {
   // static object; null: as the workload says.
   target::GraphAtBatch training_step(const target::Target* on = nullptr) const;
   target::GraphAtBatch inference(const target::Target* on = nullptr) const;
+  // As inference(), but drops out by masks that every run draws anew (transform/training/sampled_dropout.h).
+  target::GraphAtBatch sampling(const target::Target* on = nullptr) const;
 
   // What both are made of: the model as the workload or the file describes it, and what it then goes through,
   // after the form that suits a target and before what its compile() does (target/passes.h).
@@ -45,7 +47,7 @@ class Model {
   void write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const;
 
  private:
-  target::GraphAtBatch graphs(const target::Target* on, bool training) const;
+  target::GraphAtBatch graphs(const target::Target* on, std::vector<transform::Pass> passes) const;
 
   std::shared_ptr<const UserModel> user_;  // null: a workload of the zoo
   const workload::Workload* workload_;

@@ -72,6 +72,7 @@ std::string to_string(const Recipe& recipe) {
   if (recipe.average > 0) text += fmt::format("; weights averaged by {:g}", recipe.average);
   for (const transform::LossTerm& term : recipe.loss.terms)
     if (term.smoothing > 0) text += fmt::format("; labels smoothed by {:g}", term.smoothing);
+  if (recipe.passes > 0) text += fmt::format("; served by {} passes with masks", recipe.passes);
   if (!recipe.model_options.empty()) text += "; " + join(recipe.model_options, ", ");
   return text;
 }

@@ -23,6 +23,9 @@ struct Recipe {
   std::int64_t rate_of_batch = 0;
   Schedule schedule = {};
   double average = 0;  // of the weights, which validates and is served: TrainingStepOptions::average
+  // Runs of a sample, with masks, when it is served: the mean is what the model says, and their spread how
+  // sure it is. Validation makes one. 0: nothing is dropped but in training.
+  int passes = 0;
   // Options of the model that belong to it, name=value: how much is dropped out, how data are prepared.
   std::vector<std::string> model_options = {};
   // Of a published one: where it was published, and what was chosen here because it was not; a literal.

@@ -69,7 +69,8 @@ Found predict(const Samples& samples, const run::Weights& weights, const run::Mo
   const target::Target& target = target::find_target(weights.settings.target);
   const std::int64_t fixed = model.fixed_batch();
   const auto count = static_cast<std::int64_t>(samples.indices.size());
-  run::Evaluator evaluator(target, model.inference(&target),
+  const int passes = model.recipe().passes;
+  run::Evaluator evaluator(target, passes > 0 ? model.sampling(&target) : model.inference(&target),
                            {.batch = fixed > 0 ? fixed : std::min(evaluation_batch, count),
                             .micro_batch = fixed,
                             .threads = pool.threads()},
@@ -77,7 +78,9 @@ Found predict(const Samples& samples, const run::Weights& weights, const run::Mo
   evaluator.set_parameters(weights.states, weights.where);
   evaluator.executable();  // compiled before the clock starts
   const auto begun = Clock::now();
-  Found found{evaluator.predict(*samples.task, samples.indices, pool), 0};
+  Found found{passes > 0 ? evaluator.sample(*samples.task, samples.indices, pool, passes).mean
+                         : evaluator.predict(*samples.task, samples.indices, pool),
+              0};
   found.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   return found;
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "superstep/base/system/interrupt.h"
+#include "superstep/transform/training/training_form.h"
 
 namespace superstep::run {
 namespace {
@@ -58,29 +60,76 @@ void Evaluator::set_parameters(const std::map<std::string, Tensor>& states, cons
   plans_.set_states(std::move(parameters));
 }
 
+std::vector<Tensor> Evaluator::joined_outputs(std::int64_t samples) {
+  std::vector<Tensor> joined;
+  for (const auto& port : executable().outputs()) joined.push_back(with_rows(port.type, samples));
+  return joined;
+}
+
+target::Executable& Evaluator::plan_of(std::int64_t samples, std::int64_t first) {
+  return plans_.at(whole_batches_ ? batch_ : std::min(batch_, samples - first));
+}
+
+void Evaluator::predict_batch(const Task& task, std::span<const std::int64_t> indices, std::int64_t first,
+                              ThreadPool& pool, std::span<Tensor> joined) {
+  if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while predicting");
+  const auto count = static_cast<std::int64_t>(indices.size());
+  const std::int64_t rows = std::min(batch_, count - first);
+  const auto part = indices.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
+  std::vector<std::int64_t> samples(part.begin(), part.end());
+  if (whole_batches_) samples.resize(static_cast<std::size_t>(batch_), samples.back());
+  target::Executable& plan = plan_of(count, first);
+  std::vector<Tensor> inputs = tensors_of(plan.inputs()), outputs = tensors_of(plan.outputs());
+  task.fill_inputs(samples, inputs, pool);
+  plan.run(inputs, outputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::size_t row_bytes = outputs[i].byte_count() / samples.size();
+    std::memcpy(joined[i].bytes() + static_cast<std::size_t>(first) * row_bytes, outputs[i].bytes(),
+                row_bytes * static_cast<std::size_t>(rows));
+  }
+}
+
 std::vector<Tensor> Evaluator::predict(const Task& task, std::span<const std::int64_t> indices,
                                        ThreadPool& pool) {
-  std::vector<Tensor> joined;
-  for (const auto& port : executable().outputs())
-    joined.push_back(with_rows(port.type, static_cast<std::int64_t>(indices.size())));
   const auto count = static_cast<std::int64_t>(indices.size());
-  for (std::int64_t first = 0; first < count; first += batch_) {
-    if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while predicting");
-    const std::int64_t rows = std::min(batch_, count - first);
-    const auto part = indices.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
-    std::vector<std::int64_t> samples(part.begin(), part.end());
-    if (whole_batches_) samples.resize(static_cast<std::size_t>(batch_), samples.back());
-    target::Executable& plan = plans_.at(static_cast<std::int64_t>(samples.size()));
-    std::vector<Tensor> inputs = tensors_of(plan.inputs()), outputs = tensors_of(plan.outputs());
-    task.fill_inputs(samples, inputs, pool);
-    plan.run(inputs, outputs);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const std::size_t row_bytes = outputs[i].byte_count() / samples.size();
-      std::memcpy(joined[i].bytes() + static_cast<std::size_t>(first) * row_bytes, outputs[i].bytes(),
-                  row_bytes * static_cast<std::size_t>(rows));
-    }
-  }
+  std::vector<Tensor> joined = joined_outputs(count);
+  for (std::int64_t first = 0; first < count; first += batch_)
+    predict_batch(task, indices, first, pool, joined);
   return joined;
+}
+
+// Pass by pass, so that the counter of the masks runs on by itself within one: setting a state may cost a
+// plan the preparation of all its weights. Moments by Welford's recurrence.
+Evaluator::Sampled Evaluator::sample(const Task& task, std::span<const std::int64_t> indices,
+                                     ThreadPool& pool, int passes) {
+  const auto count = static_cast<std::int64_t>(indices.size());
+  std::vector<Tensor> found = joined_outputs(count);
+  std::vector<std::vector<double>> mean, squares;
+  for (const Tensor& output : found)
+    mean.emplace_back(static_cast<std::size_t>(output.element_count())), squares.push_back(mean.back());
+  for (int pass = 0; pass < passes; ++pass) {
+    const target::Executable* last = nullptr;
+    for (std::int64_t first = 0; first < count; first += batch_) {
+      target::Executable& plan = plan_of(count, first);
+      if (&plan != last && parameters_.contains(transform::dropout_counter))
+        plan.set_state(transform::dropout_counter, Tensor::scalar<std::int64_t>(pass * count + first));
+      last = &plan;
+      predict_batch(task, indices, first, pool, found);
+    }
+    for (std::size_t i = 0; i < found.size(); ++i)
+      for (std::size_t k = 0; k < mean[i].size(); ++k) {
+        const double away = found[i].at(static_cast<std::int64_t>(k)) - mean[i][k];
+        mean[i][k] += away / (pass + 1);
+        squares[i][k] += away * (found[i].at(static_cast<std::int64_t>(k)) - mean[i][k]);
+      }
+  }
+  Sampled sampled{.mean = joined_outputs(count), .spread = joined_outputs(count)};
+  for (std::size_t i = 0; i < found.size(); ++i)
+    for (std::size_t k = 0; k < mean[i].size(); ++k) {
+      sampled.mean[i].set(static_cast<std::int64_t>(k), mean[i][k]);
+      sampled.spread[i].set(static_cast<std::int64_t>(k), std::sqrt(squares[i][k] / std::max(1, passes - 1)));
+    }
+  return sampled;
 }
 
 }  // namespace superstep::run

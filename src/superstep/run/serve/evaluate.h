@@ -29,6 +29,14 @@ class Evaluator {
   // between batches.
   std::vector<Tensor> predict(const Task& task, std::span<const std::int64_t> indices, ThreadPool& pool);
 
+  // Mean and standard deviation (of n - 1) of `passes` >= 2 runs of a model that drops out at random
+  // (Model::sampling). Which masks a sample meets follows from its place and the pass alone, whatever the
+  // batch.
+  struct Sampled {
+    std::vector<Tensor> mean, spread;  // as predict() gives outputs, in their element types
+  };
+  Sampled sample(const Task& task, std::span<const std::int64_t> indices, ThreadPool& pool, int passes);
+
   // Lets go of the compiled model and the memory it takes; it is compiled anew when it is wanted.
   void release() { plans_.clear(); }
 
@@ -36,6 +44,13 @@ class Evaluator {
   std::int64_t batch() const { return batch_; }
 
  private:
+  // The outputs of the samples from place `first` on go to their places in `joined`.
+  void predict_batch(const Task& task, std::span<const std::int64_t> indices, std::int64_t first,
+                     ThreadPool& pool, std::span<Tensor> joined);
+  std::vector<Tensor> joined_outputs(std::int64_t samples);
+  // The plan that the batch from place `first` on goes through.
+  target::Executable& plan_of(std::int64_t samples, std::int64_t first);
+
   target::PlanCache plans_;
   std::map<std::string, graph::ValueType> parameters_;  // of the model
   std::int64_t batch_;

@@ -19,6 +19,7 @@
 #include "superstep/run/task.h"
 #include "superstep/run/train/checkpoint.h"
 #include "superstep/run/train/run_directory.h"
+#include "superstep/transform/training/training_form.h"
 
 namespace superstep::run {
 namespace {
@@ -44,6 +45,7 @@ void write_outputs(const std::filesystem::path& path, std::span<const target::Ex
   }
   data::Hdf5Writer file(path);
   for (std::size_t i = 0; i < outputs.size(); ++i) file.write(ports[i].name, outputs[i]);
+  if (settings.passes > 0) file.set_attribute("", "passes", std::to_string(settings.passes));
   file.set_attribute("", "workload", settings.workload);
   file.set_attribute("", "weights", settings.weights.string());
   file.close();
@@ -134,14 +136,37 @@ std::vector<Tensor> one_batch(target::Executable& executable, const Task& task, 
   return inputs;
 }
 
+// Spreads are outputs, too, and their means over all samples are told.
+void add_spread(Served& served, std::vector<Tensor> spread) {
+  for (std::size_t i = 0; i < spread.size(); ++i) {
+    target::Executable::Port port = served.ports[i];
+    port.name += "_spread";
+    double sum = 0;
+    for (std::int64_t k = 0; k < spread[i].element_count(); ++k) sum += spread[i].at(k);
+    served.metrics.push_back(
+        {.name = port.name + "_mean",
+         .value = sum / static_cast<double>(std::max<std::int64_t>(1, spread[i].element_count())),
+         .unit = "",
+         .samples = {}});
+    served.ports.push_back(std::move(port));
+    served.outputs.push_back(std::move(spread[i]));
+  }
+}
+
 // `timing`: what measure_serving or its like found of this evaluator; empty for a modelled machine.
-Served serve(Evaluator& evaluator, const Task& task, bool trained, std::vector<Metric> timing,
+Served serve(Evaluator& evaluator, const Task& task, bool trained, int passes, std::vector<Metric> timing,
              ThreadPool& pool) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
   std::iota(indices.begin(), indices.end(), std::int64_t{0});
   Served served;
   const Stopwatch watch;
-  served.outputs = evaluator.predict(task, indices, pool);
+  std::vector<Tensor> spread;
+  if (passes > 1) {
+    auto sampled = evaluator.sample(task, indices, pool, passes);
+    served.outputs = std::move(sampled.mean);
+    spread = std::move(sampled.spread);
+  } else
+    served.outputs = evaluator.predict(task, indices, pool);
   const double elapsed = watch.seconds();
   target::Executable& executable = evaluator.executable();
   served.ports.assign(executable.outputs().begin(), executable.outputs().end());
@@ -154,6 +179,7 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, std::vector<M
   served.plan = executable.summary();
   if (trained && task.has_labels())
     for (const Metric& quality : task.quality(indices, served.outputs)) served.metrics.push_back(quality);
+  add_spread(served, std::move(spread));
   return served;
 }
 
@@ -253,6 +279,48 @@ TrainSettings model_settings_of(const InferSettings& settings, const std::option
 
 }  // namespace
 
+namespace {
+
+// Weights of a model that dropped nothing out in training have no counter of masks: it begins at zero.
+std::map<std::string, Tensor> states_with_counter(const Weights& weights) {
+  std::map<std::string, Tensor> states = weights.states;
+  states.try_emplace(transform::dropout_counter, Tensor::scalar<std::int64_t>(0));
+  return states;
+}
+
+// As many as were asked for, or as the recipe of the weights says; bytes have no masks.
+int passes_of(const InferSettings& settings, const Model& model) {
+  if (settings.passes < 0) return settings.precision == "int8" ? 0 : model.recipe().passes;
+  if (settings.passes == 0) return 0;
+  const char* why = settings.passes == 1           ? "one pass has no spread"
+                    : settings.precision == "int8" ? "masks are for f32, bf16 and f16"
+                                                   : nullptr;
+  if (why) throw Error(ErrorCode::invalid_argument, why, "--passes", "give 2 or more, without int8, or 0");
+  const graph::Graph described = model.as_described()(1);
+  const auto drops = [&](const graph::Node& node) {
+    return node.op == "Dropout" && node.inputs.size() > 1 && node.inputs[1].valid() &&
+           described.value(node.inputs[1]).kind == graph::ValueKind::constant &&
+           described.value(node.inputs[1]).data.at(0) > 0;
+  };
+  if (std::ranges::any_of(described.nodes(), drops)) return settings.passes;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("'{}' drops nothing out: all passes are the same", settings.workload), "--passes",
+              "serve a run that was trained with dropout");
+}
+
+// Of each executable's calls; empty for a modelled machine.
+std::vector<std::vector<Metric>> timings_of(std::span<target::Executable* const> executables,
+                                            const Task& task, std::int64_t batch, ThreadPool& pool) {
+  std::vector<std::vector<Metric>> timings(executables.size());
+  if (executables[0]->modelled_time()) return timings;
+  const auto seconds =
+      time_calls(executables, one_batch(*executables[0], task, batch, pool), calls_for_latency);
+  for (std::size_t i = 0; i < seconds.size(); ++i) timings[i] = serving_metrics(seconds[i], batch);
+  return timings;
+}
+
+}  // namespace
+
 InferReport infer(const InferSettings& given) {
   InferSettings settings = given;
   check_int8_options(settings);
@@ -261,6 +329,7 @@ InferReport infer(const InferSettings& given) {
   TrainSettings model_settings = model_settings_of(settings, weights);
   model_settings.data = settings.input;
   const Model model(model_settings);
+  settings.passes = passes_of(settings, model);
   ThreadPool pool(settings.threads);
   const std::int64_t wanted = wanted_batch(settings, model), fixed = model.fixed_batch();
   const auto task = model.open_task({.data = settings.input,
@@ -283,30 +352,29 @@ InferReport infer(const InferSettings& given) {
                                                            .measure_steps = settings.measure_steps,
                                                            .chips = settings.chips},
                                     fixed > 0 || settings.chips.several());
-    if (weights) evaluator->set_parameters(weights->states, weights->where);
-    if (!settings.output.empty()) check_array_file(settings.output, evaluator->executable().outputs().size());
+    if (weights) evaluator->set_parameters(states_with_counter(*weights), weights->where);
+    const std::size_t outputs = evaluator->executable().outputs().size();
+    if (!settings.output.empty())
+      check_array_file(settings.output, settings.passes > 0 ? 2 * outputs : outputs);
     return evaluator;
   };
   // The model as it is served; for int8 the f32 one beside it.
   std::vector<std::unique_ptr<Evaluator>> evaluators;
   if (int8) evaluators.push_back(open(quantized(settings, model, weights, *task, pool, report).graph));
-  evaluators.push_back(open(model.inference(&target::find_target(settings.target))));
+  const target::Target& target = target::find_target(settings.target);
+  evaluators.push_back(open(settings.passes > 0 ? model.sampling(&target) : model.inference(&target)));
   std::vector<target::Executable*> executables;
   for (const auto& evaluator : evaluators) executables.push_back(&evaluator->executable());
-  std::vector<std::vector<Metric>> timings(executables.size());
-  if (!executables[0]->modelled_time()) {
-    const auto seconds =
-        time_calls(executables, one_batch(*executables[0], *task, batch, pool), calls_for_latency);
-    for (std::size_t i = 0; i < seconds.size(); ++i) timings[i] = serving_metrics(seconds[i], batch);
-  }
+  const auto timings = timings_of(executables, *task, batch, pool);
   const auto served_by = [&](std::size_t i) {
-    return serve(*evaluators[i], *task, weights.has_value(), timings[i], pool);
+    return serve(*evaluators[i], *task, weights.has_value(), settings.passes, timings[i], pool);
   };
   Served served = served_by(0);
   if (int8) report.f32_metrics = served_by(1).metrics;
   if (!settings.output.empty()) write_outputs(settings.output, served.ports, served.outputs, settings);
   report.metrics = std::move(served.metrics);
   report.plan = std::move(served.plan);
+  report.passes = settings.passes;
   return report;
 }
 

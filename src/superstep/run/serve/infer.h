@@ -38,6 +38,7 @@ struct InferSettings {
   std::filesystem::path onnx;  // int8: the quantised model is written there; empty: not
   std::int64_t batch = 0;      // 0: 512; of a model file without data: 1, or what it fixes
   std::int64_t samples = 0;    // 0: all
+  int passes = -1;  // with masks, of a model that drops out; 0: none; -1: as its recipe says (0, or many)
   int threads = 1;
   bool measure_steps = false;  // time every step of the plan (slower)
 };
@@ -48,6 +49,7 @@ struct InferReport {
   std::vector<Metric> metrics;
   std::int64_t samples = 0;
   target::PlanSummary plan;
+  int passes = 0;  // with masks: outputs are their means, and a spread is beside each
 
   // int8 alone: the same in f32, on the same samples, and how many products run on bytes.
   std::vector<Metric> f32_metrics;

@@ -34,6 +34,11 @@ void TrainingForm::visit(const Node& node) {
   rewrite_.keep(node);
 }
 
+void TrainingForm::visit_dropout(const Node& node) {
+  if (node.op == "Dropout") return train_dropout(node);
+  rewrite_.keep(node);
+}
+
 Var TrainingForm::counter() {
   if (!counter_.valid())
     counter_ = rewrite_.builder().state(dropout_counter, Tensor::scalar<std::int64_t>(0));

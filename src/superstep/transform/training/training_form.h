@@ -23,6 +23,10 @@ class TrainingForm {
   // Keeps the node, or replaces it by its form in training.
   void visit(const Node& node);
 
+  // Keeps the node unless it drops out at random within samples: the form of a model that is served with
+  // masks.
+  void visit_dropout(const Node& node);
+
   // What every step adds to the counter is the number of samples; call once, in phase update.
   void update_counter(std::int64_t samples);
 

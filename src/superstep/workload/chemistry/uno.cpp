@@ -247,6 +247,7 @@ Workload uno() {
                                        .patience = 5,
                                        .monitor = "mse",
                                        .give_up = 10},
+                          .passes = 30,
                           .model_options = {"dropout=0.1"},
                           .source = "CANDLE, Pilot 1 Uno, by AUC; the epsilon of Adamax is its paper's"},
       .by_default = RecipeName::quick,

@@ -191,6 +191,24 @@ TEST(Conductivity, PotentialIsLinearInAUniformImageAndAbsentWhereNothingFlows) {
   EXPECT_TRUE(std::isnan(half.potential[63]));
 }
 
+// Without insulator the current is the same everywhere; beside a wall it all flows in the conductor; and what
+// crosses any column is the current of the electrodes.
+TEST(Conductivity, CurrentDensityIsUniformInLaminatesAndConserved) {
+  const Image stripes = draw(8, [](int, int y) { return y < 4 ? 3.0 : 0.0; });
+  const auto density =
+      current_density(effective_conductivity(stripes, 8, 8, {.keep_potential = true}), stripes, 8, 8);
+  for (std::size_t i = 0; i < density.size(); ++i) EXPECT_NEAR(density[i], i < 32 ? 3.0 / 8 : 0, 1e-6);
+  const Image steps =
+      draw(8, [](int x, int) { return x < 4 ? 1.0 : 0.25; });  // in series: no transverse part
+  const Conductivity series = effective_conductivity(steps, 8, 8, {.keep_potential = true});
+  for (const float value : current_density(series, steps, 8, 8))
+    EXPECT_NEAR(value, series.effective / 8, 1e-6);
+  const Image wall = draw(8, [](int x, int) { return x == 3 ? 0.0 : 1.0; });
+  for (const float value :
+       current_density(effective_conductivity(wall, 8, 8, {.keep_potential = true}), wall, 8, 8))
+    EXPECT_EQ(value, 0);
+}
+
 TEST(Conductivity, RefusesBadInput) {
   const auto message = [](const Image& image, const ConductivitySettings& settings) -> std::string {
     try {

@@ -196,23 +196,10 @@ page::Image as_picture(std::span<const std::uint8_t> image, int width, int heigh
 // The share of the current density in every pixel, on a scale of its 99th percentile.
 page::Image current_picture(const Sections& sections, std::int64_t k, double insulator) {
   const int w = sections.width, h = sections.height;
-  const auto solved =
-      data::effective_conductivity(sections.image(k), w, h, 1.0, insulator, {.keep_potential = true});
-  std::vector<float> density(sections.pixels(), 0.0f);
-  const auto potential = [&](int x, int y) {
-    return solved
-        .potential[static_cast<std::size_t>(y) * static_cast<std::size_t>(w) + static_cast<std::size_t>(x)];
-  };
-  const auto drop = [&](int x, int y, int dx, int dy) {  // towards the neighbour, 0 where nothing flows
-    if (x + dx < 0 || x + dx >= w || y + dy < 0 || y + dy >= h) return 0.0;
-    const double difference = potential(x, y) - potential(x + dx, y + dy);
-    return std::isfinite(difference) ? difference : 0.0;
-  };
-  for (int y = 0; y < h && solved.percolates; ++y)
-    for (int x = 0; x < w; ++x)
-      density[static_cast<std::size_t>(y) * static_cast<std::size_t>(w) + static_cast<std::size_t>(x)] =
-          static_cast<float>(
-              std::hypot(drop(x, y, 1, 0) - drop(x, y, -1, 0), drop(x, y, 0, 1) - drop(x, y, 0, -1)));
+  std::vector<double> sigma;
+  for (const std::uint8_t conducts : sections.image(k)) sigma.push_back(conducts ? 1.0 : insulator);
+  const auto solved = data::effective_conductivity(sigma, w, h, {.keep_potential = true});
+  const std::vector<float> density = data::current_density(solved, sigma, w, h);
   const double top = quantile(std::vector<double>(density.begin(), density.end()), 0.99);
   return page::colored(density, w, h, page::Colormap::viridis, 0.0f,
                        top > 0 ? static_cast<float>(top) : 1.0f);

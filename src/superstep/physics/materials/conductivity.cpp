@@ -231,4 +231,44 @@ Conductivity effective_conductivity(std::span<const std::uint8_t> image, int wid
   return effective_conductivity(sigma, width, height, settings);
 }
 
+namespace {
+
+// Current through the faces of cells, towards growing x and y; through electrodes too.
+struct FaceCurrents {
+  std::span<const double> sigma, potential;
+  int width, height;
+
+  std::size_t cell(int x, int y) const {
+    return static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x);
+  }
+  double between(std::size_t a, std::size_t b) const {
+    const double sum = sigma[a] + sigma[b], drop = potential[a] - potential[b];
+    return sum > 0 && std::isfinite(drop) ? 2 * sigma[a] * sigma[b] / sum * drop : 0;
+  }
+  double from_electrode(std::size_t cell, double electrode) const {
+    const double drop = electrode - potential[cell];
+    return std::isfinite(drop) ? 2 * sigma[cell] * drop : 0;
+  }
+  double density(int x, int y) const {
+    const std::size_t own = cell(x, y);
+    const double in = x > 0 ? between(cell(x - 1, y), own) : from_electrode(own, 1);
+    const double out = x + 1 < width ? between(own, cell(x + 1, y)) : -from_electrode(own, 0);
+    const double down = y > 0 ? between(cell(x, y - 1), own) : 0;
+    const double up = y + 1 < height ? between(own, cell(x, y + 1)) : 0;
+    return std::hypot((in + out) / 2, (down + up) / 2);
+  }
+};
+
+}  // namespace
+
+std::vector<float> current_density(const Conductivity& solved, std::span<const double> sigma, int width,
+                                   int height) {
+  std::vector<float> density(sigma.size(), 0.0f);
+  if (solved.potential.size() != sigma.size()) return density;  // nothing flows
+  const FaceCurrents currents{sigma, solved.potential, width, height};
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) density[currents.cell(x, y)] = static_cast<float>(currents.density(x, y));
+  return density;
+}
+
 }  // namespace superstep::data

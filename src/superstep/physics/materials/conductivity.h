@@ -40,4 +40,10 @@ Conductivity effective_conductivity(std::span<const std::uint8_t> image, int wid
                                     double conductor, double insulator,
                                     const ConductivitySettings& settings = {});
 
+// The density of the current in the middle of every cell, [height, width]: the mean over its two faces in
+// each direction, of the potential that a solve of `sigma` kept, for a potential difference of one over the
+// whole width. 0 where no current can flow, and everywhere without a path. In units of sigma over a cell.
+std::vector<float> current_density(const Conductivity& solved, std::span<const double> sigma, int width,
+                                   int height);
+
 }  // namespace superstep::data

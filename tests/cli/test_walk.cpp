@@ -56,8 +56,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Walk{"ptychonn-64", 40, 8, false}, Walk{"ptychonn-128", 24, 8, false},
                       Walk{"cookienetae", 40, 8, false}, Walk{"pca-compress-128", 90, 8, false},
                       Walk{"sobel-800", 16, 4, false}, Walk{"image-autoencoder", 300, 8, false},
-                      Walk{"mobilenet-v3-small", 40, 8, false}, Walk{"bert-small", 200, 16, false},
-                      Walk{"lstm", 200, 32, true}, Walk{"mlp", 300, 32, true}),
+                      Walk{"conductivity", 20, 4, false}, Walk{"mobilenet-v3-small", 40, 8, false},
+                      Walk{"bert-small", 200, 16, false}, Walk{"lstm", 200, 32, true},
+                      Walk{"mlp", 300, 32, true}),
     [](const auto& each) {
       std::string name = each.param.workload;
       std::ranges::replace(name, '-', '_');

@@ -105,7 +105,9 @@ INSTANTIATE_TEST_SUITE_P(Zoo, ExportedModel,
                                          Exported{"cookienetae", {"width=4"}},
                                          Exported{"pca-compress-128", {"side=32", "components=8"}},
                                          Exported{"sobel-800", {"side=40"}},
-                                         Exported{"image-autoencoder", {"width=4"}}),
+                                         Exported{"image-autoencoder", {"width=4"}},
+                                         Exported{"conductivity", {"side=32", "width=4"}},
+                                         Exported{"conductivity", {"side=32", "width=4", "size=heavy"}}),
                          [](const auto& test) {
                            std::string name = test.param.workload;
                            if (test.param.options.size() > 2) name += test.param.options.back();

@@ -30,6 +30,7 @@ const std::map<std::string, Small> small_forms = {
     {"pca-compress-128", {{"side=32", "components=16"}, 200}},
     {"sobel-800", {{"side=100"}, 10}},
     {"image-autoencoder", {{}, 200}},
+    {"conductivity", {{"side=64"}, 100}},
     {"autophasenn", {{"size=32"}, 20}},
     {"uno", {{}, 12000}},
     {"unet-256", {{"size=64"}, 100}},

@@ -38,7 +38,8 @@ struct Model {
 void PrintTo(const Model& model, std::ostream* out) {
   *out << model.workload;
   for (const std::string& option : model.options)
-    if (option.starts_with("dropout") || option.starts_with("encoder") || option.starts_with("stochastic"))
+    if (option.starts_with("dropout") || option.starts_with("encoder") || option.starts_with("stochastic") ||
+        option.starts_with("size=heavy"))
       *out << "-" << option;
   if (model.smooth) *out << "-smooth";
 }
@@ -55,6 +56,8 @@ std::vector<Model> models() {
           {"pca-compress-128", {"side=12", "components=6"}, 4, 2e-4, 2e-2f},  // its basis is kept times 128
           {"sobel-800", {"side=16", "window=5", "start=random"}, 3},
           {"image-autoencoder", {"size=8", "width=4", "bottleneck=2"}, 4, 4e-4},
+          {"conductivity", {"side=16", "width=4"}, 4, 4e-4},
+          {"conductivity", {"side=16", "width=4", "size=heavy"}, 4, 4e-4},
           {"uno", {"width=24", "dropout=0.1"}, 4, 2e-4, 0},
           {"uno", {"width=24", "dropout=0"}, 4},
           {"unet-64", {"size=16", "width=4"}, 3},

@@ -122,6 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Model{"pca-compress-128", {"side=6", "components=4"}, 2},
                       Model{"sobel-800", {"side=9", "start=random"}, 2},
                       Model{"image-autoencoder", {"size=8", "width=2", "bottleneck=2", "bits=0"}, 2},
+                      Model{"conductivity", {"side=16", "width=2"}, 3},
+                      Model{"conductivity", {"side=16", "width=2", "size=heavy"}, 3},
                       Model{"unet-64", {"size=8", "width=2"}, 2},
                       Model{"autophasenn", {"size=16", "width=2"}, 3},
                       Model{

@@ -15,8 +15,8 @@
       workload(pca_compress_128) workload(sobel_800) workload(uno) workload(unet_256) workload(unet_64)      \
           workload(cifar10_cnn) workload(resnet50) workload(efficientnet_b0) workload(efficientnet_b4)       \
               workload(mobilenet_v3_small) workload(mobilenet_v3_large) workload(image_autoencoder)          \
-                  workload(bert_small) workload(distilbert) workload(lstm) workload(rnn_k1) workload(rnn_k2) \
-                      workload(rnn_k3) workload(rnn_k4) workload(mlp)
+                  workload(conductivity) workload(bert_small) workload(distilbert) workload(lstm)            \
+                      workload(rnn_k1) workload(rnn_k2) workload(rnn_k3) workload(rnn_k4) workload(mlp)
 
 namespace superstep::workload {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "superstep/op/core/definition.h"
@@ -285,6 +286,39 @@ int count_layers(const Machine& machine, const Graph& graph, const PredictSettin
   return layers;
 }
 
+// Of a micro-batch, each layer alone: a pipeline in which every stage has one.
+std::vector<double> layer_seconds(const Machine& machine, const Graph& graph, PredictSettings settings,
+                                  int layers) {
+  settings.pipeline.assign(static_cast<std::size_t>(layers), 1);
+  std::vector<double> seconds;
+  for (const Stage& stage : predict_as_is(machine, graph, settings).stages)
+    seconds.push_back(stage.forward_backward.total());
+  return seconds;
+}
+
+// Neighbours in groups whose largest sum is least, by dynamic programming: how many are in each.
+std::vector<int> grouped(const std::vector<double>& values, int groups) {
+  const std::size_t count = values.size(), parts = static_cast<std::size_t>(groups);
+  std::vector<double> before(count + 1, 0.0);
+  for (std::size_t i = 0; i < count; ++i) before[i + 1] = before[i] + values[i];
+  // largest[g][n]: of the first n values in g groups; first[g][n]: where the last of these groups begins.
+  std::vector largest(parts + 1, std::vector<double>(count + 1, std::numeric_limits<double>::infinity()));
+  std::vector first(parts + 1, std::vector<std::size_t>(count + 1, 0));
+  largest[0][0] = 0;
+  for (std::size_t g = 1; g <= parts; ++g)
+    for (std::size_t n = g; n <= count; ++n)
+      for (std::size_t begin = g - 1; begin < n; ++begin) {
+        const double found = std::max(largest[g - 1][begin], before[n] - before[begin]);
+        if (found >= largest[g][n]) continue;
+        largest[g][n] = found;
+        first[g][n] = begin;
+      }
+  std::vector<int> sizes(parts);
+  for (std::size_t g = parts, end = count; g > 0; end = first[g][end], --g)
+    sizes[g - 1] = static_cast<int>(end - first[g][end]);
+  return sizes;
+}
+
 }  // namespace
 
 std::vector<int> balanced_pipeline(const Machine& machine, const Graph& graph,
@@ -293,9 +327,17 @@ std::vector<int> balanced_pipeline(const Machine& machine, const Graph& graph,
   if (stages < 1 || stages > std::max(1, layers))
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} pipeline stages cannot be made of {} layers", stages, layers), "prediction");
-  std::vector<int> shares(static_cast<std::size_t>(stages), layers / stages);
-  for (int i = 0; i < layers % stages; ++i) ++shares[static_cast<std::size_t>(i)];
-  double best = score(machine, graph, settings, shares);
+  std::vector<int> even(static_cast<std::size_t>(stages), layers / stages);
+  for (int i = 0; i < layers % stages; ++i) ++even[static_cast<std::size_t>(i)];
+  std::vector<int> shares = even;
+  double best = score(machine, graph, settings, even);
+  // Moving one layer across one border may leave the slowest stage as it is, and stop far from the best
+  // split: it begins at the better of two.
+  const std::vector<int> by_time = grouped(layer_seconds(machine, graph, settings, layers), stages);
+  if (const double found = score(machine, graph, settings, by_time); found < best) {
+    best = found;
+    shares = by_time;
+  }
   for (bool better = true; better;) {
     better = false;
     for (std::size_t border = 0; border + 1 < shares.size(); ++border)

@@ -56,8 +56,9 @@ struct Prediction {
 // impossible settings; operators without a cost are named in the prediction.
 Prediction predict(const Machine& machine, const graph::Graph& graph, const PredictSettings& settings);
 
-// The shares of `stages` stages that even out time, as long as each fits: layers are moved from the slowest
-// stage to its neighbours until nothing gets better.
+// The shares of `stages` stages that even out time, as long as each fits: from equal numbers of layers, or
+// from those that divide the layers' own times best, layers are moved across borders until nothing gets
+// better.
 std::vector<int> balanced_pipeline(const Machine& machine, const graph::Graph& graph,
                                    const PredictSettings& settings, int stages);
 

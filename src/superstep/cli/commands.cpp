@@ -23,6 +23,7 @@ void declare_scale(CLI::App& command);
 void declare_show(CLI::App& command);
 void declare_train(CLI::App& command);
 void declare_validate(CLI::App& command);
+void declare_workflow(CLI::App& command);
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> table{
@@ -35,6 +36,8 @@ const std::vector<Command>& commands() {
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},
       {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
+      {"workflow", "a whole study: data, networks, the conventional method, what comes of them, a page",
+       declare_workflow},
       {"design", "find process settings whose response meets a target, in few expensive trials",
        declare_design},
       {"onnx", "check and export ONNX files, and run the test suite of ONNX backends", declare_onnx},

@@ -3,13 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "superstep/base/error.h"
-#include "superstep/base/file.h"
-#include "superstep/run/train/run_lock.h"
+#include "superstep/base/system/folder_lock.h"
 #include "tests/contains.h"
-#include "tests/expect_error.h"
 #include "tests/run/training_runs.h"
 #include "tests/scratch.h"
 
@@ -17,48 +13,6 @@ namespace superstep::run {
 namespace {
 
 namespace fs = std::filesystem;
-
-TEST(RunLocks, HoldWhileTheyLive) {
-  const ScratchFolder folder;
-  {
-    const RunLock lock(folder / "");
-    EXPECT_TRUE(contains(read_text_file(folder / "lock"), "process " + std::to_string(::getpid()) + " on "));
-    expect_error(ErrorCode::io, {"is being written to by process " + std::to_string(::getpid()), "Ctrl-C"},
-                 [&] { const RunLock second(folder / ""); });
-    EXPECT_TRUE(contains(read_text_file(folder / "lock"), "process ")) << "a refusal leaves the name there";
-  }
-  EXPECT_EQ(read_text_file(folder / "lock"), "") << "nobody's name stays behind";
-  EXPECT_NO_THROW(RunLock(folder / ""));
-}
-
-TEST(RunLocks, AreOfOneFolder) {
-  const ScratchFolder folder;
-  fs::create_directories(folder / "a");
-  fs::create_directories(folder / "b");
-  const RunLock a(folder / "a");
-  EXPECT_NO_THROW(RunLock(folder / "b"));
-}
-
-TEST(RunLocks, AFolderThatIsNotThereIsNamed) {
-  const ScratchFolder folder;
-  expect_error(ErrorCode::io, {"cannot write to the run's folder", "absent"},
-               [&] { const RunLock lock(folder / "absent"); });
-}
-
-// The name in the file is another program's text: whatever stands there is told in one printable line.
-TEST(RunLocks, ANameIsPrintable) {
-  const ScratchFolder folder;
-  const RunLock lock(folder / "");
-  std::ofstream(folder / "lock") << "\x1b[2Jprocess\n";
-  try {
-    const RunLock second(folder / "");
-    ADD_FAILURE() << "two locks";
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find('\x1b'), std::string::npos);
-  }
-  fs::resize_file(folder / "lock", 0);
-  expect_error(ErrorCode::io, {"by another process"}, [&] { const RunLock second(folder / ""); });
-}
 
 // A second process, which ends as a killed one does: nothing is tidied up.
 TEST(RunLocks, AFolderHasOneWriter) {
@@ -69,7 +23,7 @@ TEST(RunLocks, AFolderHasOneWriter) {
   ASSERT_EQ(::pipe(go), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const RunLock lock(folder / "run");
+    const FolderLock lock(folder / "run");
     char byte = 0;
     (void)!::write(ready[1], "r", 1);
     (void)!::read(go[0], &byte, 1);

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "superstep/base/error.h"
+#include "superstep/base/system/folder_lock.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/run/model.h"
-#include "superstep/run/train/run_lock.h"
 #include "superstep/run/train/train_observer.h"
 #include "superstep/run/train/train_resume.h"
 #include "superstep/workload/workload.h"

@@ -9,6 +9,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/stopwatch.h"
+#include "superstep/base/system/folder_lock.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
@@ -41,6 +42,10 @@ Problem problem_of(const Arguments& arguments) {
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
+std::string iterations_text(const Study& study) {
+  return fmt::format("{} iteration{}", study.iterations.size(), study.iterations.size() == 1 ? "" : "s");
+}
+
 // What a study came to, beside what it is held against.
 struct Outcome {
   Study study;
@@ -52,6 +57,13 @@ struct Outcome {
 std::filesystem::path folder_of(const Arguments& arguments, std::uint64_t seed) {
   const std::filesystem::path folder = arguments.out;
   return arguments.out.empty() || arguments.seeds == 1 ? folder : folder / fmt::format("seed-{}", seed);
+}
+
+// The folder, made where it is missing, with others kept out of it; null where nothing is kept.
+std::unique_ptr<FolderLock> locked(const std::filesystem::path& folder) {
+  if (folder.empty()) return nullptr;
+  make_folder(folder);
+  return std::make_unique<FolderLock>(folder);
 }
 
 void write_folder(const std::filesystem::path& folder, const Problem& problem, const Outcome& outcome) {
@@ -81,6 +93,7 @@ void tell_iteration(const Problem& problem, const Study& study) {
 
 Outcome run_seed(const Arguments& arguments, const Problem& problem, std::uint64_t seed, ThreadPool& pool) {
   const std::filesystem::path folder = folder_of(arguments, seed);
+  const std::unique_ptr<FolderLock> lock = locked(folder);
   const StopNote note(how_to_go_on(folder));
   const Stopwatch watch;
   Outcome outcome;
@@ -89,7 +102,7 @@ Outcome run_seed(const Arguments& arguments, const Problem& problem, std::uint64
     if (std::optional<Study> before = design::load_state(folder, problem, seed)) {
       outcome.study = std::move(*before);
       if (!is_quiet())
-        fmt::print("going on after {} iterations in {}\n", outcome.study.iterations.size(), folder.string());
+        fmt::print("going on after {} in {}\n", iterations_text(outcome.study), folder.string());
     }
   try {
     design::run_study(problem, outcome.study, static_cast<int>(arguments.iterations), pool,
@@ -110,8 +123,8 @@ Outcome run_seed(const Arguments& arguments, const Problem& problem, std::uint64
 
 void print_one(const Problem& problem, const Outcome& outcome) {
   const Study& study = outcome.study;
-  fmt::print("{} in {} iterations, {} trials, {}\n", study.converged() ? "met" : "not met",
-             study.iterations.size(), study.trials.size(), format_seconds(outcome.seconds));
+  fmt::print("{} in {}, {} trials, {}\n", study.converged() ? "met" : "not met", iterations_text(study),
+             study.trials.size(), format_seconds(outcome.seconds));
   fmt::print("  {} {}\n", study.converged() ? "settings       " : "nearest trial  ",
              design::settings_text(problem, study.answer(problem).settings));
   if (!problem.target_settings.empty())
@@ -221,7 +234,7 @@ void ask(const Arguments& arguments, const Problem& problem, ThreadPool& pool) {
   const design::Iteration next = design::decide(problem, trials, arguments.seed, 1, pool);
   if (!arguments.out.empty()) {
     const std::filesystem::path folder = arguments.out;
-    make_folder(folder);
+    const std::unique_ptr<FolderLock> lock = locked(folder);
     design::write_proposal(folder / "next.csv", problem, next);
     design::page_of(problem, trials, next).write(folder / "design.html");
   }

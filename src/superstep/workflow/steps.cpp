@@ -45,7 +45,7 @@ Steps::Steps(fs::path folder, std::string workflow, const Options& options, int 
     throw Error(ErrorCode::invalid_argument, "holds something else than a workflow", folder_.string(),
                 "name a folder of its own with --out");
   make_folder(folder_);
-  lock_ = std::make_unique<run::RunLock>(folder_);
+  lock_ = std::make_unique<FolderLock>(folder_);
   if (known) read(options);
   write();
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "superstep/base/options.h"
-#include "superstep/run/train/run_lock.h"
+#include "superstep/base/system/folder_lock.h"
 
 namespace superstep::workflow {
 
@@ -40,7 +40,7 @@ class Steps {
   std::string workflow_;
   std::map<std::string, std::string> options_;
   int count_, at_ = 0;
-  std::unique_ptr<run::RunLock> lock_;
+  std::unique_ptr<FolderLock> lock_;
   std::vector<Done> done_;
 };
 

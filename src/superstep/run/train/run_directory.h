@@ -6,7 +6,8 @@
 //   checkpoints/      step-NNNNNNNN.safetensors, the newest two
 //   best.safetensors  the checkpoint with the best quality so far
 //   model.onnx        the trained model, as served
-//   lock              held by the process that writes here, with its number and host (run_lock.h)
+//   lock              held by the process that writes here, with its number and host
+//   (base/system/folder_lock.h)
 #pragma once
 
 #include <filesystem>

@@ -24,7 +24,7 @@ RunKeeper::RunKeeper(std::string workload, std::filesystem::path folder, bool re
     made_ = !std::filesystem::exists(folder_);
     make_folder(folder_);
   }
-  lock_ = std::make_unique<RunLock>(folder_);
+  lock_ = std::make_unique<FolderLock>(folder_);
   // The lock is ours: what a killed run was writing, nobody else is.
   for (const std::filesystem::path& each : {folder_, folder_ / "checkpoints"})
     sweep_partial_files(each, std::chrono::seconds(0));

@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 
+#include "superstep/base/system/folder_lock.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/run/train/checkpoint.h"
 #include "superstep/run/train/run_directory.h"
-#include "superstep/run/train/run_lock.h"
 
 namespace superstep::run {
 
@@ -44,7 +44,7 @@ class RunKeeper {
   std::string workload_;
   std::filesystem::path folder_;
   bool resume_, first_, made_ = false;
-  std::unique_ptr<RunLock> lock_;
+  std::unique_ptr<FolderLock> lock_;
   std::optional<RunDirectory> directory_;
   StopNote note_;
 };

@@ -1,4 +1,4 @@
-#include "superstep/run/train/run_lock.h"
+#include "superstep/base/system/folder_lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 
-namespace superstep::run {
+namespace superstep {
 namespace {
 
 std::string host_name() {
@@ -33,11 +33,11 @@ std::string holder(int file) {
 
 }  // namespace
 
-RunLock::RunLock(const std::filesystem::path& folder) {
+FolderLock::FolderLock(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "lock";
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0)
-    throw Error(ErrorCode::io, fmt::format("cannot write to the run's folder: {}", std::strerror(errno)),
+    throw Error(ErrorCode::io, fmt::format("cannot write to the folder: {}", std::strerror(errno)),
                 path.string(), "check the permissions");
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
     const int failure = errno;
@@ -49,7 +49,7 @@ RunLock::RunLock(const std::filesystem::path& folder) {
     }
     fmt::print(
         stderr,
-        "superstep: note: {}: this file system has no locks ({}): see to it that one run writes here\n",
+        "superstep: note: {}: this file system has no locks ({}): see to it that one call writes here\n",
         folder.string(), std::strerror(failure));
     return;
   }
@@ -58,10 +58,10 @@ RunLock::RunLock(const std::filesystem::path& folder) {
   if (::ftruncate(file_, 0) == 0) (void)!::pwrite(file_, own.data(), own.size(), 0);
 }
 
-RunLock::~RunLock() {
+FolderLock::~FolderLock() {
   if (file_ < 0) return;
   (void)!::ftruncate(file_, 0);
   ::close(file_);
 }
 
-}  // namespace superstep::run
+}  // namespace superstep

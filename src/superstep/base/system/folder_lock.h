@@ -1,22 +1,22 @@
-// One process at a time writes to a run's folder.
+// One process at a time writes to a folder.
 #pragma once
 
 #include <filesystem>
 
-namespace superstep::run {
+namespace superstep {
 
-class RunLock {
+class FolderLock {
  public:
   // Locks FOLDER/lock, made where it is missing; the folder exists. The system lets go of it when the process
   // ends, however it ends. Throws Error (io) naming the process and the host that have it. A file system
   // without locks is told of on standard error and gone on with.
-  explicit RunLock(const std::filesystem::path& folder);
-  ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
 
  private:
   int file_ = -1;
 };
 
-}  // namespace superstep::run
+}  // namespace superstep

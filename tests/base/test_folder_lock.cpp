@@ -1,0 +1,62 @@
+// One process at a time writes to a folder.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/base/system/folder_lock.h"
+#include "tests/contains.h"
+#include "tests/expect_error.h"
+#include "tests/scratch.h"
+
+namespace superstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(FolderLocks, HoldWhileTheyLive) {
+  const ScratchFolder folder;
+  {
+    const FolderLock lock(folder / "");
+    EXPECT_TRUE(contains(read_text_file(folder / "lock"), "process " + std::to_string(::getpid()) + " on "));
+    expect_error(ErrorCode::io, {"is being written to by process " + std::to_string(::getpid()), "Ctrl-C"},
+                 [&] { const FolderLock second(folder / ""); });
+    EXPECT_TRUE(contains(read_text_file(folder / "lock"), "process ")) << "a refusal leaves the name there";
+  }
+  EXPECT_EQ(read_text_file(folder / "lock"), "") << "nobody's name stays behind";
+  EXPECT_NO_THROW(FolderLock(folder / ""));
+}
+
+TEST(FolderLocks, AreOfOneFolder) {
+  const ScratchFolder folder;
+  fs::create_directories(folder / "a");
+  fs::create_directories(folder / "b");
+  const FolderLock a(folder / "a");
+  EXPECT_NO_THROW(FolderLock(folder / "b"));
+}
+
+TEST(FolderLocks, AFolderThatIsNotThereIsNamed) {
+  const ScratchFolder folder;
+  expect_error(ErrorCode::io, {"cannot write to the folder", "absent"},
+               [&] { const FolderLock lock(folder / "absent"); });
+}
+
+// The name in the file is another program's text: whatever stands there is told in one printable line.
+TEST(FolderLocks, ANameIsPrintable) {
+  const ScratchFolder folder;
+  const FolderLock lock(folder / "");
+  std::ofstream(folder / "lock") << "\x1b[2Jprocess\n";
+  try {
+    const FolderLock second(folder / "");
+    ADD_FAILURE() << "two locks";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find('\x1b'), std::string::npos);
+  }
+  fs::resize_file(folder / "lock", 0);
+  expect_error(ErrorCode::io, {"by another process"}, [&] { const FolderLock second(folder / ""); });
+}
+
+}  // namespace
+}  // namespace superstep

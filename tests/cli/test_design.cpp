@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
+#include "superstep/base/system/folder_lock.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
 #include "tests/scratch.h"
@@ -28,6 +29,11 @@ TEST(Design, MeetsThePublishedCaseAndDrawsItsCurves) {
   EXPECT_EQ(result["studies"][0]["iterations"].back()["measured_inside"], true);
 }
 
+// A signal comes once an iteration is kept, however long that takes. TERM: a shell's jobs do not hear INT.
+constexpr const char* stop_when_kept =
+    "sh -c '\"$@\" & while kill -0 $! && ! test -s long/state.json; do sleep 0.02; done 2>/dev/null; "
+    "kill $!; wait $!' sh";
+
 TEST(Design, GoesOnWhereItWasStopped) {
   const ScratchFolder folder;
   // A third of the noise: fifty points are never all measured inside, and no iteration is the last.
@@ -40,7 +46,7 @@ TEST(Design, GoesOnWhereItWasStopped) {
   ASSERT_EQ(run_program(folder / "", call + "--iterations 1 --out parts --threads 3").code, 0);
   ASSERT_EQ(run_program(folder / "", call + "--iterations 3 --out parts --threads 1").code, 0);
   EXPECT_EQ(json_in(folder / "parts/state.json"), json_in(folder / "whole/state.json"));
-  const Outcome stopped = run_program(folder / "", call + "--iterations 500 --out long", "timeout -s INT 1");
+  const Outcome stopped = run_program(folder / "", call + "--iterations 500 --out long", stop_when_kept);
   EXPECT_TRUE(contains(stopped.errors, "the same command goes on"));
   const nlohmann::json before = json_in(folder / "long/state.json");
   EXPECT_GE(before["trials"].size(), 20U);
@@ -48,13 +54,17 @@ TEST(Design, GoesOnWhereItWasStopped) {
   const Outcome more = run_program(
       folder / "", "design ald --problem mine.json --out long --iterations " + std::to_string(made + 1));
   EXPECT_EQ(more.code, 0) << more.errors;
-  EXPECT_TRUE(contains(more.output, "going on after " + std::to_string(made) + " iterations"));
+  EXPECT_TRUE(contains(more.output, "going on after " + std::to_string(made) + " iteration"));
   nlohmann::json after = json_in(folder / "long/state.json")["iterations"];
   after.erase(after.size() - 1);
   EXPECT_EQ(after, before["iterations"]);
   const Outcome other = run_program(folder / "", call + "--seed 2 --out whole");
   EXPECT_EQ(other.code, 2);
   EXPECT_TRUE(contains(other.errors, "another seed"));
+  const FolderLock lock(folder / "long");
+  const Outcome second = run_program(folder / "", call + "--iterations 500 --out long");
+  EXPECT_EQ(second.code, 1);
+  EXPECT_TRUE(contains(second.errors, "is being written to by process"));
 }
 
 TEST(Design, RepeatsWithOtherSeeds) {

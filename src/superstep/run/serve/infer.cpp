@@ -296,13 +296,11 @@ int passes_of(const InferSettings& settings, const Model& model) {
                     : settings.precision == "int8" ? "masks are for f32, bf16 and f16"
                                                    : nullptr;
   if (why) throw Error(ErrorCode::invalid_argument, why, "--passes", "give 2 or more, without int8, or 0");
-  const graph::Graph described = model.as_described()(1);
-  const auto drops = [&](const graph::Node& node) {
-    return node.op == "Dropout" && node.inputs.size() > 1 && node.inputs[1].valid() &&
-           described.value(node.inputs[1]).kind == graph::ValueKind::constant &&
-           described.value(node.inputs[1]).data.at(0) > 0;
+  const graph::Graph sampled = model.sampling()(1);
+  const auto counts_masks = [&](graph::ValueId state) {
+    return sampled.value(state).name == transform::dropout_counter;
   };
-  if (std::ranges::any_of(described.nodes(), drops)) return settings.passes;
+  if (std::ranges::any_of(sampled.states(), counts_masks)) return settings.passes;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("'{}' drops nothing out: all passes are the same", settings.workload), "--passes",
               "serve a run that was trained with dropout");

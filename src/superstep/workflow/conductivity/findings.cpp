@@ -102,7 +102,7 @@ void find_scalar_change(const std::vector<std::vector<std::vector<double>>>& at,
 void ask_members(const ConductivityStudy& study, Findings& findings) {
   const Sections known = read_sections(study.file("sections-denoised.h5"));
   const Sections unseen = read_sections(study.file("test-denoised.h5"));
-  const std::int64_t begin = training_sections(known.count());
+  const std::int64_t begin = training_samples(study.member(1));
   constexpr double conductors[] = {0.1, 1, 10};  // mS/cm: the range of the generated ones
   std::vector<std::vector<std::vector<double>>> at_conductor(std::size(conductors));
   for (int k = 1; k <= study.members; ++k) {
@@ -158,11 +158,6 @@ std::vector<std::string> error_row(const std::string& name, const Errors& errors
 
 }  // namespace
 
-// As the workload splits a table.
-std::int64_t training_sections(std::int64_t samples) {
-  return static_cast<std::int64_t>(0.8 * static_cast<double>(samples));
-}
-
 Findings find_answers(const ConductivityStudy& study, ThreadPool& pool) {
   Findings findings{.test = read_sections(study.file("test.h5"))};
   findings.ways.push_back(segmented("Otsu's threshold", findings.test, {.damping = 0}, study.side, pool));
@@ -170,7 +165,8 @@ Findings find_answers(const ConductivityStudy& study, ThreadPool& pool) {
   findings.ways.push_back(by_network(study, findings.test));
   ask_members(study, findings);
   const Sections clean = read_sections(study.file("sections.h5"));
-  findings.truth_validation.assign(clean.ratio.begin() + training_sections(clean.count()), clean.ratio.end());
+  findings.truth_validation.assign(clean.ratio.begin() + training_samples(study.member(1)),
+                                   clean.ratio.end());
   const Calibration calibration(ensemble_of(findings.members_validation), findings.truth_validation);
   findings.intervals =
       intervals_of(calibration, ensemble_of(findings.members_test), findings.test.ratio, study.level);

@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <span>
 
 #include "superstep/base/tensor.h"
-#include "superstep/target/target.h"
+#include "superstep/run/serve/evaluate.h"
 
 namespace superstep::workflow {
 
@@ -25,8 +24,11 @@ class Served {
   void run(std::int64_t samples, const Fill& fill, const Take& take);
 
  private:
-  std::unique_ptr<target::Executable> executable_;
-  std::int64_t batch_;
+  run::Evaluator evaluator_;
 };
+
+// So many of the first samples of its data the run's network learnt from; the others only validated it.
+// Throws Error (not_found, bad_file).
+std::int64_t training_samples(const std::filesystem::path& run);
 
 }  // namespace superstep::workflow

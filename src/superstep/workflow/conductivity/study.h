@@ -59,8 +59,6 @@ struct Sections {
   static std::span<const std::uint8_t> at(const Tensor& stack, std::int64_t k);
 };
 Sections read_sections(const std::filesystem::path& path);
-// How many of the sections the networks are trained on; the others set the intervals.
-std::int64_t training_sections(std::int64_t samples);
 
 // The ratio sigma_eff / sigma of one image, 0 without a conducting path.
 double solved_ratio(std::span<const std::uint8_t> image, int side);

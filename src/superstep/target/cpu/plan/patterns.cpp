@@ -1,5 +1,7 @@
 #include "superstep/target/cpu/plan/patterns.h"
 
+#include "superstep/op/core/definition.h"
+
 namespace superstep::target::cpu {
 namespace {
 
@@ -79,9 +81,6 @@ bool adds_elements_to_zeros(const Graph& graph, const Node& node) {
          is_index(graph.type(node.inputs[1]).element) && updates.element == ElementType::f32;
 }
 
-bool is_optimizer(const Node& node) {
-  return node.op == "superstep.Adam" || node.op == "superstep.Sgd" || node.op == "superstep.Adamax" ||
-         node.op == "superstep.RMSProp";
-}
+bool is_optimizer(const Node& node) { return op::traits_of(node.op).work == op::WorkKind::optimizer; }
 
 }  // namespace superstep::target::cpu

@@ -36,8 +36,9 @@ TEST(Bench, WrongCallsSayWhatToDo) {
 
 TEST(Bench, MeasuresTheFirstAgainAndSaysHowItChanged) {
   const ScratchFolder folder;
-  const Outcome outcome = run_program(
-      folder / "", "bench mlp --mode infer --batch 1,64 --seconds 0.02 --threads 1 --json out.json");
+  const Outcome outcome =
+      run_program(folder / "",
+                  "bench mlp --mode infer --batch 1,64 --seconds 0.02 --threads 1 --no-peak --json out.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   const json results = json::parse(content_of(folder / "out.json"));
   ASSERT_EQ(results.size(), 3U);
@@ -51,7 +52,7 @@ TEST(Bench, RepeatsInFreshProcesses) {
   const ScratchFolder folder;
   const Outcome outcome = run_program(
       folder / "",
-      "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --processes=2 --json out.json");
+      "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --no-peak --processes=2 --json out.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   const json result = json::parse(content_of(folder / "out.json"));
   EXPECT_EQ(result["config"]["processes"], 2);
@@ -100,7 +101,8 @@ TEST(Bench, CtrlCKeepsWhatWasMeasured) {
 TEST(Bench, SelfCheckRunsEverythingTwice) {
   const ScratchFolder folder;
   const Outcome outcome = run_program(
-      folder / "", "bench mlp --mode infer --batch 1 --seconds 0.02 --threads 1 --self-check --pause 0");
+      folder / "",
+      "bench mlp --mode infer --batch 1 --seconds 0.02 --threads 1 --no-peak --self-check --pause 0");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   expect_says(outcome.output, "self-check: ");
   expect_says(outcome.output, " of 1 rows agree within their intervals");
@@ -112,7 +114,7 @@ TEST(Bench, EnergyIsMeasuredOrSaidToBeAbsent) {
   const ScratchFolder folder;
   const Outcome outcome = run_program(folder / "",
                                       "bench mlp,gemm --config gemm_k1 --mode infer --batch 1 --seconds 0.01 "
-                                      "--threads 1 --energy --json out.json");
+                                      "--threads 1 --no-peak --energy --json out.json");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   const json results = json::parse(content_of(folder / "out.json"));
   for (std::size_t i = 0; i < 2; ++i) {
@@ -123,7 +125,7 @@ TEST(Bench, EnergyIsMeasuredOrSaidToBeAbsent) {
 
 TEST(Report, AfterBenchmarksShowsTheNewestOfEach) {
   const ScratchFolder folder;
-  const std::string quick = "bench mlp --mode infer --seconds 0.01 --threads 1 --batch ";
+  const std::string quick = "bench mlp --mode infer --seconds 0.01 --threads 1 --no-peak --batch ";
   for (const char* batch : {"1", "64", "1"}) ASSERT_EQ(run_program(folder / "", quick + batch).code, 0);
   const Outcome outcome = run_program(folder / "", "report --out site");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
@@ -137,7 +139,9 @@ TEST(Report, AfterBenchmarksShowsTheNewestOfEach) {
 
 TEST(RecordsCommand, RefusesAFileOfALaterVersion) {
   const ScratchFolder folder;
-  ASSERT_EQ(run_program(folder / "", "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1").code, 0);
+  ASSERT_EQ(
+      run_program(folder / "", "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --no-peak").code,
+      0);
   // user_version is the big-endian number at byte 60 of an SQLite file.
   std::fstream file(folder / "home/records.sqlite", std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(60);
@@ -147,8 +151,8 @@ TEST(RecordsCommand, RefusesAFileOfALaterVersion) {
   EXPECT_EQ(list.code, 1);
   expect_says(list.errors, "are of version 9, this program knows up to 2");
   // A measurement is not lost for that.
-  const Outcome bench =
-      run_program(folder / "", "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --json out.json");
+  const Outcome bench = run_program(
+      folder / "", "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --no-peak --json out.json");
   EXPECT_EQ(bench.code, 0) << bench.errors;
   expect_says(bench.errors, "not in the records");
   EXPECT_TRUE(std::filesystem::exists(folder / "out.json"));

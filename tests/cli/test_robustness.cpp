@@ -62,7 +62,7 @@ TEST_F(Robustness, ResultsHaveAPlace) {
 
 TEST_F(Robustness, AResultIsShownThoughItsFileCannotBeWritten) {
   const Outcome outcome = run_program(
-      folder_ / "", "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --json /dev/full");
+      folder_ / "", "bench mlp --mode infer --batch 1 --seconds 0.01 --threads 1 --no-peak --json /dev/full");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(contains(outcome.errors, "the disk is full")) << outcome.errors;
   EXPECT_TRUE(contains(outcome.output, "mlp")) << "the table of results";

@@ -184,6 +184,9 @@ void declare_protocol(CLI::App& command, Arguments& a) {
       ->type_name("S")
       ->check(number_from(0, 3600))
       ->capture_default_str();
+  command.add_flag("--no-peak", a.no_peak,
+                   "do not measure first what this machine can do at most, which takes seconds: rows have no "
+                   "share of it");
   command.add_flag("--no-record", a.no_record, "do not keep the results in the records");
 }
 

@@ -195,8 +195,11 @@ void hold_end(std::optional<HoldEnd>& until_kept) {
 
 void run_here(const BenchArguments& arguments, std::vector<Result>& results,
               std::optional<HoldEnd>& until_kept) {
-  const lab::MachinePeak peak = lab::measure_peak(thread_count(), arguments.precisions);
-  if (!common().quiet) print_peak(peak);
+  lab::MachinePeak peak{.threads = thread_count()};
+  if (!arguments.no_peak) {
+    peak = lab::measure_peak(thread_count(), arguments.precisions);
+    if (!common().quiet) print_peak(peak);
+  }
   std::size_t total = 0;
   for (const std::string& what : arguments.what) total += count_of(arguments, what);
   const bool series = total > arguments.precisions.size();

@@ -22,7 +22,7 @@ struct BenchArguments {
   int iterations = 20;
   double seconds = 3, rate = 0, pause = 60;
   int repeat = 1, processes = 1;
-  bool sweep = false, self_check = false, energy = false, no_record = false;
+  bool sweep = false, self_check = false, energy = false, no_record = false, no_peak = false;
 };
 
 // Refuses what is wrong before minutes of measuring: throws Error (invalid_argument, not_found).

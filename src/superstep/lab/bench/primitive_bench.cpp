@@ -116,14 +116,6 @@ double flops_of(const Entry& entry, double (*count)(const Primitive&)) {
   return count(entry.primitive) * (entry.options.trains ? training_factor(entry.primitive.kind) : 1);
 }
 
-// The peak that a precision is held against; f16 runs on f32 units where there is nothing better.
-double peak_of(const MachinePeak& peak, const std::string& precision) {
-  const auto found = peak.flops.find(precision);
-  if (found != peak.flops.end() && found->second > 0) return found->second;
-  const auto single = peak.flops.find("f32");
-  return single == peak.flops.end() ? 0 : single->second;
-}
-
 void add_rates(record::Result& result, const Entry& entry, const MachinePeak& peak) {
   const Measurement& measured = *entry.measurement;
   const double flops = flops_of(entry, corrected_flops), peak_rate = peak_of(peak, entry.options.precision);
@@ -201,6 +193,13 @@ record::Result to_result(const Entry& entry, const PrimitiveBenchSettings& setti
 }
 
 }  // namespace
+
+double peak_of(const MachinePeak& peak, const std::string& precision) {
+  const auto found = peak.flops.find(precision);
+  if (found != peak.flops.end() && found->second > 0) return found->second;
+  const auto single = peak.flops.find("f32");
+  return single == peak.flops.end() ? 0 : single->second;
+}
 
 MachinePeak measure_peak(int threads, const std::vector<std::string>& precisions) {
   MachinePeak peak{.threads = measuring_threads(threads)};

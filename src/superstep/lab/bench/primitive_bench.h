@@ -40,6 +40,8 @@ struct MachinePeak {
   int threads = 1;
 };
 MachinePeak measure_peak(int threads, const std::vector<std::string>& precisions);
+// What a precision is held against, FLOP/s: f16 runs on f32 units where there is nothing better. 0: unknown.
+double peak_of(const MachinePeak& peak, const std::string& precision);
 
 // Precisions of one configuration and mode are interleaved. What a target cannot run, or computes wrongly
 // ("wrong"), is a result without metrics whose config says why ("not_run"). Results come without program and

@@ -47,10 +47,7 @@ void add_rates(record::Result& result, const WorkloadRun& run, const Point& poin
   result.quantities.push_back(
       rate_quantity("throughput", static_cast<double>(point.batch), "samples/s", measured, KeepSamples::yes));
   result.quantities.push_back(rate_quantity("flops_rate", plan.flops, "FLOP/s", measured));
-  const auto found = peak.flops.find(point.precision);
-  const double rate = found != peak.flops.end() && found->second > 0 ? found->second
-                      : peak.flops.contains("f32")                   ? peak.flops.at("f32")
-                                                                     : 0;
+  const double rate = peak_of(peak, point.precision);
   if (rate <= 0) return;
   result.quantities.push_back(rate_quantity("compute_utilization", plan.flops / rate, "", measured));
   result.add("peak_flops", rate, "FLOP/s");

@@ -124,7 +124,8 @@ class HostMeasurement {
     for (const auto& [name, make] :
          {Entry{"f32_fma", f32_fma_work}, Entry{"bf16_dot", bf16_dot_work}, Entry{"int8_dot", int8_dot_work}})
       if (make()) add(rate_of(name + suffix, "FLOP/s", measure_rates(threads, make, peak_trials), where));
-    for (const MemoryLevel& level : memory_levels(threads))
+    for (const MemoryLevel& level : memory_levels(threads)) {
+      const KeptBuffers kept;
       for (const Access access : {Access::read, Access::copy, Access::triad}) {
         say(fmt::format("{} of {}, {}", name_of(access), level.name, where));
         add(rate_of(fmt::format("{}_{}{}", level.name, name_of(access), suffix), "B/s",
@@ -132,6 +133,7 @@ class HostMeasurement {
                         threads, [&] { return memory_work(level.bytes, access); }, 20),
                     fmt::format("{}, buffers of {} B a thread", where, level.bytes)));
       }
+    }
     say("barrier and fork-join of " + where);
     add(barrier_time(threads));
     add(fork_join_time(threads));

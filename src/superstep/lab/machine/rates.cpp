@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "superstep/base/error.h"
@@ -60,7 +61,32 @@ Work with_sink(double (*run)(std::int64_t, float&)) {
   };
 }
 
-std::shared_ptr<std::byte> make_buffer(std::size_t bytes) {
+// Buffers that were let go of while a KeptBuffers lives, with the processor whose memory they are in.
+struct Spare {
+  std::byte* memory;
+  std::size_t bytes;
+  int processor;
+};
+std::mutex spares_mutex;
+std::vector<Spare> spares;
+int keepers = 0;
+
+void let_go(Spare buffer) {
+  const std::lock_guard lock(spares_mutex);
+  keepers > 0 ? spares.push_back(buffer) : std::free(buffer.memory);
+}
+
+std::byte* spare_buffer(std::size_t bytes, int processor) {
+  const std::lock_guard lock(spares_mutex);
+  const auto found = std::ranges::find_if(
+      spares, [&](const Spare& spare) { return spare.bytes == bytes && spare.processor == processor; });
+  if (found == spares.end()) return nullptr;
+  std::byte* const memory = found->memory;
+  spares.erase(found);
+  return memory;
+}
+
+std::byte* new_buffer(std::size_t bytes) {
   constexpr std::size_t large_page = std::size_t{2} << 20,
                         small_page = 4096;  // bytes, as Linux has them on x86-64
   const std::size_t page = bytes < large_page ? small_page : large_page;
@@ -68,10 +94,16 @@ std::shared_ptr<std::byte> make_buffer(std::size_t bytes) {
   if (!memory)
     throw Error(ErrorCode::out_of_memory,
                 "no memory for a buffer of " + format_bytes(static_cast<double>(bytes)));
-  std::shared_ptr<std::byte> buffer(memory, [](std::byte* p) { std::free(p); });
   madvise(memory, bytes, MADV_HUGEPAGE);  // what is measured is the memory, not the page tables
   std::fill_n(memory, bytes, std::byte{1});
-  return buffer;
+  return memory;
+}
+
+std::shared_ptr<std::byte> make_buffer(std::size_t bytes) {
+  const int processor = ::sched_getcpu();  // threads that measure are pinned
+  std::byte* memory = spare_buffer(bytes, processor);
+  if (!memory) memory = new_buffer(bytes);
+  return {memory, [bytes, processor](std::byte* p) { let_go({p, bytes, processor}); }};
 }
 
 double pass(std::byte* data, std::size_t bytes, Access access, float& sink) {
@@ -138,6 +170,18 @@ void run_trials(Trials& trials, int index, const MakeWork& make, int count) {
 }
 
 }  // namespace
+
+KeptBuffers::KeptBuffers() {
+  const std::lock_guard lock(spares_mutex);
+  ++keepers;
+}
+
+KeptBuffers::~KeptBuffers() {
+  const std::lock_guard lock(spares_mutex);
+  if (--keepers > 0) return;
+  for (const Spare& spare : spares) std::free(spare.memory);
+  spares.clear();
+}
 
 int measuring_threads(int wanted) { return std::clamp(wanted, 1, available_processors()); }
 

@@ -32,6 +32,16 @@ const char* name_of(Access access);
 // Passes over a buffer of about `bytes` bytes in all; returns bytes moved, reads and writes counted once.
 Work memory_work(std::size_t bytes, Access access);
 
+// While one lives, buffers that a work lets go of serve the next work of their size and processor: to make
+// the pages of a buffer for memory takes longer than to measure with it.
+class KeptBuffers {
+ public:
+  KeptBuffers();
+  ~KeptBuffers();
+  KeptBuffers(const KeptBuffers&) = delete;
+  KeptBuffers& operator=(const KeptBuffers&) = delete;
+};
+
 // The peak of products in a precision (f32, bf16, int8), FLOP/s; 0 where nothing of the kind is there.
 double peak_flops(int threads, const std::string& precision);
 

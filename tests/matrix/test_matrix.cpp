@@ -90,35 +90,35 @@ void compare(const Case& item, ElementType element, const char* what, double fac
   expect_same(run("cpu", *built), run("reference", *built), factor * tolerance(element));
 }
 
-class Conformance : public ::testing::TestWithParam<Case> {};
+class Conformance : public ::testing::TestWithParam<const Case*> {};
 
 TEST_P(Conformance, IsCorrectInEveryElementType) {
   for (ElementType element : floating_types) {
-    if (element != ElementType::f64 && !GetParam().reduced) {
-      skip(GetParam(), std::string("value in ") + name_of(element) + ": the case is meant for f64");
+    if (element != ElementType::f64 && !GetParam()->reduced) {
+      skip(*GetParam(), std::string("value in ") + name_of(element) + ": the case is meant for f64");
       continue;
     }
-    compare(GetParam(), element, "value", 1, build);
+    compare(*GetParam(), element, "value", 1, build);
   }
-  for (ElementType element : other_types) compare(GetParam(), element, "value", 1, build);
+  for (ElementType element : other_types) compare(*GetParam(), element, "value", 1, build);
 }
 
 TEST_P(Conformance, HasTheGradientInEveryElementType) {
-  if (GetParam().smooth == op::test::Smooth::no) {
-    skip(GetParam(), "gradient: the case has none");
+  if (GetParam()->smooth == op::test::Smooth::no) {
+    skip(*GetParam(), "gradient: the case has none");
     return;
   }
   for (ElementType element : floating_types) {
-    if (element != ElementType::f64 && !GetParam().reduced) {
-      skip(GetParam(), std::string("gradient in ") + name_of(element) + ": the case is meant for f64");
+    if (element != ElementType::f64 && !GetParam()->reduced) {
+      skip(*GetParam(), std::string("gradient in ") + name_of(element) + ": the case is meant for f64");
       continue;
     }
-    compare(GetParam(), element, "gradient", 4, build_gradient);
+    compare(*GetParam(), element, "gradient", 4, build_gradient);
   }
 }
 
 TEST_P(Conformance, GivesTheSameBitsAgain) {
-  const auto built = build(GetParam(), GetParam().reduced ? ElementType::f32 : ElementType::f64);
+  const auto built = build(*GetParam(), GetParam()->reduced ? ElementType::f32 : ElementType::f64);
   if (!built) return;
   for (int threads : {1, 2}) {
     const TargetRun first = run("cpu", *built, threads);
@@ -127,12 +127,9 @@ TEST_P(Conformance, GivesTheSameBitsAgain) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Conformance, ::testing::ValuesIn(op::test::all_cases()),
+INSTANTIATE_TEST_SUITE_P(Cases, Conformance, ::testing::ValuesIn(op::test::all_parameters()),
                          [](const auto& instance) {
-                           std::string name = instance.param.op + "_" + instance.param.name;
-                           for (char& c : name)
-                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-                           return name + "_" + std::to_string(instance.index);
+                           return op::test::name_of_test(*instance.param, instance.index);
                          });
 
 // A target whose results are a little off must be noticed.

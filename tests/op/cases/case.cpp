@@ -1,6 +1,7 @@
 #include "tests/op/cases/case.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 
 namespace superstep::op::test {
@@ -19,7 +20,9 @@ Tensor uniform_tensor(Shape shape, std::uint64_t seed, double low, double high) 
   return tensor;
 }
 
-std::vector<Case> all_cases() {
+namespace {
+
+std::vector<Case> made_cases() {
   std::vector<Case> all;
   for (auto family :
        {elementwise_cases, activation_cases, product_cases,       pooling_cases,   reduction_cases,
@@ -29,6 +32,26 @@ std::vector<Case> all_cases() {
         random_cases,      feature_cases})
     std::ranges::move(family(), std::back_inserter(all));
   return all;
+}
+
+}  // namespace
+
+const std::vector<Case>& all_cases() {
+  static const std::vector<Case> all = made_cases();
+  return all;
+}
+
+std::vector<const Case*> all_parameters() {
+  std::vector<const Case*> parameters;
+  for (const Case& item : all_cases()) parameters.push_back(&item);
+  return parameters;
+}
+
+std::string name_of_test(const Case& item, std::size_t number) {
+  std::string name = item.op + "_" + item.name;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name + "_" + std::to_string(number);
 }
 
 }  // namespace superstep::op::test

@@ -23,7 +23,9 @@ struct Case {
   bool reduced = true;  // meaningful with the floating inputs in f32, bf16 and f16
 };
 
-inline void PrintTo(const Case& item, std::ostream* out) { *out << item.op << ": " << item.name; }
+// Cases are parameters of tests by address: every process of a test makes them all, and copies of their
+// tensors took half of its time.
+inline void PrintTo(const Case* item, std::ostream* out) { *out << item->op << ": " << item->name; }
 
 inline Tensor f64(Shape shape, std::vector<double> values) { return Tensor::from(std::move(shape), values); }
 inline Tensor i64(Shape shape, std::vector<std::int64_t> values) {
@@ -68,6 +70,9 @@ std::vector<Case> state_cases();
 std::vector<Case> random_cases();
 std::vector<Case> feature_cases();
 
-std::vector<Case> all_cases();
+const std::vector<Case>& all_cases();  // made once
+std::vector<const Case*> all_parameters();
+// "Conv_groups_and_dilation_17": letters and digits of both names, and the number.
+std::string name_of_test(const Case& item, std::size_t number);
 
 }  // namespace superstep::op::test

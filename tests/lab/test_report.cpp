@@ -65,7 +65,7 @@ const std::vector<Tiny>& tiny_runs() {
       {"conductivity",
        40,
        {"side=32", "width=2"},
-       {"Ratio over the area of the insulator", "current density", "worst: sample", "upper bound"}},
+       {"Ratio over the area of the insulator", "current density", "worst: sample", "bound of isotropic"}},
       {"uno", 120, {"width=16"}, {"Area under the dose response curve", "The worst"}},
       {"unet-64",
        60,

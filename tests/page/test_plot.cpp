@@ -239,5 +239,12 @@ TEST(Plot, BandsAndBarsSurviveLogAxes) {
   EXPECT_EQ(count(svg, "class=\"bars s1\""), 2u);  // the bars and their key in the legend
 }
 
+TEST(Plot, SqueezesATitleThatIsWiderThanTheDrawing) {
+  Plot plot{.title = std::string(40, 'n'), .series = {{.label = "", .x = {0, 1}, .y = {0, 1}}}};
+  EXPECT_EQ(count(to_svg(plot), "textLength"), 0U);
+  plot.title = std::string(80, 'n');
+  EXPECT_EQ(count(to_svg(plot), "textLength"), 1U);
+}
+
 }  // namespace
 }  // namespace superstep::page

@@ -109,6 +109,17 @@ void add_text(std::string& svg, double x, double y, std::string_view attributes,
                      escape(text));
 }
 
+// A title that is wider than the drawing, which would be cut at both ends, is squeezed into it.
+std::string title_attributes(std::string_view title) {
+  constexpr double letter =
+      8;  // units of the drawing, of the stylesheet's bold type: somewhat more than the mean
+  std::string attributes = "class=\"title\" text-anchor=\"middle\"";
+  if (letter * static_cast<double>(title.size()) > drawing_width)
+    attributes +=
+        fmt::format(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", coordinate(drawing_width - 4));
+  return attributes;
+}
+
 void draw_grid(Drawing& drawing) {
   const Frame& f = drawing.frame;
   std::string path;
@@ -150,7 +161,7 @@ void draw_labels(Drawing& drawing) {
   const Plot& plot = drawing.plot;
   const double middle_x = f.left + f.width / 2, middle_y = f.top + f.height / 2;
   if (!plot.title.empty())
-    add_text(drawing.svg, drawing_width / 2, 16, "class=\"title\" text-anchor=\"middle\"", plot.title);
+    add_text(drawing.svg, drawing_width / 2, 16, title_attributes(plot.title), plot.title);
   if (!plot.x_label.empty())
     add_text(drawing.svg, middle_x, f.top + f.height + 2.1 * line_height, "text-anchor=\"middle\"",
              plot.x_label);

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <set>
 
 #include "superstep/base/error.h"
+#include "superstep/base/file.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
@@ -330,6 +332,98 @@ TEST(PictureSheet, LaysPicturesOutOnWhite) {
   EXPECT_EQ(pixel(13, 2), (std::array{255, 255, 255}));
   EXPECT_EQ(picture_sheet(pictures, 1).height, 2 * 3 + 6);
   EXPECT_THROW(picture_sheet({}, 2), Error);
+}
+
+// --- from a network's answers
+
+// A scan, and files of answers to it: the true windows, and others.
+class PointsAnswered : public ::testing::Test {
+ protected:
+  PointsAnswered() {
+    small_generator({"rows=8", "columns=8"})->write({folder_ / "scan.h5", 4, 64, &pool_});
+    const data::Hdf5File file(folder_ / "scan.h5");
+    amplitude_ = file.read("amp", ElementType::f32);
+    phase_ = file.read("phase", ElementType::f32);
+  }
+  void write(const char* name, const Tensor& phase, bool with_amplitude = true) {
+    data::Hdf5Writer file(folder_ / name);
+    if (with_amplitude) file.write("amp", amplitude_);
+    file.write("phase", phase);
+    file.set_attribute("", "seconds_per_sample", 0.01);
+    file.close();
+  }
+  Report run(const std::string& start, int passes = 12) {
+    const Entry& entry = find_baseline("ptychonn-64");
+    return entry.run({folder_ / "scan.h5", folder_ / "object.h5", folder_ / "page.html", &pool_},
+                     Options(entry.options, std::vector<std::string>{fmt::format("passes={}", passes),
+                                                                     "start=" + (folder_ / start).string()}));
+  }
+
+  ScratchFolder folder_;
+  ThreadPool pool_{2};
+  Tensor amplitude_, phase_;
+};
+
+TEST_F(PointsAnswered, StitchToTheObjectWhereTheyAreTrue) {
+  write("true.h5", phase_.reshaped({64, 1, 32, 32}));
+  const Report report = run("true.h5");
+  EXPECT_LT(value_of(report, "network_phase_error_rms"), 1e-3);
+  EXPECT_LT(value_of(report, "network_resolution"), 20.01);  // 2 px of 10 nm: to the last ring
+  const data::Hdf5File file(folder_ / "scan.h5"), output(folder_ / "object.h5");
+  const Tensor truth = file.read("object_phase", ElementType::f32),
+               stitched = output.read("stitched_phase", ElementType::f32);
+  ASSERT_EQ(stitched.shape(), truth.shape());
+  const std::int64_t middle = truth.shape()[1] / 2 * truth.shape()[2] + truth.shape()[2] / 2;
+  EXPECT_NEAR(stitched.at(middle), truth.at(middle), 1e-4);
+}
+
+TEST_F(PointsAnswered, BeginAReconstructionThatIsThereSooner) {
+  write("true.h5", phase_);
+  Tensor opposite = phase_.clone();
+  for (std::int64_t i = 0; i < opposite.element_count(); ++i) opposite.set(i, -opposite.at(i));
+  write("opposite.h5", opposite, false);
+  const Report near = run("true.h5", 3), far = run("opposite.h5", 3);
+  EXPECT_LT(value_of(near, "phase_error_rms"), 0.5 * value_of(near, "from_nothing_phase_error_rms"));
+  EXPECT_GT(value_of(far, "phase_error_rms"), 2 * value_of(near, "phase_error_rms"));  // the control
+  EXPECT_EQ(value_of(far, "from_nothing_phase_error_rms"), value_of(near, "from_nothing_phase_error_rms"));
+  for (const char* words : {"the network's, stitched", "from nothing", "from the network's", "640 ms"})
+    EXPECT_NE(near.text.find(words), std::string::npos) << near.text;
+  EXPECT_NE(read_text_file(folder_ / "page.html").find("Beside the true object"), std::string::npos);
+}
+
+TEST_F(PointsAnswered, AreNamedWhereTheyAreNone) {
+  const auto message = [&](const char* start) -> std::string {
+    try {
+      run(start);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_NE(message("none.h5").find("start"), std::string::npos) << message("none.h5");
+  EXPECT_NE(message("scan.h5").find("no error"), std::string::npos);  // its labels have the names of answers
+  write("a.h5", Tensor(ElementType::f32, {63, 1, 32, 32}));
+  EXPECT_NE(message("a.h5").find("the scans have 64 patterns of 32 x 32"), std::string::npos)
+      << message("a.h5");
+  Tensor holed = phase_.clone();
+  holed.set(5 * 32 * 32 + 3 * 32 + 7, NAN);
+  write("a.h5", holed);
+  EXPECT_NE(message("a.h5").find("point 5 holds nan at pixel (3, 7)"), std::string::npos) << message("a.h5");
+  EXPECT_NE(message("a.h5").find("start: "), std::string::npos) << message("a.h5");
+}
+
+TEST(Epie, BeginsWithTheObjectThatItIsGiven) {
+  const auto generator = small_generator();
+  const Experiment experiment = make_experiment(*generator, 1);
+  ThreadPool pool(1);
+  Epie there(experiment.data, experiment.scan->probe, {}, experiment.scan->object);
+  EXPECT_LT(there.pass(pool), 0.01);
+  Epie elsewhere(experiment.data, experiment.scan->probe, {});
+  EXPECT_GT(elsewhere.pass(pool), 0.05);
+  EXPECT_THROW(Epie(experiment.data, experiment.scan->probe, {}, {1, 1}), Error);
+  auto holed = experiment.scan->object;
+  holed[3] = {NAN, 0};
+  EXPECT_THROW(Epie(experiment.data, experiment.scan->probe, {}, holed), Error);
 }
 
 TEST(EpieCommand, ReadsFilesThatKnowNoTruth) {

@@ -141,5 +141,66 @@ TEST(Baseline, BadInputIsAClearError) {
   expect_refused(folder, "baseline braggnn --input peaks.h5", 1, {"peaks.h5", "cut short"});
 }
 
+// A network's answers, refined, beside retrievals that begin from nothing and from them.
+TEST(Baseline, BeginsCrystalsWithANetworksAnswers) {
+  const ScratchFolder folder;
+  const auto run = [&](const std::string& call) {
+    Outcome outcome = run_program(folder / "", call);
+    EXPECT_EQ(outcome.code, 0) << call << outcome.errors;
+    return outcome.output;
+  };
+  run("generate autophasenn --samples 2 --set size=16 --set diameter=0.4..0.75 --out crystals.h5");
+  const std::string model = "infer autophasenn --weights run --input crystals.h5 ";
+  run("train autophasenn --data crystals.h5 --set size=16 --set width=2 --epochs 2 --batch 1 --out run");
+  run(model + "--output found.h5");
+  const std::string refined = run(model + "--refine 20 --output refined.h5");
+  for (const char* words : {"refined / the model", "diffraction_l1", "refine_time"})
+    expect_says(refined, words);
+  EXPECT_EQ(data::Hdf5File(folder / "refined.h5").info("amp").shape, (Shape{2, 1, 8, 8, 8}));
+  const std::string beside =
+      run("baseline autophasenn --input crystals.h5 --set starts=2 --set iterations=60 "
+          "--set start=found.h5,refined.h5 --picture page.html");
+  for (const char* words : {"HIO and ER from refined", "the best of all", "time to equal found"})
+    expect_says(beside, words);
+  expect_says(content_of(folder / "page.html"), "class=\"moving\"");
+
+  expect_refused(folder, "infer mlp --samples 8 --refine 5", 2, {"--refine", "needs labels"});
+  expect_refused(folder, model + "--refine 0", 2, {"--refine"});
+  expect_refused(folder, "baseline autophasenn --input crystals.h5 --set start=none.h5", 1,
+                 {"start: none.h5", "no such file"});
+  std::filesystem::resize_file(folder / "refined.h5", 9000);
+  expect_refused(folder, "baseline autophasenn --input crystals.h5 --set start=refined.h5", 1,
+                 {"refined.h5"});
+}
+
+// The same of a scan: answers to every point, stitched, and the passes that begin with them.
+TEST(Baseline, BeginsAScanWithANetworksAnswers) {
+  const ScratchFolder folder;
+  const auto run = [&](const std::string& call) {
+    Outcome outcome = run_program(folder / "", call);
+    EXPECT_EQ(outcome.code, 0) << call << outcome.errors;
+    return outcome.output;
+  };
+  run("generate ptychonn-64 --samples 49 --set window=32 --set rows=7 --set columns=7 --set photons=1e6 "
+      "--out scan.h5");
+  run("train ptychonn-64 --data scan.h5 --set window=32 --epochs 1 --batch 16 --out run");
+  run("infer ptychonn-64 --weights run --input scan.h5 --output found.h5");
+  const std::string beside =
+      run("baseline ptychonn-64 --input scan.h5 --set passes=4 --set start=found.h5 "
+          "--output object.h5 --picture page.html --json out.json");
+  for (const char* words : {"the network's, stitched", "from nothing", "resolution (nm)"})
+    expect_says(beside, words);
+  const auto json = nlohmann::json::parse(content_of(folder / "out.json"));
+  EXPECT_GT(json["metrics"]["network_resolution"]["value"], 0);
+  EXPECT_EQ(json["metrics"]["resolution"]["unit"], "nm");
+  const data::Hdf5File object(folder / "object.h5");
+  EXPECT_EQ(object.info("stitched_phase").shape, object.info("object_phase").shape);
+  expect_says(content_of(folder / "page.html"), "From a network&#39;s answers");
+
+  run("generate ptychonn-64 --samples 98 --set window=32 --set rows=7 --set columns=7 --out two.h5");
+  expect_refused(folder, "baseline ptychonn-64 --input two.h5 --set start=found.h5", 1,
+                 {"found.h5", "98 patterns of 32 x 32"});
+}
+
 }  // namespace
 }  // namespace superstep

@@ -15,4 +15,14 @@ inline Error in_file(const Error& error, const std::string& place) {
       .in(place);
 }
 
+// Does `work` on a file that an option named: what is wrong with that file is not said of the data.
+template <class Work>
+auto with_file_of(const std::string& option, Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw Error(error.code(), error.message(), error.where(), error.hint()).in(option);
+  }
+}
+
 }  // namespace superstep::baseline

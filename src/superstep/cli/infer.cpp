@@ -31,6 +31,7 @@ constexpr const char* examples =
     "  superstep infer model.onnx --input x.npy --batch 4 --output y.npz    a model of your own\n"
     "  superstep infer model.onnx --shape image=-1,3,224,224               its speed, on random data\n"
     "  superstep infer braggnn --weights run/ --precision int8 --calibrate 1024    beside f32\n"
+    "  superstep infer autophasenn --weights run/ --input crystals.h5 --refine 100 --output refined.h5\n"
     "  superstep infer braggnn --on gc200 --pipeline 4,4 --accumulate 8 --batch 16    stage by stage, on two "
     "chips\n"
     "Without --input the workload's data are generated; without --weights the model has its initial\n"
@@ -47,6 +48,18 @@ std::string comparison(const run::InferReport& report) {
   return fmt::format("{} of {} products on bytes, ranges by {} of {} samples\n{}", report.int8_products,
                      report.int8_products + report.f32_products, report.ranges, report.calibration_samples,
                      table.to_string());
+}
+
+// Answers as the model gave them and as they are after their refinement, a metric a line.
+std::string refinement(const run::InferReport& report) {
+  TextTable table({"metric", "the model", "refined", "refined / the model", "unit"});
+  for (const Metric& before : report.metrics_before)
+    for (const Metric& after : report.metrics)
+      if (after.name == before.name)
+        table.add_row({before.name, fmt::format("{:.5g}", before.value), fmt::format("{:.5g}", after.value),
+                       before.value != 0 ? fmt::format("{:.3f}", after.value / before.value) : "",
+                       before.unit});
+  return report.metrics_before.empty() ? "" : "\n" + table.to_string();
 }
 
 // The products that could be on bytes and are not, a line each.
@@ -87,6 +100,7 @@ void infer(Arguments arguments) {
     if (report.passes > 0) fmt::print("means of {} passes with masks\n", report.passes);
     if (settings.chips.several()) fmt::print("on chips: {}\n", report.plan.choice);
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
+    fmt::print("{}", refinement(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
   }
   if (arguments.explain) fmt::print("{}{}", explain(report.plan), left_in_f32(report));
@@ -95,6 +109,7 @@ void infer(Arguments arguments) {
                         {"batch", report.plan.batch},     {"micro_batch", report.plan.micro_batch},
                         {"threads", report.plan.threads}, {"samples", report.samples}};
   if (report.passes > 0) config["passes"] = report.passes;
+  if (settings.refine > 0) config["refine"] = settings.refine;
   if (report.calibration_samples > 0)
     config["calibration"] = {{"samples", report.calibration_samples},
                              {"ranges", report.ranges},
@@ -137,6 +152,13 @@ void declare_infer(CLI::App& command) {
                   "(default: as the recipe of the weights says)")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000));
+  command
+      .add_option(
+          "--refine", settings.refine,
+          "of a model that learns without labels: so many steps of Adam on each answer alone, through "
+          "the same loss")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
   command.add_option("--on", settings.target, "where to run: superstep list targets")
       ->type_name("TARGET")
       ->capture_default_str();

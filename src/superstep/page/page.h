@@ -66,6 +66,9 @@ struct Picture {
   int scale = 1;                     // CSS pixels a pixel; shown without smoothing
   std::optional<ColorBar> bar = {};  // in the legend under the group of pictures; equal ones once
   std::optional<Inset> inset = {};   // has a line of a round length in pixels
+  // Side by side in the image, and shown one after another, again and again; the first alone on paper and to
+  // readers who want no motion, and whichever there is while the pointer rests on it.
+  int frames = 1;
 };
 
 struct Series {

@@ -93,11 +93,23 @@ std::string inset(const Picture& picture, const std::string& address) {
       scale_line(view));
 }
 
+// A window as wide as a frame, behind which the strip of all frames moves on by one at a time.
+std::string moving(const Picture& picture, const std::string& caption) {
+  const int width = picture.image.width / picture.frames * picture.scale;
+  const int height = picture.image.height * picture.scale;
+  return fmt::format(
+      "<figure style=\"width:{0}px\"><div class=\"moving\" style=\"width:{0}px;height:{1}px\">"
+      "<img width=\"{2}\" height=\"{1}\" style=\"--frames:{3}\" alt=\"{4}\" src=\"{5}\"></div>{6}</figure>",
+      width, height, width * picture.frames, picture.frames, escape(picture.caption),
+      png_address(picture.image), caption);
+}
+
 std::string figure(const Picture& picture) {
-  const std::string address = png_address(picture.image);
-  const int width = picture.image.width * picture.scale, height = picture.image.height * picture.scale;
   const std::string caption =
       picture.caption.empty() ? "" : "<figcaption>" + escape(picture.caption) + "</figcaption>";
+  if (picture.frames > 1) return moving(picture, caption);
+  const std::string address = png_address(picture.image);
+  const int width = picture.image.width * picture.scale, height = picture.image.height * picture.scale;
   const bool drawn = !picture.marks.empty() || picture.inset;
   const std::string image = fmt::format(
       "<div class=\"picture\" style=\"width:{}px\"><img{} width=\"{}\" height=\"{}\" alt=\"{}\" "

@@ -83,6 +83,11 @@ figcaption { margin-top: 0.25rem; }
 .picture img.enlarged { image-rendering: pixelated; }
 .picture svg { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible; }
 .pair { display: flex; gap: 4px; }
+.moving { overflow: hidden; }
+.moving img { display: block; max-width: none; animation: frames calc(var(--frames) * 0.2s) steps(var(--frames)) infinite; }
+.moving:hover img { animation-play-state: paused; }
+@keyframes frames { to { transform: translateX(-100%); } }
+@media (prefers-reduced-motion: reduce) { .moving img { animation: none; } }
 svg.inset { display: block; width: 100%; height: auto; outline: 1px solid var(--rule); }
 svg.inset image { image-rendering: pixelated; }
 svg.inset .scale { font-size: 12px; fill: #fff; font-family: inherit; paint-order: stroke; stroke: #000; stroke-opacity: 0.55; stroke-width: 3px; }
@@ -121,6 +126,7 @@ svg.plot .band { fill: var(--c); fill-opacity: 0.2; }
   svg.plot text.title { font-size: 17px; }
 }
 @media print {
+  .moving img { animation: none; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   h1, h2, h3, h4 { margin-top: 1.2rem; }
   figure.plot { width: 48%; margin: 0.5rem 1% 0.5rem 0; }

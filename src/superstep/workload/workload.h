@@ -63,6 +63,11 @@ using OpenData = std::function<std::unique_ptr<Task>(const TaskSettings& setting
 using FitStates =
     std::function<std::map<std::string, Tensor>(const Task& task, const Options& model, ThreadPool& pool)>;
 
+// A graph that says one sample's answer in place of the model: with the model's inputs, every output of the
+// model once more as the input "OUTPUT_start", and its outputs, which are those until an optimiser changes
+// the parameters, zero at first.
+using BuildAnswer = std::function<graph::Graph(const Options& options)>;
+
 struct Workload {
   std::string name;     // as typed: "braggnn"
   std::string summary;  // one line
@@ -74,6 +79,7 @@ struct Workload {
   std::optional<Recipe> published = {};       // what its authors trained it by
   RecipeName by_default = RecipeName::quick;  // of the two
   OpenData open = nullptr;
+  BuildAnswer answer = nullptr;     // where a loss that asks for no label can refine what the model says
   FitStates fit = nullptr;          // before the first step of a training; may be empty
   std::vector<MetricSpec> metrics;  // all that its task measures; targets are set on the first
   std::optional<QualityTarget> target;
@@ -94,6 +100,9 @@ std::vector<std::string> with_options_of(const Recipe& recipe, std::span<const s
 // (invalid_argument) on an unknown option, with the nearest one, and on a batch below 1.
 graph::Graph build_model(const Workload& workload, std::int64_t batch,
                          std::span<const std::string> assignments = {}, std::uint64_t seed = 1);
+
+// The answer to one sample as parameters. Throws Error (unsupported) where the workload's loss needs labels.
+graph::Graph build_answer(const Workload& workload, std::span<const std::string> assignments = {});
 
 // Trainable scalars of a model.
 std::int64_t count_parameters(const graph::Graph& model);

@@ -68,6 +68,13 @@ graph::Graph build_model(const Workload& workload, std::int64_t batch,
   return workload.build(batch, Options(workload.options, assignments), seed);
 }
 
+graph::Graph build_answer(const Workload& workload, std::span<const std::string> assignments) {
+  if (!workload.answer)
+    throw Error(ErrorCode::unsupported, "its loss needs labels, so that no answer can be refined by it",
+                workload.name, "'autophasenn' is one that learns without");
+  return workload.answer(Options(workload.options, assignments));
+}
+
 std::unique_ptr<Task> open_task(const Workload& workload, const TaskSettings& settings) {
   if (!workload.open)
     throw Error(ErrorCode::unsupported, "there are no data to train this workload on yet", workload.name);

@@ -5,6 +5,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/baseline/ptychography/autophase_run.h"
+#include "superstep/page/isosurface.h"
 #include "superstep/page/page.h"
 
 namespace superstep::baseline {
@@ -59,7 +60,53 @@ void add_object_slices(std::vector<page::Picture>& pictures, const Field& field,
   }
 }
 
-void write_retrieval_page(const std::filesystem::path& path, const CrystalResult& result, int n) {
+std::vector<page::Picture> turning_crystals(std::span<const NamedCube> cubes, int n) {
+  constexpr int frames = 24, pixels = 144;  // a quarter of a megabyte a crystal
+  const float middle = 0.5f * static_cast<float>(n - 1);
+  const page::Point centre{middle, middle, middle};
+  std::vector<page::Mesh> meshes;
+  double reach = 1;
+  for (const NamedCube& cube : cubes) {
+    std::vector<float> modulus;
+    for (const auto& value : cube.field) modulus.push_back(std::abs(value));
+    meshes.push_back(page::isosurface(modulus, n, n, n, 0.5f));
+    reach = std::max(reach, 1.05 * page::radius_of(meshes.back(), centre));
+  }
+  std::vector<page::Picture> pictures;
+  for (std::size_t i = 0; i < cubes.size(); ++i)
+    pictures.push_back(
+        {.image = page::turning(meshes[i], page::angles_on(meshes[i], cubes[i].field),
+                                {.centre = centre, .reach = reach, .frames = frames, .pixels = pixels}),
+         .caption = cubes[i].caption,
+         .marks = {},
+         .bar = page::phase_bar(),
+         .frames = frames});
+  return pictures;
+}
+
+namespace {
+
+// Every start of the first crystal over its seconds, and the answers as lines.
+page::Plot traces_plot(const ComparedCrystal& crystal, std::span<const CrystalAnswers> answers) {
+  page::Plot plot{"On the way", "seconds of one thread", "chi2", false, true};
+  for (std::size_t start = 0; start < std::min<std::size_t>(3, crystal.traces.size()); ++start)
+    plot.series.push_back({fmt::format("random start {}", start + 1),
+                           crystal.traces[start].seconds,
+                           crystal.traces[start].chi2,
+                           {},
+                           {}});
+  for (std::size_t file = 0; file < answers.size(); ++file) {
+    const AnswerResult& answer = crystal.answers[file];
+    plot.series.push_back({"from " + answers[file].name(), answer.trace.seconds, answer.trace.chi2, {}, {}});
+    plot.horizontal.push_back({answer.own.chi2, answers[file].name()});
+  }
+  return plot;
+}
+
+}  // namespace
+
+void write_retrieval_page(const std::filesystem::path& path, const CrystalResult& result, int n,
+                          std::span<const CrystalAnswers> answers, const std::string& table) {
   page::Page page("Phase retrieval");
   page.paragraph(fmt::format("Crystal {}: chi2 {:.5f}, the best of {} starts, {} of one thread.",
                              result.sample, result.chi2, result.start_chi2.size(),
@@ -74,10 +121,29 @@ void write_retrieval_page(const std::filesystem::path& path, const CrystalResult
     add_object_slices(truth, result.truth, n, "true");
     page.heading("True").pictures(truth);
   }
+  std::vector<NamedCube> cubes;
+  if (result.comparison) cubes.push_back({"true surface, in the colours of its phase", result.truth});
+  cubes.push_back({"retrieved surface", result.object});
   std::vector<page::Picture> found;
   add_object_slices(found, result.object, n, "retrieved");
   page.heading("Retrieved").pictures(found);
-  page.plot(starts_plot(result.start_chi2));
+  page.heading("Surfaces at half the modulus, turning around z").pictures(turning_crystals(cubes, n));
+  page.begin_row().plot(starts_plot(result.start_chi2));
+  if (result.compared) page.plot(traces_plot(*result.compared, answers));
+  page.end_row();
+  if (result.compared) {
+    page.heading("Answers at hand beside retrievals");
+    page.paragraph(
+        "Means over the crystals. Overlap is that of the aligned object with the true one, phase and shape "
+        "at "
+        "once. Seconds are those of one thread; of the answers, what their file says that they took. The "
+        "last "
+        "columns are the seconds until a retrieval overlapped the truth as much as the answers (without a "
+        "truth: "
+        "had their chi2, which a loose support makes small), and in how many of the crystals it came to "
+        "that.");
+    page.preformatted(table);
+  }
   page.write(path);
 }
 

@@ -1,7 +1,6 @@
 #include "superstep/baseline/ptychography/autophase_run.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,24 +11,22 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
+#include "superstep/baseline/in_file.h"
 #include "superstep/physics/fft.h"
 
 namespace superstep::baseline {
 namespace {
-
-// Processor time of the calling thread: what a start costs on a machine that others use too.
-double thread_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 struct RunSettings {
   RetrievalSettings retrieval;
   int starts = 10;
   std::int64_t samples = 0;
   std::uint64_t seed = 1;
+  std::vector<std::filesystem::path> answers;
 };
+
+// A pattern as large as the detector's noise leaves a share of 1 / sqrt(counts) here: 0.01 at 10^4.
+constexpr double largest_share_beyond = 0.05;  // chosen: a cube of 0.55 of the grid has as much
 
 RunSettings read_settings(const Options& options) {
   RunSettings settings;
@@ -42,6 +39,8 @@ RunSettings read_settings(const Options& options) {
   settings.starts = static_cast<int>(options.integer("starts", 1, 10000));
   settings.samples = options.integer("samples", 0, 1LL << 40);
   settings.seed = static_cast<std::uint64_t>(options.integer("seed", 0, 1LL << 62));
+  if (!options.text("start").empty())
+    for (const std::string& path : split(options.text("start"), ',')) settings.answers.emplace_back(path);
   return settings;
 }
 
@@ -74,6 +73,19 @@ class CrystalFile {
     std::vector<float> values;
     for (const std::size_t target : data::fft_shift_targets(shape()))
       values.push_back(pattern.as<float>()[target]);
+    const auto bad = [&](std::string what) {
+      return Error(ErrorCode::bad_file, fmt::format("crystal {}: {}", sample, what),
+                   data::place(file_.path(), "diff"));
+    };
+    for (const float value : values)
+      if (!(std::isfinite(value) && value >= 0)) throw bad(fmt::format("a magnitude of {}", value));
+    if (std::ranges::all_of(values, [](float value) { return value == 0; }))
+      throw bad("the pattern has no count");
+    if (const double share = share_beyond_half(values, shape()); share > largest_share_beyond)
+      throw bad(
+          fmt::format("it is larger than half of its grid ({:.2f} of its autocorrelation lies half a grid "
+                      "away, where nothing should be): no support can find it",
+                      share));
     return values;
   }
 
@@ -115,22 +127,56 @@ CrystalResult finish(const CrystalFile& file, std::int64_t sample, const Retriev
   return result;
 }
 
+// Writes a retrieval that begins now into a trace; with a truth (which must outlive it) its overlaps, too.
+auto note_in(RetrievalTrace& trace, const Field& truth, const Shape& shape) {
+  return [&, begun = thread_seconds(), looking = 0.0](int, double chi2, const Field& object) mutable {
+    const double now = thread_seconds();
+    trace.seconds.push_back(now - begun - looking);
+    trace.chi2.push_back(chi2);
+    if (!truth.empty()) trace.overlap.push_back(align(object, truth, shape).overlap);
+    looking += thread_seconds() - now;
+  };
+}
+
+// The answers to one crystal, and what a retrieval makes of each.
+ComparedCrystal compared_with(const CrystalFile& file, std::int64_t sample,
+                              std::span<const CrystalAnswers> answers, const RunSettings& settings,
+                              const std::vector<float>& magnitude) {
+  ComparedCrystal crystal;
+  const Field truth = file.truth(sample);
+  for (const CrystalAnswers& from : answers) {
+    Field object = with_file_of("start", [&] { return from.object(sample); });
+    scale_to(object, file.shape(), magnitude);
+    AnswerResult result;
+    result.own =
+        quality_of_crystal(object, diffraction_chi2(object, file.shape(), magnitude), truth, file.shape());
+    const Shape shape = file.shape();
+    const Retrieval found = retrieve_phase(magnitude, shape, settings.retrieval, std::move(object),
+                                           note_in(result.trace, truth, shape));
+    result.continued = quality_of_crystal(found.object, found.chi2, truth, file.shape());
+    crystal.answers.push_back(std::move(result));
+  }
+  return crystal;
+}
+
 // Crystals [first, first + count), each from all its starts; starts are the items that threads take.
 std::vector<CrystalResult> retrieve_block(const CrystalFile& file, std::int64_t first, std::int64_t count,
-                                          const RunSettings& settings, ThreadPool& pool,
+                                          const RunSettings& settings,
+                                          std::span<const CrystalAnswers> answers, ThreadPool& pool,
                                           FunctionRef<void()> start_done) {
   std::vector<std::vector<float>> magnitudes;
   for (std::int64_t i = 0; i < count; ++i) magnitudes.push_back(file.magnitude(first + i));
   std::vector<Retrieval> found(static_cast<std::size_t>(count * settings.starts));
-  std::vector<double> seconds(found.size());
+  std::vector<RetrievalTrace> traces(found.size());
   pool.parallel_for(static_cast<std::int64_t>(found.size()), [&](std::int64_t item, int) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "no file was written");
     const auto at = static_cast<std::size_t>(item), crystal = at / static_cast<std::size_t>(settings.starts);
-    const double begun = thread_seconds();
     RandomStream random(settings.seed, static_cast<std::uint64_t>(first) + crystal,
                         static_cast<std::uint32_t>(at % static_cast<std::size_t>(settings.starts)));
-    found[at] = retrieve_phase(magnitudes[crystal], file.shape(), settings.retrieval, random);
-    seconds[at] = thread_seconds() - begun;
+    const Field truth = answers.empty() ? Field() : file.truth(first + static_cast<std::int64_t>(crystal));
+    const Shape shape = file.shape();
+    found[at] = retrieve_phase(magnitudes[crystal], shape, settings.retrieval, random,
+                               note_in(traces[at], truth, shape));
     start_done();
   });
   std::vector<CrystalResult> results(static_cast<std::size_t>(count));
@@ -140,7 +186,15 @@ std::vector<CrystalResult> retrieve_block(const CrystalFile& file, std::int64_t 
     CrystalResult& result = results[static_cast<std::size_t>(item)] = finish(file, first + item, *best);
     for (auto start = begin; start != end; ++start) {
       result.start_chi2.push_back(start->chi2);
-      result.seconds += seconds[static_cast<std::size_t>(start - found.begin())];
+      result.seconds += traces[static_cast<std::size_t>(start - found.begin())].seconds.back();
+    }
+    if (answers.empty()) return;
+    result.compared =
+        compared_with(file, first + item, answers, settings, magnitudes[static_cast<std::size_t>(item)]);
+    for (auto start = begin; start != end; ++start) {
+      result.compared->starts.push_back(
+          quality_of_crystal(start->object, start->chi2, file.truth(first + item), file.shape()));
+      result.compared->traces.push_back(traces[static_cast<std::size_t>(start - found.begin())]);
     }
   });
   return results;
@@ -236,6 +290,10 @@ Report run_phase_retrieval(const Request& request, const Options& options) {
   const CrystalFile file(request.input);
   const std::int64_t samples =
       settings.samples > 0 ? std::min(settings.samples, file.samples()) : file.samples();
+  std::vector<CrystalAnswers> answers;
+  for (const auto& path : settings.answers)
+    with_file_of("start", [&] { answers.emplace_back(path, file.samples(), file.side()); });
+  AnswerSummary compared(answers);
   const Stopwatch watch;
   Output output(request.output, samples, file.side() / 2);
   Progress progress(fmt::format("phase retrieval of {} crystals", samples),
@@ -253,8 +311,10 @@ Report run_phase_retrieval(const Request& request, const Options& options) {
   CrystalResult shown;
   for (std::int64_t first = 0; first < samples; first += block) {
     const std::int64_t count = std::min(block, samples - first);
-    for (CrystalResult& result : retrieve_block(file, first, count, settings, *request.pool, start_done)) {
+    for (CrystalResult& result :
+         retrieve_block(file, first, count, settings, answers, *request.pool, start_done)) {
       output.add(result);
+      if (result.compared) compared.add(*result.compared);
       totals.add(result);
       if (result.sample < 20) table.add_row(row_of(result));
       if (result.sample == 0) shown = std::move(result);
@@ -262,9 +322,13 @@ Report run_phase_retrieval(const Request& request, const Options& options) {
   }
   progress.finish();
   output.close();
+  const std::string comparison = answers.empty() ? "" : compared.table();
   if (!request.picture.empty())
-    write_retrieval_page(request.picture, shown, static_cast<int>(file.side() / 2));
-  return {metrics_of(totals, watch.seconds()), table.to_string()};
+    write_retrieval_page(request.picture, shown, static_cast<int>(file.side() / 2), answers, comparison);
+  std::vector<Metric> metrics = metrics_of(totals, watch.seconds());
+  if (!answers.empty())
+    for (Metric& metric : compared.metrics()) metrics.push_back(std::move(metric));
+  return {metrics, table.to_string() + (answers.empty() ? "" : "\nmeans over the crystals:\n") + comparison};
 }
 
 std::vector<OptionSpec> phase_retrieval_options() {
@@ -276,7 +340,9 @@ std::vector<OptionSpec> phase_retrieval_options() {
           {"sigma_first", "3", "first blur of the support, voxels"},
           {"sigma_last", "0.8", "last blur of the support, voxels"},
           {"samples", "0", "the first so many crystals of the file; 0: all"},
-          {"seed", "1", "of the random starts"}};
+          {"seed", "1", "of the random starts"},
+          {"start", "",
+           "files of answers, FILE,...: what infer --output wrote; to compare with and to begin from"}};
 }
 
 }  // namespace superstep::baseline

@@ -46,12 +46,19 @@ void require_consistent(const PtychoData& data, const data::ComplexField& probe)
 
 }  // namespace
 
-Epie::Epie(const PtychoData& data, data::ComplexField probe, const EpieSettings& settings)
-    : data_(data), settings_(settings), probe_(std::move(probe)) {
+Epie::Epie(const PtychoData& data, data::ComplexField probe, const EpieSettings& settings,
+           std::vector<std::complex<float>> object)
+    : data_(data), settings_(settings), object_(std::move(object)), probe_(std::move(probe)) {
   require_consistent(data_, probe_);
   require(settings.regularization > 0 && settings.regularization <= 1,
           "the regularization must be in (0, 1]");
-  object_.assign(static_cast<std::size_t>(data.height) * static_cast<std::size_t>(data.width), 1.0f);
+  const auto pixels = static_cast<std::size_t>(data.height) * static_cast<std::size_t>(data.width);
+  if (object_.empty()) object_.assign(pixels, 1.0f);
+  require(object_.size() == pixels,
+          fmt::format("an object of {} pixels to start from, where {} x {} are needed", object_.size(),
+                      data.height, data.width));
+  for (const auto& value : object_)
+    require(std::isfinite(squared(value)), "the object to start from is not finite");
   for (const float value : data_.modulus) total_ += double{value} * value;
   require(total_ > 0, "no pattern has a count");
   dark_modulus_ = static_cast<float>(std::sqrt(std::max(0.0, (data.threshold - 1) / 2)));

@@ -41,9 +41,11 @@ struct EpieSettings {
 
 class Epie {
  public:
-  // Starts from an object of 1 everywhere. `data` must outlive this. Throws Error (invalid_argument) when
-  // sizes disagree or a window leaves the object.
-  Epie(const PtychoData& data, data::ComplexField probe, const EpieSettings& settings);
+  // Starts from `object`, height x width, or where that is empty from 1 everywhere. `data` must outlive this.
+  // Throws Error (invalid_argument) when sizes disagree, a window leaves the object, or the object is not
+  // finite.
+  Epie(const PtychoData& data, data::ComplexField probe, const EpieSettings& settings,
+       std::vector<std::complex<float>> object = {});
   ~Epie();
 
   // Visits every point once. Returns sum (|F| - modulus)^2 / sum modulus^2 over all patterns, each taken as

@@ -75,23 +75,51 @@ std::vector<page::Picture> probe_pictures(const data::ComplexField& probe, int n
            page::phase_bar()}};
 }
 
-page::Plot error_plot(const std::vector<double>& errors) {
-  page::Series series{"error of the pass", {}, errors, {}, {}};
-  for (std::size_t pass = 1; pass <= errors.size(); ++pass) series.x.push_back(static_cast<double>(pass));
+page::Series over_passes(std::string label, const std::vector<double>& values) {
+  page::Series series{std::move(label), {}, values, {}, {}};
+  for (std::size_t pass = 1; pass <= values.size(); ++pass) series.x.push_back(static_cast<double>(pass));
+  return series;
+}
+
+page::Plot error_plot(const EpieResult& result) {
   page::Plot plot{"Convergence", "pass", "sum (|F| - measured)^2 / sum measured^2", false, true};
-  plot.series = {series};
+  if (result.start)
+    plot.series = {over_passes("from nothing", result.start->cold.errors),
+                   over_passes("from the network's object", result.start->warm.errors)};
+  else
+    plot.series = {over_passes("error of the pass", result.errors)};
   return plot;
+}
+
+page::Plot phase_plot(const EpieStart& start) {
+  page::Plot plot{"Beside the true object", "pass", "phase error, rad rms", false, true};
+  plot.series = {over_passes("from nothing", start.cold.phase_rms),
+                 over_passes("from the network's object", start.warm.phase_rms)};
+  if (start.network) plot.horizontal = {{start.network->phase_rms, "the network's object"}};
+  return plot;
+}
+
+void add_start(page::Page& page, const EpieResult& result, double pixel) {
+  page.heading("From a network's answers");
+  page.paragraph(
+      "The middles of what the network says of every point, stitched to one object; then the passes that "
+      "begin "
+      "with it, and the same passes from an object of 1 everywhere. The common error is what both reach, a "
+      "tenth more; resolution is the period at which the Fourier rings of the phases, found and true, "
+      "correlate by a half.");
+  page.preformatted(table_of(*result.start, result.quality, pixel));
 }
 
 }  // namespace
 
-void write_epie_page(const std::filesystem::path& path, const EpieResult& result, int height, int width,
-                     int n) {
+void write_epie_page(const std::filesystem::path& path, const EpieResult& result, const PtychoFile& file) {
+  const int height = file.height(), width = file.width(), n = file.window();
   const Box box = box_around(result.area, height, width);
   std::vector<page::Picture> pictures;
   if (result.comparison) add_object(pictures, result.truth, box, width, "true");
   add_object(pictures, result.comparison ? result.comparison->aligned : result.object, box, width,
              "reconstructed");
+  if (result.start) add_object(pictures, result.start->stitched.object, box, width, "the network's");
   if (is_png_path(path)) return write_picture_sheet(path, pictures, 4);
   page::Page page("Ptychographic reconstruction");
   page.paragraph(fmt::format("Scan {}, {} points, {} passes in {}; error of the last pass {:.5f}.",
@@ -104,9 +132,12 @@ void write_epie_page(const std::filesystem::path& path, const EpieResult& result
         result.comparison->phase_rms, result.comparison->amplitude_rms,
         format_count(result.comparison->pixels), result.comparison->ramp_y, result.comparison->ramp_x));
   page.heading("Object, scanned area").pictures(pictures);
+  if (result.start) add_start(page, result, file.pixel());
   page.begin_row().begin_column();
   page.heading("Probe").pictures(probe_pictures(result.probe, n)).end_column();
-  page.plot(error_plot(result.errors)).end_row();
+  page.plot(error_plot(result));
+  if (result.start && !result.start->warm.phase_rms.empty()) page.plot(phase_plot(*result.start));
+  page.end_row();
   page.write(path);
 }
 

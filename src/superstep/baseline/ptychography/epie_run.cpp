@@ -9,6 +9,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/baseline/in_file.h"
 #include "superstep/baseline/ptychography/epie_output.h"
 #include "superstep/baseline/ptychography/epie_page.h"
 
@@ -21,6 +22,8 @@ struct RunSettings {
   EpieSettings epie;
   PtychoFile::Settings file;
   int passes = 100, scans = 0;
+  std::filesystem::path answers;  // of a network, to start from; may be empty
+  int central = 12;               // px of a window that are stitched
   bool start_from_file = true;
   double start_width = 75e-9;  // m
 };
@@ -39,6 +42,8 @@ RunSettings read_settings(const Options& options) {
   settings.passes = static_cast<int>(options.integer("passes", 1, 1000000));
   settings.scans = static_cast<int>(options.integer("scans", 0, 1000000));
   settings.start_from_file = options.choice("probe", starts) == 0;
+  settings.answers = options.text("start");
+  settings.central = static_cast<int>(options.integer("central", 1, 4096));
   settings.start_width = options.number("probe_width", 1e-3, 1e9) * 1e-9;
   settings.file.pixel = options.number("pixel", 0, 1e9) * 1e-9;
   settings.file.threshold = options.number("threshold", -1, 1e9);
@@ -73,30 +78,85 @@ void require_gain(const EpieResult& result) {
 // Called after every pass, from the thread that runs the scan.
 using PassDone = FunctionRef<void(double error)>;
 
+// One scan, ready for a reconstruction.
+struct Ready {
+  const PtychoFile& file;
+  const RunSettings& settings;
+  int index;
+  PtychoScanData scan;
+  std::vector<float> area;  // by the probe that it starts from
+
+  ObjectComparison compared(const std::vector<std::complex<float>>& object) const {
+    return compare_objects(object, *scan.truth, area, file.height(), file.width());
+  }
+  ObjectQuality quality(const ObjectComparison& comparison) const {
+    return quality_of(comparison, *scan.truth, area, file.height(), file.width());
+  }
+};
+
+// Stops early when the user asks to.
+EpieCourse passes_of(Epie& epie, const Ready& ready, ThreadPool& pool, PassDone pass_done) {
+  EpieCourse course;
+  double seconds = 0;
+  for (int pass = 0; pass < ready.settings.passes && !interrupted(); ++pass) {
+    const Stopwatch watch;
+    course.errors.push_back(epie.pass(pool));
+    course.seconds.push_back(seconds += watch.seconds());
+    require_progress(course.errors.back(), course.errors.front(), ready.index);
+    // What follows every pass is looked at where two courses are compared.
+    if (ready.scan.truth && !ready.settings.answers.empty())
+      course.phase_rms.push_back(ready.compared(epie.object()).phase_rms);
+    pass_done(course.errors.back());
+  }
+  return course;
+}
+
+// The network's object, and the course from nothing; the course from the object follows.
+EpieStart start_of(const Ready& ready, const PointAnswers& answers, ThreadPool& pool, PassDone pass_done) {
+  const auto& positions = ready.scan.data.positions;
+  EpieStart start;
+  start.stitched = with_file_of("start", [&] {
+    return answers.stitched(positions, ready.file.first_point(ready.index), ready.file.height(),
+                            ready.file.width(), ready.settings.central);
+  });
+  start.network_seconds = answers.seconds_per_point() * static_cast<double>(positions.size());
+  Epie epie(ready.scan.data, starting_probe(ready.file, ready.scan, ready.settings), ready.settings.epie);
+  start.cold = passes_of(epie, ready, pool, pass_done);
+  if (!ready.scan.truth) return start;
+  start.from_nothing = ready.quality(ready.compared(epie.object()));
+  std::vector<float> both = ready.area;  // lit, and answered
+  for (std::size_t i = 0; i < both.size(); ++i) both[i] *= start.stitched.hit[i];
+  start.network = quality_of(compare_objects(start.stitched.object, *ready.scan.truth, both,
+                                             ready.file.height(), ready.file.width()),
+                             *ready.scan.truth, both, ready.file.height(), ready.file.width());
+  return start;
+}
+
 // Stops early when the user asks to; without errors then, when no pass was done.
-EpieResult reconstruct(const PtychoFile& file, int scan_index, const RunSettings& settings, ThreadPool& pool,
-                       PassDone pass_done) {
+EpieResult reconstruct(const PtychoFile& file, int scan_index, const RunSettings& settings,
+                       const PointAnswers* answers, ThreadPool& pool, PassDone pass_done) {
   EpieResult result;
   result.scan = scan_index;
   if (interrupted()) return result;
-  const PtychoScanData scan = file.read_scan(scan_index);
-  const Stopwatch watch;
-  Epie epie(scan.data, starting_probe(file, scan, settings), settings.epie);
-  for (int pass = 0; pass < settings.passes && !interrupted(); ++pass) {
-    result.errors.push_back(epie.pass(pool));
-    require_progress(result.errors.back(), result.errors.front(), scan_index);
-    pass_done(result.errors.back());
-  }
-  require_gain(result);
-  result.seconds = watch.seconds();
-  result.points = static_cast<int>(scan.data.positions.size());
+  Ready ready{file, settings, scan_index, file.read_scan(scan_index), {}};
+  const data::ComplexField probe = starting_probe(file, ready.scan, settings);
+  ready.area = scanned_area(ready.scan.data, probe);
+  if (answers) result.start = start_of(ready, *answers, pool, pass_done);
+  Epie epie(ready.scan.data, probe, settings.epie,
+            result.start ? result.start->stitched.object : std::vector<std::complex<float>>());
+  const EpieCourse course = passes_of(epie, ready, pool, pass_done);
+  if (result.start) result.start->warm = course;
+  result.errors = course.errors;
+  if (!answers) require_gain(result);
+  result.seconds = course.seconds.empty() ? 0 : course.seconds.back();
+  result.points = static_cast<int>(ready.scan.data.positions.size());
   result.object = epie.object();
   result.probe = epie.probe();
-  result.area = scanned_area(scan.data, scan.probe ? *scan.probe : result.probe);
-  if (scan.truth) {
-    result.truth = *scan.truth;
-    result.comparison = compare_objects(result.object, *scan.truth, result.area, file.height(), file.width());
-  }
+  result.area = ready.scan.probe ? ready.area : scanned_area(ready.scan.data, result.probe);
+  if (!ready.scan.truth) return result;
+  result.truth = *ready.scan.truth;
+  result.comparison = compare_objects(result.object, result.truth, result.area, file.height(), file.width());
+  result.quality = quality_of(*result.comparison, result.truth, result.area, file.height(), file.width());
   return result;
 }
 
@@ -111,13 +171,14 @@ int scans_at_once(const PtychoFile& file, int scans, int threads) {
 
 // Scans [first, first + count), on all threads.
 std::vector<EpieResult> reconstruct_some(const PtychoFile& file, int first, int count,
-                                         const RunSettings& settings, ThreadPool& pool,
+                                         const RunSettings& settings, const PointAnswers* answers,
+                                         ThreadPool& pool,
                                          FunctionRef<void(int scan, double error)> after_pass) {
   std::vector<EpieResult> results(static_cast<std::size_t>(count));
   const auto one = [&](int item, ThreadPool& threads) {
     const int scan = first + item;
     results[static_cast<std::size_t>(item)] =
-        reconstruct(file, scan, settings, threads, [&](double error) { after_pass(scan, error); });
+        reconstruct(file, scan, settings, answers, threads, [&](double error) { after_pass(scan, error); });
   };
   if (count == 1) {
     one(0, pool);
@@ -140,10 +201,14 @@ Report run_epie(const Request& request, const Options& options,
                 FunctionRef<void(int scan, double error)> after_pass) {
   const RunSettings settings = read_settings(options);
   const PtychoFile file(request.input, settings.file);
+  std::optional<PointAnswers> answers;
+  if (!settings.answers.empty())
+    with_file_of("start", [&] { answers.emplace(settings.answers, file.points(), file.window()); });
   const int scans = settings.scans > 0 ? std::min(settings.scans, file.scan_count()) : file.scan_count();
+  const int passes = scans * settings.passes * (answers ? 2 : 1);
   const Stopwatch watch;
-  EpieOutput output(request.output, file, scans, settings.passes);
-  Progress progress(options.text("method"), double{1} * scans * settings.passes, "passes");
+  EpieOutput output(request.output, file, scans, settings.passes, answers.has_value());
+  Progress progress(options.text("method"), passes, "passes");
   std::mutex mutex;
   int passes_done = 0;
   const auto pass_done = [&](int scan, double error) {
@@ -156,7 +221,8 @@ Report run_epie(const Request& request, const Options& options,
   const int at_once = scans_at_once(file, scans, request.pool->threads());
   for (int first = 0; first < scans && !interrupted(); first += at_once) {
     const int count = std::min(at_once, scans - first);
-    for (EpieResult& result : reconstruct_some(file, first, count, settings, *request.pool, pass_done)) {
+    for (EpieResult& result : reconstruct_some(file, first, count, settings, answers ? &*answers : nullptr,
+                                               *request.pool, pass_done)) {
       if (result.errors.empty()) continue;
       output.add(result);
       summary.add(result);
@@ -166,15 +232,14 @@ Report run_epie(const Request& request, const Options& options,
   progress.finish();
   if (summary.scans() == 0) throw Error(ErrorCode::interrupted, "no pass was done, and nothing is written");
   output.close();
-  if (!request.picture.empty())
-    write_epie_page(request.picture, shown, file.height(), file.width(), file.window());
-  if (passes_done < scans * settings.passes)
+  if (!request.picture.empty()) write_epie_page(request.picture, shown, file);
+  if (passes_done < passes)
     throw Error(ErrorCode::interrupted,
-                fmt::format("{} of {} passes were done; the error came to {:.5f}", passes_done,
-                            scans * settings.passes, shown.errors.empty() ? 0.0 : shown.errors.back()),
+                fmt::format("{} of {} passes were done; the error came to {:.5f}", passes_done, passes,
+                            shown.errors.empty() ? 0.0 : shown.errors.back()),
                 request.input.string(), where_it_is(request));
   const double wall = watch.seconds();
-  return summary.report(wall);
+  return summary.report(wall, file.pixel());
 }
 
 Report run_epie(const Request& request, const Options& options) {
@@ -182,19 +247,22 @@ Report run_epie(const Request& request, const Options& options) {
 }
 
 std::vector<OptionSpec> epie_options() {
-  return {{"method", "rpie", "rpie, or epie, which now and then stays in a false solution"},
-          {"passes", "100", "visits of every point"},
-          {"probe", "file", "what to start from: file (where it has one) or gaussian"},
-          {"probe_width", "75", "of the Gaussian, full width at half maximum, nm"},
-          {"probe_from", "10", "first pass that refines the probe; more than passes: never"},
-          {"object_step", "1", "share of a change that goes into the object"},
-          {"probe_step", "0.5",
-           "share of a change that goes into the probe; with 1 in both, scans of few counts become unstable"},
-          {"regularization", "0.3", "rpie only, in (0, 1]: smaller trusts weakly lit pixels more; 1 is epie"},
-          {"seed", "1", "of the order of the points"},
-          {"scans", "0", "the first so many scans of the file; 0: all"},
-          {"pixel", "0", "pixel of the object, nm; 0: as the file says"},
-          {"threshold", "-1", "counts below this were written as 0; -1: as the file says"}};
+  return {
+      {"method", "rpie", "rpie, or epie, which now and then stays in a false solution"},
+      {"passes", "100", "visits of every point"},
+      {"probe", "file", "what to start from: file (where it has one) or gaussian"},
+      {"probe_width", "75", "of the Gaussian, full width at half maximum, nm"},
+      {"probe_from", "10", "first pass that refines the probe; more than passes: never"},
+      {"object_step", "1", "share of a change that goes into the object"},
+      {"probe_step", "0.5",
+       "share of a change that goes into the probe; with 1 in both, scans of few counts become unstable"},
+      {"regularization", "0.3", "rpie only, in (0, 1]: smaller trusts weakly lit pixels more; 1 is epie"},
+      {"seed", "1", "of the order of the points"},
+      {"start", "", "a network's answers to the points, as infer --output writes them, to begin from too"},
+      {"central", "12", "px of such an answer's window, in its middle, that are stitched"},
+      {"scans", "0", "the first so many scans of the file; 0: all"},
+      {"pixel", "0", "pixel of the object, nm; 0: as the file says"},
+      {"threshold", "-1", "counts below this were written as 0; -1: as the file says"}};
 }
 
 }  // namespace superstep::baseline

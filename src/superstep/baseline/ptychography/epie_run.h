@@ -7,10 +7,14 @@
 #include "superstep/base/function_ref.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/ptychography/epie_compare.h"
+#include "superstep/baseline/ptychography/epie_start.h"
 #include "superstep/baseline/ptychography/ptycho_file.h"
 
 namespace superstep::baseline {
 
+// With answers of a network to start from (option start) every scan is reconstructed twice, from them and
+// from nothing, and `stitched_amp`, `stitched_phase` [scans, H, W] are written too.
+//
 // Reads the scans of request.input (see PtychoFile), writes `object_amp`, `object_phase` [scans, H, W],
 // `probe` [scans, n, n, 2], `fourier_error` [scans, passes] and `passes_done` [scans], and reports the time
 // a scan and, for generated files, how close the objects come to the true ones. request.picture may be a
@@ -33,6 +37,8 @@ struct EpieResult {
   data::ComplexField probe;
   std::vector<float> area;                     // 1 where the scan put light
   std::optional<ObjectComparison> comparison;  // with the truth
+  std::optional<ObjectQuality> quality;        // the same and its resolution
+  std::optional<EpieStart> start;              // where it began with a network's answers
 };
 
 }  // namespace superstep::baseline

@@ -41,16 +41,38 @@ std::vector<std::uint8_t> middle_half(const Shape& shape) {
   return inside;
 }
 
-// Gives the transform of `object` the measured magnitude: the projection that both methods share.
-void project_on_magnitude(Field& object, const Shape& shape, std::span<const float> magnitude) {
+// Gives the transform of `object` the measured magnitude: the projection that both methods share. Returns
+// sum (|F object| - magnitude)^2 of the object as it was.
+double project_on_magnitude(Field& object, const Shape& shape, std::span<const float> magnitude) {
   auto& fft = thread_fft<float>(shape);
   fft.forward(object);
   const float scale = 1.0f / static_cast<float>(object.size());
+  double error = 0;
   for (std::size_t i = 0; i < object.size(); ++i) {
-    const float power = squared(object[i]);
-    object[i] *= power > 0 ? scale * magnitude[i] / std::sqrt(power) : 0.0f;
+    const float found = std::sqrt(squared(object[i])), difference = found - magnitude[i];
+    error += double{difference} * difference;
+    object[i] *= found > 0 ? scale * magnitude[i] / found : 0.0f;
   }
   fft.inverse(object);
+  return error;
+}
+
+double power_of(std::span<const float> magnitude) {
+  double power = 0;
+  for (const float value : magnitude) power += double{value} * value;
+  return power;
+}
+
+void require_start(const Field& start, const Shape& shape) {
+  const auto bad = [](std::string what) {
+    throw Error(ErrorCode::invalid_argument, std::move(what), "phase retrieval");
+  };
+  if (static_cast<std::int64_t>(start.size()) != shape.element_count())
+    bad(fmt::format("a start of {} voxels for a pattern of {}", start.size(), to_string(shape)));
+  double power = 0;
+  for (const auto& value : start) power += squared(value);
+  if (!std::isfinite(power)) bad("the start holds what is not finite");
+  if (power == 0) bad("the start is zero everywhere");
 }
 
 // The next object from the last one and its projection: both keep the projection inside the support; ER
@@ -117,18 +139,47 @@ double diffraction_chi2(std::span<const std::complex<float>> object, const Shape
   return error / total;
 }
 
-Retrieval retrieve_phase(std::span<const float> magnitude, const Shape& shape,
-                         const RetrievalSettings& settings, RandomStream& random) {
-  require_valid(magnitude, shape);
-  Retrieval result;
-  result.support = middle_half(shape);
-  for (const std::uint8_t inside : result.support)
-    result.object.emplace_back(inside ? static_cast<float>(random.uniform()) : 0.0f);
+double share_beyond_half(std::span<const float> magnitude, const Shape& shape) {
+  Field field;
+  for (const float value : magnitude) field.emplace_back(value * value);
+  thread_fft<float>(shape).inverse(field);
+  const auto strides = shape.row_major_strides();
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < field.size(); ++i)
+    for (int axis = 0; axis < shape.rank(); ++axis)
+      if (static_cast<std::int64_t>(i) / strides[static_cast<std::size_t>(axis)] % shape[axis] ==
+          shape[axis] / 2) {
+        sum += std::abs(field[i]);
+        ++count;
+      }
+  return sum / count / std::abs(field[0]);
+}
+
+void scale_to(Field& object, const Shape& shape, std::span<const float> magnitude) {
+  Field transform = object;
+  thread_fft<float>(shape).forward(transform);
+  double both = 0, own = 0;
+  for (std::size_t i = 0; i < transform.size(); ++i) {
+    const double power = squared(transform[i]);
+    own += power;
+    both += std::sqrt(power) * magnitude[i];
+  }
+  const auto scale = static_cast<float>(own > 0 ? both / own : 1);
+  for (auto& value : object) value *= scale;
+}
+
+namespace {
+
+// From result.object inside result.support.
+void iterate(Retrieval& result, std::span<const float> magnitude, const Shape& shape,
+             const RetrievalSettings& settings, NoteObject note) {
   Field projected;
+  const double power = power_of(magnitude);
   double sigma = settings.sigma_first;
   for (int iteration = 0; iteration < settings.iterations; ++iteration) {
     projected = result.object;
-    project_on_magnitude(projected, shape, magnitude);
+    const double error = project_on_magnitude(projected, shape, magnitude);
+    if (iteration == 0 || !is_hio(settings, iteration - 1)) note(iteration, error / power, result.object);
     if (is_hio(settings, iteration))
       hio_step(result.object, projected, result.support, static_cast<float>(settings.beta));
     else
@@ -141,6 +192,38 @@ Retrieval retrieve_phase(std::span<const float> magnitude, const Shape& shape,
   for (std::size_t i = 0; i < result.object.size(); ++i)
     if (!result.support[i]) result.object[i] = 0;
   result.chi2 = diffraction_chi2(result.object, shape, magnitude);
+  note(settings.iterations, result.chi2, result.object);
+}
+
+}  // namespace
+
+Retrieval retrieve_phase(std::span<const float> magnitude, const Shape& shape,
+                         const RetrievalSettings& settings, RandomStream& random, NoteObject note) {
+  require_valid(magnitude, shape);
+  Retrieval result;
+  result.support = middle_half(shape);
+  for (const std::uint8_t inside : result.support)
+    result.object.emplace_back(inside ? static_cast<float>(random.uniform()) : 0.0f);
+  iterate(result, magnitude, shape, settings, note);
+  return result;
+}
+
+Retrieval retrieve_phase(std::span<const float> magnitude, const Shape& shape,
+                         const RetrievalSettings& settings, RandomStream& random) {
+  return retrieve_phase(magnitude, shape, settings, random, [](int, double, const Field&) {});
+}
+
+Retrieval retrieve_phase(std::span<const float> magnitude, const Shape& shape,
+                         const RetrievalSettings& settings, Field start, NoteObject note) {
+  require_valid(magnitude, shape);
+  require_start(start, shape);
+  Retrieval result;
+  result.object = std::move(start);
+  scale_to(result.object, shape, magnitude);
+  result.support = shrink_wrapped(result.object, shape, settings.sigma_first, settings.threshold);
+  for (std::size_t i = 0; i < result.object.size(); ++i)
+    if (!result.support[i]) result.object[i] = 0;
+  iterate(result, magnitude, shape, settings, note);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "superstep/base/function_ref.h"
 #include "superstep/base/random.h"
 #include "superstep/base/shape.h"
 
@@ -39,6 +40,26 @@ struct Retrieval {
 // thread. Throws Error (invalid_argument) when sizes disagree or the magnitude is zero everywhere.
 Retrieval retrieve_phase(std::span<const float> magnitude, const Shape& shape,
                          const RetrievalSettings& settings, RandomStream& random);
+
+// The same from an answer at hand in place of random numbers: `start` has `shape`, is scaled to the
+// magnitude, and its shrink-wrap at the first blur is the first support. Throws Error (invalid_argument) for
+// a start of another size, that is not finite, or zero everywhere too.
+//
+// `note` is called with every object that lies inside its support and its chi2: the first, those after a step
+// of ER, and the last; `iterations` is how many came before.
+using NoteObject = FunctionRef<void(int iterations, double chi2, const Field& object)>;
+Retrieval retrieve_phase(std::span<const float> magnitude, const Shape& shape,
+                         const RetrievalSettings& settings, Field start, NoteObject note);
+Retrieval retrieve_phase(std::span<const float> magnitude, const Shape& shape,
+                         const RetrievalSettings& settings, RandomStream& random, NoteObject note);
+
+// Multiplies the object by what brings its far field nearest to the magnitude: then its chi2 is the least.
+void scale_to(Field& object, const Shape& shape, std::span<const float> magnitude);
+
+// How much of an object's autocorrelation lies half the grid away from its middle along an axis, relative to
+// the middle: the mean of the three planes. An object within half the grid has none there but that of the
+// noise, about 1 / sqrt(counts); a larger one meets itself, and no support can tell it.
+double share_beyond_half(std::span<const float> magnitude, const Shape& shape);
 
 // Is iteration `index` one of HIO?
 bool is_hio(const RetrievalSettings& settings, int index);

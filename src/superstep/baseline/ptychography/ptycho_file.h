@@ -34,6 +34,8 @@ class PtychoFile {
   // Throws Error naming file and data set.
   PtychoFile(const std::filesystem::path& path, const Settings& settings);
 
+  std::int64_t points() const { return points_; }  // of all scans
+  std::int64_t first_point(int scan) const { return scans_[static_cast<std::size_t>(scan)].first; }
   int scan_count() const { return static_cast<int>(scans_.size()); }
   int window() const { return n_; }
   int height() const { return height_; }  // of the object that holds all windows of every scan

@@ -16,6 +16,7 @@
 #include "superstep/run/model.h"
 #include "superstep/run/serve/calibrate.h"
 #include "superstep/run/serve/evaluate.h"
+#include "superstep/run/serve/refine.h"
 #include "superstep/run/task.h"
 #include "superstep/run/train/checkpoint.h"
 #include "superstep/run/train/run_directory.h"
@@ -37,7 +38,8 @@ Metric metric(const char* name, double value, const char* unit) {
 
 // HDF5 remembers where its contents come from; other formats hold the arrays alone.
 void write_outputs(const std::filesystem::path& path, std::span<const target::Executable::Port> ports,
-                   const std::vector<Tensor>& outputs, const InferSettings& settings) {
+                   const std::vector<Tensor>& outputs, const InferSettings& settings,
+                   double seconds_of_sample) {
   if (path.extension() != ".h5" && path.extension() != ".hdf5") {
     NamedTensors arrays;
     for (std::size_t i = 0; i < outputs.size(); ++i) arrays.emplace(ports[i].name, outputs[i]);
@@ -48,6 +50,8 @@ void write_outputs(const std::filesystem::path& path, std::span<const target::Ex
   if (settings.passes > 0) file.set_attribute("", "passes", std::to_string(settings.passes));
   file.set_attribute("", "workload", settings.workload);
   file.set_attribute("", "weights", settings.weights.string());
+  file.set_attribute("", "seconds_per_sample", seconds_of_sample);
+  if (settings.refine > 0) file.set_attribute("", "refine", settings.refine);
   file.close();
 }
 
@@ -67,6 +71,7 @@ std::int64_t sample_count(const InferSettings& settings, std::int64_t batch) {
 struct Served {
   std::vector<Tensor> outputs;
   std::vector<Metric> metrics;
+  double seconds = 0;  // that the outputs took, data included
   std::vector<target::Executable::Port> ports;
   target::PlanSummary plan;
 };
@@ -167,7 +172,7 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, int passes, s
     spread = std::move(sampled.spread);
   } else
     served.outputs = evaluator.predict(task, indices, pool);
-  const double elapsed = watch.seconds();
+  const double elapsed = served.seconds = watch.seconds();
   target::Executable& executable = evaluator.executable();
   served.ports.assign(executable.outputs().begin(), executable.outputs().end());
   served.metrics = std::move(timing);
@@ -317,6 +322,34 @@ std::vector<std::vector<Metric>> timings_of(std::span<target::Executable* const>
   return timings;
 }
 
+void check_refinement(const InferSettings& settings, const workload::Workload& workload) {
+  if (settings.refine == 0) return;
+  const char* why = !workload.answer               ? "the loss of this workload needs labels"
+                    : settings.precision == "int8" ? "bytes have no derivative; serve in f32, bf16 or f16"
+                    : settings.passes > 0          ? "the mean of passes with masks is no answer of one model"
+                                                   : nullptr;
+  if (why) throw Error(ErrorCode::invalid_argument, why, "--refine");
+}
+
+// Replaces outputs and quality by what comes of refining; the report keeps the quality before.
+void refine_served(const InferSettings& settings, const Model& model, const Task& task, ThreadPool& pool,
+                   Served& served, InferReport& report) {
+  Refiner refiner(model, target::find_target(settings.target),
+                  {.steps = settings.refine, .threads = settings.threads});
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(task.size()));
+  std::iota(indices.begin(), indices.end(), std::int64_t{0});
+  if (task.has_labels()) report.metrics_before = task.quality(indices, served.outputs);
+  report.refine_seconds = refine_all(refiner, task, served.outputs, pool) / static_cast<double>(task.size());
+  std::erase_if(served.metrics, [&](const Metric& metric) {
+    return std::ranges::any_of(report.metrics_before,
+                               [&](auto& before) { return before.name == metric.name; });
+  });
+  served.metrics.push_back(metric("refine_time", report.refine_seconds, "s"));
+  if (task.has_labels())
+    for (Metric& quality : task.quality(indices, served.outputs))
+      served.metrics.push_back(std::move(quality));
+}
+
 }  // namespace
 
 InferReport infer(const InferSettings& given) {
@@ -328,6 +361,7 @@ InferReport infer(const InferSettings& given) {
   model_settings.data = settings.input;
   const Model model(model_settings);
   settings.passes = passes_of(settings, model);
+  check_refinement(settings, model.workload());
   ThreadPool pool(settings.threads);
   const std::int64_t wanted = wanted_batch(settings, model), fixed = model.fixed_batch();
   const auto task = model.open_task({.data = settings.input,
@@ -369,7 +403,10 @@ InferReport infer(const InferSettings& given) {
   };
   Served served = served_by(0);
   if (int8) report.f32_metrics = served_by(1).metrics;
-  if (!settings.output.empty()) write_outputs(settings.output, served.ports, served.outputs, settings);
+  if (settings.refine > 0) refine_served(settings, model, *task, pool, served, report);
+  const double seconds_of_sample = served.seconds / static_cast<double>(task->size()) + report.refine_seconds;
+  if (!settings.output.empty())
+    write_outputs(settings.output, served.ports, served.outputs, settings, seconds_of_sample);
   report.metrics = std::move(served.metrics);
   report.plan = std::move(served.plan);
   report.passes = settings.passes;

@@ -41,6 +41,7 @@ struct InferSettings {
   int passes = -1;  // with masks, of a model that drops out; 0: none; -1: as its recipe says (0, or many)
   int threads = 1;
   bool measure_steps = false;  // time every step of the plan (slower)
+  std::int64_t refine = 0;  // steps by which each answer is refined on its sample alone (refine.h); 0: none
 };
 
 struct InferReport {
@@ -50,6 +51,10 @@ struct InferReport {
   std::int64_t samples = 0;
   target::PlanSummary plan;
   int passes = 0;  // with masks: outputs are their means, and a spread is beside each
+
+  // Where answers were refined: the quality before, and the seconds that a sample took.
+  std::vector<Metric> metrics_before;
+  double refine_seconds = 0;
 
   // int8 alone: the same in f32, on the same samples, and how many products run on bytes.
   std::vector<Metric> f32_metrics;

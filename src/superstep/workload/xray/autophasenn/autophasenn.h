@@ -25,6 +25,10 @@ op::Var diffracted(op::Var amplitude, op::Var phase);
 // The mean |predicted - measured| over the voxels of the pattern: no label is needed.
 op::Var diffraction_loss(transform::LossPorts& ports);
 
+// A crystal's voxels in place of the network (workload.h: BuildAnswer): the support is that of the answer
+// that it starts from and one voxel around it, so that the shape can grow.
+graph::Graph build_crystal_answer(const Options& model);
+
 // Strained crystals with their patterns, of the size that the model is built for.
 std::unique_ptr<Task> open_autophasenn(const TaskSettings& settings, const Options& model);
 

@@ -134,6 +134,7 @@ Workload autophasenn() {
                           .source = "Y. Yao et al. (2022), the cyclic one of its two schedules"},
       .by_default = RecipeName::quick,
       .open = open_autophasenn,
+      .answer = build_crystal_answer,
       .metrics = {{"diffraction_l1", ""},
                   {"chi2", ""},
                   {"iou", "", true},

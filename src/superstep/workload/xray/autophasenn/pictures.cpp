@@ -41,16 +41,20 @@ void add_crystal(page::Page& page, const Fields& fields, const Predictions& foun
   const auto side = static_cast<int>(diff.shape()[1]);
   const auto voxels = quality.pattern.size();
   const auto measured = diff.as<float>().subspan(static_cast<std::size_t>(index) * voxels, voxels);
-  const auto column = [&](const CrystalGrid& grid, const char* which) {
-    const baseline::Field cube = baseline::middle_cube(grid, static_cast<std::size_t>(side));
+  const baseline::NamedCube cubes[] = {
+      {"true surface, in the colours of its phase",
+       baseline::middle_cube(true_crystal(fields, index), static_cast<std::size_t>(side))},
+      {"predicted surface", baseline::middle_cube(quality.aligned, static_cast<std::size_t>(side))}};
+  const auto column = [&](const baseline::Field& cube, const char* which) {
     std::vector<page::Picture> pictures;
     baseline::add_object_slices(pictures, cube, side / 2, which);
     page.begin_column().pictures(pictures).end_column();
   };
   page.begin_row();
-  column(true_crystal(fields, index), "true");
-  column(quality.aligned, "predicted");
+  column(cubes[0].field, "true");
+  column(cubes[1].field, "predicted");
   page.end_row();
+  page.pictures(baseline::turning_crystals(cubes, side / 2));
   page.pictures({pattern_slice(measured, side, "measured pattern, middle plane"),
                  pattern_slice(quality.pattern, side, "pattern of the predicted crystal")});
 }

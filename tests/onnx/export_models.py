@@ -8,6 +8,7 @@ Weights are random from a fixed seed; batch normalisation has statistics of rand
 torchvision 0.14 or later (Debian: python3-torch, python3-torchvision).
 """
 import argparse
+import inspect
 import os
 from functools import partial
 
@@ -150,6 +151,21 @@ class Bert(nn.Module):
         return x, torch.tanh(self.pooler(x[:, 0]))
 
 
+class Attention(nn.Module):
+    """PyTorch's own attention, time first, and the rest of an encoder layer around it."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(width, heads)
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.wide, self.narrow = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+
+    def forward(self, x):
+        y, weights = self.attention(x, x, x)
+        x = self.norm1(x + y)
+        return self.norm2(x + self.narrow(F.relu(self.wide(x)))), weights
+
+
 class SmallResNet(nn.Module):
     """The stem, bottlenecks with and without a shortcut convolution, and the head of a ResNet-50."""
 
@@ -204,6 +220,7 @@ def small_models():
         "lstm": (Lstm(5, 6), (torch.randn(2, 7, 5),), 16, ["x"], {"x": {0: "batch", 1: "time"}}),
         "bert": (Bert(50, 16, 2, 2, 12), words(50, 9), 17, ["ids", "mask"],
                  {"ids": {0: "batch", 1: "time"}, "mask": {0: "batch", 1: "time"}}),
+        "attention": (Attention(32, 4), (torch.randn(2, 40, 32),), 14, ["x"], {}),
         "resnet": (SmallResNet(4), pictures(32), 13, ["image"], {"image": batch}),
         "mobilenet_v3": (small_mobilenet(), pictures(32), 15, ["image"], {}),
         "efficientnet": (small_efficientnet(), pictures(32), 17, ["image"], {"image": batch}),
@@ -217,6 +234,7 @@ def full_models():
         "unet": (UNet(64, 4), pictures(128, 1, 1), 15, ["image"], {}),
         "lstm": (Lstm(64, 256), (torch.randn(2, 50, 64),), 16, ["x"], {}),
         "bert": (Bert(30522, 768, 12, 12, 512), words(30522, 128, 1), 17, ["ids", "mask"], {}),
+        "attention": (Attention(512, 8), (torch.randn(64, 8, 512),), 14, ["x"], {}),
         "resnet50": (resnet50(), pictures(224, 3, 1), 13, ["image"], {}),
         "mobilenet_v3_large": (mobilenet_v3_large(), pictures(224, 3, 1), 15, ["image"], {}),
         "efficientnet_b0": (efficientnet_b0(), pictures(224, 3, 1), 17, ["image"], {}),
@@ -260,8 +278,9 @@ def export(folder, name, model, inputs, opset, names, dynamic):
     case = os.path.join(folder, name)
     os.makedirs(os.path.join(case, "test_data_set_0"), exist_ok=True)
     model = prepare(model, inputs)
+    by_tracing = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     torch.onnx.export(model, inputs, os.path.join(case, "model.onnx"), opset_version=opset, input_names=names,
-                      dynamic_axes=dynamic)
+                      dynamic_axes=dynamic, **by_tracing)
     with torch.no_grad():
         outputs = model(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)

@@ -1,6 +1,7 @@
 // Whole files to graphs: names, extents, parameters, order, functions, and everything that is refused.
 #include "superstep/graph/verify.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/transform/training/training_form.h"
 #include "superstep/transform/training/training_step.h"
 #include "tests/onnx/support.h"
 
@@ -80,6 +81,7 @@ TEST(Import, ParametersAsStateCanBeTrained) {
   EXPECT_GE(step.updates().size(), 2u);
 }
 
+// They are states, which training keeps up to date, and have no gradient.
 TEST(Import, StatisticsOfANormalizationAreNoParameters) {
   const auto four = [](const std::string& name) { return testing::floats(name, {1}, {2}); };
   const GraphParts parts{.nodes = {node("BatchNormalization", {"x", "scale", "bias", "mean", "var"}, {"y"})},
@@ -87,8 +89,12 @@ TEST(Import, StatisticsOfANormalizationAreNoParameters) {
                          .outputs = {port("y", f32, {})},
                          .initializers = {four("scale"), four("bias"), four("mean"), four("var")}};
   const graph::Graph trainable = parse(parts).import({.parameters_as_state = true});
-  ASSERT_EQ(trainable.states().size(), 2u);
-  EXPECT_EQ(trainable.value(trainable.find_value("mean")).kind, graph::ValueKind::constant);
+  EXPECT_EQ(trainable.states().size(), 4u);
+  EXPECT_EQ(trainable.value(trainable.find_value("mean")).kind, graph::ValueKind::state);
+  const auto trained = transform::trainable_states(trainable);
+  ASSERT_EQ(trained.size(), 2u);
+  EXPECT_EQ(trainable.value(trained[0]).name, "scale");
+  EXPECT_EQ(trainable.value(trained[1]).name, "bias");
 }
 
 TEST(Import, NodesOutOfOrderAreSorted) {

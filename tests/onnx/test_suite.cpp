@@ -62,11 +62,11 @@ TEST_P(Suite, PassesButForWhatIsListed) {
 INSTANTIATE_TEST_SUITE_P(Targets, Suite, ::testing::Values("reference", "cpu"),
                          [](const auto& target) { return std::string(target.param); });
 
-// Eight architectures at small width against PyTorch's outputs.
+// Nine architectures at small width against PyTorch's outputs.
 TEST_P(Suite, ModelsFromPyTorchGiveItsOutputs) {
   const auto results = run_cases(
       find_cases(models), {.target = GetParam(), .relative = 1e-4, .absolute = 1e-5}, available_processors());
-  EXPECT_EQ(results.size(), 8u);
+  EXPECT_EQ(results.size(), 9u);
   for (const CaseResult& result : results) {
     EXPECT_EQ(result.outcome, CaseOutcome::passed) << result.name << ": " << result.reason;
     EXPECT_FALSE(result.folded_whole || result.types_only) << result.name;

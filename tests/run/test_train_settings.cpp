@@ -19,6 +19,8 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .recipe = "published",
                             .model_options = {"size=32", "width=4"},
                             .shapes = {"x=-1,3"},
+                            .train = {"gain*"},
+                            .freeze = {"stem.?"},
                             .loss = "mse:y",
                             .data = "a/b.h5",
                             .samples = 1234567890123,
@@ -48,10 +50,10 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
-  for (const char* later : {"shapes", "loss", "memory_limit", "batch_norm_span", "recipe"})
+  for (const char* later : {"shapes", "train", "freeze", "loss", "memory_limit", "batch_norm_span", "recipe"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
-  EXPECT_TRUE(found.shapes.empty() && found.loss.empty());
+  EXPECT_TRUE(found.shapes.empty() && found.train.empty() && found.freeze.empty() && found.loss.empty());
   EXPECT_EQ(found.memory_limit, 0);
   EXPECT_EQ(found.recipe, "quick");
   EXPECT_EQ(found.batch_norm_span, 1);

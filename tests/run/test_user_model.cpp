@@ -5,7 +5,9 @@
 #include <fstream>
 
 #include "superstep/base/error.h"
+#include "superstep/run/serve/infer.h"
 #include "superstep/run/user/user_model.h"
+#include "tests/contains.h"
 #include "tests/expect_error.h"
 #include "tests/onnx/proto_builder.h"
 #include "tests/run/training_runs.h"
@@ -223,6 +225,14 @@ TEST_F(UserModels, DataThatDoNotFitAreNamed) {
   refused(data, {"has no array 'x', an input of the model", "it has 'other', 'target'"});
 }
 
+TEST_F(UserModels, AreServedOnDataWhoseTargetsAreOfAnotherLoss) {
+  NamedTensors data = user_pairs(6);
+  data["target"] = Tensor(ElementType::i64, {6});
+  const UserModel model = opened(two_outputs({"N", "4"}, {"N", "3"}), {}, {}, data);
+  EXPECT_FALSE(task_of(model, false)->has_labels());
+  expect_error(ErrorCode::bad_file, {"has shape [6]", "array 'target'"}, [&] { task_of(model); });
+}
+
 TEST_F(UserModels, WithoutDataServeRandomOnes) {
   const UserModel model = opened(two_outputs({"N", "4"}, {"N", "3"}));
   const TaskSettings settings{
@@ -272,6 +282,166 @@ TEST_F(UserModels, TrainAndGoOnAndComeBack) {
   for (const graph::ValueId id : graph.states()) {
     EXPECT_EQ(graph.value(id).data.at(0), trained.at(graph.value(id).name).at(0)) << graph.value(id).name;
   }
+}
+
+// A graph: what its nodes [4, 3] at the beginnings of its edges [2, 5] say, averaged: y [2].
+on::GraphParts graph_net(const on::Names& nodes, const on::Names& edges) {
+  return {
+      .nodes = {on::node("MatMul", {"nodes", "A"}, {"hidden"}),
+                on::node("Gather", {"edges", "from"}, {"sources"}, {on::attribute("axis", 0)}),
+                on::node("Gather", {"hidden", "sources"}, {"messages"}, {on::attribute("axis", 0)}),
+                on::node("ReduceMean", {"messages"}, {"pooled"},
+                         {on::attribute("axes", std::vector<std::int64_t>{0}), on::attribute("keepdims", 0)}),
+                on::node("MatMul", {"pooled", "B"}, {"y"})},
+      .inputs = {on::port("nodes", on::f32, nodes), on::port("edges", on::i64, edges)},
+      .outputs = {on::port("y", on::f32, {"2"})},
+      .initializers = {user_dense("A", 3, 6), user_dense("B", 6, 2), on::integers("from", {}, {0})}};
+}
+
+NamedTensors graphs(std::int64_t count) {
+  Tensor edges(ElementType::i64, {count, 2, 5});
+  for (std::int64_t i = 0; i < edges.element_count(); ++i) edges.set(i, static_cast<double>(i * 7 % 4));
+  return {{"nodes", test::random_tensor(ElementType::f32, {count, 4, 3}, 1)},
+          {"edges", std::move(edges)},
+          {"target", test::random_tensor(ElementType::f32, {count, 2}, 2)}};
+}
+
+TEST_F(UserModels, TakeOneSampleACallWhereFirstExtentsDiffer) {
+  const std::pair<on::Names, on::Names> forms[] = {
+      {{"4", "3"}, {"2", "5"}}, {{"n", "3"}, {"2", "e"}}, {{"n", "3"}, {"2", "5"}}};
+  for (const auto& [nodes, edges] : forms) {
+    const UserModel model = opened(graph_net(nodes, edges), {}, {}, graphs(10));
+    EXPECT_TRUE(model.one_a_call());
+    EXPECT_TRUE(model.numbers_samples());
+    EXPECT_EQ(model.fixed_batch(), 1);
+    EXPECT_EQ(model.whole_outputs(), (std::vector<std::string>{"y"}));
+    EXPECT_EQ(task_of(model)->size(), 10);
+    expect_error(ErrorCode::invalid_argument, {"all that the model takes is one sample"},
+                 [&] { model.build(2); });
+  }
+  NamedTensors single = graphs(1);
+  for (auto& [name, array] : single) {
+    const auto& extents = array.shape().extents();
+    array = array.reshaped(Shape(std::vector<std::int64_t>(extents.begin() + 1, extents.end())));
+  }
+  const UserModel model = opened(graph_net({"n", "3"}, {"2", "e"}), {}, {}, single);
+  EXPECT_FALSE(model.numbers_samples());
+  EXPECT_EQ(task_of(model)->size(), 1) << "arrays of the model's shapes are one sample";
+}
+
+TEST_F(UserModels, TrainOnSeveralGraphs) {
+  write_arrays(folder_ / "pairs.npz", graphs(20));
+  const TrainSettings settings{.workload = file(graph_net({"n", "3"}, {"2", "e"})).string(),
+                               .data = folder_ / "pairs.npz",
+                               .epochs = 12,
+                               .optimizer = "adam",
+                               .learning_rate = 0.01};
+  std::vector<std::string> told;
+  train(settings, {.out = folder_ / "run", .tell = [&](const std::string& line) { told.push_back(line); }});
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0], "trained: 2 of 2 initialisers, 30 values");
+  const auto log = RunDirectory::open(folder_ / "run").read_log();
+  EXPECT_LT(log[11].at("loss").get<double>(), 0.9 * log[0].at("loss").get<double>());
+  EXPECT_TRUE(log[11].contains("rmse"));
+}
+
+// y [N, 3] has rows; its mean over the batch has none.
+on::GraphParts with_whole_outputs() {
+  on::GraphParts parts = two_outputs({"N", "4"}, {"N", "3"});
+  parts.nodes.push_back(
+      on::node("ReduceMean", {"y"}, {"mean"},
+               {on::attribute("axes", std::vector<std::int64_t>{0}), on::attribute("keepdims", 0)}));
+  parts.outputs.push_back(on::port("mean", on::f32, {"3"}));
+  return parts;
+}
+
+TEST_F(UserModels, KnowWhichOutputsHaveARowASample) {
+  const UserModel model = opened(with_whole_outputs());
+  EXPECT_EQ(model.fixed_batch(), 0);
+  EXPECT_EQ(model.whole_outputs(), (std::vector<std::string>{"mean"}));
+  expect_error(ErrorCode::unsupported, {"is f32[3] for a whole batch", "output 'mean'"},
+               [&] { opened(with_whole_outputs(), {}, "mse:mean").require_trainable(); });
+}
+
+TEST_F(UserModels, WriteOutputsOfAWholeCallAsTheyAre) {
+  const std::string name = file(with_whole_outputs()).string();
+  write_arrays(folder_ / "x.npz", {{"x", test::random_tensor(ElementType::f32, {6, 4}, 1)}});
+  const auto mean_of = [&](std::int64_t batch) {
+    InferSettings settings;
+    settings.workload = name;
+    settings.input = folder_ / "x.npz";
+    settings.output = folder_ / "y.npz";
+    settings.batch = batch;
+    infer(settings);
+    return read_arrays(folder_ / "y.npz").at("mean");
+  };
+  EXPECT_EQ(mean_of(6).shape(), (Shape{3}));
+  const Tensor halves = mean_of(3);
+  ASSERT_EQ(halves.shape(), (Shape{2, 3})) << "of two calls";
+  const Tensor y = read_arrays(folder_ / "y.npz").at("y");
+  for (std::int64_t k = 0; k < 3; ++k) {
+    EXPECT_NEAR(halves.at(k), (y.at(k) + y.at(3 + k) + y.at(6 + k)) / 3, 1e-6);
+    EXPECT_NEAR(halves.at(3 + k), (y.at(9 + k) + y.at(12 + k) + y.at(15 + k)) / 3, 1e-6);
+  }
+}
+
+// Adds to each sample its place in the batch: no file is right for every batch.
+on::GraphParts of_its_batch() {
+  on::GraphParts parts = two_outputs({"N", "4"}, {"N", "3"});
+  parts.nodes.back() = on::node("MatMul", {"u", "B"}, {"y"});
+  parts.nodes.insert(
+      parts.nodes.begin() + 2,
+      {on::node("Shape", {"t"}, {"shape"}), on::node("Gather", {"shape", "zero"}, {"count"}),
+       on::node("Range", {"zero", "count", "one"}, {"places"}),
+       on::node("Cast", {"places"}, {"numbers"}, {on::attribute("to", 1)}),
+       on::node("Unsqueeze", {"numbers", "last"}, {"column"}), on::node("Add", {"t", "column"}, {"u"})});
+  parts.initializers.push_back(on::integers("zero", {}, {0}));
+  parts.initializers.push_back(on::integers("one", {}, {1}));
+  parts.initializers.push_back(on::integers("last", {1}, {1}));
+  return parts;
+}
+
+TEST_F(UserModels, SayBeforeATrainingForWhichBatchTheyWillBeWritten) {
+  write_arrays(folder_ / "pairs.npz", user_pairs(20));
+  const TrainSettings settings{
+      .workload = file(of_its_batch()).string(), .data = folder_ / "pairs.npz", .batch = 4, .steps = 3};
+  std::vector<std::string> told;
+  train(settings, {.out = folder_ / "run", .tell = [&](const std::string& line) { told.push_back(line); }});
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_TRUE(contains(told[1], "model.onnx will be of batches of 4: ")) << told[1];
+  EXPECT_EQ(UserModel({.file = folder_ / "run/model.onnx"}).fixed_batch(), 4);
+}
+
+TEST_F(UserModels, TakeNoLargerBatchThanTheyHaveSamples) {
+  EXPECT_EQ(opened(two_outputs({"N", "4"}, {"N", "3"}), {}, {}, user_pairs(20)).workload().training.batch,
+            16);
+  EXPECT_EQ(opened(two_outputs({"N", "4"}, {"N", "3"}), {}, {}, user_pairs(400)).workload().training.batch,
+            32);
+}
+
+// Attention as PyTorch exports it, time first: its weights [40, 2, 2] have no row for each of the two samples
+// of the file's batch. Every value of its training step is written before it is read, however many threads
+// share it.
+TEST_F(UserModels, TrainAttentionAsPyTorchExportsIt) {
+  write_arrays(folder_ / "pairs.npz", {{"x", test::random_tensor(ElementType::f32, {20, 40, 32}, 1)},
+                                       {"target", test::random_tensor(ElementType::f32, {20, 40, 32}, 2)}});
+  for (const char* precision : {"f32", "bf16"})
+    for (const int threads : {1, 2, 3}) {
+      const TrainSettings settings{.workload = SUPERSTEP_SOURCE "/tests/onnx/models/attention/model.onnx",
+                                   .precision = precision,
+                                   .data = folder_ / "pairs.npz",
+                                   .replicas = threads,
+                                   .epochs = 3,
+                                   .optimizer = "adam",
+                                   .learning_rate = 0.003};
+      const auto out = folder_ / fmt::format("{}{}", precision, threads);
+      train(settings, {.out = out});
+      const auto log = RunDirectory::open(out).read_log();
+      EXPECT_LT(log[2].at("loss").get<double>(), 0.95 * log[0].at("loss").get<double>())
+          << precision << threads;
+      const UserModel back({.file = out / "model.onnx"});
+      EXPECT_EQ(back.whole_outputs().size(), 1U);
+    }
 }
 
 }  // namespace

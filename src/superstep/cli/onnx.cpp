@@ -14,6 +14,7 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/onnx_suite/suite.h"
 #include "superstep/onnx/model.h"
+#include "superstep/run/user/prospects.h"
 #include "superstep/target/target.h"
 
 namespace superstep::cli {
@@ -23,7 +24,7 @@ namespace {
 
 struct CheckArguments {
   std::string file;
-  std::vector<std::string> shapes, symbols;
+  std::vector<std::string> shapes, symbols, train, freeze;
   bool metadata = false;
 };
 
@@ -48,7 +49,8 @@ std::pair<std::string, std::string> name_and_value(const std::string& text, cons
 }
 
 onnx::ImportOptions import_options(const CheckArguments& arguments) {
-  onnx::ImportOptions options;
+  onnx::ImportOptions options{.parameters_as_state = true,
+                              .choice = {.train = arguments.train, .freeze = arguments.freeze}};
   for (const std::string& text : arguments.shapes) {
     const auto [name, value] = name_and_value(text, "--shape");
     std::vector<std::int64_t>& extents = options.shapes[name];
@@ -97,17 +99,79 @@ nlohmann::json check_json(const onnx::Model& model, const onnx::Findings& findin
           {"unsupported", unsupported}};
 }
 
+// The way of the other commands: as a model that is served, trained and written.
+run::UserModel as_user_model(const CheckArguments& arguments) {
+  run::UserModelSettings settings{.file = arguments.file,
+                                  .shapes = arguments.shapes,
+                                  .loss = {},
+                                  .choice = {.train = arguments.train, .freeze = arguments.freeze},
+                                  .data = {}};
+  settings.shapes.insert(settings.shapes.end(), arguments.symbols.begin(), arguments.symbols.end());
+  return run::UserModel(std::move(settings));
+}
+
+nlohmann::json to_json(const run::UserModel& model, const run::Prospects& prospects) {
+  nlohmann::json initializers = nlohmann::json::object();
+  for (const onnx::Initializer& initializer : model.initializers())
+    initializers[initializer.name] = initializer.kind == onnx::Initializer::Kind::trained      ? "trained"
+                                     : initializer.kind == onnx::Initializer::Kind::statistics ? "statistics"
+                                                                                               : "kept";
+  return {{"batch", model.fixed_batch()},         {"one_sample_a_call", model.one_a_call()},
+          {"initializers", initializers},         {"no_serving", prospects.no_serving},
+          {"no_training", prospects.no_training}, {"no_open_batch", prospects.no_open_batch},
+          {"no_file", prospects.no_file}};
+}
+
+std::string batch_text(const run::UserModel& model) {
+  if (model.one_a_call()) return "one sample a call";
+  if (model.fixed_batch() == 0) return "any batch";
+  return fmt::format("batches of {}{}{}", model.fixed_batch(), model.why_fixed().empty() ? "" : ": ",
+                     model.why_fixed());
+}
+
+void print_prospects(const run::UserModel& model, const run::Prospects& prospects) {
+  fmt::print("  infer: {}\n",
+             prospects.no_serving.empty() ? batch_text(model) : "no: " + prospects.no_serving);
+  fmt::print("  {}\n", onnx::to_string(model.initializers()));
+  fmt::print("  train: {}\n", prospects.no_training.empty() ? "yes" : "no: " + prospects.no_training);
+  const bool fixed = model.fixed_batch() > 0 || !prospects.no_open_batch.empty();
+  fmt::print("  export: {}\n", !prospects.no_file.empty() ? "no: " + prospects.no_file
+                               : !fixed                   ? "any batch"
+                               : model.fixed_batch() > 0
+                                   ? batch_text(model)
+                                   : "a fixed batch (--batch): " + prospects.no_open_batch);
+}
+
+// What is found of a file that can be imported; what is in the way of serving it is a finding, too.
+nlohmann::json prospects_json(const CheckArguments& arguments, onnx::Findings& findings) {
+  try {
+    const run::UserModel model = as_user_model(arguments);
+    const run::Prospects prospects = run::prospects_of(model);
+    if (!common().quiet) print_prospects(model, prospects);
+    return to_json(model, prospects);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::invalid_argument) throw;
+    findings.unsupported.push_back({.where = "model", .op = {}, .opset = 0, .reason = error.what()});
+    if (!common().quiet) fmt::print("  cannot be used: {}\n", error.what());
+  }
+  return nlohmann::json::object();
+}
+
 void check(const CheckArguments& arguments) {
   const onnx::Model model = onnx::Model::open(arguments.file);
   const onnx::ImportOptions options = import_options(arguments);
-  const onnx::Findings findings = model.check(options);
+  onnx::Findings findings = model.check(options);
   if (!common().quiet) {
     print_model(model, arguments.metadata);
     print_open_extents(model, options);
     print_findings(findings);
   }
+  nlohmann::json prospects = nlohmann::json::object();
+  if (findings.importable()) prospects = prospects_json(arguments, findings);
+  nlohmann::json config = check_json(model, findings);
+  config["use"] = std::move(prospects);
   write_result(
-      command_result("onnx check", arguments.file, check_json(model, findings),
+      command_result("onnx check", arguments.file, std::move(config),
                      {{.name = "importable", .value = findings.importable() ? 1.0 : 0.0, .unit = ""},
                       {.name = "parameters", .value = static_cast<double>(findings.parameters), .unit = ""},
                       {.name = "nodes", .value = static_cast<double>(findings.nodes), .unit = ""},
@@ -218,6 +282,14 @@ void declare_check(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--symbol", arguments->symbols, "a symbolic extent, as in batch=4 (default: 1)")
       ->type_name("NAME=N")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--train", arguments->train,
+                   "as in superstep train: initialisers to train beside the weights")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command->add_option("--freeze", arguments->freeze, "as in superstep train: initialisers not to train")
+      ->type_name("NAME")
       ->allow_extra_args(false);
   command->add_flag("--metadata", arguments->metadata, "print the file's metadata too");
   command->fallthrough();

@@ -136,7 +136,10 @@ void train(Arguments arguments) {
                                       .measure_steps = arguments.explain,
                                       .tune = arguments.tune,
                                       .observer = log.get(),
-                                      .exchange = run::exchange_mode_from_name(arguments.exchange)});
+                                      .exchange = run::exchange_mode_from_name(arguments.exchange),
+                                      .tell = [](const std::string& line) {
+                                        if (!common().quiet) fmt::print(stderr, "superstep: {}\n", line);
+                                      }});
   const std::optional<run::Quality> quality =
       judge_training(arguments.settings.workload, report, arguments.out);
   if (!common().quiet) print_report(arguments, report, quality);
@@ -210,6 +213,18 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
   command
       .add_option("--shape", settings.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
+  command
+      .add_option(
+          "--train", settings.train,
+          "of a model file: initialisers that are trained beside its weights, * and ? in them; may be "
+          "repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command
+      .add_option("--freeze", settings.freeze,
+                  "of a model file: initialisers that are not trained; may be repeated")
+      ->type_name("NAME")
       ->allow_extra_args(false);
   command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
       ->type_name("X")

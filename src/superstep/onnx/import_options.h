@@ -13,6 +13,12 @@ namespace superstep::onnx {
 // What is read.
 inline constexpr int oldest_opset = 1, newest_opset = 28, newest_ir_version = 14;
 
+// Initialisers that are trained beside those that are weights, and weights that are not: names, in which * is
+// any letters and ? is one.
+struct TrainChoice {
+  std::vector<std::string> train, freeze;
+};
+
 struct ImportOptions {
   std::map<std::string, std::vector<std::int64_t>, std::less<>>
       shapes;                                                // by input; -1 keeps what the file says
@@ -20,7 +26,9 @@ struct ImportOptions {
   // Inputs whose elements are known. They stay inputs; where a shape needs their elements, or a branch or a
   // trip count does, these are taken as constant.
   std::map<std::string, Tensor, std::less<>> values;
-  bool parameters_as_state = false;  // floating initialisers that nodes read become state, else constants
+  // Initialisers that are trained become states (onnx/parameters.h), else they are constants as all others.
+  bool parameters_as_state = false;
+  TrainChoice choice = {};
   std::int64_t default_extent = 1;   // for symbols that nobody bound, and extents without a name
   std::int64_t most_nodes = 200000;  // of the graph: what unrolled loops may grow to
 };

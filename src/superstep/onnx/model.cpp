@@ -1,7 +1,12 @@
 #include "superstep/onnx/model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "superstep/base/printable.h"
+#include "superstep/base/text.h"
 #include "superstep/onnx/file.h"
 #include "superstep/onnx/import/importer.h"
 #include "superstep/onnx/wire/element.h"
@@ -12,11 +17,11 @@ namespace {
 constexpr std::size_t most_findings_told = 10;
 
 [[noreturn]] void refuse(const File& file, const std::vector<Finding>& findings) {
-  std::string text = fmt::format("cannot be imported: {}", to_string(findings.front()));
-  for (std::size_t i = 1; i < std::min(findings.size(), most_findings_told); ++i)
-    text += "; " + to_string(findings[i]);
-  if (findings.size() > most_findings_told)
-    text += fmt::format("; and {} more", findings.size() - most_findings_told);
+  std::vector<std::string> lines = told(findings);
+  const std::size_t more = lines.size() - std::min(lines.size(), most_findings_told);
+  lines.resize(lines.size() - more);
+  std::string text = fmt::format("cannot be imported: {}", fmt::join(lines, "; "));
+  if (more > 0) text += fmt::format("; and {} more", more);
   throw Error(ErrorCode::unsupported, text, file.path, "'superstep onnx check' lists everything");
 }
 
@@ -39,6 +44,48 @@ std::string to_string(const Finding& finding) {
   if (finding.op.empty()) return fmt::format("{}: {}", finding.where, finding.reason);
   return fmt::format("{} ({}, operator set {}): {}", finding.where, finding.op, finding.opset,
                      finding.reason);
+}
+
+std::vector<std::string> told(const std::vector<Finding>& findings) {
+  const auto alike = [](const Finding& a, const Finding& b) {
+    return a.op == b.op && a.opset == b.opset && a.reason == b.reason;
+  };
+  std::vector<std::pair<const Finding*, std::size_t>> groups;
+  for (const Finding& finding : findings) {
+    const auto group = std::ranges::find_if(
+        groups, [&](const auto& each) { return !finding.op.empty() && alike(*each.first, finding); });
+    if (group == groups.end())
+      groups.emplace_back(&finding, 1);
+    else
+      ++group->second;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [first, count] : groups) {
+    Finding finding = *first;
+    if (count > 1) finding.where += fmt::format(" and {} more", count - 1);
+    lines.push_back(to_string(finding));
+  }
+  return lines;
+}
+
+std::string to_string(const std::vector<Initializer>& initializers, std::size_t most_names) {
+  std::int64_t trained = 0, values = 0, statistics = 0;
+  std::vector<std::string> kept;
+  for (const Initializer& initializer : initializers) {
+    trained += initializer.kind == Initializer::Kind::trained;
+    values += initializer.kind == Initializer::Kind::trained ? initializer.elements : 0;
+    statistics += initializer.kind == Initializer::Kind::statistics;
+    if (initializer.kind == Initializer::Kind::kept) kept.push_back(printable(initializer.name));
+  }
+  std::string text = fmt::format("trained: {} of {} initialisers, {} values", trained, initializers.size(),
+                                 format_count(static_cast<double>(values)));
+  if (statistics > 0) text += fmt::format("; kept up to date: {} statistics", statistics);
+  if (kept.empty()) return text;
+  const std::size_t told = std::min(kept.size(), most_names);
+  text += fmt::format("; not: {}",
+                      fmt::join(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(told), ", "));
+  if (kept.size() > told) text += fmt::format(" and {} more", kept.size() - told);
+  return text;
 }
 
 Model::Model(std::shared_ptr<const File> file) : file_(std::move(file)) {}

@@ -1,14 +1,23 @@
-// Constants of a graph that become states: the parameters of a model that is to be trained.
+// Which of a file's initialisers are trained, and constants that become states for it.
 #pragma once
 
 #include <set>
 
 #include "superstep/graph/graph.h"
+#include "superstep/onnx/findings.h"
+#include "superstep/onnx/import_options.h"
 
 namespace superstep::onnx {
 
-// The graph with `constants` as states of the same name, where nodes read them. The running mean and variance
-// of a normalisation stay constants: they are statistics, not parameters, and have no gradient worth taking.
-graph::Graph parameters_to_states(const graph::Graph& graph, const std::set<graph::ValueId>& constants);
+// What becomes of each of the `initializers` (ids of floating constants, or of inputs that stand for
+// constants that were not read) that a node of the graph reads: weights (onnx/roles.h) are trained, and what
+// `choice.train` names; not what `choice.freeze` names. Names may have * and ? in them. Throws Error
+// (invalid_argument) on a name that fits none of them.
+std::vector<Initializer> choose_trained(const graph::Graph& graph,
+                                        const std::set<graph::ValueId>& initializers,
+                                        const TrainChoice& choice);
+
+// The graph with those that are trained, and the statistics, as states of the same name.
+graph::Graph parameters_to_states(const graph::Graph& graph, const std::vector<Initializer>& initializers);
 
 }  // namespace superstep::onnx

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "superstep/base/file.h"
+#include "superstep/onnx/open_batch.h"
+#include "superstep/onnx/operator_sets.h"
 #include "superstep/onnx/wire/wire.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/transform/model_passes.h"
@@ -41,12 +44,23 @@ namespace tensor_field {
 constexpr int dims = 1, data_type = 2, name = 8, raw_data = 9;
 }
 
-constexpr int oldest_opset = 13;
+// A file that leaves the batch open is made of the graphs at these two: at 1 what follows the batch and what
+// is broadcast cannot be told apart.
+constexpr std::int64_t first_batch = 2, second_batch = 3;
 constexpr std::size_t largest_file = (std::size_t{1} << 31) - 1;  // of the wire format
-constexpr int ir_version_of_opset_13 = 7, ir_version_of_opset_15 = 8, ir_version_of_opset_19 = 9;
+
+// The version of the file format that the first release of ONNX with an operator set wrote: a program that
+// knows the set reads it (ONNX 1.23, helper.py).
+struct FormatOf {
+  int opset, ir_version;
+};
+constexpr FormatOf formats[] = {{14, 7}, {18, 8}, {20, 9}, {22, 10}, {23, 11}, {24, 12}, {27, 13}};
+constexpr int ir_version_of_newest = 14;
 
 int ir_version(int opset) {
-  return opset <= 14 ? ir_version_of_opset_13 : opset <= 18 ? ir_version_of_opset_15 : ir_version_of_opset_19;
+  for (const FormatOf& format : formats)
+    if (opset <= format.opset) return format.ir_version;
+  return ir_version_of_newest;
 }
 
 int onnx_type(ElementType type) {
@@ -115,24 +129,12 @@ class AttributeWriter {
   Message message_;
 };
 
-// Reductions took their axes as an attribute before they became an input.
-bool has_axes_attribute(std::string_view op, int opset) { return opset < op::traits_of(op).axes_input_since; }
-
 // Versions of the other domains whose operators are written: no older meaning of these operators is known.
 constexpr int version_of_other_domains = 1;
 
-// The operator set of the standard domain that a node needs; 13 is the oldest that is written.
-int opset_of(const Node& node, int wanted) {
-  if (!op::traits_of(node.op).domain.empty()) return oldest_opset;
-  if (has_axes_attribute(node.op, wanted)) return oldest_opset;
-  const op::Definition& definition = op::get(node.op);
-  const int same_since = definition.traits.f32_since;
-  return std::max(oldest_opset, same_since > 0 ? same_since : definition.since_opset);
-}
-
 int smallest_opset(const Graph& graph) {
-  int opset = oldest_opset;
-  for (const Node& node : graph.nodes()) opset = std::max(opset, opset_of(node, oldest_opset));
+  int opset = oldest_written_opset;
+  for (const Node& node : graph.nodes()) opset = std::max(opset, opset_of(graph, node));
   return opset;
 }
 
@@ -151,16 +153,16 @@ Message opset_import(std::string_view domain, int version) {
 
 class GraphWriter {
  public:
-  GraphWriter(const Graph& one, const Graph& two, const WriteOptions& options)
-      : one_(one), two_(two), options_(options) {}
+  GraphWriter(const Graph& one, const Graph& two, const std::map<ValueId, OpenConstant>& open,
+              const WriteOptions& options)
+      : one_(one), two_(two), open_(open), options_(options) {}
 
   Message write() {
     Message graph;
+    write_open_constants(graph);
     for (const Node& node : one_.nodes()) graph.message(graph_field::node, node_message(node));
     graph.text(graph_field::name, one_.name());
-    for (const graph::Value& value : one_.values())
-      if (value.kind == graph::ValueKind::constant || value.kind == graph::ValueKind::state)
-        graph.message(graph_field::initializer, tensor_message(value.data, value.name));
+    write_initializers(graph);
     if (!one_.doc().empty()) graph.text(graph_field::doc_string, one_.doc());
     for (std::size_t i = 0; i < one_.inputs().size(); ++i)
       graph.message(graph_field::input, port(one_.value(one_.inputs()[i]).name, one_.type(one_.inputs()[i]),
@@ -173,6 +175,31 @@ class GraphWriter {
 
  private:
   const std::string& name_of(ValueId id) const { return one_.value(id).name; }
+
+  void write_initializers(Message& graph) {
+    const std::set<ValueId> read = constants_read();
+    for (std::size_t i = 0; i < one_.value_count(); ++i) {
+      const graph::Value& value = one_.values()[i];
+      const bool is_read = value.kind == graph::ValueKind::constant && read.contains(ValueId(i));
+      if ((is_read && !open_.contains(ValueId(i))) || value.kind == graph::ValueKind::state)
+        graph.message(graph_field::initializer, tensor_message(value.data, value.name));
+    }
+    for (const auto& [name, tensor] : made_)
+      graph.message(graph_field::initializer, tensor_message(tensor, name));
+  }
+
+  // All that nodes and outputs read, but for axes that are written as attributes.
+  std::set<ValueId> constants_read() const {
+    std::set<ValueId> read;
+    for (const Node& node : one_.nodes()) {
+      const bool older_axes = has_axes_attribute(node.op, options_.opset);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (!(older_axes && i == 1)) read.insert(node.inputs[i]);
+    }
+    for (const graph::Output& output : one_.outputs()) read.insert(output.value);
+    for (const graph::Update& update : one_.updates()) read.insert(update.next);
+    return read;
+  }
 
   // An initialiser that is an input too can be fed: its elements are what it holds when it is not.
   void write_changing_states(Message& graph) const {
@@ -212,10 +239,10 @@ class GraphWriter {
     Message shape;
     for (int axis = 0; axis < type.shape.rank(); ++axis) {
       Message dimension;
-      if (type.shape[axis] != at_two.shape[axis])
-        dimension.text(2, options_.batch_symbol);
-      else
+      if (type.shape[axis] == at_two.shape[axis])
         dimension.integer(1, type.shape[axis]);
+      else
+        dimension.text(2, symbol_of(type.shape[axis], at_two.shape[axis]));
       shape.message(1, dimension);
     }
     Message tensor_type, value_type, value_info;
@@ -225,13 +252,20 @@ class GraphWriter {
     return value_info;
   }
 
+  // Extents that follow the batch in the same way have the same name.
+  std::string symbol_of(std::int64_t at_one, std::int64_t at_two) const {
+    const auto factor = factor_of_batch(at_one, at_two, first_batch);
+    if (factor == 1) return options_.batch_symbol;
+    const std::int64_t times = at_two - at_one, more = at_one - times * first_batch;
+    return more == 0 ? fmt::format("{}*{}", times, options_.batch_symbol)
+                     : fmt::format("{}*{}{:+}", times, options_.batch_symbol, more);
+  }
+
   Message node_message(const Node& node) {
-    const op::Definition& definition = op::get(node.op);
     const bool older_axes = has_axes_attribute(node.op, options_.opset);
-    if (opset_of(node, options_.opset) > options_.opset)
+    if (const int needed = opset_of(one_, node); needed > options_.opset)
       throw Error(ErrorCode::unsupported,
-                  fmt::format("needs operator set {}, the file is written for {}", definition.since_opset,
-                              options_.opset),
+                  fmt::format("needs operator set {}, the file is written for {}", needed, options_.opset),
                   fmt::format("{} '{}'", node.op, node.name), "ask for a newer operator set");
     Message message;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -243,14 +277,88 @@ class GraphWriter {
     message.text(node_field::name, unique_name(node));
     message.text(node_field::op_type, node.op);
     for (const auto& [name, value] : node.attributes)
-      if (name != "over_parts")  // ours, about how a step is run
-        message.message(node_field::attribute, AttributeWriter(name).write(value));
+      if (const auto written = attribute_for(one_, node, name, value, options_.opset))
+        message.message(node_field::attribute, AttributeWriter(name).write(*written));
+    if (const auto parts = missing_part_count(node, options_.opset))
+      message.message(node_field::attribute, AttributeWriter("num_outputs").write(*parts));
     if (older_axes && node.inputs.size() > 1 && node.inputs[1].valid())
       message.message(node_field::attribute,
                       AttributeWriter("axes").write(constant_integers(node, node.inputs[1])));
     if (const std::string_view domain = op::traits_of(node.op).domain; !domain.empty())
       message.text(node_field::domain, domain);
     return message;
+  }
+
+  // --- constants that follow the batch: computed from the extent of an input
+
+  void write_open_constants(Message& graph) {
+    if (open_.empty()) return;
+    const std::string batch = write_batch(graph);
+    for (const auto& [id, constant] : open_) {
+      const graph::Value& value = one_.value(id);
+      if (!constant.part) {
+        write_line(graph, constant.values, batch, value.name, &value.data);
+        continue;
+      }
+      const std::string shape = free_name(value.name + ".shape"), part = free_name(value.name + ".part");
+      write_line(graph, constant.values, batch, shape, nullptr);
+      made_.emplace_back(part, *constant.part);
+      simple_node(graph, "Expand", {part, shape}, value.name);
+    }
+  }
+
+  // The batch as a vector of one i64.
+  std::string write_batch(Message& graph) {
+    for (std::size_t i = 0; i < one_.inputs().size(); ++i) {
+      const Shape &here = one_.type(one_.inputs()[i]).shape, &there = two_.type(two_.inputs()[i]).shape;
+      for (int axis = 0; axis < here.rank(); ++axis) {
+        if (factor_of_batch(here[axis], there[axis], first_batch) != 1) continue;
+        const std::string shape = free_name("batch.shape"), batch = free_name("batch.extent");
+        simple_node(graph, "Shape", {name_of(one_.inputs()[i])}, shape);
+        simple_node(graph, "Gather", {shape, made({axis}, "batch.axis")}, batch);
+        return batch;
+      }
+    }
+    throw Error(ErrorCode::unsupported, "has no input with the batch for an extent", one_.name(),
+                "write it for a fixed batch: --batch N");
+  }
+
+  // factors * batch + offsets, of the type and shape of `like`; without it a vector of i64.
+  void write_line(Message& graph, const OfBatch& line, const std::string& batch, const std::string& name,
+                  const Tensor* like) {
+    const std::string product = free_name(name + ".times"), sum = like ? free_name(name + ".sum") : name;
+    simple_node(graph, "Mul", {batch, made(line.factors, name + ".factors")}, product);
+    simple_node(graph, "Add", {product, made(line.offsets, name + ".offsets")}, sum);
+    if (!like) return;
+    const bool narrow = like->type() != ElementType::i64;
+    const std::string shaped = narrow ? free_name(name + ".wide") : name;
+    simple_node(graph, "Reshape", {sum, made(like->shape().extents(), name + ".extents")}, shaped);
+    if (narrow) simple_node(graph, "Cast", {shaped}, name, {{"to", std::int64_t{onnx_type(like->type())}}});
+  }
+
+  std::string made(const std::vector<std::int64_t>& values, const std::string& name) {
+    Tensor tensor(ElementType::i64, {static_cast<std::int64_t>(values.size())});
+    std::ranges::copy(values, tensor.as<std::int64_t>().begin());
+    made_.emplace_back(free_name(name), std::move(tensor));
+    return made_.back().first;
+  }
+
+  std::string free_name(std::string name) {
+    while (one_.find_value(name).valid() || !taken_.insert(name).second) name += "_";
+    return name;
+  }
+
+  void simple_node(Message& graph, const std::string& op, const std::vector<std::string>& inputs,
+                   const std::string& output, const graph::Attributes& attributes = {}) {
+    Message node;
+    for (const std::string& input : inputs) node.text(node_field::input, input);
+    node.text(node_field::output, output);
+    const int serial = names_[op]++;
+    node.text(node_field::name, serial == 0 ? op : fmt::format("{}_{}", op, serial));
+    node.text(node_field::op_type, op);
+    for (const auto& [name, value] : attributes)
+      node.message(node_field::attribute, AttributeWriter(name).write(value));
+    graph.message(graph_field::node, node);
   }
 
   // Readers of ONNX files want every node's name once: "attention/MatMul", "attention/MatMul_1".
@@ -272,70 +380,48 @@ class GraphWriter {
   }
 
   const Graph &one_, &two_;
+  const std::map<ValueId, OpenConstant>& open_;
   const WriteOptions& options_;
   std::map<std::string, int> names_;
+  std::set<std::string> taken_;
+  std::deque<std::pair<std::string, Tensor>> made_;  // messages point into them
 };
-
-bool same_tensor(const Tensor& a, const Tensor& b) {
-  return a.type() == b.type() && a.shape() == b.shape() &&
-         std::memcmp(a.bytes(), b.bytes(), a.byte_count()) == 0;
-}
-
-// Reads only as the target shape of a Reshape, where -1 stands for "what is left".
-bool only_reshapes_read(const Graph& graph, ValueId id) {
-  for (const Node& node : graph.nodes())
-    for (std::size_t i = 0; i < node.inputs.size(); ++i)
-      if (node.inputs[i] == id && (node.op != "Reshape" || i != 1)) return false;
-  return true;
-}
-
-// A symbol for the batch is right only when nothing inside the graph was computed for one batch: target
-// shapes of Reshape get -1 where they follow the batch, anything else that does is refused.
-void open_batch(Graph& one, const Graph& two) {
-  for (std::size_t i = 0; i < std::min(one.value_count(), two.value_count()); ++i) {
-    const graph::Value &a = one.values()[i], &b = two.values()[i];
-    if (a.kind != graph::ValueKind::constant || (b.kind == a.kind && same_tensor(a.data, b.data))) continue;
-    std::vector<std::int64_t> follows;
-    const bool comparable =
-        b.kind == a.kind && a.data.type() == ElementType::i64 && a.data.shape() == b.data.shape();
-    for (std::int64_t k = 0; comparable && k < a.data.element_count(); ++k)
-      if (a.data.at(k) != b.data.at(k)) follows.push_back(k);
-    if (follows.size() != 1 || !only_reshapes_read(one, ValueId(i)))
-      throw Error(ErrorCode::unsupported, "depends on the batch, so the file cannot leave the batch open",
-                  "constant %" + a.name, "write it for a fixed batch");
-    Tensor shape = a.data.clone();
-    shape.set(follows[0], -1);
-    one.set_data(ValueId(i), std::move(shape));
-  }
-}
 
 // A file and the graph whose elements it takes from where they are.
 struct File {
   std::unique_ptr<const Graph> graph;
+  std::unique_ptr<GraphWriter> writer;
+  WriteOptions options;
   Message message;
 };
 
-File make_file(const std::function<Graph(std::int64_t)>& model, const WriteOptions& given) {
-  const auto plain = [&](std::int64_t batch) {
-    return transform::run_passes(model(batch), transform::export_passes());
-  };
-  Graph one = plain(given.fixed_batch > 0 ? given.fixed_batch : 1);
-  const Graph two = given.fixed_batch > 0 ? one : plain(2);
-  open_batch(one, two);
-  WriteOptions options = given;
-  if (options.opset == 0) options.opset = smallest_opset(one);
-  File file{std::make_unique<const Graph>(std::move(one)), {}};
+void finish(File& file) {
+  const WriteOptions& options = file.options;
   file.message.integer(model_field::ir_version, ir_version(options.opset))
       .text(model_field::producer_name, "superstep");
   if (!options.producer_version.empty())
     file.message.text(model_field::producer_version, options.producer_version);
-  file.message.message(model_field::graph, GraphWriter(*file.graph, two, options).write());
+  file.message.message(model_field::graph, file.writer->write());
   file.message.message(model_field::opset_import, opset_import("", options.opset));
   for (std::string_view domain : other_domains(*file.graph))
     file.message.message(model_field::opset_import, opset_import(domain, version_of_other_domains));
   if (file.message.size() > largest_file)
     throw Error(ErrorCode::unsupported, "would exceed the 2 GiB that an ONNX file may have",
                 file.graph->name());
+}
+
+File make_file(const std::function<Graph(std::int64_t)>& model, const WriteOptions& given) {
+  const auto plain = [&](std::int64_t batch) {
+    return transform::run_passes(model(batch), transform::export_passes());
+  };
+  const bool fixed = given.fixed_batch > 0;
+  Graph one = plain(fixed ? given.fixed_batch : first_batch);
+  const Graph two = fixed ? one : plain(second_batch);
+  const auto open = fixed ? std::map<ValueId, OpenConstant>() : open_batch(one, two, first_batch, plain);
+  File file{std::make_unique<const Graph>(std::move(one)), nullptr, given, {}};
+  if (file.options.opset == 0) file.options.opset = smallest_opset(*file.graph);
+  file.writer = std::make_unique<GraphWriter>(*file.graph, two, open, file.options);
+  finish(file);
   return file;
 }
 
@@ -343,6 +429,20 @@ File make_file(const std::function<Graph(std::int64_t)>& model, const WriteOptio
 
 std::string to_onnx(const std::function<Graph(std::int64_t)>& model, const WriteOptions& options) {
   return make_file(model, options).message.bytes();
+}
+
+std::string why_batch_is_fixed(const std::function<Graph(std::int64_t)>& model) {
+  try {
+    make_file(model, {});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::bad_graph) throw;
+    return Error(error.code(), error.message(), error.where()).what();
+  }
+  return {};
+}
+
+void require_writable(const std::function<Graph(std::int64_t)>& model, const WriteOptions& options) {
+  make_file(model, options);
 }
 
 void write_onnx(const std::filesystem::path& path, const std::function<Graph(std::int64_t)>& model,

@@ -49,8 +49,12 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
     refuse_data(settings.workload);
     return nullptr;
   }
-  return std::make_shared<const UserModel>(UserModelSettings{
-      .file = settings.workload, .shapes = settings.shapes, .loss = settings.loss, .data = settings.data});
+  return std::make_shared<const UserModel>(
+      UserModelSettings{.file = settings.workload,
+                        .shapes = settings.shapes,
+                        .loss = settings.loss,
+                        .choice = {.train = settings.train, .freeze = settings.freeze},
+                        .data = settings.data});
 }
 
 // The recipe's rate for a batch.
@@ -99,6 +103,7 @@ Model::Model(TrainSettings settings)
   if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(chosen.optimizer.kind);
   transform::optimizer_kind_from_name(settings_.optimizer);
   schedule_ = {.shape = chosen.schedule, .peak = settings_.learning_rate};
+  written_batch_ = fixed_batch();
 }
 
 const workload::Recipe& Model::recipe() const { return workload::find_recipe(*workload_, settings_.recipe); }
@@ -108,6 +113,17 @@ std::unique_ptr<Task> Model::open_task(const TaskSettings& settings) const {
 }
 
 std::int64_t Model::fixed_batch() const { return user_ ? user_->fixed_batch() : 0; }
+
+std::vector<std::string> Model::whole_outputs() const {
+  return user_ ? user_->whole_outputs() : std::vector<std::string>();
+}
+
+std::vector<onnx::Initializer> Model::initializers() const {
+  return user_ ? user_->initializers() : std::vector<onnx::Initializer>();
+}
+
+bool Model::one_a_call() const { return user_ && user_->one_a_call(); }
+bool Model::numbers_samples() const { return user_ && user_->numbers_samples(); }
 
 target::GraphAtBatch Model::as_described() const {
   return [settings = settings_, workload = *workload_](std::int64_t batch) {
@@ -144,15 +160,25 @@ target::GraphAtBatch Model::sampling(const target::Target* on) const {
   return graphs(on, std::move(all));
 }
 
+graph::Graph Model::served_at(std::int64_t batch, const std::map<std::string, Tensor>& states) const {
+  graph::Graph graph = build(*workload_, settings_, batch);
+  for (graph::ValueId id : graph.states())
+    if (const auto found = states.find(graph.value(id).name); found != states.end())
+      graph.set_data(id, found->second);
+  return graph;
+}
+
+void Model::settle_written_batch(std::int64_t batch) {
+  if (!user_) return;  // files of the zoo leave it open
+  const auto served = [&](std::int64_t size) { return served_at(size, {}); };
+  if (fixed_batch() == 0) why_fixed_ = onnx::why_batch_is_fixed(served);
+  if (!why_fixed_.empty()) written_batch_ = batch;
+  if (written_batch_ > 0) onnx::require_writable(served, {.fixed_batch = written_batch_});
+}
+
 void Model::write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const {
-  const auto served = [&](std::int64_t batch) {
-    graph::Graph graph = build(*workload_, settings_, batch);
-    for (graph::ValueId id : graph.states())
-      if (const auto found = states.find(graph.value(id).name); found != states.end())
-        graph.set_data(id, found->second);
-    return graph;
-  };
-  onnx::write_onnx(path, served, {.fixed_batch = fixed_batch()});
+  onnx::write_onnx(path, [&](std::int64_t batch) { return served_at(batch, states); },
+                   {.fixed_batch = written_batch_});
 }
 
 }  // namespace superstep::run

@@ -28,6 +28,11 @@ class Model {
   const workload::Recipe& recipe() const;  // that it is trained by
   std::unique_ptr<Task> open_task(const TaskSettings& settings) const;
   std::int64_t fixed_batch() const;  // the only batch of a model file that fixes it; 0: any
+  // Of a model file: user_model.h.
+  std::vector<std::string> whole_outputs() const;
+  bool one_a_call() const;
+  std::vector<onnx::Initializer> initializers() const;
+  bool numbers_samples() const;
   const TrainSettings& settings() const { return settings_; }  // with every default filled in
   const Schedule& schedule() const { return schedule_; }
 
@@ -43,16 +48,26 @@ class Model {
   target::GraphAtBatch as_described() const;
   std::vector<transform::Pass> passes(bool training) const;
 
+  // Settles, before a training, for which batch its model will be written: open where the file can be, else
+  // the file's or `batch`. Throws what write_onnx() would throw at its end.
+  void settle_written_batch(std::int64_t batch);
+  // Why it is not open; empty where it is.
+  const std::string& why_written_batch_is_fixed() const { return why_fixed_; }
+  std::int64_t written_batch() const { return written_batch_; }  // 0: open
+
   // The model as served, in f32: parameters of `states`, outputs as users know them.
   void write_onnx(const std::filesystem::path& path, const std::map<std::string, Tensor>& states) const;
 
  private:
+  graph::Graph served_at(std::int64_t batch, const std::map<std::string, Tensor>& states) const;
   target::GraphAtBatch graphs(const target::Target* on, std::vector<transform::Pass> passes) const;
 
   std::shared_ptr<const UserModel> user_;  // null: a workload of the zoo
   const workload::Workload* workload_;
   TrainSettings settings_;
   Schedule schedule_;
+  std::int64_t written_batch_ = 0;
+  std::string why_fixed_;
 };
 
 }  // namespace superstep::run

@@ -70,8 +70,8 @@ bool is_shown_as_model(const std::filesystem::path& path) { return path.extensio
 std::unique_ptr<ArrayFile> open_model_parameters(const std::filesystem::path& path) {
   const onnx::Model model = onnx::Model::open(path);
   std::map<std::string, Tensor> parameters;
-  if (model.check().importable()) {
-    const graph::Graph graph = model.import({.parameters_as_state = true});
+  if (const onnx::ImportOptions options{.parameters_as_state = true}; model.check(options).importable()) {
+    const graph::Graph graph = model.import(options);
     for (const graph::ValueId id : graph.states())
       parameters.emplace(graph.value(id).name, graph.value(id).data);
   }

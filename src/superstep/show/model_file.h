@@ -11,8 +11,8 @@ namespace superstep::show {
 
 bool is_shown_as_model(const std::filesystem::path& path);  // by its name
 
-// The floating initialisers that nodes read, by name; none of a model that cannot be imported. Throws Error
-// where the file cannot be opened.
+// What is trained of a model (onnx/parameters.h), and running statistics, by name; none of a model that
+// cannot be imported. Throws Error where the file cannot be opened.
 std::unique_ptr<ArrayFile> open_model_parameters(const std::filesystem::path& path);
 
 // Inputs, outputs, operators, metadata and the nodes in the order in which they run.

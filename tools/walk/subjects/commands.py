@@ -74,6 +74,7 @@ def reduced(command: str) -> str:
     command = re.sub(r'--epochs \d+', '--epochs 1', command)
     command = re.sub(r'--calibrate \d{3,}', '--calibrate 128', command)
     command = re.sub(r'--shape \S+', '--shape x=-1,16', command)  # of the model at hand
+    command = re.sub(r"--(train|freeze) '\S+' ?", '', command)  # names that it does not have
     command = command.replace(' 12 13', ' 1 2').replace('pairs.h5', 'pairs.npz')
     if re.search(r'(^|@ )train ', command):
         command = re.sub(r'--out \S+', '--out a-new-run/', command)  # run/ is there already, for what reads it

@@ -70,6 +70,18 @@ void declare_onnx_export(CLI::App& command) {
   command.add_option("--shape", model.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
+  command
+      .add_option(
+          "--train", model.train,
+          "of a model file: initialisers that are trained beside its weights, * and ? in them; may be "
+          "repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command
+      .add_option("--freeze", model.freeze,
+                  "of a model file: initialisers that are not trained; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   command.add_option("--set", model.model_options, "name=value of an option of the model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);

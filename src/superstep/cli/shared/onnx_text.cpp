@@ -67,7 +67,7 @@ void print_findings(const onnx::Findings& findings) {
     return;
   }
   fmt::print("  cannot be imported:\n");
-  for (const onnx::Finding& finding : findings.unsupported) fmt::print("    {}\n", onnx::to_string(finding));
+  for (const std::string& line : onnx::told(findings.unsupported)) fmt::print("    {}\n", line);
 }
 
 }  // namespace superstep::cli

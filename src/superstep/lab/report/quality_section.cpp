@@ -74,7 +74,7 @@ Found predict(const Samples& samples, const run::Weights& weights, const run::Mo
                            {.batch = fixed > 0 ? fixed : std::min(evaluation_batch, count),
                             .micro_batch = fixed,
                             .threads = pool.threads()},
-                           fixed > 0);
+                           fixed > 0 || !model.whole_outputs().empty(), model.whole_outputs());
   evaluator.set_parameters(weights.states, weights.where);
   evaluator.executable();  // compiled before the clock starts
   const auto begun = Clock::now();

@@ -13,6 +13,7 @@
 #include "superstep/onnx/import/census.h"
 #include "superstep/onnx/import/node_order.h"
 #include "superstep/onnx/parameters.h"
+#include "superstep/onnx/serving_form.h"
 #include "superstep/onnx/wire/element.h"
 #include "superstep/transform/rewrite.h"
 
@@ -65,6 +66,7 @@ class Importer {
       add_outputs(scope);
     });
     if (findings_.importable()) guard("model", [&] { finish(); });
+    if (wrong_choice_) throw Error(*wrong_choice_);
     if (!findings_.importable()) count_unread_parameters();
     return {std::move(graph_), std::move(findings_)};
   }
@@ -232,14 +234,29 @@ class Importer {
 
   void finish() {
     findings_.nodes = 0;
-    if (mode_ == ImportMode::whole && options_.parameters_as_state)
-      graph_ = parameters_to_states(graph_, parameters_);
+    std::set<std::string> names;  // ids change when nodes are left out
+    for (graph::ValueId id : parameters_) names.insert(graph_.value(id).name);
     graph_ = transform::prune(graph_);
+    if (options_.parameters_as_state) choose_parameters(names);
     value_or_throw(graph::verify(graph_, op::infer_types));
     const op::Cost cost = op::cost(graph_);
     findings_.nodes = static_cast<std::int64_t>(graph_.node_count());
     findings_.flops = cost.flops;
     findings_.bytes = cost.bytes;
+  }
+
+  void choose_parameters(const std::set<std::string>& names) {
+    std::set<graph::ValueId> read;
+    for (const graph::Node& node : graph_.nodes())
+      for (graph::ValueId input : node.inputs)
+        if (input.valid() && names.contains(graph_.value(input).name)) read.insert(input);
+    try {
+      findings_.initializers = choose_trained(graph_, read, options_.choice);
+    } catch (const Error& error) {
+      wrong_choice_ = error;
+      throw AlreadyReported();
+    }
+    graph_ = serving_form(parameters_to_states(graph_, findings_.initializers));
   }
 
   // --- names
@@ -426,6 +443,7 @@ class Importer {
   Opsets opsets_;
   Findings findings_;
   std::int64_t steps_ = 0;
+  std::optional<Error> wrong_choice_;  // of what is trained: the call's fault
   std::set<graph::ValueId> parameters_;
   std::map<const std::byte*, std::unique_ptr<SubgraphProto>> subgraphs_;
 };  // namespace

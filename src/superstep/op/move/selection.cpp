@@ -149,7 +149,8 @@ const Tensor& known(const InferContext& context, std::size_t input, const char* 
   throw Error(ErrorCode::unsupported,
               fmt::format("the shape of the result depends on the elements of input {}, which must be known "
                           "when the graph is compiled",
-                          name));
+                          name),
+              {}, "keep everything and choose by a mask (Where), or cut the model before this operator");
 }
 
 // Flat positions of the elements that are not zero.

@@ -18,27 +18,35 @@ std::vector<Tensor> tensors_of(std::span<const target::Executable::Port> ports) 
   return tensors;
 }
 
-Tensor with_rows(const graph::ValueType& type, std::int64_t rows) {
+Tensor with_rows(const graph::ValueType& type, std::int64_t rows, bool whole) {
   std::vector<std::int64_t> extents = type.shape.extents();
+  if (whole) extents.insert(extents.begin(), 1);
   extents[0] = rows;
   return Tensor(type.element, Shape(extents));
+}
+
+void require_rows(const graph::Output& output, const Shape& shape, std::int64_t batch) {
+  if (shape.rank() == 0 || shape[0] != batch)
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("has shape {}: not a row for each of the {} samples of a batch", to_string(shape), batch),
+        fmt::format("output '{}'", output.name),
+        "what is served has a row for each sample; of a training step, export the model alone: "
+        "superstep onnx export without --with train-step");
 }
 
 }  // namespace
 
 // What cannot be evaluated is refused at once, though nothing is compiled before it is used.
 Evaluator::Evaluator(const target::Target& target, const target::GraphAtBatch& model,
-                     target::CompileOptions options, bool whole_batches)
+                     target::CompileOptions options, bool whole_batches,
+                     std::span<const std::string> whole_outputs)
     : plans_(target, model, options), batch_(options.batch), whole_batches_(whole_batches) {
   const graph::Graph graph = model(batch_);
-  for (const graph::Output& output : graph.outputs())
-    if (const Shape& shape = graph.type(output.value).shape; shape.rank() == 0 || shape[0] != batch_)
-      throw Error(ErrorCode::unsupported,
-                  fmt::format("has shape {}: not a row for each of the {} samples of a batch",
-                              to_string(shape), batch_),
-                  fmt::format("output '{}'", output.name),
-                  "what is served has a row for each sample; of a training step, export the model alone: "
-                  "superstep onnx export without --with train-step");
+  for (const graph::Output& output : graph.outputs()) {
+    whole_.push_back(std::ranges::find(whole_outputs, output.name) != whole_outputs.end());
+    if (!whole_.back()) require_rows(output, graph.type(output.value).shape, batch_);
+  }
   for (graph::ValueId id : graph.states()) parameters_.emplace(graph.value(id).name, graph.type(id));
 }
 
@@ -62,7 +70,10 @@ void Evaluator::set_parameters(const std::map<std::string, Tensor>& states, cons
 
 std::vector<Tensor> Evaluator::joined_outputs(std::int64_t samples) {
   std::vector<Tensor> joined;
-  for (const auto& port : executable().outputs()) joined.push_back(with_rows(port.type, samples));
+  const auto ports = executable().outputs();
+  const std::int64_t calls = (samples + batch_ - 1) / batch_;
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    joined.push_back(with_rows(ports[i].type, whole_[i] ? calls : samples, whole_[i]));
   return joined;
 }
 
@@ -83,6 +94,11 @@ void Evaluator::predict_batch(const Task& task, std::span<const std::int64_t> in
   task.fill_inputs(samples, inputs, pool);
   plan.run(inputs, outputs);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (whole_[i]) {
+      std::memcpy(joined[i].bytes() + static_cast<std::size_t>(first / batch_) * outputs[i].byte_count(),
+                  outputs[i].bytes(), outputs[i].byte_count());
+      continue;
+    }
     const std::size_t row_bytes = outputs[i].byte_count() / samples.size();
     std::memcpy(joined[i].bytes() + static_cast<std::size_t>(first) * row_bytes, outputs[i].bytes(),
                 row_bytes * static_cast<std::size_t>(rows));

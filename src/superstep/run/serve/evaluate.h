@@ -16,17 +16,18 @@ namespace superstep::run {
 // `whole_batches`, is filled up with copies of its last sample.
 class Evaluator {
  public:
-  // Throws Error (unsupported) naming an output that has no row a sample.
+  // `whole_outputs`: names of outputs that are of a whole call. Throws Error (unsupported) naming another
+  // output that has no row a sample.
   Evaluator(const target::Target& target, const target::GraphAtBatch& model, target::CompileOptions options,
-            bool whole_batches = false);
+            bool whole_batches = false, std::span<const std::string> whole_outputs = {});
 
   // Parameters by name; states of `states` that the model does not have are left aside. The tensors are kept:
   // they are read again when a plan is compiled. Throws Error (bad_file) naming the first parameter that is
   // missing or of another shape.
   void set_parameters(const std::map<std::string, Tensor>& states, const std::string& where);
 
-  // The model's outputs for the samples, joined: [indices.size(), ...] each. Throws Error (interrupted)
-  // between batches.
+  // The model's outputs for the samples, joined: [indices.size(), ...] each, and [calls, ...] of those that
+  // are of a whole call. Throws Error (interrupted) between batches.
   std::vector<Tensor> predict(const Task& task, std::span<const std::int64_t> indices, ThreadPool& pool);
 
   // Mean and standard deviation (of n - 1) of `passes` >= 2 runs of a model that drops out at random
@@ -55,6 +56,7 @@ class Evaluator {
   std::map<std::string, graph::ValueType> parameters_;  // of the model
   std::int64_t batch_;
   bool whole_batches_;
+  std::vector<bool> whole_;  // by output: of a whole call
 };
 
 }  // namespace superstep::run

@@ -188,6 +188,16 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, int passes, s
   return served;
 }
 
+// What the only call gave of a whole is written as it is.
+void of_one_call(Served& served, std::span<const std::string> whole_outputs) {
+  for (std::size_t i = 0; i < served.outputs.size(); ++i) {
+    const std::vector<std::int64_t>& extents = served.outputs[i].shape().extents();
+    const bool whole = std::ranges::find(whole_outputs, served.ports[i].name) != whole_outputs.end();
+    if (whole && extents[0] == 1)
+      served.outputs[i] = served.outputs[i].reshaped(Shape({extents.begin() + 1, extents.end()}));
+  }
+}
+
 CalibrateSettings calibration_of(const InferSettings& settings, const Task& task, std::int64_t fixed_batch) {
   CalibrateSettings calibration{
       .method = range_method_from_name(settings.ranges.empty() ? name_of(RangeMethod::percentile)
@@ -208,7 +218,8 @@ QuantizedModel quantized(const InferSettings& settings, const Model& model,
                          InferReport& report) {
   const CalibrateSettings calibration = calibration_of(settings, task, model.fixed_batch());
   const auto fill = [&](std::int64_t first, std::span<Tensor> inputs) {
-    std::vector<std::int64_t> indices(static_cast<std::size_t>(inputs[0].shape()[0]));
+    std::vector<std::int64_t> indices(
+        static_cast<std::size_t>(model.one_a_call() ? 1 : inputs[0].shape()[0]));
     std::iota(indices.begin(), indices.end(), first);
     task.fill_inputs(indices, inputs, pool);
   };
@@ -220,7 +231,8 @@ QuantizedModel quantized(const InferSettings& settings, const Model& model,
   report.slow_on_bytes = result.slow;
   report.calibration_samples = calibration.samples;
   report.ranges = name_of(calibration.method);
-  if (!settings.onnx.empty()) onnx::write_onnx(settings.onnx, result.graph, {.opset = 21});
+  if (!settings.onnx.empty())
+    onnx::write_onnx(settings.onnx, result.graph, {.opset = 21, .fixed_batch = model.fixed_batch()});
   return result;
 }
 
@@ -301,7 +313,7 @@ int passes_of(const InferSettings& settings, const Model& model) {
                     : settings.precision == "int8" ? "masks are for f32, bf16 and f16"
                                                    : nullptr;
   if (why) throw Error(ErrorCode::invalid_argument, why, "--passes", "give 2 or more, without int8, or 0");
-  const graph::Graph sampled = model.sampling()(1);
+  const graph::Graph sampled = model.sampling()(std::max<std::int64_t>(1, model.fixed_batch()));
   const auto counts_masks = [&](graph::ValueId state) {
     return sampled.value(state).name == transform::dropout_counter;
   };
@@ -375,15 +387,16 @@ InferReport infer(const InferSettings& given) {
                              : settings.chips.several() ? wanted
                                                         : std::min(wanted, task->size());
   InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
+  const std::vector<std::string> whole_outputs = model.whole_outputs();
   const auto open = [&](const target::GraphAtBatch& graph) {
-    auto evaluator =
-        std::make_unique<Evaluator>(target::find_target(settings.target), graph,
-                                    target::CompileOptions{.batch = batch,
-                                                           .micro_batch = fixed,
-                                                           .threads = settings.threads,
-                                                           .measure_steps = settings.measure_steps,
-                                                           .chips = settings.chips},
-                                    fixed > 0 || settings.chips.several());
+    auto evaluator = std::make_unique<Evaluator>(
+        target::find_target(settings.target), graph,
+        target::CompileOptions{.batch = batch,
+                               .micro_batch = fixed,
+                               .threads = settings.threads,
+                               .measure_steps = settings.measure_steps,
+                               .chips = settings.chips},
+        fixed > 0 || settings.chips.several() || !whole_outputs.empty(), whole_outputs);
     if (weights) evaluator->set_parameters(states_with_counter(*weights), weights->where);
     const std::size_t outputs = evaluator->executable().outputs().size();
     if (!settings.output.empty())
@@ -405,6 +418,7 @@ InferReport infer(const InferSettings& given) {
   if (int8) report.f32_metrics = served_by(1).metrics;
   if (settings.refine > 0) refine_served(settings, model, *task, pool, served, report);
   const double seconds_of_sample = served.seconds / static_cast<double>(task->size()) + report.refine_seconds;
+  if (!model.numbers_samples()) of_one_call(served, whole_outputs);
   if (!settings.output.empty())
     write_outputs(settings.output, served.ports, served.outputs, settings, seconds_of_sample);
   report.metrics = std::move(served.metrics);

@@ -50,8 +50,10 @@ class Training {
         std::max<std::int64_t>(1, std::llround(settings_.epochs * static_cast<double>(batches_)));
     last_step_ = settings_.steps > 0 ? settings_.steps : scheduled_steps_;
     check_ranks();
+    model_.settle_written_batch(settings_.batch);
     compile();
     open_folder();
+    tell_model();
     tell_beginning();
   }
 
@@ -106,6 +108,13 @@ class Training {
                              .seed = settings_.seed,
                              .model_options = settings_.model_options,
                              .pool = &pool_});
+  }
+
+  void tell_model() const {
+    if (!options_.tell || world_.rank() > 0) return;
+    if (!model_.initializers().empty()) options_.tell(onnx::to_string(model_.initializers()));
+    if (const std::string& why = model_.why_written_batch_is_fixed(); !why.empty())
+      options_.tell(fmt::format("model.onnx will be of batches of {}: {}", model_.written_batch(), why));
   }
 
   void tell_beginning() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,6 +32,9 @@ struct TrainOptions {
   bool tune = false;                  // micro-batch and threads by a timed search (run/tune.h)
   TrainObserver* observer = nullptr;  // told what happens (run/train/train_observer.h); not owned
   ExchangeMode exchange = ExchangeMode::overlapped;  // of gradients between ranks
+  // Told before the first step, a line each: what of a model file is trained, and for which batch it will be
+  // written.
+  std::function<void(const std::string&)> tell = {};
 };
 
 struct TrainReport {

@@ -16,7 +16,7 @@ namespace superstep::run {
 namespace {
 
 // Options of `superstep train`, and the members of config.json that keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 16> kept_options{{
+constexpr std::array<std::pair<std::string_view, const char*>, 18> kept_options{{
     {"--data", "data"},
     {"--samples", "samples"},
     {"--batch", "batch"},
@@ -28,6 +28,8 @@ constexpr std::array<std::pair<std::string_view, const char*>, 16> kept_options{
     {"--optimizer", "optimizer"},
     {"--loss", "loss"},
     {"--shape", "shapes"},
+    {"--train", "train"},
+    {"--freeze", "freeze"},
     {"--learning-rate", "learning_rate"},
     {"--seed", "seed"},
     {"--set", "model_options"},

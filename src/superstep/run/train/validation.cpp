@@ -25,7 +25,8 @@ Validation::Validation(const target::Target& target, const Model& model, const T
     : task_(task),
       pool_(pool),
       evaluator_(target, model.recipe().passes > 0 ? model.sampling(&target) : model.inference(&target),
-                 options_for(model, task, threads), model.fixed_batch() > 0) {}
+                 options_for(model, task, threads), model.fixed_batch() > 0 || !model.whole_outputs().empty(),
+                 model.whole_outputs()) {}
 
 std::vector<Metric> Validation::quality(target::Executable& trained, std::int64_t most) {
   const std::int64_t first = task_.training_count(), last = std::min(task_.size(), first + most);

@@ -71,6 +71,12 @@ void copy_rows(const Tensor& array, std::span<const std::int64_t> indices, Tenso
     std::memcpy(batch.bytes() + i * row, array.bytes() + static_cast<std::size_t>(indices[i]) * row, row);
 }
 
+Tensor one_row(const Tensor& array) {
+  std::vector<std::int64_t> extents = array.shape().extents();
+  extents.insert(extents.begin(), 1);
+  return array.reshaped(Shape(extents));
+}
+
 std::string labelled(const char* name, const Target& target) {
   return target.label.empty() ? name : fmt::format("{}.{}", name, target.label);
 }
@@ -85,6 +91,7 @@ class ArrayTask : public Task {
             const TaskSettings& settings)
       : spec_(spec), where_(where) {
     for (const Input& input : spec_.inputs) take_input(input, arrays);
+    if (spec_.one_a_call && size_ < 0) size_ = 1;
     if (size_ < 1) throw Error(ErrorCode::bad_file, "holds no samples", where);
     take_targets(arrays, settings.labels_required);
     if (settings.samples > 0) size_ = std::min(size_, settings.samples);
@@ -92,6 +99,7 @@ class ArrayTask : public Task {
 
   std::int64_t size() const override { return size_; }
   std::int64_t training_count() const override {
+    if (spec_.one_a_call && size_ == 1) return 1;  // the only graph there is: nothing to validate on
     return static_cast<std::int64_t>(spec_.training_share * static_cast<double>(size_));
   }
   bool has_labels() const override { return !targets_.empty(); }
@@ -99,7 +107,7 @@ class ArrayTask : public Task {
   void fill(std::span<const std::int64_t> indices, std::uint64_t, bool,
             std::span<Tensor> tensors) const override {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (spec_.inputs[i].batched)
+      if (numbered_[i])
         copy_rows(inputs_[i], indices, tensors[i]);
       else
         std::memcpy(tensors[i].bytes(), inputs_[i].bytes(), inputs_[i].byte_count());
@@ -149,8 +157,10 @@ class ArrayTask : public Task {
     if (!array)
       throw Error(ErrorCode::bad_file, fmt::format("has no array '{}', an input of the model", input.name),
                   where_, fmt::format("it has {}", fmt::join(names_of(arrays), ", ")));
-    inputs_.push_back(checked(*array, input.element, input.shape, input.batched, input.name, where_));
-    if (input.batched) agree_on_size(array->shape()[0], input.name);
+    const bool numbered = spec_.one_a_call ? array->shape().rank() > input.shape.rank() : input.batched;
+    inputs_.push_back(checked(*array, input.element, input.shape, numbered, input.name, where_));
+    numbered_.push_back(numbered);
+    if (numbered) agree_on_size(array->shape()[0], input.name);
   }
 
   void agree_on_size(std::int64_t rows, const std::string& name) {
@@ -168,12 +178,19 @@ class ArrayTask : public Task {
         throw Error(ErrorCode::bad_file,
                     fmt::format("has no array '{}' to train towards", fmt::join(target.names, "' or '")),
                     where_, fmt::format("it has {}", fmt::join(names_of(arrays), ", ")));
-      const auto& extents = target.type.shape.extents();
-      const Shape sample(std::vector<std::int64_t>(extents.begin() + 1, extents.end()));
-      targets_.push_back(checked(*array, target.type.element, sample, true, target.names.front(), where_));
+      const Shape sample = sample_of(target);
+      const Tensor rows = spec_.one_a_call && array->shape() == sample ? one_row(*array) : *array;
+      // Served, data may hold targets of a loss that was not named: there is no quality then.
+      if (!required && Shape(row_shape(rows)) != sample) return targets_.clear();
+      targets_.push_back(checked(rows, target.type.element, sample, true, target.names.front(), where_));
       if (target.classes > 0) require_labels(targets_.back(), target);
-      agree_on_size(array->shape()[0], target.names.front());
+      agree_on_size(rows.shape()[0], target.names.front());
     }
+  }
+
+  Shape sample_of(const Target& target) const {
+    const auto& extents = target.type.shape.extents();
+    return Shape(std::vector<std::int64_t>(extents.begin() + (spec_.one_a_call ? 0 : 1), extents.end()));
   }
 
   void require_labels(const Tensor& labels, const Target& target) const {
@@ -231,16 +248,20 @@ class ArrayTask : public Task {
     workload::present_classification(page, classification);
   }
 
-  // Scores [N, C, ...] against labels [N, ...].
-  static std::vector<Metric> classification(const Target& target, const Tensor& truth,
-                                            std::span<const std::int64_t> indices, const Tensor& output) {
-    const std::int64_t classes = output.shape()[1];
+  // Scores [N, C, ...] against labels [N, ...]; where a call takes one sample both have an axis in front.
+  std::vector<Metric> classification(const Target& target, const Tensor& truth,
+                                     std::span<const std::int64_t> indices, const Tensor& output) const {
+    const std::int64_t classes = target.classes;
     const std::int64_t places = truth.element_count() / truth.shape()[0];
+    // Of the places of a sample those that are behind the axis of the classes.
+    const std::int64_t inner =
+        spec_.one_a_call ? places / std::max<std::int64_t>(1, truth.shape()[1]) : places;
     double right = 0, loss = 0;
     for (std::size_t i = 0; i < indices.size(); ++i)
       for (std::int64_t place = 0; place < places; ++place) {
+        const std::int64_t group = static_cast<std::int64_t>(i) * (places / inner) + place / inner;
         const auto score = [&](std::int64_t c) {
-          return output.at((static_cast<std::int64_t>(i) * classes + c) * places + place);
+          return output.at((group * classes + c) * inner + place % inner);
         };
         double highest = score(0), sum = 0;
         for (std::int64_t c = 1; c < classes; ++c) highest = std::max(highest, score(c));
@@ -257,6 +278,7 @@ class ArrayTask : public Task {
   ArrayTaskSpec spec_;
   std::string where_;
   std::vector<Tensor> inputs_, targets_;
+  std::vector<bool> numbered_;  // by input: its first axis numbers the samples
   std::int64_t size_ = -1;
 };
 

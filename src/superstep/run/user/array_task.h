@@ -22,7 +22,7 @@ struct ArrayTaskSpec {
   // What one term of the loss compares an output with.
   struct Target {
     std::vector<std::string> names;  // of the array, the first that the file has
-    graph::ValueType type;           // of one sample, with an axis 0 of extent 1
+    graph::ValueType type;           // of one sample, with an axis 0 of extent 1 where samples have one
     transform::LossKind kind = transform::LossKind::mse;
     std::size_t output = 0;    // position among the model's outputs
     std::int64_t classes = 0;  // of labels: 0 to classes - 1; 0: not labels
@@ -31,14 +31,17 @@ struct ArrayTaskSpec {
   std::vector<Input> inputs;
   std::vector<Target> targets;
   double training_share = 0.8;  // the first samples train, the rest validate
+  // All that the model takes and gives is one sample. Arrays have an axis more, which numbers the samples, or
+  // none: an input is then the same for all samples, a target that of the only one.
+  bool one_a_call = false;
 };
 
 // What the quality of such a task consists of, in its order.
 std::vector<workload::MetricSpec> metrics_of(const ArrayTaskSpec& spec);
 
 // Checks every array against the spec and converts it to the element type; an integer input takes only
-// whole numbers. Without targets in the arrays the task has no labels, which is an error where
-// `settings.labels_required`. Throws Error (bad_file) naming `where` and the array.
+// whole numbers. Without targets in the arrays, or with targets of other shapes, the task has no labels,
+// which is an error where `settings.labels_required`. Throws Error (bad_file) naming `where` and the array.
 //
 // Quality: rmse and mae of each term, or cross_entropy and accuracy (share of labels that have the highest
 // score).

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "superstep/base/random.h"
 #include "superstep/base/text.h"
@@ -48,6 +49,10 @@ const onnx::Port* find_port(const std::vector<onnx::Port>& ports, std::string_vi
 
 bool is_open(const onnx::Extent& extent) { return extent.value < 0; }
 
+bool has_axes(const onnx::Port& port) { return port.has_shape && !port.extents.empty(); }
+
+bool starts_open(const onnx::Port& port) { return has_axes(port) && is_open(port.extents[0]); }
+
 const Tensor* array_for(const NamedTensors& arrays, const std::string& input, bool only_input) {
   if (const auto found = arrays.find(input); found != arrays.end()) return &found->second;
   return only_input && arrays.size() == 1 ? &arrays.begin()->second : nullptr;
@@ -81,21 +86,51 @@ UserModel::UserModel(UserModelSettings settings)
 }
 
 // An input carries the batch when its first extent is open; a file that opens none has the batch of its
-// first input, and every input with that first extent carries it.
+// first input.
 void UserModel::find_batch() {
   const auto& inputs = model_.inputs();
-  const auto starts_open = [](const onnx::Port& port) {
-    return port.has_shape && !port.extents.empty() && is_open(port.extents[0]);
-  };
+  for (const onnx::Port& port : inputs)
+    if (port.has_shape) shapes_[port.name] = std::vector<std::int64_t>(port.extents.size(), -1);
+  if (takes_one_a_call()) return take_one_a_call();
   if (std::ranges::none_of(inputs, starts_open))
     for (const onnx::Port& port : inputs)
-      if (fixed_batch_ == 0 && port.has_shape && !port.extents.empty()) fixed_batch_ = port.extents[0].value;
-  for (const onnx::Port& port : inputs) {
-    batched_.push_back(fixed_batch_ == 0 ? starts_open(port)
-                                         : port.has_shape && !port.extents.empty() &&
-                                               port.extents[0].value == fixed_batch_);
-    if (port.has_shape) shapes_[port.name] = std::vector<std::int64_t>(port.extents.size(), -1);
+      if (fixed_batch_ == 0 && has_axes(port)) fixed_batch_ = port.extents[0].value;
+  for (const onnx::Port& port : inputs)
+    batched_.push_back(fixed_batch_ == 0 ? starts_open(port) : has_axes(port));
+}
+
+void UserModel::take_one_a_call() {
+  one_a_call_ = true;
+  fixed_batch_ = 1;
+  batched_.assign(model_.inputs().size(), false);
+}
+
+// First extents that differ number different things, and where an input beside the batch has open extents of
+// its own (the edges beside the nodes of a graph) the first ones number no samples.
+bool UserModel::takes_one_a_call() const {
+  if (arrays_have_an_axis_more()) return true;
+  std::set<std::string> symbols;
+  std::set<std::int64_t> extents;
+  bool open = false, others_open = false;
+  for (const onnx::Port& port : model_.inputs()) {
+    if (!has_axes(port)) continue;
+    if (starts_open(port)) {
+      if (!port.extents[0].symbol.empty()) symbols.insert(port.extents[0].symbol);
+      open = true;
+      continue;
+    }
+    extents.insert(port.extents[0].value);
+    others_open = others_open || std::ranges::any_of(port.extents, is_open);
   }
+  return symbols.size() > 1 || (open ? others_open : extents.size() > 1);
+}
+
+bool UserModel::arrays_have_an_axis_more() const {
+  for (const onnx::Port& port : model_.inputs())
+    if (const Tensor* array = array_for(arrays_, port.name, model_.inputs().size() == 1);
+        array && port.has_shape && array->shape().rank() == static_cast<int>(port.extents.size()) + 1)
+      return true;
+  return false;
 }
 
 void UserModel::bind(const std::string& assignment) {
@@ -125,19 +160,25 @@ void UserModel::bind_to_data() {
   for (const onnx::Port& port : model_.inputs()) {
     const Tensor* array = array_for(arrays_, port.name, model_.inputs().size() == 1);
     if (!array) continue;
+    std::vector<std::int64_t> given = array->shape().extents();
     auto& extents = shapes_[port.name];
-    if (!port.has_shape && extents.empty()) extents.assign(array->shape().extents().size(), -1);
-    if (extents.size() != array->shape().extents().size()) continue;  // the task says so with more words
+    if (one_a_call_ && port.has_shape && given.size() == extents.size() + 1) given.erase(given.begin());
+    if (!port.has_shape && extents.empty()) extents.assign(given.size(), -1);
+    if (extents.size() != given.size()) continue;  // the task says so with more words
     for (std::size_t axis = 0; axis < extents.size(); ++axis) {
       const bool open = !port.has_shape || is_open(port.extents[axis]);
       const bool bound =
           extents[axis] >= 0 || (port.has_shape && symbols_.contains(port.extents[axis].symbol));
-      if (open && !bound) extents[axis] = array->shape()[static_cast<int>(axis)];
+      if (open && !bound) extents[axis] = given[axis];
     }
   }
 }
 
 void UserModel::require_batch(std::int64_t batch) const {
+  if (one_a_call_ && batch != 1)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("all that the model takes is one sample, a batch cannot have {}", batch),
+                settings_.file.string(), "use --batch 1");
   if (fixed_batch_ > 0 && batch != fixed_batch_)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the file fixes the batch at {}, it cannot be {}", fixed_batch_, batch),
@@ -145,23 +186,76 @@ void UserModel::require_batch(std::int64_t batch) const {
                 fmt::format("use --batch {}, or export the model with an open first extent", fixed_batch_));
 }
 
-graph::Graph UserModel::build(std::int64_t batch) const {
-  require_batch(batch);
-  onnx::ImportOptions options{.shapes = shapes_, .symbols = symbols_, .parameters_as_state = true};
+onnx::ImportOptions UserModel::options(std::int64_t batch) const {
+  onnx::ImportOptions options{
+      .shapes = shapes_, .symbols = symbols_, .parameters_as_state = true, .choice = settings_.choice};
   for (std::size_t i = 0; i < batched_.size(); ++i)
     if (batched_[i]) options.shapes[model_.inputs()[i].name][0] = batch;
-  return model_.import(options);
+  return options;
+}
+
+graph::Graph UserModel::build(std::int64_t batch) const {
+  require_batch(batch);
+  return model_.import(options(batch));
 }
 
 void UserModel::find_ports() {
-  const graph::Graph graph = build(fixed_batch_ > 0 ? fixed_batch_ : 1);
+  settle_batch();
+  const std::int64_t batch = smallest_batch();
+  const graph::Graph graph = build(batch);
+  initializers_ = model_.check(options(batch)).initializers;
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const graph::Value& value = graph.value(graph.inputs()[i]);
     inputs_.push_back({value.name, value.type, batched_.at(i)});
   }
   if (graph.outputs().empty()) throw Error(ErrorCode::bad_file, "has no outputs", settings_.file.string());
-  for (const graph::Output& output : graph.outputs())
-    outputs_.push_back({output.name, graph.type(output.value), graph.type(output.value).shape.rank() > 0});
+  for (const graph::Output& output : graph.outputs()) {
+    const bool batched = has_rows(output.name, graph.type(output.value).shape, batch);
+    outputs_.push_back({output.name, graph.type(output.value), batched});
+    if (batched) continue;
+    if (is_training_step(graph))
+      why_not_served_ = fmt::format("output '{}' is of a training step: nothing to serve", output.name);
+    else
+      whole_outputs_.push_back(output.name);
+  }
+}
+
+// What `superstep onnx export --with train-step` writes gives next values of its initialisers: nothing to
+// serve.
+bool UserModel::is_training_step(const graph::Graph& graph) const {
+  return std::ranges::any_of(graph.outputs(), [&](const graph::Output& output) {
+    return std::ranges::any_of(initializers_, [&](const onnx::Initializer& initializer) {
+      return output.name == initializer.name + ".next";
+    });
+  });
+}
+
+// A file that leaves the batch open may hold for one sample at a time alone, or have a first extent that is
+// not that of any output: then it numbers the parts of one sample.
+void UserModel::settle_batch() {
+  if (fixed_batch_ > 0) return;
+  const graph::Graph one = build(1);
+  try {
+    const graph::Graph two = build(2);
+    for (std::size_t i = 0; i < one.outputs().size(); ++i) {
+      const Shape &of_one = one.type(one.outputs()[i].value).shape,
+                  &of_two = two.type(two.outputs()[i].value).shape;
+      if (of_one.rank() > 0 && of_one[0] == 1 && of_two.rank() > 0 && of_two[0] == 2)
+        rows_.insert(one.outputs()[i].name);
+    }
+  } catch (const Error& error) {
+    fixed_batch_ = 1;
+    why_fixed_ = error.what();
+    return;
+  }
+  if (!rows_.empty()) return;
+  take_one_a_call();
+  bind_to_data();
+}
+
+bool UserModel::has_rows(const std::string& output, const Shape& shape, std::int64_t batch) const {
+  if (one_a_call_) return false;
+  return fixed_batch_ > 0 ? shape.rank() > 0 && shape[0] == batch : rows_.contains(output);
 }
 
 // "KIND" of the only output, or "KIND:OUTPUT".
@@ -196,18 +290,29 @@ const UserModel::Port& UserModel::output_of(const transform::LossTerm& term) con
               unknown_name_hint(term.output, names));
 }
 
+// As large as the training samples allow.
+std::int64_t UserModel::usual_batch() const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (const Tensor* array = array_for(arrays_, inputs_[i].name, inputs_.size() == 1);
+        array && inputs_[i].batched && array->shape().rank() > 0) {
+      const double training = ArrayTaskSpec().training_share * static_cast<double>(array->shape()[0]);
+      return std::clamp<std::int64_t>(static_cast<std::int64_t>(training), 1, default_batch);
+    }
+  return default_batch;
+}
+
 void UserModel::describe() {
   workload_.name = settings_.file.string();
   workload_.summary = model_.doc().empty() ? "a model file" : model_.doc();
   workload_.build = [model = *this](std::int64_t batch, const Options&, std::uint64_t) {
     return model.build(batch);
   };
-  workload_.parameters = workload::count_parameters(build(fixed_batch_ > 0 ? fixed_batch_ : 1));
+  workload_.parameters = workload::count_parameters(build(smallest_batch()));
   for (const Port& input : inputs_)
     workload_.inputs.push_back(port_spec(input.name, input.type, input.batched));
   for (const Port& output : outputs_)
     workload_.outputs.push_back(port_spec(output.name, output.type, output.batched));
-  workload_.training.batch = fixed_batch_ > 0 ? fixed_batch_ : default_batch;
+  workload_.training.batch = fixed_batch_ > 0 ? fixed_batch_ : usual_batch();
   workload_.training.epochs = default_epochs;
   workload_.training.learning_rate = default_learning_rate;
   workload_.training.loss = loss_;
@@ -215,14 +320,14 @@ void UserModel::describe() {
 }
 
 ArrayTaskSpec UserModel::task_spec() const {
-  ArrayTaskSpec spec;
+  ArrayTaskSpec spec{.inputs = {}, .targets = {}, .one_a_call = one_a_call_};
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const workload::PortSpec& input = workload_.inputs[i];
     spec.inputs.push_back({input.name, input.element, input.shape, inputs_[i].batched});
   }
   for (const transform::LossTerm& term : loss_.terms) {
     const Port& output = output_of(term);
-    if (output.type.shape.rank() == 0) continue;  // a number for a whole batch
+    if (!one_a_call_ && !output.batched) continue;  // of a whole batch: open_task() says so
     ArrayTaskSpec::Target target{.names = {"target", output.name}, .type = output.type, .kind = term.kind};
     if (term.kind == transform::LossKind::cross_entropy && output.type.shape.rank() < 2)
       continue;  // no quality of something that cannot be trained: make_training_step says why
@@ -247,6 +352,7 @@ NamedTensors UserModel::random_inputs(std::int64_t samples, std::uint64_t seed) 
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     std::vector<std::int64_t> extents = inputs_[i].type.shape.extents();
     if (inputs_[i].batched) extents[0] = samples;
+    if (one_a_call_) extents.insert(extents.begin(), samples);
     Tensor array(inputs_[i].type.element, Shape(extents));
     RandomStream random(seed, i);
     const bool floating = is_floating(array.type());
@@ -257,13 +363,28 @@ NamedTensors UserModel::random_inputs(std::int64_t samples, std::uint64_t seed) 
   return arrays;
 }
 
+void UserModel::require_trainable() const {
+  for (const transform::LossTerm& term : loss_.terms) {
+    const Port& output = output_of(term);
+    if (one_a_call_ || output.batched) continue;
+    const bool number = output.type.shape.rank() == 0;
+    throw Error(ErrorCode::unsupported,
+                fmt::format("is {} for a whole batch: nothing to train towards",
+                            number ? "one number" : graph::to_string(output.type)),
+                fmt::format("{}: output '{}'", settings_.file.string(), term.output),
+                "name an output with a row for each sample, as in --loss mse:NAME");
+  }
+  const auto trained = [](const onnx::Initializer& initializer) {
+    return initializer.kind == onnx::Initializer::Kind::trained;
+  };
+  if (std::ranges::none_of(initializers_, trained))
+    throw Error(ErrorCode::unsupported, "has nothing to train", settings_.file.string(),
+                fmt::format("{}; name what is to be trained: --train NAME, or --train '*'",
+                            onnx::to_string(initializers_)));
+}
+
 std::unique_ptr<Task> UserModel::open_task(const TaskSettings& settings) const {
-  if (settings.labels_required)
-    for (const transform::LossTerm& term : loss_.terms)
-      if (output_of(term).type.shape.rank() == 0)
-        throw Error(ErrorCode::unsupported, "is one number for a whole batch: nothing to train towards",
-                    fmt::format("{}: output '{}'", settings_.file.string(), term.output),
-                    "name an output with a row for each sample, as in --loss mse:NAME");
+  if (settings.labels_required) require_trainable();
   if (!settings_.data.empty())
     return make_array_task(task_spec(), arrays_, settings_.data.string(), settings);
   if (settings.labels_required)

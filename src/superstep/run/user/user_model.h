@@ -1,12 +1,15 @@
 // A user's ONNX file in the place of a workload: served and trained like one of the zoo.
 //
 // Samples lie along the first axis of the inputs whose first extent the file leaves open (a symbol, or
-// nothing); a file that fixes the first extent of all its inputs has that one batch. Other open extents are
+// nothing); a file that fixes the first extent of all its inputs has that one batch. Where first extents
+// differ (the nodes and the edges of a graph), or arrays have an axis more than the inputs, all that the
+// model takes is one sample: arrays of several samples have a first axis for them. Other open extents are
 // taken from `shapes`, else from the data, else they are 1.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +25,8 @@ struct UserModelSettings {
   std::vector<std::string> shapes;  // "x=-1,3,224,224": an input (-1: as the file or the data say);
                                     // "length=64": a symbol
   std::string loss;                 // "mse", "cross_entropy", or terms: "mse:position,l1:width"; empty: mse
-  std::filesystem::path data;       // arrays by the names of the inputs and of the targets; may be empty
+  onnx::TrainChoice choice;    // initialisers that are trained beside the weights, and weights that are not
+  std::filesystem::path data;  // arrays by the names of the inputs and of the targets; may be empty
 };
 
 // Whether what stands where a workload is expected is a model file: it ends with .onnx.
@@ -34,12 +38,27 @@ class UserModel {
   // binding or a loss that does not fit the model).
   explicit UserModel(UserModelSettings settings);
 
-  // With a build function, a loss and names like those of the zoo; floating initialisers are its parameters.
+  // With a build function, a loss and names like those of the zoo; what is trained (onnx/parameters.h) are
+  // its parameters.
   const workload::Workload& workload() const { return workload_; }
   std::int64_t fixed_batch() const { return fixed_batch_; }  // 0: any
+  // Whether a call takes one sample: arrays of samples have an axis more than the inputs.
+  bool one_a_call() const { return one_a_call_; }
+  // Whether the arrays that were given have such an axis.
+  bool numbers_samples() const { return one_a_call_ && arrays_have_an_axis_more(); }
+  // Outputs without a row for each sample of a batch: they are what the whole call gave.
+  const std::vector<std::string>& whole_outputs() const { return whole_outputs_; }
+  std::int64_t smallest_batch() const { return fixed_batch_ > 0 ? fixed_batch_ : 1; }
+  // Throws Error (unsupported) where nothing is trained, or the loss is of an output of a whole batch.
+  void require_trainable() const;
+  // Why a file that leaves the batch open has a fixed one all the same; empty where it has not.
+  const std::string& why_fixed() const { return why_fixed_; }
+  const std::string& why_not_served() const { return why_not_served_; }  // empty: it is served
   // Throws Error (invalid_argument) on a batch that the file does not allow.
   void require_batch(std::int64_t batch) const;
-  // The graph at a batch, its floating initialisers as state. Throws what require_batch() throws.
+  // What becomes of each of its floating initialisers.
+  const std::vector<onnx::Initializer>& initializers() const { return initializers_; }
+  // The graph at a batch, what is trained as state. Throws what require_batch() throws.
   graph::Graph build(std::int64_t batch) const;
 
   // The data; without any, random inputs (uniform in [0, 1), whole numbers 0 or 1) and no labels.
@@ -49,10 +68,18 @@ class UserModel {
   struct Port {
     std::string name;
     graph::ValueType type;  // at batch 1, or at the fixed batch
-    bool batched = false;
+    bool batched = false;   // has a row a sample on its first axis
   };
 
+  onnx::ImportOptions options(std::int64_t batch) const;
   void find_batch();
+  bool takes_one_a_call() const;
+  bool arrays_have_an_axis_more() const;
+  void take_one_a_call();
+  void settle_batch();
+  bool has_rows(const std::string& output, const Shape& shape, std::int64_t batch) const;
+  bool is_training_step(const graph::Graph& graph) const;
+  std::int64_t usual_batch() const;
   void bind(const std::string& assignment);
   void bind_to_data();
   void find_ports();
@@ -69,8 +96,13 @@ class UserModel {
   std::map<std::string, std::int64_t, std::less<>> symbols_;
   std::vector<bool> batched_;  // by input of the file
   std::int64_t fixed_batch_ = 0;
+  bool one_a_call_ = false;
+  std::set<std::string> rows_;  // outputs whose first extent is the batch, of a file that leaves it open
+  std::vector<std::string> whole_outputs_;
+  std::string why_fixed_, why_not_served_;
   NamedTensors arrays_;
   std::vector<Port> inputs_, outputs_;
+  std::vector<onnx::Initializer> initializers_;
   transform::LossSpec loss_;
   workload::Workload workload_;
 };

@@ -1,0 +1,85 @@
+// The commands of docs/your-own-model.md, in their order, on a model with the page's shapes.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "superstep/base/random.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/file/npy.h"
+#include "tests/cli/program.h"
+#include "tests/contains.h"
+#include "tests/onnx/proto_builder.h"
+#include "tests/scratch.h"
+
+namespace superstep {
+namespace {
+
+namespace on = onnx::testing;
+
+// Indented lines that begin with the program's name, without what is said of them behind two spaces.
+std::vector<std::string> commands_of(const std::string& page) {
+  std::vector<std::string> commands;
+  std::istringstream lines(page);
+  const std::string start = "    superstep ";
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(start)) {
+      const std::string command = line.substr(start.size());
+      commands.push_back(command.substr(0, command.find("  ")));
+    }
+  return commands;
+}
+
+Tensor random_array(const Shape& shape, std::uint64_t seed) {
+  Tensor tensor(ElementType::f32, shape);
+  RandomStream random(seed);
+  for (float& value : tensor.as<float>()) value = static_cast<float>(random.uniform(-1, 1));
+  return tensor;
+}
+
+onnx::Message random_floats(const std::string& name, const Shape& shape) {
+  const Tensor tensor = random_array(shape, shape.extents().size());
+  const std::span<const float> values = tensor.as<float>();
+  return on::floats(name, shape.extents(), {values.begin(), values.end()});
+}
+
+// Pictures x [N, 3, height, width] to y [N, 2]: a stem, a gain for each channel, a mean, a layer.
+std::string model_of_the_page() {
+  on::GraphParts parts;
+  parts.inputs = {on::port("x", on::f32, {"N", "3", "height", "width"})};
+  parts.outputs = {on::port("y", on::f32, {"N", "2"})};
+  parts.nodes = {on::node("Conv", {"x", "stem.weight", "stem.bias"}, {"features"}),
+                 on::node("Relu", {"features"}, {"bent"}),
+                 on::node("Mul", {"bent", "gain"}, {"scaled"}),
+                 on::node("GlobalAveragePool", {"scaled"}, {"means"}),
+                 on::node("Flatten", {"means"}, {"rows"}),
+                 on::node("Gemm", {"rows", "head.weight", "head.bias"}, {"y"})};
+  parts.initializers = {random_floats("stem.weight", {4, 3, 3, 3}), random_floats("stem.bias", {4}),
+                        random_floats("gain", {4, 1, 1}), random_floats("head.weight", {4, 2}),
+                        random_floats("head.bias", {2})};
+  return on::model_bytes(on::graph(parts));
+}
+
+TEST(OwnModelPage, ItsCommandsWork) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "model.onnx", std::ios::binary) << model_of_the_page();
+  const Tensor x = random_array({40, 3, 32, 32}, 1);
+  data::write_npy(folder / "x.npy", x);
+  data::Hdf5Writer pairs(folder / "pairs.h5");
+  pairs.write("x", x);
+  pairs.write("target", random_array({40, 2}, 2));
+  pairs.close();
+  const auto commands = commands_of(content_of(SUPERSTEP_SOURCE "/docs/your-own-model.md"));
+  EXPECT_GE(commands.size(), 6U);
+  std::string said;
+  for (const std::string& command : commands) {
+    const Outcome outcome = run_program(folder / "", command);
+    EXPECT_EQ(outcome.code, 0) << command << '\n' << outcome.output << outcome.errors;
+    said += outcome.output + outcome.errors;
+  }
+  for (const char* words : {"trained: 4 of 5 initialisers, 122 values; not: gain",
+                            "trained: 3 of 5 initialisers, 14 values; not: stem.weight, stem.bias"})
+    EXPECT_TRUE(contains(said, words)) << words << '\n' << said;
+}
+
+}  // namespace
+}  // namespace superstep

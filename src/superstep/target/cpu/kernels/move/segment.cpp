@@ -61,11 +61,17 @@ class Pieces {
   std::int64_t blocks_ = 1;
 };
 
+PackedRows with_strides(PackedRows p) {
+  if (p.index_stride == 0) p.index_stride = p.entries;
+  if (p.target_stride == 0) p.target_stride = p.entries;
+  return p;
+}
+
 class PackedKernel : public Kernel {
  public:
   PackedKernel(KernelInfo info, const PackedRows& packed)
       : Kernel(std::move(info)),
-        p_(packed),
+        p_(with_strides(packed)),
         pieces_(packed),
         size_(static_cast<std::int64_t>(size_in_bytes(packed.type))) {
     info_.parts = std::clamp<std::int64_t>(pieces_.count(), 1, most_parts);
@@ -78,9 +84,11 @@ class PackedKernel : public Kernel {
  protected:
   virtual void run_range(const Arguments& arguments, PartRange range) const = 0;
 
+  // Those of slot 1, or the targets of a product in slot 2.
   PackIndices indices(const Arguments& arguments, std::size_t slot, const Piece& piece,
                       std::int64_t rows) const {
-    return {arguments.inputs[slot], p_.index_type, piece.pack * p_.entries, rows};
+    const std::int64_t stride = slot == 2 ? p_.target_stride : p_.index_stride;
+    return {arguments.inputs[slot], p_.index_type, piece.pack * stride, rows};
   }
   // Column `piece.first` of the first row of a pack that has so many rows.
   std::int64_t offset(const Piece& piece, std::int64_t rows) const {
@@ -236,6 +244,8 @@ std::string fault_of(const PackedRows& p) {
     return fmt::format("rows are {}, neither f32 nor bf16", name_of(p.type));
   if (p.index_type != ElementType::i64 && p.index_type != ElementType::i32)
     return fmt::format("indices must be i32 or i64, not {}", name_of(p.index_type));
+  for (const std::int64_t stride : {p.index_stride, p.target_stride})
+    if (stride != 0 && stride < p.entries) return "indices of packs overlap";
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() - 1;
   if (p.rows > most || p.entries > most || p.count > most) return "a pack has 2^31 rows or more";
   return {};

@@ -1,9 +1,10 @@
 // Rows of packs by number, and sums of rows that have the same number: values that graphs hand along their
 // edges.
 //
-// Everything is dense and row-major; the indices of a pack name rows of the same pack, and -1 names none. A
-// run throws Error (invalid_argument) on any other index outside. Values are f32 or bf16, sums are f32,
-// rounded once.
+// Everything is dense and row-major, but for indices, whose packs may lie apart: sources and targets of edges
+// are often halves of one tensor. The indices of a pack name rows of the same pack, and -1 names none. A run
+// throws Error (invalid_argument) on any other index outside. Values are f32 or bf16, sums are f32, rounded
+// once.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,9 @@ struct PackedRows {
   std::int64_t width = 1;    // elements of a row
   std::int64_t count = 0;    // rows of a pack's sums
   ElementType type = ElementType::f32, index_type = ElementType::i64;
+  // From the indices of a pack to those of the next, in elements; 0: as many as there are entries. The second
+  // is of a product's targets.
+  std::int64_t index_stride = 0, target_stride = 0;
 };
 
 // y[p][e] = data[p][index[p][e]], zeros for -1. Slots: inputs data [packs, rows, width], index; outputs y.

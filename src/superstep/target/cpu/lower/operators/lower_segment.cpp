@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "superstep/target/cpu/kernels/move/segment.h"
 #include "superstep/target/cpu/lower/lowering.h"
@@ -9,12 +10,27 @@
 namespace superstep::target::cpu {
 namespace {
 
+// From the indices of a pack to those of the next: they lie in lines, or one of several tensors that lie side
+// by side in another. 0 where they are dense.
+std::optional<std::int64_t> stride_of_packs(const Lowering& lowering, ValueId indices) {
+  if (lowering.is_row_major(indices)) return 0;
+  const Shape& shape = lowering.shape(indices);
+  const Strides& strides = lowering.view(indices).strides;
+  if (shape.rank() != 2 || strides[0] < shape[1] || (shape[1] > 1 && strides[1] != 1)) return std::nullopt;
+  return strides[0];
+}
+
 // data [packs..., rows, width], index [packs..., entries], result [packs..., count, width].
 std::expected<kernels::PackedRows, Refusal> packed_of(const Lowering& lowering, const Node& node,
                                                       const char* what) {
-  const auto dense = [&](ValueId id) { return lowering.is_row_major(id); };
-  if (!std::ranges::all_of(node.inputs, dense) || !dense(node.outputs[0]))
+  std::vector<ValueId> rows{node.inputs[0], node.outputs[0]};
+  if (node.inputs.size() > 3) rows.push_back(node.inputs[3]);  // weights
+  if (!std::ranges::all_of(rows, [&](ValueId id) { return lowering.is_row_major(id); }))
     return refuse(what, "a tensor is not row-major");
+  const auto index_stride = stride_of_packs(lowering, node.inputs[1]);
+  const auto target_stride =
+      node.inputs.size() > 2 ? stride_of_packs(lowering, node.inputs[2]) : std::optional<std::int64_t>(0);
+  if (!index_stride || !target_stride) return refuse(what, "the indices of a pack do not lie in a line");
   const ElementType type = lowering.element_in_memory(node.inputs[0]);
   if (lowering.element_in_memory(node.outputs[0]) != type)
     return refuse(what, fmt::format("rows of {} make rows of {}", name_of(type),
@@ -27,7 +43,9 @@ std::expected<kernels::PackedRows, Refusal> packed_of(const Lowering& lowering, 
                              .width = data[last + 1],
                              .count = result[last],
                              .type = type,
-                             .index_type = lowering.element_in_memory(node.inputs[1])};
+                             .index_type = lowering.element_in_memory(node.inputs[1]),
+                             .index_stride = *index_stride,
+                             .target_stride = *target_stride};
   for (int axis = 0; axis < last; ++axis) packed.packs *= index[axis];
   return packed;
 }

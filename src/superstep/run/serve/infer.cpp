@@ -35,9 +35,15 @@ Metric metric(const char* name, double value, const char* unit) {
   return {.name = name, .value = value, .unit = unit, .samples = {}};
 }
 
-// HDF5 remembers where its contents come from; other formats hold the arrays alone.
+bool is_table(const std::filesystem::path& path, const Task& task) {
+  return task.has_table() && (path.extension() == ".csv" || path.extension() == ".tsv");
+}
+
+// HDF5 remembers where its contents come from; other formats hold the arrays alone, a table what the task
+// makes of them.
 void write_outputs(const std::filesystem::path& path, std::span<const target::Executable::Port> ports,
-                   const std::vector<Tensor>& outputs, const InferSettings& settings) {
+                   const std::vector<Tensor>& outputs, const InferSettings& settings, const Task& task) {
+  if (is_table(path, task)) return task.write_table(path, outputs);
   if (path.extension() != ".h5" && path.extension() != ".hdf5") {
     NamedTensors arrays;
     for (std::size_t i = 0; i < outputs.size(); ++i) arrays.emplace(ports[i].name, outputs[i]);
@@ -317,6 +323,19 @@ std::vector<std::vector<Metric>> timings_of(std::span<target::Executable* const>
   return timings;
 }
 
+// Samples of the user's that are unlike what the weights were learnt from, where the task can tell and the
+// data of the training are still there.
+std::vector<std::string> outside_of_training(const Task& task, const Weights& weights, ThreadPool& pool) {
+  const TrainSettings& training = weights.settings;
+  if (!task.knows_domain() || (!training.data.empty() && !std::filesystem::exists(training.data))) return {};
+  const auto learnt_from = Model(training).open_task({.data = training.data,
+                                                      .samples = training.samples,
+                                                      .seed = training.seed,
+                                                      .model_options = training.model_options,
+                                                      .pool = &pool});
+  return task.outside(*learnt_from);
+}
+
 }  // namespace
 
 InferReport infer(const InferSettings& given) {
@@ -340,7 +359,8 @@ InferReport infer(const InferSettings& given) {
   const std::int64_t batch = fixed > 0                  ? fixed
                              : settings.chips.several() ? wanted
                                                         : std::min(wanted, task->size());
-  InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
+  InferReport report{
+      .metrics = {}, .samples = task->size(), .plan = {}, .outside = {}, .f32_metrics = {}, .ranges = {}};
   const auto open = [&](const target::GraphAtBatch& graph) {
     auto evaluator =
         std::make_unique<Evaluator>(target::find_target(settings.target), graph,
@@ -352,7 +372,7 @@ InferReport infer(const InferSettings& given) {
                                     fixed > 0 || settings.chips.several());
     if (weights) evaluator->set_parameters(states_with_counter(*weights), weights->where);
     const std::size_t outputs = evaluator->executable().outputs().size();
-    if (!settings.output.empty())
+    if (!settings.output.empty() && !is_table(settings.output, *task))
       check_array_file(settings.output, settings.passes > 0 ? 2 * outputs : outputs);
     return evaluator;
   };
@@ -369,10 +389,11 @@ InferReport infer(const InferSettings& given) {
   };
   Served served = served_by(0);
   if (int8) report.f32_metrics = served_by(1).metrics;
-  if (!settings.output.empty()) write_outputs(settings.output, served.ports, served.outputs, settings);
+  if (!settings.output.empty()) write_outputs(settings.output, served.ports, served.outputs, settings, *task);
   report.metrics = std::move(served.metrics);
   report.plan = std::move(served.plan);
   report.passes = settings.passes;
+  if (weights && !settings.input.empty()) report.outside = outside_of_training(*task, *weights, pool);
   return report;
 }
 

@@ -78,6 +78,38 @@ Case tensor_scatter(Draw& d, const char* op) {
                     d.whole({n}, 0, circular ? 9 : length - more)},
                    {{"mode", std::string(circular ? "circular" : "linear")}});
 }
+// Packs of rows with indices of their own, some of them none.
+struct Packs {
+  Shape data, index;
+  std::int64_t rows, entries;
+};
+Packs packs(Draw& d) {
+  Extents lead = d.extents(d.number(0, 2), 1, 4), index = lead;
+  const std::int64_t rows = d.number(1, 20), entries = d.number(1, 30);
+  lead.push_back(rows);
+  lead.push_back(d.number(1, 40));
+  index.push_back(entries);
+  return {Shape(lead), Shape(index), rows, entries};
+}
+Case gather_rows(Draw& d, const char* op) {
+  const Packs p = packs(d);
+  return node_case(op, {d.normal(p.data), d.whole(p.index, -1, p.rows - 1)});
+}
+Case segment_sum(Draw& d, const char* op) {
+  const Packs p = packs(d);
+  const std::int64_t count = d.number(1, 9);
+  Extents index = p.data.extents();
+  index.pop_back();
+  return node_case(op, {d.normal(p.data), d.whole(Shape(index), -1, count - 1)}, {{"count", count}});
+}
+Case sparse_product(Draw& d, const char* op) {
+  const Packs p = packs(d);
+  const std::int64_t count = d.number(1, 20);
+  return node_case(op,
+                   {d.normal(p.data), d.whole(p.index, -1, p.rows - 1), d.whole(p.index, -1, count - 1),
+                    d.normal(p.index)},
+                   {{"count", count}}, 1, Smooth::twice);
+}
 Case extractor(Draw& d, const char* op) {
   const Shape x = d.shape(1, 3);
   return node_case(op, {d.normal(x), d.whole(d.coin() ? Shape{1, 3} : Shape{5}, 0, x[x.rank() - 1] - 1)}, {},
@@ -177,6 +209,9 @@ std::vector<Generator> index_generators() {
           {{"ScatterND"}, scatter_nd},
           {{"ScatterElements"}, scatter_elements},
           {{"TensorScatter"}, tensor_scatter},
+          {{"superstep.GatherRows"}, gather_rows},
+          {{"superstep.SegmentSum"}, segment_sum},
+          {{"superstep.SparseProduct"}, sparse_product},
           {{"ArrayFeatureExtractor"}, extractor},
           {{"OneHot"}, one_hot},
           {{"Transpose"}, transpose},

@@ -97,23 +97,23 @@ TEST_P(ExportedModel, GivesTheSameResultsInOnnxRuntime) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Zoo, ExportedModel,
-                         testing::Values(Exported{"mlp", {}}, Exported{"unet-64", {"size=32", "width=4"}},
-                                         Exported{"ptychonn-64", {"window=32"}},
-                                         Exported{"autophasenn", {"size=32", "width=4"}},
-                                         Exported{"autophasenn", {"size=32", "width=4", "encoder=strided"}},
-                                         Exported{"cookienetae", {"width=4"}},
-                                         Exported{"pca-compress-128", {"side=32", "components=8"}},
-                                         Exported{"sobel-800", {"side=40"}},
-                                         Exported{"image-autoencoder", {"width=4"}},
-                                         Exported{"conductivity", {"side=32", "width=4"}},
-                                         Exported{"conductivity", {"side=32", "width=4", "size=heavy"}}),
-                         [](const auto& test) {
-                           std::string name = test.param.workload;
-                           if (test.param.options.size() > 2) name += test.param.options.back();
-                           std::erase_if(name, [](char c) { return std::isalnum(c) == 0; });
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Zoo, ExportedModel,
+    testing::Values(Exported{"mlp", {}}, Exported{"unet-64", {"size=32", "width=4"}},
+                    Exported{"ptychonn-64", {"window=32"}}, Exported{"autophasenn", {"size=32", "width=4"}},
+                    Exported{"autophasenn", {"size=32", "width=4", "encoder=strided"}},
+                    Exported{"cookienetae", {"width=4"}},
+                    Exported{"pca-compress-128", {"side=32", "components=8"}},
+                    Exported{"sobel-800", {"side=40"}}, Exported{"image-autoencoder", {"width=4"}},
+                    Exported{"polymer-gcn", {"width=16"}}, Exported{"polymer-mpnn", {"width=16"}},
+                    Exported{"conductivity", {"side=32", "width=4"}},
+                    Exported{"conductivity", {"side=32", "width=4", "size=heavy"}}),
+    [](const auto& test) {
+      std::string name = test.param.workload;
+      if (test.param.options.size() > 2) name += test.param.options.back();
+      std::erase_if(name, [](char c) { return std::isalnum(c) == 0; });
+      return name;
+    });
 
 }  // namespace
 }  // namespace superstep::run

@@ -33,6 +33,8 @@ const std::map<std::string, Small> small_forms = {
     {"conductivity", {{"side=64"}, 100}},
     {"autophasenn", {{"size=32"}, 20}},
     {"uno", {{}, 12000}},
+    {"polymer-gcn", {{}, 2500}},
+    {"polymer-mpnn", {{}, 2500}},
     {"unet-256", {{"size=64"}, 100}},
     {"unet-64", {{}, 100}},
     {"cifar10-cnn", {{}, 600}},

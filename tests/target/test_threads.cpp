@@ -47,6 +47,8 @@ std::vector<Model> models() {
           {"ptychonn-64", {"window=16"}},
           {"ptychonn-128", {"window=16"}},
           {"uno", {"width=24"}},
+          {"polymer-gcn", {"atoms=16", "edges=24", "polymers=12", "width=8"}},
+          {"polymer-mpnn", {"atoms=16", "edges=24", "polymers=12", "width=8"}},
           {"unet-64", {"size=16", "width=4"}},
           {"unet-256", {"size=16", "width=4"}},
           {"cifar10-cnn", {}},

@@ -60,6 +60,8 @@ std::vector<Model> models() {
           {"conductivity", {"side=16", "width=4", "size=heavy"}, 4, 4e-4},
           {"uno", {"width=24", "dropout=0.1"}, 4, 2e-4, 0},
           {"uno", {"width=24", "dropout=0"}, 4},
+          {"polymer-gcn", {"atoms=16", "edges=24", "polymers=12", "width=8"}, 4, 2e-4, 5e-2f},
+          {"polymer-mpnn", {"atoms=16", "edges=24", "polymers=12", "width=8"}, 4, 2e-4, 5e-2f},
           {"unet-64", {"size=16", "width=4"}, 3},
           {"autophasenn", {"size=32", "width=2"}, 2, 2e-4, 0},
           {"autophasenn", {"size=32", "width=2", "encoder=strided"}, 2, 2e-4, 0},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
 
 #include "superstep/base/random.h"
 #include "superstep/op/core/gradient_check.h"
@@ -103,9 +104,14 @@ TEST_P(WholeModel, HasTheDerivativesThatDifferencesHave) {
   std::vector<ValueId> parameters;
   std::vector<Tensor> values;
   for (ValueId id : transform::trainable_states(model)) {
-    // What is added to all keys changes no softmax: a derivative of zero has no relative error.
-    if (model.value(id).name.ends_with("attention.key.bias")) continue;
-    parameters.push_back(step.find_value(model.value(id).name));
+    // What is added to all keys changes no softmax, and what is added before a normalisation over the batch
+    // changes nothing after it: a derivative of zero has no relative error.
+    const std::string& name = model.value(id).name;
+    if (name.ends_with("attention.key.bias")) continue;
+    if (given.workload == std::string("polymer-gcn") && name.starts_with("conv") && name.ends_with("bias") &&
+        !name.ends_with("norm.bias"))
+      continue;
+    parameters.push_back(step.find_value(name));
     values.push_back(without_zeros(wide(step.value(parameters.back()).data), values.size()));
   }
   // Kinks within a step of the difference cost more than its rounding: small steps, and a tolerance for a
@@ -117,18 +123,19 @@ TEST_P(WholeModel, HasTheDerivativesThatDifferencesHave) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, WholeModel,
-    ::testing::Values(Model{"ptychonn-64", {"window=16"}, 1}, Model{"uno", {"width=6"}, 2},
-                      Model{"cookienetae", {"size=8", "width=2"}, 2},
-                      Model{"pca-compress-128", {"side=6", "components=4"}, 2},
-                      Model{"sobel-800", {"side=9", "start=random"}, 2},
-                      Model{"image-autoencoder", {"size=8", "width=2", "bottleneck=2", "bits=0"}, 2},
-                      Model{"conductivity", {"side=16", "width=2"}, 3},
-                      Model{"conductivity", {"side=16", "width=2", "size=heavy"}, 3},
-                      Model{"unet-64", {"size=8", "width=2"}, 2},
-                      Model{"autophasenn", {"size=16", "width=2"}, 3},
-                      Model{
-                          "bert-small", {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"}, 2},
-                      Model{"lstm", {"steps=4", "inputs=3", "units=5"}, 2}));
+    ::testing::Values(
+        Model{"ptychonn-64", {"window=16"}, 1}, Model{"uno", {"width=6"}, 2},
+        Model{"cookienetae", {"size=8", "width=2"}, 2},
+        Model{"pca-compress-128", {"side=6", "components=4"}, 2},
+        Model{"sobel-800", {"side=9", "start=random"}, 2},
+        Model{"image-autoencoder", {"size=8", "width=2", "bottleneck=2", "bits=0"}, 2},
+        Model{"conductivity", {"side=16", "width=2"}, 3},
+        Model{"conductivity", {"side=16", "width=2", "size=heavy"}, 3},
+        Model{"polymer-gcn", {"atoms=12", "edges=20", "polymers=10", "width=4", "layers=2"}, 3},
+        Model{"polymer-mpnn", {"atoms=12", "edges=20", "polymers=10", "width=4", "layers=2"}, 3},
+        Model{"unet-64", {"size=8", "width=2"}, 2}, Model{"autophasenn", {"size=16", "width=2"}, 3},
+        Model{"bert-small", {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"}, 2},
+        Model{"lstm", {"steps=4", "inputs=3", "units=5"}, 2}));
 
 }  // namespace
 }  // namespace superstep::workload

@@ -43,6 +43,7 @@ std::span<const Entry> baselines() {
       cookiebox_smoother(),
       uno_baseline(),
       polymer_gcn_baseline(),
+      polymer_mpnn_baseline(),
       yieldgnn_baseline(),
       schnet_baseline(),
       deepmd_baseline(),

@@ -60,12 +60,14 @@ LinearModel fit_ridge(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, double
   return {weights, y.mean() - middle.dot(weights)};
 }
 
-bool is_held_out(std::string_view group, int one_in) {
+int fold_of(std::string_view group, int folds) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a, then the finaliser of splitmix64
   for (const char c : group) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
   hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
-  return (hash ^ (hash >> 31)) % static_cast<std::uint64_t>(one_in) == 0;
+  return static_cast<int>((hash ^ (hash >> 31)) % static_cast<std::uint64_t>(folds));
 }
+
+bool is_held_out(std::string_view group, int one_in) { return fold_of(group, one_in) == 0; }
 
 }  // namespace superstep::baseline

@@ -33,8 +33,12 @@ struct LinearModel {
 // x [rows, columns], y [rows]; solved in the smaller of the two dimensions.
 LinearModel fit_ridge(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, double strength);
 
-// Is this group (a molecule, a cell line) held out? The same answer for the same name in every run: one
-// group in `one_in` is.
+// Which of so many folds a group (a molecule, a cell line) is in, from 0 on: the same for the same name in
+// every run.
+int fold_of(std::string_view group, int folds);
+
+// Is this group held out? The same answer for the same name in every run: one group in `one_in` is, those of
+// fold 0.
 bool is_held_out(std::string_view group, int one_in);
 
 }  // namespace superstep::baseline

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -81,6 +82,16 @@ std::vector<Metric> with_f32(const run::InferReport& report) {
   return metrics;
 }
 
+// A model says something of anything: what it has not learnt from is named.
+void print_outside(const std::vector<std::string>& outside) {
+  constexpr std::size_t most_lines = 10;
+  for (std::size_t i = 0; i < std::min(most_lines, outside.size()); ++i)
+    fmt::print(stderr, "superstep: warning: {}\n", outside[i]);
+  if (outside.size() > most_lines)
+    fmt::print(stderr, "superstep: warning: and {} more are unlike what was learnt from\n",
+               outside.size() - most_lines);
+}
+
 void infer(Arguments arguments) {
   run::InferSettings& settings = arguments.settings;
   settings.weights = arguments.weights;
@@ -102,6 +113,7 @@ void infer(Arguments arguments) {
     fmt::print("{}", report.f32_metrics.empty() ? metrics_table(report.metrics) : comparison(report));
     fmt::print("{}", refinement(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
+    print_outside(report.outside);
   }
   if (arguments.explain) fmt::print("{}{}", explain(report.plan), left_in_f32(report));
   nlohmann::json config{{"weights", arguments.weights},   {"input", arguments.input},
@@ -135,7 +147,9 @@ void declare_infer(CLI::App& command) {
       .add_option("--input", arguments->input,
                   "the data: the workload's format; of a model file .npy, .npz, .h5")
       ->type_name("FILE");
-  command.add_option("--output", arguments->output, "the model's outputs: .h5, .npz, .npy, .safetensors")
+  command
+      .add_option("--output", arguments->output,
+                  "the model's outputs: .h5, .npz, .npy, .safetensors; of polymers .csv too")
       ->type_name("FILE");
   command.add_option("--batch", settings.batch, "samples a call")
       ->type_name("N")

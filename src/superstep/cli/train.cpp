@@ -109,6 +109,9 @@ void print_report(const Arguments& arguments, const run::TrainReport& report,
              arguments.settings.workload, format_count(static_cast<double>(report.steps)), report.epochs,
              report.plan.batch, report.plan.micro_batch, report.plan.threads);
   if (!arguments.settings.recipe.empty()) fmt::print("recipe {}\n", report.recipe);
+  // Where samples are packs of several things: how full they are.
+  for (const nlohmann::json& packing : report.task.value("packing", nlohmann::json::array()))
+    fmt::print("{}\n", packing.get<std::string>());
   if (arguments.settings.until)
     fmt::print("target {}: {}\n", report.goal, report.reached ? "reached" : "not reached");
   if (report.gave_up > 0) fmt::print("ended by its recipe: {} epochs without a gain\n", report.gave_up);

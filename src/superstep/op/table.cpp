@@ -13,6 +13,7 @@
 #include "superstep/op/move/creation.h"
 #include "superstep/op/move/gather.h"
 #include "superstep/op/move/movement.h"
+#include "superstep/op/move/segment.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/attention.h"
 #include "superstep/op/product/cholesky.h"
@@ -101,6 +102,7 @@ constexpr Family families[] = {
     gather_operators,
     scatter_operators,
     tensor_scatter_operators,
+    segment_operators,
     vectorizer_operators,
     feature_operators,
     creation_operators,

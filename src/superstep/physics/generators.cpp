@@ -48,6 +48,7 @@ std::span<const GeneratorEntry> generators() {
       mobilenet_v3_large_generator(),
       schnet_generator(),
       polymer_gcn_generator(),
+      polymer_mpnn_generator(),
       yieldgnn_generator(),
       autophasenn_generator(),
       deepmd_generator(),

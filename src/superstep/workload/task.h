@@ -94,6 +94,16 @@ class Task {
     return nullptr;
   }
 
+  // Writes what a model said of all samples as a table with a row for each thing that users count, such as
+  // each molecule of packs. Tasks whose samples are those things have none: arrays of the outputs say it all.
+  virtual bool has_table() const { return false; }
+  virtual void write_table(const std::filesystem::path&, std::span<const Tensor> /*outputs*/) const {}
+
+  // Which of these samples lie outside of what `training`, the task that a model learnt from, holds: a line
+  // in words each, with where it was read. Asked where knows_domain() says that the task can tell.
+  virtual bool knows_domain() const { return false; }
+  virtual std::vector<std::string> outside(const Task& /*training*/) const { return {}; }
+
   virtual bool has_labels() const { return true; }
 
   // For the run's configuration: where the samples come from ("source": the file or folder, where there is

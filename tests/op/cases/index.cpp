@@ -1,4 +1,5 @@
 #include "superstep/op/move/gather.h"
+#include "superstep/op/move/segment.h"
 #include "tests/op/cases/case.h"
 
 namespace superstep::op::test {
@@ -11,6 +12,8 @@ std::vector<Case> index_cases() {
   const auto scatter = [](const char* reduction, std::int64_t axis) {
     return OF(scatter_elements(x[0], x[1], x[2], axis, reduction));
   };
+  const Tensor packed = random_tensor({2, 4, 3}, 87), edges = i64({2, 5}, {0, 3, -1, 2, 0, 1, 1, 3, -1, 0});
+  const Tensor ends = i64({2, 5}, {1, 0, 2, -1, 1, 2, 0, 0, 1, 2}), weights = random_tensor({2, 5}, 88);
   return {
       {"Gather", "first axis, repeated", OF(gather(x[0], x[1])), {a, rows}},
       {"Gather", "last axis", OF(gather(x[0], x[1], -1)), {a, rows}},
@@ -41,6 +44,25 @@ std::vector<Case> index_cases() {
        "add repeatedly",
        OF(scatter_nd(x[0], x[1], x[2], "add")),
        {a, i64({3, 1}, {1, 1, 0}), random_tensor({3, 3, 5}, 86)}},
+      {"superstep.GatherRows", "packs, with none", OF(gather_rows(x[0], x[1])), {packed, edges}},
+      {"superstep.GatherRows", "one pack", OF(gather_rows(x[0], x[1])), {m, i64({6}, {2, 0, -1, 1, 1, 2})}},
+      {"superstep.GatherRows",
+       "packs of packs",
+       OF(gather_rows(x[0], x[1])),
+       {random_tensor({2, 1, 3, 2}, 89), i64({2, 1, 2}, {2, -1, 0, 0})}},
+      {"superstep.SegmentSum",
+       "packs, with none",
+       OF(segment_sum(x[0], x[1], 4)),
+       {random_tensor({2, 5, 3}, 90), edges}},
+      {"superstep.SegmentSum", "one pack", OF(segment_sum(x[0], x[1], 2)), {m, i64({3}, {1, -1, 1})}},
+      {"superstep.SparseProduct",
+       "packs, with none",
+       OF(sparse_product(x[0], x[1], x[2], x[3], 3)),
+       {packed, edges, ends, weights}},
+      {"superstep.SparseProduct",
+       "one pack, an entry twice",
+       OF(sparse_product(x[0], x[1], x[2], x[3], 2)),
+       {m, i64({4}, {2, 0, 0, 1}), i64({4}, {1, 0, 0, 1}), random_tensor({4}, 91)}},
   };
 }
 

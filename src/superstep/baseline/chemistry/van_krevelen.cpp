@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "superstep/base/error.h"
 #include "superstep/base/stopwatch.h"
@@ -22,39 +23,44 @@ namespace {
 constexpr int held_out_one_in = 5;
 constexpr double grams_per_kilogram = 1000;
 
-MeasuredPolymer read_polymer(const std::string& smiles, double kelvin, const std::string& place) {
-  try {
-    const data::Molecule molecule = data::parse_smiles(smiles);
-    return {smiles, kelvin, data::count_groups(molecule), data::molecular_weight(molecule)};
-  } catch (const Error& error) {
-    throw in_file(error, place);
-  }
-}
-
-std::vector<MeasuredPolymer> read_table(const std::filesystem::path& path) {
+std::vector<PolymerRow> read_table(const std::filesystem::path& path, bool labels_required) {
   data::CsvReader table(path);
-  const std::size_t smiles = table.column("smiles"), kelvin = table.column("Tg_K");
-  std::vector<MeasuredPolymer> polymers;
+  const std::size_t smiles = table.column("smiles");
+  const auto column = [&](const char* name, bool required) -> std::optional<std::size_t> {
+    if (!required && !table.has_column(name)) return std::nullopt;
+    return table.column(name);
+  };
+  const auto kelvin = column("Tg_K", labels_required), exact = column("Tg_exact_K", false);
+  std::vector<PolymerRow> rows;
   while (table.next())
-    polymers.push_back(read_polymer(table.text(smiles), table.number(kelvin),
-                                    fmt::format("{}, line {}", path.string(), table.line())));
-  return polymers;
+    rows.push_back({.smiles = table.text(smiles),
+                    .kelvin = kelvin ? table.number(*kelvin) : NAN,
+                    .exact = exact ? table.number(*exact) : NAN,
+                    .place = fmt::format("{}, line {}", path.string(), table.line())});
+  return rows;
 }
 
-std::vector<MeasuredPolymer> read_hdf5(const std::filesystem::path& path) {
+std::vector<PolymerRow> read_hdf5(const std::filesystem::path& path, bool labels_required) {
   const data::Hdf5File file(path);
-  const Tensor kelvin = file.read("Tg_K", ElementType::f64);
-  const std::int64_t any[] = {kelvin.element_count(), -1};
+  const std::int64_t any[] = {-1, -1};
   const Tensor letters = file.read("smiles", ElementType::u8, any);
-  const std::int64_t width = letters.shape()[1];
-  std::vector<MeasuredPolymer> polymers;
-  for (std::int64_t row = 0; row < kelvin.element_count(); ++row) {
+  const std::int64_t count = letters.shape()[0], width = letters.shape()[1];
+  const auto numbers = [&](const char* name, bool required) -> std::optional<Tensor> {
+    if (!required && !file.contains(name)) return std::nullopt;
+    return file.read(name, ElementType::f64, std::span(&count, 1));
+  };
+  const auto kelvin = numbers("Tg_K", labels_required), exact = numbers("Tg_exact_K", false);
+  std::vector<PolymerRow> rows;
+  for (std::int64_t row = 0; row < count; ++row) {
     std::string smiles(reinterpret_cast<const char*>(letters.bytes()) + row * width,
                        static_cast<std::size_t>(width));
     smiles.resize(std::min(smiles.size(), smiles.find('\0')));
-    polymers.push_back(read_polymer(smiles, kelvin.at(row), fmt::format("{}, row {}", path.string(), row)));
+    rows.push_back({.smiles = std::move(smiles),
+                    .kelvin = kelvin ? kelvin->at(row) : NAN,
+                    .exact = exact ? exact->at(row) : NAN,
+                    .place = fmt::format("{}, row {}", path.string(), row)});
   }
-  return polymers;
+  return rows;
 }
 
 std::map<std::string, double> tabulated_contributions() {
@@ -165,8 +171,7 @@ Report run(const Request& request, const Options&) {
   const std::vector<double> measured = as_vector(kelvins(held_out));
   const std::vector<double> tabulated = predictions(held_out, tabulated_contributions());
   const std::vector<double> fitted = predictions(held_out, contributions);
-  const std::vector<double> floor = as_vector(
-      fit_ridge(element_matrix(training), kelvins(training), 1e-6).predict_all(element_matrix(held_out)));
+  const std::vector<double> floor = predict_by_elements(training, held_out);
   const FingerprintPredictions prints = predict_by_fingerprints(training, held_out, request.pool->threads());
   if (!request.output.empty()) write_predictions(request.output, held_out, tabulated, fitted);
   Report report;
@@ -186,8 +191,30 @@ Report run(const Request& request, const Options&) {
 
 }  // namespace
 
+std::vector<PolymerRow> read_polymer_rows(const std::filesystem::path& path, bool labels_required) {
+  return data::is_table_path(path) ? read_table(path, labels_required) : read_hdf5(path, labels_required);
+}
+
+MeasuredPolymer measured_polymer(const std::string& smiles, double kelvin) {
+  const data::Molecule molecule = data::parse_smiles(smiles);
+  return {smiles, kelvin, data::count_groups(molecule), data::molecular_weight(molecule)};
+}
+
 std::vector<MeasuredPolymer> read_polymers(const std::filesystem::path& path) {
-  return data::is_table_path(path) ? read_table(path) : read_hdf5(path);
+  std::vector<MeasuredPolymer> polymers;
+  for (const PolymerRow& row : read_polymer_rows(path)) try {
+      polymers.push_back(measured_polymer(row.smiles, row.kelvin));
+    } catch (const Error& error) {
+      throw in_file(error, row.place);
+    }
+  return polymers;
+}
+
+std::vector<double> predict_by_elements(const std::vector<MeasuredPolymer>& training,
+                                        const std::vector<MeasuredPolymer>& others) {
+  constexpr double strength = 1e-6;
+  return as_vector(
+      fit_ridge(element_matrix(training), kelvins(training), strength).predict_all(element_matrix(others)));
 }
 
 std::map<std::string, double> fit_contributions(const std::vector<MeasuredPolymer>& polymers) {
@@ -222,6 +249,12 @@ Entry polymer_gcn_baseline() {
           "group contributions to Tg, tabulated and fitted; fingerprints with ridge and boosted trees",
           {},
           run};
+}
+
+Entry polymer_mpnn_baseline() {
+  Entry entry = polymer_gcn_baseline();
+  entry.name = "polymer-mpnn";
+  return entry;
 }
 
 }  // namespace superstep::baseline

@@ -2,6 +2,7 @@
 // Tg = sum n_g Y_g / M, once with the tabulated Y_g and once with Y_g fitted to the data.
 #pragma once
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -12,6 +13,19 @@
 
 namespace superstep::baseline {
 
+// A row of a file of polymers, its repeat unit not yet looked at.
+struct PolymerRow {
+  std::string smiles;
+  double kelvin = NAN;  // measured; NaN where there is none
+  double exact = NAN;   // without noise, of generated ones
+  std::string place;    // in the file: "polymers.csv, line 7"
+};
+
+// A table (.csv, .tsv) with columns smiles and Tg_K, or an HDF5 file with data sets of these names; those of
+// Tg_exact_K where they are there, and without `labels_required` files without temperatures. Throws Error
+// that names the file.
+std::vector<PolymerRow> read_polymer_rows(const std::filesystem::path& path, bool labels_required = true);
+
 struct MeasuredPolymer {
   std::string smiles;
   double kelvin = 0;
@@ -19,8 +33,10 @@ struct MeasuredPolymer {
   double molar_mass = 0;
 };
 
-// A table (.csv, .tsv) with columns smiles and Tg_K, or an HDF5 file with data sets of these names. Throws
-// Error that names the file and the line or row of a repeat unit that cannot be read.
+// Its groups. Throws Error (invalid_argument) when it is no repeat unit.
+MeasuredPolymer measured_polymer(const std::string& smiles, double kelvin);
+
+// Those of a file. Throws Error that names the file and the line or row of a repeat unit that cannot be read.
 std::vector<MeasuredPolymer> read_polymers(const std::filesystem::path& path);
 
 // Contributions that fit Tg best, K kg/mol, by least squares with a small ridge.
@@ -28,6 +44,12 @@ std::map<std::string, double> fit_contributions(const std::vector<MeasuredPolyme
 // A group without a contribution counts nothing.
 double predict_kelvin(const MeasuredPolymer& polymer, const std::map<std::string, double>& contributions);
 
+// What the elements alone say, by ridge regression on their counts in 1 kg: the floor.
+std::vector<double> predict_by_elements(const std::vector<MeasuredPolymer>& training,
+                                        const std::vector<MeasuredPolymer>& others);
+
+// The same under the names of both networks that are held against it.
 Entry polymer_gcn_baseline();
+Entry polymer_mpnn_baseline();
 
 }  // namespace superstep::baseline

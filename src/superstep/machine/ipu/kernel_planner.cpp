@@ -237,8 +237,20 @@ Plan KernelPlanner::pick(const Node& node, bool scatters) {
   return plan_pick(hardware_, {std::max(1.0, lines), picks, extent, vector_element(precision_), scatters});
 }
 
+// Sums of rows by number: the last indices say which row of the result each of `count` rows is added to.
+Plan KernelPlanner::add_rows(const Node& node) {
+  const Shape& data = shape(node.inputs[0]);
+  const std::int64_t row = std::max<std::int64_t>(1, data[data.rank() - 1]);
+  const std::int64_t count = shape(node.inputs[node.inputs.size() > 2 ? 2 : 1]).element_count();
+  const auto rows =
+      std::max<std::int64_t>(1, std::llround(elements(node.outputs[0]) / static_cast<double>(row)));
+  return plan_scatter_add(hardware_,
+                          {rows, row, std::max<std::int64_t>(1, count), vector_element(precision_)});
+}
+
 Plan KernelPlanner::scatter(const Node& node) {
   if (node.op == "ScatterElements") return pick(node, true);
+  if (node.op == "superstep.SegmentSum" || node.op == "superstep.SparseProduct") return add_rows(node);
   const double updates = node.inputs.size() > 2 ? elements(node.inputs[2]) : elements(node.outputs[0]);
   const Shape& indices = shape(node.inputs[1]);
   const bool by_row = node.op == "ScatterND";

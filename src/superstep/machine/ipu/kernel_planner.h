@@ -31,6 +31,7 @@ class KernelPlanner {
   Plan gather(const graph::Node& node);
   Plan pick(const graph::Node& node, bool scatters);
   Plan scatter(const graph::Node& node);
+  Plan add_rows(const graph::Node& node);
   Plan movement(const Work& work, const graph::Node& node);
 
   const Shape& shape(graph::ValueId id) const { return graph_.type(id).shape; }

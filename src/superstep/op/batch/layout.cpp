@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "superstep/op/batch/rules.h"
 #include "superstep/op/core/batch_axis.h"
@@ -21,6 +22,21 @@ BatchAxis untouched_axes(const BatchSite& site, std::vector<std::int64_t> axes) 
     if (normalize_axis(axis, site.shape(0).rank()) == site.inputs[0].axis)
       return mixes("picks or moves samples within the batch");
   return site.inputs[0];
+}
+
+// Where all inputs that depend on samples have them, if that is one place, and along it constants are the
+// same.
+std::optional<BatchAxis> common_axis(const BatchSite& site) {
+  BatchAxis result = same_everywhere();
+  for (const BatchAxis& input : site.inputs)
+    if (input.kind != BatchKind::constant) result = input;
+  for (const BatchAxis& input : site.inputs) {
+    const bool fits =
+        input == result || (input.kind == BatchKind::constant && result.kind == BatchKind::per_sample &&
+                            (input.varies >> result.axis & 1) == 0);
+    if (!fits) return std::nullopt;
+  }
+  return result;
 }
 
 }  // namespace
@@ -127,22 +143,22 @@ BatchAxis scatter_rows(const BatchSite& site) {
              : mixes("writes samples to places that samples choose");
 }
 
+// Every operand has the packs along its leading axes, one of which carries the samples.
+BatchAxis rows_of_packs(const BatchSite& site) {
+  const std::optional<BatchAxis> common = common_axis(site);
+  if (!common || common->kind == BatchKind::reduced) return mixes("picks rows of samples by other samples");
+  const int packs = site.shape(1).rank() - 1;
+  return common->axis < packs ? *common : mixes("picks or moves samples within the batch");
+}
+
 // Element by element along every axis but one, which is looked up (GatherElements) or written to
 // (ScatterElements): all inputs that depend on samples carry them along the same other axis.
 BatchAxis along_one_axis(const BatchSite& site) {
   const int axis = normalize_axis(site.node.attributes.integer("axis", 0), site.output_shape().rank());
-  BatchAxis result = same_everywhere();
-  for (const BatchAxis& input : site.inputs)
-    if (input.kind != BatchKind::constant) result = input;
-  for (std::size_t i = 0; i < site.inputs.size(); ++i) {
-    const BatchAxis& input = site.inputs[i];
-    const bool fits =
-        input == result || (input.kind == BatchKind::constant && result.kind == BatchKind::per_sample &&
-                            (input.varies >> result.axis & 1) == 0);
-    if (!fits) return mixes("picks elements of samples by other samples");
-  }
-  if (result.kind == BatchKind::reduced) return result;
-  return result.axis == axis ? mixes("picks or moves samples within the batch") : result;
+  const std::optional<BatchAxis> common = common_axis(site);
+  if (!common) return mixes("picks elements of samples by other samples");
+  if (common->kind == BatchKind::reduced) return *common;
+  return common->axis == axis ? mixes("picks or moves samples within the batch") : *common;
 }
 
 // The sum up to each element along an axis (input 1).

@@ -35,9 +35,10 @@ BatchAxis concat(const BatchSite& site);
 BatchAxis gather(const BatchSite& site);
 BatchAxis along_one_axis(const BatchSite& site);  // element by element along every axis but `axis`
 BatchAxis scatter_rows(const BatchSite& site);
-BatchAxis cumulative(const BatchSite& site);  // along the axis of input 1
-BatchAxis triangle(const BatchSite& site);    // within the last two axes
-BatchAxis shape_only(const BatchSite& site);  // reads no element
+BatchAxis rows_of_packs(const BatchSite& site);  // by indices [packs..., entries], pack by pack
+BatchAxis cumulative(const BatchSite& site);     // along the axis of input 1
+BatchAxis triangle(const BatchSite& site);       // within the last two axes
+BatchAxis shape_only(const BatchSite& site);     // reads no element
 
 // Rows: reductions over input 1 or attribute `axes`, normalisations, losses.
 BatchAxis sum(const BatchSite& site);

@@ -68,9 +68,10 @@ const std::vector<Field>& polymer_fields() {
 
 class PolymerGenerator : public Generator {
  public:
-  explicit PolymerGenerator(const Settings& settings) : settings_(settings) {}
+  PolymerGenerator(std::string name, const Settings& settings)
+      : name_(std::move(name)), settings_(settings) {}
 
-  std::string_view name() const override { return "polymer-gcn"; }
+  std::string_view name() const override { return name_; }
   int version() const override { return 1; }
   std::span<const Field> fields() const override { return polymer_fields(); }
 
@@ -139,6 +140,7 @@ class PolymerGenerator : public Generator {
     return made;
   }
 
+  std::string name_;
   Settings settings_;
 };
 
@@ -152,11 +154,11 @@ std::vector<OptionSpec> polymer_options() {
   };
 }
 
-std::unique_ptr<Generator> make(const Options& options) {
+std::unique_ptr<Generator> make(const char* name, const Options& options) {
   const double low = options.number("noise-low", 0, 1000);
   return std::make_unique<PolymerGenerator>(
-      Settings{options.number("fox-flory", 0, 1e6), low, options.number("noise-high", low, 1000),
-               options.number("outliers", 0, 1), options.number("outlier-sd", 0, 1000)});
+      name, Settings{options.number("fox-flory", 0, 1e6), low, options.number("noise-high", low, 1000),
+                     options.number("outliers", 0, 1), options.number("outlier-sd", 0, 1000)});
 }
 
 }  // namespace
@@ -178,7 +180,12 @@ double infinite_glass_transition(const Molecule& repeat_unit) {
 
 GeneratorEntry polymer_gcn_generator() {
   return {"polymer-gcn", "polymer repeat units and their glass transition temperature", polymer_options(),
-          make};
+          [](const Options& options) { return make("polymer-gcn", options); }};
+}
+
+GeneratorEntry polymer_mpnn_generator() {
+  return {"polymer-mpnn", "the same polymers, for the network that reads their bonds", polymer_options(),
+          [](const Options& options) { return make("polymer-mpnn", options); }};
 }
 
 }  // namespace superstep::data

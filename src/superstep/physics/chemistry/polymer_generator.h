@@ -1,4 +1,4 @@
-// Glass transition temperatures of polymers (workload polymer-gcn).
+// Glass transition temperatures of polymers (workloads polymer-gcn and polymer-mpnn).
 //
 // Tg = [additive method] + side-chain and meta corrections - K/Mn (Fox and Flory 1950), measured with noise.
 // Samples 0 .. repeat_unit_count()-1 are all the repeat units in an order shuffled by the seed; later samples
@@ -16,5 +16,6 @@ namespace superstep::data {
 double infinite_glass_transition(const Molecule& repeat_unit);
 
 GeneratorEntry polymer_gcn_generator();
+GeneratorEntry polymer_mpnn_generator();
 
 }  // namespace superstep::data

@@ -36,10 +36,16 @@ Metric metric(const char* name, double value, const char* unit) {
   return {.name = name, .value = value, .unit = unit, .samples = {}};
 }
 
-// HDF5 remembers where its contents come from; other formats hold the arrays alone.
+bool is_table(const std::filesystem::path& path, const Task& task) {
+  return task.has_table() && (path.extension() == ".csv" || path.extension() == ".tsv");
+}
+
+// HDF5 remembers where its contents come from; other formats hold the arrays alone, a table what the task
+// makes of them.
 void write_outputs(const std::filesystem::path& path, std::span<const target::Executable::Port> ports,
-                   const std::vector<Tensor>& outputs, const InferSettings& settings,
+                   const std::vector<Tensor>& outputs, const InferSettings& settings, const Task& task,
                    double seconds_of_sample) {
+  if (is_table(path, task)) return task.write_table(path, outputs);
   if (path.extension() != ".h5" && path.extension() != ".hdf5") {
     NamedTensors arrays;
     for (std::size_t i = 0; i < outputs.size(); ++i) arrays.emplace(ports[i].name, outputs[i]);
@@ -362,6 +368,40 @@ void refine_served(const InferSettings& settings, const Model& model, const Task
       served.metrics.push_back(std::move(quality));
 }
 
+// Samples of the user's that are unlike what the weights were learnt from, where the task can tell and the
+// data of the training are still there.
+std::vector<std::string> outside_of_training(const Task& task, const Weights& weights, ThreadPool& pool) {
+  const TrainSettings& training = weights.settings;
+  if (!task.knows_domain() || (!training.data.empty() && !std::filesystem::exists(training.data))) return {};
+  const auto learnt_from = Model(training).open_task({.data = training.data,
+                                                      .samples = training.samples,
+                                                      .seed = training.seed,
+                                                      .model_options = training.model_options,
+                                                      .pool = &pool});
+  return task.outside(*learnt_from);
+}
+
+// Compiled, with the parameters there are; a file that could not hold its outputs is refused before the work.
+std::unique_ptr<Evaluator> opened(const InferSettings& settings, const Model& model,
+                                  const std::optional<Weights>& weights, const Task& task, std::int64_t batch,
+                                  const target::GraphAtBatch& graph) {
+  const std::int64_t fixed = model.fixed_batch();
+  const std::vector<std::string> whole_outputs = model.whole_outputs();
+  auto evaluator = std::make_unique<Evaluator>(
+      target::find_target(settings.target), graph,
+      target::CompileOptions{.batch = batch,
+                             .micro_batch = fixed,
+                             .threads = settings.threads,
+                             .measure_steps = settings.measure_steps,
+                             .chips = settings.chips},
+      fixed > 0 || settings.chips.several() || !whole_outputs.empty(), whole_outputs);
+  if (weights) evaluator->set_parameters(states_with_counter(*weights), weights->where);
+  const std::size_t outputs = evaluator->executable().outputs().size();
+  if (!settings.output.empty() && !is_table(settings.output, task))
+    check_array_file(settings.output, settings.passes > 0 ? 2 * outputs : outputs);
+  return evaluator;
+}
+
 }  // namespace
 
 InferReport infer(const InferSettings& given) {
@@ -386,22 +426,10 @@ InferReport infer(const InferSettings& given) {
   const std::int64_t batch = fixed > 0                  ? fixed
                              : settings.chips.several() ? wanted
                                                         : std::min(wanted, task->size());
-  InferReport report{.metrics = {}, .samples = task->size(), .plan = {}, .f32_metrics = {}, .ranges = {}};
-  const std::vector<std::string> whole_outputs = model.whole_outputs();
+  InferReport report{
+      .metrics = {}, .samples = task->size(), .plan = {}, .outside = {}, .f32_metrics = {}, .ranges = {}};
   const auto open = [&](const target::GraphAtBatch& graph) {
-    auto evaluator = std::make_unique<Evaluator>(
-        target::find_target(settings.target), graph,
-        target::CompileOptions{.batch = batch,
-                               .micro_batch = fixed,
-                               .threads = settings.threads,
-                               .measure_steps = settings.measure_steps,
-                               .chips = settings.chips},
-        fixed > 0 || settings.chips.several() || !whole_outputs.empty(), whole_outputs);
-    if (weights) evaluator->set_parameters(states_with_counter(*weights), weights->where);
-    const std::size_t outputs = evaluator->executable().outputs().size();
-    if (!settings.output.empty())
-      check_array_file(settings.output, settings.passes > 0 ? 2 * outputs : outputs);
-    return evaluator;
+    return opened(settings, model, weights, *task, batch, graph);
   };
   // The model as it is served; for int8 the f32 one beside it.
   std::vector<std::unique_ptr<Evaluator>> evaluators;
@@ -418,12 +446,13 @@ InferReport infer(const InferSettings& given) {
   if (int8) report.f32_metrics = served_by(1).metrics;
   if (settings.refine > 0) refine_served(settings, model, *task, pool, served, report);
   const double seconds_of_sample = served.seconds / static_cast<double>(task->size()) + report.refine_seconds;
-  if (!model.numbers_samples()) of_one_call(served, whole_outputs);
+  if (!model.numbers_samples()) of_one_call(served, model.whole_outputs());
   if (!settings.output.empty())
-    write_outputs(settings.output, served.ports, served.outputs, settings, seconds_of_sample);
+    write_outputs(settings.output, served.ports, served.outputs, settings, *task, seconds_of_sample);
   report.metrics = std::move(served.metrics);
   report.plan = std::move(served.plan);
   report.passes = settings.passes;
+  if (weights && !settings.input.empty()) report.outside = outside_of_training(*task, *weights, pool);
   return report;
 }
 

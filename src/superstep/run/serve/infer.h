@@ -29,7 +29,8 @@ struct InferSettings {
   std::vector<std::string> shapes;  // of a model file: extents that it leaves open (user_model.h)
   std::filesystem::path weights;    // a run's folder; empty: initial weights (for throughput alone)
   std::filesystem::path input;      // empty: generated data
-  std::filesystem::path output;     // .h5, .npz, .npy (one output), .safetensors; empty: nothing is written
+  std::filesystem::path output;  // .h5, .npz, .npy (one output), .safetensors, a table where the task has one
+                                 // (.csv); empty: nothing is written
   std::string target = "cpu";
   target::Chips chips;         // of machines of several chips: how they share a batch
   std::string precision;       // empty: that of the run, or f32; "int8": quantised after calibration
@@ -50,7 +51,8 @@ struct InferReport {
   std::vector<Metric> metrics;
   std::int64_t samples = 0;
   target::PlanSummary plan;
-  int passes = 0;  // with masks: outputs are their means, and a spread is beside each
+  int passes = 0;                    // with masks: outputs are their means, and a spread is beside each
+  std::vector<std::string> outside;  // samples unlike what the weights were learnt from, a line each
 
   // Where answers were refined: the quality before, and the seconds that a sample took.
   std::vector<Metric> metrics_before;

@@ -13,6 +13,7 @@
   pooling_lowerers,        \
   normalization_lowerers,  \
   lookup_lowerers,         \
+  segment_lowerers,        \
   resample_lowerers,       \
   fourier_lowerers,        \
   triangular_lowerers,     \

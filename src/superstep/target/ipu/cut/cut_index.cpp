@@ -217,6 +217,44 @@ Cuts tensor_scatter(const Operation& op) {
   return cuts;
 }
 
+// --- rows of packs -----------------------------------------------------------------------------------------
+
+// Every pack by itself, and every column of its rows: what all three have in common. Indices follow axis i of
+// the packs, rows do, and the last axis is that of the columns.
+Cuts packs_and_columns(const Operation& op) {
+  Cuts cuts;
+  cuts.by_cost = true;
+  const int entries = op.input(1).rank() - 1;
+  std::vector<std::int64_t> columns(op.inputs.size(), -1);
+  columns[0] = entries + 1;
+  for (int i = 0; i < entries; ++i)
+    add_cut(cuts, op, op.input(1)[i], std::vector<std::int64_t>(op.inputs.size(), i), {i});
+  add_cut(cuts, op, op.input(0)[entries + 1], columns, {entries + 1});
+  return cuts;
+}
+
+Cuts gather_rows(const Operation& op) {
+  Cuts cuts = packs_and_columns(op);
+  const int entries = op.input(1).rank() - 1;
+  add_cut(cuts, op, op.input(1)[entries], {-1, entries}, {entries});
+  return cuts;
+}
+
+// Shares of the entries are added apart.
+Cuts segment_sum(const Operation& op) {
+  Cuts cuts = packs_and_columns(op);
+  const int entries = op.input(1).rank() - 1;
+  add_summed_cut(cuts, op, op.input(1)[entries], {entries, entries});
+  return cuts;
+}
+
+Cuts sparse_product(const Operation& op) {
+  Cuts cuts = packs_and_columns(op);
+  const int entries = op.input(1).rank() - 1;
+  add_summed_cut(cuts, op, op.input(1)[entries], {-1, entries, entries, entries});
+  return cuts;
+}
+
 // --- losses ------------------------------------------------------------------------------------------------
 
 // Scores [N, C, ...] and labels [N, ...]. A mean can be taken of parts' means where every label counts the
@@ -249,6 +287,9 @@ std::span<const CutRule> index_cut_rules() {
                                   {scatter_elements, {"ScatterElements"}, scatter_elements_cycles},
                                   {scatter_nd, {"ScatterND"}, scatter_nd_cycles},
                                   {tensor_scatter, {"TensorScatter"}},
+                                  {gather_rows, {"superstep.GatherRows"}, gather_cycles},
+                                  {segment_sum, {"superstep.SegmentSum"}, segment_sum_cycles},
+                                  {sparse_product, {"superstep.SparseProduct"}, sparse_product_cycles},
                                   {loss, {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}}};
   return rules;
 }

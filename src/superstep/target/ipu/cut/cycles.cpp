@@ -143,6 +143,15 @@ std::int64_t scattered_rows(const Hardware& hardware, const PartTypes& t, std::i
                                                                hardware.vector_width(ElementType::f32));
 }
 
+// Rows that are added to zeros by index, one after the other by each worker, which takes the rows of the
+// result that are its own.
+std::int64_t added_rows(const Hardware& hardware, const PartTypes& t, std::int64_t added) {
+  const std::int64_t indices = indices_of(t), cleared = count(t.outputs[0]);
+  return cleared * machine::ipu::bytes_of(t.outputs[0].element) / hardware.memcpy_rate +
+         hardware.workers * machine::ipu::gather_worker_cycles(indices, ceil_div(added, indices),
+                                                               hardware.vector_width(ElementType::f32));
+}
+
 // Windows over vectors of positions: a load and the work for each element of a window (machine/ipu's form).
 std::int64_t window_cycles(const Hardware& hardware, const PartTypes& t, bool backward, bool maximum) {
   const std::int64_t small = count(backward ? t.inputs[0] : t.outputs[0]),
@@ -264,6 +273,14 @@ std::int64_t gather_nd_cycles(const Hardware& hardware, const PartTypes& t) {
 }
 std::int64_t scatter_nd_cycles(const Hardware& hardware, const PartTypes& t) {
   return scattered_rows(hardware, t, vectors_of(t));
+}
+std::int64_t segment_sum_cycles(const Hardware& hardware, const PartTypes& t) {
+  return added_rows(hardware, t, count(t.inputs[0]));
+}
+// As a sum of the rows that it reads: the product with the weight is in the same instruction.
+std::int64_t sparse_product_cycles(const Hardware& hardware, const PartTypes& t) {
+  const Shape& data = t.inputs[0].shape;
+  return added_rows(hardware, t, indices_of(t) * data[data.rank() - 1]);
 }
 std::int64_t gather_elements_cycles(const Hardware& hardware, const PartTypes& t) {
   return pick_cycles(hardware, t, false);

@@ -26,6 +26,7 @@ PartCycles conv_cycles, conv_transpose_cycles, conv_weight_gradient_cycles, matm
 PartCycles reduction_cycles;
 PartCycles pooling_cycles, max_pool_gradient_cycles, average_pool_gradient_cycles;
 PartCycles gather_cycles, gather_nd_cycles, scatter_nd_cycles;  // rows
+PartCycles segment_sum_cycles, sparse_product_cycles;           // rows that are added up
 PartCycles gather_elements_cycles, scatter_elements_cycles;     // each by an index of its own
 PartCycles resize_cycles, resize_gradient_cycles;
 PartCycles softmax_cycles, normalization_cycles, batch_normalization_cycles;

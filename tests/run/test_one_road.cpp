@@ -180,8 +180,9 @@ void expect_same_trained(const UserModel& model, const graph::Graph& workload) {
     const bool is_trained = each.kind == onnx::Initializer::Kind::trained;
     if (is_trained) here.insert(each.name);
     // The mean of principal components is taken off the data: no weight by what is done with it.
-    if (each.name != "mean" && each.kind != onnx::Initializer::Kind::statistics)
+    if (each.name != "mean" && each.kind != onnx::Initializer::Kind::statistics) {
       EXPECT_EQ(is_trained, there.contains(each.name)) << each.name;
+    }
   }
   EXPECT_FALSE(here.empty());
 }

@@ -133,6 +133,37 @@ void infer(Arguments arguments) {
   keep_and_write_result(std::move(result));
 }
 
+// What is done with what the model says.
+void declare_answers(CLI::App& command, run::InferSettings& settings) {
+  command
+      .add_option("--passes", settings.passes,
+                  "of a model with dropout: runs with masks, whose mean and spread are the outputs; 0: none "
+                  "(default: as the recipe of the weights says)")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000));
+  command
+      .add_option(
+          "--refine", settings.refine,
+          "of a model that learns without labels: so many steps of Adam on each answer alone, through "
+          "the same loss")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+}
+
+void declare_bytes(CLI::App& command, Arguments& arguments) {
+  run::InferSettings& settings = arguments.settings;
+  command
+      .add_option("--calibrate", settings.calibrate,
+                  "int8: samples that ranges are taken from (default: 512)")
+      ->type_name("N")
+      ->check(positive());
+  command
+      .add_option("--ranges", settings.ranges,
+                  "int8: percentile, entropy or minmax: how much of the tails bytes leave out")
+      ->type_name("METHOD");
+  command.add_option("--onnx", arguments.onnx, "int8: write the quantised model as ONNX")->type_name("FILE");
+}
+
 }  // namespace
 
 void declare_infer(CLI::App& command) {
@@ -160,19 +191,7 @@ void declare_infer(CLI::App& command) {
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
-  command
-      .add_option("--passes", settings.passes,
-                  "of a model with dropout: runs with masks, whose mean and spread are the outputs; 0: none "
-                  "(default: as the recipe of the weights says)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000000));
-  command
-      .add_option(
-          "--refine", settings.refine,
-          "of a model that learns without labels: so many steps of Adam on each answer alone, through "
-          "the same loss")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000000));
+  declare_answers(command, settings);
   command.add_option("--on", settings.target, "where to run: superstep list targets")
       ->type_name("TARGET")
       ->capture_default_str();
@@ -181,16 +200,7 @@ void declare_infer(CLI::App& command) {
                   "f32, bf16, f16 (stored so, computed in f32) or int8, which is calibrated first "
                   "(default: that of the training)")
       ->type_name("TYPE");
-  command
-      .add_option("--calibrate", settings.calibrate,
-                  "int8: samples that ranges are taken from (default: 512)")
-      ->type_name("N")
-      ->check(positive());
-  command
-      .add_option("--ranges", settings.ranges,
-                  "int8: percentile, entropy or minmax: how much of the tails bytes leave out")
-      ->type_name("METHOD");
-  command.add_option("--onnx", arguments->onnx, "int8: write the quantised model as ONNX")->type_name("FILE");
+  declare_bytes(command, *arguments);
   add_chip_options(command, arguments->chips);
   command.add_flag("--explain", arguments->explain,
                    "print the plan: each step, its kernel and why faster ones refused");

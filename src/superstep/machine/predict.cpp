@@ -160,7 +160,7 @@ void add_warnings(const PredictSettings& settings, Prediction& prediction) {
       prediction.warnings.push_back(
           fmt::format("a stage does not fit; its fullest moment is at '{}'", stage.memory.fullest));
   if (settings.accumulate < static_cast<int>(prediction.stages.size()) && prediction.stages.size() > 1)
-    prediction.warnings.push_back("fewer micro-batches than pipeline stages: the pipeline is never full");
+    prediction.warnings.emplace_back("fewer micro-batches than pipeline stages: the pipeline is never full");
 }
 
 }  // namespace

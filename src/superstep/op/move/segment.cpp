@@ -186,8 +186,7 @@ std::vector<Var> jvp_sparse_product(const DerivativeContext& context, std::span<
   return {sum_valid(by_data, by_weight)};
 }
 
-// --- in plain ONNX, for any number of packs
-// ------------------------------------------------------------------
+// --- in plain ONNX, for any number of packs ----------------------------------------------------------------
 
 // A row of zeros behind the others is what -1, counted from the end, then names.
 std::vector<Var> decompose_gather_rows(const DerivativeContext& context) {

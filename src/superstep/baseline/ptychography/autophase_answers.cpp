@@ -48,6 +48,9 @@ std::optional<double> RetrievalTrace::seconds_to(const CrystalQuality& quality) 
 CrystalAnswers::CrystalAnswers(const std::filesystem::path& path, std::int64_t samples, std::int64_t n)
     : file_(path), name_(path.stem().string()), n_(n), seconds_(seconds_in(file_)) {
   for (const char* name : {"amp", "phase"}) require_cubes(file_, name, samples, n / 2);
+  // All of them before the work, one by one: the first bad one is named, not the one that a thread meets
+  // first.
+  for (std::int64_t sample = 0; sample < samples; ++sample) object(sample);
 }
 
 Field CrystalAnswers::object(std::int64_t sample) const {

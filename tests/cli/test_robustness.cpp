@@ -52,6 +52,16 @@ TEST_F(Robustness, WhatIsMissingOrEmptyIsNamed) {
   refuses("graph model.onnx", 1, {"model.onnx"});
 }
 
+// Whatever a file calls its columns, holds in its cells, or a call names: a message steers no terminal.
+TEST_F(Robustness, MessagesHoldNoControlCharacters) {
+  write_file_atomically(folder_ / "columns.csv", std::string_view("a\x1b[2Jb,c\x07\n1,2\n"));
+  write_file_atomically(folder_ / "cell.csv", std::string_view("smiles,Tg_K\n*CC*,\x1b[1m\n"));
+  refuses("infer polymer-gcn --input columns.csv", 1, {"there is no column 'smiles'", "a?[2Jb, c?"});
+  refuses("train polymer-gcn --data cell.csv", 1, {"column 'Tg_K' holds '?[1m'"});
+  for (const char* call : {"infer polymer-gcn --input columns.csv", "train polymer-gcn --data cell.csv"})
+    EXPECT_EQ(run_program(folder_ / "", call).errors.find('\x1b'), std::string::npos) << call;
+}
+
 // What cannot be written is told before the work is done.
 TEST_F(Robustness, ResultsHaveAPlace) {
   refuses("bench gemm --seconds 100 --json absent/out.json", 1, {"absent/out.json", "make the folder first"});

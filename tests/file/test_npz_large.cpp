@@ -5,7 +5,7 @@
 #include <chrono>
 #include <fstream>
 
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "superstep/base/error.h"
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 #include "superstep/lab/bench/energy_rows.h"
 #include "superstep/lab/measure/load.h"
 #include "superstep/lab/measure/protocol.h"

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "superstep/base/error.h"
+#include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/standard_streams.h"
@@ -72,15 +73,16 @@ std::string words_while_held(const std::string& reason) {
                      progress_line_is_open() ? "\n" : "", reason);
 }
 
+// Names of columns, cells and words of a call stand in messages as they are: here they steer no terminal.
 int report(const Error& error) {
   if (run::launched_rank() > 0) return exit_code_of(error);  // the first rank speaks for all
   if (error.code() == ErrorCode::interrupted) {
-    tell(fmt::format("superstep: stopped: {}\n", error.message()));
+    tell(printable_lines(fmt::format("superstep: stopped: {}\n", error.message())));
   } else {
-    tell(fmt::format("superstep: error: {}{}{}\n", error.where(), error.where().empty() ? "" : ": ",
-                     error.message()));
+    tell(printable_lines(fmt::format("superstep: error: {}{}{}\n", error.where(),
+                                     error.where().empty() ? "" : ": ", error.message())));
   }
-  if (!error.hint().empty()) tell(fmt::format("  {}\n", error.hint()));
+  if (!error.hint().empty()) tell(printable_lines(fmt::format("  {}\n", error.hint())));
   return exit_code_of(error);
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "superstep/base/file.h"
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/base/system/mapped_file.h"
 

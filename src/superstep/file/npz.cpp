@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/mapped_file.h"
 #include "superstep/file/npy.h"
 #include "superstep/file/zip.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/base/system/mapped_file.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "superstep/base/error.h"
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/interrupt_check.h"
 #include "superstep/base/system/partial_files.h"
 

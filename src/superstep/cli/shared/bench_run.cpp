@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "superstep/base/error.h"
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/system/process_limits.h"
 #include "superstep/base/text.h"
 #include "superstep/file/hdf5/hdf5_attributes.h"

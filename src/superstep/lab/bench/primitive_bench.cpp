@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "superstep/base/error.h"
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 #include "superstep/base/text.h"
 #include "superstep/lab/bench/energy_rows.h"
 #include "superstep/lab/bench/primitive_check.h"

@@ -1,4 +1,4 @@
-#include "superstep/base/free_memory.h"
+#include "superstep/base/system/free_memory.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

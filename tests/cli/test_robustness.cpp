@@ -62,6 +62,18 @@ TEST_F(Robustness, MessagesHoldNoControlCharacters) {
     EXPECT_EQ(run_program(folder_ / "", call).errors.find('\x1b'), std::string::npos) << call;
 }
 
+// Kernels for a narrower processor are asked for by name; they train the same model, in another order of
+// sums.
+TEST_F(Robustness, InstructionSetsAreAskedForByName) {
+  const std::string call = "train mlp --steps 2 --samples 400 --seed 1";
+  setenv("SUPERSTEP_ISA", "sse\x1b[2J", 1);
+  refuses(call, 2,
+          {"SUPERSTEP_ISA: there is no instruction set sse?[2J", "scalar, avx2, avx512, avx512_bf16"});
+  setenv("SUPERSTEP_ISA", "scalar", 1);
+  EXPECT_EQ(run_program(folder_ / "", call).code, 0);
+  unsetenv("SUPERSTEP_ISA");
+}
+
 // What cannot be written is told before the work is done.
 TEST_F(Robustness, ResultsHaveAPlace) {
   refuses("bench gemm --seconds 100 --json absent/out.json", 1, {"absent/out.json", "make the folder first"});

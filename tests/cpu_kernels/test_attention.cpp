@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "superstep/base/random.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/elementwise/random_mask.h"
 #include "superstep/target/cpu/kernels/sequence/attention.h"
 #include "tests/cpu_kernels/check.h"
@@ -243,6 +244,31 @@ void check(std::uint64_t seed) {
 TEST(Attention, AgreesWithTheDefinition) {
   for_each_instruction_set([] {
     for (std::uint64_t seed = 0; seed < 25 && !testing::Test::HasFatalFailure(); ++seed) check(seed);
+  });
+}
+
+// q, k and v of bf16: weights are rounded to 2^-9 before they meet v, whose elements go up to 2; the result
+// is f32, so that its own rounding does not hide theirs.
+double difference_in_pairs(std::uint64_t seed) {
+  Case c = random_case(seed);
+  for (MatrixStrides* s : {&c.a.q, &c.a.k, &c.a.v}) s->type = ElementType::bf16;
+  c.a.y.type = ElementType::f32;
+  Example e(c, seed);
+  run_kernel(*require_kernel(prepare_attention(c.a)), e.inputs(), {e.y.data(), e.statistics.data()});
+  double worst = 0;
+  for (std::int64_t i = 0; i < c.a.batch[0]; ++i)
+    for (std::int64_t j = 0; j < c.a.batch[1]; ++j)
+      worst = std::max(worst, difference(e.y, c.a.y, i, j, e.exact(i, j).y, c.a.width));
+  return worst;
+}
+
+TEST(Attention, MultipliesPairsOfBf16) {
+  for_each_instruction_set([] {
+    double worst = 0;
+    for (std::uint64_t seed = 0; seed < 40; ++seed) worst = std::max(worst, difference_in_pairs(seed));
+    EXPECT_LE(worst, 0x1p-7);
+    const bool pairs = instruction_set() >= InstructionSet::avx512_bf16;
+    EXPECT_EQ(worst > 4e-5, pairs) << "where weights are rounded it is seen";
   });
 }
 

@@ -26,8 +26,7 @@ void add_column(const ProductShape& s, const std::int8_t* a, const std::uint8_t*
 
 std::string generated_bytes_refusal(const ProductShape& shape) {
   const InstructionSet set = instruction_set();
-  if (set != InstructionSet::avx512 && set != InstructionSet::avx512_bf16)
-    return "products of bytes need AVX-512 VNNI";
+  if (set < InstructionSet::avx512) return "products of bytes need AVX-512 VNNI";
   if (!has_byte_dot_products()) return "products of bytes need AVX-512 VNNI";
   if (shape.k % 4 != 0) return "products of bytes need an inner dimension that is a multiple of 4";
   if (shape.b_k_stride != 1) return "products of bytes need the inner dimension contiguous";

@@ -244,7 +244,7 @@ namespace superstep::kernels {
 
 std::string byte_tile_refusal() {
   const InstructionSet set = instruction_set();
-  bool there = set == InstructionSet::avx512 || set == InstructionSet::avx512_bf16;
+  bool there = set >= InstructionSet::avx512;
 #if defined(__x86_64__)
   there = there && __builtin_cpu_supports("avx512vnni") != 0;
 #else

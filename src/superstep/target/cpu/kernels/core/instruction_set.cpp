@@ -3,9 +3,12 @@
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include "superstep/base/error.h"
+#include "superstep/base/printable.h"
+#include "superstep/target/cpu/kernels/core/matrix_registers.h"
 
 namespace superstep::kernels {
 
@@ -14,7 +17,7 @@ bool converts_bf16 = false;
 namespace {
 
 constexpr InstructionSet all_sets[] = {InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512,
-                                       InstructionSet::avx512_bf16};
+                                       InstructionSet::avx512_bf16, InstructionSet::amx};
 
 bool processor_has(InstructionSet set) {
   switch (set) {
@@ -26,6 +29,7 @@ bool processor_has(InstructionSet set) {
              __builtin_cpu_supports("avx512cd");
     case InstructionSet::avx512_bf16:
       return processor_has(InstructionSet::avx512) && __builtin_cpu_supports("avx512bf16");
+    case InstructionSet::amx: return processor_has(InstructionSet::avx512_bf16) && has_matrix_registers();
   }
   return false;
 }
@@ -46,21 +50,40 @@ std::int64_t highway_targets(InstructionSet set) {
 }
 
 InstructionSet apply(InstructionSet set) {
-  converts_bf16 = set == InstructionSet::avx512_bf16;
+  converts_bf16 = set >= InstructionSet::avx512_bf16;
   hwy::SetSupportedTargetsForTest(highway_targets(set));
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   return set;
 }
 
+void require(InstructionSet set) {
+  if (!processor_has(set))
+    throw Error(ErrorCode::unsupported, std::string("this processor has no ") + name_of(set), {},
+                std::string("the widest it has is ") + name_of(available_instruction_sets().back()));
+}
+
+// The widest, or what the environment asks for: what a narrower processor would do can be seen and timed on
+// any.
+InstructionSet first_set() {
+  const char* const asked = std::getenv("SUPERSTEP_ISA");
+  if (asked == nullptr || *asked == '\0') return available_instruction_sets().back();
+  const std::optional<InstructionSet> set = instruction_set_from_name(asked);
+  if (!set)
+    throw Error(ErrorCode::invalid_argument, std::string("there is no instruction set ") + printable(asked),
+                "SUPERSTEP_ISA", "there are scalar, avx2, avx512, avx512_bf16 and amx");
+  require(*set);
+  return *set;
+}
+
 InstructionSet& current() {
-  static InstructionSet set = apply(available_instruction_sets().back());
+  static InstructionSet set = apply(first_set());
   return set;
 }
 
 }  // namespace
 
 const char* name_of(InstructionSet set) {
-  static constexpr const char* names[] = {"scalar", "avx2", "avx512", "avx512_bf16"};
+  static constexpr const char* names[] = {"scalar", "avx2", "avx512", "avx512_bf16", "amx"};
   return names[static_cast<int>(set)];
 }
 
@@ -78,9 +101,7 @@ std::span<const InstructionSet> available_instruction_sets() {
 InstructionSet instruction_set() { return current(); }
 
 void set_instruction_set(InstructionSet set) {
-  if (!processor_has(set))
-    throw Error(ErrorCode::unsupported, std::string("this processor has no ") + name_of(set), {},
-                std::string("the widest it has is ") + name_of(available_instruction_sets().back()));
+  require(set);
   current() = apply(set);
 }
 

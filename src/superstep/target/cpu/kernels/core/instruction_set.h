@@ -16,6 +16,7 @@ enum class InstructionSet {
   avx2,         // AVX2 with FMA: 8 lanes
   avx512,       // AVX-512 F, CD, BW, DQ, VL: 16 lanes
   avx512_bf16,  // the same with dot products of bf16 pairs
+  amx,          // the same with matrix registers, for products of bf16 and of bytes
 };
 
 const char* name_of(InstructionSet set);
@@ -24,7 +25,8 @@ std::optional<InstructionSet> instruction_set_from_name(std::string_view name);
 // Those this processor has, narrowest first; never empty.
 std::span<const InstructionSet> available_instruction_sets();
 
-// The one in force; the widest available until set_instruction_set() is called.
+// The one in force; the widest available, or what the environment variable SUPERSTEP_ISA names, until
+// set_instruction_set() is called. Throws Error where SUPERSTEP_ISA names none, or one the processor lacks.
 InstructionSet instruction_set();
 
 // Not thread-safe: call before kernels are prepared. Throws Error (unsupported) when the processor lacks it.

@@ -22,7 +22,8 @@ int libxsmm_architecture(InstructionSet set) {
     case InstructionSet::scalar: return LIBXSMM_TARGET_ARCH_GENERIC;
     case InstructionSet::avx2: return LIBXSMM_X86_AVX2;
     case InstructionSet::avx512: return LIBXSMM_X86_AVX512_CORE;
-    case InstructionSet::avx512_bf16: return LIBXSMM_X86_AVX512_CPX;
+    case InstructionSet::avx512_bf16:
+    case InstructionSet::amx: return LIBXSMM_X86_AVX512_CPX;
   }
   return LIBXSMM_TARGET_ARCH_GENERIC;
 }
@@ -41,7 +42,7 @@ std::string libxsmm_refusal(const ProductShape& s) {
   if (s.type == ElementType::f32) return {};
   if (s.type == ElementType::u8) return generated_bytes_refusal(s);
   if (s.type != ElementType::bf16) return std::string("no products of ") + name_of(s.type);
-  if (set != InstructionSet::avx512_bf16) return "bf16 products need AVX-512 BF16";
+  if (set < InstructionSet::avx512_bf16) return "bf16 products need AVX-512 BF16";
   if (!s.pairs) return "bf16 products need the first operand in pairs";
   if (s.b_pairs) return "both operands are in pairs";
   if (s.k % 2 != 0) return "bf16 products need an even inner dimension";
@@ -131,6 +132,10 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
     return product;
   }
   if (std::string reason = libxsmm_refusal(shape); !reason.empty()) return std::unexpected(reason);
+  if (auto tiles = MatrixTileProduct::prepare(shape)) {
+    product.tiles_ = std::make_shared<const MatrixTileProduct>(*tiles);
+    return product;
+  }
   product.generated_ =
       shape.type == ElementType::f32
           ? reinterpret_cast<Generated>(generate(shape, libxsmm_smmdispatch_reducebatch_offs_unroll))

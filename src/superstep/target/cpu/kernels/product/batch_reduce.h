@@ -7,15 +7,18 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <string>
 
+#include "superstep/target/cpu/kernels/product/matrix_tiles.h"
 #include "superstep/target/cpu/kernels/product/product_shape.h"
 
 namespace superstep::kernels {
 
 // What makes the product.
 enum class ProductMaker {
-  libxsmm,   // machine code made for the shape
+  libxsmm,   // machine code made for the shape, or matrix registers where there are some and it is large
+             // enough
   portable,  // our own loops, any strides
   dot,       // our own loops along k, for m up to 8: A is stored [m][k] and a_stride lies between its rows
 };
@@ -29,7 +32,9 @@ class BatchReduceProduct {
   // `count` products; offsets in bytes.
   void operator()(const void* a, const void* b, float* c, std::uint64_t count, const std::uint64_t* a_offsets,
                   const std::uint64_t* b_offsets) const {
-    if (generated_)
+    if (tiles_)
+      (*tiles_)(a, b, c, count, a_offsets, b_offsets);
+    else if (generated_)
       generated_(a, b, c, &count, a_offsets, b_offsets);
     else
       portable_(shape_, a, b, c, count, a_offsets, b_offsets);
@@ -45,6 +50,7 @@ class BatchReduceProduct {
                              const std::uint64_t*);
   using Portable = void (*)(const ProductShape&, const void*, const void*, float*, std::uint64_t,
                             const std::uint64_t*, const std::uint64_t*);
+  std::shared_ptr<const MatrixTileProduct> tiles_;
   Generated generated_ = nullptr;
   Portable portable_ = nullptr;
   ProductShape shape_;

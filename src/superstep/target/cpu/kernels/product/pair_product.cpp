@@ -154,7 +154,7 @@ namespace superstep::kernels {
 HWY_EXPORT(choose_pair_product);
 
 PortableProduct* pair_product() {
-  return (*SUPERSTEP_VECTOR_FUNCTION(choose_pair_product))(instruction_set() == InstructionSet::avx512_bf16);
+  return (*SUPERSTEP_VECTOR_FUNCTION(choose_pair_product))(instruction_set() >= InstructionSet::avx512_bf16);
 }
 
 }  // namespace superstep::kernels

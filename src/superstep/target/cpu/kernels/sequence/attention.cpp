@@ -7,28 +7,11 @@
 
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/sequence/attention_parts.h"
+#include "superstep/target/cpu/kernels/sequence/attention_products.h"
 
 namespace superstep::kernels {
 
 namespace {
-
-// scores [row][key] = q [row][depth] times a panel of keys [depth][key].
-ProductShape score_shape(const AttentionBlocks& b, std::int64_t rows, std::int64_t keys, std::int64_t depth,
-                         std::int64_t stride) {
-  return {.m = keys, .n = rows, .k = depth, .a_stride = b.stride, .b_n_stride = stride, .c_stride = b.stride};
-}
-
-// y [row][width] (+)= weights [row][key] times v [key][width].
-ProductShape value_shape(const AttentionBlocks& b, const Attention& a, std::int64_t rows, std::int64_t keys,
-                         std::int64_t stride, bool accumulate) {
-  return {.m = a.width,
-          .n = rows,
-          .k = keys,
-          .a_stride = stride,
-          .b_n_stride = b.stride,
-          .c_stride = a.width,
-          .accumulate = accumulate};
-}
 
 KernelInfo describe(const Attention& a, const AttentionBlocks& b) {
   const auto count = static_cast<double>(a.batch[0] * a.batch[1]);
@@ -52,27 +35,15 @@ class AttentionKernel final : public Kernel {
       : Kernel(describe(a, b)),
         a_(a),
         b_(b),
-        q_(a.q, a.rows, a.depth),
-        v_(a.v, a.keys, a.width),
-        keys_(a.k, a, b, a.depth),
+        products_(attention_products(a, b)),
         drop_(a, b),
-        loops_(attention_loops()),
-        scores_(a, b,
-                [&](std::int64_t rows, std::int64_t keys) {
-                  return score_shape(b, rows, keys, a.depth, q_.stride());
-                }),
-        first_(a, b,
-               [&](std::int64_t rows, std::int64_t keys) {
-                 return value_shape(b, a, rows, keys, v_.stride(), false);
-               }),
-        later_(a, b, [&](std::int64_t rows, std::int64_t keys) {
-          return value_shape(b, a, rows, keys, v_.stride(), true);
-        }) {
+        loops_(attention_loops()) {
+    info_.arithmetic = products_->type();
     const std::int64_t attentions = a.batch[0] * a.batch[1];
     stretches_ = std::clamp<std::int64_t>(most_parts / attentions, 1, b.row_blocks);
     info_.parts = attentions * stretches_;
-    const std::int64_t floats = q_.scratch_floats() + v_.scratch_floats() + keys_.scratch_floats() +
-                                b.score_floats() + drop_.scratch_floats() + b.rows * (a.width + 3) + 8 * 16;
+    const std::int64_t floats = products_->scratch_floats() + b.score_floats() + drop_.scratch_floats() +
+                                b.rows * (a.width + 3) + 8 * 16;
     info_.scratch_bytes = static_cast<std::size_t>(floats) * sizeof(float);
     for (std::int64_t rows : {b.rows, b.rows_of(a, b.row_blocks - 1)}) {
       auto copy = prepare(StridedCopy{.extents = {rows, a.width},
@@ -97,8 +68,8 @@ class AttentionKernel final : public Kernel {
 
  private:
   struct Work {
-    const float *q, *v;
-    float *panels, *scores, *dropped, *result;
+    AttentionOperands operands;
+    float *scores, *dropped, *result;
     RowState state;
   };
 
@@ -106,10 +77,7 @@ class AttentionKernel final : public Kernel {
     const std::int64_t i = attention / a_.batch[1], j = attention % a_.batch[1];
     Scratch scratch(arguments.scratch);
     Work w{};
-    w.q = q_.place(arguments.inputs[0], i, j, scratch.take(q_.scratch_floats()));
-    w.v = v_.place(arguments.inputs[2], i, j, scratch.take(v_.scratch_floats()));
-    w.panels = scratch.take(keys_.scratch_floats());
-    keys_.pack(arguments.inputs[1], i, j, w.panels);
+    w.operands = products_->place(arguments, i, j, scratch);
     w.scores = scratch.take(b_.score_floats());
     w.dropped = scratch.take(drop_.scratch_floats());
     w.result = scratch.take(b_.rows * a_.width);
@@ -126,14 +94,12 @@ class AttentionKernel final : public Kernel {
     std::fill_n(w.state.maximum, rows, -std::numeric_limits<float>::infinity());
     std::fill_n(w.state.sum, rows, 0.0f);
     for (std::int64_t key = 0; key < b_.key_blocks; ++key) {
-      scores_.at(block, key)(w.panels + key * keys_.panel_floats(), w.q + block * b_.rows * q_.stride(),
-                             w.scores);
+      products_->score(w.operands, block, key, w.scores);
       const ScoreBlock scores = score_block(a_, b_, arguments, {i, j, block, key}, w.scores);
       loops_.finish_scores(scores, &w.state);
       loops_.exponentials(scores, w.state, drop_.make(arguments, {i, j, block, key}, w.dropped));
       if (key > 0) loops_.scale_rows(w.result, a_.width, rows, a_.width, w.state.correction);
-      const BlockProducts& products = key > 0 ? later_ : first_;
-      products.at(block, key)(w.v + key * b_.keys * v_.stride(), w.scores, w.result);
+      products_->weigh(w.operands, block, key, w.scores, w.result);
     }
   }
 
@@ -156,11 +122,9 @@ class AttentionKernel final : public Kernel {
 
   Attention a_;
   AttentionBlocks b_;
-  DenseOperand q_, v_;
-  KeyPanels keys_;
+  std::unique_ptr<const AttentionProducts> products_;
   DropMask drop_;
   AttentionLoops loops_;
-  BlockProducts scores_, first_, later_;
   std::vector<KernelPointer> stores_;  // of whole blocks of rows and of the last one
   std::int64_t stretches_ = 1;         // parts that the rows of one attention are divided into
 };

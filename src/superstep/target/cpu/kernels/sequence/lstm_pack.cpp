@@ -96,7 +96,7 @@ Prepared prepare_pairs(const LstmWeights& w, const StridedCopy& order) {
 
 }  // namespace
 
-bool multiplies_pairs() { return instruction_set() == InstructionSet::avx512_bf16; }
+bool multiplies_pairs() { return instruction_set() >= InstructionSet::avx512_bf16; }
 
 std::int64_t lstm_gradient_panel(std::int64_t hidden) {
   for (std::int64_t width : {64, 48, 32})

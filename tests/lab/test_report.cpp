@@ -83,6 +83,7 @@ const std::vector<Tiny>& tiny_runs() {
       {"efficientnet-b4", 20, {"size=32"}, {"What was taken for what", "The worst errors"}},
       {"mobilenet-v3-small", 20, {"size=32"}, {"What was taken for what", "The worst errors"}},
       {"mobilenet-v3-large", 20, {"size=32"}, {"What was taken for what", "The worst errors"}},
+      {"wallmodel", 40, {}, {"Stress at the wall: predicted against true", "The wall from above"}},
       {"bert-small", 40, {"layers=1"}, {"Hidden words", "the best answer there is", "▁▁▁▁"}},
       {"distilbert", 40, {"layers=1", "vocabulary=512", "length=32"}, {"Hidden words", "▁▁▁▁"}},
       {"lstm", 40, {}, {"Periods in a window", "sensor 1", "The worst"}},

@@ -125,4 +125,8 @@ double tolerance(ElementType element) {
   }
 }
 
+double tolerance(const std::string& op, ElementType element) {
+  return tolerance(op == "superstep.RandomNormal" ? ElementType::f32 : element);
+}
+
 }  // namespace superstep::matrix

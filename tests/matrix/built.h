@@ -36,5 +36,7 @@ TargetRun run(const std::string& target_name, const Built& built, int threads = 
 // Errors relative to the largest element, as the matrix allows them when two targets are compared. Targets
 // sum in f32 or wider and round at other places than the reference does: a few roundings to the type.
 double tolerance(ElementType element);
+// Of an operator with inputs of this type: numbers drawn by a counter, an integer, are functions in f32.
+double tolerance(const std::string& op, ElementType element);
 
 }  // namespace superstep::matrix

@@ -10,6 +10,11 @@ Case mask(Draw& d, const char* op) {
       {{"seed", d.number(0, 99)}, {"stream", d.number(0, 9)}, {"keep", 0.6}, {"shape", d.shape().extents()}},
       1, Smooth::no);
 }
+Case normal(Draw& d, const char* op) {
+  return node_case(op, {op::test::i64({}, {d.number(0, 1000)})},
+                   {{"seed", d.number(0, 99)}, {"stream", d.number(0, 9)}, {"shape", d.shape().extents()}}, 1,
+                   Smooth::no);
+}
 Case dropout(Draw& d, const char* op) {
   return node_case(op, {d.normal(d.shape()), op::test::f64({}, {0.3}), op::test::booleans({}, {1})},
                    {{"seed", d.number(0, 99)}}, 2, Smooth::no);
@@ -46,6 +51,7 @@ Case constant(Draw& d, const char* op) {
 
 std::vector<Generator> other_generators() {
   return {{{"superstep.RandomMask"}, mask},
+          {{"superstep.RandomNormal"}, normal},
           {{"Dropout"}, dropout},
           {{"superstep.StochasticDepth"}, depth},
           {{"RandomUniformLike", "RandomNormalLike", "Bernoulli"}, like},

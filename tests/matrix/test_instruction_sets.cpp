@@ -49,7 +49,7 @@ void check(const Case& item, std::uint64_t seed, ElementType element, bool backw
   try {
     const auto built = backward ? build_gradient(item, element) : build(item, element);
     if (!built) return;  // the operator does not take the type
-    compare_sets(*built, (backward ? 4 : 1) * tolerance(element), 1 + static_cast<int>(seed % 2));
+    compare_sets(*built, (backward ? 4 : 1) * tolerance(item.op, element), 1 + static_cast<int>(seed % 2));
   } catch (const Error& error) {
     ADD_FAILURE() << error.what();
   }

@@ -87,7 +87,7 @@ void compare(const Case& item, ElementType element, const char* what, double fac
     return;
   }
   ++compared()[std::string(what) + " " + name_of(element)];
-  expect_same(run("cpu", *built), run("reference", *built), factor * tolerance(element));
+  expect_same(run("cpu", *built), run("reference", *built), factor * tolerance(item.op, element));
 }
 
 class Conformance : public ::testing::TestWithParam<const Case*> {};

@@ -151,7 +151,8 @@ TEST(Coverage, EveryOperatorIsEvaluatedAndOursDecompose) {
   for (const Coverage& row : coverage()) {
     EXPECT_TRUE(row.evaluation) << row.name;
     EXPECT_EQ(row.vjp, row.jvp) << row.name;
-    if (row.since_opset == 0 && row.name != "superstep.RandomMask") {
+    // ONNX has no random numbers by a counter.
+    if (row.since_opset == 0 && row.name != "superstep.RandomMask" && row.name != "superstep.RandomNormal") {
       EXPECT_TRUE(row.decomposition) << row.name;
     }
   }

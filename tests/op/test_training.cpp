@@ -209,6 +209,25 @@ TEST(RandomMask, KeepsTheShareItShouldAndDiffersByStep) {
                  "superstep.RandomMask: attribute 'keep' is 0, expected a probability above 0");
 }
 
+// Moments of 2^17 numbers within four standard errors of those of the normal distribution; neighbours, which
+// share their radius, are uncorrelated.
+TEST(RandomNormal, HasTheMomentsOfTheNormalDistribution) {
+  constexpr std::int64_t n = 1 << 17;
+  const std::vector<double> x =
+      values(result(OF(random_normal(x[0], ElementType::f64, {n / 4, 4}, 1, 0)), {i64({}, {12})}));
+  double mean = 0, square = 0, fourth = 0, neighbours = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    mean += x[i] / n, square += x[i] * x[i] / n, fourth += std::pow(x[i], 4) / n;
+    if (i % 2 == 0) neighbours += x[i] * x[i + 1] / (n / 2);
+  }
+  EXPECT_NEAR(mean, 0, 4 / std::sqrt(n));
+  EXPECT_NEAR(square, 1, 4 * std::sqrt(2.0 / n));
+  EXPECT_NEAR(fourth, 3, 4 * std::sqrt(96.0 / n));
+  EXPECT_NEAR(neighbours, 0, 4 * std::sqrt(2.0 / n));
+  expect_refusal(OF(random_normal(x[0], ElementType::i32, {2}, 1, 0)), {i64({}, {0})},
+                 "superstep.RandomNormal: attribute 'dtype' must name a floating-point type");
+}
+
 TEST(Dropout, ScalesWhatItKeeps) {
   const Function training = [](Builder& b, std::span<const Var> x) {
     const Var inputs[] = {x[0], x[1], b.constant(Tensor::scalar(true))};

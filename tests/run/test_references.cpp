@@ -31,6 +31,7 @@ const std::map<std::string, Small> small_forms = {
     {"sobel-800", {{"side=100"}, 10}},
     {"image-autoencoder", {{}, 200}},
     {"conductivity", {{"side=64"}, 100}},
+    {"wallmodel", {{}, 500}},
     {"autophasenn", {{"size=32"}, 20}},
     {"uno", {{}, 12000}},
     {"polymer-gcn", {{}, 2500}},

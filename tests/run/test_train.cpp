@@ -93,9 +93,11 @@ TEST_F(TrainLoop, StoppedAnywhereItEndsWithTheSameBitsAndLog) {
   }
 }
 
-// Mostly within a step, with batch normalisation and with dropout; every sitting does at least a step.
+// Mostly within a step, with batch normalisation, with dropout and with estimated gradients; every sitting
+// does at least a step.
 TEST_F(TrainLoop, StoppedAtAnyMomentItEndsWithTheSameBits) {
-  for (const TrainSettings& settings : {test::normalised_run(), test::dropping_run()}) {
+  for (const TrainSettings& settings :
+       {test::normalised_run(), test::dropping_run(), test::estimated_run()}) {
     SCOPED_TRACE(settings.workload);
     const std::string whole = settings.workload + "-whole", cut = settings.workload + "-cut";
     ASSERT_TRUE(sit(settings, whole, false));

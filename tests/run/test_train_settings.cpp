@@ -33,6 +33,7 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .until = Until{"r2", 1.0 / 3},
                             .optimizer = "adamw",
                             .learning_rate = 1e-5,
+                            .gradient = "mixed:2:fc1",
                             .augment = false,
                             .seed = 0xfedcba9876543210U,
                             .batch_norm_span = 4};
@@ -50,13 +51,15 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
-  for (const char* later : {"shapes", "train", "freeze", "loss", "memory_limit", "batch_norm_span", "recipe"})
+  for (const char* later :
+       {"shapes", "train", "freeze", "loss", "memory_limit", "batch_norm_span", "recipe", "gradient"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
   EXPECT_TRUE(found.shapes.empty() && found.train.empty() && found.freeze.empty() && found.loss.empty());
   EXPECT_EQ(found.memory_limit, 0);
   EXPECT_EQ(found.recipe, "quick");
   EXPECT_EQ(found.batch_norm_span, 1);
+  EXPECT_EQ(found.gradient, "reverse");
 }
 
 TEST(TrainSettingsFile, WhatIsMissingOrOfAnotherKindIsRefused) {
@@ -95,7 +98,7 @@ TEST(Extensions, WhatARunIsIsRefusedByName) {
   const TrainSettings kept{.workload = "model.onnx"};
   for (const char* option : {"--data", "--samples", "--batch", "--micro-batch", "--memory-limit", "--on",
                              "--precision", "--optimizer", "--loss", "--shape", "--learning-rate", "--seed",
-                             "--set", "--batch-norm-span", "--no-augment"}) {
+                             "--set", "--gradient", "--batch-norm-span", "--no-augment"}) {
     const std::vector<std::string> given{option};
     expect_error(ErrorCode::invalid_argument, {option, "that cannot change", "what can change is"},
                  [&] { refuse_changes(kept, unusual, given, "run"); });

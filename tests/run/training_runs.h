@@ -43,6 +43,17 @@ inline TrainSettings dropping_run() {
           .epochs = 3};
 }
 
+// Along two random directions a step, which follow from it, with masks beside them.
+inline TrainSettings estimated_run() {
+  return {.workload = "wallmodel",
+          .model_options = {"dropout=0.1"},
+          .samples = 400,
+          .batch = 32,
+          .replicas = 2,
+          .epochs = 4,
+          .gradient = "forward:2"};
+}
+
 // By a published recipe whose rate is halved where a metric stays. A high rate keeps it from becoming better:
 // 44 epochs of two steps.
 inline TrainSettings plateau_run() {

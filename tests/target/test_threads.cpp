@@ -55,6 +55,7 @@ std::vector<Model> models() {
           {"resnet50", {"size=32", "classes=10", "width=8"}},
           {"bert-small", bert},
           {"lstm", {"steps=7", "inputs=5", "units=32"}},
+          {"wallmodel", {"dropout=0.1"}},
           {"mlp", {}},
           {"mobilenet-v3-small", images, true},
           {"mobilenet-v3-large", images, true},

@@ -100,9 +100,23 @@ TEST_P(EveryWorkload, StartsFromTheSameBitsForTheSameSeed) {
       GetParam() == "sobel-800" ? std::vector<std::string>{"start=random"} : std::vector<std::string>{};
   const Graph a = built(GetParam(), 1, drawn), b = built(GetParam(), 8, drawn),
               c = built(GetParam(), 1, drawn, 2);
-  const graph::ValueId id = a.states()[0];
+  const graph::ValueId id = transform::trainable_states(a)[0];
   EXPECT_TRUE(graph::same(a.value(id).data, b.value(b.find_value(a.value(id).name)).data));
   EXPECT_FALSE(graph::same(a.value(id).data, c.value(id).data));
+}
+
+// Of each kind of layer that there is: forward mode, whose only backward nodes are what parts of a batch
+// average.
+TEST(ForwardGradients, TrainEveryKindOfModel) {
+  for (const char* name : {"wallmodel", "braggnn", "unet-64", "lstm", "polymer-gcn", "mobilenet-v3-small",
+                           "cookienetae", "sobel-800", "bert-small"}) {
+    const Recipe& training = find_workload(name).training;
+    const Graph step = transform::make_training_step(
+        built(name, 2), training.loss, training.optimizer,
+        {.gradient = {.kind = transform::GradientMode::Kind::forward, .tangents = 2, .layers = {}}});
+    ASSERT_TRUE(graph::verify(step, op::infer_types).has_value()) << name;
+    EXPECT_EQ(std::ranges::count(step.nodes(), graph::Phase::backward, &graph::Node::phase), 2) << name;
+  }
 }
 
 TEST_P(EveryWorkload, RunsInReducedPrecision) {

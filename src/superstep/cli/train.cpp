@@ -109,6 +109,7 @@ void print_report(const Arguments& arguments, const run::TrainReport& report,
              arguments.settings.workload, format_count(static_cast<double>(report.steps)), report.epochs,
              report.plan.batch, report.plan.micro_batch, report.plan.threads);
   if (!arguments.settings.recipe.empty()) fmt::print("recipe {}\n", report.recipe);
+  if (arguments.settings.gradient != "reverse") fmt::print("gradient {}\n", arguments.settings.gradient);
   // Where samples are packs of several things: how full they are.
   for (const nlohmann::json& packing : report.task.value("packing", nlohmann::json::array()))
     fmt::print("{}\n", packing.get<std::string>());
@@ -232,6 +233,13 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
   command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
       ->type_name("X")
       ->check(positive());
+  command
+      .add_option(
+          "--gradient", settings.gradient,
+          "reverse, forward:K (estimated in one forward pass along K random directions, without stored "
+          "activations) or mixed:LAYER,... (forward for these, * and ? in them; mixed:K:LAYER,...)")
+      ->type_name("MODE")
+      ->capture_default_str();
   command.add_option("--seed", settings.seed, "seed of weights, order and augmentation")
       ->type_name("N")
       ->check(whole_number_from(0))

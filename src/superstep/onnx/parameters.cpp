@@ -4,8 +4,8 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
+#include "superstep/base/wildcard.h"
 #include "superstep/onnx/roles.h"
-#include "superstep/onnx/wildcard.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::onnx {

@@ -78,9 +78,11 @@ transform::Pass training_step_of(const workload::Recipe& recipe, const TrainSett
     optimizer.weight_decay = own.weight_decay;
     optimizer.decay_vectors = own.decay_vectors;
   }
-  return transform::training_step_pass(
-      recipe.loss, optimizer,
-      {.seed = settings.seed, .average = recipe.average, .joint_statistics = settings.batch_norm_span > 1});
+  return transform::training_step_pass(recipe.loss, optimizer,
+                                       {.seed = settings.seed,
+                                        .average = recipe.average,
+                                        .joint_statistics = settings.batch_norm_span > 1,
+                                        .gradient = transform::gradient_mode_from_text(settings.gradient)});
 }
 
 }  // namespace
@@ -102,6 +104,8 @@ Model::Model(TrainSettings settings)
   if (settings_.learning_rate == 0) settings_.learning_rate = usual_rate(chosen, settings_.batch);
   if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(chosen.optimizer.kind);
   transform::optimizer_kind_from_name(settings_.optimizer);
+  // In one spelling, so that a run goes on however it is asked for.
+  settings_.gradient = transform::to_string(transform::gradient_mode_from_text(settings_.gradient));
   schedule_ = {.shape = chosen.schedule, .peak = settings_.learning_rate};
   written_batch_ = fixed_batch();
 }

@@ -67,15 +67,21 @@ void Rewrite::replace(ValueId old, Var now) {
   if (made_for_it && !carried_constants_.contains(now.id())) graph_.rename(now.id(), old_.value(old).name);
 }
 
-void Rewrite::visit_nodes(FunctionRef<void(const Node&)> each) {
-  for (const Node& node : old_.nodes()) {
-    visiting_ = &node;
-    builder_.set_name(node.name);
-    builder_.set_phase(node.phase);
-    fresh_from_ = graph_.value_count();
-    each(node);
-  }
+void Rewrite::visit(const Node& node, FunctionRef<void(const Node&)> each) {
+  visiting_ = &node;
+  builder_.set_name(node.name);
+  builder_.set_phase(node.phase);
+  fresh_from_ = graph_.value_count();
+  each(node);
   visiting_ = nullptr;
+}
+
+void Rewrite::visit_nodes(FunctionRef<void(const Node&)> each) {
+  for (const Node& node : old_.nodes()) visit(node, each);
+}
+
+void Rewrite::visit_nodes(std::span<const NodeId> order, FunctionRef<void(const Node&)> each) {
+  for (const NodeId id : order) visit(old_.node(id), each);
 }
 
 void Rewrite::carry_outputs() {

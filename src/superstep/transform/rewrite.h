@@ -51,12 +51,16 @@ class Rewrite {
   // Calls `each` on every node of the old graph in order; a node that it neither keeps nor replaces is
   // dropped. Throws Error (internal) when something still reads what was dropped.
   void visit_nodes(FunctionRef<void(const Node&)> each);
+  // The same in another order in which they can run.
+  void visit_nodes(std::span<const NodeId> order, FunctionRef<void(const Node&)> each);
   void carry_outputs();
   void carry_updates();
   // Carries both and gives the new graph away: the last call.
   Graph finish();
 
  private:
+  void visit(const Node& node, FunctionRef<void(const Node&)> each);
+
   const Graph& old_;
   Graph graph_;
   Builder builder_;

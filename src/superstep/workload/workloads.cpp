@@ -16,8 +16,9 @@
           workload(polymer_mpnn) workload(unet_256) workload(unet_64) workload(cifar10_cnn)                  \
               workload(resnet50) workload(efficientnet_b0) workload(efficientnet_b4)                         \
                   workload(mobilenet_v3_small) workload(mobilenet_v3_large) workload(image_autoencoder)      \
-                      workload(conductivity) workload(bert_small) workload(distilbert) workload(lstm)        \
-                          workload(rnn_k1) workload(rnn_k2) workload(rnn_k3) workload(rnn_k4) workload(mlp)
+                      workload(conductivity) workload(wallmodel) workload(bert_small) workload(distilbert)   \
+                          workload(lstm) workload(rnn_k1) workload(rnn_k2) workload(rnn_k3) workload(rnn_k4) \
+                              workload(mlp)
 
 namespace superstep::workload {
 

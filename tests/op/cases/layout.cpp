@@ -66,6 +66,8 @@ std::vector<Case> layout_cases() {
       {"EyeLike", "off the diagonal", OF(b.node1("EyeLike", {x[0]}, {{"k", std::int64_t{-1}}})), {c}, Smooth::zero},
       {"superstep.RandomMask", "f32", OF(random_mask(x[0], ElementType::f32, {3, 7}, {5, 1, 0.75})), {i64({}, {3})}, Smooth::no,
        false},
+      {"superstep.RandomNormal", "f32", OF(random_normal(x[0], ElementType::f32, {3, 7}, 5, 1)), {i64({}, {3})}, Smooth::no,
+       false},
       {"Dropout", "inference", OF(b.node1("Dropout", {x[0]})), {a}},
       {"Dropout", "training", [](Builder& builder, std::span<const Var> x) {
          const Var inputs[] = {x[0], builder.scalar(ElementType::f32, 0.5), builder.constant(Tensor::scalar(true))};

@@ -137,6 +137,11 @@ PREPARATIONS = {
         'train ptychonn-64 --set window=32 --samples 36 --batch 8 --steps 1 --out run-ptychonn-64',
         'infer ptychonn-64 --weights run-ptychonn-64 --input scan.h5 --output windows.h5',
     ),
+    'forward-gradients.md': (
+        'generate wallmodel --samples 400 --out points.csv',
+        'generate wallmodel --samples 400 --out points.h5',
+        'train wallmodel --samples 400 --steps 1 --out run-wallmodel',
+    ),
     'polymers.md': (
         'generate polymer-gcn --samples 200 --out polymers.csv',
         'train polymer-gcn --samples 200 --steps 1 --out run-polymer-gcn',

@@ -20,6 +20,7 @@
 #include "superstep/lab/formats/table.h"
 #include "superstep/lab/formats/writers.h"
 #include "superstep/target/target.h"
+#include "superstep/transform/training/gradient_mode.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::cli {
@@ -96,6 +97,7 @@ lab::WorkloadBenchSettings workload_settings(const BenchArguments& arguments, co
           .modes = arguments.modes,
           .batches = arguments.batches,
           .precisions = arguments.precisions,
+          .gradients = arguments.gradients,
           .model_options = arguments.model_options,
           .target = arguments.target,
           .micro_batch = arguments.micro_batch,
@@ -154,10 +156,12 @@ BenchArguments narrowed_to(BenchArguments arguments, const Result& result) {
   arguments.modes = {result.mode};
   arguments.loads.clear();
   arguments.energy = false;
-  if (result.parameters.contains("kind"))
+  if (result.parameters.contains("kind")) {
     arguments.only = result.workload;
-  else
+  } else {
     arguments.batches = {result.config["batch"].get<std::int64_t>()};
+    arguments.gradients = {result.config["gradient"].get<std::string>()};
+  }
   return arguments;
 }
 
@@ -245,6 +249,7 @@ void check_bench(const BenchArguments& arguments) {
     if (mode != "train" && mode != "infer")
       throw Error(ErrorCode::invalid_argument, "there is no such mode", mode, "there are train and infer");
   for (const std::string& precision : arguments.precisions) lab::element_of(precision);
+  for (const std::string& gradient : arguments.gradients) transform::gradient_mode_from_text(gradient);
   for (const std::string& load : arguments.loads) lab::load_pattern_from_name(load);
   target::find_target(arguments.target);
   for (const std::string& what : arguments.what)

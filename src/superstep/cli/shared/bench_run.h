@@ -14,6 +14,7 @@ namespace superstep::cli {
 struct BenchArguments {
   std::vector<std::string> what;
   std::vector<std::string> configs{"all"}, precisions{"f32"}, modes{"train", "infer"}, loads, model_options;
+  std::vector<std::string> gradients{"reverse"};
   std::vector<std::int64_t> batches;
   std::string target = "cpu", format = "text", out, sizes = "4K..64M", order = "ranks", launcher = "mpirun";
   std::string only;  // of the configurations, this one alone; empty: all

@@ -18,7 +18,13 @@ namespace {
 struct Point {
   std::string mode, precision;
   std::int64_t batch;
+  std::string gradient;
 };
+
+// Of a mode: serving has none.
+std::vector<std::string> gradients_of(const WorkloadBenchSettings& settings, const std::string& mode) {
+  return mode == "train" ? settings.gradients : std::vector<std::string>{"reverse"};
+}
 
 std::vector<std::int64_t> batches_of(const WorkloadBenchSettings& settings, const std::string& mode) {
   if (!settings.batches.empty()) return settings.batches;
@@ -31,6 +37,7 @@ WorkloadRunSettings run_settings(const WorkloadBenchSettings& settings, const Po
   WorkloadRunSettings run{.model = {.workload = settings.workload}, .trains = point.mode == "train"};
   run.model.target = settings.target;
   run.model.precision = point.precision;
+  run.model.gradient = point.gradient;
   run.model.model_options = settings.model_options;
   run.model.batch = point.batch;
   run.model.micro_batch =
@@ -82,17 +89,14 @@ record::Result describe(const WorkloadBenchSettings& settings, const Point& poin
   const target::PlanSummary plan = run.summary();
   record::Result result{.command = "bench", .workload = settings.workload, .mode = point.mode};
   result.id = fmt::format("{}-{}-{}-b{}", settings.workload, point.mode, point.precision, point.batch);
+  if (point.gradient != "reverse") result.id += "-" + point.gradient;
   result.machine = settings.target;
   result.flop_per_sample = plan.flops / static_cast<double>(point.batch);
-  result.config = {{"framework", "superstep"},
-                   {"precision", point.precision},
-                   {"batch", point.batch},
-                   {"micro_batch", plan.micro_batch},
-                   {"threads", settings.threads},
-                   {"seed", settings.seed},
-                   {"model_options", settings.model_options},
-                   {"data", run.data_source()},
-                   {"checked", std::move(check)}};
+  result.config = {{"framework", "superstep"},        {"precision", point.precision},
+                   {"gradient", point.gradient},      {"batch", point.batch},
+                   {"micro_batch", plan.micro_batch}, {"threads", settings.threads},
+                   {"seed", settings.seed},           {"model_options", settings.model_options},
+                   {"data", run.data_source()},       {"checked", std::move(check)}};
   return result;
 }
 
@@ -147,7 +151,8 @@ void check_modes(const std::vector<std::string>& modes) {
 
 std::size_t count_results(const WorkloadBenchSettings& settings) {
   std::size_t points = 0;
-  for (const std::string& mode : settings.modes) points += batches_of(settings, mode).size();
+  for (const std::string& mode : settings.modes)
+    points += batches_of(settings, mode).size() * gradients_of(settings, mode).size();
   return points * settings.precisions.size();
 }
 
@@ -157,10 +162,11 @@ std::vector<record::Result> bench_workload(const WorkloadBenchSettings& settings
   std::vector<record::Result> results;
   for (const std::string& mode : settings.modes)
     for (const std::int64_t batch : batches_of(settings, mode))
-      for (const std::string& precision : settings.precisions) {
-        results.push_back(measure_point(settings, {mode, precision, batch}, peak));
-        if (settings.done) settings.done(results.back());
-      }
+      for (const std::string& precision : settings.precisions)
+        for (const std::string& gradient : gradients_of(settings, mode)) {
+          results.push_back(measure_point(settings, {mode, precision, batch, gradient}, peak));
+          if (settings.done) settings.done(results.back());
+        }
   return results;
 }
 

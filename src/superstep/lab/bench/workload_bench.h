@@ -19,7 +19,8 @@ struct WorkloadBenchSettings {
   std::vector<std::string> modes{"train", "infer"};
   std::vector<std::int64_t> batches;  // empty: the workload's own for training, 1 and 512 for serving
   std::vector<std::string> precisions{"f32"};
-  std::vector<std::string> model_options;  // name=value
+  std::vector<std::string> gradients{"reverse"};  // of training: transform/training/gradient_mode.h
+  std::vector<std::string> model_options;         // name=value
   std::string target = "cpu";
   std::int64_t micro_batch = 0;  // 0: the target chooses
   int threads = 1;

@@ -25,7 +25,7 @@ constexpr Demand demands[] = {
      "constant)"},
     {[](const Definition& d) { return d.evaluate_box || !(d.has_effects || d.traits.by_counter); },
      "evaluate_box: random elements depend on their place, which parts of the result must know"},
-    {[](const Definition& d) { return d.since_opset > 0 || d.decompose || d.traits.by_counter; },
+    {[](const Definition& d) { return d.since_opset > 0 || d.decompose || d.evaluate_box; },
      "decompose: ONNX does not have it, so files need it in operators that ONNX has"},
     {[](const Definition& d) { return d.since_opset > 0 || d.traits.attributes.empty(); },
      "traits.attributes: these are ONNX's, which does not have it"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "superstep/base/random.h"
 #include "superstep/op/batch/rules.h"
@@ -31,17 +32,22 @@ std::uint32_t stream_of(const Attributes& attributes) {
   return static_cast<std::uint32_t>(stream);
 }
 
-std::vector<ValueType> infer_random_mask(const InferContext& context) {
+// What is drawn by a counter: the counter, the stream, and what comes out.
+std::vector<ValueType> infer_drawn(const InferContext& context) {
   require_scalar(context, 0, "counter");
   require(context.input(0).element == ElementType::i64,
           "input counter is " + to_string(context.input(0)) + ", expected i64");
-  keep_of(context.attributes);
   stream_of(context.attributes);
   const ElementType element = element_attribute(context.attributes, "dtype", ElementType::f32);
   require(is_floating(element), "attribute 'dtype' must name a floating-point type");
   const Shape shape = checked_shape(context.attributes.integers("shape"));
-  require(shape.element_count() <= std::int64_t{1} << 34, "the mask has more than 2^34 elements");
+  require(shape.element_count() <= std::int64_t{1} << 34, "the result has more than 2^34 elements");
   return {{element, shape}};
+}
+
+std::vector<ValueType> infer_random_mask(const InferContext& context) {
+  keep_of(context.attributes);
+  return infer_drawn(context);
 }
 
 void evaluate_random_mask_box(const EvaluateContext& context, const Box& box) {
@@ -68,6 +74,24 @@ void evaluate_random_mask_box(const EvaluateContext& context, const Box& box) {
 }
 void evaluate_random_mask(const EvaluateContext& context) {
   evaluate_random_mask_box(context, whole_box(context.output(0).shape()));
+}
+
+double fraction_of(std::uint32_t word) { return (static_cast<double>(word >> 9) + 0.5) * 0x1p-23; }
+
+void evaluate_random_normal_box(const EvaluateContext& context, const Box& box) {
+  RandomStream words(static_cast<std::uint64_t>(context.attributes.integer("seed", 0)),
+                     static_cast<std::uint64_t>(integer_of(context.input(0))), stream_of(context.attributes));
+  std::vector<double> numbers(static_cast<std::size_t>(context.output(0).element_count()));
+  for_each_in_box(box, context.output(0).shape(), [&](std::int64_t i, std::int64_t place) {
+    words.seek(static_cast<std::uint64_t>(place - place % 2));
+    const double u = fraction_of(words.next_u32()), t = fraction_of(words.next_u32());
+    const double radius = std::sqrt(-2 * std::log(u)), angle = 2 * std::numbers::pi * t;
+    numbers[static_cast<std::size_t>(i)] = radius * (place % 2 == 0 ? std::cos(angle) : std::sin(angle));
+  });
+  narrow(numbers, context.output(0));
+}
+void evaluate_random_normal(const EvaluateContext& context) {
+  evaluate_random_normal_box(context, whole_box(context.output(0).shape()));
 }
 
 // Dropout as ONNX has it: the identity unless training_mode is true.
@@ -157,6 +181,15 @@ Var random_mask(Var counter, ElementType element, const Shape& shape,
                                   {"dtype", onnx_number(element)}});
 }
 
+Var random_normal(Var counter, ElementType element, const Shape& shape, std::uint64_t seed,
+                  std::uint32_t stream) {
+  return counter.builder().node1("superstep.RandomNormal", {counter},
+                                 {{"seed", static_cast<std::int64_t>(seed)},
+                                  {"stream", std::int64_t{stream}},
+                                  {"shape", shape.extents()},
+                                  {"dtype", onnx_number(element)}});
+}
+
 Var dropout(Var x, double ratio, Var counter, std::uint64_t seed, std::uint32_t stream) {
   return x * random_mask(counter, x.element(), x.shape(), {seed, stream, 1.0 - ratio});
 }
@@ -173,6 +206,14 @@ std::span<const Definition> random_operators() {
        .infer = infer_random_mask,
        .evaluate = evaluate_random_mask,
        .evaluate_box = evaluate_random_mask_box,
+       .vjp = zero_vjp,
+       .jvp = zero_jvp},
+      {.name = "superstep.RandomNormal",
+       .since_opset = 0,
+       .traits = {.elements = Elements::counter, .work = WorkKind::elementwise},
+       .infer = infer_drawn,
+       .evaluate = evaluate_random_normal,
+       .evaluate_box = evaluate_random_normal_box,
        .vjp = zero_vjp,
        .jvp = zero_jvp},
       composite<decompose_depth>({"superstep.StochasticDepth", 0}, infer_depth,

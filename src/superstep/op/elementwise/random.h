@@ -26,6 +26,18 @@ struct RandomMaskAttributes {
 };
 Var random_mask(Var counter, ElementType element, const Shape& shape, const RandomMaskAttributes& attributes);
 
+// superstep.RandomNormal: independent numbers of mean 0 and variance 1, the same for every sample of a batch:
+// the directions of forward gradients (transform/training/forward_gradient.h).
+//
+// Inputs: counter i64[] (state). Attributes: seed, stream (in [0, 2^32)), shape, dtype (f32 by default).
+//
+// Elements e = 2 p and 2 p + 1 in row-major order take the words a, b with these numbers of
+// RandomStream(seed, counter, stream) and are r cos(2 pi t) and r sin(2 pi t) with r = sqrt(-2 ln u),
+// u = (a / 2^9 + 1/2) / 2^23 and t = (b / 2^9 + 1/2) / 2^23, divisions by 2^9 rounded down (G. E. P. Box and
+// M. E. Muller, Ann. Math. Stat. 29, 1958): u and t are exact in f32, and no element is beyond 5.77.
+Var random_normal(Var counter, ElementType element, const Shape& shape, std::uint64_t seed,
+                  std::uint32_t stream);
+
 // The words below which an element is kept; 2^32 keeps all.
 std::uint64_t keep_threshold(double keep);
 

@@ -10,13 +10,14 @@
 
 #include "superstep/base/error.h"
 #include "superstep/run/user/user_model.h"
+#include "superstep/transform/training/gradient_mode.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::run {
 namespace {
 
 // Options of `superstep train`, and the members of config.json that keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 18> kept_options{{
+constexpr std::array<std::pair<std::string_view, const char*>, 19> kept_options{{
     {"--data", "data"},
     {"--samples", "samples"},
     {"--batch", "batch"},
@@ -31,6 +32,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 18> kept_options{
     {"--train", "train"},
     {"--freeze", "freeze"},
     {"--learning-rate", "learning_rate"},
+    {"--gradient", "gradient"},
     {"--seed", "seed"},
     {"--set", "model_options"},
     {"--batch-norm-span", "batch_norm_span"},
@@ -58,6 +60,7 @@ void refuse_changes(const TrainSettings& kept, const TrainSettings& asked, std::
                     const std::string& folder) {
   const nlohmann::json before = to_json(kept);
   nlohmann::json now = to_json(asked);
+  now["gradient"] = transform::to_string(transform::gradient_mode_from_text(asked.gradient));
   // A run's file has the options of its recipe beside those that were given.
   if (!is_model_file(kept.workload))
     now["model_options"] = workload::with_options_of(

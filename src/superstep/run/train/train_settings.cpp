@@ -32,6 +32,7 @@ json to_json(const TrainSettings& s) {
               {"steps", s.steps},
               {"optimizer", s.optimizer},
               {"learning_rate", s.learning_rate},
+              {"gradient", s.gradient},
               {"augment", s.augment},
               {"seed", s.seed},
               {"batch_norm_span", s.batch_norm_span}};
@@ -61,6 +62,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.steps = object.at("steps");
     s.optimizer = object.at("optimizer");
     s.learning_rate = object.at("learning_rate");
+    s.gradient = object.value("gradient", "reverse");  // absent from older files
     s.augment = object.at("augment");
     s.seed = object.at("seed");
     s.batch_norm_span = object.value("batch_norm_span", 1);  // absent from older files

@@ -30,9 +30,10 @@ struct TrainSettings {
   double epochs = 0;       // 0: the workload's own; of the schedule, even if `steps` or `until` stop earlier
   std::int64_t steps = 0;  // stop after so many; 0: after the epochs
   std::optional<Until> until;
-  std::string optimizer;     // empty: the workload's own
-  double learning_rate = 0;  // peak; 0: the workload's own
-  bool augment = true;       // where the data allow it
+  std::string optimizer;             // empty: the workload's own
+  double learning_rate = 0;          // peak; 0: the workload's own
+  std::string gradient = "reverse";  // transform/training/gradient_mode.h
+  bool augment = true;               // where the data allow it
   std::uint64_t seed = 1;
   int batch_norm_span = 1;  // neighbouring ranks whose batches a normalisation's statistics are taken of
 };

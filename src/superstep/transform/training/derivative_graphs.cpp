@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/text.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/move/view.h"
 #include "superstep/transform/training/differentiate.h"
 
 namespace superstep::transform {
@@ -79,6 +83,59 @@ void add_outputs(Builder& builder, const char* kind, std::span<const std::string
     builder.output(fmt::format("{}/{}", kind, names[i]), or_zeros(values[i], like[i]));
 }
 
+std::int64_t elements_of(std::span<const Var> vars) {
+  std::int64_t count = 0;
+  for (const Var& var : vars) count += var.shape().element_count();
+  return count;
+}
+
+// For every element of every var: one there, zero elsewhere; other vars have no tangent.
+std::vector<std::vector<Var>> unit_directions(Builder& builder, std::span<const Var> vars) {
+  std::vector<std::vector<Var>> directions;
+  for (std::size_t v = 0; v < vars.size(); ++v)
+    for (std::int64_t i = 0; i < vars[v].shape().element_count(); ++i) {
+      Tensor unit = Tensor::full(vars[v].element(), vars[v].shape(), 0);
+      unit.set(i, 1);
+      directions.emplace_back(vars.size())[v] = builder.constant(std::move(unit));
+    }
+  return directions;
+}
+
+// derivatives[d][k]: of target k along unit direction d; like[k] has its type. Block (v, k): the directions
+// of var v stacked along the first axis.
+Var stacked(const std::vector<std::vector<Var>>& derivatives, std::size_t first, std::int64_t count,
+            std::size_t k, Var like) {
+  std::vector<Var> rows;
+  for (std::int64_t i = 0; i < count; ++i)
+    rows.push_back(op::reshape(or_zeros(derivatives[first + static_cast<std::size_t>(i)][k], like),
+                               {1, like.shape().element_count()}));
+  return op::concat(rows, 0);
+}
+
+Shape joined(const Shape& a, const Shape& b) {
+  std::vector<std::int64_t> extents = a.extents();
+  extents.insert(extents.end(), b.begin(), b.end());
+  return Shape(extents);
+}
+
+// Adds "jacobian/OUTPUT/NAME" out of derivatives along the unit directions of `from`, the inputs in forward
+// mode (whose rows are columns of the Jacobian) or the outputs in reverse mode.
+void add_jacobians(Builder& builder, const Outputs& outputs, std::span<const std::string> names,
+                   std::span<const Var> by, const std::vector<std::vector<Var>>& derivatives, bool forward) {
+  for (std::size_t o = 0; o < outputs.vars.size(); ++o) {
+    for (std::size_t n = 0; n < by.size(); ++n) {
+      const std::span<const Var> from = forward ? by : outputs.vars;
+      const std::size_t v = forward ? n : o;
+      const auto first = static_cast<std::size_t>(elements_of(from.first(v)));
+      const Var like = forward ? outputs.vars[o] : by[n];
+      Var rows = stacked(derivatives, first, from[v].shape().element_count(), forward ? o : n, like);
+      if (forward) rows = op::transpose(rows, {1, 0});
+      builder.output(fmt::format("jacobian/{}/{}", outputs.names[o], names[n]),
+                     op::reshape(rows, joined(outputs.vars[o].shape(), by[n].shape())));
+    }
+  }
+}
+
 }  // namespace
 
 Graph gradient_graph(const Graph& model, std::string_view output, std::span<const std::string> wrt) {
@@ -106,6 +163,28 @@ Graph jvp_graph(const Graph& model, std::span<const std::string> wrt) {
   const Outputs outputs = floating_outputs(builder);
   const std::vector<Var> tangents = inputs_like(builder, "tangent", wrt, by);
   add_outputs(builder, "tangent", outputs.names, jvp(builder, outputs.vars, by, tangents), outputs.vars);
+  return result;
+}
+
+Graph jacobian_graph(const Graph& model, std::span<const std::string> wrt) {
+  Graph result = model;
+  Builder builder(result);
+  const std::vector<Var> by = differentiable(builder, wrt);
+  const Outputs outputs = floating_outputs(builder);
+  const std::int64_t columns = elements_of(by), rows = elements_of(outputs.vars);
+  if (std::min(columns, rows) > most_jacobian_directions)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a Jacobian of {} rows and {} columns needs more than {} directions", rows,
+                            columns, most_jacobian_directions),
+                model.name(), "take products with it: jvp_graph, vjp_graph");
+  std::vector<std::vector<Var>> derivatives;
+  if (columns <= rows) {
+    derivatives = jvps(builder, outputs.vars, by, unit_directions(builder, by));
+  } else {
+    for (const std::vector<Var>& cotangents : unit_directions(builder, outputs.vars))
+      derivatives.push_back(vjp(builder, outputs.vars, cotangents, by));
+  }
+  add_jacobians(builder, outputs, wrt, by, derivatives, columns <= rows);
   return result;
 }
 

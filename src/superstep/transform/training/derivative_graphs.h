@@ -7,6 +7,7 @@
 // invalid_argument for one of another kind, unsupported naming a node without a derivative.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,14 @@ graph::Graph vjp_graph(const graph::Graph& model, std::span<const std::string> w
 // Forward mode. Inputs "tangent/NAME"; outputs "tangent/OUTPUT" for every floating output: the sum over names
 // of (d OUTPUT / d NAME) tangent.
 graph::Graph jvp_graph(const graph::Graph& model, std::span<const std::string> wrt);
+
+// All derivatives of all floating outputs: outputs "jacobian/OUTPUT/NAME", [OUTPUT's extents, NAME's
+// extents]. Forward mode, a direction an element of `wrt`, where those are no more than the elements of the
+// outputs, else reverse mode, a cotangent an element of the outputs; all directions share the evaluation of
+// the model. The graph grows with their number: more than `most_jacobian_directions` are refused
+// (invalid_argument).
+graph::Graph jacobian_graph(const graph::Graph& model, std::span<const std::string> wrt);
+inline constexpr std::int64_t most_jacobian_directions = 4096;
 
 // The Hessian of `output`, which must have one element, times a vector. Inputs "vector/NAME"; outputs
 // "gradient/NAME" and "hessian/NAME": the row of NAME of H v.

@@ -154,12 +154,25 @@ std::vector<Var> gradient(Builder& builder, Var target, std::span<const Var> wrt
 
 std::vector<Var> jvp(Builder& builder, std::span<const Var> outputs, std::span<const Var> inputs,
                      std::span<const Var> tangents, const DifferentiationOptions& options) {
-  require_same_types(inputs, tangents, "tangent");
+  const std::vector<Var> direction(tangents.begin(), tangents.end());
+  return jvps(builder, outputs, inputs, std::span(&direction, 1), options)[0];
+}
+
+std::vector<std::vector<Var>> jvps(Builder& builder, std::span<const Var> outputs,
+                                   std::span<const Var> inputs, std::span<const std::vector<Var>> directions,
+                                   const DifferentiationOptions& options) {
   const DifferentiationGuide guide = guide_for(builder, inputs, outputs, options);
-  Derivatives found(guide);
-  for (std::size_t i = 0; i < inputs.size(); ++i) found.add(inputs[i].id(), tangents[i]);
-  for (NodeId node : guide.path) NodeSweep(builder, node).forward(found);
-  return found.of(ids_of(outputs));
+  std::vector<Derivatives> found;
+  for (const std::vector<Var>& tangents : directions) {
+    require_same_types(inputs, tangents, "tangent");
+    Derivatives& of_direction = found.emplace_back(guide);
+    for (std::size_t i = 0; i < inputs.size(); ++i) of_direction.add(inputs[i].id(), tangents[i]);
+  }
+  for (NodeId node : guide.path)
+    for (Derivatives& of_direction : found) NodeSweep(builder, node).forward(of_direction);
+  std::vector<std::vector<Var>> result;
+  for (const Derivatives& of_direction : found) result.push_back(of_direction.of(ids_of(outputs)));
+  return result;
 }
 
 std::vector<Var> hessian_vector_product(Builder& builder, Var target, std::span<const Var> wrt,

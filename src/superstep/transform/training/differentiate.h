@@ -42,9 +42,15 @@ std::vector<Var> vjp(Builder& builder, std::span<const Var> outputs, std::span<c
                      std::span<const Var> wrt, const DifferentiationOptions& options = {});
 
 // Forward mode: the sum over inputs of (d output / d input) tangent, for each of `outputs`. `tangents` have
-// the types of `inputs`; an invalid one is zero. Several directions: one call each.
+// the types of `inputs`; an invalid one is zero.
 std::vector<Var> jvp(Builder& builder, std::span<const Var> outputs, std::span<const Var> inputs,
                      std::span<const Var> tangents, const DifferentiationOptions& options = {});
+
+// The same along several directions: by direction, for each of `outputs`. Node by node, all directions of one
+// before those of the next, so that nothing of the first nodes is read again after the last.
+std::vector<std::vector<Var>> jvps(Builder& builder, std::span<const Var> outputs,
+                                   std::span<const Var> inputs, std::span<const std::vector<Var>> directions,
+                                   const DifferentiationOptions& options = {});
 
 // The Hessian of a scalar by `wrt` times `vectors` (in the shapes of `wrt`), as the forward derivative of
 // the gradient (Pearlmutter, Fast exact multiplication by the Hessian, Neural Computation 6, 1994).

@@ -91,7 +91,9 @@ std::vector<ValueId> trainable_states(const Graph& model) {
       for (std::size_t i : {3u, 4u}) fixed[node.inputs[i].index()] = true;
   std::vector<ValueId> result;
   for (ValueId state : model.states())
-    if (!fixed[state.index()] && is_floating(model.type(state).element)) result.push_back(state);
+    if (!fixed[state.index()] && is_floating(model.type(state).element) &&
+        !model.value(state).name.starts_with(counted_prefix))
+      result.push_back(state);
   return result;
 }
 

@@ -14,6 +14,9 @@ namespace superstep::transform {
 // The state that counts the samples seen, for random masks.
 inline constexpr const char* dropout_counter = "dropout.counter";
 
+// How the names of states begin that are counted on data and not learnt: ranges that inputs are scaled by.
+inline constexpr const char* counted_prefix = "counted/";
+
 class TrainingForm {
  public:
   // `joint_statistics`: those of a batch whose parts several runs work on.
@@ -43,8 +46,8 @@ class TrainingForm {
   Var counter_;
 };
 
-// The states that training changes: floating-point states that the model itself does not update and that
-// are not the running statistics of a normalisation.
+// The states that training changes: floating-point states that the model itself does not update and that are
+// neither the running statistics of a normalisation nor counted on data.
 std::vector<ValueId> trainable_states(const Graph& model);
 
 }  // namespace superstep::transform

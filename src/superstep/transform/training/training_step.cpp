@@ -12,6 +12,7 @@
 #include "superstep/op/training/optimizer.h"
 #include "superstep/transform/border.h"
 #include "superstep/transform/training/differentiate.h"
+#include "superstep/transform/training/forward_gradient.h"
 #include "superstep/transform/training/training_form.h"
 
 namespace superstep::transform {
@@ -42,11 +43,13 @@ class TrainingStep : private LossPorts {
     rewrite_.visit_nodes([&](const Node& node) { form_.visit(node); });
     rewrite_.carry_updates();
     const Var loss = append_loss();
+    const std::size_t model_nodes = rewrite_.graph().node_count();
     rate_ = new_input("learning_rate", {ElementType::f32, {}});
     append_updates(loss);
     builder_.output("loss", loss);
     if (options_.model_outputs) rewrite_.carry_outputs();
-    return prune(rewrite_.graph());
+    if (options_.gradient.kind == GradientMode::Kind::reverse) return prune(rewrite_.graph());
+    return prune(with_tangents_in_place(rewrite_.graph(), model_nodes));
   }
 
  private:
@@ -159,12 +162,9 @@ class TrainingStep : private LossPorts {
   void append_updates(Var loss) {
     const std::vector<Var> trained = rewrite_.now(parameters());
     builder_.set_name({});
-    builder_.set_phase(Phase::backward);
-    std::vector<Var> gradients = gradient(builder_, loss, trained);
-    for (std::size_t i = 0; i < trained.size(); ++i)
-      if (gradients[i].valid()) gradients[i] = in_backward(gradients[i], trained[i]);
-    builder_.set_phase(Phase::update);
     step_ = new_state("step", Tensor::scalar<std::int64_t>(0));
+    const std::vector<Var> gradients = gradients_of(loss, trained);
+    builder_.set_phase(Phase::update);
     bool any = false;
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i].valid()) update_parameter(trained[i], gradients[i]), any = true;
@@ -173,6 +173,45 @@ class TrainingStep : private LossPorts {
     builder_.set_name("step");
     builder_.update(step_, step_ + builder_.constant(Tensor::scalar<std::int64_t>(1)));
     form_.update_counter(samples());
+  }
+
+  // Of each parameter by its mode; invalid where the loss does not depend on it.
+  std::vector<Var> gradients_of(Var loss, const std::vector<Var>& trained) {
+    std::vector<Var> reverse, forward;
+    ForwardGradientOptions estimate{
+        .tangents = options_.gradient.tangents, .seed = options_.seed, .streams = {}};
+    for (std::size_t i = 0; i < trained.size(); ++i) {
+      const bool estimated = is_forward(options_.gradient, name_of(trained[i]));
+      (estimated ? forward : reverse).push_back(trained[i]);
+      if (estimated) estimate.streams.push_back(static_cast<std::uint32_t>(i));
+    }
+    for (const std::string& layer : options_.gradient.layers) require_layer(layer, trained);
+    const std::vector<Var> exact = reverse.empty() ? reverse : reverse_gradients(loss, reverse);
+    const std::vector<Var> estimates =
+        forward.empty() ? forward : forward_gradient(builder_, loss, forward, step_, estimate);
+    std::vector<Var> result;
+    std::size_t next_exact = 0, next_estimate = 0;
+    for (const Var& parameter : trained)
+      result.push_back(is_forward(options_.gradient, name_of(parameter)) ? estimates[next_estimate++]
+                                                                         : exact[next_exact++]);
+    return result;
+  }
+
+  std::vector<Var> reverse_gradients(Var loss, const std::vector<Var>& parameters) {
+    builder_.set_phase(Phase::backward);
+    std::vector<Var> gradients = gradient(builder_, loss, parameters);
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      if (gradients[i].valid()) gradients[i] = in_backward(gradients[i], parameters[i]);
+    return gradients;
+  }
+
+  void require_layer(const std::string& layer, const std::vector<Var>& trained) const {
+    const GradientMode mode{.kind = GradientMode::Kind::mixed, .layers = {layer}};
+    std::vector<std::string> known;
+    for (const Var& parameter : trained) known.push_back(name_of(parameter));
+    if (std::ranges::none_of(known, [&](const std::string& name) { return is_forward(mode, name); }))
+      throw Error(ErrorCode::invalid_argument, "there is no layer of this name with parameters to train",
+                  layer, "there are: " + join(known, ", "));
   }
 
   // average' = average + (1 - d) (parameter' - average)

@@ -15,7 +15,8 @@
 //   - sets dropout.counter forward by the samples before the part, so that no two parts draw the same mask,
 //   - averages the gradients and the loss over the parts (equal in size),
 //   - runs update once.
-// That is exact when the graph is splittable() (transform/batch_axis.h).
+// That is exact when the graph is splittable() (transform/batch_axis.h). Of parameters whose gradients are
+// estimated without a backward pass, what passes over are the directional derivatives (forward_gradient.h).
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "superstep/graph/graph.h"
+#include "superstep/transform/training/gradient_mode.h"
 #include "superstep/transform/training/loss.h"
 
 namespace superstep::transform {
@@ -57,11 +59,12 @@ struct TrainingStepOptions {
   double average = 0;
   // Normalisations take the statistics of this part of the batch and its neighbours (op/rows/parts_mean.h).
   bool joint_statistics = false;
+  GradientMode gradient = {};  // its random directions are drawn from `seed` and the state `step`
 };
 
 // Throws Error (bad_graph, invalid_argument, unsupported) when the loss names an output the model does not
-// have, a target would take a name that is taken, `frozen` names no parameter, no parameter depends on the
-// loss, or an operator on the way has no derivative.
+// have, a target would take a name that is taken, `frozen` or `gradient` name no parameter, no parameter
+// depends on the loss, or an operator on the way has no derivative of the mode.
 graph::Graph make_training_step(const graph::Graph& model, const LossSpec& loss,
                                 const OptimizerSpec& optimizer, const TrainingStepOptions& options = {});
 

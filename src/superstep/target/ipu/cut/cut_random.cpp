@@ -43,10 +43,11 @@ Cuts multinomial(const Operation& op) {
 }  // namespace
 
 std::span<const CutRule> random_cut_rules() {
-  static const CutRule rules[] = {{drawn,
-                                   {"superstep.RandomMask", "Dropout", "Bernoulli", "RandomUniform",
-                                    "RandomUniformLike", "RandomNormal", "RandomNormalLike"}},
-                                  {multinomial, {"Multinomial"}}};
+  static const CutRule rules[] = {
+      {drawn,
+       {"superstep.RandomMask", "superstep.RandomNormal", "Dropout", "Bernoulli", "RandomUniform",
+        "RandomUniformLike", "RandomNormal", "RandomNormalLike"}},
+      {multinomial, {"Multinomial"}}};
   return rules;
 }
 

@@ -40,8 +40,11 @@ class RandomMaskKernel final : public Kernel {
                void* mask) const {
     const Image& image = m_.image;
     const auto size = static_cast<std::int64_t>(size_in_bytes(image.type));
-    MaskRun run{address.seed, address.first_sample + static_cast<std::uint64_t>(n), address.purpose,
-                static_cast<std::uint32_t>(std::floor(static_cast<double>(m_.keep) * 0x1p32))};
+    MaskRun run{};
+    run.seed = address.seed;
+    run.sample = address.first_sample + static_cast<std::uint64_t>(n);
+    run.purpose = address.purpose;
+    run.threshold = static_cast<std::uint32_t>(std::floor(static_cast<double>(m_.keep) * 0x1p32));
     run.first = h * m_.number_h + w * m_.number_w;
     run.step = m_.number_c;
     run.n = image.channels;

@@ -4,13 +4,12 @@
 #include <cstdint>
 
 #include "superstep/base/element_type.h"
+#include "superstep/target/cpu/kernels/elementwise/word_address.h"
 
 namespace superstep::kernels {
 
 // `n` mask values of one sample with the element numbers first, first + step, ...
-struct MaskRun {
-  std::uint64_t seed, sample;
-  std::uint32_t purpose;
+struct MaskRun : WordAddress {
   std::uint32_t threshold;  // kept when the number is below it
   std::int64_t first, step, n;
   float kept;  // what a kept element becomes

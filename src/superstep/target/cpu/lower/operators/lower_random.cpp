@@ -1,9 +1,10 @@
-// Masks of dropout: the same whatever the micro-batch and the number of threads.
+// Masks of dropout and normal random numbers: the same whatever the micro-batch and the number of threads.
 #include "superstep/target/cpu/lower/operators/lower_random.h"
 
 #include <algorithm>
 
 #include "superstep/target/cpu/kernels/elementwise/random_mask.h"
+#include "superstep/target/cpu/kernels/elementwise/random_normal.h"
 #include "superstep/target/cpu/lower/image_operands.h"
 #include "superstep/target/cpu/run/run_info.h"
 
@@ -55,7 +56,23 @@ Lowered lower_mask(Lowering& lowering, NodeId id) {
   return {};
 }
 
-constexpr Lowerer lowerers[] = {{"superstep.RandomMask", "random mask", lower_mask}};
+Lowered lower_normal(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const ValueId numbers = node.outputs[0];
+  if (lowering.element_in_memory(numbers) != ElementType::f32 || !lowering.is_row_major(numbers))
+    return refuse("normal random numbers", "the result is not row-major f32");
+  auto kernel = kernels::prepare(
+      kernels::RandomNormal{.seed = static_cast<std::uint64_t>(node.attributes.integer("seed", 0)),
+                            .stream = static_cast<std::uint32_t>(node.attributes.integer("stream", 0)),
+                            .count = lowering.shape(numbers).element_count()});
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit(node.op, node.name, std::move(*kernel), {lowering.read(node.inputs[0])},
+                {lowering.write(numbers)});
+  return {};
+}
+
+constexpr Lowerer lowerers[] = {{"superstep.RandomMask", "random mask", lower_mask},
+                                {"superstep.RandomNormal", "normal random numbers", lower_normal}};
 
 }  // namespace
 

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace superstep::onnx {
+namespace superstep {
 
 // Whether the name is what the pattern says, in which * is any letters, also none, and ? is one.
 bool fits(std::string_view pattern, std::string_view name);
 
-}  // namespace superstep::onnx
+}  // namespace superstep

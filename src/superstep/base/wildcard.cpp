@@ -1,6 +1,6 @@
-#include "superstep/onnx/wildcard.h"
+#include "superstep/base/wildcard.h"
 
-namespace superstep::onnx {
+namespace superstep {
 
 bool fits(std::string_view pattern, std::string_view name) {
   std::size_t at = 0, star = std::string_view::npos, resume = 0;
@@ -20,4 +20,4 @@ bool fits(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', at) == std::string_view::npos;
 }
 
-}  // namespace superstep::onnx
+}  // namespace superstep

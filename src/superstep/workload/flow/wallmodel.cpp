@@ -1,0 +1,367 @@
+// A wall model for large-eddy simulation of film-cooled turbine blades: the shear stress at the wall from
+// what is known of the flow at a point above it (ANL-23/15, 2022 AI Testbed Expeditions Report).
+//
+// features f32 [N, 16 a point of the stencil] -> tau f32 [N, 1], both in the units of the data.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "superstep/baseline/flow/wall.h"
+#include "superstep/baseline/regression.h"
+#include "superstep/file/check.h"
+#include "superstep/file/csv.h"
+#include "superstep/file/hdf5/hdf5.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/physics/flow/wall_flow.h"
+#include "superstep/physics/flow/wall_generator.h"
+#include "superstep/transform/training/training_form.h"
+#include "superstep/workload/layers.h"
+#include "superstep/workload/metrics.h"
+#include "superstep/workload/pictures/pictures.h"
+#include "superstep/workload/table.h"
+
+namespace superstep::workload {
+namespace {
+
+using data::wall_features;
+
+// --- the model
+
+std::int64_t features_of(const Options& options) { return options.integer("stencil", 1, 5) * wall_features; }
+
+// Counted on the training points before the first step: the middle and half the range of what comes in and of
+// what comes out, so that both lie between -1 and 1 within the network.
+std::string counted(const char* name) { return std::string(transform::counted_prefix) + name; }
+
+graph::Graph build_wallmodel(std::int64_t batch, const Options& options, std::uint64_t seed) {
+  const std::int64_t width = features_of(options);
+  const double dropped = options.number("dropout", 0, 0.9);
+  graph::Graph graph("wallmodel");
+  Builder b(graph);
+  Layers layers(b, seed);
+  const Var features = b.input("features", ElementType::f32, {batch, width});
+  const Var middle = layers.zeros(counted("features.middle"), {width});
+  const Var inverse = layers.filled(counted("features.inverse_reach"), {width}, 1);
+  b.set_name("scale");
+  Var y = (features - middle) * inverse;
+  for (int i = 1; i <= 3; ++i) {
+    const std::string name = fmt::format("fc{}", i);
+    y = layers.relu(layers.dense(y, name, 64));
+    if (dropped > 0) y = layers.dropout(y, name + ".dropout", dropped);
+  }
+  y = layers.dense(y, "fc4", 1);
+  const Var reach = layers.filled(counted("tau.reach"), {1}, 1);
+  const Var centre = layers.zeros(counted("tau.middle"), {1});
+  b.set_name("unscale");
+  b.output("tau", y * reach + centre);
+  b.set_name({});
+  return graph;
+}
+
+struct Ranges {
+  Tensor middle, reach;  // of each column; a reach of 1 where nothing varies
+};
+
+Ranges ranges_of(const Tensor& rows) {
+  const std::int64_t width = rows.shape()[1], count = rows.shape()[0];
+  Ranges ranges{Tensor(ElementType::f32, {width}), Tensor(ElementType::f32, {width})};
+  for (std::int64_t k = 0; k < width; ++k) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (std::int64_t i = 0; i < count; ++i) {
+      low = std::min(low, rows.at(i * width + k));
+      high = std::max(high, rows.at(i * width + k));
+    }
+    ranges.middle.set(k, count > 0 ? (low + high) / 2 : 0);
+    ranges.reach.set(k, high > low ? (high - low) / 2 : 1);
+  }
+  return ranges;
+}
+
+std::map<std::string, Tensor> count_ranges(const Task& task, const Options& options, ThreadPool&) {
+  const std::vector<std::int64_t> known = first_samples(task.training_count());
+  const auto rows = static_cast<std::int64_t>(known.size());
+  std::array batch{Tensor(ElementType::f32, {rows, features_of(options)}),
+                   Tensor(ElementType::f32, {rows, 1})};
+  task.fill(known, 0, false, batch);
+  const Ranges in = ranges_of(batch[0]), out = ranges_of(batch[1]);
+  Tensor inverse(ElementType::f32, in.reach.shape());
+  for (std::int64_t k = 0; k < inverse.element_count(); ++k) inverse.set(k, 1 / in.reach.at(k));
+  return {{counted("features.middle"), in.middle},
+          {counted("features.inverse_reach"), inverse},
+          {counted("tau.middle"), out.middle},
+          {counted("tau.reach"), out.reach}};
+}
+
+// --- quality and references
+
+std::vector<double> stresses(const Tensor& tau, std::span<const std::int64_t> indices) {
+  std::vector<double> values;
+  for (const std::int64_t index : indices) values.push_back(tau.at(index));
+  return values;
+}
+
+std::vector<double> found_stresses(const Tensor& output) {
+  const auto values = output.as<float>();
+  return {values.begin(), values.end()};
+}
+
+std::vector<Metric> quality_of_stresses(const Fields& fields, std::span<const std::int64_t> indices,
+                                        std::span<const Tensor> outputs) {
+  const baseline::RegressionScore found =
+      baseline::score(stresses(fields.at("tau"), indices), found_stresses(outputs[0]));
+  return {quality_metric("pearson", found.pearson), quality_metric("mse", found.rmse * found.rmse)};
+}
+
+// By a method that needs no training, which takes the profile where the wall equation does not settle.
+double pearson_of_method(baseline::WallMethod method, const TableSamples& samples) {
+  const Tensor &features = samples.fields.at("features"), &position = samples.fields.at("position");
+  const auto width = static_cast<std::size_t>(features.shape()[1]);
+  std::vector<double> found(samples.indices.size());
+  samples.pool.parallel_for(static_cast<std::int64_t>(found.size()), [&](std::int64_t item, int) {
+    const auto at = static_cast<std::size_t>(item);
+    const auto point = static_cast<std::size_t>(samples.indices[at]);
+    const auto own = features.as<float>().subspan(point * width, wall_features);
+    const double height = position.at(static_cast<std::int64_t>(3 * point + 1));
+    try {
+      found[at] = baseline::wall_stress(method, own, height, data::wall_viscosity);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::diverged) throw;
+      found[at] = baseline::wall_stress(baseline::WallMethod::profile, own, height, data::wall_viscosity);
+    }
+  });
+  return baseline::score(stresses(samples.fields.at("tau"), samples.indices), found).pearson;
+}
+
+// `exact`: the stresses are those of the wall equation, whose sources are measured with noise.
+References wall_equations(const TableSamples& samples, bool exact) {
+  using enum baseline::WallMethod;
+  References found{
+      .floor = Reference{"the law of the wall inverted", pearson_of_method(profile, samples)},
+      .conventional = Reference{"the equilibrium wall equation", pearson_of_method(equilibrium, samples)},
+      .limit = {},
+      .target = {}};
+  if (exact)
+    found.limit =
+        Reference{"the wall equation with its sources as measured", pearson_of_method(gradients, samples)};
+  return found;
+}
+
+// --- data
+
+[[noreturn]] void refuse_width(const std::filesystem::path& path, std::int64_t found, std::int64_t wanted) {
+  throw Error(ErrorCode::bad_file, fmt::format("has {} features a point, the model takes {}", found, wanted),
+              path.string(),
+              fmt::format("choose the model by --set stencil=N, {} features each", wall_features));
+}
+
+// A table of text, one row a point: columns as `superstep generate wallmodel --out NAME.csv` names them.
+class TableOfPoints {
+ public:
+  TableOfPoints(const std::filesystem::path& path, std::int64_t width) : table_(path), path_(path) {
+    for (std::int64_t k = 0; k < width / wall_features; ++k)
+      for (const std::string& name : data::wall_feature_names())
+        features_.push_back(table_.column(k > 0 ? fmt::format("{}_{}", name, k) : name));
+    for (const char* name : {"x", "y", "z"})
+      if (table_.has_column(name)) position_.push_back(table_.column(name));
+  }
+
+  Fields read() {
+    const bool labelled = table_.has_column("tau"), grouped = table_.has_column("snapshot"),
+               placed = position_.size() == 3;
+    std::int64_t rows = 0;
+    for (; table_.next(); ++rows) {
+      for (const std::size_t column : features_) add(x_, column);
+      if (labelled) add(tau_, table_.column("tau"));
+      for (const std::size_t column : placed ? position_ : std::vector<std::size_t>()) add(place_, column);
+      group_.push_back(static_cast<std::int32_t>(grouped ? table_.integer(table_.column("snapshot")) : rows));
+    }
+    if (rows == 0) throw Error(ErrorCode::bad_file, "has no points", path_.string());
+    Fields fields;
+    fields.emplace("features", Tensor::from<float>({rows, static_cast<std::int64_t>(features_.size())}, x_));
+    fields.emplace("snapshot", Tensor::from<std::int32_t>({rows}, group_));
+    if (labelled) fields.emplace("tau", Tensor::from<float>({rows}, tau_));
+    if (placed) fields.emplace("position", Tensor::from<float>({rows, 3}, place_));
+    return fields;
+  }
+
+ private:
+  void add(std::vector<float>& values, std::size_t column) const {
+    values.push_back(static_cast<float>(table_.number(column)));
+  }
+
+  data::CsvReader table_;
+  const std::filesystem::path& path_;
+  std::vector<std::size_t> features_, position_;
+  std::vector<float> x_, tau_, place_;
+  std::vector<std::int32_t> group_;
+};
+
+Fields read_arrays(const std::filesystem::path& path, std::int64_t width) {
+  const data::Hdf5File file(path);
+  const std::int64_t any[] = {-1, -1};
+  Fields fields;
+  const Tensor features = file.read("features", ElementType::f32, any);
+  if (features.shape()[1] != width) refuse_width(path, features.shape()[1], width);
+  const std::int64_t rows = features.shape()[0], row[] = {rows}, place[] = {rows, 3};
+  if (rows == 0) throw Error(ErrorCode::bad_file, "has no points", path.string());
+  fields.emplace("features", features);
+  if (file.contains("tau")) fields.emplace("tau", file.read("tau", ElementType::f32, row));
+  if (file.contains("position")) fields.emplace("position", file.read("position", ElementType::f32, place));
+  std::vector<std::int32_t> own(static_cast<std::size_t>(rows));
+  std::iota(own.begin(), own.end(), 0);
+  fields.emplace("snapshot", file.contains("snapshot") ? file.read("snapshot", ElementType::i32, row)
+                                                       : Tensor::from<std::int32_t>({rows}, own));
+  return fields;
+}
+
+Fields read_points(const TaskSettings& settings, std::int64_t width) {
+  const std::filesystem::path& path = settings.data;
+  const std::string ending = path.extension().string();
+  Fields fields =
+      ending == ".csv" || ending == ".tsv" ? TableOfPoints(path, width).read() : read_arrays(path, width);
+  for (const char* name : {"features", "tau"})
+    if (fields.contains(name)) data::require_finite(fields.at(name), data::place(path, name));
+  if (settings.labels_required && !fields.contains("tau"))
+    throw Error(ErrorCode::bad_file, "has no stresses ('tau') to learn from", path.string());
+  return fields;
+}
+
+// --- pictures: the stress on the wall, seen from above
+
+constexpr int map_columns = 41, map_rows = 15, map_scale = 8;  // cells of 0.4 hole diameters; CSS pixels
+constexpr double map_x = 3.2, map_z = -3, map_cell = 0.4;
+
+// The mean of the values of the points in each cell; not a number where there is none.
+std::vector<float> map_of(const Tensor& position, std::span<const std::int64_t> indices,
+                          std::span<const double> values) {
+  std::vector<double> sum(std::size_t{map_columns} * map_rows), count(sum.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const double column = (position.at(3 * indices[i]) - map_x) / map_cell;
+    const double row = (position.at(3 * indices[i] + 2) - map_z) / map_cell;
+    if (!(column >= 0 && column < map_columns && row >= 0 && row < map_rows)) continue;
+    const auto cell = static_cast<std::size_t>(row) * map_columns + static_cast<std::size_t>(column);
+    sum[cell] += values[i], ++count[cell];
+  }
+  std::vector<float> means;
+  for (std::size_t k = 0; k < sum.size(); ++k)
+    means.push_back(count[k] > 0 ? static_cast<float>(sum[k] / count[k]) : std::nanf(""));
+  return means;
+}
+
+void present_maps(page::Page& page, const Tensor& position, const Regression& stress,
+                  std::span<const std::int64_t> indices) {
+  std::vector<double> error;
+  for (std::size_t i = 0; i < stress.truth.size(); ++i) error.push_back(stress.found[i] - stress.truth[i]);
+  const auto truth = map_of(position, indices, stress.truth), found = map_of(position, indices, stress.found),
+             off = map_of(position, indices, error);
+  float low = std::numeric_limits<float>::infinity(), high = -low;
+  for (const float value : truth)
+    if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
+  if (!(low < high)) return;
+  const auto picture = [&](const std::vector<float>& values, const char* caption, bool difference) {
+    const auto map = difference ? page::Colormap::difference : page::Colormap::viridis;
+    const float reach = (high - low) / 2, from = difference ? -reach : low, to = difference ? reach : high;
+    return page::Picture{.image = page::colored(values, map_columns, map_rows, map, from, to),
+                         .caption = caption,
+                         .marks = {},
+                         .scale = map_scale,
+                         .bar = page::ColorBar{map, fmt::format("{:.2g}", from), fmt::format("{:.2g}", to),
+                                               difference ? "error" : "stress"}};
+  };
+  page.heading("The wall from above, x to the right, z downwards", 3);
+  page.pictures({picture(truth, "true", false), picture(found, "predicted", false),
+                 picture(off, "predicted - true", true)});
+  page.paragraph("Means over cells of 0.4 hole diameters; cells without a point are magenta.");
+}
+
+std::string present_stresses(const Fields& fields, const Predictions& found, page::Page& page) {
+  const Regression stress{.quantity = "Stress at the wall",
+                          .unit = "",
+                          .truth = stresses(fields.at("tau"), found.indices),
+                          .found = found_stresses(found.outputs[0]),
+                          .samples = {found.indices.begin(), found.indices.end()}};
+  present_regression(page, stress);
+  if (const auto position = fields.find("position"); position != fields.end())
+    present_maps(page, position->second, stress, found.indices);
+  return {};
+}
+
+std::unique_ptr<Task> open_wall_points(const TaskSettings& settings, const Options& model) {
+  const std::vector<std::string> generator = {"level=" + model.text("level"),
+                                              fmt::format("stencil={}", model.integer("stencil", 1, 5)),
+                                              "blowing=" + model.text("blowing")};
+  const bool exact = settings.data.empty() && model.text("level") == "b";
+  TableSpec spec{
+      .generator = "wallmodel",
+      .settings = generator,
+      .default_samples = 16384,
+      .group = "snapshot",
+      .inputs = {{"features"}},
+      .targets = {{"tau"}},
+      .more = {},
+      .quality = quality_of_stresses,
+      .present = present_stresses,
+      .references = [exact](const TableSamples& samples) { return wall_equations(samples, exact); },
+      .reference_seconds = 0.2,  // on two threads
+      .reference_fields = {"position"}};
+  if (settings.data.empty()) return open_table_task(std::move(spec), settings);
+  Fields fields = read_points(settings, features_of(model));
+  return open_table_task(std::move(spec), std::move(fields), settings);
+}
+
+}  // namespace
+
+Workload wallmodel() {
+  // Stresses are some 3e-3 in the units of the free stream: the weight makes of their squares what they are
+  // between -1 and 1, about.
+  const transform::LossSpec loss{{transform::LossTerm{.kind = transform::LossKind::mse, .weight = 1e5}}};
+  return {
+      .name = "wallmodel",
+      .summary = "shear stress at a film-cooled wall from the flow at a point above it",
+      .options = {{"level", "b",
+                   "of the generated data: a, a kinematic flow, b, columns of the wall equation"},
+                  {"stencil", "1", "points a sample, 1 to 5: the point and, at level a, its neighbours"},
+                  {"blowing", "1", "of the generated data: blowing ratio of the jet"},
+                  {"dropout", "0", "share of a hidden layer's outputs that training drops"}},
+      .build = build_wallmodel,
+      .parameters = 9473,
+      .inputs = {{"features",
+                  ElementType::f32,
+                  {wall_features},
+                  "",
+                  "velocity 3, its gradient 9, pressure gradient 3, density"}},
+      .outputs = {{"tau", ElementType::f32, {1}, "", "shear stress at the wall along x"}},
+      .targets = {{"target", ElementType::f32, {1}, "", "shear stress at the wall along x"}},
+      .training = {.batch = 64,
+                   .epochs = 40,
+                   .loss = loss,
+                   .optimizer = {.kind = transform::OptimizerKind::adam},
+                   .learning_rate = 2e-3,
+                   .schedule = {.kind = Schedule::Kind::cosine}},
+      // Neither the batch nor how long it waits before it stops early was published: chosen here.
+      .published =
+          Recipe{.batch = 64,
+                 .epochs = 500,
+                 .loss = loss,
+                 .optimizer = {.kind = transform::OptimizerKind::adam},
+                 .learning_rate = 2e-4,
+                 .schedule = {.kind = Schedule::Kind::plateau,
+                              .factor = 0.5,
+                              .patience = 20,
+                              .monitor = "mse",
+                              .give_up = 50},
+                 .model_options = {"dropout=0.1"},
+                 .source = "ANL-23/15, wall model of film cooling; batch and early stop chosen here"},
+      .by_default = RecipeName::quick,
+      .open = open_wall_points,
+      .fit = count_ranges,
+      .metrics = {{"pearson", "", true}, {"mse", ""}},
+      .target = QualityTarget{.metric = "pearson", .value = 0.95, .higher_is_better = true},
+  };
+}
+
+}  // namespace superstep::workload

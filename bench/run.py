@@ -25,9 +25,12 @@ import figures
 
 # Every model with the batch at which it trains here, and is served beside batch 1.
 BATCHES = {"braggnn": 64, "mlp": 64, "cifar10-cnn": 64, "ptychonn-64": 8, "cookienetae": 8, "image-autoencoder": 8, "pca-compress-128": 64,
-           "sobel-800": 4, "uno": 8, "unet-64": 8, "unet-256": 2,
+           "sobel-800": 4, "autophasenn": 2, "conductivity": 4, "polymer-gcn": 8, "polymer-mpnn": 8, "uno": 8, "unet-64": 8, "unet-256": 2,
            "resnet50": 4, "efficientnet-b0": 8, "mobilenet-v3-small": 8, "bert-small": 8, "distilbert": 2, "lstm": 8,
            "rnn-k1": 8, "rnn-k2": 8, "rnn-k3": 8, "rnn-k4": 8}
+
+# Options of ours, where what is compared is not a workload's default form (peers/models.py has the same).
+OPTIONS = {"autophasenn": ["size=32"]}
 
 
 def parse():
@@ -43,6 +46,8 @@ def parse():
     parser.add_argument("--rounds", default="5")
     parser.add_argument("--seconds", default="0.3", help="of each round of each contender")
     parser.add_argument("--compile", action="store_true", help="let PyTorch try torch.compile (minutes a model)")
+    parser.add_argument("--contender", action="append", default=[], metavar="NAME=COMMAND",
+                        help="another peer of inference; {onnx}, {batch} and {threads} are filled in")
     parser.add_argument("--no-generation", action="store_true", help="leave out how fast data are made")
     parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
     return parser.parse_args()
@@ -63,13 +68,18 @@ def batches_of(arguments, model, mode):
     return given or (usual if mode == "train" else "1," + usual)
 
 
+def of_model(model):
+    """What tells our contender which model."""
+    return ["--model", model] + [word for option in OPTIONS.get(model, []) for word in ("--set", option)]
+
+
 def export(contender, model, mode, batches, folder):
     """The file, or the pattern of files, that ONNX Runtime gets: the model, or the training step at each batch."""
     if mode == "infer":
-        subprocess.run([contender, "--model", model, "--export", folder / (model + ".onnx")], check=True)
+        subprocess.run([contender, *of_model(model), "--export", folder / (model + ".onnx")], check=True)
         return folder / (model + ".onnx")
     for batch in batches.split(","):  # a step that ONNX cannot hold is named, and goes without that peer
-        subprocess.run([contender, "--model", model, "--batch", batch,
+        subprocess.run([contender, *of_model(model), "--batch", batch,
                         "--export-step", folder / ("%s-step-%s.onnx" % (model, batch))])
     return folder / (model + "-step-{batch}.onnx")
 
@@ -88,8 +98,11 @@ def contest(arguments, model, mode, folder):
     for precision in arguments.precisions.split(","):
         if precision == "int8" and mode == "train":
             continue
-        command += ["--contender", "Superstep=%s --model %s --mode %s --precision %s --batch {batch} --threads {threads}"
-                    % (contender, model, mode, precision)]
+        command += ["--contender", "Superstep=%s %s --mode %s --precision %s --batch {batch} --threads {threads}"
+                    % (contender, " ".join(of_model(model)), mode, precision)]
+    if mode == "infer":
+        for text in arguments.contender:
+            command += ["--contender", text.replace("{onnx}", str(onnx))]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return json.load(open(out))["results"]
 

@@ -16,6 +16,7 @@ using namespace superstep;
 struct Arguments {
   std::string model = "braggnn", mode = "train", precision = "f32", target = "cpu", export_to, export_step_to;
   std::int64_t batch = 64, micro_batch = 0;
+  std::vector<std::string> options;
   std::uint64_t memory_limit = 0;
   int threads = 1;
 };
@@ -24,6 +25,7 @@ Arguments parse(int argc, char** argv) {
   Arguments arguments;
   CLI::App program("Times Superstep on command: see peers/README.md.");
   program.add_option("--model", arguments.model);
+  program.add_option("--set", arguments.options, "name=value of an option of the model; may be repeated");
   program.add_option("--mode", arguments.mode)->check(CLI::IsMember({"train", "infer"}));
   program.add_option("--precision", arguments.precision);
   program.add_option("--on", arguments.target);
@@ -62,6 +64,7 @@ Tensor random_input(const target::Executable::Port& port, std::uint64_t seed) {
 run::Model make_model(const Arguments& arguments) {
   run::TrainSettings settings;
   settings.workload = arguments.model;
+  settings.model_options = arguments.options;
   settings.precision = arguments.precision == "int8" ? "f32" : arguments.precision;
   settings.optimizer = "adam";
   return run::Model(settings);
@@ -122,6 +125,7 @@ void write_model(const Arguments& arguments) { make_model(arguments).write_onnx(
 void write_step(const Arguments& arguments) {
   run::ExportSettings settings;
   settings.model.workload = arguments.model;
+  settings.model.model_options = arguments.options;
   settings.model.optimizer = "adam";
   settings.out = arguments.export_step_to;
   settings.training_step = true;

@@ -164,6 +164,109 @@ class ImageAutoencoder(nn.Module):
         return self.decoder(code), code
 
 
+class AutophaseNN(nn.Module):
+    """Y. Yao et al., npj Comput. Mater. 8, 124 (2022), of patterns of 32 voxels a side: amplitude and phase of a crystal."""
+
+    def __init__(self, width=32, size=32):
+        super().__init__()
+        conv = lambda i, o: [nn.Conv3d(i, o, 3, padding=1), nn.LeakyReLU(0.01), nn.BatchNorm3d(o)]
+        down = lambda i, o: conv(i, o) + conv(o, o) + [nn.MaxPool3d(2)]
+        up = lambda i, o: conv(i, o) + conv(o, o) + [nn.Upsample(scale_factor=2, mode="trilinear", align_corners=True)]
+        decoder = lambda: nn.Sequential(*up(8 * width, 4 * width), *up(4 * width, 2 * width), *up(2 * width, width),
+                                        nn.Conv3d(width, 1, 3, padding=1))
+        self.encoder = nn.Sequential(*down(1, width), *down(width, 2 * width), *down(2 * width, 4 * width), *down(4 * width, 8 * width))
+        self.amplitude, self.phase = decoder(), decoder()
+
+    def forward(self, x):
+        code = self.encoder(x)
+        return torch.sigmoid(self.amplitude(code)), torch.tanh(self.phase(code)) * math.pi
+
+
+def diffraction_loss(outputs, pattern):
+    """The distance of the pattern that a crystal would have from the measured one: what AutophaseNN learns by."""
+    amplitude, phase = outputs
+    before = amplitude.shape[-1] // 2
+    crystal = F.pad(torch.polar(torch.where(amplitude > 0.1, amplitude, 0.0), phase), [before] * 6)
+    far = torch.fft.fftshift(torch.fft.fftn(crystal, dim=(2, 3, 4)), dim=(2, 3, 4)).abs()
+    return F.l1_loss(far / (far.amax((1, 2, 3, 4), keepdim=True) + 1e-6), pattern)
+
+
+class Conductivity(nn.Module):
+    """The small form for processors: seven convolutions, each halved, and three dense layers."""
+
+    def __init__(self):
+        super().__init__()
+        widths = [1, 16, 32, 64, 96, 128, 192, 256]
+        self.blocks = nn.Sequential(*[layer for i, o in zip(widths, widths[1:])
+                                      for layer in (conv_norm(i, o, 3, activation=nn.ReLU), nn.MaxPool2d(2))])
+        self.block8, self.block9, self.block10 = nn.Linear(1024, 512), nn.Linear(513, 64), nn.Linear(64, 1)
+
+    def forward(self, image, sigma):
+        x = F.relu(self.block8(self.blocks(image).flatten(1)))
+        x = F.relu(self.block9(torch.cat([x, torch.log10(sigma.clamp(min=1e-6)) / 64], 1)))
+        return self.block10(x) * sigma
+
+
+LOG_KELVIN = 0.33  # of the logarithm of a temperature: what the network's unit is
+
+
+class Polymers(nn.Module):
+    """ANL-23/15 (2022): packs of repeat units as graphs to glass transition temperatures. Index -1 (padding) is not timed."""
+
+    def __init__(self, width, with_bonds, layers=4, atoms=256, polymers=24):
+        super().__init__()
+        self.atoms, self.polymers, self.with_bonds = atoms, polymers, with_bonds
+        sizes = [36] + [width] * layers
+        pairs = list(zip(sizes, sizes[1:]))
+        self.norms = nn.ModuleList([nn.BatchNorm1d(o) for _, o in pairs])
+        self.own = nn.ModuleList([nn.Linear(i, o, bias=not with_bonds) for i, o in pairs])
+        if with_bonds:
+            self.at_target, self.at_source = (nn.ModuleList([nn.Linear(i, o, bias=False) for i, o in pairs]) for _ in range(2))
+            self.bonds = nn.ModuleList([nn.Linear(6, o) for _, o in pairs])
+        self.hidden, self.out = nn.Linear(width, 64), nn.Linear(64, 1)
+
+    @staticmethod
+    def sums(values, index, count):
+        return values.new_zeros(count, values.shape[1]).index_add_(0, index, values)
+
+    def convolved(self, h, source, target):
+        own = torch.arange(h.shape[0])
+        source, target = torch.cat([source, own]), torch.cat([target, own])
+        root = self.sums(torch.ones(len(target), 1), target, len(h)).rsqrt()
+        weight = root[source] * root[target]
+        for layer, norm in zip(self.own, self.norms):
+            h = F.relu(norm(layer(self.sums(h[source] * weight, target, len(h)))))
+        return h
+
+    def messages(self, h, source, target, bonds):
+        for own, at_target, at_source, bond, norm in zip(self.own, self.at_target, self.at_source, self.bonds, self.norms):
+            said = F.relu(at_target(h)[target] + at_source(h)[source] + bond(bonds))
+            h = F.relu(norm(own(h) + self.sums(said, target, len(h))))
+        return h
+
+    def forward(self, x, edge_index, *rest):
+        packs = x.shape[0]
+        first = torch.arange(packs).view(-1, 1)
+        source, target = ((edge_index[:, i] + first * self.atoms).flatten() for i in range(2))
+        polymer = (rest[-1] + first * self.polymers).flatten()
+        rows = x.flatten(0, 1)
+        h = self.messages(rows, source, target, rest[0].flatten(0, 1)) if self.with_bonds else self.convolved(rows, source, target)
+        hidden = F.relu(self.hidden(self.sums(h, polymer, packs * self.polymers)))
+        kelvin = torch.exp(self.out(hidden) * LOG_KELVIN).view(packs, self.polymers)
+        if self.training:
+            return kelvin
+        slope = ((hidden > 0) * (self.out.weight * LOG_KELVIN)) @ self.hidden.weight
+        return kelvin, (slope[polymer] * h).sum(1).view(packs, self.atoms)
+
+
+def loss_of_logarithms(kelvin, targets):
+    """A square within one unit of the logarithm, a line beyond, weighted."""
+    measured, weight = targets
+    distance = (torch.log(kelvin) - torch.log(measured.clamp(min=1))).abs() / LOG_KELVIN
+    inside = distance.clamp(max=1)
+    return (weight * (inside * inside * 0.5 + (distance - inside))).mean()
+
+
 def conv_norm(i, o, kernel, stride=1, groups=1, activation=None, epsilon=1e-5, momentum=0.1):
     layers = [nn.Conv2d(i, o, kernel, stride, kernel // 2, groups=groups, bias=False), nn.BatchNorm2d(o, epsilon, momentum)]
     return nn.Sequential(*layers, *([activation()] if activation else []))
@@ -358,7 +461,8 @@ class Entry:
     @staticmethod
     def tensor(kind, batch, generator):
         if isinstance(kind, Tokens):
-            return torch.randint(0, kind.below, (batch, kind.length), generator=generator) if kind.below else torch.ones(batch, kind.length, dtype=torch.long)
+            shape = (batch,) + kind.length
+            return torch.randint(0, kind.below, shape, generator=generator) if kind.below else torch.ones(shape, dtype=torch.long)
         return torch.rand((batch,) + kind, generator=generator)
 
     def inputs(self, batch, generator):
@@ -373,10 +477,10 @@ class Entry:
 
 
 class Tokens:
-    """Whole numbers below `below`, or ones where that is zero."""
+    """Whole numbers below `below`, or ones where that is zero; `length` may be a shape."""
 
     def __init__(self, length, below):
-        self.length, self.below = length, below
+        self.length, self.below = length if isinstance(length, tuple) else (length,), below
 
 
 def both_l1(outputs, targets):
@@ -400,6 +504,11 @@ def language(layers, width, heads, length, vocabulary, parameters):
                  Tokens(length, vocabulary), tokens_loss, "adam", 1e-3)
 
 
+def polymers(width, parameters, bonds):
+    inputs = [(256, 36), Tokens((2, 576), 10), *bonds, Tokens(256, 10)]
+    return Entry(lambda: Polymers(width, bool(bonds)), parameters, inputs, [(24,), (24,)], loss_of_logarithms, "adam", 3e-3)
+
+
 def recurrent(steps, inputs, units):
     return Entry(lambda: Lstm(inputs, units, 1, False), 4 * units * (inputs + units + 2), (steps, inputs), (units,), F.mse_loss, "adam", 1e-3)
 
@@ -414,6 +523,10 @@ MODELS = {
     "pca-compress-128": Entry(PcaCompress, 1064960, (128, 128), (128, 128), lambda y, t: F.mse_loss(y[1], t), "adam", 1e-6),
     "sobel-800": Entry(Sobel, 18, (1, 800, 800), [(1, 800, 800), (1, 800, 800)],
                        lambda y, t: F.mse_loss(y[0], t[0]) + F.mse_loss(y[1], t[1]), "adam", 1e-2),
+    "autophasenn": Entry(AutophaseNN, 7003106, (1, 32, 32, 32), (1, 32, 32, 32), diffraction_loss, "adam", 1e-3),
+    "conductivity": Entry(Conductivity, 1411953, [(1, 256, 256), (1,)], (1,), F.mse_loss, "adam", 1e-3),
+    "polymer-gcn": polymers(128, 63617, []),
+    "polymer-mpnn": polymers(96, 103041, [(576, 6)]),
     "uno": Entry(Uno, 16224001, [(942,), (5270,)], (1,), F.mse_loss, "adam", 1e-4),
     "unet-64": Entry(lambda: UNet(16, 2), 117361, (3, 64, 64), (1, 64, 64), dice, "adam", 1e-3),
     "unet-256": Entry(lambda: UNet(32, 4), 7763041, (3, 256, 256), (1, 256, 256), dice, "adam", 1e-3),
@@ -437,7 +550,7 @@ def initialize(model):
     """Xavier-uniform weights, zero biases."""
     for module in model.modules():
         own = list(module.parameters(recurse=False))
-        if not own or isinstance(module, (nn.BatchNorm2d, nn.LayerNorm)):
+        if not own or isinstance(module, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.LayerNorm)):
             continue
         for parameter in own:
             if parameter.dim() > 1:

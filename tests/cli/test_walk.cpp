@@ -110,6 +110,11 @@ TEST(QualityTable, IsMadeOnceAndGoesOn) {
   EXPECT_NE(both.find(" of 2 |"), std::string::npos) << both;
   const auto kept = nlohmann::json::parse(content_of(folder / "runs/quality.json"));
   EXPECT_EQ(kept.at("mlp").size(), 2u);
+  const std::string served = call("--precisions --samples 64");
+  EXPECT_EQ(trainings(served), 0u) << served;
+  EXPECT_NE(served.find("| `mlp` | rmse | "), std::string::npos) << served;
+  for (const char* precision : {" bf16 ", " f16 ", " int8 "})
+    EXPECT_NE(served.find(std::string("--precision") + precision), std::string::npos) << served;
   // A run that another command line made is not passed off as this one's.
   std::ofstream(folder / "runs/mlp-1.txt") << "--epochs 1";
   EXPECT_EQ(trainings(call("--seeds 1")), 1u);

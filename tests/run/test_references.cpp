@@ -105,6 +105,8 @@ TEST_P(WithData, KnowsWhatOthersReach) {
       << found.conventional->value << " is not better than " << found.floor->value;
   if (found.limit) {
     EXPECT_TRUE(as_good(found.limit->value, found.conventional->value, higher));
+    const double target = found.target ? *found.target : workload().target->value;
+    EXPECT_TRUE(as_good(found.limit->value, target, higher)) << "nobody can reach a target of " << target;
   }
   EXPECT_TRUE(found.target || workload().target) << "no target";
   // Without samples to judge there is nothing to say, and nothing to fail on.

@@ -26,7 +26,8 @@ Tensor uniform_tensor(const Shape& shape, double limit, const RandomStream& rand
 }  // namespace
 
 Var Layers::weight(const std::string& name, const Shape& shape, std::int64_t fan_in, std::int64_t fan_out) {
-  return uniform(name, shape, std::sqrt(6.0 / static_cast<double>(fan_in + fan_out)));
+  const std::int64_t fans = first_ == FirstWeights::he ? fan_in : fan_in + fan_out;
+  return uniform(name, shape, std::sqrt(6.0 / static_cast<double>(fans)));
 }
 
 Var Layers::uniform(const std::string& name, const Shape& shape, double limit) {

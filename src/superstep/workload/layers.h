@@ -1,8 +1,9 @@
 // Layers with parameters, as the builders of models write them.
 //
 // A layer "conv1" has the states "conv1.weight" and "conv1.bias" and names its nodes "conv1". Weights are
-// drawn uniformly by Xavier's rule, within sqrt(6 / (fan in + fan out)) (Glorot and Bengio, AISTATS 2010);
-// biases are zero. Parameter i of the model, in the order of building, draws RandomStream(seed, i).
+// drawn uniformly, by default by Xavier's rule, within sqrt(6 / (fan in + fan out)) (Glorot and Bengio,
+// AISTATS 2010); biases are zero. Parameter i of the model, in the order of building, draws
+// RandomStream(seed, i).
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,15 @@ namespace superstep::workload {
 using op::Builder;
 using op::Var;
 
+// How weights are drawn: by Xavier's rule, or by that of He et al. (ICCV 2015), within sqrt(6 / fan in). A
+// ReLU halves the variance of what it is given: through many of them, with no normalisation between, only the
+// second keeps a signal and its derivative from fading.
+enum class FirstWeights : std::uint8_t { xavier, he };
+
 class Layers {
  public:
-  Layers(Builder& builder, std::uint64_t seed) : builder_(builder), seed_(seed) {}
+  Layers(Builder& builder, std::uint64_t seed, FirstWeights first = FirstWeights::xavier)
+      : builder_(builder), seed_(seed), first_(first) {}
 
   Builder& builder() { return builder_; }
 
@@ -75,6 +82,7 @@ class Layers {
 
   Builder& builder_;
   std::uint64_t seed_;
+  FirstWeights first_;
   std::uint64_t next_parameter_ = 0;
 };
 

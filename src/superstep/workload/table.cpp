@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "superstep/file/check.h"
 #include "superstep/file/hdf5/hdf5.h"
 
 namespace superstep::workload {
@@ -55,6 +56,7 @@ Fields read(const TableSpec& spec, const TaskSettings& settings) {
     std::vector<std::int64_t> extents{samples};
     extents.insert(extents.end(), field.shape.begin(), field.shape.end());
     const Tensor tensor = file.read(field.name, field.type, extents);
+    data::require_finite(tensor, fmt::format("{}: data set '{}'", settings.data.string(), field.name));
     samples = tensor.shape()[0];
     fields.emplace(field.name, tensor);
   }

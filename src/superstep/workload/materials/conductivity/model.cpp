@@ -45,11 +45,11 @@ Var cathode_block(Layers& layers, Var x, int number, std::int64_t channels, bool
   return halved ? op::max_pool(x, {.kernel_shape = {2, 2}, .strides = {2, 2}}).values : x;
 }
 
-// A sixteenth of log10 sigma: chosen. The ratio does not depend on it, and what a rule like Adam's leaves of
-// a weight that should be zero is of one size whatever it is multiplied by. As it is, a tenth to ten times of
-// the conductor changed small ratios by a tenth.
+// A sixty-fourth of log10 sigma: chosen. The ratio does not depend on it, and what a rule like Adam's leaves
+// of a weight that should be zero is of one size whatever it is multiplied by. As it is, a tenth to ten times
+// of the conductor changed small ratios by a tenth.
 Var with_log10(Var x, Var sigma) {
-  constexpr double least = 1e-6, share = 1.0 / 16;  // mS/cm: zero has no logarithm
+  constexpr double least = 1e-6, share = 1.0 / 64;  // mS/cm: zero has no logarithm
   Builder& b = x.builder();
   const op::NameScope scope(b, "log10");
   const Var both[] = {x,

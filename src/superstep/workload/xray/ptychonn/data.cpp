@@ -1,5 +1,7 @@
 // Diffraction patterns with the object under the probe: the first lines of a scan train, the last validate,
 // as published.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -257,8 +259,10 @@ std::unique_ptr<Task> open_ptychonn_64(const TaskSettings& settings, const Optio
 }
 
 std::unique_ptr<Task> open_ptychonn_128(const TaskSettings& settings, const Options& model) {
+  const std::int64_t points = model.integer("points", 16, 1 << 20);
   return open_table_task(
-      spec_of("ptychonn-128", {"window=" + model.text("window"), "points=1280", "photons=1e6"}, 1280,
+      spec_of("ptychonn-128",
+              {"window=" + model.text("window"), fmt::format("points={}", points), "photons=1e6"}, points,
               settings, model),
       settings);
 }

@@ -83,7 +83,7 @@ graph::Graph build_ptychonn_64(std::int64_t batch, const Options& options, std::
 graph::Graph build_ptychonn_128(std::int64_t batch, const Options& options, std::uint64_t seed) {
   graph::Graph graph("ptychonn-128");
   Builder b(graph);
-  Layers layers(b, seed);
+  Layers layers(b, seed, FirstWeights::he);
   const std::int64_t window = window_of(options);
   const Var x = b.input("diff", ElementType::f32, {batch, 1, window, window});
   const Var code = pattern_encoder(layers, x, {16, 32, 64, 128});
@@ -152,7 +152,9 @@ Workload ptychonn_128() {
   return {
       .name = "ptychonn-128",
       .summary = "phase of a sample from 128x128 patterns, small enough for the beamline",
-      .options = {{"window", "128", "pixels a side, a multiple of 16"}, counts_option},
+      .options = {{"window", "128", "pixels a side, a multiple of 16"},
+                  {"points", "1280", "of the generated scan: few see little of a sample to learn from"},
+                  counts_option},
       .build = build_ptychonn_128,
       .parameters = 733921,
       .inputs = {pattern_port(128)},

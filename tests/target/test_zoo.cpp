@@ -62,6 +62,7 @@ std::vector<Model> models() {
           {"uno", {"width=24", "dropout=0"}, 4},
           {"polymer-gcn", {"atoms=16", "edges=24", "polymers=12", "width=8"}, 4, 2e-4, 5e-2f},
           {"polymer-mpnn", {"atoms=16", "edges=24", "polymers=12", "width=8"}, 4, 2e-4, 5e-2f},
+          {"schnet", {"atoms=16", "edges=24", "clusters=10", "width=8", "blocks=2"}, 4, 2e-4, 5e-3f},
           {"unet-64", {"size=16", "width=4"}, 3},
           {"autophasenn", {"size=32", "width=2"}, 2, 2e-4, 0},
           {"autophasenn", {"size=32", "width=2", "encoder=strided"}, 2, 2e-4, 0},

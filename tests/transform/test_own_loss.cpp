@@ -74,6 +74,16 @@ TEST(OwnLoss, CanDoWithoutLabels) {
   EXPECT_GT(one_step(loss, {}).outputs[0].at(0), 0);
 }
 
+TEST(OwnLoss, KnowsWhichOutputsThereAre) {
+  std::vector<bool> there;
+  const LossSpec loss{.terms = {}, .own = [&](LossPorts& ports) {
+                        there = {ports.has_output("force"), ports.has_output("stress")};
+                        return op::reduce_mean(ports.output("force"));
+                      }};
+  make_training_step(two_outputs(), loss, {});
+  EXPECT_EQ(there, (std::vector<bool>{true, false}));
+}
+
 TEST(OwnLoss, IsAddedToTheTermsThatThereAre) {
   LossSpec both = energy_and_force();
   both.terms = {LossTerm{.kind = LossKind::l1, .output = "energy", .target = "energy_target"}};

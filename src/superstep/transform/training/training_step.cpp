@@ -93,6 +93,7 @@ class TrainingStep : private LossPorts {
     return rewrite_.now(model_.inputs()[static_cast<std::size_t>(found - known.begin())]);
   }
   Var output(const std::string& name) override { return model_output(name); }
+  bool has_output(const std::string& name) const override { return model_.find_output(name).valid(); }
   Var target(const std::string& name, const graph::ValueType& type) override {
     for (const auto& [known, var] : targets_) {
       if (known != name) continue;

@@ -72,6 +72,7 @@ const std::vector<Tiny>& tiny_runs() {
        {"width=16"},
        {"Glass transition temperature", "The worst", "What atoms add", "class=\"molecule\""}},
       {"polymer-mpnn", 400, {"width=16"}, {"Glass transition temperature", "class=\"molecule\""}},
+      {"yieldgnn", 200, {"width=8"}, {"Yield", "What components do", "What atoms add", "class=\"molecule\""}},
       {"schnet",
        60,
        {"width=8", "blocks=1", "most=5"},

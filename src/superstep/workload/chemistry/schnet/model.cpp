@@ -157,7 +157,7 @@ graph::Graph build_schnet(std::int64_t batch, const Options& options, std::uint6
 
 Recipe quick_recipe() {
   return {.batch = 1,
-          .epochs = 25,
+          .epochs = 45,
           .loss = {.terms = {}, .own = loss_of_clusters},
           .optimizer = {.kind = transform::OptimizerKind::adam},
           .learning_rate = 2e-3,

@@ -205,11 +205,11 @@ transform::OptimizerSpec clipped_adam() {
 }
 
 Recipe quick_recipe() {
-  return {.batch = 10,
+  return {.batch = 2,
           .epochs = 30,
           .loss = {.terms = {}, .own = loss_of_yields},
           .optimizer = clipped_adam(),
-          .learning_rate = 2e-3,
+          .learning_rate = 3e-3,
           .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.05}};
 }
 
@@ -247,6 +247,7 @@ op::Var loss_of_yields(transform::LossPorts& ports) {
 Workload yieldgnn() {
   const PackCapacity pack{.nodes = 256, .edges = 560, .graphs = 5};
   Recipe published = quick_recipe();
+  published.batch = 10;
   published.epochs = 200;
   published.learning_rate = 1e-2;
   published.schedule = {.kind = Schedule::Kind::plateau, .final_share = 1e-4, .factor = 0.5, .patience = 5};

@@ -52,7 +52,8 @@ TEST_P(WholeWay, TakesTheFilesOfItsOwnGenerator) {
 INSTANTIATE_TEST_SUITE_P(
     Workloads, WholeWay,
     ::testing::Values(Walk{"braggnn", 400, 64, false}, Walk{"uno", 200, 32, false},
-                      Walk{"polymer-gcn", 60, 2, false}, Walk{"unet-64", 108, 8, false},
+                      Walk{"polymer-gcn", 60, 2, false}, Walk{"schnet", 30, 2, false},
+                      Walk{"yieldgnn", 40, 2, false}, Walk{"unet-64", 108, 8, false},
                       Walk{"cifar10-cnn", 300, 64, false}, Walk{"ptychonn-64", 40, 8, false},
                       Walk{"ptychonn-128", 24, 8, false}, Walk{"cookienetae", 40, 8, false},
                       Walk{"pca-compress-128", 90, 8, false}, Walk{"sobel-800", 16, 4, false},

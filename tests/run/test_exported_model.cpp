@@ -106,6 +106,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Exported{"pca-compress-128", {"side=32", "components=8"}},
                     Exported{"sobel-800", {"side=40"}}, Exported{"image-autoencoder", {"width=4"}},
                     Exported{"polymer-gcn", {"width=16"}}, Exported{"polymer-mpnn", {"width=16"}},
+                    Exported{"yieldgnn", {"atoms=24", "edges=40", "largest=20", "width=16"}},
+                    Exported{"schnet", {"atoms=24", "edges=80", "width=16"}},
                     Exported{"conductivity", {"side=32", "width=4"}},
                     Exported{"conductivity", {"side=32", "width=4", "size=heavy"}}),
     [](const auto& test) {

@@ -36,6 +36,8 @@ const std::map<std::string, Small> small_forms = {
     {"uno", {{}, 12000}},
     {"polymer-gcn", {{}, 2500}},
     {"polymer-mpnn", {{}, 2500}},
+    {"schnet", {{"most=8"}, 300}},
+    {"yieldgnn", {{}, 1500}},
     {"unet-256", {{"size=64"}, 100}},
     {"unet-64", {{}, 100}},
     {"cifar10-cnn", {{}, 600}},

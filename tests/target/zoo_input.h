@@ -13,11 +13,11 @@ inline Tensor random_input(const target::Executable::Port& port, std::uint64_t s
   RandomStream random(seed);
   for (std::int64_t i = 0; i < tensor.element_count(); ++i) {
     if (!is_integer(port.type.element))
-      tensor.set(i, port.name == "mask_target"  ? static_cast<double>(random.below(2))
-                    : port.name == "sigma"      ? random.uniform(0.5, 2)  // a conductivity is above zero
-                    : port.name == "measured_K" ? random.uniform(150, 600)
-                    : port.name == "weight"     ? random.uniform(0, 2)  // of a loss
-                                                : random.uniform(-1, 1));
+      tensor.set(i, port.name == "mask_target"      ? static_cast<double>(random.below(2))
+                    : port.name == "sigma"          ? random.uniform(0.5, 2)  // a conductivity is above zero
+                    : port.name == "measured_K"     ? random.uniform(150, 600)
+                    : port.name.ends_with("weight") ? random.uniform(0, 2)  // of a loss
+                                                    : random.uniform(-1, 1));
     else if (port.name == "attention_mask")
       tensor.set(i, i % 12 < 9 ? 1 : 0);
     else

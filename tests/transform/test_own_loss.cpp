@@ -1,4 +1,6 @@
 // A loss that a model brings along: built of inputs, outputs and targets, beside terms or in their place.
+#include <cmath>
+
 #include "superstep/op/core/builder.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/unary.h"
@@ -72,6 +74,46 @@ TEST(OwnLoss, CanDoWithoutLabels) {
   ASSERT_EQ(step.inputs().size(), 2U);  // x and the learning rate
   EXPECT_TRUE(splittable(step).has_value());
   EXPECT_GT(one_step(loss, {}).outputs[0].at(0), 0);
+}
+
+TEST(OwnLoss, KnowsWhichOutputsThereAre) {
+  std::vector<bool> there;
+  const LossSpec loss{.terms = {}, .own = [&](LossPorts& ports) {
+                        there = {ports.has_output("force"), ports.has_output("stress")};
+                        return op::reduce_mean(ports.output("force"));
+                      }};
+  make_training_step(two_outputs(), loss, {});
+  EXPECT_EQ(there, (std::vector<bool>{true, false}));
+}
+
+// w and v move against gradients that together have the norm that is asked for, in their own direction.
+TEST(OwnLoss, LongGradientsAreClipped) {
+  const std::vector<Tensor> targets{random_tensor(ElementType::f32, {4, 1}, 1),
+                                    random_tensor(ElementType::f32, {4, 2}, 2)};
+  const auto moved_by = [&](double clip) {
+    OptimizerSpec optimizer{.kind = OptimizerKind::sgd};
+    optimizer.clip = clip;
+    const Graph step = verified(make_training_step(two_outputs(), energy_and_force(), optimizer));
+    std::vector<Tensor> inputs{Tensor::from<float>({4, 2}, xs), targets[0], targets[1], Tensor::scalar(1.0F)};
+    const op::Evaluation after = op::evaluate(step, inputs);
+    std::vector<double> moves;
+    for (const char* state : {"w", "v"}) {
+      const Tensor& before = step.value(step.find_value(state)).data;
+      for (std::int64_t i = 0; i < before.element_count(); ++i)
+        moves.push_back(after.states.at(state).at(i) - before.at(i));
+    }
+    return moves;
+  };
+  const auto norm = [](const std::vector<double>& moves) {
+    double sum = 0;
+    for (const double each : moves) sum += each * each;
+    return std::sqrt(sum);
+  };
+  const auto free = moved_by(0), clipped = moved_by(0.25), loose = moved_by(1e3);
+  ASSERT_GT(norm(free), 0.5);
+  EXPECT_NEAR(norm(clipped), 0.25, 1e-5);
+  EXPECT_EQ(loose, free);
+  for (std::size_t i = 0; i < free.size(); ++i) EXPECT_NEAR(clipped[i] * norm(free), free[i] * 0.25, 1e-5);
 }
 
 TEST(OwnLoss, IsAddedToTheTermsThatThereAre) {

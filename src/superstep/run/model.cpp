@@ -77,6 +77,7 @@ transform::Pass training_step_of(const workload::Recipe& recipe, const TrainSett
     optimizer.momentum = own.momentum;
     optimizer.weight_decay = own.weight_decay;
     optimizer.decay_vectors = own.decay_vectors;
+    optimizer.clip = own.clip;
   }
   return transform::training_step_pass(recipe.loss, optimizer,
                                        {.seed = settings.seed,

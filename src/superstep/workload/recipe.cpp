@@ -17,6 +17,7 @@ std::string optimizer_in_words(const Recipe& recipe) {
   text += fmt::format(" at {:g}", recipe.learning_rate);
   if (recipe.rate_of_batch > 0) text += fmt::format(" for {} samples a step", recipe.rate_of_batch);
   if (optimizer.weight_decay != 0) text += fmt::format(", weight decay {:g}", optimizer.weight_decay);
+  if (optimizer.clip != 0) text += fmt::format(", gradients of a norm up to {:g}", optimizer.clip);
   return text;
 }
 

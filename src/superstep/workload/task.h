@@ -97,6 +97,10 @@ class Task {
   // Writes what a model said of all samples as a table with a row for each thing that users count, such as
   // each molecule of packs. Tasks whose samples are those things have none: arrays of the outputs say it all.
   virtual bool has_table() const { return false; }
+  // Whether a file of this name is such a table; others hold the outputs as arrays.
+  virtual bool writes_table(const std::filesystem::path& path) const {
+    return has_table() && (path.extension() == ".csv" || path.extension() == ".tsv");
+  }
   virtual void write_table(const std::filesystem::path&, std::span<const Tensor> /*outputs*/) const {}
 
   // Which of these samples lie outside of what `training`, the task that a model learnt from, holds: a line

@@ -83,6 +83,9 @@ struct Workload {
   FitStates fit = nullptr;          // before the first step of a training; may be empty
   std::vector<MetricSpec> metrics;  // all that its task measures; targets are set on the first
   std::optional<QualityTarget> target;
+  // Where a sample is a pack: of what users and published epochs count, so many are in one, in the mean of
+  // the generated data.
+  double things_a_sample = 1;
 };
 
 // All workloads, in the order `superstep list workloads` shows them.

@@ -103,7 +103,7 @@ def attempt(walk: Walk, page: Page, command: str, where: str) -> Attempt:
 
 def codes_of(command: str) -> tuple:
     """The suite of ONNX's backends has cases with a defect of their own (docs/onnx.md): it says so and ends with 1."""
-    if 'bad.csv' in command:
+    if re.search(r'bad[-\w]*\.(csv|xyz)', command):
         return (FAILED,)
     return (DONE, FAILED) if command.startswith('onnx test') else (DONE,)
 
@@ -146,7 +146,20 @@ PREPARATIONS = {
         'generate polymer-gcn --samples 200 --out polymers.csv',
         'train polymer-gcn --samples 200 --steps 1 --out run-polymer-gcn',
     ),
+    'water-clusters.md': (
+        'generate schnet --set most=4 --samples 30 --out clusters.xyz',
+        'train schnet --set most=4 --samples 30 --batch 1 --steps 1 --out run-schnet',
+    ),
+    'reaction-yields.md': (
+        'generate yieldgnn --samples 200 --out yields.csv',
+        'train yieldgnn --samples 100 --batch 2 --steps 1 --out run-yieldgnn',
+    ),
 }
+WATER = '3\nwater\nO 0 0 0\nH 0.99 0 0\nH -0.39 0.93 0\n'
+BAD_WATER = '3\nwater\nO 0 0 0\nH 1 0 0\nH 1 0 0\n'
+REACTIONS = ('id,reactant_smiles,solvent_smiles,base_smiles\n'
+             'a,Clc1ccc2ncccc2c1.OB(O)c1ccccc1.c1ccc(cc1)P(c1ccccc1)c1ccccc1,CO,[OH-].[Na+]\n')
+BAD_REACTIONS = REACTIONS + 'b,CBr.OBQ,CO,\n'
 BAD_POLYMERS = 'smiles\n*CC*\n*CC(=Q)*\n'
 POLYMERS = 'smiles\n*CC*\n*CC(*)c1ccccc1\n*CC(*)Cl\n'
 
@@ -160,6 +173,10 @@ def prepared(walk: Walk, where: str) -> Path:
             raise RuntimeError(f'cannot prepare {where}: superstep {command}: {outcome.errors}')
     (folder / 'my.csv').write_text(POLYMERS)
     (folder / 'bad.csv').write_text(BAD_POLYMERS)
+    (folder / 'my.xyz').write_text(WATER)
+    (folder / 'bad.xyz').write_text(BAD_WATER)
+    (folder / 'my-reactions.csv').write_text(REACTIONS)
+    (folder / 'bad-reactions.csv').write_text(BAD_REACTIONS)
     shutil.copytree(walk.samples['bragg-run'], folder / 'run')
     shutil.copytree(walk.samples['bragg-run'], folder / 'run/braggnn')
     shutil.copy(walk.samples['model.onnx'], folder / 'model.onnx')

@@ -122,13 +122,6 @@ Parts split_clusters(std::vector<LabelledCluster> clusters, std::size_t most, co
   return parts;
 }
 
-double mean_error_a_molecule(const std::vector<LabelledCluster>& clusters, const Eigen::VectorXd& predicted) {
-  double sum = 0;
-  for (std::size_t i = 0; i < clusters.size(); ++i)
-    sum += std::abs(predicted[static_cast<Eigen::Index>(i)] - clusters[i].energy) / molecules(clusters[i]);
-  return sum / static_cast<double>(clusters.size());
-}
-
 // What the labels cost by the potential that made them, clusters a second on one core; and that it agrees.
 double reference_rate(const std::vector<LabelledCluster>& clusters, double& largest_error) {
   const Stopwatch watch;
@@ -173,19 +166,11 @@ Report run(const Request& request, const Options& options) {
       split_clusters(read_clusters(request.input),
                      static_cast<std::size_t>(options.integer("training", 8, 20000)), request.input.string());
   const Stopwatch watch;
-  const LinearModel line = fit_ridge(molecule_counts(parts.training), energies(parts.training), 0);
-  const Eigen::VectorXd rest = energies(parts.training) - line.predict_all(molecule_counts(parts.training));
-  const int atoms = most_atoms(parts);
-  const Descriptors known = describe(parts.training, atoms, *request.pool);
-  const Eigen::MatrixXd distances = l1_distances(known, known, *request.pool);
-  const Choice best = choose(distances, rest);
-  const Eigen::VectorXd weights = solve(distances, rest, best.width, best.ridge);
+  const CoulombRidge model(parts.training, most_atoms(parts), *request.pool);
   const double fit_time = watch.seconds();
   const Stopwatch predicting;
-  const Descriptors unknown = describe(parts.held_out, atoms, *request.pool);
-  const Eigen::VectorXd floor = line.predict_all(molecule_counts(parts.held_out));
-  const Eigen::VectorXd ridge =
-      floor + kernel(l1_distances(unknown, known, *request.pool), best.width) * weights;
+  const Eigen::VectorXd floor = model.line(parts.held_out),
+                        ridge = model.predict(parts.held_out, *request.pool);
   const double prediction_time = predicting.seconds();
   if (!request.output.empty()) write_energies(request.output, parts.held_out, floor, ridge);
   Report report;
@@ -253,6 +238,35 @@ Eigen::MatrixXd l1_distances(const Descriptors& a, const Descriptors& b, ThreadP
     }
   });
   return distances;
+}
+
+CoulombRidge::CoulombRidge(const std::vector<LabelledCluster>& training, int most_atoms, ThreadPool& pool)
+    : most_atoms_(most_atoms) {
+  if (training.size() < 8)
+    throw Error(ErrorCode::invalid_argument, "too few clusters to learn from", "kernel ridge regression");
+  line_ = fit_ridge(molecule_counts(training), energies(training), 0);
+  known_ = describe(training, most_atoms_, pool);
+  const Eigen::MatrixXd distances = l1_distances(known_, known_, pool);
+  const Eigen::VectorXd rest = energies(training) - line(training);
+  const Choice best = choose(distances, rest);
+  width_ = best.width;
+  weights_ = solve(distances, rest, best.width, best.ridge);
+}
+
+Eigen::VectorXd CoulombRidge::line(const std::vector<LabelledCluster>& clusters) const {
+  return line_.predict_all(molecule_counts(clusters));
+}
+
+Eigen::VectorXd CoulombRidge::predict(const std::vector<LabelledCluster>& clusters, ThreadPool& pool) const {
+  const Descriptors described = describe(clusters, most_atoms_, pool);
+  return line(clusters) + kernel(l1_distances(described, known_, pool), width_) * weights_;
+}
+
+double mean_error_a_molecule(const std::vector<LabelledCluster>& clusters, const Eigen::VectorXd& predicted) {
+  double sum = 0;
+  for (std::size_t i = 0; i < clusters.size(); ++i)
+    sum += std::abs(predicted[static_cast<Eigen::Index>(i)] - clusters[i].energy) / molecules(clusters[i]);
+  return sum / static_cast<double>(clusters.size());
 }
 
 Entry schnet_baseline() {

@@ -9,6 +9,7 @@
 
 #include "superstep/base/thread_pool.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/regression.h"
 #include "superstep/file/atoms/configuration.h"
 
 namespace superstep::baseline {
@@ -29,6 +30,27 @@ std::vector<float> sorted_coulomb_matrix(const data::Configuration& configuratio
 // L1 distances of every row of `a` to every row of `b` (descriptors of one length).
 Eigen::MatrixXd l1_distances(const std::vector<std::vector<float>>& a,
                              const std::vector<std::vector<float>>& b, ThreadPool& pool);
+
+// Energies (eV) learnt from clusters of known energy: a line in the number of molecules, which is oxygens,
+// and on top of it the kernel ridge regression, whose width and strength have the least error on the last
+// quarter.
+class CoulombRidge {
+ public:
+  // No cluster, here or later, has more than `most_atoms`. Throws Error (invalid_argument) on less than
+  // eight.
+  CoulombRidge(const std::vector<LabelledCluster>& training, int most_atoms, ThreadPool& pool);
+  Eigen::VectorXd line(const std::vector<LabelledCluster>& clusters) const;
+  Eigen::VectorXd predict(const std::vector<LabelledCluster>& clusters, ThreadPool& pool) const;
+
+ private:
+  int most_atoms_;
+  LinearModel line_;
+  std::vector<std::vector<float>> known_;
+  double width_ = 1;
+  Eigen::VectorXd weights_;
+};
+
+double mean_error_a_molecule(const std::vector<LabelledCluster>& clusters, const Eigen::VectorXd& predicted);
 
 Entry schnet_baseline();
 

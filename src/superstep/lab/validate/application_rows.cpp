@@ -281,7 +281,9 @@ RowPrediction ApplicationRows::from_run(std::size_t row, const std::string& metr
     // "training part of an epoch: 19968 of 20608 samples"
     const std::size_t digits = note.find_first_of("0123456789");
     const double samples = digits == std::string::npos ? 19968 : std::atof(note.c_str() + digits);
-    return time_of(samples / prediction.samples, time, reason);
+    const double things =
+        known_workload(run.workload) ? workload::find_workload(run.workload).things_a_sample : 1;
+    return time_of(samples / things / prediction.samples, time, reason);
   }
   return refusal("this metric is not covered");
 }

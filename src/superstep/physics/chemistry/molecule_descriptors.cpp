@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "superstep/file/atoms/element.h"
 
@@ -102,6 +103,26 @@ std::array<double, global_descriptor_count> global_descriptors(const Molecule& m
           volume,
           molecular_weight(molecule),
           polar / molecule.atom_count()};
+}
+
+std::vector<float> role_descriptors(const std::array<double, global_descriptor_count>& globals,
+                                    std::vector<AtomDescriptors> atoms) {
+  std::vector<float> all;
+  for (const double value : globals) all.push_back(static_cast<float>(value));
+  std::ranges::sort(atoms, std::greater<>());
+  atoms.resize(described_atoms);
+  for (const AtomDescriptors& atom : atoms) {
+    all.push_back(static_cast<float>(atom.charge));
+    all.push_back(static_cast<float>(atom.shift));
+  }
+  return all;
+}
+
+std::vector<float> role_descriptors(const Molecule& molecule) {
+  const std::vector<double> charges = partial_charges(molecule), shifts = surrogate_shifts(molecule);
+  std::vector<AtomDescriptors> atoms;
+  for (std::size_t i = 0; i < charges.size(); ++i) atoms.push_back({charges[i], shifts[i]});
+  return role_descriptors(global_descriptors(molecule), std::move(atoms));
 }
 
 }  // namespace superstep::data

@@ -23,4 +23,16 @@ inline constexpr std::array<const char*, global_descriptor_count> global_descrip
 // Of the whole molecule (eV, eV, debye, eV, eV, A^3, g/mol, fraction); zeros for a molecule without atoms.
 std::array<double, global_descriptor_count> global_descriptors(const Molecule& molecule);
 
+// What stands for a molecule in a role of a reaction: the global descriptors, then charge and shift of the
+// atoms by falling charge, zeros beyond the last one.
+inline constexpr int described_atoms = 24;
+inline constexpr int role_descriptor_count = global_descriptor_count + 2 * described_atoms;
+struct AtomDescriptors {
+  double charge = 0, shift = 0;  // e, ppm
+  friend auto operator<=>(const AtomDescriptors&, const AtomDescriptors&) = default;
+};
+std::vector<float> role_descriptors(const std::array<double, global_descriptor_count>& globals,
+                                    std::vector<AtomDescriptors> atoms);
+std::vector<float> role_descriptors(const Molecule& molecule);
+
 }  // namespace superstep::data

@@ -18,8 +18,6 @@ namespace superstep::data {
 namespace {
 
 constexpr int atom_capacity = 112, edge_capacity = 240;
-constexpr int described_atoms = 24;  // of each role, by falling charge
-constexpr int role_descriptors = global_descriptor_count + 2 * described_atoms;
 constexpr std::uint32_t purpose_order = 1, purpose_measurement = 2;
 
 struct Settings {
@@ -46,7 +44,7 @@ const std::vector<Field>& yield_fields() {
       {"edge_count", ElementType::i32, {}, "", "edges that are used"},
       {"desc",
        ElementType::f32,
-       {role_count * role_descriptors},
+       {role_count * role_descriptor_count},
        "",
        "surrogate descriptors of each molecule"},
       {"yield", ElementType::f32, {}, "%", "measured yield: the label"},
@@ -71,16 +69,7 @@ std::vector<float> descriptors_of(const Conditions& conditions) {
   for (int role = 0; role < role_count; ++role) {
     const std::string smiles = role_smiles(conditions, static_cast<Role>(role));
     const Molecule molecule = smiles.empty() ? Molecule() : parse_smiles(smiles);
-    for (const double value : global_descriptors(molecule)) all.push_back(static_cast<float>(value));
-    const std::vector<double> charges = partial_charges(molecule), shifts = surrogate_shifts(molecule);
-    std::vector<std::pair<double, double>> atoms;
-    for (std::size_t i = 0; i < charges.size(); ++i) atoms.emplace_back(charges[i], shifts[i]);
-    std::ranges::sort(atoms, std::greater<>());
-    atoms.resize(described_atoms);
-    for (const auto& [charge, shift] : atoms) {
-      all.push_back(static_cast<float>(charge));
-      all.push_back(static_cast<float>(shift));
-    }
+    std::ranges::copy(role_descriptors(molecule), std::back_inserter(all));
   }
   return all;
 }

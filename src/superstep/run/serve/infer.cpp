@@ -36,16 +36,12 @@ Metric metric(const char* name, double value, const char* unit) {
   return {.name = name, .value = value, .unit = unit, .samples = {}};
 }
 
-bool is_table(const std::filesystem::path& path, const Task& task) {
-  return task.has_table() && (path.extension() == ".csv" || path.extension() == ".tsv");
-}
-
 // HDF5 remembers where its contents come from; other formats hold the arrays alone, a table what the task
 // makes of them.
 void write_outputs(const std::filesystem::path& path, std::span<const target::Executable::Port> ports,
                    const std::vector<Tensor>& outputs, const InferSettings& settings, const Task& task,
                    double seconds_of_sample) {
-  if (is_table(path, task)) return task.write_table(path, outputs);
+  if (task.writes_table(path)) return task.write_table(path, outputs);
   if (path.extension() != ".h5" && path.extension() != ".hdf5") {
     NamedTensors arrays;
     for (std::size_t i = 0; i < outputs.size(); ++i) arrays.emplace(ports[i].name, outputs[i]);
@@ -397,7 +393,7 @@ std::unique_ptr<Evaluator> opened(const InferSettings& settings, const Model& mo
       fixed > 0 || settings.chips.several() || !whole_outputs.empty(), whole_outputs);
   if (weights) evaluator->set_parameters(states_with_counter(*weights), weights->where);
   const std::size_t outputs = evaluator->executable().outputs().size();
-  if (!settings.output.empty() && !is_table(settings.output, task))
+  if (!settings.output.empty() && !task.writes_table(settings.output))
     check_array_file(settings.output, settings.passes > 0 ? 2 * outputs : outputs);
   return evaluator;
 }

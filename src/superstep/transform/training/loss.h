@@ -47,6 +47,7 @@ class LossPorts {
   // Of the model. Throws Error (invalid_argument) with the nearest name.
   virtual op::Var input(const std::string& name) = 0;
   virtual op::Var output(const std::string& name) = 0;
+  virtual bool has_output(const std::string& name) const = 0;
 
   // An input that the training step gets beside the model's, the batch along its first axis; the same one
   // where it was asked for before. Data fill targets in the order in which they are first asked for.

@@ -9,6 +9,7 @@
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/unary.h"
+#include "superstep/op/rows/reduction.h"
 #include "superstep/op/training/optimizer.h"
 #include "superstep/transform/border.h"
 #include "superstep/transform/training/differentiate.h"
@@ -93,6 +94,7 @@ class TrainingStep : private LossPorts {
     return rewrite_.now(model_.inputs()[static_cast<std::size_t>(found - known.begin())]);
   }
   Var output(const std::string& name) override { return model_output(name); }
+  bool has_output(const std::string& name) const override { return model_.find_output(name).valid(); }
   Var target(const std::string& name, const graph::ValueType& type) override {
     for (const auto& [known, var] : targets_) {
       if (known != name) continue;
@@ -163,8 +165,9 @@ class TrainingStep : private LossPorts {
     const std::vector<Var> trained = rewrite_.now(parameters());
     builder_.set_name({});
     step_ = new_state("step", Tensor::scalar<std::int64_t>(0));
-    const std::vector<Var> gradients = gradients_of(loss, trained);
+    std::vector<Var> gradients = gradients_of(loss, trained);
     builder_.set_phase(Phase::update);
+    if (optimizer_.clip > 0) clip(gradients);
     bool any = false;
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i].valid()) update_parameter(trained[i], gradients[i]), any = true;
@@ -212,6 +215,22 @@ class TrainingStep : private LossPorts {
     if (std::ranges::none_of(known, [&](const std::string& name) { return is_forward(mode, name); }))
       throw Error(ErrorCode::invalid_argument, "there is no layer of this name with parameters to train",
                   layer, "there are: " + join(known, ", "));
+  }
+
+  // Times clip / max(clip, norm), which is 1 up to `clip`.
+  void clip(std::vector<Var>& gradients) {
+    builder_.set_name("clip");
+    Var squares;
+    for (const Var gradient : gradients) {
+      if (!gradient.valid()) continue;
+      const Var own = op::cast(op::reduce_sum_square(gradient), ElementType::f32);
+      squares = squares.valid() ? squares + own : own;
+    }
+    if (!squares.valid()) return;
+    const Var limit = builder_.scalar(ElementType::f32, optimizer_.clip);
+    const Var factor = limit / op::max(limit, op::sqrt(squares));
+    for (Var& gradient : gradients)
+      if (gradient.valid()) gradient = gradient * op::cast(factor, gradient.element());
   }
 
   // average' = average + (1 - d) (parameter' - average)

@@ -42,6 +42,9 @@ struct OptimizerSpec {
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw, adamax; rmsprop: beta2, its decay
   double weight_decay = 0;                            // added to the gradient; adamw: decoupled from it
+  // All gradients together are made shorter where their norm is above this (R. Pascanu et al., ICML 2013);
+  // before any decay is added. 0: they are taken as they are.
+  double clip = 0;
   // Whether it is of biases and scales, too: of parameters of less than two axes.
   bool decay_vectors = true;
 };

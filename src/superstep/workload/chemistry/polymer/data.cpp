@@ -13,6 +13,7 @@
 #include "superstep/workload/chemistry/polymer/polymer_data.h"
 #include "superstep/workload/generated.h"
 #include "superstep/workload/metrics.h"
+#include "superstep/workload/packed_samples.h"
 
 namespace superstep::workload {
 namespace {
@@ -23,7 +24,7 @@ GraphSize size_of(const Polymer& polymer) {
   return {polymer.molecule.atom_count(), 2 * polymer.molecule.bond_count()};
 }
 
-GraphPacks packs_of(std::span<const Polymer> polymers, const PackCapacity& capacity) {
+std::vector<GraphSize> sizes_of(std::span<const Polymer> polymers, const PackCapacity& capacity) {
   std::vector<GraphSize> sizes;
   for (const Polymer& polymer : polymers) {
     const GraphSize size = size_of(polymer);
@@ -34,7 +35,7 @@ GraphPacks packs_of(std::span<const Polymer> polymers, const PackCapacity& capac
                   polymer.smiles, "build the model with more --set atoms=N and --set edges=N");
     sizes.push_back(size);
   }
-  return {sizes, capacity};
+  return sizes;
 }
 
 // Samples are packs: those of the polymers that training learns from, then those of the others.
@@ -45,21 +46,20 @@ class PolymerTask : public Task {
               std::uint64_t seed, std::string source)
       : data_(std::move(data)),
         training_(training),
-        known_(packs_of(std::span(data_.polymers).first(training), capacity)),
-        others_(packs_of(std::span(data_.polymers).subspan(training), capacity)),
+        packs_(sizes_of(data_.polymers, capacity), training, capacity, seed),
         with_bonds_(with_bonds),
-        seed_(seed),
         source_(std::move(source)) {}
 
-  std::int64_t size() const override { return known_.count() + others_.count(); }
-  std::int64_t training_count() const override { return known_.count(); }
+  std::int64_t size() const override { return packs_.size(); }
+  std::int64_t training_count() const override { return packs_.training_count(); }
   bool has_labels() const override { return data_.labelled; }
 
   void fill(std::span<const std::int64_t> indices, std::uint64_t epoch, bool augment,
             std::span<Tensor> tensors) const override {
     const std::size_t inputs = with_bonds_ ? 4 : 3;
     for (std::size_t row = 0; row < indices.size(); ++row) {
-      const std::vector<std::size_t> polymers = polymers_of(indices[row], augment, epoch);
+      const std::vector<std::size_t> polymers =
+          augment ? packs_.shuffled(indices[row], epoch) : packs_.graphs(indices[row]);
       PackWriter pack(tensors, row, with_bonds_);
       for (const std::size_t polymer : polymers) pack.add(data_.polymers[polymer].molecule);
       if (tensors.size() > inputs) fill_targets(polymers, row, tensors[inputs], tensors[inputs + 1]);
@@ -83,7 +83,8 @@ class PolymerTask : public Task {
 
   References references(std::span<const std::int64_t> indices, ThreadPool&) const override {
     std::vector<std::size_t> judged;
-    for (const std::int64_t pack : indices) std::ranges::copy(polymers_of(pack), std::back_inserter(judged));
+    for (const std::int64_t pack : indices)
+      std::ranges::copy(packs_.graphs(pack), std::back_inserter(judged));
     if (judged.empty() || training_ == 0 || !has_labels()) return {};
     std::vector<double> measured, exact;
     for (const std::size_t i : judged)
@@ -151,31 +152,11 @@ class PolymerTask : public Task {
                          {"training_polymers", training_},
                          {"rows", data_.rows},
                          {"left_out", data_.left_out}};
-    std::vector<std::string> packing;
-    if (known_.count() > 0) packing.push_back("training: " + known_.describe("polymers", "atoms", "edges"));
-    if (others_.count() > 0)
-      packing.push_back("validation: " + others_.describe("polymers", "atoms", "edges"));
-    about["packing"] = packing;
+    about["packing"] = packs_.describe("polymers", "atoms", "edges");
     return about;
   }
 
  private:
-  // The numbers of a pack's polymers, in the order of their places.
-  std::vector<std::size_t> polymers_of(std::int64_t index, bool shuffle = false,
-                                       std::uint64_t epoch = 0) const {
-    const bool known = index < known_.count();
-    const std::int64_t pack = known ? index : index - known_.count();
-    std::vector<std::int32_t> graphs;
-    if (known && shuffle)
-      graphs = known_.shuffled(pack, seed_, epoch);
-    else
-      std::ranges::copy((known ? known_ : others_).graphs(pack), std::back_inserter(graphs));
-    std::vector<std::size_t> result;
-    for (const std::int32_t graph : graphs)
-      result.push_back(static_cast<std::size_t>(graph) + (known ? 0 : training_));
-    return result;
-  }
-
   void fill_targets(const std::vector<std::size_t>& polymers, std::size_t row, Tensor& measured,
                     Tensor& weight) const {
     const auto places = static_cast<std::size_t>(measured.shape()[1]);
@@ -183,10 +164,9 @@ class PolymerTask : public Task {
                weights = weight.as<float>().subspan(row * places, places);
     std::ranges::fill(kelvin, 0.0f);
     std::ranges::fill(weights, 0.0f);
-    const double places_a_polymer = 1 / std::max(1e-6, known_.fill().graphs);
     for (std::size_t i = 0; i < polymers.size(); ++i) {
       kelvin[i] = static_cast<float>(data_.polymers[polymers[i]].kelvin);
-      weights[i] = static_cast<float>(places_a_polymer);
+      weights[i] = static_cast<float>(packs_.places_a_graph());
     }
   }
 
@@ -197,7 +177,7 @@ class PolymerTask : public Task {
     for (std::size_t row = 0; row < indices.size(); ++row) {
       auto place = static_cast<std::int64_t>(row) * outputs[0].shape()[1];
       auto atom = outputs.size() > 1 ? static_cast<std::int64_t>(row) * outputs[1].shape()[1] : 0;
-      for (const std::size_t i : polymers_of(indices[row])) {
+      for (const std::size_t i : packs_.graphs(indices[row])) {
         const Polymer& polymer = data_.polymers[i];
         all.smiles.push_back(polymer.smiles);
         all.samples.push_back(static_cast<std::int64_t>(i));
@@ -231,9 +211,8 @@ class PolymerTask : public Task {
 
   Polymers data_;
   std::size_t training_;
-  GraphPacks known_, others_;
+  PackedSamples packs_;
   bool with_bonds_;
-  std::uint64_t seed_;
   std::string source_;
 };
 

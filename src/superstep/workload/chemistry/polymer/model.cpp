@@ -13,8 +13,6 @@
 // the atoms of a polymer and end in two dense layers.
 #include <fmt/format.h>
 
-#include <numeric>
-
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
@@ -28,6 +26,7 @@
 #include "superstep/physics/chemistry/molecule_features.h"
 #include "superstep/workload/chemistry/polymer/polymer.h"
 #include "superstep/workload/layers.h"
+#include "superstep/workload/packed_graph.h"
 #include "superstep/workload/workload.h"
 
 namespace superstep::workload {
@@ -35,56 +34,10 @@ namespace {
 
 constexpr std::int64_t readout_width = 64;
 
-// A pack's indices, and what follows from them.
-class PackedGraph {
- public:
-  PackedGraph(Builder& builder, Var edge_index, Var batch)
-      : batch_(batch), packs_(batch.shape()[0]), atoms_(batch.shape()[1]), edges_(edge_index.shape()[2]) {
-    const op::NameScope scope(builder, "edges");
-    source_ = end_of(edge_index, 0), target_ = end_of(edge_index, 1);
-  }
-
-  Var source() const { return source_; }
-  Var target() const { return target_; }
-  std::int64_t packs() const { return packs_; }
-  std::int64_t atoms() const { return atoms_; }
-
-  // Atoms as rows of products, and back.
-  Var as_rows(Var atoms) const { return op::reshape(atoms, {packs_ * atoms_, atoms.shape()[2]}); }
-  Var as_packs(Var rows) const { return op::reshape(rows, {packs_, atoms_, rows.shape()[1]}); }
-
-  // 1 where an index names something: [packs, count, 1].
-  static Var is_there(Var index) {
-    const Var zero = index.builder().constant(Tensor::scalar<std::int64_t>(0));
-    const Var there = op::cast(op::greater_or_equal(index, zero), ElementType::f32);
-    return op::unsqueeze(there, {2});
-  }
-  Var is_atom() const { return is_there(batch_); }
-
-  // The number of each atom in its pack, -1 for padding: the ends of edges from atoms to themselves.
-  Var own_number() const {
-    std::vector<std::int64_t> numbers(static_cast<std::size_t>(atoms_));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    Builder& b = batch_.builder();
-    const Var all = b.constant(Tensor::from(Shape{1, atoms_}, numbers)),
-              none = b.constant(Tensor::scalar<std::int64_t>(-1)),
-              zero = b.constant(Tensor::scalar<std::int64_t>(0));
-    return op::where(op::greater_or_equal(batch_, zero), all, none);
-  }
-
- private:
-  Var end_of(Var edge_index, std::int64_t which) const {
-    return op::reshape(op::slice(edge_index, {which}, {which + 1}, {1}), {packs_, edges_});
-  }
-
-  Var batch_, source_, target_;
-  std::int64_t packs_, atoms_, edges_;
-};
-
 // The matrix 1 / c_ij over the edges of a pack, those of atoms to themselves behind the others.
 class NormalisedAdjacency {
  public:
-  NormalisedAdjacency(Builder& builder, const PackedGraph& graph, bool self_loops) : atoms_(graph.atoms()) {
+  NormalisedAdjacency(Builder& builder, const PackedGraph& graph, bool self_loops) : atoms_(graph.nodes()) {
     const op::NameScope scope(builder, "adjacency");
     source_ = graph.source(), target_ = graph.target();
     if (self_loops) {
@@ -162,7 +115,7 @@ graph::Graph build_gcn(std::int64_t batch, const Options& options, std::uint64_t
     const Var rows = packed.as_rows(adjacency.times(h));
     b.set_name({});
     const Var mixed = layers.batch_norm(layers.dense(rows, name, sizes.width), name + ".norm");
-    h = packed.as_packs(layers.relu(mixed));
+    h = packed.as_nodes(layers.relu(mixed));
   }
   read_out(layers, packed, h, in.batch, sizes.pack.graphs);
   return graph;
@@ -178,7 +131,7 @@ Var messages(Layers& layers, const PackedGraph& graph, Var h, Var bonds, const s
   const std::int64_t fan_in = 2 * in + bond_features;
   const auto product = [&](const char* part) {
     const Var weight = layers.weight(name + part, {width, in}, fan_in, width);
-    return graph.as_packs(op::gemm(rows, weight, {}, {.transpose_b = true}));
+    return graph.as_nodes(op::gemm(rows, weight, {}, {.transpose_b = true}));
   };
   const Var to = product(".to"), from = product(".from");
   const Var weight = layers.weight(name + ".bond", {width, bond_features}, fan_in, width);
@@ -186,7 +139,7 @@ Var messages(Layers& layers, const PackedGraph& graph, Var h, Var bonds, const s
                                 layers.zeros(name + ".bias", {width}), {.transpose_b = true});
   const Var sum = op::gather_rows(to, graph.target()) + op::gather_rows(from, graph.source()) +
                   op::reshape(of_bonds, {graph.packs(), edges, width});
-  return op::segment_sum(op::relu(sum), graph.target(), graph.atoms());
+  return op::segment_sum(op::relu(sum), graph.target(), graph.nodes());
 }
 
 graph::Graph build_mpnn(std::int64_t batch, const Options& options, std::uint64_t seed) {
@@ -205,7 +158,7 @@ graph::Graph build_mpnn(std::int64_t batch, const Options& options, std::uint64_
     b.set_name(name + ".own");
     const Var next = op::gemm(packed.as_rows(h), own, {}, {.transpose_b = true}) + said;
     b.set_name({});
-    h = packed.as_packs(layers.relu(layers.batch_norm(next, name + ".norm")));
+    h = packed.as_nodes(layers.relu(layers.batch_norm(next, name + ".norm")));
   }
   read_out(layers, packed, h, in.batch, sizes.pack.graphs);
   return graph;

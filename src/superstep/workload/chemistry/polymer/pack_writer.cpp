@@ -3,16 +3,10 @@
 
 #include "superstep/physics/chemistry/molecule_features.h"
 #include "superstep/workload/chemistry/polymer/polymer_data.h"
+#include "superstep/workload/packed_samples.h"
 
 namespace superstep::workload {
 namespace {
-
-template <class T>
-std::span<T> row_of(Tensor& tensor, std::size_t row) {
-  const auto length =
-      static_cast<std::size_t>(tensor.element_count() / std::max<std::int64_t>(1, tensor.shape()[0]));
-  return tensor.as<T>().subspan(row * length, length);
-}
 
 template <std::size_t width>
 std::span<float, width> row_of_features(std::span<float> all, std::int64_t row) {

@@ -23,7 +23,8 @@
   parts_lowerers,          \
   optimizer_lowerers,      \
   integer_lowerers,        \
-  counter_lowerers
+  counter_lowerers,        \
+  wide_lowerers
 // clang-format on
 
 namespace superstep::target::cpu {

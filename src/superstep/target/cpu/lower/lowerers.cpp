@@ -13,6 +13,7 @@
   pooling_lowerers,        \
   normalization_lowerers,  \
   lookup_lowerers,         \
+  line_lowerers,           \
   segment_lowerers,        \
   resample_lowerers,       \
   fourier_lowerers,        \

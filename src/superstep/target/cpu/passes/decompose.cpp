@@ -86,6 +86,12 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view op) {
 
 bool is_recurrent(const Node& node) { return node.op == "LSTM" || node.op == "superstep.LSTMGradient"; }
 
+// Padding but by a constant along all axes, which copies do.
+bool pads_otherwise(const Node& node) {
+  return node.op == "Pad" && (node.attributes.text("mode", "constant") != "constant" ||
+                              (node.inputs.size() > 3 && node.inputs[3].valid()));
+}
+
 // A product whose kernels would have to add anything but a value a column.
 bool adds_matrix(const Graph& graph, const Node& node) {
   if (node.op != "Gemm" || node.inputs.size() < 3 || !node.inputs[2].valid()) return false;
@@ -108,7 +114,7 @@ std::vector<Var> product_and_sum(const Node& node, const std::vector<Var>& in) {
 
 bool is_decomposed(const Graph& graph, const Node& node) {
   if (is_recurrent(node)) return !has_lstm_kernel(graph, node);
-  if (adds_matrix(graph, node)) return true;
+  if (adds_matrix(graph, node) || pads_otherwise(node)) return true;
   if (is_one_of(floating_composites, node.op)) return is_floating(graph.type(node.inputs[0]).element);
   return is_composite(node.op);
 }

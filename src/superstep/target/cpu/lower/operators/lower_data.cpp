@@ -157,6 +157,12 @@ PaddedCopy padded_copy(const Lowering& lowering, const Node& node) {
   return result;
 }
 
+// Whether a program of f32 stores the number as it is, or rounded once.
+bool is_stored_exactly(double value, ElementType element) {
+  const bool narrow = is_floating(element) && element != ElementType::f64;
+  return narrow || static_cast<double>(static_cast<float>(value)) == value;
+}
+
 // Zeros (or another constant) around a copy of x.
 Lowered lower_pad(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
@@ -176,7 +182,7 @@ Lowered lower_pad(Lowering& lowering, NodeId id) {
   const Strides &from = lowering.view(x).strides, &to = lowering.view(y).strides;
   const ElementType element = lowering.element_in_memory(x);
   if (part.fills) {
-    if (element != ElementType::f32) return refuse("copy", "only f32 is padded");
+    if (!is_stored_exactly(value, element)) return refuse("copy", "the padding is no number of f32");
     kernels::VectorProgram program(lowering.shape(y).extents());
     program.store(program.constant(static_cast<float>(value)), element, to);
     auto fill = kernels::prepare(program);

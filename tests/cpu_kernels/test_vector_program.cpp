@@ -69,8 +69,17 @@ const Function functions[] = {
     {VectorOp::tanh, std::tanh, 3, -30, 5},
     {VectorOp::erf, std::erf, 3, -30, 4},
     {VectorOp::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 4, -20, 6.4},
-    {VectorOp::sin, std::sin, 1, -20, 20},
-    {VectorOp::cos, std::cos, 1, -20, 20},
+    {VectorOp::sin, std::sin, 1, -20, 127},
+    {VectorOp::cos, std::cos, 1, -20, 127},
+    {VectorOp::tan, std::tan, 1, -20, 40},
+    {VectorOp::asin, std::asin, 1, -30, 1},
+    {VectorOp::acos, std::acos, 1, -30, 1},
+    {VectorOp::atan, std::atan, 1, -30, 127},
+    {VectorOp::sinh, std::sinh, 1, -30, 7},
+    {VectorOp::cosh, std::cosh, 1, -30, 7},
+    {VectorOp::asinh, std::asinh, 1, -30, 127},
+    {VectorOp::acosh, std::acosh, 1, -2, 127},
+    {VectorOp::atanh, std::atanh, 1, -30, 1},
     {VectorOp::floor, std::floor, 0, -5, 30},
     {VectorOp::ceil, std::ceil, 0, -5, 30},
     {VectorOp::round, std::nearbyint, 0, -5, 30},
@@ -96,6 +105,50 @@ TEST(VectorProgram, functions_are_accurate) {
         if (error > worst) worst = error, at = static_cast<double>(x[i]);
       }
       EXPECT_LE(worst, f.allowed) << name_of(f.op) << " at " << at;
+    }
+  });
+}
+
+std::vector<float> evaluate_pairs(VectorOp op, const std::vector<float>& a, const std::vector<float>& b) {
+  const auto n = static_cast<std::int64_t>(a.size());
+  VectorProgram program({n});
+  const Value first = program.input(ElementType::f32, {1}), second = program.input(ElementType::f32, {1});
+  program.store(program.binary(op, first, second), ElementType::f32, {1});
+  std::vector<float> y(a.size());
+  run_kernel(*require_kernel(prepare(program)), {a.data(), b.data()}, {y.data()});
+  return y;
+}
+
+// Bases of every magnitude and sign, exponents that leave the range of f32, and all pairs of the edges.
+TEST(VectorProgram, powers_and_remainders_are_accurate) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const float edges[] = {0.0f,
+                         -0.0f,
+                         1.0f,
+                         -1.0f,
+                         2.0f,
+                         -3.0f,
+                         0.5f,
+                         -0.5f,
+                         infinity,
+                         -infinity,
+                         std::numeric_limits<float>::quiet_NaN(),
+                         std::numeric_limits<float>::denorm_min()};
+  std::vector<float> a, b;
+  for (float x : edges)
+    for (float y : edges) a.push_back(x), b.push_back(y);
+  RandomStream random(5);
+  for (int i = 0; i < 20000; ++i) {
+    a.push_back(static_cast<float>(std::exp2(random.uniform(-40, 40))) * (i % 8 == 0 ? -1.0f : 1.0f));
+    b.push_back(static_cast<float>(i % 3 == 0 ? std::floor(random.uniform(-5, 5)) : random.uniform(-5, 5)));
+  }
+  for_each_instruction_set([&] {
+    const std::vector<float> power = evaluate_pairs(VectorOp::pow, a, b),
+                             rest = evaluate_pairs(VectorOp::remainder, a, b);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const auto x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+      EXPECT_LE(ulps(power[i], std::pow(x, y)), 1.7) << x << " to the power " << y;
+      EXPECT_EQ(ulps(rest[i], std::fmod(x, y)), 0) << x << " mod " << y;
     }
   });
 }

@@ -6,7 +6,6 @@
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/convolution/window_columns.h"
-#include "superstep/target/cpu/kernels/move/element_lookup.h"
 #include "superstep/target/cpu/kernels/move/resample.h"
 #include "superstep/target/cpu/kernels/rows/channel_statistics.h"
 #include "superstep/target/cpu/kernels/rows/layer_normalization.h"
@@ -198,47 +197,6 @@ TEST(LayerNormalization, StridesAndPlacesChangeNoBit) {
       EXPECT_EQ(far_off(x, expected, 1e-6), 0) << seed;
     }
   });
-}
-
-TEST(ElementLookup, GathersAndAddsBackWhateverTheShape) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    RandomStream random(seed);
-    ElementLookup l{.lines = draw(random, 5) - 1, .length = draw(random, 9), .chosen = draw(random, 9) - 1};
-    if (seed % 2 == 0) l.index_type = ElementType::i32;
-    const GuardedBuffer data = random_buffer(l.lines * l.length, seed);
-    GuardedBuffer index(l.index_type, l.lines * l.chosen), y = empty_buffer(l.lines * l.chosen),
-                                                           back = empty_buffer(data.size());
-    std::vector<double> chosen, sums(static_cast<std::size_t>(data.size()));
-    for (std::int64_t i = 0; i < index.size(); ++i) {
-      const std::int64_t at = draw(random, 2 * l.length) - 1 - l.length;
-      index.set(i, static_cast<double>(at));
-      const std::int64_t place = i / l.chosen * l.length + (at < 0 ? at + l.length : at);
-      chosen.push_back(data.get(place));
-      sums[static_cast<std::size_t>(place)] += data.get(place);
-    }
-    run_kernel(*require_kernel(prepare_gather_elements(l)), {data.data(), index.data()}, {y.data()});
-    EXPECT_EQ(far_off(y, chosen, 0), 0) << seed;
-    run_kernel(*require_kernel(prepare_scatter_elements(l)), {index.data(), y.data()}, {back.data()});
-    EXPECT_EQ(far_off(back, sums, 1e-5), 0) << seed;
-  }
-}
-
-TEST(ElementLookup, GathersAndAddsBack) {
-  const std::int64_t index[] = {2, -1, 0, 0, 1, 2};
-  GuardedBuffer data = random_buffer(9, 1), y = empty_buffer(6), back = empty_buffer(9);
-  const ElementLookup lookup{.lines = 3, .length = 3, .chosen = 2};
-  run_kernel(*require_kernel(prepare_gather_elements(lookup)), {data.data(), index}, {y.data()});
-  const std::vector<double> chosen = {data.get(2), data.get(2), data.get(3),
-                                      data.get(3), data.get(7), data.get(8)};
-  EXPECT_EQ(far_off(y, chosen, 0), 0);
-  run_kernel(*require_kernel(prepare_scatter_elements(lookup)), {index, y.data()}, {back.data()});
-  const std::vector<double> sums = {0, 0, 2 * data.get(2), 2 * data.get(3), 0,
-                                    0, 0, data.get(7),     data.get(8)};
-  EXPECT_EQ(far_off(back, sums, 1e-6), 0);
-  const std::int64_t outside[] = {2, 3, 0, 0, 1, 2};
-  EXPECT_THROW(
-      run_kernel(*require_kernel(prepare_gather_elements(lookup)), {data.data(), outside}, {y.data()}),
-      Error);
 }
 
 TEST(Resample, IsASparseMatrixAlongEachAxis) {

@@ -32,8 +32,6 @@ const std::map<std::string, std::string> kernels_beyond_the_cases = {
     {"Clip", "its bounds are constants"},
     {"Slice", "parts are read where they lie, or copied with positive steps"},
     {"Split", "parts are read where they lie, and copied where somebody wants them as an image"},
-    {"GatherElements", "picks along the last axis"},
-    {"ScatterElements", "adds to zeros"},
     {"DequantizeLinear", "bytes with one scale"},
     {"MatMulInteger", "weights are parameters, sums over a multiple of four"},
     {"ConvInteger", "weights are parameters, sums over a multiple of four"},

@@ -133,6 +133,13 @@ void evaluate_eye_like(const EvaluateContext& context) {
     context.output(0).set(row * shape[1] + row + k, 1);
 }
 
+// Nothing of it depends on anything but the shape.
+std::vector<Var> decompose_eye_like(const DerivativeContext& context) {
+  Tensor eye(context.outputs[0].element(), context.outputs[0].shape());
+  evaluate_eye_like({.attributes = context.attributes, .inputs = {&eye}, .outputs = {&eye}});
+  return {context.builder.constant(std::move(eye))};
+}
+
 }  // namespace
 
 Var constant_of_shape(Builder& builder, ElementType element, const Shape& shape, double value) {
@@ -216,7 +223,8 @@ std::span<const Definition> creation_operators() {
        .flops = no_flops,
        .evaluate = evaluate_eye_like,
        .vjp = zero_vjp,
-       .jvp = zero_jvp},
+       .jvp = zero_jvp,
+       .decompose = decompose_eye_like},
   };
   return definitions;
 }

@@ -214,6 +214,14 @@ void evaluate_tile(const EvaluateContext& context) {
   copy_strided(context.input(0), wide, broadcast_strides(narrow, wide), 0, context.output(0));
 }
 
+std::vector<Var> decompose_tile(const DerivativeContext& context) {
+  const Var x = context.inputs[0];
+  const Shape& to = context.outputs[0].shape();
+  const Extents repeats = repeats_of(x.shape(), to);
+  const Var apart = reshape(x, interleave(Extents(repeats.size(), 1), x.shape()));
+  return {reshape(expand(apart, interleave(repeats, x.shape())), to)};
+}
+
 std::vector<Var> vjp_tile(const DerivativeContext& context, std::span<const Var> cotangents,
                           const std::vector<bool>&) {
   std::vector<Var> result = no_cotangents(context);
@@ -325,6 +333,7 @@ std::span<const Definition> movement_operators() {
        .evaluate = evaluate_tile,
        .vjp = vjp_tile,
        .jvp = jvp_tile,
+       .decompose = decompose_tile,
        .shape_inputs = 0b10u},
   };
   return definitions;

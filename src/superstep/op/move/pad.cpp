@@ -188,6 +188,24 @@ std::vector<Var> jvp_pad(const DerivativeContext& context, std::span<const Var> 
   return context.builder.node("Pad", inputs, context.attributes);
 }
 
+// Modes that repeat elements gather them, axis by axis; of the others the pads of all axes are written out.
+std::vector<Var> decompose_pad(const DerivativeContext& context) {
+  Var x = context.inputs[0];
+  const std::string mode = mode_of(context.attributes);
+  const Extents pads = constant_pads(context);
+  if (mode == "constant") {
+    const Var value = context.has(2) ? context.inputs[2] : Var();
+    return {context.builder.node1("Pad", {x, context.builder.integers(pads), value}, {{"mode", mode}})};
+  }
+  const auto rank = static_cast<std::size_t>(x.shape().rank());
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (pads[axis] == 0 && pads[axis + rank] == 0) continue;
+    const int along = static_cast<int>(axis);
+    x = gather(x, context.builder.integers(sources(x.shape(), pads, along, mode)), along);
+  }
+  return {x};
+}
+
 double no_flops(const Attributes&, std::span<const ValueType>, std::span<const ValueType>) { return 0; }
 
 }  // namespace
@@ -213,6 +231,7 @@ std::span<const Definition> pad_operators() {
                                             .evaluate = evaluate_pad,
                                             .vjp = vjp_pad,
                                             .jvp = jvp_pad,
+                                            .decompose = decompose_pad,
                                             .shape_inputs = 0b1010u}};
   return definitions;
 }

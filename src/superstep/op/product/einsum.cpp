@@ -319,7 +319,8 @@ std::span<const Definition> einsum_operators() {
        .flops = einsum_flops,
        .evaluate = evaluate_einsum,
        .vjp = vjp_einsum,
-       .jvp = jvp_einsum}};
+       .jvp = jvp_einsum,
+       .decompose = decompose_einsum}};
   return definitions;
 }
 

@@ -21,6 +21,10 @@ struct Equation {
 };
 Equation parse_equation(const Attributes& attributes, const std::vector<Shape>& shapes);
 
+// By products of two matrices each, the smallest results first; by products of elements where nothing is
+// summed.
+std::vector<Var> decompose_einsum(const DerivativeContext& context);
+
 std::span<const Definition> einsum_operators();
 
 }  // namespace superstep::op

@@ -12,9 +12,12 @@
 #include "superstep/op/core/wide.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/quantized.h"
+#include "superstep/op/elementwise/unary.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
+#include "superstep/op/rows/reduction.h"
 
 namespace superstep::op {
 namespace {
@@ -166,6 +169,19 @@ void evaluate_dynamic(const EvaluateContext& context) {
     evaluate_dynamic_in<float>(context);
 }
 
+// The same steps: in f64 of f64, else in f32.
+std::vector<Var> decompose_dynamic(const DerivativeContext& context) {
+  const ElementType given = context.inputs[0].element(),
+                    type = given == ElementType::f64 ? ElementType::f64 : ElementType::f32;
+  const Var x = cast(context.inputs[0], type), none = constant_like(x, 0);
+  const Var low = min(reduce_min(x), none), high = max(reduce_max(x), none), range = high - low;
+  const Var whole = where(greater(range, none), range, constant_like(x, 1));
+  const Var scale = cast(whole / 255.0, given), divisor = cast(scale, type);
+  const Var zero = round(min(max(-low / divisor, none), constant_like(x, 255)));
+  const Var y = round(x / divisor) + zero;  // a conversion to bytes stays within their range
+  return {cast(y, ElementType::u8), scale, cast(zero, ElementType::u8)};
+}
+
 }  // namespace
 
 Var quantize_linear(Var x, Var scale, Var zero_point, std::int64_t axis) {
@@ -208,7 +224,8 @@ std::span<const Definition> quantization_operators() {
        .max_outputs = 3,
        .traits = {.elements = Elements::floating, .work = WorkKind::elementwise},
        .infer = infer_dynamic,
-       .evaluate = evaluate_dynamic},
+       .evaluate = evaluate_dynamic,
+       .decompose = decompose_dynamic},
   };
   return definitions;
 }

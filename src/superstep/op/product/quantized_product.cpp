@@ -182,6 +182,50 @@ void evaluate_qlinear_conv(const EvaluateContext& context) {
                  context.output(0));
 }
 
+// ---- as products of integers, whose sums are scaled in f64 and rounded once
+
+Var shaped_var(Var x, Shape shape) {
+  return reshape(x, x.shape().element_count() == 1 ? Shape{} : std::move(shape));
+}
+
+// A vector along one axis of a result of this shape; what has more axes as it is.
+Shape line_of(Var values, const Shape& result, int axis) {
+  if (values.shape().rank() > 1 || axis < 0) return values.shape();
+  Extents extents(static_cast<std::size_t>(result.rank()), 1);
+  extents[static_cast<std::size_t>(axis)] = values.shape().element_count();
+  return Shape(extents);
+}
+
+Var scale_along(Var scale, const Shape& result, int axis) {
+  const Var wide = cast(scale, ElementType::f64);
+  return shaped_var(wide, line_of(wide, result, axis));
+}
+
+// A conversion to bytes stays within their range.
+Var scaled_sums(Var sums, Var scale, Var zero) {
+  const Var rounded = sums.builder().node1("Round", {cast(sums, ElementType::f64) * scale});
+  const Var shift = cast(zero, ElementType::f64);
+  return cast(rounded + shaped_var(shift, {shift.shape().element_count()}), zero.element());
+}
+
+std::vector<Var> decompose_qlinear_matmul(const DerivativeContext& context) {
+  const auto& in = context.inputs;
+  const Var sums = context.builder.node1("MatMulInteger", {in[0], in[3], in[2], in[5]});
+  const int rank = sums.shape().rank();
+  const Var scale = scale_along(in[1], sums.shape(), rank - 2) * scale_along(in[4], sums.shape(), rank - 1) /
+                    shaped_var(cast(in[6], ElementType::f64), {in[6].shape().element_count()});
+  return {scaled_sums(sums, scale, in[7])};
+}
+
+std::vector<Var> decompose_qlinear_conv(const DerivativeContext& context) {
+  const auto& in = context.inputs;
+  Var sums = context.builder.node1("ConvInteger", {in[0], in[3], in[2], in[5]}, context.attributes);
+  if (context.has(8)) sums = sums + reshape(in[8], line_of(in[8], sums.shape(), 1));
+  const Var scale = scale_along(in[1], sums.shape(), -1) * scale_along(in[4], sums.shape(), 1) /
+                    shaped_var(cast(in[6], ElementType::f64), {});
+  return {scaled_sums(sums, scale, in[7])};
+}
+
 double matmul_flops(std::span<const ValueType> a, const ValueType& y) {
   const Shape& shape = a[0].shape;
   return 2.0 * static_cast<double>(y.shape.element_count()) * static_cast<double>(shape[shape.rank() - 1]);
@@ -230,7 +274,8 @@ std::span<const Definition> quantized_product_operators() {
        .traits = {.elements = Elements::bytes, .work = WorkKind::product},
        .infer = infer_qlinear_matmul,
        .flops = flops_matmul,
-       .evaluate = evaluate_qlinear_matmul},
+       .evaluate = evaluate_qlinear_matmul,
+       .decompose = decompose_qlinear_matmul},
       {.name = "QLinearConv",
        .since_opset = 10,
        .min_inputs = 8,
@@ -240,7 +285,8 @@ std::span<const Definition> quantized_product_operators() {
                   .attributes = "auto_pad dilations group kernel_shape pads strides"},
        .infer = infer_qlinear_conv,
        .flops = flops_qlinear_conv,
-       .evaluate = evaluate_qlinear_conv},
+       .evaluate = evaluate_qlinear_conv,
+       .decompose = decompose_qlinear_conv},
   };
   return definitions;
 }

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "superstep/op/batch/rules.h"
 #include "superstep/op/core/checks.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/move/gather.h"
 #include "superstep/op/move/movement.h"
@@ -102,6 +106,22 @@ std::vector<Var> jvp_trilu(const DerivativeContext& context, std::span<const Var
   return trilu_of(context, tangents[0]);
 }
 
+// x where the difference of column and row says so.
+std::vector<Var> decompose_trilu(const DerivativeContext& context) {
+  const Var x = context.inputs[0];
+  const Shape& shape = x.shape();
+  const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
+  Tensor distance(ElementType::i64, {rows, columns});
+  for (std::int64_t i = 0; i < distance.element_count(); ++i)
+    distance.set(i, static_cast<double>(i % columns - i / columns));
+  Builder& builder = context.builder;
+  const Var k = context.has(1) ? reshape(cast(context.inputs[1], ElementType::i64), {})
+                               : builder.scalar(ElementType::i64, 0);
+  const bool upper = context.attributes.integer("upper", 1) != 0;
+  const Var places = builder.constant(distance);
+  return {where(upper ? greater_or_equal(places, k) : less_or_equal(places, k), x, constant_like(x, 0))};
+}
+
 struct SequenceAxes {
   int batch, time;
 };
@@ -143,6 +163,29 @@ void evaluate_reverse_sequence(const EvaluateContext& context) {
       std::memcpy(context.output(0).bytes() + offset(batch, step),
                   x.bytes() + offset(batch, step < length ? length - 1 - step : step), block);
   }
+}
+
+// Slices at (step from the end, sequence).
+std::vector<Var> decompose_reverse_sequence(const DerivativeContext& context) {
+  const Var x = context.inputs[0];
+  const SequenceAxes axes = sequence_axes(context.attributes);
+  const std::int64_t batches = x.shape()[axes.batch], steps = x.shape()[axes.time];
+  Extents along_time{1, 1}, along_batch{1, 1};
+  along_time[static_cast<std::size_t>(axes.time)] = steps;
+  along_batch[static_cast<std::size_t>(axes.batch)] = batches;
+  const auto numbers = [&](std::int64_t count, const Extents& shape) {
+    Extents values(static_cast<std::size_t>(count));
+    std::iota(values.begin(), values.end(), 0);
+    return reshape(context.builder.integers(values), Shape(shape));
+  };
+  const Var step = numbers(steps, along_time);
+  const Var length = reshape(cast(context.inputs[1], ElementType::i64), Shape(along_batch));
+  const Var source = where(less(step, length), length - 1.0 - step, step);
+  const Shape grid{x.shape()[0], x.shape()[1]};
+  std::vector<Var> vectors(2);
+  vectors[static_cast<std::size_t>(axes.time)] = unsqueeze(expand(source, grid), {2});
+  vectors[static_cast<std::size_t>(axes.batch)] = unsqueeze(expand(numbers(batches, along_batch), grid), {2});
+  return {gather_nd(x, concat(vectors, 2))};
 }
 
 // A permutation that is its own inverse.
@@ -203,7 +246,8 @@ std::span<const Definition> cumulative_operators() {
        .flops = no_flops,
        .evaluate = evaluate_trilu,
        .vjp = vjp_trilu,
-       .jvp = jvp_trilu},
+       .jvp = jvp_trilu,
+       .decompose = decompose_trilu},
       {.name = "ReverseSequence",
        .since_opset = 10,
        .min_inputs = 2,
@@ -215,7 +259,8 @@ std::span<const Definition> cumulative_operators() {
        .flops = no_flops,
        .evaluate = evaluate_reverse_sequence,
        .vjp = vjp_reverse_sequence,
-       .jvp = jvp_reverse_sequence},
+       .jvp = jvp_reverse_sequence,
+       .decompose = decompose_reverse_sequence},
   };
   return definitions;
 }

@@ -300,6 +300,43 @@ std::vector<Var> decompose_product(const DerivativeContext& context) {
   return {reshape(product_of_columns(reshape(rows, {result.element_count(), columns})), result)};
 }
 
+// The reduction `op` of x instead of this one, over the same axes.
+Var reduced_by(std::string_view op, const DerivativeContext& context, Var x) {
+  const Var axes = context.has(1) ? context.inputs[1] : Var();
+  return context.builder.node1(op, {x, axes}, context.attributes);
+}
+
+template <class Rule>
+std::vector<Var> decompose_reduction(const DerivativeContext& context) {
+  const Var x = context.inputs[0];
+  if constexpr (std::is_same_v<Rule, L1>)
+    return {reduced_by("ReduceSum", context, abs(x))};
+  else if constexpr (std::is_same_v<Rule, L2>)
+    return {sqrt(reduced_by("ReduceSumSquare", context, x))};
+  else
+    return {log(reduced_by("ReduceSum", context, x))};
+}
+
+// Of what is left of the largest element; that alone where it is infinite or NaN.
+std::vector<Var> decompose_log_sum_exp(const DerivativeContext& context) {
+  const Var x = context.inputs[0], largest = reduced_by("ReduceMax", context, x);
+  const Var zero = constant_like(x, 0);
+  const Var finite = equal(largest - largest, zero);
+  const Var shift = where(finite, largest, zero);
+  const Var sum = reduced_by("ReduceSum", context, exp(x - kept(context, shift)));
+  return {where(finite, log(sum) + shift, largest)};
+}
+
+// By other reductions; integers have roots and logarithms of their own.
+template <class Rule>
+constexpr decltype(Definition::decompose) decomposition_of() {
+  if constexpr (std::is_same_v<Rule, LogSumExp>) return decompose_log_sum_exp;
+  constexpr bool composed =
+      std::is_same_v<Rule, L1> || std::is_same_v<Rule, L2> || std::is_same_v<Rule, LogSum>;
+  if constexpr (composed) return decompose_reduction<Rule>;
+  return nullptr;
+}
+
 double input_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
   return static_cast<double>(inputs[0].shape.element_count());
 }
@@ -325,6 +362,7 @@ Definition reduction_definition(Elements elements = Elements::numeric,
           .evaluate = evaluate_reduction<Rule>,
           .vjp = by_product ? vjp_through<decompose_product> : vjp_reduction<Rule>,
           .jvp = by_product ? jvp_through<decompose_product> : jvp_reduction<Rule>,
+          .decompose = decomposition_of<Rule>(),
           .shape_inputs = 0b10u};
 }
 

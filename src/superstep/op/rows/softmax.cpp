@@ -7,6 +7,8 @@
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/op/rows/reduction.h"
 
@@ -100,6 +102,18 @@ double softmax_flops(const Attributes&, std::span<const ValueType> inputs, std::
   return 5.0 * static_cast<double>(inputs[0].shape.element_count());
 }
 
+// One where the place is that of the largest.
+std::vector<Var> decompose_hardmax(const DerivativeContext& context) {
+  const Var x = context.inputs[0];
+  const int axis = axis_of(context.attributes, x.shape());
+  if (x.shape().element_count() == 0) return {x};
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(x.shape().rank()), 1);
+  shape[static_cast<std::size_t>(axis)] = x.shape()[axis];
+  Tensor places(ElementType::i64, Shape(shape));
+  for (std::int64_t i = 0; i < places.element_count(); ++i) places.set(i, static_cast<double>(i));
+  return {cast(equal(argmax(x, axis, true), context.builder.constant(places)), x.element())};
+}
+
 }  // namespace
 
 Var softmax(Var x, std::int64_t axis) { return x.builder().node1("Softmax", {x}, {{"axis", axis}}); }
@@ -139,7 +153,8 @@ std::span<const Definition> softmax_operators() {
        .infer = infer_softmax,
        .evaluate = evaluate_lines<hardmax_line>,
        .vjp = zero_vjp,
-       .jvp = zero_jvp},
+       .jvp = zero_jvp,
+       .decompose = decompose_hardmax},
   };
   return definitions;
 }

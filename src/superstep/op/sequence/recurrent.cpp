@@ -105,23 +105,29 @@ Var limited(const DerivativeContext& context, Var gate) {
 
 Var with_bias(Var product, Var bias) { return bias.valid() ? product + bias : product; }
 
-// `input` is x W' for the step. Each gives the state after the step.
+// `input` is x W' for the step, with the input's bias but for an LSTM. Each gives the state after the step.
 State rnn_step(const DerivativeContext& context, const Direction& d, Var input, State state) {
-  const Var gate = with_bias(with_bias(gemm(state.h, d.r, input, {.transpose_b = true}), d.bias_w), d.bias_r);
+  const Var gate = gemm(state.h, d.r, d.bias_r, {.transpose_b = true}) + input;
   return {d.functions[0](limited(context, gate)), {}};
 }
 
 State gru_step(const DerivativeContext& context, const Direction& d, Var input, State state) {
   const bool linear_before_reset = context.attributes.integer("linear_before_reset", 0) != 0;
   const std::int64_t hidden = d.r.shape()[1], cut = 2 * hidden;
-  const std::vector<Var> from_input = split(with_bias(input, d.bias_w), 1, {cut, hidden});
-  const std::vector<Var> r = split(d.r, 0, {cut, hidden});
-  std::vector<Var> bias(2);
-  if (d.bias_r.valid()) bias = split(d.bias_r, 1, {cut, hidden});
-  const Var gates = with_bias(gemm(state.h, r[0], from_input[0], {.transpose_b = true}), bias[0]);
-  const std::vector<Var> zr = columns(d.functions[0](limited(context, gates)), 2);
-  const auto recur = [&](Var h) { return with_bias(gemm(h, r[1], {}, {.transpose_b = true}), bias[1]); };
-  const Var recurrent = linear_before_reset ? zr[1] * recur(state.h) : recur(zr[1] * state.h);
+  const std::vector<Var> from_input = split(input, 1, {cut, hidden});
+  std::vector<Var> from_state;
+  if (linear_before_reset) {  // one product for all gates
+    from_state = split(gemm(state.h, d.r, d.bias_r, {.transpose_b = true}), 1, {cut, hidden});
+  } else {
+    const std::vector<Var> r = split(d.r, 0, {cut, hidden});
+    std::vector<Var> bias(2);
+    if (d.bias_r.valid()) bias = split(d.bias_r, 1, {cut, hidden});
+    from_state = {gemm(state.h, r[0], bias[0], {.transpose_b = true}), r[1], bias[1]};
+  }
+  const std::vector<Var> zr = columns(d.functions[0](limited(context, from_input[0] + from_state[0])), 2);
+  const Var recurrent = linear_before_reset
+                            ? zr[1] * from_state[1]
+                            : gemm(zr[1] * state.h, from_state[1], from_state[2], {.transpose_b = true});
   const Var candidate = d.functions[1](limited(context, from_input[1] + recurrent));
   return {(1.0 - zr[0]) * candidate + zr[0] * state.h, {}};
 }
@@ -191,7 +197,8 @@ Swept sweep(const DerivativeContext& context, const Direction& d, Var x, const S
   const Var lengths = context.has(lengths_input) ? context.inputs[lengths_input] : Var();
   const bool by_length = d.reversed && lengths.valid();
   if (by_length) x = reverse_sequence(x, lengths);
-  const Var product = gemm(reshape(x, {s.steps * s.batch, s.inputs}), d.w, {}, {.transpose_b = true});
+  const Var product = gemm(reshape(x, {s.steps * s.batch, s.inputs}), d.w,
+                           step == lstm_step ? Var() : d.bias_w, {.transpose_b = true});
   std::vector<Var> outputs(static_cast<std::size_t>(s.steps));
   State state{d.h, d.c};
   for (std::int64_t i = 0; i < s.steps; ++i) {

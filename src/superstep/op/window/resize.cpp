@@ -254,6 +254,15 @@ std::vector<ResizeRows> resize_rows_of(std::string_view op, const Attributes& at
   return rows;
 }
 
+namespace {
+
+std::vector<Var> decompose_upsample(const DerivativeContext& context) {
+  return {context.builder.node1("Resize", {context.inputs[0], Var(), context.inputs[1]},
+                                as_resize(context.attributes))};
+}
+
+}  // namespace
+
 Var resize(Var x, const Shape& shape, const ResizeAttributes& a) {
   return x.builder().node1("Resize", {x, Var(), Var(), x.builder().integers(shape.extents())},
                            {{"mode", a.mode},
@@ -293,6 +302,7 @@ std::span<const Definition> resize_operators() {
        .evaluate = evaluate_upsample,
        .vjp = vjp_upsample,
        .jvp = jvp_upsample,
+       .decompose = decompose_upsample,
        .shape_inputs = 0b10u},
       composite<decompose_resize_gradient>(
           {"superstep.ResizeGradient", 0, 1, 4, 1, 0b1110u}, infer_resize_gradient,

@@ -13,6 +13,7 @@
   pooling_lowerers,        \
   normalization_lowerers,  \
   lookup_lowerers,         \
+  line_lowerers,           \
   segment_lowerers,        \
   resample_lowerers,       \
   fourier_lowerers,        \
@@ -23,7 +24,8 @@
   parts_lowerers,          \
   optimizer_lowerers,      \
   integer_lowerers,        \
-  counter_lowerers
+  counter_lowerers,        \
+  wide_lowerers
 // clang-format on
 
 namespace superstep::target::cpu {

@@ -1,7 +1,7 @@
 #include "superstep/target/cpu/passes/decompose.h"
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 #include <string_view>
 
 #include "superstep/op/elementwise/arithmetic.h"
@@ -35,19 +35,91 @@ constexpr std::string_view composites[] = {"GlobalAveragePool",
                                            "GroupNormalization",
                                            "RMSNormalization",
                                            "LpNormalization",
+                                           "LRN",
                                            "MeanVarianceNormalization",
                                            "Attention",
                                            "RotaryEmbedding",
+                                           "LinearAttention",
+                                           "CausalConvWithState",
                                            "RNN",
                                            "GRU",
                                            "superstep.StochasticDepth",
                                            "SoftmaxCrossEntropyLoss",
-                                           "NegativeLogLikelihoodLoss"};
+                                           "NegativeLogLikelihoodLoss",
+                                           "Einsum",
+                                           "Tile",
+                                           "Trilu",
+                                           "SpaceToDepth",
+                                           "Upsample",
+                                           "EyeLike",
+                                           "Hardmax",
+                                           "ReverseSequence",
+                                           "Col2Im",
+                                           "CenterCropPad",
+                                           "MaxUnpool",
+                                           "STFT",
+                                           "OneHot",
+                                           "Compress",
+                                           "TensorScatter",
+                                           "CumProd",
+                                           "GridSample",
+                                           "AffineGrid",
+                                           "RoiAlign",
+                                           "MaxRoiPool",
+                                           "DeformConv",
+                                           "ArrayFeatureExtractor",
+                                           "Binarizer",
+                                           "Normalizer",
+                                           "Scaler",
+                                           "LinearRegressor",
+                                           "DynamicQuantizeLinear",
+                                           "QLinearMatMul",
+                                           "QLinearConv",
+                                           "Adagrad",
+                                           "Momentum",
+                                           "Adam"};
+
+// The same of floating types: of integers the parts are not there, or round otherwise.
+constexpr std::string_view floating_composites[] = {"ReduceL1", "ReduceL2", "ReduceLogSum",
+                                                    "ReduceLogSumExp"};
+
+bool is_one_of(std::span<const std::string_view> names, std::string_view op) {
+  return std::ranges::find(names, op) != names.end();
+}
 
 bool is_recurrent(const Node& node) { return node.op == "LSTM" || node.op == "superstep.LSTMGradient"; }
 
+// Padding but by a constant along all axes, which copies do.
+bool pads_otherwise(const Node& node) {
+  return node.op == "Pad" && (node.attributes.text("mode", "constant") != "constant" ||
+                              (node.inputs.size() > 3 && node.inputs[3].valid()));
+}
+
+// A product whose kernels would have to add anything but a value a column.
+bool adds_matrix(const Graph& graph, const Node& node) {
+  if (node.op != "Gemm" || node.inputs.size() < 3 || !node.inputs[2].valid()) return false;
+  const Shape& added = graph.type(node.inputs[2]).shape;
+  const std::int64_t columns = graph.type(node.outputs[0]).shape[1];
+  const bool a_row =
+      added.element_count() == columns && added.rank() > 0 && added[added.rank() - 1] == columns;
+  return !a_row || node.attributes.number("beta", 1) != 1;
+}
+
+// The product, and the sum behind it, which its kernel takes as what follows.
+std::vector<Var> product_and_sum(const Node& node, const std::vector<Var>& in) {
+  graph::Attributes attributes{{"alpha", node.attributes.number("alpha", 1)},
+                               {"transA", node.attributes.integer("transA", 0)},
+                               {"transB", node.attributes.integer("transB", 0)}};
+  const Var product = in[0].builder().node1("Gemm", {in[0], in[1]}, std::move(attributes));
+  const double beta = node.attributes.number("beta", 1);
+  return {product + (beta == 1 ? in[2] : in[2] * beta)};
+}
+
 bool is_decomposed(const Graph& graph, const Node& node) {
-  return is_recurrent(node) ? !has_lstm_kernel(graph, node) : is_composite(node.op);
+  if (is_recurrent(node)) return !has_lstm_kernel(graph, node);
+  if (adds_matrix(graph, node) || pads_otherwise(node)) return true;
+  if (is_one_of(floating_composites, node.op)) return is_floating(graph.type(node.inputs[0]).element);
+  return is_composite(node.op);
 }
 
 Var as_channels(Var value, Var x) {
@@ -147,17 +219,23 @@ void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv)
   rewrite.replace(node, std::span(&y, 1));
 }
 
+std::vector<Var> parts_of(Rewrite& rewrite, const Node& node) {
+  if (node.op == "BatchNormalization") return batch_normalization(node, rewrite.now(node.inputs));
+  if (node.op == "Gemm") return product_and_sum(node, rewrite.now(node.inputs));
+  return transform::decomposition(rewrite, node);
+}
+
 void replace(Rewrite& rewrite, const Node& node) {
-  std::vector<Var> results = node.op == "BatchNormalization"
-                                 ? batch_normalization(node, rewrite.now(node.inputs))
-                                 : transform::decomposition(rewrite, node);
+  std::vector<Var> results = parts_of(rewrite, node);
   results.resize(node.outputs.size());
   rewrite.replace(node, results);
 }
 
 }  // namespace
 
-bool is_composite(std::string_view op) { return std::ranges::find(composites, op) != std::end(composites); }
+bool is_composite(std::string_view op) {
+  return is_one_of(composites, op) || is_one_of(floating_composites, op);
+}
 
 Graph fold_normalizations(const Graph& graph) {
   const std::vector<int> uses = graph.use_counts();

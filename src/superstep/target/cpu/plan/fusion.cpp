@@ -112,9 +112,10 @@ bool is_elementwise(const Graph& graph, const Node& node) {
   // Integers are converted as they are loaded.
   if (node.op == "Cast" && is_integer(graph.type(node.inputs[0]).element))
     return graph.type(node.outputs[0]).element == ElementType::f32;
-  // Wider types go to the reference evaluation: registers are f32.
+  // Wider types do not: registers are f32. (A number that is known does, as the exponent of a power.)
   for (ValueId input : node.inputs)
-    if (input.valid() && !fits_registers(graph.type(input).element)) return false;
+    if (input.valid() && !fits_registers(graph.type(input).element) && !uniform_constant(graph, input))
+      return false;
   return node.outputs.size() == 1 && fits_registers(graph.type(node.outputs[0]).element);
 }
 

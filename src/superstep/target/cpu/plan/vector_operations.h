@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
+#include "superstep/target/cpu/plan/vector_compositions.h"
 
 namespace superstep::target::cpu {
 
@@ -17,6 +18,7 @@ enum class VectorForm : std::uint8_t {
   select,    // Where
   convert,   // Cast: by the types on both sides
   activate,  // with numbers from the attributes
+  composed,  // several instructions (vector_compositions.h)
 };
 
 struct VectorOperation {
@@ -26,6 +28,7 @@ struct VectorOperation {
   std::optional<kernels::Activation> activation =
       {};                      // what it is in an epilogue, and to VectorForm::activate
   double alpha = 0, beta = 0;  // attributes of these names where a node leaves them out
+  Compose compose = nullptr;   // of VectorForm::composed
 };
 
 const VectorOperation* vector_operation(std::string_view op);  // null when there is none

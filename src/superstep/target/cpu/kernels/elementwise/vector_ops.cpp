@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 
 #include "superstep/target/cpu/kernels/core/vector_math-inl.h"
+#include "superstep/target/cpu/kernels/elementwise/vector_functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace superstep::kernels::HWY_NAMESPACE {
@@ -185,15 +186,30 @@ VectorLoop* slope_of(Activation activation) {
   return activation_gradient_loop;
 }
 
-// Rare functions with hard special cases: the standard library's, element by element.
-void sin_loop(const VectorStep& s) {
-  for (std::int64_t i = 0; i < s.n; ++i) s.out[i] = std::sin(s.a[i]);
-}
-void cos_loop(const VectorStep& s) {
-  for (std::int64_t i = 0; i < s.n; ++i) s.out[i] = std::cos(s.a[i]);
-}
-void pow_loop(const VectorStep& s) {
-  for (std::int64_t i = 0; i < s.n; ++i) s.out[i] = std::pow(s.a[i], s.b[i]);
+// ---- functions computed in f64
+
+constexpr float everywhere = std::numeric_limits<float>::max();
+#define SUPERSTEP_FUNCTION(name, function, low, high)                                                     \
+  void name##_loop(const VectorStep& s) {                                                                 \
+    function_loop(s.a, s.out, s.n, low, high, function(), [](float x) HWY_ATTR { return std::name(x); }); \
+  }
+SUPERSTEP_FUNCTION(sin, WideSin, -0x1p30f, 0x1p30f)
+SUPERSTEP_FUNCTION(cos, WideCos, -0x1p30f, 0x1p30f)
+SUPERSTEP_FUNCTION(tan, WideTan, -0x1p30f, 0x1p30f)
+SUPERSTEP_FUNCTION(asin, WideAsin, -1, 1)
+SUPERSTEP_FUNCTION(acos, WideAcos, -1, 1)
+SUPERSTEP_FUNCTION(atan, WideAtan, -everywhere, everywhere)
+SUPERSTEP_FUNCTION(sinh, WideSinh, -88, 88)
+SUPERSTEP_FUNCTION(cosh, WideCosh, -88, 88)
+SUPERSTEP_FUNCTION(asinh, WideAsinh, -everywhere, everywhere)
+SUPERSTEP_FUNCTION(acosh, WideAcosh, 1, everywhere)
+SUPERSTEP_FUNCTION(atanh, WideAtanh, -0x1.fffffep-1f, 0x1.fffffep-1f)
+#undef SUPERSTEP_FUNCTION
+
+void pow_loop(const VectorStep& s) { power_loop(s.a, s.b, s.out, s.n); }
+// The remainder of a division that truncates.
+void remainder_loop(const VectorStep& s) {
+  for (std::int64_t i = 0; i < s.n; ++i) s.out[i] = std::fmod(s.a[i], s.b[i]);
 }
 
 VectorLoop* loop_of(const VectorProgram::Instruction& instruction) {
@@ -212,6 +228,15 @@ VectorLoop* loop_of(const VectorProgram::Instruction& instruction) {
     case VectorOp::sign: return unary_loop<Sign>;
     case VectorOp::sin: return sin_loop;
     case VectorOp::cos: return cos_loop;
+    case VectorOp::tan: return tan_loop;
+    case VectorOp::asin: return asin_loop;
+    case VectorOp::acos: return acos_loop;
+    case VectorOp::atan: return atan_loop;
+    case VectorOp::sinh: return sinh_loop;
+    case VectorOp::cosh: return cosh_loop;
+    case VectorOp::asinh: return asinh_loop;
+    case VectorOp::acosh: return acosh_loop;
+    case VectorOp::atanh: return atanh_loop;
     case VectorOp::relu: return unary_loop<Relu>;
     case VectorOp::sigmoid: return unary_loop<Sigmoid>;
     case VectorOp::tanh: return unary_loop<Tanh>;
@@ -228,6 +253,7 @@ VectorLoop* loop_of(const VectorProgram::Instruction& instruction) {
     case VectorOp::max: return binary_loop<Max>;
     case VectorOp::min: return binary_loop<Min>;
     case VectorOp::pow: return pow_loop;
+    case VectorOp::remainder: return remainder_loop;
     case VectorOp::equal: return binary_loop<Equal>;
     case VectorOp::less: return binary_loop<Less>;
     case VectorOp::less_or_equal: return binary_loop<LessOrEqual>;

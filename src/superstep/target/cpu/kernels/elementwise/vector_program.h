@@ -37,6 +37,15 @@ enum class VectorOp : std::uint8_t {
   sign,
   sin,
   cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  asinh,
+  acosh,
+  atanh,
   relu,
   sigmoid,
   tanh,
@@ -55,6 +64,7 @@ enum class VectorOp : std::uint8_t {
   max,
   min,
   pow,
+  remainder,  // of a division that truncates, as std::fmod
   equal,
   less,
   less_or_equal,  // 1 or 0

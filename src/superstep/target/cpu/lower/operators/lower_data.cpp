@@ -1,6 +1,10 @@
 // Movement of data that strides cannot say: copies into another order, joins, broadcasts.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/lower/lowering.h"
@@ -135,7 +139,10 @@ Lowered lower_depth_to_space(Lowering& lowering, NodeId id) {
 struct PaddedCopy {
   Shape extents;
   std::int64_t from = 0, to = 0;
-  bool fills = false;  // something lies around it
+  std::vector<std::array<std::int64_t, 2>> around;  // places of the result before and after it, an axis each
+  bool fills() const {
+    return std::ranges::any_of(around, [](const auto& sides) { return sides[0] > 0 || sides[1] > 0; });
+  }
 };
 
 // Negative pads cut off.
@@ -151,10 +158,45 @@ PaddedCopy padded_copy(const Lowering& lowering, const Node& node) {
     extents[axis] = std::max<std::int64_t>(0, extents[axis] + cut);
     result.from += std::max<std::int64_t>(0, -before) * lowering.view(x).strides[axis];
     result.to += std::max<std::int64_t>(0, before) * lowering.view(y).strides[axis];
-    result.fills = result.fills || before > 0 || after > 0;
+    result.around.push_back({std::max<std::int64_t>(0, before), std::max<std::int64_t>(0, after)});
   }
   result.extents = Shape(extents);
   return result;
+}
+
+// Whether a program of f32 stores the number as it is, or rounded once.
+bool is_stored_exactly(double value, ElementType element) {
+  const bool narrow = is_floating(element) && element != ElementType::f64;
+  return narrow || static_cast<double>(static_cast<float>(value)) == value;
+}
+
+// The number at `extents` places of y, `offset` elements behind its first.
+Lowered fill(Lowering& lowering, const Node& node, double value, const std::vector<std::int64_t>& extents,
+             std::int64_t offset) {
+  const ValueId y = node.outputs[0];
+  const ElementType element = lowering.type(y).element;
+  kernels::VectorProgram program(extents);
+  program.store(program.constant(static_cast<float>(value)), element, lowering.view(y).strides);
+  auto kernel = kernels::prepare(program);
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit("fill", node.name, std::move(*kernel), {}, {shifted(lowering.write(y), offset, element)});
+  return {};
+}
+
+// Slabs before and after the copied part, axis by axis; all of y where nothing is copied.
+Lowered fill_around(Lowering& lowering, const Node& node, double value, const PaddedCopy& part) {
+  const Shape& shape = lowering.shape(node.outputs[0]);
+  if (part.extents.element_count() == 0) return fill(lowering, node, value, shape.extents(), 0);
+  for (std::size_t axis = 0; axis < part.around.size(); ++axis)
+    for (const bool after : {false, true}) {
+      std::vector<std::int64_t> extents = shape.extents();
+      const std::int64_t whole = std::exchange(extents[axis], part.around[axis][after]);
+      if (extents[axis] == 0) continue;
+      const std::int64_t first = after ? whole - extents[axis] : 0;
+      const std::int64_t offset = first * lowering.view(node.outputs[0]).strides[axis];
+      if (Lowered done = fill(lowering, node, value, extents, offset); !done) return done;
+    }
+  return {};
 }
 
 // Zeros (or another constant) around a copy of x.
@@ -175,13 +217,9 @@ Lowered lower_pad(Lowering& lowering, NodeId id) {
   const PaddedCopy part = padded_copy(lowering, node);
   const Strides &from = lowering.view(x).strides, &to = lowering.view(y).strides;
   const ElementType element = lowering.element_in_memory(x);
-  if (part.fills) {
-    if (element != ElementType::f32) return refuse("copy", "only f32 is padded");
-    kernels::VectorProgram program(lowering.shape(y).extents());
-    program.store(program.constant(static_cast<float>(value)), element, to);
-    auto fill = kernels::prepare(program);
-    if (!fill) return std::unexpected(fill.error());
-    lowering.emit("fill", node.name, std::move(*fill), {}, {lowering.write(y)});
+  if (part.fills()) {
+    if (!is_stored_exactly(value, element)) return refuse("copy", "the padding is no number of f32");
+    if (Lowered filled = fill_around(lowering, node, value, part); !filled) return filled;
   }
   if (part.extents.element_count() == 0) return {};
   return copy(lowering, node, part.extents, from, to, shifted(lowering.read(x), part.from, element),

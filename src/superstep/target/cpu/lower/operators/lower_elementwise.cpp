@@ -130,7 +130,9 @@ class ProgramWriter {
   // Programs compute in f32, which neither wraps around as integers do nor holds all of them.
   bool computes_integers(const Node& node) const {
     return is_integer(lowering_.type(node.outputs[0]).element) &&
-           std::ranges::count(std::array{"Neg", "Add", "Sub", "Mul", "Div", "Pow"}, node.op) > 0;
+           std::ranges::count(
+               std::array{"Neg", "Add", "Sub", "Mul", "Div", "Pow", "Sum", "Mean", "Mod", "Shrink", "PRelu"},
+               node.op) > 0;
   }
 
   std::expected<Value, Refusal> write_node(const Node& node) {
@@ -148,6 +150,7 @@ class ProgramWriter {
       case VectorForm::select:
         return program_.select(operand(node.inputs[0]), operand(node.inputs[1]), operand(node.inputs[2]));
       case VectorForm::convert: return write_cast(node);
+      case VectorForm::composed: return operation->compose(program_, operands(node), node.attributes);
       case VectorForm::activate: break;
     }
     const auto call = activation_of(lowering_.graph(), node);
@@ -159,7 +162,16 @@ class ProgramWriter {
     return refuse("vector program", fmt::format("{} is not among its operations", node.op));
   }
 
-  Value fold_binary(const Node& node, VectorOp op) {  // Max, Min: any number of operands
+  std::vector<Value> operands(const Node& node) {
+    std::vector<Value> result;
+    for (const ValueId id : node.inputs) result.push_back(operand(id));
+    return result;
+  }
+
+  Value fold_binary(const Node& node, VectorOp op) {  // Sum, Max, Min: any number of operands
+    if (const auto exponent =
+            op == VectorOp::pow ? uniform_constant(lowering_.graph(), node.inputs[1]) : std::nullopt)
+      if (const auto power = constant_power(program_, operand(node.inputs[0]), *exponent)) return *power;
     Value value = operand(node.inputs[0]);
     for (std::size_t i = 1; i < node.inputs.size(); ++i)
       value = program_.binary(op, value, operand(node.inputs[i]));

@@ -26,18 +26,39 @@ bool holds_f32(const Lowering& lowering, ValueId id) {
   return lowering.element_in_memory(id) == ElementType::f32 && lowering.type(id).element == ElementType::f32;
 }
 
-// A value's memory in the order of `strides`: its own, or a copy.
+// A tensor in memory.
+struct Place {
+  DraftOperand memory;
+  Strides strides;
+  ElementType type;
+};
+
+Lowered emit_copy(Lowering& lowering, const Node& node, const Shape& shape, const Place& from,
+                  const Place& to) {
+  auto copy = kernels::prepare(kernels::StridedCopy{.extents = shape.extents(),
+                                                    .x_strides = from.strides,
+                                                    .y_strides = to.strides,
+                                                    .x_type = from.type,
+                                                    .y_type = to.type});
+  if (!copy) return std::unexpected(copy.error());
+  lowering.emit("copy", node.name, std::move(*copy), {from.memory}, {to.memory});
+  return {};
+}
+
+Place f32_place(Lowering& lowering, const Shape& shape, const Strides& strides) {
+  return {lowering.temporary(static_cast<std::size_t>(shape.element_count()) * sizeof(float)), strides,
+          ElementType::f32};
+}
+
+// A value's memory in the order of `strides`, of f32: its own, or a copy.
 std::expected<DraftOperand, Refusal> read_in_order(Lowering& lowering, const Node& node, ValueId id,
                                                    const Strides& strides) {
-  if (lowering.view(id).strides == strides) return lowering.read(id);
-  const Shape& shape = lowering.shape(id);
-  auto copy = kernels::prepare(kernels::StridedCopy{
-      .extents = shape.extents(), .x_strides = lowering.view(id).strides, .y_strides = strides});
-  if (!copy) return std::unexpected(copy.error());
-  const DraftOperand place =
-      lowering.temporary(static_cast<std::size_t>(shape.element_count()) * sizeof(float));
-  lowering.emit("copy", node.name, std::move(*copy), {lowering.read(id)}, {place});
-  return place;
+  const Place own{lowering.read(id), lowering.view(id).strides, lowering.element_in_memory(id)};
+  if (own.strides == strides && own.type == ElementType::f32) return own.memory;
+  const Place copy = f32_place(lowering, lowering.shape(id), strides);
+  if (Lowered done = emit_copy(lowering, node, lowering.shape(id), own, copy); !done)
+    return std::unexpected(done.error());
+  return copy.memory;
 }
 
 // ---- parts apart ------------------------------------------------------------------------------------------
@@ -132,15 +153,14 @@ ComplexForm form_of(const Shape& shape) {
 }
 
 std::expected<Fourier, Refusal> describe_dft(const Lowering& lowering, const Node& node,
-                                             const Strides& x_strides) {
+                                             const Strides& x_strides, const Strides& y_strides) {
   const auto length = constant_of(lowering, node, 1), axis = constant_of(lowering, node, 2);
   if (!length) return std::unexpected(length.error());
   if (!axis) return std::unexpected(axis.error());
   const Shape &x = lowering.shape(node.inputs[0]), &y = lowering.shape(node.outputs[0]);
   const op::DftGeometry g =
       op::dft_geometry(node.attributes, x, *length ? &**length : nullptr, *axis ? &**axis : nullptr);
-  const auto from = strides_of_pairs(x, x_strides),
-             to = strides_of_pairs(y, lowering.view(node.outputs[0]).strides);
+  const auto from = strides_of_pairs(x, x_strides), to = strides_of_pairs(y, y_strides);
   if (!from || !to) return refuse("Fourier transform", "real and imaginary parts do not lie side by side");
   std::vector<std::int64_t> extents = x.extents();
   extents.pop_back();
@@ -157,24 +177,35 @@ std::expected<Fourier, Refusal> describe_dft(const Lowering& lowering, const Nod
                  .half = g.real};
 }
 
+// The strides of a value where pairs lie side by side in it, else those of a copy.
+Strides strides_for_pairs(const Lowering& lowering, ValueId id) {
+  const Shape& shape = lowering.shape(id);
+  const Strides& own = lowering.view(id).strides;
+  return strides_of_pairs(shape, own) ? own : shape.row_major_strides();
+}
+
+bool is_transformed(ElementType type) { return type == ElementType::f32 || type == ElementType::bf16; }
+
 Lowered lower_dft(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const ValueId x = node.inputs[0], y = node.outputs[0];
-  if (!holds_f32(lowering, x) || !holds_f32(lowering, y))
-    return refuse("Fourier transform", "only f32 is transformed");
-  const Shape& shape = lowering.shape(x);
-  if (shape.element_count() <= few_numbers)
+  if (!is_transformed(lowering.element_in_memory(x)) || !is_transformed(lowering.type(y).element))
+    return refuse("Fourier transform", "only f32 and bf16 are transformed");
+  if (lowering.shape(x).element_count() <= few_numbers)
     return refuse("Fourier transform", fmt::format("at most {} numbers are summed in f64", few_numbers));
-  const bool as_it_lies = strides_of_pairs(shape, lowering.view(x).strides).has_value();
-  const Strides strides = as_it_lies ? lowering.view(x).strides : shape.row_major_strides();
-  auto f = describe_dft(lowering, node, strides);
+  const Strides x_strides = strides_for_pairs(lowering, x), y_strides = strides_for_pairs(lowering, y);
+  auto f = describe_dft(lowering, node, x_strides, y_strides);
   if (!f) return std::unexpected(f.error());
   auto kernel = kernels::prepare(*f);
   if (!kernel) return std::unexpected(kernel.error());
-  const auto source = read_in_order(lowering, node, x, strides);
+  const auto source = read_in_order(lowering, node, x, x_strides);
   if (!source) return std::unexpected(source.error());
-  lowering.emit(node.op, node.name, std::move(*kernel), {*source}, {lowering.write(y)});
-  return {};
+  const Place own{lowering.write(y), lowering.view(y).strides, lowering.type(y).element};
+  const bool in_place = own.strides == y_strides && own.type == ElementType::f32;
+  const Place result = in_place ? own : f32_place(lowering, lowering.shape(y), y_strides);
+  lowering.emit(node.op, node.name, std::move(*kernel), {*source}, {result.memory});
+  if (in_place) return {};
+  return emit_copy(lowering, node, lowering.shape(y), result, own);
 }
 
 constexpr Lowerer lowerers[] = {{"DFT", "Fourier transform", lower_dft},

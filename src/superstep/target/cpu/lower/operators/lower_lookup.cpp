@@ -3,7 +3,7 @@
 
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
-#include "superstep/target/cpu/kernels/move/element_lookup.h"
+#include "superstep/target/cpu/kernels/move/indexed_move.h"
 #include "superstep/target/cpu/lower/lowering.h"
 #include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 
@@ -96,56 +96,199 @@ Lowered lower_scatter_rows(Lowering& lowering, NodeId id) {
   return {};
 }
 
-// Lines along the last axis of data and indices that agree in all others.
-std::expected<kernels::ElementLookup, Refusal> lines_of(const Lowering& lowering, const Node& node,
-                                                        ValueId data, ValueId indices) {
-  const Shape &shape = lowering.shape(data), &chosen = lowering.shape(indices);
-  const int last = shape.rank() - 1;
-  if (last < 0 || normalize_axis(node.attributes.integer("axis", 0), shape.rank()) != last)
-    return refuse("elements by index", "the axis is not the last");
-  for (int axis = 0; axis < last; ++axis)
-    if (shape[axis] != chosen[axis])
-      return refuse("elements by index", "only a part of the lines is looked at");
-  if (!all_row_major(lowering, node)) return refuse("elements by index", "a tensor is not row-major");
-  if (lowering.element_in_memory(data) != ElementType::f32)
-    return refuse("elements by index", "the data are not f32");
-  return kernels::ElementLookup{.lines = shape.element_count() / std::max<std::int64_t>(1, shape[last]),
-                                .length = shape[last],
-                                .chosen = chosen[last],
-                                .index_type = lowering.element_in_memory(indices)};
+// ---- any axis, any order ---------------------------------------------------------------------------------
+
+using kernels::Combination;
+using kernels::IndexedMove;
+using Axis = kernels::IndexedMove::Axis;
+
+// Strides of what is moved by index: the data, the other side, the indices.
+struct Sides {
+  ValueId data, other, indices;
+  Strides data_strides, other_strides, index_strides;
+};
+
+Sides sides_of(const Lowering& lowering, ValueId data, ValueId other, ValueId indices) {
+  return {data,
+          other,
+          indices,
+          lowering.view(data).strides,
+          lowering.view(other).strides,
+          lowering.view(indices).strides};
 }
 
-Lowered lower_gather_elements(Lowering& lowering, NodeId id) {
+IndexedMove move_between(const Lowering& lowering, const Sides& sides) {
+  IndexedMove move;
+  move.type = lowering.element_in_memory(sides.data);
+  move.other_type = lowering.element_in_memory(sides.other);
+  move.index_type = lowering.element_in_memory(sides.indices);
+  return move;
+}
+
+// The slices of one axis: [outer axes] [axes of the indices] [inner axes].
+IndexedMove slices_along(const Lowering& lowering, const Sides& sides, int axis) {
+  IndexedMove move = move_between(lowering, sides);
+  const Shape &data = lowering.shape(sides.data), &indices = lowering.shape(sides.indices);
+  std::size_t other = 0;
+  for (int i = 0; i < data.rank(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (i != axis) {
+      move.axes.push_back({data[i], sides.data_strides[at], sides.other_strides[other++], 0, true});
+      continue;
+    }
+    for (int k = 0; k < indices.rank(); ++k)
+      move.axes.push_back(
+          {indices[k], 0, sides.other_strides[other++], sides.index_strides[static_cast<std::size_t>(k)]});
+  }
+  move.components = {{0, data[axis], sides.data_strides[static_cast<std::size_t>(axis)]}};
+  return move;
+}
+
+// An element for each index; where other axes are is said by the index's own place.
+IndexedMove elements_along(const Lowering& lowering, const Sides& sides, int axis) {
+  IndexedMove move = move_between(lowering, sides);
+  const Shape& indices = lowering.shape(sides.indices);
+  for (int i = 0; i < indices.rank(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    move.axes.push_back({indices[i], i == axis ? 0 : sides.data_strides[at], sides.other_strides[at],
+                         sides.index_strides[at], i != axis});
+  }
+  const auto at = static_cast<std::size_t>(axis);
+  move.components = {{0, lowering.shape(sides.data)[axis], sides.data_strides[at]}};
+  return move;
+}
+
+// A slice for each vector along the last axis of the indices, within `batch` axes in common.
+IndexedMove slices_at_vectors(const Lowering& lowering, const Sides& sides, int batch) {
+  IndexedMove move = move_between(lowering, sides);
+  const Shape &data = lowering.shape(sides.data), &indices = lowering.shape(sides.indices);
+  std::size_t other = 0;
+  for (int i = 0; i + 1 < indices.rank(); ++i, ++other) {
+    const bool common = i < batch;
+    move.axes.push_back({indices[i], common ? sides.data_strides[other] : 0, sides.other_strides[other],
+                         sides.index_strides[other], common});
+  }
+  const int depth = static_cast<int>(indices[indices.rank() - 1]);
+  for (int i = batch + depth; i < data.rank(); ++i)
+    move.axes.push_back(
+        {data[i], sides.data_strides[static_cast<std::size_t>(i)], sides.other_strides[other++], 0, true});
+  for (int i = 0; i < depth; ++i)
+    move.components.push_back({i * sides.index_strides.back(), data[batch + i],
+                               sides.data_strides[static_cast<std::size_t>(batch + i)]});
+  return move;
+}
+
+std::expected<IndexedMove, Refusal> move_of(const Lowering& lowering, const Node& node, const Sides& sides) {
+  const Shape& data = lowering.shape(sides.data);
+  if (data.rank() < 1) return refuse("elements by index", "the data are one number");
+  const auto axis = [&] { return normalize_axis(node.attributes.integer("axis", 0), data.rank()); };
+  if (node.op == "Gather") return slices_along(lowering, sides, axis());
+  if (node.op == "GatherElements" || node.op == "ScatterElements")
+    return elements_along(lowering, sides, axis());
+  return slices_at_vectors(lowering, sides, static_cast<int>(node.attributes.integer("batch_dims", 0)));
+}
+
+Lowered lower_indexed_gather(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
-  const auto lines = lines_of(lowering, node, node.inputs[0], node.inputs[1]);
-  if (!lines) return std::unexpected(lines.error());
-  auto kernel = kernels::prepare_gather_elements(*lines);
+  const Sides sides = sides_of(lowering, node.inputs[0], node.outputs[0], node.inputs[1]);
+  const auto move = move_of(lowering, node, sides);
+  if (!move) return std::unexpected(move.error());
+  auto kernel = kernels::prepare_indexed_gather(*move);
   if (!kernel) return std::unexpected(kernel.error());
   lowering.emit(node.op, node.name, std::move(*kernel),
-                {lowering.read(node.inputs[0]), lowering.read(node.inputs[1])},
-                {lowering.write(node.outputs[0])});
+                {lowering.read(sides.data), lowering.read(sides.indices)}, {lowering.write(sides.other)});
   return {};
 }
 
-Lowered lower_scatter_elements(Lowering& lowering, NodeId id) {
-  const Node& node = lowering.graph().node(id);
-  if (!adds_elements_to_zeros(lowering.graph(), node))
-    return refuse("elements by index", "elements are not added to zeros");
-  const auto lines = lines_of(lowering, node, node.outputs[0], node.inputs[1]);
-  if (!lines) return std::unexpected(lines.error());
-  auto kernel = kernels::prepare_scatter_elements(*lines);
+std::optional<Combination> combination_of(const Node& node) {
+  const std::string how = node.attributes.text("reduction", "none");
+  if (how == "none") return Combination::replace;
+  if (how == "add") return Combination::add;
+  if (how == "mul") return Combination::multiply;
+  if (how == "max") return Combination::largest;
+  if (how == "min") return Combination::least;
+  return std::nullopt;
+}
+
+// Memory that updates are combined in: the result's own, or of f32 beside a result of fewer bits.
+struct Combined {
+  DraftOperand memory;
+  Strides strides;
+  ElementType type;
+};
+
+Lowered emit_conversion(Lowering& lowering, const Node& node, const Shape& shape, const Strides& from,
+                        ElementType from_type, DraftOperand x, const Strides& to, ElementType to_type,
+                        DraftOperand y) {
+  auto kernel = kernels::prepare(kernels::StridedCopy{.extents = shape.extents(),
+                                                      .x_strides = from,
+                                                      .y_strides = to,
+                                                      .x_type = from_type,
+                                                      .y_type = to_type});
   if (!kernel) return std::unexpected(kernel.error());
-  lowering.emit(node.op, node.name, std::move(*kernel),
-                {lowering.read(node.inputs[1]), lowering.read(node.inputs[2])},
-                {lowering.write(node.outputs[0])});
+  lowering.emit("copy", node.name, std::move(*kernel), {std::move(x)}, {std::move(y)});
   return {};
+}
+
+Lowered emit_zeros(Lowering& lowering, const Node& node, const Shape& shape, const Combined& to) {
+  kernels::VectorProgram program(shape.extents());
+  program.store(program.constant(0), to.type, to.strides);
+  auto kernel = kernels::prepare(program);
+  if (!kernel) return std::unexpected(kernel.error());
+  lowering.emit("clear", node.name, std::move(*kernel), {}, {to.memory});
+  return {};
+}
+
+// The data, there to be combined with.
+Lowered emit_data(Lowering& lowering, const Node& node, const Combined& to) {
+  const ValueId data = node.inputs[0];
+  const Shape& shape = lowering.shape(data);
+  if (is_zero(lowering.graph(), data)) return emit_zeros(lowering, node, shape, to);
+  return emit_conversion(lowering, node, shape, lowering.view(data).strides, lowering.element_in_memory(data),
+                         lowering.read(data), to.strides, to.type, to.memory);
+}
+
+Lowered lower_indexed_scatter(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const ValueId result = node.outputs[0], data = node.inputs[0];
+  const auto combination = combination_of(node);
+  if (!combination) return refuse("elements by index", "an unknown reduction");
+  const ElementType type = lowering.type(result).element;
+  const bool in_f32 =
+      *combination != Combination::replace && (type == ElementType::bf16 || type == ElementType::f16);
+  Sides sides = sides_of(lowering, result, node.inputs[2], node.inputs[1]);
+  const Shape& shape = lowering.shape(result);
+  if (in_f32) sides.data_strides = shape.row_major_strides();
+  auto move = move_of(lowering, node, sides);
+  if (!move) return std::unexpected(move.error());
+  move->type = in_f32 ? ElementType::f32 : type;
+  auto kernel = kernels::prepare_indexed_scatter(*move, *combination);
+  if (!kernel) return std::unexpected(kernel.error());
+  if (*combination == Combination::replace && lowering.element_in_memory(node.inputs[2]) != type)
+    return refuse("elements by index", "updates are of another type");
+  const bool taken = !in_f32 && !is_zero(lowering.graph(), data) &&
+                     lowering.view(data).strides == sides.data_strides && lowering.take_over(data, result);
+  const Combined to{in_f32
+                        ? lowering.temporary(static_cast<std::size_t>(shape.element_count()) * sizeof(float))
+                        : lowering.write(result),
+                    sides.data_strides, move->type};
+  if (!taken)
+    if (Lowered done = emit_data(lowering, node, to); !done) return done;
+  lowering.emit(node.op, node.name, std::move(*kernel),
+                {lowering.read(sides.other), lowering.read(sides.indices)}, {to.memory});
+  if (!in_f32) return {};
+  return emit_conversion(lowering, node, shape, to.strides, to.type, to.memory, lowering.view(result).strides,
+                         type, lowering.write(result));
 }
 
 constexpr Lowerer lowerers[] = {
     {"Gather", "rows by index", lower_gather},
+    {"Gather", "elements by index", lower_indexed_gather},
+    {"GatherElements", "elements by index", lower_indexed_gather},
+    {"GatherND", "elements by index", lower_indexed_gather},
     {"ScatterND", "rows by index", lower_scatter_rows},
-    {"GatherElements", "elements by index", lower_gather_elements},
-    {"ScatterElements", "elements by index", lower_scatter_elements},
+    {"ScatterND", "elements by index", lower_indexed_scatter},
+    {"ScatterElements", "elements by index", lower_indexed_scatter},
 };
 
 }  // namespace

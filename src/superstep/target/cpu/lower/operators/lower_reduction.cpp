@@ -110,7 +110,10 @@ kernels::Reduction reduction_of(const Node& node) {
 Lowered reduce_a_copy(Lowering& lowering, const Node& node, ValueId y, const std::set<int>& reduced) {
   const ValueId x = node.inputs[0];
   const Shape& shape = lowering.shape(x);
-  if (!lowering.is_row_major(y)) return refuse("reduction", "the output lies in another order");
+  const Shape& result = lowering.shape(y);
+  const bool in_order = lowering.is_row_major(y);
+  if (!in_order && lowering.type(y).element != ElementType::f32)
+    return refuse("reduction", "the output lies in another order");
   std::vector<int> order(reduced.begin(), reduced.end());
   kernels::Reduce reduce{.reduction = reduction_of(node), .type = lowering.element_in_memory(x)};
   reduce.outer = reduce.reduced = reduce.inner = 1;
@@ -128,11 +131,20 @@ Lowered reduce_a_copy(Lowering& lowering, const Node& node, ValueId y, const std
   if (!copy) return std::unexpected(copy.error());
   auto kernel = kernels::prepare(reduce);
   if (!kernel) return std::unexpected(kernel.error());
+  auto back = kernels::prepare(kernels::StridedCopy{.extents = result.extents(),
+                                                    .x_strides = result.row_major_strides(),
+                                                    .y_strides = lowering.view(y).strides});
+  if (!back) return std::unexpected(back.error());
   lowering.skip_widening(node.outputs[0]);
   const DraftOperand between =
       lowering.temporary(static_cast<std::size_t>(shape.element_count()) * size_in_bytes(reduce.type));
   lowering.emit("copy", node.name, std::move(*copy), {lowering.read(x)}, {between});
-  lowering.emit(node.op, node.name, std::move(*kernel), {between}, {lowering.write(y)});
+  const DraftOperand to =
+      in_order ? lowering.write(y)
+               : lowering.temporary(static_cast<std::size_t>(result.element_count()) * sizeof(float));
+  lowering.emit(node.op, node.name, std::move(*kernel), {between}, {to});
+  if (in_order) return {};
+  lowering.emit("copy", node.name, std::move(*back), {to}, {lowering.write(y)});
   return {};
 }
 

@@ -1,0 +1,182 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "superstep/base/random.h"
+#include "superstep/target/cpu/kernels/rows/lines.h"
+#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/guarded_buffer.h"
+
+namespace superstep::kernels {
+namespace {
+
+std::int64_t draw(RandomStream& random, std::int64_t low, std::int64_t high) {
+  return low + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(high - low + 1)));
+}
+
+// Strides in a random order; a result has `length` places along the lines, which come first in `extents`.
+std::vector<std::int64_t> strides_of(RandomStream& random, const std::vector<std::int64_t>& extents,
+                                     std::int64_t& size) {
+  std::vector<std::size_t> order(extents.size());
+  std::iota(order.begin(), order.end(), 0u);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  std::vector<std::int64_t> strides(extents.size());
+  size = 1;
+  for (std::size_t axis : order) {
+    strides[axis] = size;
+    size *= extents[axis] + draw(random, 0, 1);
+  }
+  return strides;
+}
+
+struct Problem {
+  Lines lines;
+  std::int64_t results = 1;  // places of y and z along a line
+  std::int64_t x_size = 1, y_size = 1, z_size = 1;
+};
+
+Problem random_problem(std::uint64_t seed, bool whole_lines) {
+  RandomStream random(seed);
+  Problem p;
+  const std::int64_t length = draw(random, 1, seed % 3 == 0 ? 70 : 9);
+  p.results = whole_lines ? length : draw(random, 1, length);
+  std::vector<std::int64_t> others;
+  for (std::int64_t i = draw(random, 0, 3); i > 0; --i)
+    others.push_back(draw(random, seed % 11 == 0 ? 0 : 1, seed % 5 == 0 ? 70 : 5));
+  const auto full = [&](std::int64_t count) {
+    std::vector<std::int64_t> extents{count};
+    extents.insert(extents.end(), others.begin(), others.end());
+    return extents;
+  };
+  const auto x = strides_of(random, full(length), p.x_size),
+             y = strides_of(random, full(p.results), p.y_size),
+             z = strides_of(random, full(p.results), p.z_size);
+  p.lines = {.axes = {}, .length = length, .x_step = x[0], .y_step = y[0], .z_step = z[0]};
+  for (std::size_t i = 0; i < others.size(); ++i)
+    p.lines.axes.push_back({others[i], x[i + 1], y[i + 1], z[i + 1]});
+  constexpr ElementType types[] = {ElementType::f32, ElementType::bf16, ElementType::i64,
+                                   ElementType::f64, ElementType::i32,  ElementType::f16};
+  p.lines.type = types[seed % 6];
+  return p;
+}
+
+// visit(x, y, z): where each line begins.
+template <class Visit>
+void for_each_line(const Lines& l, const Visit& visit, std::size_t depth = 0, Lines::Axis at = {}) {
+  if (depth == l.axes.size()) return visit(at.x, at.y, at.z);
+  for (std::int64_t i = 0; i < l.axes[depth].extent; ++i) {
+    const Lines::Axis& axis = l.axes[depth];
+    for_each_line(l, visit, depth + 1, {1, at.x + i * axis.x, at.y + i * axis.y, at.z + i * axis.z});
+  }
+}
+
+// Few values, so that there are equals; whole numbers where the type has no others.
+GuardedBuffer numbers(const Problem& p, std::uint64_t seed) {
+  RandomStream random(seed + 77);
+  GuardedBuffer x(p.lines.type, p.x_size);
+  for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, static_cast<double>(draw(random, -6, 6)));
+  return x;
+}
+
+std::vector<double> values_of(const GuardedBuffer& buffer) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < buffer.size(); ++i) values.push_back(buffer.get(i));
+  return values;
+}
+
+std::int64_t differences(const GuardedBuffer& buffer, const std::vector<double>& expected) {
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < buffer.size(); ++i)
+    wrong += buffer.get(i) != expected[static_cast<std::size_t>(i)];
+  return wrong;
+}
+
+TEST(Lines, RunningSumsAgreeWithNaiveLoops) {
+  for (std::uint64_t seed = 0; seed < 240; ++seed) {
+    const Problem p = random_problem(seed, true);
+    const RunningSum sum{p.lines, seed / 6 % 2 == 0, seed / 12 % 2 == 0};
+    const GuardedBuffer x = numbers(p, seed);
+    GuardedBuffer y(p.lines.type, p.y_size);
+    y.fill(9);
+    std::vector<double> expected = values_of(y);
+    for_each_line(p.lines, [&](std::int64_t from, std::int64_t to, std::int64_t) {
+      double total = 0;
+      for (std::int64_t i = 0; i < p.lines.length; ++i) {
+        const std::int64_t at = sum.reverse ? p.lines.length - 1 - i : i;
+        const double before = total;
+        total += x.get(from + at * p.lines.x_step);
+        GuardedBuffer rounded(p.lines.type, 1);
+        rounded.set(0, sum.exclusive ? before : total);
+        expected[static_cast<std::size_t>(to + at * p.lines.y_step)] = rounded.get(0);
+      }
+    });
+    run_kernel(*require_kernel(prepare(sum)), {x.data()}, {y.data()});
+    EXPECT_EQ(differences(y, expected), 0) << seed;
+  }
+}
+
+TEST(Lines, PlacesOfExtremesAgreeWithNaiveLoops) {
+  for (std::uint64_t seed = 0; seed < 240; ++seed) {
+    Problem p = random_problem(seed, true);
+    const ExtremePlace place{p.lines, seed / 6 % 2 == 0, seed / 12 % 2 == 0};
+    GuardedBuffer x = numbers(p, seed);
+    if (is_floating(p.lines.type) && seed % 4 == 0)
+      x.set(static_cast<std::int64_t>(seed) % x.size(), std::nan(""));
+    GuardedBuffer y(ElementType::i64, p.y_size);
+    y.fill(-5);
+    std::vector<double> expected = values_of(y);
+    for_each_line(p.lines, [&](std::int64_t from, std::int64_t to, std::int64_t) {
+      std::int64_t best = 0;
+      for (std::int64_t i = 1; i < p.lines.length; ++i) {
+        const double a = x.get(from + i * p.lines.x_step), b = x.get(from + best * p.lines.x_step);
+        if ((place.largest ? a > b : a < b) || (place.last && a == b)) best = i;
+      }
+      expected[static_cast<std::size_t>(to)] = static_cast<double>(best);
+    });
+    run_kernel(*require_kernel(prepare(place)), {x.data()}, {y.data()});
+    EXPECT_EQ(differences(y, expected), 0) << seed;
+  }
+}
+
+TEST(Lines, TheLargestFewAgreeWithASortOfAll) {
+  for (std::uint64_t seed = 0; seed < 240; ++seed) {
+    const Problem p = random_problem(seed, false);
+    const ExtremeElements extremes{p.lines, p.results, seed / 6 % 2 == 0};
+    const GuardedBuffer x = numbers(p, seed);
+    GuardedBuffer y(p.lines.type, p.y_size), z(ElementType::i64, p.z_size);
+    y.fill(9);
+    z.fill(-5);
+    std::vector<double> values = values_of(y), places = values_of(z);
+    for_each_line(p.lines, [&](std::int64_t from, std::int64_t to, std::int64_t place) {
+      std::vector<std::int64_t> order(static_cast<std::size_t>(p.lines.length));
+      std::iota(order.begin(), order.end(), 0);
+      const auto at = [&](std::int64_t i) { return x.get(from + i * p.lines.x_step); };
+      std::ranges::stable_sort(order, [&](std::int64_t i, std::int64_t j) {
+        return extremes.largest ? at(i) > at(j) : at(i) < at(j);
+      });
+      for (std::int64_t i = 0; i < p.results; ++i) {
+        values[static_cast<std::size_t>(to + i * p.lines.y_step)] = at(order[static_cast<std::size_t>(i)]);
+        places[static_cast<std::size_t>(place + i * p.lines.z_step)] =
+            static_cast<double>(order[static_cast<std::size_t>(i)]);
+      }
+    });
+    run_kernel(*require_kernel(prepare(extremes)), {x.data()}, {y.data(), z.data()});
+    EXPECT_EQ(differences(y, values), 0) << seed;
+    EXPECT_EQ(differences(z, places), 0) << seed;
+    places[0] += 1;
+    EXPECT_EQ(differences(z, places), 1) << seed;
+  }
+}
+
+TEST(Lines, SaysWhatItDoesNotTake) {
+  EXPECT_EQ(prepare(RunningSum{.lines = {.type = ElementType::u8}}).error().reason, "elements of u8");
+  EXPECT_EQ(prepare(ExtremePlace{.lines = {.length = 0}}).error().reason, "lines are empty");
+  EXPECT_EQ(prepare(ExtremeElements{.lines = {.length = 3}, .count = 4}).error().reason,
+            "more than a line has");
+  const RunningSum large{.lines = {.axes = {{64, 1000, 1000}}, .length = 1000}};
+  EXPECT_EQ(require_kernel(prepare(large))->info().parts, 32);
+}
+
+}  // namespace
+}  // namespace superstep::kernels

@@ -69,6 +69,17 @@ std::string warm(Contender& contender, double seconds) {
   return fmt::format("done {}", steps);
 }
 
+std::int64_t resident_before = 0;
+
+// Bytes of this process, by the name of a line of its status: VmRSS, VmHWM; 0 where the system does not say.
+std::int64_t resident(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (const Words words = words_of(line); words.size() > 1 && words[0] == name + ":")
+      return 1024 * std::stoll(words[1]);
+  return 0;
+}
+
 std::string list(const char* kind, const std::vector<Port>& ports) {
   std::string line = kind;
   for (const Port& port : ports) line += " " + port.name + ":" + port.description;
@@ -107,6 +118,7 @@ std::string answer(Contender& contender, const Words& words) {
   if (command == "run" && (count == 2 || count == 3))
     return run(contender, positive(words[1]), count == 3 ? positive(words[2]) : 1);
   if (command == "warm" && count == 2) return warm(contender, seconds_in(words[1]));
+  if (command == "memory" && count == 1) return fmt::format("bytes {}", resident("VmHWM") - resident_before);
   if (command == "inputs" && count == 1) return list("inputs", contender.inputs);
   if (command == "outputs" && count == 1) return list("outputs", contender.outputs);
   if (command == "load" && count == 3) return load(find(contender.inputs, words[1]), words[2]);
@@ -133,6 +145,8 @@ void serve(Contender& contender, std::istream& in, std::ostream& out) {
   }
   say(out, "bye");
 }
+
+void note_memory() { resident_before = resident("VmRSS"); }
 
 void absent(const std::string& reason) {
   say(std::cout, "absent " + reason);

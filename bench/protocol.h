@@ -28,6 +28,9 @@ struct Contender {
 // Writes "ready", then times steps on command. Returns at "quit" and at the end of input.
 void serve(Contender& contender, std::istream& in = std::cin, std::ostream& out = std::cout);
 
+// What is resident now is what `memory` counts from.
+void note_memory();
+
 // Write "absent ..." or "error ...", in one line, and end the program with exit code 3 or 1.
 [[noreturn]] void absent(const std::string& reason);
 [[noreturn]] void fail(const std::string& reason);

@@ -1,4 +1,8 @@
-// Superstep behind the line protocol of contenders: one workload at one batch, timed beside the peers.
+// Superstep behind the line protocol of contenders: one workload, or one model file, at one batch, timed
+// beside the peers.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -29,7 +33,8 @@ Arguments parse(int argc, char** argv) {
   program.add_option("--mode", arguments.mode)->check(CLI::IsMember({"train", "infer"}));
   program.add_option("--precision", arguments.precision);
   program.add_option("--on", arguments.target);
-  program.add_option("--batch", arguments.batch)->check(CLI::PositiveNumber);
+  program.add_option("--batch", arguments.batch, "0: of a model file, the one that it fixes, else 1")
+      ->check(CLI::NonNegativeNumber);
   program.add_option("--micro-batch", arguments.micro_batch)->check(CLI::NonNegativeNumber);
   program.add_option("--threads", arguments.threads)->check(CLI::PositiveNumber);
   program.add_option("--memory-limit", arguments.memory_limit, "bytes the plan may take: 200M, 2G")
@@ -92,8 +97,24 @@ target::GraphAtBatch graph_of(const run::Model& model, const Arguments& argument
   return on_bytes(model, arguments.batch);
 }
 
-void serve(const Arguments& arguments) {
+bench::Port port_of(const target::Executable::Port& port, Tensor& tensor) {
+  const std::vector<std::int64_t>& extents = port.type.shape.extents();
+  const std::string shape = extents.empty() ? "scalar" : fmt::format("{}", fmt::join(extents, ","));
+  return {port.name, fmt::format("{}:{}", name_of(port.type.element), shape), tensor.bytes(),
+          tensor.byte_count()};
+}
+
+// A model file may fix the batch: then it is that of the plan and of its one micro-batch.
+void settle_batch(const run::Model& model, Arguments& arguments) {
+  const std::int64_t fixed = model.fixed_batch();
+  if (arguments.batch == 0) arguments.batch = std::max<std::int64_t>(1, fixed);
+  if (fixed > 0) arguments.micro_batch = fixed;
+}
+
+void serve(Arguments arguments) {
+  bench::note_memory();
   const run::Model model = make_model(arguments);
+  settle_batch(model, arguments);
   const auto executable = target::find_target(arguments.target)
                               .compile(graph_of(model, arguments),
                                        {.batch = arguments.batch,
@@ -117,6 +138,10 @@ void serve(const Arguments& arguments) {
       {"plan", plan.choice},
       {"settings", {{"micro_batch", plan.micro_batch}}}};
   contender.step = [&] { executable->run(inputs, outputs); };
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    contender.inputs.push_back(port_of(executable->inputs()[i], inputs[i]));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    contender.outputs.push_back(port_of(executable->outputs()[i], outputs[i]));
   bench::serve(contender);
 }
 

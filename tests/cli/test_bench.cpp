@@ -1,6 +1,8 @@
 // superstep bench, compare, report, records: as a user runs them, stops them and gets them wrong.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -46,6 +48,96 @@ TEST(Bench, MeasuresTheFirstAgainAndSaysHowItChanged) {
   EXPECT_EQ(results[2]["config"]["repeats"], "mlp-infer-f32-b1");
   expect_says(results[2]["metrics"]["step_time"]["flags"].dump(), "since its first measurement");
   expect_says(outcome.errors, "[3/3, ");
+}
+
+std::string model_file(const char* name) {
+  return fmt::format("{}/tests/onnx/models/{}/model.onnx", SUPERSTEP_SOURCE, name);
+}
+
+constexpr const char* briefly = " --seconds 0.02 --threads 1 --no-peak --json out.json";
+
+TEST(BenchOfFiles, MeasuresServingInTheBatchOfTheFile) {
+  const ScratchFolder folder;
+  const Outcome outcome = run_program(folder / "", "bench " + model_file("mobilenet_v3") + briefly);
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json result = json::parse(content_of(folder / "out.json"));
+  EXPECT_EQ(result["workload"]["mode"], "infer");
+  EXPECT_EQ(result["config"]["batch"], 2);
+  EXPECT_GT(result["metrics"]["step_time"]["value"].get<double>(), 0);
+  expect_says(result["config"]["checked"], "of the reference evaluation");
+}
+
+TEST(BenchOfFiles, TakesOpenBatchesSeveralInputsAndExtents) {
+  const ScratchFolder folder;
+  const Outcome outcome =
+      run_program(folder / "", "bench " + model_file("bert") + " --batch 3,8 --shape time=7" + briefly);
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json results = json::parse(content_of(folder / "out.json"));
+  ASSERT_EQ(results.size(), 3U);  // the first once more
+  EXPECT_EQ(results[1]["config"]["batch"], 8);
+  EXPECT_GT(results[1]["workload"]["flop_per_sample"].get<double>(), 1000);
+}
+
+TEST(BenchOfFiles, TrainsWhereItIsAsked) {
+  const ScratchFolder folder;
+  const Outcome outcome =
+      run_program(folder / "", "bench " + model_file("braggnn") + " --mode train --batch 4" + briefly);
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  const json result = json::parse(content_of(folder / "out.json"));
+  EXPECT_EQ(result["workload"]["mode"], "train");
+  expect_says(result["config"]["checked"], "finite");
+}
+
+TEST(BenchOfFiles, RefusesWhatItCannotMeasure) {
+  const ScratchFolder folder;
+  std::ofstream(folder / "broken.onnx") << "no model";
+  const std::string broken = (folder / "broken.onnx").string();
+  expect_refused("bench " + broken, 1, {"broken.onnx"});
+  expect_refused("bench none.onnx", 1, {"none.onnx"});
+  expect_refused("bench " + model_file("mobilenet_v3") + " --batch 3", 2, {"fixes the batch at 2"});
+  expect_refused("bench " + model_file("bert") + " --shape length=3,4", 2, {"length"});
+  expect_refused("bench mlp --mode infer --peers", 2, {"--peers", "model files"});
+  expect_refused("bench mlp --loss mse", 2, {"--loss", "model files"});
+}
+
+// A program in the place of Python that speaks the protocol of bench/peers, or does not.
+std::string interpreter(const ScratchFolder& folder, const std::string& body) {
+  const std::filesystem::path path = folder / "interpreter";
+  std::ofstream(path) << "#!/bin/sh\n" << body;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  return path.string();
+}
+
+json with_peers(const ScratchFolder& folder, const std::string& python) {
+  const Outcome outcome = run_program(
+      folder / "", "bench " + model_file("mobilenet_v3") + " --peers --python " + python + briefly);
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  return json::parse(content_of(folder / "out.json"));
+}
+
+TEST(BenchOfFiles, TimesPeersThatAreThere) {
+  const ScratchFolder folder;
+  const json result = with_peers(folder, interpreter(folder,
+                                                     "test -f \"$1\" && test -f \"$2\" || exit 1\n"
+                                                     "echo 'ready {\"contender\": \"Peer 7\"}'\n"
+                                                     "while read line; do echo times 0.25; done\n"));
+  EXPECT_EQ(result["config"]["peers"]["onnxruntime"], "Peer 7");
+  EXPECT_EQ(result["metrics"]["time_openvino"]["value"], 0.25);
+  const double ours = result["metrics"]["step_time"]["value"].get<double>();
+  EXPECT_DOUBLE_EQ(result["metrics"]["ratio_openvino"]["value"].get<double>(), 0.25 / ours);
+}
+
+TEST(BenchOfFiles, NamesPeersThatAreNot) {
+  const ScratchFolder folder;
+  expect_says(
+      with_peers(folder,
+                 interpreter(folder, "echo absent no such module\nexit 3\n"))["config"]["peers"]["openvino"],
+      "absent: no such module");
+  expect_says(with_peers(folder, interpreter(folder, "exit 1\n"))["config"]["peers"]["openvino"],
+              "ended without a word");
+  const json none = with_peers(folder, (folder / "no-python").string());
+  expect_says(none["config"]["peers"]["onnxruntime"], "cannot be started");
+  EXPECT_FALSE(none["metrics"].contains("time_onnxruntime"));
 }
 
 TEST(Bench, RepeatsInFreshProcesses) {

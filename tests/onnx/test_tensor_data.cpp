@@ -1,4 +1,5 @@
 #include <cmath>
+#include <fstream>
 
 #include "superstep/base/file.h"
 #include "superstep/onnx/wire/element.h"
@@ -48,6 +49,35 @@ TEST(TensorData, RawOfEveryType) {
       EXPECT_EQ(elements(back), elements(original)) << name_of(type);
     }
   }
+}
+
+// As often as they are asked for, and after whoever opened the file has gone.
+TEST(TensorData, LargeOnesStayInTheFileUntilTheyAreRead) {
+  constexpr std::int64_t count = 50'000;
+  std::vector<float> values(count);
+  for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = static_cast<float>(i) / 7;
+  const ScratchFolder folder;
+  std::ofstream(folder / "tensor", std::ios::binary) << testing::floats("t", {count}, values).bytes();
+  Tensor tensor;
+  {
+    const auto file = std::make_shared<MappedFile>(folder / "tensor");
+    tensor = read_tensor_later(parse_tensor(file->bytes()), ExternalData(fs::path()), file);
+  }
+  for (int i = 0; i < 2; ++i) {
+    std::vector<float> copy(count);
+    tensor.copy_to(reinterpret_cast<std::byte*>(copy.data()));
+    EXPECT_EQ(copy, values);
+  }
+  EXPECT_EQ(elements(tensor), elements(Tensor::from({count}, values)));
+}
+
+TEST(TensorData, LargeOnesOfAnotherSizeAreRefusedAtOnce) {
+  constexpr std::int64_t count = 50'000;
+  const std::string text = testing::tensor("t", 1, {count + 1}, std::string(4 * count, 'x')).bytes();
+  const auto nobody = std::make_shared<int>();
+  EXPECT_TRUE(contains(
+      error_of([&] { read_tensor_later(parse_tensor(bytes_of(text)), ExternalData(fs::path()), nobody); }),
+      "the file has 200000"));
 }
 
 TEST(TensorData, TypedFields) {

@@ -238,6 +238,37 @@ TEST(CpuTarget, RefusesAMicroBatchThatDoesNotDivide) {
   EXPECT_THROW(target::find_target("cpu").compile(models()[1].model, {.batch = 8, .micro_batch = 3}), Error);
 }
 
+// Weights that are packed leave their place; whoever asks for them, or gives others, sees them as they were.
+TEST(CpuTarget, PackedWeightsAreThereWhenTheyAreAskedFor) {
+  const auto wide = [](std::int64_t batch) {
+    graph::Graph graph("wide");
+    op::Builder b(graph);
+    test::Layers layers(b, 5);
+    b.output("y", layers.dense(op::relu(layers.dense(b.input("x", ElementType::f32, {batch, 200}), "a", 180)),
+                               "b", 190));
+    return graph;
+  };
+  const auto cpu = target::find_target("cpu").compile(wide, {.batch = 4});
+  const auto reference = target::find_target("reference").compile(wide, {.batch = 4});
+  const auto inputs = inputs_of(*cpu);
+  auto outputs = outputs_of(*cpu), expected = outputs_of(*reference);
+  const auto agree = [&] {
+    cpu->run(inputs, outputs);
+    reference->run(inputs, expected);
+    expect_close(outputs[0], expected[0], 1e-5, "wide");
+  };
+  agree();
+  for (const std::string& name : cpu->state_names()) {
+    expect_close(cpu->state(name), reference->state(name), 0, name);
+    const Tensor other = test::random_tensor(ElementType::f32, cpu->state(name).shape(), 77, 0.1);
+    cpu->set_state(name, other);
+    reference->set_state(name, other);
+    agree();
+    expect_close(cpu->state_in_place(name), other, 0, name);
+  }
+  agree();
+}
+
 TEST(PlanCache, CompilesAShapeOnceAndKeepsItsStates) {
   target::PlanCache plans(target::find_target("cpu"), models()[1].model, {.threads = 1});
   target::Executable& first = plans.at(8);

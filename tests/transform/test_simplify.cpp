@@ -99,6 +99,34 @@ INSTANTIATE_TEST_SUITE_P(
              X23 "constant %a : i64[1] = [0]\n%y : f32[3] = ReduceSum(%x, %a) {keepdims = 0}" Y,
              {"ReduceSum"}}));
 
+#define X4 "input %x : f32[2,4,3]\n"
+INSTANTIATE_TEST_SUITE_P(
+    Rows, Simplify,
+    ::testing::Values(Case{"one row by a number without an axis",
+                           X4 "constant %i : i64[] = [2]\n%y : f32[2,3] = Gather(%x, %i) {axis = 1}" Y,
+                           {"Slice", "Reshape"}},
+                      Case{"the last row counted from the end",
+                           X4 "constant %i : i64[1] = [-1]\n%y : f32[2,1,3] = Gather(%x, %i) {axis = 1}" Y,
+                           {"Slice"}},
+                      Case{"neighbours",
+                           X4 "constant %i : i64[2] = [1, 2]\n%y : f32[2,2,3] = Gather(%x, %i) {axis = 1}" Y,
+                           {"Slice"}},
+                      Case{"all of them",
+                           X4 "constant %i : i64[2] = [0, 1]\n%y : f32[2,4,3] = Gather(%x, %i) {axis = 0}" Y,
+                           {}},
+                      Case{"out of order",
+                           X4 "constant %i : i64[2] = [2, 1]\n%y : f32[2,2,3] = Gather(%x, %i) {axis = 1}" Y,
+                           {"Gather"}},
+                      Case{"apart",
+                           X4 "constant %i : i64[2] = [0, 2]\n%y : f32[2,2,3] = Gather(%x, %i) {axis = 1}" Y,
+                           {"Gather"}},
+                      Case{"a table of them",
+                           X4 "constant %i : i64[1,1] = [1]\n%y : f32[2,1,1,3] = Gather(%x, %i) {axis = 1}" Y,
+                           {"Gather"}},
+                      Case{"numbers that are not constant",
+                           X4 "input %i : i64[]\n%y : f32[2,3] = Gather(%x, %i) {axis = 1}" Y,
+                           {"Gather"}}));
+
 INSTANTIATE_TEST_SUITE_P(
     Broadcasting, Simplify,
     ::testing::Values(

@@ -35,6 +35,8 @@ constexpr const char* examples =
     "  superstep bench gemm --sweep                                  sizes until memory ends\n"
     "  superstep bench braggnn --mode train,infer --batch 64,512\n"
     "  superstep bench braggnn --mode infer --batch 1 --load single,offline,poisson --rate 5000\n"
+    "  superstep bench model.onnx --peers                            a file beside ONNX Runtime and "
+    "OpenVINO\n"
     "  superstep bench all-reduce --ranks 2 --sizes 4K..256M         or: mpirun -n 2 superstep bench "
     "all-reduce\n"
     "  superstep bench gradients --ranks 2 --sizes 1M..64M           what their exchange adds to a step\n"
@@ -94,6 +96,22 @@ void bench_gradients(const Arguments& arguments) {
   if (const std::string warning = load.warning(); !warning.empty()) tell(fmt::format("note: {}\n", warning));
 }
 
+// A line a file and peer: its time and how often ours goes into it, or why there is none.
+std::string peers_text(const std::vector<Result>& results) {
+  std::string text;
+  for (const Result& result : results) {
+    if (!result.config.contains("peers")) continue;
+    for (const auto& [engine, said] : result.config["peers"].items()) {
+      const record::Quantity *time = result.find("time_" + engine), *ratio = result.find("ratio_" + engine);
+      text += fmt::format("{}: {}", result.id, said.get<std::string>());
+      if (time && ratio)
+        text += fmt::format(": {}, {:.2f} of our time", format_seconds(time->value), ratio->value);
+      text += "\n";
+    }
+  }
+  return text;
+}
+
 OutputChoice output_of(const Arguments& arguments) {
   return {arguments.format, arguments.out, !arguments.no_record};
 }
@@ -118,15 +136,17 @@ void bench(const Arguments& arguments) {
     throw;
   }
   finish_results(results, load, output_of(arguments));
-  if (!common().quiet) tell(lab::baseline_text(results));
+  if (!common().quiet) tell(peers_text(results) + lab::baseline_text(results));
   if (arguments.self_check) fmt::print("{}", lab::compare_runs(results, second).text);
   fail_if_wrong(results);
 }
 
 void declare_what(CLI::App& command, Arguments& a) {
   command
-      .add_option("what", a.what,
-                  "gemm, conv, relu, lstm, workloads (separated by commas), all-reduce, or gradients")
+      .add_option(
+          "what", a.what,
+          "gemm, conv, relu, lstm, workloads and model files (.onnx; separated by commas), all-reduce, "
+          "or gradients")
       ->required()
       ->delimiter(',');
   command.add_option("--config", a.configs, "published configurations, by name, or all")
@@ -138,7 +158,10 @@ void declare_what(CLI::App& command, Arguments& a) {
       ->type_name("TYPE,...")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--mode", a.modes, "train (forward and backward), infer (forward)")
+  command
+      .add_option(
+          "--mode", a.modes,
+          "train (forward and backward), infer (forward); of a model file: infer, where it is left out")
       ->type_name("MODE,...")
       ->delimiter(',')
       ->capture_default_str();
@@ -152,7 +175,8 @@ void declare_what(CLI::App& command, Arguments& a) {
       ->capture_default_str();
   command
       .add_option("--batch", a.batches,
-                  "samples a call (primitives take the first; default: the published ones)")
+                  "samples a call (primitives take the first; default: the published ones; of a model file "
+                  "its own, or 1)")
       ->type_name("N,...")
       ->delimiter(',')
       ->check(positive());
@@ -166,6 +190,19 @@ void declare_what(CLI::App& command, Arguments& a) {
       ->allow_extra_args(false);
   command.add_option("--on", a.target, "where to run: superstep list targets")
       ->type_name("TARGET")
+      ->capture_default_str();
+}
+
+void declare_files(CLI::App& command, Arguments& a) {
+  command.add_option("--shape", a.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
+  command.add_option("--loss", a.loss, "of a model file that is trained (default: mse)")->type_name("LOSS");
+  command.add_flag(
+      "--peers", a.peers,
+      "of a model file: ONNX Runtime and OpenVINO beside it, where Python has them; rounds take turns");
+  command.add_option("--python", a.python, "the interpreter of --peers")
+      ->type_name("PROGRAM")
       ->capture_default_str();
 }
 
@@ -237,6 +274,7 @@ void declare_collectives(CLI::App& command, Arguments& a) {
 void declare_bench(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
   declare_what(command, *a);
+  declare_files(command, *a);
   declare_protocol(command, *a);
   declare_load(command, *a);
   declare_collectives(command, *a);
@@ -246,7 +284,10 @@ void declare_bench(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--out", a->out, "file for it (default: standard output)")->type_name("FILE");
   command.footer(examples);
-  command.callback([a] { bench(*a); });
+  command.callback([a, &command] {
+    a->modes_given = command.count("--mode") > 0;
+    bench(*a);
+  });
 }
 
 }  // namespace superstep::cli

@@ -18,7 +18,7 @@ namespace superstep::onnx {
 // Operator sets by domain.
 using Opsets = std::map<std::string, std::int64_t, std::less<>>;
 
-struct File {
+struct File : std::enable_shared_from_this<File> {
   std::string path;
   std::unique_ptr<MappedFile> mapping;  // null when the bytes are our own
   std::vector<std::byte> copy;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "superstep/base/error.h"
@@ -52,6 +53,13 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (memory == MAP_FAILED) refuse(path);
   bytes_ = {static_cast<const std::byte*>(memory), size};
+}
+
+void MappedFile::set_aside(std::span<const std::byte> part) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<std::uintptr_t>(part.data());
+  const std::uintptr_t first = (start + page - 1) / page * page, last = (start + part.size()) / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() {

@@ -18,6 +18,10 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
+  // Of bytes of a mapped file: nobody reads them soon. Their pages take up no room until they are touched
+  // again, when they come from the file.
+  static void set_aside(std::span<const std::byte> part);
+
  private:
   std::span<const std::byte> bytes_;
 };

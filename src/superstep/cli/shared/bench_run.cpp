@@ -19,6 +19,7 @@
 #include "superstep/lab/bench/workload_bench.h"
 #include "superstep/lab/formats/table.h"
 #include "superstep/lab/formats/writers.h"
+#include "superstep/run/user/user_model.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/training/gradient_mode.h"
 #include "superstep/workload/workload.h"
@@ -93,8 +94,11 @@ lab::PrimitiveBenchSettings primitive_settings(const BenchArguments& arguments, 
 }
 
 lab::WorkloadBenchSettings workload_settings(const BenchArguments& arguments, const std::string& what) {
+  const bool serve_alone = run::is_model_file(what) && !arguments.modes_given;
   return {.workload = what,
-          .modes = arguments.modes,
+          .shapes = arguments.shapes,
+          .loss = arguments.loss,
+          .modes = serve_alone ? std::vector<std::string>{"infer"} : arguments.modes,
           .batches = arguments.batches,
           .precisions = arguments.precisions,
           .gradients = arguments.gradients,
@@ -105,6 +109,7 @@ lab::WorkloadBenchSettings workload_settings(const BenchArguments& arguments, co
           .repeat = arguments.repeat,
           .protocol = protocol_of(arguments),
           .loads = loads_of(arguments),
+          .python = arguments.peers ? arguments.python : "",
           .load_factor = 0.5,
           .energy = arguments.energy,
           .timeline = arguments.format == "trace"};
@@ -243,6 +248,28 @@ void run_fresh(const BenchArguments& arguments, std::vector<Result>& results,
 
 }  // namespace
 
+namespace {
+
+// Before minutes of measuring: a file that cannot be read, and what only files take.
+void check_files(const BenchArguments& arguments) {
+  const auto file = std::ranges::find_if(arguments.what, run::is_model_file);
+  for (const std::string& what : arguments.what)
+    if (run::is_model_file(what)) {
+      const run::UserModel model({.file = what, .shapes = arguments.shapes, .loss = arguments.loss});
+      if (!model.why_not_served().empty()) throw Error(ErrorCode::unsupported, model.why_not_served(), what);
+      for (const std::int64_t batch : arguments.batches) model.require_batch(batch);
+      if (arguments.modes_given && std::ranges::find(arguments.modes, "train") != arguments.modes.end())
+        model.require_trainable();
+    }
+  if (file != arguments.what.end()) return;
+  const char* option = arguments.peers ? "--peers" : !arguments.shapes.empty() ? "--shape" : "--loss";
+  if (arguments.peers || !arguments.shapes.empty() || !arguments.loss.empty())
+    throw Error(ErrorCode::invalid_argument, "is for model files (.onnx)", option,
+                "write a workload as one: superstep onnx export");
+}
+
+}  // namespace
+
 void check_bench(const BenchArguments& arguments) {
   if (arguments.format != "text") lab::find_writer(arguments.format);
   for (const std::string& mode : arguments.modes)
@@ -255,8 +282,9 @@ void check_bench(const BenchArguments& arguments) {
   for (const std::string& what : arguments.what)
     if (const auto kind = kind_of(what); kind && !arguments.sweep)
       primitives_of(arguments, *kind);
-    else if (!kind)
+    else if (!kind && !run::is_model_file(what))
       workload::find_workload(what);
+  check_files(arguments);
 }
 
 void run_bench(const BenchArguments& arguments, std::vector<Result>& results,

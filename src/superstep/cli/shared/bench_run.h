@@ -15,6 +15,8 @@ struct BenchArguments {
   std::vector<std::string> what;
   std::vector<std::string> configs{"all"}, precisions{"f32"}, modes{"train", "infer"}, loads, model_options;
   std::vector<std::string> gradients{"reverse"};
+  std::vector<std::string> shapes;  // of a model file
+  std::string loss, python = "python3";
   std::vector<std::int64_t> batches;
   std::string target = "cpu", format = "text", out, sizes = "4K..64M", order = "ranks", launcher = "mpirun";
   std::string only;  // of the configurations, this one alone; empty: all
@@ -24,6 +26,8 @@ struct BenchArguments {
   double seconds = 3, rate = 0, pause = 60;
   int repeat = 1, processes = 1;
   bool sweep = false, self_check = false, energy = false, no_record = false, no_peak = false;
+  bool modes_given = false;  // a model file is served where nobody says that it be trained
+  bool peers = false;
 };
 
 // Refuses what is wrong before minutes of measuring: throws Error (invalid_argument, not_found).

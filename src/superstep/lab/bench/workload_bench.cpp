@@ -8,6 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/statistics.h"
 #include "superstep/lab/bench/energy_rows.h"
+#include "superstep/lab/bench/peers.h"
 #include "superstep/lab/bench/timeline.h"
 #include "superstep/lab/bench/workload_run.h"
 #include "superstep/lab/measure/quantities.h"
@@ -26,23 +27,31 @@ std::vector<std::string> gradients_of(const WorkloadBenchSettings& settings, con
   return mode == "train" ? settings.gradients : std::vector<std::string>{"reverse"};
 }
 
+run::TrainSettings model_settings(const WorkloadBenchSettings& settings) {
+  return {.workload = settings.workload,
+          .target = settings.target,
+          .model_options = settings.model_options,
+          .shapes = settings.shapes,
+          .loss = settings.loss,
+          .seed = settings.seed};
+}
+
 std::vector<std::int64_t> batches_of(const WorkloadBenchSettings& settings, const std::string& mode) {
   if (!settings.batches.empty()) return settings.batches;
+  if (run::is_model_file(settings.workload))
+    return {std::max<std::int64_t>(1, run::Model(model_settings(settings)).fixed_batch())};
   const std::int64_t own = workload::find_workload(settings.workload).training.batch;
   // Served: one sample at a time, and a batch that fills a machine (chosen).
   return mode == "train" ? std::vector{own} : std::vector<std::int64_t>{1, 512};
 }
 
 WorkloadRunSettings run_settings(const WorkloadBenchSettings& settings, const Point& point) {
-  WorkloadRunSettings run{.model = {.workload = settings.workload}, .trains = point.mode == "train"};
-  run.model.target = settings.target;
+  WorkloadRunSettings run{.model = model_settings(settings), .trains = point.mode == "train"};
   run.model.precision = point.precision;
   run.model.gradient = point.gradient;
-  run.model.model_options = settings.model_options;
   run.model.batch = point.batch;
   run.model.micro_batch =
       point.batch % std::max<std::int64_t>(1, settings.micro_batch) == 0 ? settings.micro_batch : 0;
-  run.model.seed = settings.seed;
   run.threads = settings.threads;
   return run;
 }
@@ -105,6 +114,43 @@ void add_memory(record::Result& result, const target::PlanSummary& plan) {
   result.quantities.back().details["source"] = "the plan's allocations";
 }
 
+// The peers that run the same file on the same processors, and what became of each.
+class PeersBeside {
+ public:
+  PeersBeside(const WorkloadBenchSettings& settings, const Point& point, record::Result& result,
+              std::vector<Contender>& contenders) {
+    if (settings.python.empty() || point.mode != "infer" || !run::is_model_file(settings.workload)) return;
+    for (const std::string& engine : peer_engines()) {
+      auto peer = std::make_unique<Peer>(PeerSettings{.python = settings.python,
+                                                      .engine = engine,
+                                                      .file = settings.workload,
+                                                      .shapes = settings.shapes,
+                                                      .precision = point.precision,
+                                                      .batch = point.batch,
+                                                      .threads = settings.threads});
+      result.config["peers"][engine] = peer->is_ready() ? peer->name() : peer->why_not();
+      if (!peer->is_ready()) continue;
+      Peer* const opened = peer.get();
+      contenders.push_back({engine, {}, [opened](std::int64_t calls) { return opened->run(calls); }});
+      peers_.push_back(std::move(peer));
+    }
+  }
+
+  std::size_t count() const { return peers_.size(); }
+
+  // Their times, and how often ours goes into them.
+  void tell(record::Result& result, std::span<const Measurement> measured) const {
+    const double ours = result.find("step_time")->value;
+    for (const Measurement& peer : measured) {
+      result.quantities.push_back(time_quantity("time_" + peer.name, peer));
+      result.add("ratio_" + peer.name, result.quantities.back().value / ours, "");
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<Peer>> peers_;
+};
+
 record::Result measure_point(const WorkloadBenchSettings& settings, const Point& point,
                              const MachinePeak& peak) {
   const WorkloadRunSettings what = run_settings(settings, point);
@@ -112,6 +158,7 @@ record::Result measure_point(const WorkloadBenchSettings& settings, const Point&
   record::Result result = describe(settings, point, run, run.check());
   std::vector<Contender> contenders{{result.id, [&] { run.call(); }}};
   if (run.has_data()) contenders.push_back({result.id + " with data", [&] { run.call_with_data(); }});
+  PeersBeside peers(settings, point, result, contenders);
   std::vector<Measurement> all = measure_interleaved(contenders, settings.protocol);
   for (int round = 1; round < settings.repeat; ++round) {
     const std::vector<Measurement> more = measure_interleaved(contenders, settings.protocol);
@@ -119,7 +166,8 @@ record::Result measure_point(const WorkloadBenchSettings& settings, const Point&
       all[i].samples.insert(all[i].samples.end(), more[i].samples.begin(), more[i].samples.end());
   }
   add_rates(result, run, point, all[0], peak);
-  if (all.size() > 1)
+  peers.tell(result, std::span(all).last(peers.count()));
+  if (run.has_data())
     result.quantities.push_back(rate_quantity("throughput_with_data", static_cast<double>(point.batch),
                                               "samples/s", all[1], KeepSamples::yes));
   if (point.mode == "infer") {
@@ -151,14 +199,15 @@ void check_modes(const std::vector<std::string>& modes) {
 
 std::size_t count_results(const WorkloadBenchSettings& settings) {
   std::size_t points = 0;
+  const bool one_batch = run::is_model_file(settings.workload) && settings.batches.empty();
   for (const std::string& mode : settings.modes)
-    points += batches_of(settings, mode).size() * gradients_of(settings, mode).size();
+    points += (one_batch ? 1 : batches_of(settings, mode).size()) * gradients_of(settings, mode).size();
   return points * settings.precisions.size();
 }
 
 std::vector<record::Result> bench_workload(const WorkloadBenchSettings& settings, const MachinePeak& peak) {
   check_modes(settings.modes);
-  workload::find_workload(settings.workload);
+  if (!run::is_model_file(settings.workload)) workload::find_workload(settings.workload);
   std::vector<record::Result> results;
   for (const std::string& mode : settings.modes)
     for (const std::int64_t batch : batches_of(settings, mode))

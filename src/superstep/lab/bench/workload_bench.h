@@ -15,9 +15,12 @@
 namespace superstep::lab {
 
 struct WorkloadBenchSettings {
-  std::string workload;
+  std::string workload;             // of the zoo, or a model file (.onnx)
+  std::vector<std::string> shapes;  // of a model file: extents that it leaves open
+  std::string loss;                 // of a model file that is trained
   std::vector<std::string> modes{"train", "infer"};
-  std::vector<std::int64_t> batches;  // empty: the workload's own for training, 1 and 512 for serving
+  std::vector<std::int64_t> batches;  // empty: the workload's own for training, 1 and 512 for serving;
+                                      // of a model file the one that it fixes, or 1
   std::vector<std::string> precisions{"f32"};
   std::vector<std::string> gradients{"reverse"};  // of training: transform/training/gradient_mode.h
   std::vector<std::string> model_options;         // name=value
@@ -27,6 +30,8 @@ struct WorkloadBenchSettings {
   int repeat = 1;
   Protocol protocol;
   std::vector<LoadSettings> loads;  // of serving
+  std::string python;  // of a model file that is served: the interpreter of the peers beside it; empty:
+                       // none
   double load_factor =
       0;                  // Poisson arrivals without a rate come at this share of the rate of a single stream
   bool energy = false;    // ten more seconds of calls, where the host counts energy; else it is said

@@ -1,4 +1,4 @@
-// One compiled training step or serving plan of a workload with a batch of its data.
+// One compiled training step or serving plan of a workload, or of a model file, with a batch of its data.
 #pragma once
 
 #include <functional>
@@ -42,10 +42,12 @@ class WorkloadRun {
  private:
   void open_data();
   void fill_resident();
+  bool is_of_rows(const std::string& output) const;
   void compare_with_reference(double flops_a_sample, std::string& found);
 
   WorkloadRunSettings settings_;
   run::Model model_;
+  bool is_file_ = false;  // a model file: its data are random
   ThreadPool pool_;
   std::unique_ptr<run::Task> task_;
   std::unique_ptr<target::Executable> executable_;

@@ -91,6 +91,7 @@ class Sitting {
 
   double time(std::int64_t calls) {
     if (interrupted()) throw Error(ErrorCode::interrupted, "while measuring " + contender_.name);
+    if (contender_.timed) return contender_.timed(calls);
     const double begun = clock_.seconds();
     for (std::int64_t i = 0; i < calls; ++i) contender_.call();
     return clock_.seconds() - begun;

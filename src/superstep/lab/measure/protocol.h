@@ -38,6 +38,9 @@ struct Protocol {
 struct Contender {
   std::string name;
   std::function<void()> call;  // all work is done when it returns
+  // Of a contender in another process, in place of `call`: so many calls in a row, the seconds that they took
+  // there.
+  std::function<double(std::int64_t calls)> timed = {};
 };
 
 enum class StopReason { tight, budget, count };

@@ -199,10 +199,16 @@ class Importer {
     const double size =
         static_cast<double>(type.shape.element_count()) * static_cast<double>(size_in_bytes(type.element));
     if (mode_ == ImportMode::whole || size < large_bytes)
-      return added_initializer(emitter_.builder().constant(read_tensor(proto, *file_.external), name));
+      return added_initializer(
+          emitter_.builder().constant(read_tensor_later(proto, *file_.external, mapped_file()), name));
     const Var stand_in = emitter_.builder().input(name, type.element, type.shape);
     emitter_.set_loader(stand_in.id(), [proto, this] { return read_tensor(proto, *file_.external); });
     return added_initializer(stand_in);
+  }
+
+  // What keeps the bytes of the file mapped; null where they are our own.
+  std::shared_ptr<const void> mapped_file() const {
+    return file_.mapping ? file_.weak_from_this().lock() : nullptr;
   }
 
   Var added_initializer(Var value) {

@@ -238,14 +238,37 @@ graph::ValueType tensor_type(const TensorProto& tensor) {
   return {*held, std::move(shape)};
 }
 
-Tensor read_tensor(const TensorProto& tensor, const ExternalData& external) {
-  const graph::ValueType type = tensor_type(tensor);
+namespace {
+
+// Smaller ones are read at once: a recipe would take up as much (chosen).
+constexpr std::size_t large_bytes = 64 << 10;
+
+Bytes external_bytes(const TensorProto& tensor, const graph::ValueType& type, const ExternalData& external) {
   try {
-    if (tensor.is_external) return decode(tensor, type, external.bytes(tensor, stored_bytes(tensor, type)));
+    return external.bytes(tensor, stored_bytes(tensor, type));
   } catch (const Error& error) {
     throw error.where().find("tensor '") == 0 ? error : error.in(fmt::format("tensor '{}'", tensor.name));
   }
-  return tensor.has_raw ? decode(tensor, type, tensor.raw) : read_typed(tensor, type);
+}
+
+}  // namespace
+
+Tensor read_tensor(const TensorProto& tensor, const ExternalData& external) {
+  return read_tensor_later(tensor, external, nullptr);
+}
+
+Tensor read_tensor_later(const TensorProto& tensor, const ExternalData& external,
+                         const std::shared_ptr<const void>& file) {
+  const graph::ValueType type = tensor_type(tensor);
+  if (!tensor.is_external && !tensor.has_raw) return read_typed(tensor, type);
+  const Bytes stored = tensor.is_external ? external_bytes(tensor, type, external) : tensor.raw;
+  const bool as_it_is = element_type(tensor.data_type).has_value() && type.element != ElementType::boolean;
+  if (!file || !as_it_is || stored.size() < large_bytes || stored.size() != stored_bytes(tensor, type))
+    return decode(tensor, type, stored);
+  return Tensor::generated(type.element, type.shape, [file, stored](std::byte* elements) {
+    std::memcpy(elements, stored.data(), stored.size());
+    MappedFile::set_aside(stored);
+  });
 }
 
 namespace {

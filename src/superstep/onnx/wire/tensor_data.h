@@ -40,6 +40,10 @@ graph::ValueType tensor_type(const TensorProto& tensor);
 // Throws Error (bad_file) when there are not as many elements as the shape says: nothing is allocated before
 // that is checked.
 Tensor read_tensor(const TensorProto& tensor, const ExternalData& external);
+// The same, but that the elements of a large tensor stay in the file until somebody asks for them, or for a
+// copy of them where they are wanted: `file` keeps its bytes, and is a mapped one. Null: as read_tensor().
+Tensor read_tensor_later(const TensorProto& tensor, const ExternalData& external,
+                         const std::shared_ptr<const void>& file);
 // Dense, with zeros where nothing is listed. At most `most_sparse_elements` in all.
 Tensor read_sparse_tensor(const SparseTensorProto& tensor, const ExternalData& external);
 inline constexpr std::int64_t most_sparse_elements = std::int64_t{1} << 26;

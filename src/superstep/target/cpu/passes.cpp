@@ -5,6 +5,7 @@
 #include "superstep/target/cpu/passes/decompose.h"
 #include "superstep/target/cpu/passes/postpone.h"
 #include "superstep/target/cpu/passes/remake.h"
+#include "superstep/target/cpu/passes/spellings.h"
 #include "superstep/target/cpu/passes/table_gradients.h"
 #include "superstep/target/cpu/passes/widen_half.h"
 #include "superstep/transform/model_passes.h"
@@ -32,7 +33,11 @@ Pass recomputation_pass(const PassUse& use) {
 }  // namespace
 
 std::vector<Pass> model_passes() {
-  return {{.name = "compose_linear",
+  return {{.name = "recognize_spellings",
+           .run = rebuild(recognize_spellings),
+           .summary = "GELU written as a formula is one operator",
+           .rounding = Pass::sums},
+          {.name = "compose_linear",
            .run = rebuild(compose_linear),
            .summary = "weights of linear operators one behind the other multiplied with each other",
            .rounding = Pass::sums}};

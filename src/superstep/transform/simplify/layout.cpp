@@ -76,6 +76,27 @@ Var merge_expands(const Site& site) {
   return inner ? op::expand(site.input_of(*inner, 0), site.type.shape) : Var();
 }
 
+// Neighbouring rows by constant numbers are a cut, and a single one by a number without an axis one without
+// it.
+Var cut_of_rows(const Site& site) {
+  const Tensor* numbers = site.has(1) ? site.constant(site.inputs[1]) : nullptr;
+  const Shape& shape = site.inputs[0].shape();
+  if (!numbers || numbers->element_count() == 0 || numbers->shape().rank() > 1 || shape.rank() == 0)
+    return {};
+  const std::int64_t axis = normalize_axis(site.node.attributes.integer("axis", 0), shape.rank());
+  const std::int64_t extent = shape[static_cast<int>(axis)], count = numbers->element_count();
+  const auto number = [&](std::int64_t i) {
+    const auto at = static_cast<std::int64_t>(numbers->at(i));
+    return at < 0 ? at + extent : at;
+  };
+  const std::int64_t first = number(0);
+  for (std::int64_t i = 0; i < count; ++i)
+    if (number(i) != first + i || number(i) < 0 || number(i) >= extent) return {};
+  const Var cut =
+      count == extent ? site.inputs[0] : op::slice(site.inputs[0], {first}, {first + count}, {axis});
+  return cut.shape() == site.type.shape ? cut : op::reshape(cut, site.type.shape);
+}
+
 constexpr Rule rules[] = {
     {"Identity", drop_identity},    {"Transpose", drop_transpose}, {"Transpose", merge_transposes},
     {"Reshape", drop_view},         {"Reshape", merge_views},      {"Flatten", drop_view},
@@ -84,7 +105,7 @@ constexpr Rule rules[] = {
     {"ReduceMean", reduce_nothing}, {"ReduceMax", reduce_nothing}, {"ReduceMin", reduce_nothing},
     {"ReduceProd", reduce_nothing}, {"Expand", drop_when_same},    {"Expand", merge_expands},
     {"Tile", drop_when_same},       {"Slice", drop_slice},         {"Pad", drop_pad},
-    {"Concat", drop_concat},
+    {"Concat", drop_concat},        {"Gather", cut_of_rows},
 };
 
 }  // namespace

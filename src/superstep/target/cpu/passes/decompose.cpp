@@ -4,8 +4,10 @@
 #include <span>
 #include <string_view>
 
+#include "superstep/op/core/rules.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/op/move/creation.h"
 #include "superstep/op/move/view.h"
@@ -87,6 +89,11 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view op) {
   return std::ranges::find(names, op) != names.end();
 }
 
+// PRelu stands here apart: its parts are chosen so that they are instructions of a vector program.
+bool is_slope(const Graph& graph, const Node& node) {
+  return node.op == "PRelu" && is_floating(graph.type(node.inputs[0]).element);
+}
+
 bool is_recurrent(const Node& node) { return node.op == "LSTM" || node.op == "superstep.LSTMGradient"; }
 
 // Padding but by a constant along all axes, which copies do.
@@ -117,7 +124,7 @@ std::vector<Var> product_and_sum(const Node& node, const std::vector<Var>& in) {
 
 bool is_decomposed(const Graph& graph, const Node& node) {
   if (is_recurrent(node)) return !has_lstm_kernel(graph, node);
-  if (adds_matrix(graph, node) || pads_otherwise(node)) return true;
+  if (adds_matrix(graph, node) || pads_otherwise(node) || is_slope(graph, node)) return true;
   if (is_one_of(floating_composites, node.op)) return is_floating(graph.type(node.inputs[0]).element);
   return is_composite(node.op);
 }
@@ -189,6 +196,67 @@ const Node* convolution_before(const Graph& graph, const Node& node, const std::
   return conv.op == "Conv" && f32 && is_parameter(1) && is_parameter(2) ? &conv : nullptr;
 }
 
+// Whether a parameter is one value a channel of x [N, C, ...], or one for all: only its axis of channels may
+// be longer than 1.
+bool is_of_channels(const Graph& graph, ValueId id, const Shape& x) {
+  const graph::Value& value = graph.value(id);
+  if (value.kind == graph::ValueKind::computed || value.type.element != ElementType::f32) return false;
+  const Shape& shape = value.type.shape;
+  if (shape.rank() > x.rank()) return false;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const int of_x = axis + x.rank() - shape.rank();
+    if (shape[axis] != 1 && (of_x != 1 || shape[axis] != x[1])) return false;
+  }
+  return true;
+}
+
+// y = x * factor or y = x + shift behind a convolution that nothing else reads, as frozen normalisations are
+// written: the convolution, whose weights and bias are parameters, takes them.
+struct Affine {
+  const Node* conv = nullptr;
+  std::size_t parameter = 1;  // which input of the node
+};
+Affine affine_behind_convolution(const Graph& graph, const Node& node, const std::vector<int>& uses) {
+  if (node.op != "Mul" && node.op != "Add") return {};
+  for (std::size_t side : {0u, 1u}) {
+    const graph::Value& x = graph.value(node.inputs[side]);
+    if (x.kind != graph::ValueKind::computed || uses[node.inputs[side].index()] != 1) continue;
+    const Node& conv = graph.node(x.producer);
+    if (conv.op != "Conv" || x.type.element != ElementType::f32 || x.type != graph.type(node.outputs[0]))
+      continue;
+    const bool biased = conv.inputs.size() > 2 && conv.inputs[2].valid();
+    // Without a bias of its own the sum is one: the plan makes it so.
+    if (node.op == "Add" && !biased) continue;
+    const auto is_parameter = [&](std::size_t input) {
+      const graph::Value& value = graph.value(conv.inputs[input]);
+      return value.kind != graph::ValueKind::computed && value.type.element == ElementType::f32;
+    };
+    if (!is_parameter(1) || (biased && !is_parameter(2))) continue;
+    if (is_of_channels(graph, node.inputs[1 - side], x.type.shape)) return {&conv, 1 - side};
+  }
+  return {};
+}
+
+void fold_affine(Rewrite& rewrite, const Node& node, const Affine& affine) {
+  const std::vector<Var> in = rewrite.now(affine.conv->inputs);
+  const Var weights = in[1], parameter = rewrite.now(node.inputs[affine.parameter]);
+  const std::int64_t channels = weights.shape()[0];
+  const Var values = parameter.shape().element_count() == 1
+                         ? op::expand(op::reshape(parameter, Shape{1}), Shape{channels})
+                         : op::reshape(parameter, Shape{channels});
+  std::vector<Var> inputs = in;
+  if (node.op == "Add") {
+    inputs[2] = in[2] + values;
+  } else {
+    std::vector<std::int64_t> extents(static_cast<std::size_t>(weights.shape().rank()), 1);
+    extents[0] = channels;
+    inputs[1] = weights * op::reshape(values, Shape(extents));
+    if (in.size() > 2 && in[2].valid()) inputs[2] = in[2] * values;
+  }
+  const Var y = rewrite.builder().node("Conv", inputs, affine.conv->attributes)[0];
+  rewrite.replace(node, std::span(&y, 1));
+}
+
 // The type that what a convolution reads was rounded to on the way.
 ElementType rounded_type(const Graph& graph, ValueId id) {
   const graph::Value& value = graph.value(id);
@@ -219,9 +287,12 @@ void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv)
   rewrite.replace(node, std::span(&y, 1));
 }
 
+Var prelu(Var x, Var slope) { return op::where(op::less(x, op::constant_like(x, 0)), slope * x, x); }
+
 std::vector<Var> parts_of(Rewrite& rewrite, const Node& node) {
   if (node.op == "BatchNormalization") return batch_normalization(node, rewrite.now(node.inputs));
   if (node.op == "Gemm") return product_and_sum(node, rewrite.now(node.inputs));
+  if (node.op == "PRelu") return {prelu(rewrite.now(node.inputs[0]), rewrite.now(node.inputs[1]))};
   return transform::decomposition(rewrite, node);
 }
 
@@ -240,8 +311,12 @@ bool is_composite(std::string_view op) {
 Graph fold_normalizations(const Graph& graph) {
   const std::vector<int> uses = graph.use_counts();
   return transform::prune(transform::rewrite(graph, [&](Rewrite& rewrite, const Node& node) {
-    const Node* conv = convolution_before(graph, node, uses);
-    conv ? fold_into_convolution(rewrite, node, *conv) : rewrite.keep(node);
+    if (const Node* conv = convolution_before(graph, node, uses))
+      fold_into_convolution(rewrite, node, *conv);
+    else if (const Affine affine = affine_behind_convolution(graph, node, uses); affine.conv)
+      fold_affine(rewrite, node, affine);
+    else
+      rewrite.keep(node);
   }));
 }
 

@@ -57,11 +57,12 @@ CpuExecutable::CpuExecutable(Plan plan, std::vector<PortPlan> inputs, std::vecto
       pool_(options.threads),
       shared_(plan_.shared_bytes),
       update_(plan_.update_bytes),
+      initial_(plan_),
       arenas_(arena_count(plan_, options), plan_.arena_bytes, static_cast<std::size_t>(options.threads)) {
   for (const PortPlan& input : inputs_) input_ports_.push_back(input.port);
   for (const PortPlan& output : outputs_) output_ports_.push_back(output.port);
   const double begun = StepRecorder::now();
-  fill_shared();
+  initial_.fill(pool_, shared_);
   compile_seconds_ += StepRecorder::now() - begun;
   for (int i = 0; i < options.threads; ++i)
     workers_.push_back({Memory(plan_.scratch_bytes), {}, {}, StepRecorder(step_count(), i)});
@@ -92,14 +93,16 @@ void CpuExecutable::open_exchange() {
 
 CpuExecutable::~CpuExecutable() = default;
 
-// Initial values are made straight where they are used; what is zero is zero already, and takes up no room
-// before it is written.
-void CpuExecutable::fill_shared() {
-  pool_.parallel_for(static_cast<std::int64_t>(plan_.initial.size()), [&](std::int64_t i, int) {
-    const auto& [offset, data] = plan_.initial[static_cast<std::size_t>(i)];
-    if (!data.is_zeros_unmade()) data.copy_to(shared_.data() + offset);
-  });
-  plan_.initial.clear();
+// What only this reads is released step by step, so that weights and what is packed of them are never there
+// twice.
+void CpuExecutable::prepare(const Run& run) {
+  initial_.refill(shared_);
+  for (std::size_t i = 0; i < plan_.prepare.size(); ++i) {
+    run_steps({std::span(plan_.prepare).subspan(i, 1), i, false}, run, {0, arenas_.at(0), nullptr, true},
+              workers_[0]);
+    initial_.release_behind(i, shared_);
+  }
+  prepared_ = true;
 }
 
 void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
@@ -109,10 +112,7 @@ void CpuExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> output
   const FlushDenormals flush(plan_.trains);
   const double begun = StepRecorder::now();
   for (Worker& worker : workers_) worker.recorder.begin_run(begun);
-  if (!prepared_) {
-    run_steps({plan_.prepare, 0, false}, run, {0, arenas_.at(0), nullptr, true}, workers_[0]);
-    prepared_ = true;
-  }
+  if (!prepared_) prepare(run);
   begin_exchange();
   if (sums_) sums_->begin_run();
   // One group: its steps are divided over the threads. Several: a group a thread, and where that leaves
@@ -301,7 +301,10 @@ const StateSlot& CpuExecutable::slot(std::string_view name) const {
 Tensor CpuExecutable::state(std::string_view name) const {
   const StateSlot& state = slot(name);
   Tensor tensor(state.type.element, state.type.shape);
-  std::memcpy(tensor.bytes(), shared_.data() + state.offset, tensor.byte_count());
+  if (const Tensor* released = initial_.released(state.offset))
+    released->copy_to(tensor.bytes());
+  else
+    std::memcpy(tensor.bytes(), shared_.data() + state.offset, tensor.byte_count());
   return tensor;
 }
 
@@ -312,12 +315,14 @@ void CpuExecutable::set_state(std::string_view name, const Tensor& value) {
                 fmt::format("is {}, not {}", to_string(state.type),
                             to_string(graph::ValueType{value.type(), value.shape()})),
                 "state " + std::string(name));
+  initial_.keep(state.offset, shared_);
   value.copy_to(shared_.data() + state.offset);
   prepared_ = false;
 }
 
 Tensor CpuExecutable::state_in_place(std::string_view name) const {
   const StateSlot& state = slot(name);
+  initial_.keep(state.offset, shared_);
   return Tensor::over(state.type.element, state.type.shape,
                       std::shared_ptr<std::byte>(shared_.shared(), shared_.data() + state.offset));
 }

@@ -13,6 +13,7 @@
 #include "superstep/target/cpu/plan/plan.h"
 #include "superstep/target/cpu/run/arena_leases.h"
 #include "superstep/target/cpu/run/gradient_sums.h"
+#include "superstep/target/cpu/run/initial_values.h"
 #include "superstep/target/cpu/run/memory.h"
 #include "superstep/target/cpu/run/run_info.h"
 #include "superstep/target/cpu/run/step_recorder.h"
@@ -67,7 +68,7 @@ class CpuExecutable : public Executable {
     std::size_t begin, end;
   };
 
-  void fill_shared();
+  void prepare(const Run& run);
   const StateSlot& slot(std::string_view name) const;
   std::size_t groups() const { return groups_; }
   // The first micro-batch of a group, or, behind the last group, their number.
@@ -116,7 +117,8 @@ class CpuExecutable : public Executable {
   std::size_t steps_before_new_state_;  // of the body: where a run may still be given up
   ThreadPool pool_;
   Memory shared_, update_;
-  ArenaLeases arenas_;  // one a group in flight, or one a micro-batch where they run in step
+  mutable InitialValues initial_;  // asking for a state in place brings it back
+  ArenaLeases arenas_;             // one a group in flight, or one a micro-batch where they run in step
   std::vector<Worker> workers_;
   std::optional<GradientSums> sums_;                   // none where nothing is summed
   std::vector<ValueRange> summed_;                     // pieces of what is averaged over micro-batches

@@ -144,16 +144,18 @@ void run_epilogue(const EpilogueBlock& block) {
 }
 
 // The usual lists over f32 tensors, without a decision inside the loops.
-enum class Rectifier { none, relu, leaky_relu, silu, hard_swish, gelu };
+enum class Rectifier { none, relu, leaky_relu, silu, hard_swish, gelu, gelu_tanh, clip };
 
 template <Rectifier rectifier>
-HWY_INLINE V rectify(V v, V alpha) {
+HWY_INLINE V rectify(V v, V alpha, V beta) {
   if (rectifier == Rectifier::relu) return max_or_second(hn::Zero(f32_tag), v);
   if (rectifier == Rectifier::leaky_relu)
     return hn::IfThenElse(hn::Lt(v, hn::Zero(f32_tag)), hn::Mul(alpha, v), v);
   if (rectifier == Rectifier::silu) return silu(v);
   if (rectifier == Rectifier::hard_swish) return hard_swish(v);
   if (rectifier == Rectifier::gelu) return gelu_erf(v);
+  if (rectifier == Rectifier::gelu_tanh) return gelu_tanh(v);
+  if (rectifier == Rectifier::clip) return clamp(v, alpha, beta);
   return v;
 }
 
@@ -169,7 +171,7 @@ struct UsualSteps {
   const float* bias;
   const void *added, *output;
   std::int64_t added_stride, output_stride;
-  float alpha;
+  float alpha, beta;
 };
 
 // Which steps there are: v + bias + a tensor of `Added`, rectified, or multiplied by the slope of a rectifier
@@ -187,7 +189,7 @@ struct UsualKind {
 template <class Kind, std::size_t G>
 HWY_INLINE void usual_columns(const EpilogueBlock& block, const UsualSteps& s, std::int64_t channel,
                               std::size_t tail) {
-  const V alpha = constant(s.alpha);
+  const V alpha = constant(s.alpha), beta = constant(s.beta);
   V bias[G], t[G], y[G], v[G];
   if (Kind::bias) load_group<G>(s.bias + channel, tail, bias);
   const float* source = block.source + channel;
@@ -201,7 +203,7 @@ HWY_INLINE void usual_columns(const EpilogueBlock& block, const UsualSteps& s, s
     for (std::size_t i = 0; i < G; ++i) {
       if (Kind::bias) v[i] = hn::Add(v[i], bias[i]);
       if (Kind::added) v[i] = hn::Add(v[i], t[i]);
-      v[i] = rectify<Kind::forward>(v[i], alpha);
+      v[i] = rectify<Kind::forward>(v[i], alpha, beta);
       if (Kind::output) v[i] = rectify_gradient<Kind::backward>(v[i], y[i], alpha);
     }
     store_group<G>(v, tail, result);
@@ -219,7 +221,7 @@ void usual_epilogue(const EpilogueBlock& block) {
     if (step.op == EpilogueOp::add) s.added = step.operand, s.added_stride = step.column_stride;
     if (step.op == EpilogueOp::activation_gradient)
       s.output = step.operand, s.output_stride = step.column_stride;
-    if (step.op != EpilogueOp::bias && step.op != EpilogueOp::add) s.alpha = step.alpha;
+    if (step.op != EpilogueOp::bias && step.op != EpilogueOp::add) s.alpha = step.alpha, s.beta = step.beta;
   }
   constexpr auto width = static_cast<std::int64_t>(lanes);
   std::int64_t channel = 0;
@@ -243,6 +245,8 @@ EpilogueFunction* usual_forward(Activation activation) {
     if (activation == Activation::silu) return usual_of<bias, Added, Result, Rectifier::silu>;
     if (activation == Activation::hard_swish) return usual_of<bias, Added, Result, Rectifier::hard_swish>;
     if (activation == Activation::gelu_erf) return usual_of<bias, Added, Result, Rectifier::gelu>;
+    if (activation == Activation::gelu_tanh) return usual_of<bias, Added, Result, Rectifier::gelu_tanh>;
+    if (activation == Activation::clip) return usual_of<bias, Added, Result, Rectifier::clip>;
   }
   return usual_of<bias, Added, Result, Rectifier::none>;
 }
@@ -346,7 +350,8 @@ bool is_rectifier(Activation activation) {
 bool is_usual(Activation activation, bool narrow) {
   return is_rectifier(activation) ||
          (!narrow && (activation == Activation::silu || activation == Activation::hard_swish ||
-                      activation == Activation::gelu_erf));
+                      activation == Activation::gelu_erf || activation == Activation::gelu_tanh ||
+                      activation == Activation::clip));
 }
 
 // Whether the list is [bias] [add] [a usual activation, or the gradient of a relu or leaky relu], or two or

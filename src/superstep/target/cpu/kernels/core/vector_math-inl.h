@@ -188,13 +188,17 @@ HWY_INLINE V gelu_argument(V x) {
                  hn::MulAdd(constant(0.044715f), hn::Mul(x, x), constant(1)));
 }
 
+HWY_INLINE V gelu_tanh(V x) {
+  return hn::Mul(hn::Mul(constant(0.5f), x), hn::Add(constant(1), tanh(gelu_argument(x))));
+}
+
 inline HWY_NOINLINE V activate_slow(V x, Activation activation, V alpha, V beta) {
-  const V zero = hn::Zero(f32_tag), one = constant(1), half = constant(0.5f);
+  const V zero = hn::Zero(f32_tag), one = constant(1);
   switch (activation) {
     case Activation::sigmoid: return sigmoid(x);
     case Activation::tanh: return tanh(x);
     case Activation::gelu_erf: return gelu_erf(x);
-    case Activation::gelu_tanh: return hn::Mul(hn::Mul(half, x), hn::Add(one, tanh(gelu_argument(x))));
+    case Activation::gelu_tanh: return gelu_tanh(x);
     case Activation::silu: return silu(x);
     case Activation::elu: return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(alpha, hn::Sub(exp(x), one)), x);
     case Activation::softplus: return softplus(x);

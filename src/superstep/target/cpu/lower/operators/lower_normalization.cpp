@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/rows/channel_statistics.h"
 #include "superstep/target/cpu/kernels/rows/layer_normalization.h"
 #include "superstep/target/cpu/lower/image_operands.h"
@@ -12,31 +13,80 @@ namespace {
 
 // ---- lines -------------------------------------------------------------------------------------------
 
+// The lines of a shape from `axis` on.
+kernels::LayerNormalization extents_of_lines(const Shape& shape, const Node& node) {
+  kernels::LayerNormalization lines;
+  for (int i = normalize_axis(node.attributes.integer("axis", -1), shape.rank()); i < shape.rank(); ++i)
+    lines.length *= shape[i];
+  lines.rows = shape.element_count() / std::max<std::int64_t>(1, lines.length);
+  lines.epsilon = static_cast<float>(node.attributes.number("epsilon", 1e-5));
+  return lines;
+}
+
 // The lines of x from `axis` on: contiguous, in whatever order they follow each other.
 std::expected<kernels::LayerNormalization, Refusal> lines_of(const Lowering& lowering, const Node& node,
                                                              ValueId x, std::span<const ValueId> others) {
   const Shape& shape = lowering.shape(x);
   const Strides &strides = lowering.view(x).strides, dense = shape.row_major_strides();
   const int axis = normalize_axis(node.attributes.integer("axis", -1), shape.rank());
-  kernels::LayerNormalization lines;
-  for (int i = axis; i < shape.rank(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (shape[i] > 1 && strides[at] != dense[at])
+  for (int i = axis; i < shape.rank(); ++i)
+    if (const auto at = static_cast<std::size_t>(i); shape[i] > 1 && strides[at] != dense[at])
       return refuse("layer normalisation", "a line is not contiguous in memory");
-    lines.length *= shape[i];
-  }
   if (!is_dense(shape, strides)) return refuse("layer normalisation", "the tensor is not dense");
   for (ValueId other : others)
     if (lowering.view(other).strides != strides)
       return refuse("layer normalisation", "the tensors differ in layout");
-  lines.rows = shape.element_count() / std::max<std::int64_t>(1, lines.length);
-  lines.epsilon = static_cast<float>(node.attributes.number("epsilon", 1e-5));
-  return lines;
+  return extents_of_lines(shape, node);
 }
 
 bool all_f32(const Lowering& lowering, std::span<const ValueId> values) {
   return std::ranges::all_of(
       values, [&](ValueId id) { return !id.valid() || lowering.element_in_memory(id) == ElementType::f32; });
+}
+
+// A row-major value beside one that lies otherwise, and the copy between them.
+DraftOperand row_major_beside(Lowering& lowering, ValueId id) {
+  return lowering.temporary(static_cast<std::size_t>(lowering.shape(id).element_count()) * sizeof(float));
+}
+kernels::Prepared copy_between(const Shape& shape, const Strides& from, const Strides& to) {
+  return kernels::prepare(
+      kernels::StridedCopy{.extents = shape.extents(), .x_strides = from, .y_strides = to});
+}
+
+// Lines of a part of a tensor, or with other axes between their elements: normalised in row-major order,
+// through copies of what lies otherwise.
+Lowered normalize_copies(Lowering& lowering, const Node& node, std::vector<DraftOperand> inputs,
+                         kernels::LayerNormalization lines) {
+  const ValueId x = node.inputs[0], y = node.outputs[0];
+  const Shape& shape = lowering.shape(x);
+  const Strides dense = shape.row_major_strides();
+  auto kernel = kernels::prepare_layer_normalization(lines);
+  if (!kernel) return std::unexpected(kernel.error());
+  auto before = copy_between(shape, lowering.view(x).strides, dense);
+  if (!before) return std::unexpected(before.error());
+  auto behind = copy_between(shape, dense, lowering.view(y).strides);
+  if (!behind) return std::unexpected(behind.error());
+  if (!lowering.is_row_major(x)) {
+    const DraftOperand gathered = row_major_beside(lowering, x);
+    lowering.emit("copy", node.name, std::move(*before), {lowering.read(x)}, {gathered});
+    inputs[0] = gathered;
+  }
+  if (lowering.is_row_major(y)) {
+    lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {lowering.write(y)});
+    return {};
+  }
+  const DraftOperand normalized = row_major_beside(lowering, y);
+  lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {normalized});
+  lowering.emit("copy", node.name, std::move(*behind), {normalized}, {lowering.write(y)});
+  return {};
+}
+
+// Scale and bias are one value an element of a line.
+bool has_line_parameters(const Lowering& lowering, const Node& node, std::int64_t length) {
+  for (std::size_t i = 1; i < node.inputs.size(); ++i)
+    if (const ValueId input = node.inputs[i]; input.valid())
+      if (lowering.shape(input).element_count() != length || !lowering.is_row_major(input)) return false;
+  return true;
 }
 
 Lowered lower_layer_normalization(Lowering& lowering, NodeId id) {
@@ -46,22 +96,18 @@ Lowered lower_layer_normalization(Lowering& lowering, NodeId id) {
     if (node.outputs[i].valid() &&
         (!lowering.consumers(node.outputs[i]).empty() || lowering.leaves_section(node.outputs[i])))
       return refuse("layer normalisation", "the statistics are asked for");
-  const ValueId others[] = {y};
-  auto lines = lines_of(lowering, node, x, others);
-  if (!lines) return std::unexpected(lines.error());
   if (!all_f32(lowering, node.inputs)) return refuse("layer normalisation", "not all tensors are f32");
-  lines->bias = node.inputs.size() > 2 && node.inputs[2].valid();
+  kernels::LayerNormalization lines = extents_of_lines(lowering.shape(x), node);
+  lines.bias = node.inputs.size() > 2 && node.inputs[2].valid();
+  if (!has_line_parameters(lowering, node, lines.length))
+    return refuse("layer normalisation", "scale or bias are not one value an element of a line");
   std::vector<DraftOperand> inputs;
-  for (ValueId input : node.inputs) {
-    if (!input.valid()) continue;
-    const bool line = input == x || lowering.shape(input).element_count() == lines->length;
-    if (!line || (input != x && !lowering.is_row_major(input)))
-      return refuse("layer normalisation", "scale or bias are not one value an element of a line");
-  }
-  auto kernel = kernels::prepare_layer_normalization(*lines);
-  if (!kernel) return std::unexpected(kernel.error());
   for (ValueId input : node.inputs)
     if (input.valid()) inputs.push_back(lowering.read(input));
+  const ValueId others[] = {y};
+  if (!lines_of(lowering, node, x, others)) return normalize_copies(lowering, node, std::move(inputs), lines);
+  auto kernel = kernels::prepare_layer_normalization(lines);
+  if (!kernel) return std::unexpected(kernel.error());
   lowering.emit(node.op, node.name, std::move(*kernel), std::move(inputs), {lowering.write(y)});
   return {};
 }

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""The page of what time_models.py measured: means, the list, losses and refusals.
+
+    page.py bench/models/results.json docs/model-files.md
+"""
+
+import json
+import math
+import pathlib
+import sys
+
+ENGINES = ["superstep", "onnxruntime", "openvino"]
+TITLES = {"superstep": "Superstep", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+
+
+def ratio_of(found):
+    """Times that ours is faster than the fastest peer; None where either did not run."""
+    ours = found.get("superstep", {}).get("seconds")
+    peers = [found[name]["seconds"] for name in ENGINES[1:] if "seconds" in found.get(name, {})]
+    return min(peers) / ours if ours and peers else None
+
+
+def memory_of(found):
+    """Our peak memory as a share of ONNX Runtime's."""
+    ours, peer = found.get("superstep", {}).get("memory"), found.get("onnxruntime", {}).get("memory")
+    return ours / peer if ours and peer else None
+
+
+def mean(values):
+    values = [v for v in values if v]
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+
+
+def summary(rows):
+    ratios = [ratio_of(row["engines"]) for row in rows]
+    known = [r for r in ratios if r]
+    return {"files": len(rows), "measured": len(known), "mean": mean(known), "wins": sum(r >= 1 for r in known),
+            "worst": min(known, default=float("nan")), "memory": mean(memory_of(row["engines"]) for row in rows),
+            "refused": sum("failure" in row["engines"].get("superstep", {}) for row in rows)}
+
+
+def summary_line(rows):
+    s = summary(rows)
+    return ("%(measured)d of %(files)d measured, geometric mean of best peer / Superstep %(mean).3f, %(wins)d at least as fast, "
+            "worst %(worst).3f, memory / ONNX Runtime's %(memory).2f, refused %(refused)d" % s)
+
+
+def micro(found, engine):
+    one = found.get(engine, {})
+    return "%.0f" % (1e6 * one["seconds"]) if "seconds" in one else "refused"
+
+
+def error(found):
+    value = found.get("superstep", {}).get("error")
+    return "-" if value is None else "%.0e" % value
+
+
+def table(rows):
+    lines = ["| file | threads | %s | best peer / Superstep | error | memory |" % " | ".join(TITLES[e] + ", us" for e in ENGINES),
+             "|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        found, ratio, memory = row["engines"], ratio_of(row["engines"]), memory_of(row["engines"])
+        told = "-" if ratio is None else "%.2f" % ratio if ratio >= 1 else "**%.2f**" % ratio
+        lines.append("| %s.%s | %d | %s | %s | %s | %s |" % (
+            row["name"], row["exporter"], row["threads"], " | ".join(micro(found, e) for e in ENGINES), told, error(found),
+            "-" if memory is None else "%.2f" % memory))
+    return lines
+
+
+def means(rows):
+    lines = ["| files | measured | geometric mean | at least as fast | worst | memory |", "|---|---|---|---|---|---|"]
+    families = list(dict.fromkeys(row["family"] for row in rows))
+    threads = sorted({row["threads"] for row in rows})
+    groups = [("all", rows)] + [("%d threads" % t if t > 1 else "1 thread", [r for r in rows if r["threads"] == t]) for t in threads]
+    groups += [(f, [r for r in rows if r["family"] == f]) for f in families]
+    for title, group in groups:
+        s = summary(group)
+        lines.append("| %s | %d of %d | %.2f | %d | %.2f | %.2f |" % (title, s["measured"], s["files"], s["mean"], s["wins"], s["worst"],
+                                                                     s["memory"]))
+    return lines
+
+
+def refusals(rows):
+    reasons = {}
+    for row in rows:
+        for engine in ENGINES:
+            failure = row["engines"].get(engine, {}).get("failure")
+            if failure:
+                reasons.setdefault("%s.%s" % (row["name"], row["exporter"]), {})[TITLES[engine]] = failure[:160]
+    lines = ["| file | refused by | reason |", "|---|---|---|"]
+    return lines + ["| %s | %s | %s |" % (name, engine, text.replace("|", "/").replace("<", "&lt;"))
+                    for name, found in reasons.items() for engine, text in found.items()] if reasons else ["None."]
+
+
+def text(data):
+    rows = sorted(data["rows"], key=lambda row: ratio_of(row["engines"]) or 0)
+    loads = [row["load"] for row in rows]
+    names = len({row["name"] for row in rows})
+    return "\n".join([
+        "# Files of other people beside other engines", "",
+        "Written by `bench/models/page.py`; how `time_models.py` measures is said there, and what the files are in",
+        "`bench/models/architectures`: %d networks with random weights, each exported by both exporters of PyTorch, in f32." % names,
+        "Times are microseconds a run; `best peer / Superstep` above 1 is a gain, below 1 a loss (in bold); `error` is the",
+        "largest difference from PyTorch's results as a share of the largest; `memory` is the growth of the process as a share of",
+        "ONNX Runtime's.", "",
+        "Measured on %s (%s), while other work had a load of %.1f to %.1f." % (data["machine"], data["created"][:10], min(loads), max(loads)),
+        "", "## Means", "", *means(rows), "", "## Refused", "", *refusals(rows), "", "## Every file, the worst first", "", *table(rows), ""])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    pathlib.Path(sys.argv[2]).write_text(text(json.loads(pathlib.Path(sys.argv[1]).read_text())))

@@ -1,0 +1,12 @@
+# Writes scripts into a C++ source: cmake -DFOLDER=bench/peers -DFILES="a.py;b.py" -DOUTPUT=x.cpp -P embed_peers.cmake
+set(text "// Made from bench/peers when the program is built.\n#include \"superstep/lab/bench/peer_scripts.h\"\n\n")
+string(APPEND text "namespace superstep::lab {\n\nstd::span<const PeerScript> peer_scripts() {\n  static constexpr PeerScript scripts[] = {\n")
+foreach(name ${FILES})
+  file(READ ${FOLDER}/${name} content HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," content "${content}")
+  string(MAKE_C_IDENTIFIER ${name} id)
+  string(PREPEND text "namespace { constexpr char ${id}[] = {${content}0}; }\n")
+  string(APPEND text "      {\"${name}\", ${id}},\n")
+endforeach()
+string(APPEND text "  };\n  return scripts;\n}\n\n}  // namespace superstep::lab\n")
+file(WRITE ${OUTPUT} "${text}")

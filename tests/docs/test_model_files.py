@@ -1,0 +1,52 @@
+"""The page of model files beside other engines: what its figures are made of, and that it is the one of the results."""
+
+import json
+import pathlib
+import sys
+import unittest
+
+root = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(root / "bench" / "models"))
+import page
+
+
+def row(ours, runtime, vino, name="a", threads=1):
+    engines = {"superstep": ours, "onnxruntime": runtime, "openvino": vino}
+    return {"name": name, "family": "vision", "exporter": "traced", "threads": threads, "load": 1.0, "engines": engines}
+
+
+def took(seconds, memory=None, error=None):
+    return {"seconds": seconds, "memory": memory, "error": error}
+
+
+refused = {"failure": "has <none> | of it"}
+
+
+class ModelFiles(unittest.TestCase):
+    def test_the_best_peer_counts(self):
+        self.assertEqual(page.ratio_of(row(took(2.0), took(3.0), took(1.0))["engines"]), 0.5)
+        self.assertEqual(page.ratio_of(row(took(2.0), took(3.0), refused)["engines"]), 1.5)
+        self.assertIsNone(page.ratio_of(row(refused, took(3.0), refused)["engines"]))
+        self.assertIsNone(page.ratio_of(row(took(2.0), refused, refused)["engines"]))
+
+    def test_means_are_geometric_and_refusals_are_counted(self):
+        rows = [row(took(1.0, 20), took(4.0, 10), took(5.0)), row(took(4.0), took(1.0), took(9.0)), row(refused, took(1.0), took(1.0))]
+        found = page.summary(rows)
+        self.assertAlmostEqual(found["mean"], 1)
+        self.assertEqual((found["files"], found["measured"], found["wins"], found["refused"]), (3, 2, 1, 1))
+        self.assertEqual((found["worst"], found["memory"]), (0.25, 2))
+
+    def test_losses_are_bold_and_reasons_told(self):
+        text = page.text({"machine": "m", "created": "2031-02-03", "rows": [
+            row(took(1e-3, 20, 1e-7), took(5e-4, 10), took(2e-3)), row(refused, took(1e-3), took(1e-3), "b")]})
+        self.assertIn("| a.traced | 1 | 1000 | 500 | 2000 | **0.50** | 1e-07 | 2.00 |", text)
+        self.assertIn("| b.traced | Superstep | has &lt;none> / of it |", text)
+
+    def test_the_page_is_of_the_results(self):
+        results = json.loads((root / "bench" / "models" / "results.json").read_text())
+        self.assertEqual((root / "docs" / "model-files.md").read_text(), page.text(results))
+        self.assertGreaterEqual(len({row["name"] for row in results["rows"]}), 60)
+
+
+if __name__ == "__main__":
+    unittest.main()

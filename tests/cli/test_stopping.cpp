@@ -45,6 +45,9 @@ class Stopping : public ::testing::Test {
     SCOPED_TRACE(command + " stopped after " + std::to_string(delay.count()) + " ms");
     const pid_t child = start(command);
     std::this_thread::sleep_for(delay);
+    // Twice, as timeout(1) does: the process, and its group.
+    kill(child, signal);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
     kill(child, signal);
     const auto asked = Clock::now();
     int status = 0;

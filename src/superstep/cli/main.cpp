@@ -93,6 +93,9 @@ std::string name_of_command(const CLI::App& program) {
 
 // What the system refused where nobody expected it.
 int report(const std::system_error& error) {
+  if (standard_output_failed())  // more was printed than it holds before it writes
+    return report(Error(ErrorCode::io, "cannot be written: " + error.code().message(), "standard output",
+                        "what this command prints is not complete"));
   if (error.code() != std::errc::resource_unavailable_try_again) {
     tell(fmt::format("superstep: error: {}\n", error.what()));
     return exit_failed;

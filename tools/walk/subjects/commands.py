@@ -126,6 +126,9 @@ def line_of(walk: Walk, command: str, folder: Path) -> str:
 
 # What the pages of a field have beside that: small runs, run-WORKLOAD, and the files that their commands name.
 PREPARATIONS = {
+    'laboratory.md': (
+        'bench gemm --config gemm_k4 --mode infer --seconds 0.05 --no-peak --json primitives.json',
+    ),
     'phase-retrieval.md': (
         'generate autophasenn --set size=32 --samples 3 --out crystals.h5',
         'train autophasenn --set size=32 --set width=2 --samples 8 --batch 2 --steps 1 --out run-autophasenn',

@@ -10,7 +10,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -26,17 +28,35 @@ namespace {
 
 constexpr auto grace = std::chrono::milliseconds(500);
 constexpr auto held_poll = std::chrono::milliseconds(10);
+// What comes sooner is the same wish: timeout(1), launchers and terminals signal a process and its group.
+constexpr auto once_more = std::chrono::milliseconds(200);
 
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
 std::atomic<int> holds{0}, deaf{0};
 sem_t asked;
 
+// Of the first signal; 0 before.
+std::atomic<std::int64_t> asked_at{0};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler writes it");
+
+std::int64_t monotonic_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);  // may be called in a signal handler
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 void on_signal(int signal) {
   const int error = errno;
-  stop_requested = true;
-  sem_post(&asked);
-  std::signal(signal, SIG_DFL);
+  const std::int64_t now = monotonic_milliseconds();
+  std::int64_t first = 0;
+  if (asked_at.compare_exchange_strong(first, now)) {
+    stop_requested = true;
+    sem_post(&asked);
+  } else if (now - first >= once_more.count()) {
+    std::signal(signal, SIG_DFL);
+    raise(signal);  // ends the program when the handler returns
+  }
   errno = error;
 }
 
@@ -143,7 +163,10 @@ bool interrupted() {
   return asked_too && (*asked_too)();
 }
 void request_interrupt() { stop_requested = true; }
-void clear_interrupt() { stop_requested = false; }
+void clear_interrupt() {
+  stop_requested = false;
+  asked_at = 0;
+}
 void set_interrupt_check(std::function<bool()> asked_too) { check().set(std::move(asked_too)); }
 
 HoldEnd::HoldEnd(std::string reason) : reason_(std::move(reason)) {

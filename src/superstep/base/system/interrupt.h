@@ -1,5 +1,6 @@
 // Ctrl-C (SIGINT) and SIGTERM as a flag that long work polls between steps, so that it can save and leave.
-// A second Ctrl-C ends the program at once. A program may have a check of its own asked too: base/watch.h.
+// A second Ctrl-C, a fifth of a second later or more, ends the program at once. A program may have a check of
+// its own asked too: base/watch.h.
 //
 // Who does not look at the flag for half a second (a compilation, a library's call, one long read) is ended
 // from outside, so that every command is gone within a second: end_when_asked. What must not be cut short

@@ -23,9 +23,11 @@ void tell(std::string_view text) {
   (void)std::fflush(stderr);
 }
 
+bool standard_output_failed() { return std::ferror(stdout) != 0; }
+
 void flush_standard_output() {
   errno = 0;
-  const bool failed_before = std::ferror(stdout) != 0;
+  const bool failed_before = standard_output_failed();
   if (std::fflush(stdout) == 0 && !failed_before) return;
   throw Error(ErrorCode::io,
               errno != 0 ? std::string("cannot be written: ") + std::strerror(errno) : "cannot be written",

@@ -13,6 +13,9 @@ void occupy_standard_descriptors();
 // Writes to standard error. What goes there is said to people: that nobody can hear it is no failure.
 void tell(std::string_view text);
 
+// Whether a write to standard output failed.
+bool standard_output_failed();
+
 // Writes out what standard output holds. Throws Error (io) when that, or an earlier write to it, failed.
 void flush_standard_output();
 

@@ -157,6 +157,7 @@ TEST(IndexedMove, ScattersWhateverTheStridesAre) {
     run_kernel(*require_kernel(prepare_indexed_scatter(p.move, how)), {updates.data(), index.data()},
                {data.data()});
     EXPECT_EQ(differences(data, expected, 1e-5), 0) << seed;
+    if (expected.empty()) continue;
     expected[0] += 1;
     EXPECT_EQ(differences(data, expected, 1e-5), 1) << seed;
   }

@@ -89,11 +89,6 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view op) {
   return std::ranges::find(names, op) != names.end();
 }
 
-// PRelu stands here apart: its parts are chosen so that they are instructions of a vector program.
-bool is_slope(const Graph& graph, const Node& node) {
-  return node.op == "PRelu" && is_floating(graph.type(node.inputs[0]).element);
-}
-
 bool is_recurrent(const Node& node) { return node.op == "LSTM" || node.op == "superstep.LSTMGradient"; }
 
 // Padding but by a constant along all axes, which copies do.
@@ -124,7 +119,7 @@ std::vector<Var> product_and_sum(const Node& node, const std::vector<Var>& in) {
 
 bool is_decomposed(const Graph& graph, const Node& node) {
   if (is_recurrent(node)) return !has_lstm_kernel(graph, node);
-  if (adds_matrix(graph, node) || pads_otherwise(node) || is_slope(graph, node)) return true;
+  if (adds_matrix(graph, node) || pads_otherwise(node)) return true;
   if (is_one_of(floating_composites, node.op)) return is_floating(graph.type(node.inputs[0]).element);
   return is_composite(node.op);
 }
@@ -287,12 +282,9 @@ void fold_into_convolution(Rewrite& rewrite, const Node& node, const Node& conv)
   rewrite.replace(node, std::span(&y, 1));
 }
 
-Var prelu(Var x, Var slope) { return op::where(op::less(x, op::constant_like(x, 0)), slope * x, x); }
-
 std::vector<Var> parts_of(Rewrite& rewrite, const Node& node) {
   if (node.op == "BatchNormalization") return batch_normalization(node, rewrite.now(node.inputs));
   if (node.op == "Gemm") return product_and_sum(node, rewrite.now(node.inputs));
-  if (node.op == "PRelu") return {prelu(rewrite.now(node.inputs[0]), rewrite.now(node.inputs[1]))};
   return transform::decomposition(rewrite, node);
 }
 

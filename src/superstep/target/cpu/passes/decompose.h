@@ -12,7 +12,7 @@ namespace superstep::target::cpu {
 graph::Graph fold_normalizations(const graph::Graph& graph);
 
 // The graph with such operators replaced by what they are made of: normalisations by a factor and a shift a
-// channel, global pooling by reductions, PRelu by a choice, attention by products and softmax, recurrences
+// channel, global pooling by reductions, attention by products and softmax, recurrences
 // that the kernels do not take by their steps.
 graph::Graph decompose(const graph::Graph& graph);
 

@@ -189,9 +189,10 @@ VectorLoop* slope_of(Activation activation) {
 // ---- functions computed in f64
 
 constexpr float everywhere = std::numeric_limits<float>::max();
-#define SUPERSTEP_FUNCTION(name, function, low, high)                                                     \
-  void name##_loop(const VectorStep& s) {                                                                 \
-    function_loop(s.a, s.out, s.n, low, high, function(), [](float x) HWY_ATTR { return std::name(x); }); \
+#define SUPERSTEP_FUNCTION(name, function, low, high)                                                      \
+  void name##_loop(const VectorStep& s) {                                                                  \
+    function_loop(s.a, s.out, s.n, low, high, function(),                                                  \
+                  [](float x) HWY_ATTR { return static_cast<float>(std::name(static_cast<double>(x))); }); \
   }
 SUPERSTEP_FUNCTION(sin, WideSin, -0x1p30f, 0x1p30f)
 SUPERSTEP_FUNCTION(cos, WideCos, -0x1p30f, 0x1p30f)

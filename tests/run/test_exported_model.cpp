@@ -23,6 +23,7 @@ constexpr std::int64_t batch = 3;
 struct Exported {
   const char* workload;
   std::vector<std::string> options;
+  double tolerance = 2e-5;  // of the largest element
 };
 void PrintTo(const Exported& model, std::ostream* out) { *out << model.workload; }
 
@@ -92,7 +93,7 @@ TEST_P(ExportedModel, GivesTheSameResultsInOnnxRuntime) {
       spread = std::max(spread, std::abs(static_cast<double>(values[i]) - static_cast<double>(values[0])));
       apart = std::max(apart, std::abs(static_cast<double>(ours[i]) - static_cast<double>(values[i])));
     }
-    EXPECT_LT(apart, 2e-5 * largest);
+    EXPECT_LT(apart, GetParam().tolerance * largest);
     EXPECT_GT(spread, 10 * apart);
   }
 }
@@ -107,7 +108,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Exported{"sobel-800", {"side=40"}}, Exported{"image-autoencoder", {"width=4"}},
                     Exported{"polymer-gcn", {"width=16"}}, Exported{"polymer-mpnn", {"width=16"}},
                     Exported{"yieldgnn", {"atoms=24", "edges=40", "largest=20", "width=16"}},
-                    Exported{"schnet", {"atoms=24", "edges=80", "width=16"}},
+                    // Forces are sums of slopes along all edges of an atom, which cancel each other.
+                    Exported{"schnet", {"atoms=24", "edges=80", "width=16"}, 1e-4},
                     Exported{"conductivity", {"side=32", "width=4"}},
                     Exported{"conductivity", {"side=32", "width=4", "size=heavy"}}),
     [](const auto& test) {

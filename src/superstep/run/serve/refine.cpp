@@ -83,22 +83,6 @@ std::vector<double> Refiner::refine(std::span<const Tensor> inputs, std::span<Te
   return losses;
 }
 
-namespace {
-
-// A loss of what is not finite would say nothing of where that lies.
-void require_finite(const Tensor& input, const std::string& name, std::int64_t sample) {
-  if (input.type() != ElementType::f32) return;
-  const auto values = input.as<float>();
-  const auto bad = std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
-  if (bad != values.end())
-    throw Error(
-        ErrorCode::bad_file,
-        fmt::format("input '{}' of sample {} is {} at element {}", name, sample, *bad, bad - values.begin()),
-        "refine");
-}
-
-}  // namespace
-
 double refine_all(Refiner& refiner, const Task& task, std::span<Tensor> outputs, ThreadPool& pool) {
   const std::int64_t samples = outputs[0].shape()[0];
   Progress progress("refining", static_cast<double>(samples), "samples");
@@ -106,7 +90,6 @@ double refine_all(Refiner& refiner, const Task& task, std::span<Tensor> outputs,
   for (std::int64_t sample = 0; sample < samples; ++sample) {
     std::vector<Tensor> inputs = refiner.inputs(), rows;
     task.fill_inputs({&sample, 1}, inputs, pool);
-    for (std::size_t i = 0; i < inputs.size(); ++i) require_finite(inputs[i], refiner.input_name(i), sample);
     for (const Tensor& output : outputs) rows.push_back(row_of(output, sample));
     refiner.refine(inputs, rows);
     for (std::size_t i = 0; i < outputs.size(); ++i)

@@ -29,7 +29,6 @@ class Refiner {
 
   // The model's inputs for one sample, to be filled.
   std::vector<Tensor> inputs() const;
-  const std::string& input_name(std::size_t i) const { return step_->inputs()[i].name; }
 
  private:
   void forget();  // the sample before

@@ -139,15 +139,12 @@ double pearson_of_method(baseline::WallMethod method, const TableSamples& sample
 // `exact`: the stresses are those of the wall equation, whose sources are measured with noise.
 References wall_equations(const TableSamples& samples, bool exact) {
   using enum baseline::WallMethod;
-  References found{
-      .floor = Reference{"the law of the wall inverted", pearson_of_method(profile, samples)},
-      .conventional = Reference{"the equilibrium wall equation", pearson_of_method(equilibrium, samples)},
-      .limit = {},
-      .target = {}};
-  if (exact)
-    found.limit =
-        Reference{"the wall equation with its sources as measured", pearson_of_method(gradients, samples)};
-  return found;
+  return {.floor = Reference{"the law of the wall inverted", pearson_of_method(profile, samples)},
+          .conventional =
+              exact ? Reference{"the wall equation with its sources", pearson_of_method(gradients, samples)}
+                    : Reference{"the equilibrium wall equation", pearson_of_method(equilibrium, samples)},
+          .limit = {},
+          .target = {}};
 }
 
 // --- data

@@ -64,7 +64,7 @@ std::vector<Model> models() {
           {"polymer-mpnn", {"atoms=16", "edges=24", "polymers=12", "width=8"}, 4, 2e-4, 5e-2f},
           {"schnet", {"atoms=16", "edges=24", "clusters=10", "width=8", "blocks=2"}, 4, 2e-4, 5e-3f},
           {"yieldgnn",
-           {"atoms=16", "edges=24", "reactions=10", "largest=16", "width=8", "dropout=0"},
+           {"atoms=16", "edges=24", "reactions=10", "largest=16", "width=32", "dropout=0"},
            4,
            2e-4,
            5e-3f},
@@ -165,7 +165,8 @@ TEST_P(Zoo, TrainsAsTheReferenceDoes) {
   std::int64_t changed = 0;
   double loudest = 0;
   for (std::size_t i = 0; i < names.size(); ++i)
-    loudest = std::max(loudest, worst_difference(reference->state(names[i]), before[i]));
+    if (names[i] != "step")  // whose change of one would drown what is learnt
+      loudest = std::max(loudest, worst_difference(reference->state(names[i]), before[i]));
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Tensor after = reference->state(names[i]);
     const double change = worst_difference(after, before[i]),

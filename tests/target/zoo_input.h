@@ -16,6 +16,7 @@ inline Tensor random_input(const target::Executable::Port& port, std::uint64_t s
       tensor.set(i, port.name == "mask_target"      ? static_cast<double>(random.below(2))
                     : port.name == "sigma"          ? random.uniform(0.5, 2)  // a conductivity is above zero
                     : port.name == "measured_K"     ? random.uniform(150, 600)
+                    : port.name == "yield_target"   ? random.uniform(0, 100)
                     : port.name.ends_with("weight") ? random.uniform(0, 2)  // of a loss
                                                     : random.uniform(-1, 1));
     else if (port.name == "attention_mask")

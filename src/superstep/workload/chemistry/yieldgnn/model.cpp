@@ -84,12 +84,12 @@ class YieldNetwork {
   Var local(Var x, Var bonds) {
     Var h = layers_.relu(dense(PackedGraph::as_rows(x), "atoms", true));
     for (std::int64_t i = 1; i < sizes_.depth; ++i) h = spread(h, bonds, fmt::format("layer{}", i));
-    const Var own = layers_.dropout(dense(h, "local.own", false), "local.own", sizes_.dropout);
+    const Var own = dropped(dense(h, "local.own", false), "local.own");
     const Var of_bonds = graph_.as_edges(dense(PackedGraph::as_rows(bonds), "local.bonds", false));
     const Var heard = at_sources(dense(h, "local.neighbours", false));
     const op::NameScope scope(b_, "local");
     const Var sum = summed(heard * of_bonds);
-    return own * layers_.dropout(sum, "neighbours", sizes_.dropout);
+    return own * dropped(sum, "neighbours");
   }
 
   // What every atom hears of all atoms of its reaction: rows [N * atoms, width].
@@ -136,6 +136,11 @@ class YieldNetwork {
     return PackedGraph::as_rows(op::segment_sum(edges, graph_.target(), graph_.nodes()));
   }
 
+  // By packs, whose masks are their own however a batch is divided.
+  Var dropped(Var rows, const std::string& name) {
+    return PackedGraph::as_rows(layers_.dropout(graph_.as_nodes(rows), name, sizes_.dropout));
+  }
+
   // W [a, b] is W_a a + W_b b: products are made an atom, not an edge.
   Var spread(Var h, Var bonds, const std::string& name) {
     const Var heard = at_sources(dense(h, name + ".neighbours", false)) +
@@ -180,15 +185,16 @@ graph::Graph build_yieldgnn(std::int64_t batch, const Options& options, std::uin
   const Var scores = network.scores(local, network.attended(local, atom_pairs(b, packed, sizes)));
   const Var chem = op::abs(network.dense(standardised(b, desc), "chem", true, 1));
   b.set_name("yield");
-  const Var chem_weight = layers.filled("yield.chem", {1}, 0.5),
-            graph_weight = layers.filled("yield.graph", {1}, 0.5);
-  const Var bias = layers.zeros("yield.bias", {1});
+  // Of the descriptors' share and the graph's.
+  const Var weights = layers.filled("yield.weight", {1, 2}, 0.5), bias = layers.zeros("yield.bias", {1});
   const Var count = op::segment_sum(packed.is_node(), reaction, pack.graphs);
   const Var share = op::reciprocal(op::max(count, b.scalar(ElementType::f32, 1)));
   const Var mean = op::segment_sum(scores, reaction, pack.graphs) * share;
-  const Var fraction = PackedGraph::as_rows(mean) * graph_weight + chem * chem_weight + bias;
+  const Var both[] = {chem, PackedGraph::as_rows(mean)};
+  const Var fraction = op::gemm(op::concat(both, 1), weights, bias, {.transpose_b = true});
   b.output("yield", op::reshape(fraction * 100.0, {batch, pack.graphs}));
   b.set_name("contribution");
+  const Var graph_weight = op::reshape(op::slice(weights, {0, 1}, {1, 2}), {1});
   const Var own = scores * op::gather_rows(share, reaction) * (graph_weight * 100.0);
   b.output("contribution", op::reshape(own, {batch, pack.nodes}));
   b.set_name({});

@@ -4,7 +4,7 @@
 #include <barrier>
 #include <optional>
 
-#include "superstep/base/run_together.h"
+#include "superstep/base/system/run_together.h"
 #include "superstep/base/system/startable_threads.h"
 
 namespace superstep {

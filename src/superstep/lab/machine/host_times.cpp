@@ -12,8 +12,8 @@
 #include <optional>
 
 #include "superstep/base/error.h"
-#include "superstep/base/run_together.h"
 #include "superstep/base/statistics.h"
+#include "superstep/base/system/run_together.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/measure/clock.h"
 

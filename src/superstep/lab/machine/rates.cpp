@@ -13,9 +13,9 @@
 #include <optional>
 
 #include "superstep/base/error.h"
-#include "superstep/base/run_together.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
+#include "superstep/base/system/run_together.h"
 #include "superstep/base/text.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/machine/peak_kernels.h"

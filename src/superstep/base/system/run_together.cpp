@@ -1,4 +1,4 @@
-#include "superstep/base/run_together.h"
+#include "superstep/base/system/run_together.h"
 
 #include <algorithm>
 #include <latch>

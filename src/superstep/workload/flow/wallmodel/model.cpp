@@ -8,21 +8,16 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "superstep/baseline/flow/wall.h"
 #include "superstep/baseline/regression.h"
-#include "superstep/file/check.h"
-#include "superstep/file/csv.h"
-#include "superstep/file/hdf5/hdf5.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/physics/flow/wall_flow.h"
 #include "superstep/physics/flow/wall_generator.h"
 #include "superstep/transform/training/training_form.h"
+#include "superstep/workload/flow/wallmodel/wallmodel.h"
 #include "superstep/workload/layers.h"
 #include "superstep/workload/metrics.h"
-#include "superstep/workload/pictures/pictures.h"
-#include "superstep/workload/table.h"
 
 namespace superstep::workload {
 namespace {
@@ -147,134 +142,6 @@ References wall_equations(const TableSamples& samples, bool exact) {
           .target = {}};
 }
 
-// --- data
-
-[[noreturn]] void refuse_width(const std::filesystem::path& path, std::int64_t found, std::int64_t wanted) {
-  throw Error(ErrorCode::bad_file, fmt::format("has {} features a point, the model takes {}", found, wanted),
-              path.string(),
-              fmt::format("choose the model by --set stencil=N, {} features each", wall_features));
-}
-
-// A table of text, one row a point: columns as `superstep generate wallmodel --out NAME.csv` names them.
-class TableOfPoints {
- public:
-  TableOfPoints(const std::filesystem::path& path, std::int64_t width) : table_(path), path_(path) {
-    for (std::int64_t k = 0; k < width / wall_features; ++k)
-      for (const std::string& name : data::wall_feature_names())
-        features_.push_back(table_.column(k > 0 ? fmt::format("{}_{}", name, k) : name));
-    for (const char* name : {"x", "y", "z"})
-      if (table_.has_column(name)) position_.push_back(table_.column(name));
-  }
-
-  Fields read() {
-    const bool labelled = table_.has_column("tau"), grouped = table_.has_column("snapshot"),
-               placed = position_.size() == 3;
-    std::int64_t rows = 0;
-    for (; table_.next(); ++rows) {
-      for (const std::size_t column : features_) add(x_, column);
-      if (labelled) add(tau_, table_.column("tau"));
-      for (const std::size_t column : placed ? position_ : std::vector<std::size_t>()) add(place_, column);
-      group_.push_back(static_cast<std::int32_t>(grouped ? table_.integer(table_.column("snapshot")) : rows));
-    }
-    if (rows == 0) throw Error(ErrorCode::bad_file, "has no points", path_.string());
-    Fields fields;
-    fields.emplace("features", Tensor::from<float>({rows, static_cast<std::int64_t>(features_.size())}, x_));
-    fields.emplace("snapshot", Tensor::from<std::int32_t>({rows}, group_));
-    if (labelled) fields.emplace("tau", Tensor::from<float>({rows}, tau_));
-    if (placed) fields.emplace("position", Tensor::from<float>({rows, 3}, place_));
-    return fields;
-  }
-
- private:
-  void add(std::vector<float>& values, std::size_t column) const {
-    values.push_back(static_cast<float>(table_.number(column)));
-  }
-
-  data::CsvReader table_;
-  const std::filesystem::path& path_;
-  std::vector<std::size_t> features_, position_;
-  std::vector<float> x_, tau_, place_;
-  std::vector<std::int32_t> group_;
-};
-
-Fields read_arrays(const std::filesystem::path& path, std::int64_t width) {
-  const data::Hdf5File file(path);
-  const std::int64_t any[] = {-1, -1};
-  Fields fields;
-  const Tensor features = file.read("features", ElementType::f32, any);
-  if (features.shape()[1] != width) refuse_width(path, features.shape()[1], width);
-  const std::int64_t rows = features.shape()[0], row[] = {rows}, place[] = {rows, 3};
-  if (rows == 0) throw Error(ErrorCode::bad_file, "has no points", path.string());
-  fields.emplace("features", features);
-  if (file.contains("tau")) fields.emplace("tau", file.read("tau", ElementType::f32, row));
-  if (file.contains("position")) fields.emplace("position", file.read("position", ElementType::f32, place));
-  std::vector<std::int32_t> own(static_cast<std::size_t>(rows));
-  std::iota(own.begin(), own.end(), 0);
-  fields.emplace("snapshot", file.contains("snapshot") ? file.read("snapshot", ElementType::i32, row)
-                                                       : Tensor::from<std::int32_t>({rows}, own));
-  return fields;
-}
-
-Fields read_points(const TaskSettings& settings, std::int64_t width) {
-  const std::filesystem::path& path = settings.data;
-  const std::string ending = path.extension().string();
-  Fields fields =
-      ending == ".csv" || ending == ".tsv" ? TableOfPoints(path, width).read() : read_arrays(path, width);
-  for (const char* name : {"features", "tau"})
-    if (fields.contains(name)) data::require_finite(fields.at(name), data::place(path, name));
-  if (settings.labels_required && !fields.contains("tau"))
-    throw Error(ErrorCode::bad_file, "has no stresses ('tau') to learn from", path.string());
-  return fields;
-}
-
-// --- pictures: the stress on the wall, seen from above
-
-constexpr int map_columns = 41, map_rows = 15, map_scale = 8;  // cells of 0.4 hole diameters; CSS pixels
-constexpr double map_x = 3.2, map_z = -3, map_cell = 0.4;
-
-// The mean of the values of the points in each cell; not a number where there is none.
-std::vector<float> map_of(const Tensor& position, std::span<const std::int64_t> indices,
-                          std::span<const double> values) {
-  std::vector<double> sum(std::size_t{map_columns} * map_rows), count(sum.size());
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const double column = (position.at(3 * indices[i]) - map_x) / map_cell;
-    const double row = (position.at(3 * indices[i] + 2) - map_z) / map_cell;
-    if (!(column >= 0 && column < map_columns && row >= 0 && row < map_rows)) continue;
-    const auto cell = static_cast<std::size_t>(row) * map_columns + static_cast<std::size_t>(column);
-    sum[cell] += values[i], ++count[cell];
-  }
-  std::vector<float> means;
-  for (std::size_t k = 0; k < sum.size(); ++k)
-    means.push_back(count[k] > 0 ? static_cast<float>(sum[k] / count[k]) : std::nanf(""));
-  return means;
-}
-
-void present_maps(page::Page& page, const Tensor& position, const Regression& stress,
-                  std::span<const std::int64_t> indices) {
-  std::vector<double> error;
-  for (std::size_t i = 0; i < stress.truth.size(); ++i) error.push_back(stress.found[i] - stress.truth[i]);
-  const auto truth = map_of(position, indices, stress.truth), found = map_of(position, indices, stress.found),
-             off = map_of(position, indices, error);
-  float low = std::numeric_limits<float>::infinity(), high = -low;
-  for (const float value : truth)
-    if (std::isfinite(value)) low = std::min(low, value), high = std::max(high, value);
-  if (!(low < high)) return;
-  const auto picture = [&](const std::vector<float>& values, const char* caption, bool difference) {
-    const auto map = difference ? page::Colormap::difference : page::Colormap::viridis;
-    const float reach = (high - low) / 2, from = difference ? -reach : low, to = difference ? reach : high;
-    return page::Picture{.image = page::colored(values, map_columns, map_rows, map, from, to),
-                         .caption = caption,
-                         .marks = {},
-                         .scale = map_scale,
-                         .bar = page::ColorBar{map, fmt::format("{:.2g}", from), fmt::format("{:.2g}", to),
-                                               difference ? "error" : "stress"}};
-  };
-  page.heading("The wall from above, x to the right, z downwards", 3);
-  page.pictures({picture(truth, "true", false), picture(found, "predicted", false),
-                 picture(off, "predicted - true", true)});
-  page.paragraph("Means over cells of 0.4 hole diameters; cells without a point are magenta.");
-}
-
 std::string present_stresses(const Fields& fields, const Predictions& found, page::Page& page) {
   const Regression stress{.quantity = "Stress at the wall",
                           .unit = "",
@@ -283,9 +150,11 @@ std::string present_stresses(const Fields& fields, const Predictions& found, pag
                           .samples = {found.indices.begin(), found.indices.end()}};
   present_regression(page, stress);
   if (const auto position = fields.find("position"); position != fields.end())
-    present_maps(page, position->second, stress, found.indices);
+    present_wall_maps(page, position->second, stress, found.indices);
   return {};
 }
+
+// --- data
 
 std::unique_ptr<Task> open_wall_points(const TaskSettings& settings, const Options& model) {
   const std::vector<std::string> generator = {"level=" + model.text("level"),
@@ -306,7 +175,7 @@ std::unique_ptr<Task> open_wall_points(const TaskSettings& settings, const Optio
       .reference_seconds = 0.2,  // on two threads
       .reference_fields = {"position"}};
   if (settings.data.empty()) return open_table_task(std::move(spec), settings);
-  Fields fields = read_points(settings, features_of(model));
+  Fields fields = read_wall_points(settings, features_of(model));
   return open_table_task(std::move(spec), std::move(fields), settings);
 }
 

@@ -140,6 +140,18 @@ TEST(BenchOfFiles, NamesPeersThatAreNot) {
   EXPECT_FALSE(none["metrics"].contains("time_onnxruntime"));
 }
 
+// The peer itself asks to stop while it is waited for.
+TEST(BenchOfFiles, CtrlCLeavesNothingOfAPeer) {
+  const ScratchFolder folder;
+  const std::string python = interpreter(folder, "kill -INT $PPID\nsleep 30\n");
+  const Outcome outcome = run_program(
+      folder / "", "bench " + model_file("mobilenet_v3") + " --peers --python " + python + briefly,
+      "TMPDIR='" + (folder / "").string() + "'");
+  EXPECT_EQ(outcome.code, 130) << outcome.errors;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / ""))
+    EXPECT_EQ(entry.path().string().find("superstep-peer-"), std::string::npos) << entry.path();
+}
+
 TEST(Bench, RepeatsInFreshProcesses) {
   const ScratchFolder folder;
   const Outcome outcome = run_program(

@@ -32,13 +32,19 @@ constexpr int look_milliseconds = 50;  // how often it is asked whether the user
 
 constexpr std::size_t read_at_once = 4096;  // bytes (chosen): answers are a line each
 
-fs::path write_scripts() {
+fs::path make_folder() {
   std::string folder = (fs::temp_directory_path() / "superstep-peer-XXXXXX").string();
   if (!mkdtemp(folder.data()))
     throw Error(ErrorCode::io, fmt::format("cannot make a folder: {}", std::strerror(errno)), folder);
-  for (const PeerScript& script : peer_scripts())
-    std::ofstream(fs::path(folder) / script.name) << script.text;
   return folder;
+}
+
+void write_scripts(const fs::path& folder) {
+  for (const PeerScript& script : peer_scripts()) {
+    std::ofstream file(folder / script.name);
+    file << script.text << std::flush;
+    if (!file) throw Error(ErrorCode::io, "cannot be written", (folder / script.name).string());
+  }
 }
 
 std::vector<std::string> command_of(const PeerSettings& settings, const fs::path& folder) {
@@ -58,7 +64,9 @@ const std::vector<std::string>& peer_engines() {
   return engines;
 }
 
-Peer::Peer(const PeerSettings& settings) : folder_(write_scripts()), engine_(settings.engine) {
+Peer::Peer(const PeerSettings& settings) : Peer(settings.engine) {
+  folder_ = make_folder();
+  write_scripts(folder_);
   if (!start(settings)) return;
   const std::string first = read_line();
   const std::string kind = first.substr(0, first.find(' '));

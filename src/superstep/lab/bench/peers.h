@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace superstep::lab {
@@ -40,6 +41,8 @@ class Peer {
   double run(std::int64_t calls);
 
  private:
+  // Made whole first, so that what the rest of its making leaves behind is cleared away, however that ends.
+  explicit Peer(std::string engine) : engine_(std::move(engine)) {}
   bool start(const PeerSettings& settings);
   std::string ask(const std::string& line);  // its answer, without the end of the line
   std::string read_line();

@@ -8,7 +8,7 @@
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/elementwise/random_mask.h"
 #include "superstep/target/cpu/kernels/sequence/attention.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

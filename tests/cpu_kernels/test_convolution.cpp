@@ -6,8 +6,8 @@
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/weights.h"
-#include "tests/cpu_kernels/check.h"
-#include "tests/cpu_kernels/convolution_reference.h"
+#include "tests/cpu_kernels/support/check.h"
+#include "tests/cpu_kernels/support/convolution_reference.h"
 
 namespace superstep::kernels {
 namespace {

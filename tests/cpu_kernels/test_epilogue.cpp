@@ -9,7 +9,7 @@
 #include "superstep/target/cpu/kernels/core/epilogue.h"
 #include "superstep/target/cpu/kernels/product/matmul.h"
 #include "superstep/target/cpu/kernels/product/weights.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

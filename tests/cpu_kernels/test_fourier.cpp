@@ -9,7 +9,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/fourier/fourier.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "tests/cpu_kernels/guarded_buffer.h"
+#include "tests/cpu_kernels/support/guarded_buffer.h"
 
 namespace superstep::kernels {
 namespace {

@@ -3,17 +3,13 @@
 #include <algorithm>
 
 #include "superstep/base/error.h"
-#include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/move/indexed_move.h"
-#include "tests/cpu_kernels/check.h"
-#include "tests/cpu_kernels/guarded_buffer.h"
+#include "tests/cpu_kernels/support/check.h"
+#include "tests/cpu_kernels/support/guarded_buffer.h"
+#include "tests/cpu_kernels/support/random_strides.h"
 
 namespace superstep::kernels {
 namespace {
-
-std::int64_t draw(RandomStream& random, std::int64_t low, std::int64_t high) {
-  return low + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(high - low + 1)));
-}
 
 // A move whose data have `slots` slots along each component in front of axes of their own, in any order, and
 // whose other side lies in any order, with gaps.
@@ -21,21 +17,6 @@ struct Problem {
   IndexedMove move;
   std::int64_t data_size = 1, other_size = 1, index_size = 1;
 };
-
-// Strides for extents in a random order, with gaps now and then; `size` is what they span.
-std::vector<std::int64_t> random_strides(RandomStream& random, const std::vector<std::int64_t>& extents,
-                                         std::int64_t& size) {
-  std::vector<std::size_t> order(extents.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  std::vector<std::int64_t> strides(extents.size());
-  size = 1;
-  for (std::size_t axis : order) {
-    strides[axis] = size;
-    size *= extents[axis] + draw(random, 0, 1);
-  }
-  return strides;
-}
 
 Problem random_problem(std::uint64_t seed) {
   RandomStream random(seed);
@@ -49,9 +30,9 @@ Problem random_problem(std::uint64_t seed) {
   data.insert(data.end(), slots.begin(), slots.end());
   other.insert(other.end(), chosen.begin(), chosen.end());
   index.push_back(components);
-  const auto data_strides = random_strides(random, data, p.data_size),
-             other_strides = random_strides(random, other, p.other_size),
-             index_strides = random_strides(random, index, p.index_size);
+  const auto data_strides = scattered_strides(random, data, p.data_size),
+             other_strides = scattered_strides(random, other, p.other_size),
+             index_strides = scattered_strides(random, index, p.index_size);
   for (std::size_t i = 0; i < own.size(); ++i)
     p.move.axes.push_back({own[i], data_strides[i], other_strides[i], 0, true});
   for (std::size_t i = 0; i < chosen.size(); ++i)

@@ -7,8 +7,8 @@
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
 #include "tests/contains.h"
-#include "tests/cpu_kernels/convolution_reference.h"
-#include "tests/cpu_kernels/guarded_buffer.h"
+#include "tests/cpu_kernels/support/convolution_reference.h"
+#include "tests/cpu_kernels/support/guarded_buffer.h"
 
 namespace superstep::kernels {
 namespace {

@@ -3,32 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/rows/lines.h"
-#include "tests/cpu_kernels/check.h"
-#include "tests/cpu_kernels/guarded_buffer.h"
+#include "tests/cpu_kernels/support/check.h"
+#include "tests/cpu_kernels/support/guarded_buffer.h"
+#include "tests/cpu_kernels/support/random_strides.h"
 
 namespace superstep::kernels {
 namespace {
-
-std::int64_t draw(RandomStream& random, std::int64_t low, std::int64_t high) {
-  return low + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(high - low + 1)));
-}
-
-// Strides in a random order; a result has `length` places along the lines, which come first in `extents`.
-std::vector<std::int64_t> strides_of(RandomStream& random, const std::vector<std::int64_t>& extents,
-                                     std::int64_t& size) {
-  std::vector<std::size_t> order(extents.size());
-  std::iota(order.begin(), order.end(), 0u);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  std::vector<std::int64_t> strides(extents.size());
-  size = 1;
-  for (std::size_t axis : order) {
-    strides[axis] = size;
-    size *= extents[axis] + draw(random, 0, 1);
-  }
-  return strides;
-}
 
 struct Problem {
   Lines lines;
@@ -49,9 +30,9 @@ Problem random_problem(std::uint64_t seed, bool whole_lines) {
     extents.insert(extents.end(), others.begin(), others.end());
     return extents;
   };
-  const auto x = strides_of(random, full(length), p.x_size),
-             y = strides_of(random, full(p.results), p.y_size),
-             z = strides_of(random, full(p.results), p.z_size);
+  const auto x = scattered_strides(random, full(length), p.x_size),
+             y = scattered_strides(random, full(p.results), p.y_size),
+             z = scattered_strides(random, full(p.results), p.z_size);
   p.lines = {.axes = {}, .length = length, .x_step = x[0], .y_step = y[0], .z_step = z[0]};
   for (std::size_t i = 0; i < others.size(); ++i)
     p.lines.axes.push_back({others[i], x[i + 1], y[i + 1], z[i + 1]});

@@ -8,8 +8,8 @@
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/sequence/lstm.h"
 #include "superstep/target/cpu/kernels/sequence/lstm_pack.h"
-#include "tests/cpu_kernels/check.h"
-#include "tests/cpu_kernels/lstm_reference.h"
+#include "tests/cpu_kernels/support/check.h"
+#include "tests/cpu_kernels/support/lstm_reference.h"
 
 namespace superstep::kernels {
 namespace {

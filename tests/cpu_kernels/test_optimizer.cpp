@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "superstep/target/cpu/kernels/elementwise/optimizer.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

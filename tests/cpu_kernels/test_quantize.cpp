@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "superstep/target/cpu/kernels/bytes/quantize.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/elementwise/random_mask.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/elementwise/random_normal.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

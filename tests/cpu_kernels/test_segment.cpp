@@ -4,7 +4,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/move/segment.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

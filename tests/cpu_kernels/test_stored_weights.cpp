@@ -3,7 +3,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/product/weights.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

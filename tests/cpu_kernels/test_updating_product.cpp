@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "superstep/target/cpu/kernels/product/updating_product.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

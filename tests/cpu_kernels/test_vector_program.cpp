@@ -7,7 +7,7 @@
 
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/elementwise/vector_program.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

@@ -9,7 +9,7 @@
 #include "superstep/target/cpu/kernels/product/pair_panel.h"
 #include "superstep/target/cpu/kernels/product/weights.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_weights.h"
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
 namespace {

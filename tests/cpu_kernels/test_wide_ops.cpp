@@ -6,8 +6,8 @@
 
 #include "superstep/base/random.h"
 #include "superstep/target/cpu/kernels/elementwise/wide_ops.h"
-#include "tests/cpu_kernels/check.h"
-#include "tests/cpu_kernels/guarded_buffer.h"
+#include "tests/cpu_kernels/support/check.h"
+#include "tests/cpu_kernels/support/guarded_buffer.h"
 
 namespace superstep::kernels {
 namespace {

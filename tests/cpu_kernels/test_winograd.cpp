@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
-#include "tests/cpu_kernels/winograd_problem.h"
+#include "tests/cpu_kernels/support/winograd_problem.h"
 
 namespace superstep::kernels {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "superstep/target/cpu/kernels/winograd/winograd_choice.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_loops.h"
-#include "tests/cpu_kernels/winograd_problem.h"
+#include "tests/cpu_kernels/support/winograd_problem.h"
 
 namespace superstep::kernels {
 namespace {

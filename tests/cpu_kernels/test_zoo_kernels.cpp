@@ -9,8 +9,8 @@
 #include "superstep/target/cpu/kernels/move/resample.h"
 #include "superstep/target/cpu/kernels/rows/channel_statistics.h"
 #include "superstep/target/cpu/kernels/rows/layer_normalization.h"
-#include "tests/cpu_kernels/check.h"
-#include "tests/cpu_kernels/guarded_buffer.h"
+#include "tests/cpu_kernels/support/check.h"
+#include "tests/cpu_kernels/support/guarded_buffer.h"
 
 namespace superstep::kernels {
 namespace {

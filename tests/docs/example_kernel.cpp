@@ -12,7 +12,7 @@
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/target.h"
 #include "tests/contains.h"
-#include "tests/cpu_kernels/guarded_buffer.h"
+#include "tests/cpu_kernels/support/guarded_buffer.h"
 
 namespace superstep::kernels {
 namespace {

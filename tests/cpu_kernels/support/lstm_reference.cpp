@@ -1,4 +1,4 @@
-#include "tests/cpu_kernels/lstm_reference.h"
+#include "tests/cpu_kernels/support/lstm_reference.h"
 
 #include <cmath>
 

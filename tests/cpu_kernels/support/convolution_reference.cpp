@@ -1,4 +1,4 @@
-#include "tests/cpu_kernels/convolution_reference.h"
+#include "tests/cpu_kernels/support/convolution_reference.h"
 
 #include <fmt/format.h>
 

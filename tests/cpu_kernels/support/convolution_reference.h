@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
-#include "tests/cpu_kernels/guarded_buffer.h"
+#include "tests/cpu_kernels/support/guarded_buffer.h"
 
 namespace superstep::kernels {
 

@@ -1,4 +1,4 @@
-#include "tests/cpu_kernels/guarded_buffer.h"
+#include "tests/cpu_kernels/support/guarded_buffer.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

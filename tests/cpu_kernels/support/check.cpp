@@ -1,4 +1,4 @@
-#include "tests/cpu_kernels/check.h"
+#include "tests/cpu_kernels/support/check.h"
 
 #include "superstep/base/error.h"
 

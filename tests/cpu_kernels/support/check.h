@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "superstep/target/cpu/kernels/core/kernel.h"
-#include "tests/cpu_kernels/convolution_reference.h"
+#include "tests/cpu_kernels/support/convolution_reference.h"
 
 namespace superstep::kernels {
 

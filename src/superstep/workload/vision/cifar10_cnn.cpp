@@ -191,11 +191,11 @@ Workload cifar10_cnn() {
       .outputs = {{"logits", ElementType::f32, {10}, "", "a score a class; softmax makes probabilities"}},
       .targets = {{"label", ElementType::i64, {}, "", "the number of the class"}},
       .training = {.batch = 64,
-                   .epochs = 40,
+                   .epochs = 10,
                    .loss = {{transform::LossTerm{.kind = transform::LossKind::cross_entropy,
                                                  .target = "label"}}},
-                   .optimizer = {.kind = transform::OptimizerKind::sgd},
-                   .learning_rate = 0.016},
+                   .optimizer = {.kind = transform::OptimizerKind::adam},
+                   .learning_rate = 1e-3},
       .published =
           Recipe{
               .batch = 64,
@@ -203,7 +203,7 @@ Workload cifar10_cnn() {
               .loss = {{transform::LossTerm{.kind = transform::LossKind::cross_entropy, .target = "label"}}},
               .optimizer = {.kind = transform::OptimizerKind::sgd},
               .learning_rate = 0.016,
-              .source = "the CIFAR-10 example of Graphcore: the quick one is the same"},
+              .source = "the CIFAR-10 example of Graphcore"},
       .by_default = RecipeName::quick,
       .open = open_cifar10,
       .metrics = {{"accuracy", "", true}},

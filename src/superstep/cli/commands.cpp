@@ -3,6 +3,7 @@
 
 namespace superstep::cli {
 
+void declare_advise(CLI::App& command);
 void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
@@ -34,6 +35,8 @@ const std::vector<Command>& commands() {
       {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
       {"graph", "print a model's graph, before or after the passes", declare_graph, false},
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},
+      {"advise", "which machine, split, precision and batch for a model and a goal, ranked, with reasons",
+       declare_advise},
       {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
       {"workflow", "a whole study: data, networks, the conventional method, what comes of them, a page",

@@ -15,6 +15,7 @@ CALLS = {
     'profile': 'mlp --runs 3',
     'graph': 'mlp',
     'predict': 'mlp --on gc200',
+    'advise': 'mlp --on gc200',
     'generate': 'braggnn --samples 16 --out {folder}/peaks.h5',
     'design': 'ald --out {folder}/design',
     'baseline': 'braggnn --input {peaks} --set method=centroid',

@@ -1,0 +1,188 @@
+#include "superstep/lab/advise/advise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "superstep/base/error.h"
+#include "superstep/base/progress.h"
+#include "superstep/base/text.h"
+#include "superstep/base/thread_pool.h"
+#include "superstep/lab/advise/here.h"
+#include "superstep/lab/advise/reasons.h"
+#include "superstep/machine/work.h"
+
+namespace superstep::lab {
+namespace {
+
+using machine::Machine;
+
+// Graphs of a model by micro-batch, made once for all machines.
+class Graphs {
+ public:
+  Graphs(const run::Model& model, bool trains) : at_(trains ? model.training_step() : model.inference()) {}
+
+  const graph::Graph& at(std::int64_t batch) {
+    const std::lock_guard lock(mutex_);
+    auto& found = made_[batch];
+    if (!found) found = std::make_unique<graph::Graph>(at_(batch));
+    return *found;
+  }
+
+ private:
+  target::GraphAtBatch at_;
+  std::mutex mutex_;
+  std::map<std::int64_t, std::unique_ptr<graph::Graph>> made_;
+};
+
+// Machines that only run a model for an answer.
+bool only_serves(const Machine& machine) { return machine.style() == machine::Style::static_stream; }
+
+std::vector<Machine> asked_machines(const AdviseSettings& settings) {
+  std::vector<Machine> asked;
+  for (const std::string& name : settings.machines) asked.push_back(machine::find_machine(name));
+  if (settings.machines.empty()) asked = machine::machines();
+  return asked;
+}
+
+double number_for(const std::map<std::string, double>& numbers, const std::string& machine) {
+  const auto found = numbers.find(machine);
+  return found == numbers.end() ? 0 : found->second;
+}
+
+// Generated data are made for it: only the goals that count a whole training ask.
+double recipe_samples_of(const AdviseSettings& settings, const run::Model& model, ThreadPool& pool) {
+  const bool counted = settings.goal == Goal::time_to_quality || settings.goal == Goal::cost;
+  if (!settings.trains || !counted) return 0;
+  const std::unique_ptr<run::Task> task = model.open_task({.data = settings.model.data,
+                                                           .samples = settings.model.samples,
+                                                           .seed = settings.model.seed,
+                                                           .model_options = model.settings().model_options,
+                                                           .pool = &pool});
+  return model.settings().epochs * static_cast<double>(task->training_count());
+}
+
+SearchSettings search_of(const AdviseSettings& settings, const run::Model& model, double recipe_samples) {
+  SearchSettings search{.trains = settings.trains, .goal = settings.goal, .units = settings.units};
+  constexpr std::int64_t served_at_once = 1024;  // chosen: beyond it nothing here gains
+  search.most_samples = settings.most_samples > 0 ? settings.most_samples
+                        : settings.trains         ? model.settings().batch
+                                                  : served_at_once;
+  search.fixed_batch = model.fixed_batch();
+  search.input_bytes = settings.input_bytes;
+  search.precisions = settings.precisions;
+  search.latency_limit = settings.latency_limit;
+  search.rate_wanted = settings.rate_wanted;
+  search.context.recipe_samples = recipe_samples;
+  return search;
+}
+
+void require_goal_is_counted(const AdviseSettings& settings) {
+  if (settings.goal == Goal::time_to_quality && !settings.trains)
+    throw Error(ErrorCode::invalid_argument, "only a training has a time to quality", "--for",
+                "give --mode train, or --for latency");
+  if (settings.goal == Goal::cost && settings.prices.empty())
+    throw Error(ErrorCode::invalid_argument, "costs are counted from prices, and none is given", "--for cost",
+                "give --price MACHINE=PRICE of a unit-hour, for each machine that you can have");
+}
+
+void refuse_unsupported(const run::Model& model, const graph::Graph& graph) {
+  const auto works = machine::works_of(graph, machine::precision_from_name("f32"));
+  const std::vector<std::string> missing = machine::unsupported_operators(works);
+  if (!missing.empty())
+    throw Error(ErrorCode::unsupported, fmt::format("no cost model for {}", join(missing, ", ")),
+                model.settings().workload);
+}
+
+void find_best(MachineAdvice& advice, const SearchSettings& search) {
+  if (const Option* best = best_of(advice.options, search.goal))
+    advice.best = static_cast<int>(best - advice.options.data());
+  advice.reasons = reasons_of(advice.options, advice.best_option(), search);
+}
+
+MachineAdvice advice_on(const Machine& machine, Graphs& graphs, const run::Model& model,
+                        const AdviseSettings& settings, SearchSettings search) {
+  MachineAdvice advice{.machine = machine};
+  if (settings.trains && only_serves(machine)) {
+    advice.reasons = {"serves only: no training runs on it"};
+    return advice;
+  }
+  const double power = number_for(settings.powers, machine.id());
+  search.context.unit_power = power > 0 ? power : machine.value("power");
+  search.context.unit_price = number_for(settings.prices, machine.id());
+  if (settings.goal == Goal::cost && search.context.unit_price == 0) {
+    advice.reasons = {fmt::format("no price given (--price {}=...)", machine.id())};
+    return advice;
+  }
+  advice.options = options_on(
+      machine, [&](std::int64_t batch) -> const graph::Graph& { return graphs.at(batch); }, search);
+  find_best(advice, search);
+  if (const Option* best = advice.best_option())
+    advice.changes = changes_of(machine, model, settings.trains, *best, search);
+  return advice;
+}
+
+bool surely_better(const Figure& a, const Figure& b, Goal goal) {
+  return larger_is_better(goal) ? a.low > b.high : a.high < b.low;
+}
+
+// Best first; a place is certain only as far as intervals do not overlap. Machines that miss a limit come
+// after all that keep it.
+void rank(std::vector<MachineAdvice>& machines, Goal goal) {
+  const auto group = [](const MachineAdvice& advice) {
+    return !advice.best_option() ? 2 : advice.best_option()->within_limits ? 0 : 1;
+  };
+  std::ranges::stable_sort(machines, [&](const MachineAdvice& a, const MachineAdvice& b) {
+    if (group(a) != group(b)) return group(a) < group(b);
+    return a.best_option() && better(a.best_option()->figure, b.best_option()->figure, goal);
+  });
+  for (MachineAdvice& one : machines) {
+    if (!one.best_option()) continue;
+    int ahead = 0, behind = 0, all = 0;
+    for (const MachineAdvice& other : machines) {
+      if (!other.best_option()) continue;
+      ++all;
+      const bool same = group(one) == group(other);
+      ahead += same ? surely_better(other.best_option()->figure, one.best_option()->figure, goal)
+                    : group(other) < group(one);
+      behind += same ? surely_better(one.best_option()->figure, other.best_option()->figure, goal)
+                     : group(other) > group(one);
+    }
+    one.first_place = 1 + ahead;
+    one.last_place = all - behind;
+  }
+}
+
+}  // namespace
+
+Advice advise(const AdviseSettings& settings) {
+  require_goal_is_counted(settings);
+  const std::vector<Machine> asked = asked_machines(settings);
+  const run::Model model(settings.model);
+  Graphs graphs(model, settings.trains);
+  refuse_unsupported(model, graphs.at(std::max<std::int64_t>(1, model.fixed_batch())));
+  Advice advice{.model = settings.model.workload, .trains = settings.trains, .goal = settings.goal};
+  ThreadPool pool(settings.threads);
+  advice.recipe_samples = recipe_samples_of(settings, model, pool);
+  advice.search = search_of(settings, model, advice.recipe_samples);
+  advice.machines.assign(asked.size(), MachineAdvice{.machine = asked.front()});
+  Progress progress = Progress::passing("advise", static_cast<double>(asked.size()), "machines");
+  std::mutex mutex;
+  double done = 0;
+  pool.parallel_for(static_cast<std::int64_t>(asked.size()), [&](std::int64_t item, int) {
+    const auto i = static_cast<std::size_t>(item);
+    advice.machines[i] = advice_on(asked[i], graphs, model, settings, advice.search);
+    const std::lock_guard lock(mutex);
+    progress.update(++done, asked[i].id());
+  });
+  progress.finish();
+  for (const MachineAdvice& one : advice.machines) advice.predictions += one.options.size();
+  rank(advice.machines, settings.goal);
+  if (settings.measures) advice.here = measure_here(settings, advice.recipe_samples);
+  return advice;
+}
+
+}  // namespace superstep::lab

@@ -1,11 +1,10 @@
 // The terms of a loss and their gradients, for who moves the parameters by a rule of his own.
-#include "superstep/transform/training/loss_gradient.h"
-
 #include <gtest/gtest.h>
 
 #include "superstep/op/core/evaluate.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/product/matmul.h"
+#include "superstep/transform/training/loss_gradient.h"
 #include "tests/expect_error.h"
 
 namespace superstep::transform {
@@ -27,7 +26,8 @@ const std::vector<LossTerm> terms = {{.kind = LossKind::mse, .output = "y", .tar
 TEST(LossGradient, IsThatOfTheWeightedSum) {
   const graph::Graph made = make_loss_gradient(two_lines(), terms);
   const Tensor column = Tensor::from<float>({2, 1}, {1, 2}), ones = Tensor::full(ElementType::f32, {2, 1}, 1);
-  const std::vector<Tensor> inputs = {column, ones, ones, Tensor::scalar<float>(10), Tensor::scalar<float>(100)};
+  const std::vector<Tensor> inputs = {column, ones, ones, Tensor::scalar<float>(10),
+                                      Tensor::scalar<float>(100)};
   const op::Evaluation found = op::evaluate(made, inputs);
   ASSERT_EQ(made.outputs().size(), 4U);
   EXPECT_EQ(made.outputs()[2].name, "gradient/a");

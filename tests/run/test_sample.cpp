@@ -387,6 +387,22 @@ TEST(Priors, AreReadAndFallWithTheWidth) {
   EXPECT_NEAR(parameters[4].deviation, 3 / std::sqrt(40), 1e-12) << parameters[4].name;
 }
 
+TEST(Summaries, SayWhatIsNotAsItShouldBe) {
+  MethodSummary summary{.method = "nuts", .chains = 4, .draws = 100};
+  summary.energy_information = 0.9;
+  summary.of_parameters = {.numbers = 10, .agreed = 10, .worst_r_hat = 1.002, .least_bulk = 900};
+  EXPECT_TRUE(summary.warnings().empty());
+  summary.divergent = 3, summary.at_most_doublings = 7, summary.energy_information = 0.1;
+  summary.of_parameters = {
+      .numbers = 10, .agreed = 8, .worst_r_hat = 1.2, .least_bulk = 30, .least_tail = 20, .worst = "A[1]"};
+  std::string all;
+  for (const std::string& line : summary.warnings()) all += line + "\n";
+  for (const char* words :
+       {"3 of 400 transitions diverged", "7 of 400 paths were cut", "energy information 0.1",
+        "r-hat of 2 of 10 parameters", "A[1]", "30 effective draws"})
+    EXPECT_TRUE(contains(all, words)) << words;
+}
+
 // --- sliding windows
 
 TEST(Windows, SlideAndGoOn) {

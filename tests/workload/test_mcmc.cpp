@@ -16,8 +16,9 @@ namespace {
 class Returns : public ::testing::Test {
  protected:
   std::unique_ptr<Task> open(const std::filesystem::path& data, std::vector<std::string> options = {}) {
-    return open_task(find_workload("mcmc"),
-                     {.data = data, .samples = 0, .seed = 3, .model_options = std::move(options), .pool = &pool_});
+    return open_task(
+        find_workload("mcmc"),
+        {.data = data, .samples = 0, .seed = 3, .model_options = std::move(options), .pool = &pool_});
   }
   // A column of n returns 0, 1, 4, 9, ...
   std::filesystem::path squares(int count, const std::string& last = {}) {
@@ -70,8 +71,9 @@ TEST_F(Returns, KnowWhatForecastsAreHeldAgainst) {
 }
 
 TEST_F(Returns, AreOneSeriesOfFiniteNumbers) {
-  expect_error(ErrorCode::bad_file, {"returns.csv", "y"},
-               [&] { open(squares(60, "nan"), {"window=10", "ahead=40"}); });
+  expect_error(ErrorCode::bad_file, {"returns.csv", "y"}, [&] {
+    open(squares(60, "nan"), {"window=10", "ahead=40"});
+  });
   expect_error(ErrorCode::invalid_argument, {"has 8 rows from row 0 on, a window takes 10"},
                [&] { open(squares(30), {"window=10"}); });
   const auto path = folder_ / "rows.csv";
@@ -80,8 +82,9 @@ TEST_F(Returns, AreOneSeriesOfFiniteNumbers) {
   entry.make(Options(entry.options, short_series))
       ->write({.path = path, .seed = 1, .samples = 60, .pool = &pool_});
   EXPECT_EQ(open(path, {"window=20", "ahead=10"})->size(), 30);
-  expect_error(ErrorCode::bad_file, {"rows 15 to 44 are of series 0 and 1"},
-               [&] { open(path, {"window=20", "ahead=10", "first=15"}); });
+  expect_error(ErrorCode::bad_file, {"rows 15 to 44 are of series 0 and 1"}, [&] {
+    open(path, {"window=20", "ahead=10", "first=15"});
+  });
 }
 
 }  // namespace

@@ -93,6 +93,7 @@ const std::vector<Tiny>& tiny_runs() {
       {"distilbert", 40, {"layers=1", "vocabulary=512", "length=32"}, {"Hidden words", "▁▁▁▁"}},
       {"lstm", 40, {}, {"Periods in a window", "sensor 1", "The worst"}},
       {"mlp", 40, {}, {"predicted against true", "The worst"}},
+      {"mcmc", 540, {}, {"predicted against true", "The worst"}},
       {"rnn-k1", 64, {}, {"no true values"}},
       {"rnn-k2", 32, {}, {"no true values"}},
       {"rnn-k3", 16, {}, {"no true values"}},

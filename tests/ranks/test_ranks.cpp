@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/file/npz.h"
 #include "superstep/lab/ranks/collective_bench.h"
 #include "superstep/lab/ranks/scale.h"
 #include "superstep/record/result.h"
@@ -91,6 +92,25 @@ TEST_F(Ranks, GiveTheSameBitsEveryTime) {
             .code,
         0);
   EXPECT_TRUE(same_bits(states_of("a"), states_of("b")));
+}
+
+// Chains are divided over the ranks, and each is what it is alone.
+TEST_F(Ranks, SampleTheSameChains) {
+  const std::string settings =
+      "sample mcmc --set units=3 --set window=50 --set ahead=4 --chains 5 --warm-up 30 --draws 20 "
+      "--doublings 4 --threads 2 --out ";
+  ASSERT_EQ(run_program(folder_, settings + "alone").code, 0);
+  const Outcome ranks = on_ranks(3, settings + "ranks");
+  ASSERT_EQ(ranks.code, 0) << ranks.errors;
+  for (int chain = 1; chain <= 5; ++chain) {
+    const std::string file = "nuts/chain-" + std::to_string(chain) + ".npz";
+    auto alone = data::read_npz(folder_ / "alone" / file), divided = data::read_npz(folder_ / "ranks" / file);
+    alone.erase("state/seconds"), divided.erase("state/seconds");
+    EXPECT_EQ(alone.size(), divided.size());
+    EXPECT_TRUE(same_bits(alone, divided)) << file;
+  }
+  EXPECT_EQ(ranks.output.find("effective draws"), ranks.output.rfind("effective draws")) << ranks.output;
+  EXPECT_EQ(on_ranks(2, "sample mcmc --draws 5 --warm-up 5").code, 2) << "without a folder";
 }
 
 // Gradients on any road, beside the backward pass or after it: the same sums.

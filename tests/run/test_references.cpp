@@ -50,6 +50,7 @@ const std::map<std::string, Small> small_forms = {
     {"distilbert", {{"vocabulary=128", "length=64"}, 800}},
     {"lstm", {{}, 200}},
     {"mlp", {{}, 500}},
+    {"mcmc", {{}, 700}},
 };
 
 class WithData : public ::testing::TestWithParam<std::string> {

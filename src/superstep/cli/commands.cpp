@@ -20,6 +20,7 @@ void declare_profile(CLI::App& command);
 void declare_predict(CLI::App& command);
 void declare_records(CLI::App& command);
 void declare_report(CLI::App& command);
+void declare_sample(CLI::App& command);
 void declare_scale(CLI::App& command);
 void declare_show(CLI::App& command);
 void declare_train(CLI::App& command);
@@ -32,6 +33,9 @@ const std::vector<Command>& commands() {
       {"generate", "make data from the physics of a workload", declare_generate},
       {"train", "train a model, with checkpoints, a log and an ONNX file at the end", declare_train},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
+      {"sample",
+       "draw the posterior of a model's parameters: NUTS, HMC, forecasts that say how sure they are",
+       declare_sample},
       {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
       {"graph", "print a model's graph, before or after the passes", declare_graph, false},
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},

@@ -42,6 +42,18 @@ Pass training_step_pass(LossSpec loss, OptimizerSpec optimizer, TrainingStepOpti
           .rounding = Pass::other_results};
 }
 
+Pass loss_gradient_pass(std::vector<LossTerm> terms, LossGradientOptions options) {
+  return {.name = "make_loss_gradient",
+          .run =
+              [terms = std::move(terms), options](graph::Graph& model) {
+                model = make_loss_gradient(model, terms, options);
+                return true;
+              },
+          .summary = "the terms of a loss and their gradients behind the model, nothing updated",
+          .required = "without it there is nothing to sample by",
+          .rounding = Pass::other_results};
+}
+
 Pass over_parts_pass(std::int64_t parts) {
   return {.name = "over_parts",
           .run =

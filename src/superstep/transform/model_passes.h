@@ -7,6 +7,7 @@
 
 #include "superstep/transform/pass.h"
 #include "superstep/transform/precision/quantize.h"
+#include "superstep/transform/training/loss_gradient.h"
 #include "superstep/transform/training/recompute.h"
 #include "superstep/transform/training/training_step.h"
 
@@ -19,6 +20,9 @@ Pass quantize_pass(RangeTable ranges, std::function<QuantizeOptions(const graph:
 
 // transform/training/training_step.h
 Pass training_step_pass(LossSpec loss, OptimizerSpec optimizer, TrainingStepOptions options = {});
+
+// transform/training/loss_gradient.h
+Pass loss_gradient_pass(std::vector<LossTerm> terms, LossGradientOptions options = {});
 
 // transform/training/over_parts.h. Leaves the graph alone where there is one part. Error (unsupported) where
 // the samples are mixed in another way.

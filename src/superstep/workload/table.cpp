@@ -139,6 +139,11 @@ class TableTask : public Task {
   }
   double reference_seconds() const override { return spec_.reference_seconds; }
 
+  ForecastReferences forecast_references(std::span<const std::int64_t> indices) const override {
+    if (!spec_.forecast_references || indices.empty() || training_ < 1 || !has_labels()) return {};
+    return spec_.forecast_references(fields_, training_, indices);
+  }
+
   bool has_labels() const override {
     const auto there = [&](const std::string& field) { return fields_.contains(field); };
     return std::ranges::all_of(wanted_fields(spec_), there);

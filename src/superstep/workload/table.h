@@ -47,6 +47,9 @@ struct TableSpec {
   std::function<std::string(const Fields& fields, const Predictions& found, page::Page& page)> present =
       nullptr;
   std::function<References(const TableSamples& samples)> references = nullptr;
+  std::function<ForecastReferences(const Fields& fields, std::int64_t training,
+                                   std::span<const std::int64_t> indices)>
+      forecast_references = nullptr;
   double reference_seconds = 0;               // about how long that takes
   std::vector<std::string> reference_fields;  // that it needs beside those; a file may lack them
 };

@@ -53,6 +53,13 @@ struct References {
   std::optional<double> target;           // where it depends on the samples; else the workload's counts
 };
 
+// What others say of targets before they are known, as densities: means of log p over the samples, in nats
+// and in the unit that the targets are filled in.
+struct ForecastReferences {
+  std::optional<Reference> floor, ceiling;  // a simple forecast; that of the process that made the data
+  double log_unit = 0;  // the log of that unit in the data's own: log p there is less by so much
+};
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -84,6 +91,9 @@ class Task {
   // than a second is remembered by what describe() says. Nothing where the task knows none.
   virtual References references(std::span<const std::int64_t>, ThreadPool&) const { return {}; }
   virtual double reference_seconds() const { return 0; }
+
+  // The same of densities, for models that say how sure they are; nothing where the task knows none.
+  virtual ForecastReferences forecast_references(std::span<const std::int64_t>) const { return {}; }
 
   // Adds to the page what predictions look like in the task's own field, beside the truth, the worst cases
   // too. Returns what of it a terminal can show. Needs labels.

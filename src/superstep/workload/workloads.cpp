@@ -18,7 +18,7 @@
                   workload(mobilenet_v3_small) workload(mobilenet_v3_large) workload(image_autoencoder)      \
                       workload(conductivity) workload(wallmodel) workload(bert_small) workload(distilbert)   \
                           workload(lstm) workload(rnn_k1) workload(rnn_k2) workload(rnn_k3) workload(rnn_k4) \
-                              workload(mlp)
+                              workload(mlp) workload(mcmc)
 
 namespace superstep::workload {
 

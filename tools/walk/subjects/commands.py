@@ -79,6 +79,9 @@ def reduced(command: str) -> str:
     if re.search(r'(^|@ )train ', command):
         command = re.sub(r'--out \S+', '--out a-new-run/', command)  # run/ is there already, for what reads it
         command = re.sub(r'--batch \d{3,}', '--batch 128', command)
+    if command.startswith('sample '):
+        few = '--chains 2 --warm-up 20 --draws 10 --doublings 4 --leapfrog 10' + (' --windows 3' if '--windows' in command else '')
+        command = re.sub(r'--(warm-up|draws|leapfrog|windows|chains|threads) \d+ ?', '', command).strip() + ' ' + few
     command = re.sub(r'--sizes \S+', '--sizes 4K..64K', command)
     if re.match(r'(mpirun .*)?(@ )?bench ', command) and '--seconds' not in command and 'all-reduce' not in command:
         command += ' --seconds 0.02'

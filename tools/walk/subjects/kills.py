@@ -1,6 +1,7 @@
-"""A run that is killed at random moments and resumed ends with the weights of one that never was."""
+"""A run that is killed at random moments and resumed ends with the weights, or the draws, of one that never was."""
 import random
 import signal
+import zipfile
 from pathlib import Path
 
 from harness import Attempt, Walk, run
@@ -8,6 +9,8 @@ from harness import Attempt, Walk, run
 RUNS = {
     'mlp': 'train mlp --samples 4000 --epochs 12 --batch 64 --threads 2 --checkpoint-seconds 0.02 --quiet',
     'braggnn': 'train braggnn --samples 1200 --epochs 3 --batch 64 --threads 2 --checkpoint-seconds 0.05 --quiet',
+    'mcmc': 'sample mcmc --set units=4 --set window=60 --set ahead=5 --chains 3 --warm-up 60 --draws 60 --doublings 5 --threads 2 '
+            '--checkpoint-seconds 0.02 --quiet',
 }
 MOST_KILLS = 6
 
@@ -34,7 +37,7 @@ class Reference:
         outcome = run(self.walk.line(f'{RUNS[self.name]} --out run', folder), most_seconds=300)
         if outcome.code != 0:
             raise RuntimeError(f'the run itself fails: {outcome.errors}')
-        self.model, self.seconds = (folder / 'run/model.onnx').read_bytes(), outcome.seconds
+        self.model, self.seconds = what_came_of(folder / 'run'), outcome.seconds
 
 
 class Killed:
@@ -56,12 +59,25 @@ class Killed:
     def wrong_at_the_end(self, folder: Path, outcome):
         if outcome.code != 0:
             return f'the resumed run ended with {outcome.code}: {outcome.errors.strip()}'
-        if (folder / 'model.onnx').read_bytes() != self.reference.model:
-            return 'other weights than those of a run that was never stopped'
+        if what_came_of(folder) != self.reference.model:
+            return 'other weights or draws than those of a run that was never stopped'
         left = [path.name for path in folder.rglob('*partial*')]
         return f'left behind: {", ".join(left)}' if left else None
 
 
+def what_came_of(folder: Path) -> bytes:
+    """The model, or all arrays of all chains but the seconds that they took."""
+    if (folder / 'model.onnx').exists():
+        return (folder / 'model.onnx').read_bytes()
+    found = b''
+    for path in sorted(folder.glob('*/chain-*.npz')):
+        with zipfile.ZipFile(path) as chain:
+            found += b''.join(chain.read(name) for name in sorted(chain.namelist()) if 'seconds' not in name)
+    return found
+
+
 def next_call(new: str, name: str, folder: Path) -> str:
-    """A run killed before it had its configuration is begun again."""
+    """A run killed before it had its configuration is begun again; draws go on by the same command."""
+    if new.startswith('sample'):
+        return new
     return f'train {name} --resume run --quiet' if (folder / 'run/config.json').exists() else new

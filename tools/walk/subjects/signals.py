@@ -26,6 +26,8 @@ LONG = [
     'scale mlp --ranks 1,2 --steps 20000 --samples 20000',
     'baseline braggnn --input {peaks} --output {out}/fits.h5',
     'report --run {run} --samples 200000 --out {out}/report',
+    'sample mcmc --threads 2 --out {out}',
+    'sample mcmc --method laplace,hmc --leapfrog 1000 --noise 0.9',
 ]
 SHORT = (0, 1, 5, 7, 10)
 

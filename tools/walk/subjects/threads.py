@@ -12,10 +12,11 @@ CALLS = {
     'lstm': 'train lstm --samples 128 --steps 2 --batch 64',
     'unet-64': 'infer unet-64 --batch 3 --samples 6',
     'braggnn on bytes': 'infer braggnn --precision int8 --batch 64 --samples 512 --calibrate 64',
+    'mcmc': 'sample mcmc --set units=4 --set window=60 --chains 5 --warm-up 30 --draws 20 --doublings 4',
     'generate': 'generate braggnn --samples 500 --out peaks.h5',
     'baseline': 'baseline braggnn --input {peaks} --set method=centroid',
 }
-QUALITIES = ('loss', 'error_px_mean', 'error_px_p50', 'rms', 'mse')
+QUALITIES = ('loss', 'error_px_mean', 'error_px_p50', 'rms', 'mse', 'log_likelihood')
 
 
 def attempts(walk: Walk) -> list:

@@ -12,6 +12,7 @@ VALUES = ['0', '-1', '-0.0', '1e999', '-inf', 'nan', '', ' ', 'abc', '9999999999
 CALLS = {
     'train': 'mlp --samples 600 --steps 2 --batch 64',
     'infer': 'mlp --samples 64 --batch 64',
+    'sample': 'mcmc --set units=2 --set window=40 --set ahead=5 --chains 1 --warm-up 20 --draws 10 --doublings 4',
     'profile': 'mlp --runs 3',
     'graph': 'mlp',
     'predict': 'mlp --on gc200',

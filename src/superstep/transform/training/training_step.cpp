@@ -12,6 +12,7 @@
 #include "superstep/op/rows/reduction.h"
 #include "superstep/op/training/optimizer.h"
 #include "superstep/transform/border.h"
+#include "superstep/transform/training/append_loss.h"
 #include "superstep/transform/training/differentiate.h"
 #include "superstep/transform/training/forward_gradient.h"
 #include "superstep/transform/training/training_form.h"
@@ -27,7 +28,7 @@ std::vector<std::string> names_of(const Graph& graph, std::span<const ValueId> i
   return names;
 }
 
-class TrainingStep : private LossPorts {
+class TrainingStep {
  public:
   TrainingStep(const Graph& model, const LossSpec& loss, const OptimizerSpec& optimizer,
                const TrainingStepOptions& options)
@@ -56,93 +57,19 @@ class TrainingStep : private LossPorts {
  private:
   // --- names
 
-  void require_free(const std::string& name) const {
-    if (builder_.graph().find_value(name).valid())
-      throw Error(ErrorCode::bad_graph, "the model has a value of a name that the training step needs", name,
-                  "rename it in the model");
-  }
   Var new_input(const std::string& name, const graph::ValueType& type) {
-    require_free(name);
+    require_free_name(builder_.graph(), name);
     return builder_.input(name, type.element, type.shape);
   }
   Var new_state(const std::string& name, Tensor initial) {
-    require_free(name);
+    require_free_name(builder_.graph(), name);
     return builder_.state(name, std::move(initial));
-  }
-
-  // --- loss
-
-  Var model_output(const std::string& name) {
-    if (name.empty() && model_.outputs().size() == 1) return rewrite_.now(model_.outputs()[0].value);
-    std::vector<std::string> known;
-    for (const graph::Output& output : model_.outputs()) known.push_back(output.name);
-    if (const ValueId found = model_.find_output(name); found.valid()) return rewrite_.now(found);
-    if (name.empty())
-      throw Error(ErrorCode::invalid_argument, "a loss on a model of several outputs must say which",
-                  model_.name(), "there are: " + join(known, ", "));
-    throw Error(ErrorCode::invalid_argument, "the model has no such output", name,
-                unknown_name_hint(name, known));
-  }
-
-  // What a loss of the model's own asks for.
-  Var input(const std::string& name) override {
-    const std::vector<std::string> known = names_of(model_, model_.inputs());
-    const auto found = std::ranges::find(known, name);
-    if (found == known.end())
-      throw Error(ErrorCode::invalid_argument, "the model has no such input", name,
-                  unknown_name_hint(name, known));
-    return rewrite_.now(model_.inputs()[static_cast<std::size_t>(found - known.begin())]);
-  }
-  Var output(const std::string& name) override { return model_output(name); }
-  bool has_output(const std::string& name) const override { return model_.find_output(name).valid(); }
-  Var target(const std::string& name, const graph::ValueType& type) override {
-    for (const auto& [known, var] : targets_) {
-      if (known != name) continue;
-      if (var.type() != type)
-        throw Error(ErrorCode::bad_graph,
-                    fmt::format("is {} in one part of the loss and {} in another",
-                                graph::to_string(var.type()), graph::to_string(type)),
-                    fmt::format("target '{}'", name));
-      return var;
-    }
-    targets_.emplace_back(name, new_input(name, type));
-    return targets_.back().second;
-  }
-
-  Var own_loss() {
-    const Var loss = loss_.own(*this);
-    if (loss.valid() && loss.shape().rank() == 0) return loss;
-    throw Error(ErrorCode::bad_graph,
-                loss.valid() ? fmt::format("a loss is one number, not {}", graph::to_string(loss.type()))
-                             : "a loss is missing",
-                model_.name());
   }
 
   Var append_loss() {
     builder_.set_phase(Phase::forward);
     builder_.set_name("loss");
-    Var total;
-    for (const LossTerm& term : loss_.terms) {
-      const Var output = model_output(term.output);
-      const Var target = target_input(term, output);
-      Var part = build_loss(term, output, target);
-      if (term.weight != 1) part = part * term.weight;
-      total = total.valid() ? total + part : part;
-    }
-    if (loss_.own) {
-      const Var own = own_loss();
-      total = total.valid() ? total + own : own;
-    }
-    if (!total.valid()) throw Error(ErrorCode::invalid_argument, "the loss has no terms");
-    return total;
-  }
-
-  // Terms that name the same target share it.
-  Var target_input(const LossTerm& term, Var output) {
-    for (const auto& [name, var] : targets_)
-      if (name == term.target) return var;
-    targets_.emplace_back(term.target, new_input(term.target, target_type(term.kind, output.type())));
-    return targets_.back().second;
+    return AppendedLoss(rewrite_, model_).sum(loss_);
   }
 
   // --- gradients and updates
@@ -346,7 +273,6 @@ class TrainingStep : private LossPorts {
   Rewrite rewrite_;
   Builder& builder_;
   TrainingForm form_;
-  std::vector<std::pair<std::string, Var>> targets_;
   std::vector<std::pair<Var, Var>> updated_;  // parameters, and what they become
   Var rate_, step_;
 };

@@ -83,7 +83,9 @@ md::Structure structure_of(const Arguments& a, std::string& words) {
 md::Settings settings_of(const Arguments& a, const md::Structure& start) {
   const md::Potential* known = md::find_potential(a.potential);
   md::Settings s;
-  s.potential = known ? a.potential : std::filesystem::absolute(a.potential).string();
+  s.potential = std::filesystem::is_directory(a.potential) && !known
+                    ? std::filesystem::absolute(a.potential).string()
+                    : a.potential;
   s.potential_settings = a.settings;
   md::Protocol& p = s.protocol;
   p.ensemble = a.ensemble == "nve"   ? md::Ensemble::nve
@@ -151,6 +153,8 @@ md::RunFolder folder_of(const Arguments& a) {
   settings.start = words;
   // What is wrong with atoms or options is said before there is a folder.
   md::make_force_field(settings, start.atoms, thread_count());
+  ThreadPool pool(thread_count());
+  md::require_apart(start.atoms.positions, start.atoms.cell, pool);
   return md::RunFolder::create(a.out, settings, start);
 }
 

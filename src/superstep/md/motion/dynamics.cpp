@@ -24,28 +24,22 @@ bool is_finite(const Evaluation& found) {
          });
 }
 
-// Throws where two places are nearer than atoms can be.
-void require_apart(const Neighbours& neighbours) {
-  const double *const x = neighbours.x(), *const y = neighbours.y(), *const z = neighbours.z();
-  for (std::size_t i = 0; i < neighbours.atoms(); ++i)
-    for (const std::int32_t place : neighbours.of(i)) {
+}  // namespace
+
+void require_apart(std::span<const Cartesian> positions, const std::optional<Cell>& cell, ThreadPool& pool) {
+  Neighbours near(1, one_place);
+  near.update(positions, cell, pool);
+  const double *const x = near.x(), *const y = near.y(), *const z = near.z();
+  for (std::size_t i = 0; i < near.atoms(); ++i)
+    for (const std::int32_t place : near.of(i)) {
       const double dx = x[place] - x[i], dy = y[place] - y[i], dz = z[place] - z[i];
       const double apart = std::sqrt(dx * dx + dy * dy + dz * dz);
       if (apart < one_place)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("atoms {} and {} are at one place, {:.3g} A apart", i + 1,
-                                neighbours.owners()[static_cast<std::size_t>(place)] + 1, apart),
+                                near.owners()[static_cast<std::size_t>(place)] + 1, apart),
                     "the structure", "atoms are counted from 1, in the order of the file");
     }
-}
-
-}  // namespace
-
-bool operator==(const State& a, const State& b) {
-  return a.step == b.step && a.motion.positions == b.motion.positions &&
-         a.motion.velocities == b.motion.velocities && a.motion.forces == b.motion.forces &&
-         a.motion.potential_energy == b.motion.potential_energy && a.cell == b.cell && a.virial == b.virial &&
-         a.bath_energy == b.bath_energy;
 }
 
 Dynamics::Dynamics(ForceField& field, const Protocol& protocol, double skin, ThreadPool& pool)
@@ -67,10 +61,7 @@ double Dynamics::evaluate(State& state, std::span<const Cartesian> positions, st
 }
 
 void Dynamics::begin(State& state) {
-  // Atoms at one place are seen by any force field's neighbours, and by those of a list of their own.
-  Neighbours near(1, 0.1);
-  near.update(state.motion.positions, state.cell, pool_);
-  require_apart(near);
+  require_apart(state.motion.positions, state.cell, pool_);
   state.motion.forces.assign(state.motion.positions.size(), {});
   state.motion.potential_energy = evaluate(state, state.motion.positions, state.motion.forces, true);
   if (!is_finite(now_))

@@ -20,8 +20,6 @@ struct State {
   std::optional<Cell> cell;
   std::array<double, 9> virial{};  // eV
   double bath_energy = 0;          // eV that baths have given to the atoms so far
-
-  friend bool operator==(const State&, const State&);
 };
 
 // What thermometers and gauges show.
@@ -31,6 +29,9 @@ struct Reading {
   double potential = 0, kinetic = 0, conserved = 0;  // eV
   double volume = 0;                                 // A^3; NaN in open space
 };
+
+// Throws Error (invalid_argument) where two atoms are at one place, by their numbers from 1.
+void require_apart(std::span<const Cartesian> positions, const std::optional<Cell>& cell, ThreadPool& pool);
 
 class Dynamics {
  public:

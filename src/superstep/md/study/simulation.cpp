@@ -52,6 +52,20 @@ void require_boundary(const ForceField& field, const Settings& settings, const d
            "npt is for periodic boxes, and force fields that give the virial");
 }
 
+std::unique_ptr<ForceField> opened(const Settings& settings, data::Configuration& start, int threads) {
+  if (const Potential* known = find_potential(settings.potential))
+    return known->make(Options(known->options, settings.potential_settings), start);
+  if (std::filesystem::is_directory(settings.potential)) {
+    if (!settings.potential_settings.empty())
+      throw Error(ErrorCode::invalid_argument, "a trained model has no options here", "--set");
+    return open_trained(settings.potential, start, threads);
+  }
+  std::vector<std::string> names;
+  for (const Potential& each : potentials()) names.push_back(each.name);
+  throw Error(ErrorCode::invalid_argument, "there is no such potential, nor folder of a training run",
+              settings.potential, unknown_name_hint(settings.potential, names));
+}
+
 // One simulation while it runs.
 class Run {
  public:
@@ -63,7 +77,6 @@ class Run {
         start_(folder.start()),
         field_(make_force_field(settings_, start_.atoms, options.threads)),
         dynamics_(*field_, settings_.protocol, settings_.skin, pool_) {
-    require_boundary(*field_, settings_, start_.atoms);
     begin_or_go_on();
   }
 
@@ -72,14 +85,16 @@ class Run {
     const StopNote note(how_to_go_on(folder_.path()));
     Sitting sitting{
         .from = state_.step, .atoms = start_.atoms.positions.size(), .timestep = settings_.protocol.timestep};
+    const double forces = dynamics_.force_seconds(), searches = dynamics_.neighbour_seconds();
+    writing_seconds_ = 0;
     const Stopwatch watch;
     take_steps(watch);
     sitting.seconds = watch.seconds();
-    save();
     sitting.to = state_.step;
-    sitting.force_seconds = dynamics_.force_seconds();
-    sitting.neighbour_seconds = dynamics_.neighbour_seconds();
+    sitting.force_seconds = dynamics_.force_seconds() - forces;
+    sitting.neighbour_seconds = dynamics_.neighbour_seconds() - searches;
     sitting.writing_seconds = writing_seconds_;
+    save();
     if (const Neighbours* lists = dynamics_.neighbours())
       sitting.list_builds = lists->builds(), sitting.pairs = lists->pairs_listed();
     sitting.parameters_text = field_->parameters().dump();
@@ -224,17 +239,9 @@ nlohmann::json Sitting::parameters() const { return nlohmann::json::parse(parame
 std::unique_ptr<ForceField> make_force_field(const Settings& settings, data::Configuration& start,
                                              int threads) {
   require_sound(start);
-  if (const Potential* known = find_potential(settings.potential))
-    return known->make(Options(known->options, settings.potential_settings), start);
-  if (std::filesystem::is_directory(settings.potential)) {
-    if (!settings.potential_settings.empty())
-      throw Error(ErrorCode::invalid_argument, "a trained model has no options here", "--set");
-    return open_trained(settings.potential, start, threads);
-  }
-  std::vector<std::string> names;
-  for (const Potential& each : potentials()) names.push_back(each.name);
-  throw Error(ErrorCode::invalid_argument, "there is no such potential, nor folder of a training run",
-              settings.potential, unknown_name_hint(settings.potential, names));
+  std::unique_ptr<ForceField> field = opened(settings, start, threads);
+  require_boundary(*field, settings, start);
+  return field;
 }
 
 Sitting simulate(RunFolder& folder, const SimulationOptions& options) {

@@ -10,6 +10,7 @@ LAMMPS (Debian: lammps), with 1 where something differs. LAMMPS is a program of 
 import argparse
 import json
 import math
+import os
 import pathlib
 import re
 import shutil
@@ -71,7 +72,8 @@ CASES = {
 
 
 def run(command, folder):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    own = {**os.environ, 'SUPERSTEP_HOME': str(folder / 'home'), 'OMP_NUM_THREADS': '1'}  # no records of the user's
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=own)
     if done.returncode != 0:
         sys.exit(f'{" ".join(map(str, command))}\nended with {done.returncode}: {done.stdout[-800:]}{done.stderr[-800:]}')
     return done.stdout

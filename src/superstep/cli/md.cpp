@@ -1,6 +1,8 @@
 // superstep md POTENTIAL: molecular dynamics with a classical potential or a trained model.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -182,6 +184,17 @@ void run(const Arguments& a) {
   keep_and_write_result(std::move(result));
 }
 
+// What a simulation began with it goes on with.
+void require_as_begun(const CLI::App& command) {
+  constexpr std::array<std::string_view, 7> free{
+      "--resume", "--steps", "--checkpoint-seconds", "--json", "--quiet", "--progress", "--threads"};
+  for (const CLI::Option* const option : command.get_options())
+    if (option->count() > 0 && std::ranges::find(free, std::string_view(option->get_name())) == free.end())
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} cannot be given: it goes on as it began", option->get_name()), "--resume",
+                  "a new simulation may begin from its last.xyz: --structure, --own-velocities");
+}
+
 void declare_structure(CLI::App& command, Arguments& a) {
   command.add_option("--structure", a.structure, "extended XYZ: its last frame")->type_name("FILE");
   command.add_option("--frame", a.frame, "another frame of it, from 1")
@@ -281,8 +294,7 @@ void declare_md(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
   command.add_option("potential", a->potential, "a potential (--list), or the folder of a training run");
   command.add_option("--out", a->out, "the folder of a new simulation")->type_name("DIR");
-  CLI::Option* const resume =
-      command.add_option("--resume", a->resume, "go on with the simulation of this folder")->type_name("DIR");
+  command.add_option("--resume", a->resume, "go on with the simulation of this folder")->type_name("DIR");
   command.add_option("--set", a->settings, "name=value of an option of the potential; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
@@ -291,13 +303,11 @@ void declare_md(CLI::App& command) {
   declare_length(command, *a);
   command.add_flag("--list", a->list, "list the potentials");
   command.add_flag("--options", a->options, "list the options of the potential");
-  // What a simulation began with it goes on with.
-  for (CLI::Option* const option : command.get_options())
-    if (option != resume && option->get_name() != "--steps" && option->get_name() != "--help" &&
-        option->get_name() != "--checkpoint-seconds")
-      resume->excludes(option);
   command.footer(examples);
-  command.callback([a] { run(*a); });
+  command.callback([a, &command] {
+    if (!a->resume.empty()) require_as_begun(command);
+    run(*a);
+  });
 }
 
 }  // namespace superstep::cli

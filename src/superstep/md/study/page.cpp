@@ -55,8 +55,8 @@ std::vector<std::vector<std::string>> facts(const Settings& settings, const Anal
 std::vector<std::vector<std::string>> findings(const Analysis& a, const Sitting& sitting) {
   std::vector<std::vector<std::string>> rows{{"temperature", with_error(a.temperature, "K")}};
   if (std::isfinite(a.pressure.value)) rows.push_back({"pressure", with_error(a.pressure, "bar")});
-  if (std::isfinite(a.volume.value) && a.volume.error > 0)
-    rows.push_back({"volume", with_error(a.volume, "A^3")});
+  constexpr double rounding = 1e-9;  // of a volume that does not change
+  if (a.volume.error > rounding * a.volume.value) rows.push_back({"volume", with_error(a.volume, "A^3")});
   rows.push_back({"potential energy", with_error(a.potential, "eV an atom")});
   if (std::isfinite(a.drift))
     rows.push_back(

@@ -166,7 +166,7 @@ def timed(case, program, lmp, folder, rounds):
              str(step), '--frame-every', str(steps), '--thermo-every', str(steps), '--threads', '1', '--quiet', '--json', 'r.json', '--out',
              'timed'], folder)
         metrics = json.loads((folder / 'r.json').read_text())['metrics']
-        ours.append(next(each['value'] for each in metrics if each['name'] == 'ns_per_day'))
+        ours.append(metrics['ns_per_day']['value'])
         text = lammps(folder, lmp, pair, step, steps)
         theirs.append(float(re.search(r'Performance: (\S+) ns/day', text)[1]))
     return statistics.median(ours), statistics.median(theirs)

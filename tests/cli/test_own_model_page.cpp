@@ -1,11 +1,10 @@
 // The commands of docs/your-own-model.md, in their order, on a model with the page's shapes.
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "superstep/base/random.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/npy.h"
+#include "tests/cli/page_commands.h"
 #include "tests/cli/program.h"
 #include "tests/contains.h"
 #include "tests/onnx/proto_builder.h"
@@ -15,19 +14,6 @@ namespace superstep {
 namespace {
 
 namespace on = onnx::testing;
-
-// Indented lines that begin with the program's name, without what is said of them behind two spaces.
-std::vector<std::string> commands_of(const std::string& page) {
-  std::vector<std::string> commands;
-  std::istringstream lines(page);
-  const std::string start = "    superstep ";
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(start)) {
-      const std::string command = line.substr(start.size());
-      commands.push_back(command.substr(0, command.find("  ")));
-    }
-  return commands;
-}
 
 Tensor random_array(const Shape& shape, std::uint64_t seed) {
   Tensor tensor(ElementType::f32, shape);

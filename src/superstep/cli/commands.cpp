@@ -15,6 +15,7 @@ void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
 void declare_machine(CLI::App& command);
 void declare_man(CLI::App& command);
+void declare_md(CLI::App& command);
 void declare_onnx(CLI::App& command);
 void declare_profile(CLI::App& command);
 void declare_predict(CLI::App& command);
@@ -47,6 +48,8 @@ const std::vector<Command>& commands() {
        declare_workflow},
       {"design", "find process settings whose response meets a target, in few expensive trials",
        declare_design},
+      {"md", "molecular dynamics with a classical potential or a trained model: trajectory, means, a page",
+       declare_md},
       {"onnx", "check and export ONNX files, and run the test suite of ONNX backends", declare_onnx},
       {"bench", "time primitives and workloads by one protocol", declare_bench},
       {"compare", "two sets of results side by side: which differences are beyond the noise",

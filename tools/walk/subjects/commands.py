@@ -132,6 +132,10 @@ PREPARATIONS = {
     'laboratory.md': (
         'bench gemm --config gemm_k4 --mode infer --seconds 0.05 --no-peak --json primitives.json',
     ),
+    'molecular-dynamics.md': (
+        'generate schnet --samples 24 --set most=4 --out clusters.xyz',
+        'train schnet --data clusters.xyz --set width=8 --set blocks=1 --steps 2 --out water-model',
+    ),
     'phase-retrieval.md': (
         'generate autophasenn --set size=32 --samples 3 --out crystals.h5',
         'train autophasenn --set size=32 --set width=2 --samples 8 --batch 2 --steps 1 --out run-autophasenn',

@@ -22,6 +22,7 @@ CALLS = {
     'baseline': 'braggnn --input {peaks} --set method=centroid',
     'bench': 'mlp --mode infer --batch 1 --seconds 0.01',
     'scale': 'mlp --ranks 1 --steps 2 --samples 600 --repeat 1',
+    'md': 'lennard-jones --lattice fcc:Ar:5.4:2 --set cutoff=5 --steps 3 --out {folder}/md',
     'workflow': 'conductivity --options',
     'show': '{peaks} --out {folder}/page.html',
     'report': '--run {run} --samples 100 --out {folder}/report',

@@ -69,7 +69,7 @@ bool needs_quotes(const std::string& value) {
 
 // Where in a line the things stand that are read; -1 when they do not.
 struct XyzReader::Columns {
-  int species = 0, atomic_number = -1, position = 1, forces = -1;
+  int species = 0, atomic_number = -1, position = 1, forces = -1, velocities = -1;
   int count = 4;
   bool exact = false;  // a line has `count` words, not at least
 };
@@ -123,7 +123,7 @@ XyzReader::Columns XyzReader::read_comment(const std::string& text, XyzFrame& fr
     frame.info = {{"comment", text}};
     return {};
   }
-  Columns columns{-1, -1, -1, -1, 0, true};
+  Columns columns{-1, -1, -1, -1, -1, 0, true};
   const std::vector<std::string> parts = split(properties->second, ':');
   if (parts.size() % 3 != 0) refuse("Properties is not a list of name:type:count");
   for (std::size_t i = 0; i < parts.size(); i += 3) {
@@ -135,6 +135,7 @@ XyzReader::Columns XyzReader::read_comment(const std::string& text, XyzFrame& fr
     if (is("Z", 1)) columns.atomic_number = columns.count;
     if (is("pos", 3)) columns.position = columns.count;
     if (is("forces", 3) || is("force", 3)) columns.forces = columns.count;
+    if (is("velo", 3)) columns.velocities = columns.count;
     columns.count += static_cast<int>(width);
   }
   if (columns.position < 0) refuse("Properties has no pos:R:3");
@@ -164,6 +165,7 @@ void XyzReader::read_atom(const std::string& text, const Columns& columns, XyzFr
   }
   frame.configuration.positions.push_back(vector(columns.position));
   if (columns.forces >= 0) frame.labels.forces.push_back(vector(columns.forces));
+  if (columns.velocities >= 0) frame.velocities.push_back(vector(columns.velocities));
 }
 
 bool XyzReader::next(XyzFrame& frame) {
@@ -209,12 +211,13 @@ std::vector<XyzFrame> read_xyz(const std::filesystem::path& path) {
 
 std::string format_xyz(const XyzFrame& frame) {
   const auto& [elements, positions, cell] = frame.configuration;
-  const bool forces = !frame.labels.forces.empty();
+  const bool forces = !frame.labels.forces.empty(), velocities = !frame.velocities.empty();
   std::string text = fmt::format("{}\n", positions.size());
   if (cell)
     text += fmt::format("Lattice=\"{} {} {}\" ", vector_text(cell->a), vector_text(cell->b),
                         vector_text(cell->c));
-  text += forces ? "Properties=species:S:1:pos:R:3:forces:R:3" : "Properties=species:S:1:pos:R:3";
+  text += fmt::format("Properties=species:S:1:pos:R:3{}{}", velocities ? ":velo:R:3" : "",
+                      forces ? ":forces:R:3" : "");
   if (frame.labels.energy) text += fmt::format(" energy={}", *frame.labels.energy);
   if (frame.labels.virial) text += fmt::format(" virial=\"{}\"", fmt::join(*frame.labels.virial, " "));
   for (const auto& [key, value] : frame.info)
@@ -222,6 +225,7 @@ std::string format_xyz(const XyzFrame& frame) {
   text += cell ? " pbc=\"T T T\"\n" : " pbc=\"F F F\"\n";
   for (std::size_t i = 0; i < positions.size(); ++i) {
     text += fmt::format("{} {}", element_symbol(elements[i]), vector_text(positions[i]));
+    if (velocities) text += " " + vector_text(frame.velocities[i]);
     if (forces) text += " " + vector_text(frame.labels.forces[i]);
     text += '\n';
   }

@@ -1,10 +1,11 @@
 // Extended XYZ files, as ASE, OVITO and QUIP read and write them: for each frame the number of atoms, a line
 // of key=value pairs, and a line an atom.
 //
-// Written: Lattice (rows of the box, when periodic), Properties=species:S:1:pos:R:3[:forces:R:3], energy, pbc
-// and what the caller adds. Read: the same, in any order of columns, with unknown columns and keys kept out
-// of the way; and plain XYZ, whose second line is free text. Units are A and eV by convention. A file is read
-// frame by frame and may hold anything: damage is an Error (bad_file) that names file and line.
+// Written: Lattice (rows of the box, when periodic), Properties=species:S:1:pos:R:3[:velo:R:3][:forces:R:3],
+// energy, pbc and what the caller adds. Read: the same, in any order of columns, with unknown columns and
+// keys kept out of the way; and plain XYZ, whose second line is free text. Units are A and eV by convention.
+// A file is read frame by frame and may hold anything: damage is an Error (bad_file) that names file and
+// line.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct XyzFrame {
   Configuration configuration;
   Labels labels;
   std::map<std::string, std::string> info;  // the other keys, values as text
+  std::vector<Cartesian> velocities;        // A/fs by convention (column velo); empty for none
 };
 
 class XyzReader {

@@ -18,16 +18,6 @@ void rest_centre_of_mass(MotionState& state) {
   for (Cartesian& velocity : state.velocities) velocity -= momentum * (1 / mass);
 }
 
-void kick(MotionState& state, double femtoseconds) {
-  for (std::size_t i = 0; i < state.masses.size(); ++i)
-    state.velocities[i] += state.forces[i] * (femtoseconds * acceleration_unit / state.masses[i]);
-}
-
-void drift(MotionState& state, double femtoseconds) {
-  for (std::size_t i = 0; i < state.masses.size(); ++i)
-    state.positions[i] += femtoseconds * state.velocities[i];
-}
-
 void evaluate(MotionState& state, ForceField field) {
   state.potential_energy = field(state.positions, state.forces);
 }
@@ -115,6 +105,16 @@ double kinetic_energy(const MotionState& state) {
 double temperature(const MotionState& state) {
   const double freedoms = 3.0 * static_cast<double>(state.masses.size()) - 3;
   return freedoms > 0 ? 2 * kinetic_energy(state) / (freedoms * boltzmann_ev_per_kelvin) : 0;
+}
+
+void kick(MotionState& state, double femtoseconds) {
+  for (std::size_t i = 0; i < state.masses.size(); ++i)
+    state.velocities[i] += state.forces[i] * (femtoseconds * acceleration_unit / state.masses[i]);
+}
+
+void drift(MotionState& state, double femtoseconds) {
+  for (std::size_t i = 0; i < state.masses.size(); ++i)
+    state.positions[i] += femtoseconds * state.velocities[i];
 }
 
 void verlet_step(MotionState& state, double femtoseconds, ForceField field) {

@@ -27,6 +27,10 @@ MotionState start_motion(std::vector<double> masses, std::vector<Cartesian> posi
 double kinetic_energy(const MotionState& state);  // eV
 double temperature(const MotionState& state);  // K, three degrees of freedom an atom less the centre of mass
 
+// The parts that steps are made of: velocities by the forces, positions by the velocities.
+void kick(MotionState& state, double femtoseconds);
+void drift(MotionState& state, double femtoseconds);
+
 // One step of the velocity Verlet method: reversible, energy error of second order in the step.
 void verlet_step(MotionState& state, double femtoseconds, ForceField field);
 

@@ -94,17 +94,6 @@ Cartesian random_point(RandomStream& random) {
   return std::cbrt(random.uniform()) * random_direction(random);
 }
 
-void add_random_molecule(const SpcFw& model, const Cartesian& oxygen, RandomStream& random,
-                         std::vector<Cartesian>& positions) {
-  const Cartesian bisector = random_direction(random);
-  Cartesian side = cross(bisector, random_direction(random));
-  side *= 1 / std::max(norm(side), 1e-6);
-  const double half = model.angle_degrees / 2 * radians_per_degree;
-  const Cartesian along = model.bond_length * std::cos(half) * bisector,
-                  across = model.bond_length * std::sin(half) * side;
-  positions.insert(positions.end(), {oxygen, oxygen + along + across, oxygen + along - across});
-}
-
 }  // namespace
 
 double evaluate_water(const SpcFw& model, std::span<const Cartesian> positions, std::span<Cartesian> forces) {
@@ -122,6 +111,10 @@ double evaluate_water(const SpcFw& model, std::span<const Cartesian> positions, 
   return energy;
 }
 
+double add_water_molecule(const SpcFw& model, std::span<const Cartesian> sites, std::span<Cartesian> forces) {
+  return add_molecule(Parameters(model), sites, forces);
+}
+
 std::vector<int> water_elements(int molecules) {
   std::vector<int> elements;
   for (int i = 0; i < molecules; ++i) elements.insert(elements.end(), {8, 1, 1});
@@ -132,6 +125,17 @@ std::vector<double> water_masses(int molecules) {
   std::vector<double> masses;
   for (const int element : water_elements(molecules)) masses.push_back(element_mass(element));
   return masses;
+}
+
+void add_random_molecule(const SpcFw& model, const Cartesian& oxygen, RandomStream& random,
+                         std::vector<Cartesian>& positions) {
+  const Cartesian bisector = random_direction(random);
+  Cartesian side = cross(bisector, random_direction(random));
+  side *= 1 / std::max(norm(side), 1e-6);
+  const double half = model.angle_degrees / 2 * radians_per_degree;
+  const Cartesian along = model.bond_length * std::cos(half) * bisector,
+                  across = model.bond_length * std::sin(half) * side;
+  positions.insert(positions.end(), {oxygen, oxygen + along + across, oxygen + along - across});
 }
 
 std::vector<Cartesian> pack_water(const SpcFw& model, int molecules, RandomStream& random) {

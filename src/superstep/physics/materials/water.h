@@ -27,8 +27,15 @@ struct SpcFw {
 // atoms. Energy in eV; writes the forces in eV/A.
 double evaluate_water(const SpcFw& model, std::span<const Cartesian> positions, std::span<Cartesian> forces);
 
+// Adds what bonds and angle of one molecule do to the forces on O, H, H (eV/A); returns their energy (eV).
+double add_water_molecule(const SpcFw& model, std::span<const Cartesian> sites, std::span<Cartesian> forces);
+
 std::vector<int> water_elements(int molecules);   // 8 1 1 8 1 1 ...
 std::vector<double> water_masses(int molecules);  // g/mol
+
+// Adds the O, H and H of an undistorted molecule of random orientation.
+void add_random_molecule(const SpcFw& model, const Cartesian& oxygen, RandomStream& random,
+                         std::vector<Cartesian>& positions);
 
 // Undistorted molecules at random places and orientations in a ball of about the liquid's density, oxygens at
 // least 2.5 A apart (the ball grows when there is no room).

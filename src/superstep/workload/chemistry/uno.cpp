@@ -138,6 +138,14 @@ class UnoTask : public Task {
             quality_metric("mae", found.mae)};
   }
 
+  std::vector<Metric> spread_quality(std::span<const std::int64_t> indices, std::span<const Tensor> mean,
+                                     std::span<const Tensor> spread) const override {
+    std::vector<double> errors = numbers(mean[0]);
+    const std::vector<double> measured = truth(indices);
+    for (std::size_t i = 0; i < errors.size(); ++i) errors[i] -= measured[i];
+    return spread_metrics(errors, numbers(spread[0]));
+  }
+
   double reference_seconds() const override { return 5; }
 
   References references(std::span<const std::int64_t> indices, ThreadPool&) const override {
@@ -162,11 +170,13 @@ class UnoTask : public Task {
   }
 
   std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
-    present_regression(page, {.quantity = "Area under the dose response curve",
-                              .unit = "",
-                              .truth = truth(found.indices),
-                              .found = numbers(found.outputs[0]),
-                              .samples = {found.indices.begin(), found.indices.end()}});
+    present_regression(page,
+                       {.quantity = "Area under the dose response curve",
+                        .unit = "",
+                        .truth = truth(found.indices),
+                        .found = numbers(found.outputs[0]),
+                        .samples = {found.indices.begin(), found.indices.end()},
+                        .spread = found.spread.empty() ? std::vector<double>() : numbers(found.spread[0])});
     return {};
   }
 

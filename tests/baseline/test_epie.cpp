@@ -14,6 +14,7 @@
 #include "superstep/baseline/picture_sheet.h"
 #include "superstep/baseline/ptychography/epie.h"
 #include "superstep/baseline/ptychography/epie_compare.h"
+#include "superstep/baseline/ptychography/epie_halves.h"
 #include "superstep/baseline/ptychography/epie_run.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/fft.h"
@@ -389,6 +390,45 @@ TEST_F(PointsAnswered, BeginAReconstructionThatIsThereSooner) {
   for (const char* words : {"the network's, stitched", "from nothing", "from the network's", "640 ms"})
     EXPECT_NE(near.text.find(words), std::string::npos) << near.text;
   EXPECT_NE(read_text_file(folder_ / "page.html").find("Beside the true object"), std::string::npos);
+}
+
+// Halves of a scan with much light agree to the last ring and where the truth does; with a thousandth of it
+// they agree less far. Halves of true answers agree everywhere.
+TEST_F(PointsAnswered, AgreeInHalvesAsFarAsTheLightReaches) {
+  write("true.h5", phase_);
+  const auto halves = [&](const char* photons) {
+    small_generator({"rows=12", "columns=12", std::string("photons=") + photons})
+        ->write({folder_ / "half.h5", 4, 144, &pool_});
+    const Entry& entry = find_baseline("ptychonn-64");
+    return entry.run({folder_ / "half.h5", {}, {}, &pool_},
+                     Options(entry.options, std::vector<std::string>{"passes=40", "halves=yes"}));
+  };
+  const Report bright = halves("1e7"), dim = halves("1e3");
+  EXPECT_NE(bright.text.find("every second point against the others"), std::string::npos);
+  EXPECT_LT(value_of(bright, "halves_resolution"), 0.7 * value_of(dim, "halves_resolution")) << dim.text;
+  EXPECT_LT(value_of(bright, "halves_phase_rms"), 0.5 * value_of(dim, "halves_phase_rms"));
+  EXPECT_GE(value_of(bright, "halves_resolution"), 19.99);  // two pixels of 10 nm are the last ring
+  const Entry& entry = find_baseline("ptychonn-64");
+  const Report answered = entry.run(
+      {folder_ / "scan.h5", {}, {}, &pool_},
+      Options(entry.options,
+              std::vector<std::string>{"passes=4", "halves=yes", "start=" + (folder_ / "true.h5").string()}));
+  EXPECT_LT(value_of(answered, "network_halves_phase_rms"), 1e-3);
+  EXPECT_NEAR(value_of(answered, "network_halves_resolution"), 20, 0.01);
+}
+
+TEST(EverySecondPoint, IsInOneHalfAndNotInTheOther) {
+  PtychoData data{.n = 2, .height = 8, .width = 8, .positions = {}, .modulus = {}, .dead = {}};
+  for (int i = 0; i < 5; ++i) {
+    data.positions.push_back({i, 0});
+    for (int k = 0; k < 4; ++k) data.modulus.push_back(static_cast<float>(10 * i + k));
+  }
+  const PtychoData even = every_second_point(data, 0), odd = every_second_point(data, 1);
+  ASSERT_EQ(even.positions.size(), 3u);
+  ASSERT_EQ(odd.positions.size(), 2u);
+  EXPECT_EQ(odd.positions[1].y, 3);
+  EXPECT_EQ(odd.modulus, (std::vector<float>{10, 11, 12, 13, 30, 31, 32, 33}));
+  EXPECT_THROW(every_second_point(data, 7), Error);
 }
 
 TEST_F(PointsAnswered, AreNamedWhereTheyAreNone) {

@@ -156,5 +156,54 @@ TEST(UnoTables, GenesVaryInBlocksAndSomeDescriptorsAreConstant) {
   EXPECT_NEAR(constant, 0.1 * descriptor_count, 0.02 * descriptor_count);
 }
 
+// Rows of single doses follow from the curves of the same cells and drugs: one drug by its curve, two by the
+// product (Bliss), and what is measured differs by noise and the study's offset alone.
+TEST(UnoDoses, FollowFromTheCurvesOfCellsAndDrugs) {
+  ThreadPool pool(2);
+  const auto generator = make_generator("uno", {"by=dose", "cells=40", "drugs=30"});
+  const std::int64_t rows = 4000;
+  const auto made = generate_in_memory(*generator, 3, 0, rows, pool);
+  const auto at = [&](const char* name, std::int64_t i) { return field(*generator, made, name).at(i); };
+  const UnoResponse response(3, 0.0192);
+  std::int64_t alone = 0;
+  double squares = 0;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const UnoCell cell = make_cell(3, static_cast<std::uint64_t>(at("cell_index", i)));
+    const auto survival = [&](const char* drug, const char* dose) {
+      return viability(response.curve(cell, make_drug(3, static_cast<std::uint64_t>(at(drug, i)))),
+                       at(dose, i));
+    };
+    double expected = survival("drug1_index", "dose1");
+    EXPECT_GE(at("dose1", i), -10);
+    EXPECT_LT(at("dose1", i), -4);
+    if (at("drug2_index", i) < 0) {
+      ++alone;
+      EXPECT_EQ(at("dose2", i), -10);
+    } else {
+      expected *= survival("drug2_index", "dose2");
+    }
+    ASSERT_NEAR(at("growth_exact", i), expected, 1e-5) << i;
+    squares += std::pow(at("growth", i) - at("growth_exact", i), 2);
+  }
+  EXPECT_NEAR(static_cast<double>(alone) / static_cast<double>(rows), 0.5, 0.032);  // four standard errors
+  // Noise of 0.03 to 0.05 and offsets of 0.056, in the mean square.
+  EXPECT_NEAR(std::sqrt(squares / rows), std::sqrt(0.00163 + 0.056 * 0.056), 0.003);
+}
+
+TEST(UnoDoses, DoNotDependOnThreadsAndHaveFewBitsSet) {
+  expect_same_bits_on_any_threads("uno", 50, {"by=dose", "cells=30", "drugs=20"});
+  const auto tables = make_generator("uno", {"by=dose", "cells=3", "drugs=200"})->shared_arrays(1);
+  const Tensor& bits = tables.at("drug_fingerprints");
+  ASSERT_EQ(bits.shape(), (Shape{200, 2048}));
+  double set = 0;
+  for (const float bit : bits.as<float>()) {
+    ASSERT_TRUE(bit == 0 || bit == 1);
+    set += bit;
+  }
+  EXPECT_NEAR(set / static_cast<double>(bits.element_count()), 0.125, 0.02);
+  EXPECT_THROW(make_generator("uno", {"by=dose", "layout=dense"}), Error);
+  EXPECT_THROW(make_generator("uno", {"by=dose", "doses=5"}), Error);
+}
+
 }  // namespace
 }  // namespace superstep::data

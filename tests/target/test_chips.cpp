@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "superstep/target/ipu/chips/chips.h"
 #include "superstep/target/ipu/ipu.h"
 #include "superstep/target/ipu/lower/timed.h"
 #include "superstep/target/ports.h"
+#include "superstep/transform/precision/precision.h"
 #include "superstep/transform/training/training_step.h"
 #include "superstep/workload/workload.h"
 #include "tests/contains.h"
@@ -164,6 +166,33 @@ TEST(Chips, NoNodeComesBeforeWhatItNeeds) {
     ++number;
   }
   EXPECT_EQ(*std::max_element(stages.begin(), stages.end()), 2U);
+}
+
+// In fewer bits a layer reads a cast of its weights: it is a layer all the same, cut where it is cut in f32,
+// and its cast is on its own chip.
+TEST(Chips, AreCutAlikeInFewerBits) {
+  const graph::Graph model = zoo("conductivity", {"size=heavy", "side=16", "width=2"})(2);
+  const int shares[] = {6, 4};
+  const auto cut = [&](const graph::Graph& graph) {
+    std::map<std::string, std::size_t> stage_of_layer;
+    const std::vector<std::size_t> stages = target::ipu::stages_of(graph, shares);
+    std::size_t number = 0;
+    for (const graph::Node& node : graph.nodes()) {
+      if (node.op == "Conv" || node.op == "Gemm") stage_of_layer[node.name] = stages[number];
+      if (node.op == "Conv" && graph.value(node.inputs[1]).kind == graph::ValueKind::computed) {
+        const auto& cast = graph.value(node.inputs[1]);
+        EXPECT_EQ(stages[cast.producer.index()], stages[number]) << node.name;
+      }
+      ++number;
+    }
+    return stage_of_layer;
+  };
+  const auto f32 = cut(target::prepare_graph(graph::Graph(model)));
+  const auto f16 = cut(target::prepare_graph(transform::autocast(model, ElementType::f16)));
+  ASSERT_EQ(f32.size(), 10u);
+  EXPECT_EQ(f32.at("block6.conv"), 0u);
+  EXPECT_EQ(f32.at("block7.conv"), 1u);
+  EXPECT_EQ(f16, f32);
 }
 
 void expect_trains_alike(const GraphAtBatch& step, std::int64_t batch, const Chips& chips, double tolerance,

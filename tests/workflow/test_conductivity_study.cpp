@@ -136,6 +136,14 @@ TEST_F(ConductivityStudies, SayWhatEachStepCosts) {
   EXPECT_EQ(rows * value_of(outcome, "coverage"), std::round(rows * value_of(outcome, "coverage")));
 }
 
+// The ratio depends on the section alone, unless the networks are shown the conductor.
+TEST_F(ConductivityStudies, HaveOneRatioForEveryConductor) {
+  const Outcome image = study("image"), both = study("both", {"sees=both"});
+  EXPECT_LT(value_of(image, "scalar_change_largest"), 1e-6);
+  EXPECT_LT(value_of(image, "scalar_change_relative"), 1e-5);
+  EXPECT_GT(value_of(both, "scalar_change_largest"), 1e-6);
+}
+
 // Stopped again and again, wherever it asks, it ends with the same answers.
 TEST_F(ConductivityStudies, EndAlikeHoweverOftenTheyAreStopped) {
   study("whole");

@@ -116,6 +116,30 @@ TEST(ConductivityNetwork, MultipliesItsRatioByTheConductor) {
   }
 }
 
+// With sees=image it holds to the last bit for powers of two, in either size, with weights as they are drawn;
+// log10 sigma's columns are gone.
+TEST(ConductivityNetwork, ThatSeesTheImageAloneHasOneRatioForEveryConductor) {
+  for (const char* size : {"size=light", "size=heavy"}) {
+    const graph::Graph graph = network({size, "side=16", "width=8", "sees=image"}, 2);
+    const graph::Graph both = network({size, "side=16", "width=8"}, 2);
+    const auto width = [](const graph::Graph& of) {
+      return of.type(of.find_value("block9.weight")).shape[1];
+    };
+    EXPECT_EQ(width(graph) + 1, width(both));
+    const Tensor image = uniform({2, 1, 16, 16}, 3, 0, 1);
+    const auto effective = [&](float sigma) {
+      const Tensor inputs[] = {image, Tensor::full(ElementType::f32, {2, 1}, sigma)};
+      return op::evaluate(graph, inputs).outputs[0];
+    };
+    const Tensor one = effective(1), eighth = effective(0.125f), many = effective(1024);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_NE(one.at(i), 0);
+      EXPECT_EQ(one.at(i), 8 * eighth.at(i));
+      EXPECT_EQ(1024 * one.at(i), many.at(i));
+    }
+  }
+}
+
 TEST(ConductivityNetwork, LosesTheMeanSquareOfTheRatios) {
   const graph::Graph model = network({"side=16", "width=2"}, 3);
   const Tensor image = uniform({3, 1, 16, 16}, 3, 0, 1), sigma = uniform({3, 1}, 4, 0.1, 10),

@@ -19,7 +19,18 @@ constexpr const char* kind_names[] = {"view",         "product",     "recurrent"
                                       "pooling",      "gather",      "scatter",   "movement",
                                       "spectral",     "unsupported", "unstated"};
 
-bool is_parameter(const Graph& graph, ValueId id) { return graph.value(id).kind == graph::ValueKind::state; }
+bool is_state(const Graph& graph, ValueId id) { return graph.value(id).kind == graph::ValueKind::state; }
+
+bool casts_parameter(const Graph& graph, const Node& node) {
+  return node.op == "Cast" && is_state(graph, node.inputs[0]);
+}
+
+// A state, or the copy in fewer bits that a kernel reads in its place.
+bool is_parameter(const Graph& graph, ValueId id) {
+  const graph::Value& value = graph.value(id);
+  if (value.kind != graph::ValueKind::computed) return value.kind == graph::ValueKind::state;
+  return casts_parameter(graph, graph.node(value.producer));
+}
 
 // What works element by element costs what its elements do where it makes as many as it reads; where it makes
 // fewer, its cost is unknown.
@@ -172,6 +183,12 @@ void assign_stages(const Graph& graph, std::vector<Work>& works, std::span<const
         static_cast<std::size_t>(before / all_shares * static_cast<double>(layers.size()) + 0.5);
     first[stage] = stage == 0 ? 0 : layer < layers.size() ? layers[layer] : works.size();
   }
+  // What makes a layer's parameters ready in fewer bits is with the layer, not one chip before it.
+  const auto makes_ready = [&](const Work& work) {
+    return std::ranges::all_of(work.nodes, [&](NodeId id) { return casts_parameter(graph, graph.node(id)); });
+  };
+  for (std::size_t& kernel : first)
+    while (kernel > 0 && kernel < works.size() && makes_ready(works[kernel - 1])) --kernel;
   std::map<std::string, std::size_t> stage_of_name;
   std::map<std::size_t, std::size_t> stage_of_state;
   std::size_t latest = shares.size() - 1;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "superstep/base/spread.h"
+
 namespace superstep::workload {
 
 Metric quality_metric(const char* name, double value, const char* unit) {
@@ -14,6 +16,19 @@ std::vector<std::int64_t> first_samples(std::int64_t count) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
   return numbers;
+}
+
+std::vector<Metric> spread_metrics(std::span<const double> errors, std::span<const double> spreads) {
+  const auto found = calibrate_spread(errors, spreads);
+  if (!found) return {};
+  std::vector<Metric> metrics{quality_metric("spread_factor", found->factor),
+                              quality_metric("spread_inside_1", found->inside_one),
+                              quality_metric("spread_inside_2", found->inside_two),
+                              quality_metric("spread_rank_correlation", found->rank_correlation)};
+  if (!std::isfinite(found->times_for_90)) return metrics;
+  metrics.push_back(quality_metric("spread_times_for_90", found->times_for_90));
+  metrics.push_back(quality_metric("spread_inside_90", found->inside_90));
+  return metrics;
 }
 
 std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,

@@ -7,6 +7,7 @@
 
 #include "superstep/file/check.h"
 #include "superstep/file/hdf5/hdf5.h"
+#include "superstep/workload/metrics.h"
 
 namespace superstep::workload {
 namespace {
@@ -124,6 +125,18 @@ class TableTask : public Task {
   std::vector<Metric> quality(std::span<const std::int64_t> indices,
                               std::span<const Tensor> outputs) const override {
     return spec_.quality(fields_, indices, outputs);
+  }
+
+  std::vector<Metric> spread_quality(std::span<const std::int64_t> indices, std::span<const Tensor> mean,
+                                     std::span<const Tensor> spread) const override {
+    if (spec_.spread_of.empty()) return {};
+    const Tensor& truth = fields_.at(spec_.spread_of);
+    std::vector<double> errors, spreads;
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      errors.push_back(mean[0].at(static_cast<std::int64_t>(i)) - truth.at(indices[i]));
+      spreads.push_back(spread[0].at(static_cast<std::int64_t>(i)));
+    }
+    return spread_metrics(errors, spreads);
   }
 
   std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {

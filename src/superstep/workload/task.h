@@ -37,6 +37,8 @@ struct Predictions {
   std::span<const std::int64_t> indices;  // of the task's samples; at least one
   std::span<const Tensor> outputs;        // for them, as Task::quality() has them
   double seconds = 0;                     // that they took, data included
+  // Standard deviations over passes with masks, as outputs are; empty of a model that was asked once.
+  std::span<const Tensor> spread = {};
 };
 
 // What something other than the trained model reaches.
@@ -85,6 +87,13 @@ class Task {
   // better; the first is the one that targets are set on.
   virtual std::vector<Metric> quality(std::span<const std::int64_t> indices,
                                       std::span<const Tensor> outputs) const = 0;
+
+  // What the spread of many passes with masks is worth beside the errors of their mean (base/spread.h): both
+  // are outputs of the samples `indices`. Nothing of a task whose outputs are no numbers with a truth each.
+  virtual std::vector<Metric> spread_quality(std::span<const std::int64_t>, std::span<const Tensor> /*mean*/,
+                                             std::span<const Tensor> /*spread*/) const {
+    return {};
+  }
 
   // What others reach on the samples `indices`, in the first metric of quality(): learnt, where something is
   // to be learnt, on the training samples alone. Runs them, in about `reference_seconds`; what takes more

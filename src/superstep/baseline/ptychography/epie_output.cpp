@@ -74,6 +74,27 @@ void EpieOutput::close() {
   if (writer_) writer_->close();
 }
 
+void EpieSummary::Halves::add(const std::optional<HalvesAgreement>& agreement) {
+  if (!agreement) return;
+  ++scans;
+  resolution += agreement->resolution;
+  phase_squares += agreement->phase_rms * agreement->phase_rms;
+}
+
+void EpieSummary::Halves::append(std::vector<Metric>& metrics, const char* whose, double pixel) const {
+  if (scans == 0) return;
+  metrics.push_back({fmt::format("{}halves_resolution", whose), resolution / scans * pixel * 1e9, "nm"});
+  metrics.push_back({fmt::format("{}halves_phase_rms", whose), std::sqrt(phase_squares / scans), "rad"});
+}
+
+std::string EpieSummary::Halves::line(const char* what, double pixel) const {
+  if (scans == 0) return {};
+  return fmt::format(
+      "every second point against the others, {}: {:.1f} nm resolved (half a bit), "
+      "phases {:.4f} rad apart (rms)\n",
+      what, resolution / scans * pixel * 1e9, std::sqrt(phase_squares / scans));
+}
+
 void EpieSummary::add(const EpieResult& result) {
   if (scans_ < most_rows) table_.add_row(row_of(result));
   ++scans_;
@@ -81,6 +102,8 @@ void EpieSummary::add(const EpieResult& result) {
   points_ += result.points;
   updates_ += result.points * static_cast<double>(result.errors.size());
   fourier_ += result.errors.back();
+  halves_.add(result.halves);
+  network_halves_.add(result.network_halves);
   if (result.start && !start_) {
     start_ = result.start;
     warm_ = result.quality;
@@ -107,13 +130,17 @@ Report EpieSummary::report(double wall_seconds, double pixel) const {
     metrics.push_back({"amplitude_error_rms", std::sqrt(amplitude_squares_ / pixels_), ""});
     metrics.push_back({"resolution", resolution_ / compared_ * pixel * 1e9, "nm"});
   }
-  if (!start_) return {metrics, table_.to_string()};
+  halves_.append(metrics, "", pixel);
+  network_halves_.append(metrics, "network_", pixel);
+  const std::string text = table_.to_string() + halves_.line("reconstructed", pixel) +
+                           network_halves_.line("of the network's answers", pixel);
+  if (!start_) return {metrics, text};
   if (start_->network) {
     metrics.push_back({"network_phase_error_rms", start_->network->phase_rms, "rad"});
     metrics.push_back({"network_resolution", start_->network->resolution * pixel * 1e9, "nm"});
     metrics.push_back({"from_nothing_phase_error_rms", start_->from_nothing->phase_rms, "rad"});
   }
-  return {metrics, table_.to_string() + "\nthe first scan:\n" + table_of(*start_, warm_, pixel)};
+  return {metrics, text + "\nthe first scan:\n" + table_of(*start_, warm_, pixel)};
 }
 
 }  // namespace superstep::baseline

@@ -43,6 +43,14 @@ class EpieSummary {
   double seconds_ = 0, fourier_ = 0, phase_squares_ = 0, amplitude_squares_ = 0, worst_phase_ = 0,
          pixels_ = 0, points_ = 0, updates_ = 0, resolution_ = 0;
   int scans_ = 0, compared_ = 0;
+  struct Halves {
+    double resolution = 0, phase_squares = 0;
+    int scans = 0;
+    void add(const std::optional<HalvesAgreement>& agreement);
+    void append(std::vector<Metric>& metrics, const char* whose, double pixel) const;
+    std::string line(const char* what, double pixel) const;  // empty of no scan
+  };
+  Halves halves_, network_halves_;
   // Of the first scan that began with a network's answers.
   std::optional<EpieStart> start_;
   std::optional<ObjectQuality> warm_;

@@ -24,12 +24,13 @@ struct RunSettings {
   int passes = 100, scans = 0;
   std::filesystem::path answers;  // of a network, to start from; may be empty
   int central = 12;               // px of a window that are stitched
-  bool start_from_file = true;
+  bool start_from_file = true, halves = false;
   double start_width = 75e-9;  // m
 };
 
 const std::string methods[] = {"epie", "rpie"};
 const std::string starts[] = {"file", "gaussian"};
+const std::string no_or_yes[] = {"no", "yes"};
 
 RunSettings read_settings(const Options& options) {
   RunSettings settings;
@@ -43,6 +44,7 @@ RunSettings read_settings(const Options& options) {
   settings.scans = static_cast<int>(options.integer("scans", 0, 1000000));
   settings.start_from_file = options.choice("probe", starts) == 0;
   settings.answers = options.text("start");
+  settings.halves = options.choice("halves", no_or_yes) == 1;
   settings.central = static_cast<int>(options.integer("central", 1, 4096));
   settings.start_width = options.number("probe_width", 1e-3, 1e9) * 1e-9;
   settings.file.pixel = options.number("pixel", 0, 1e9) * 1e-9;
@@ -132,6 +134,32 @@ EpieStart start_of(const Ready& ready, const PointAnswers& answers, ThreadPool& 
   return start;
 }
 
+// Two reconstructions from every second point, beside each other where both put light, and the network's
+// answers in the same way.
+void compare_halves(const Ready& ready, const data::ComplexField& probe, const PointAnswers* answers,
+                    ThreadPool& pool, PassDone pass_done, EpieResult& result) {
+  const int height = ready.file.height(), width = ready.file.width();
+  std::vector<std::vector<std::complex<float>>> objects, stitched;
+  std::vector<float> area = ready.area, answered = ready.area;
+  for (const std::size_t first : {std::size_t{0}, std::size_t{1}}) {
+    const PtychoData half = every_second_point(ready.scan.data, first);
+    const std::vector<float> lit = scanned_area(half, probe);
+    for (std::size_t i = 0; i < area.size(); ++i) area[i] *= lit[i];
+    Epie epie(half, probe, ready.settings.epie);
+    passes_of(epie, ready, pool, pass_done);
+    objects.push_back(epie.object());
+    if (!answers) continue;
+    const auto from_answers =
+        answers->stitched(ready.scan.data.positions, ready.file.first_point(ready.index), height, width,
+                          ready.settings.central, first, 2);
+    for (std::size_t i = 0; i < area.size(); ++i) answered[i] *= from_answers.hit[i];
+    stitched.push_back(from_answers.object);
+  }
+  if (interrupted()) return;  // halves that were not done alike say nothing
+  result.halves = agreement_of(objects[0], objects[1], area, height, width);
+  if (answers) result.network_halves = agreement_of(stitched[0], stitched[1], answered, height, width);
+}
+
 // Stops early when the user asks to; without errors then, when no pass was done.
 EpieResult reconstruct(const PtychoFile& file, int scan_index, const RunSettings& settings,
                        const PointAnswers* answers, ThreadPool& pool, PassDone pass_done) {
@@ -152,6 +180,7 @@ EpieResult reconstruct(const PtychoFile& file, int scan_index, const RunSettings
   result.points = static_cast<int>(ready.scan.data.positions.size());
   result.object = epie.object();
   result.probe = epie.probe();
+  if (settings.halves && !interrupted()) compare_halves(ready, probe, answers, pool, pass_done, result);
   result.area = ready.scan.probe ? ready.area : scanned_area(ready.scan.data, result.probe);
   if (!ready.scan.truth) return result;
   result.truth = *ready.scan.truth;
@@ -205,7 +234,7 @@ Report run_epie(const Request& request, const Options& options,
   if (!settings.answers.empty())
     with_file_of("start", [&] { answers.emplace(settings.answers, file.points(), file.window()); });
   const int scans = settings.scans > 0 ? std::min(settings.scans, file.scan_count()) : file.scan_count();
-  const int passes = scans * settings.passes * (answers ? 2 : 1);
+  const int passes = scans * settings.passes * ((answers ? 2 : 1) + (settings.halves ? 2 : 0));
   const Stopwatch watch;
   EpieOutput output(request.output, file, scans, settings.passes, answers.has_value());
   Progress progress(options.text("method"), passes, "passes");
@@ -259,6 +288,8 @@ std::vector<OptionSpec> epie_options() {
       {"regularization", "0.3", "rpie only, in (0, 1]: smaller trusts weakly lit pixels more; 1 is epie"},
       {"seed", "1", "of the order of the points"},
       {"start", "", "a network's answers to the points, as infer --output writes them, to begin from too"},
+      {"halves", "no",
+       "yes: reconstruct every second point and the others, too; where they agree is resolved"},
       {"central", "12", "px of such an answer's window, in its middle, that are stitched"},
       {"scans", "0", "the first so many scans of the file; 0: all"},
       {"pixel", "0", "pixel of the object, nm; 0: as the file says"},

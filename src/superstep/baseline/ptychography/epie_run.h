@@ -7,6 +7,7 @@
 #include "superstep/base/function_ref.h"
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/ptychography/epie_compare.h"
+#include "superstep/baseline/ptychography/epie_halves.h"
 #include "superstep/baseline/ptychography/epie_start.h"
 #include "superstep/baseline/ptychography/ptycho_file.h"
 
@@ -14,6 +15,9 @@ namespace superstep::baseline {
 
 // With answers of a network to start from (option start) every scan is reconstructed twice, from them and
 // from nothing, and `stitched_amp`, `stitched_phase` [scans, H, W] are written too.
+//
+// With halves=yes every scan is reconstructed twice more, from every second point, and what the halves agree
+// on is told: a resolution without the truth (epie_halves.h).
 //
 // Reads the scans of request.input (see PtychoFile), writes `object_amp`, `object_phase` [scans, H, W],
 // `probe` [scans, n, n, 2], `fourier_error` [scans, passes] and `passes_done` [scans], and reports the time
@@ -39,6 +43,8 @@ struct EpieResult {
   std::optional<ObjectComparison> comparison;  // with the truth
   std::optional<ObjectQuality> quality;        // the same and its resolution
   std::optional<EpieStart> start;              // where it began with a network's answers
+  // Of two reconstructions from every second point, and of the network's answers to them, where asked for.
+  std::optional<HalvesAgreement> halves, network_halves;
 };
 
 }  // namespace superstep::baseline

@@ -58,7 +58,8 @@ std::vector<float> PointAnswers::rows(const char* name, std::int64_t first, std:
 }
 
 PointAnswers::Stitched PointAnswers::stitched(std::span<const data::Position> positions, std::int64_t first,
-                                              int height, int width, int central) const {
+                                              int height, int width, int central, std::size_t from,
+                                              std::size_t step) const {
   const auto count = static_cast<std::int64_t>(positions.size());
   const std::vector<float> phase = rows("phase", first, count);
   const std::vector<float> amplitude =
@@ -67,7 +68,7 @@ PointAnswers::Stitched PointAnswers::stitched(std::span<const data::Position> po
   for (const float angle : phase) cosine.push_back(std::cos(angle)), sine.push_back(std::sin(angle));
   data::Stitcher modulus(height, width), real(height, width), imaginary(height, width);
   const auto window = static_cast<std::size_t>(n_) * static_cast<std::size_t>(n_);
-  for (std::size_t point = 0; point < positions.size(); ++point) {
+  for (std::size_t point = from; point < positions.size(); point += step) {
     const auto add = [&](data::Stitcher& canvas, const std::vector<float>& values) {
       canvas.add(std::span(values).subspan(point * window, window), n_, positions[point].y,
                  positions[point].x, std::min(central, n_));

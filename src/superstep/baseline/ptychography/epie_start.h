@@ -31,9 +31,10 @@ class PointAnswers {
   };
   // The middles, `central` pixels a side, of the windows of points first, first + 1, ... at `positions`.
   // Angles are averaged on the circle, moduli as they are; without `amp` the modulus is 1. Throws Error
-  // (bad_file) naming the point whose answer is not finite.
+  // (bad_file) naming the point whose answer is not finite. `from` and `step`: of these points, those that
+  // are taken.
   Stitched stitched(std::span<const data::Position> positions, std::int64_t first, int height, int width,
-                    int central) const;
+                    int central, std::size_t from = 0, std::size_t step = 1) const;
 
  private:
   std::vector<float> rows(const char* name, std::int64_t first, std::int64_t count) const;

@@ -60,7 +60,7 @@ Samples open_samples(const run::TrainSettings& settings, const run::Model& model
 }
 
 struct Found {
-  std::vector<Tensor> outputs;
+  std::vector<Tensor> outputs, spread;  // the latter of a model that is asked by many passes
   double seconds = 0;
 };
 
@@ -78,9 +78,13 @@ Found predict(const Samples& samples, const run::Weights& weights, const run::Mo
   evaluator.set_parameters(weights.states, weights.where);
   evaluator.executable();  // compiled before the clock starts
   const auto begun = Clock::now();
-  Found found{passes > 0 ? evaluator.sample(*samples.task, samples.indices, pool, passes).mean
-                         : evaluator.predict(*samples.task, samples.indices, pool),
-              0};
+  Found found;
+  if (passes > 0) {
+    auto sampled = evaluator.sample(*samples.task, samples.indices, pool, passes);
+    found.outputs = std::move(sampled.mean), found.spread = std::move(sampled.spread);
+  } else {
+    found.outputs = evaluator.predict(*samples.task, samples.indices, pool);
+  }
   found.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   return found;
 }
@@ -153,6 +157,9 @@ QualitySection add_quality(page::Page& page, const run::Weights& weights, const 
     const Found found = predict(samples, weights, model, pool);
     section.samples = samples.words;
     section.metrics = samples.task->quality(samples.indices, found.outputs);
+    if (!found.spread.empty())
+      for (Metric& worth : samples.task->spread_quality(samples.indices, found.outputs, found.spread))
+        section.metrics.push_back(std::move(worth));
     page.paragraph(fmt::format("Measured on {}.", samples.words));
     if (!section.metrics.empty()) {
       section.quality = run::judge(
@@ -161,8 +168,8 @@ QualitySection add_quality(page::Page& page, const run::Weights& weights, const 
       add_verdict(page, *section.quality, name, section.metrics);
       section.text = as_text(*section.quality, name);
     }
-    const std::string more =
-        samples.task->present({name, samples.indices, found.outputs, found.seconds}, pool, page);
+    const std::string more = samples.task->present(
+        {name, samples.indices, found.outputs, found.seconds, found.spread}, pool, page);
     if (!more.empty()) section.text += "\n" + more;
     return section;
   }

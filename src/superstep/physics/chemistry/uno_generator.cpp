@@ -6,8 +6,10 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/error.h"
 #include "superstep/base/random.h"
 #include "superstep/file/hdf5/pytables.h"
+#include "superstep/physics/chemistry/uno_dose_generator.h"
 #include "superstep/physics/chemistry/uno_tables.h"
 #include "superstep/physics/index_permutation.h"
 #include "superstep/physics/ordered_samples.h"
@@ -18,8 +20,7 @@ namespace superstep::data {
 namespace {
 
 constexpr std::uint32_t purpose_pairs = 100, purpose_measurement = 1000;
-constexpr int studies = 5;
-constexpr double lowest_dose = -10, highest_dose = -4;  // log10 mol/l
+constexpr double lowest_dose = lowest_uno_dose, highest_dose = highest_uno_dose;
 
 enum FileLayout { indexed, dense, pandas };
 
@@ -52,9 +53,6 @@ struct Row {
   double exact, noise_sd, measured;
   std::vector<double> viabilities;
 };
-
-// Offsets of equal steps with the standard deviation 1.
-double study_offset(int study) { return (study - 2) / std::sqrt(2.0); }
 
 std::vector<Field> fields_for(const Settings& settings) {
   std::vector<Field> fields = {
@@ -231,9 +229,9 @@ class UnoGenerator final : public Generator {
                                        tables.drugs[static_cast<std::size_t>(made.drug)]);
     made.exact = area_under_curve(made.curve, lowest_dose, highest_dose);
     RandomStream random(tables.seed, pair, purpose_measurement + static_cast<std::uint32_t>(index / pairs));
-    made.study = static_cast<int>(random.below(studies));
+    made.study = static_cast<int>(random.below(uno_studies));
     made.noise_sd = random.uniform(settings_.noise_low, settings_.noise_high);
-    const double offset = settings_.study_sd * study_offset(made.study);
+    const double offset = settings_.study_sd * uno_study_offset(made.study);
     made.measured = made.exact + offset + made.noise_sd * random.normal();
     for (int i = 0; i < settings_.doses; ++i)
       made.viabilities.push_back(viability(made.curve, dose(i)) + offset + made.noise_sd * random.normal());
@@ -253,6 +251,7 @@ class UnoGenerator final : public Generator {
 
 std::vector<OptionSpec> uno_options() {
   return {
+      {"by", "auc", "auc: a row is a curve, by its area; dose: a row is one dose of one drug or two"},
       {"cells", "1000", "number of cell lines"},
       {"drugs", "530", "number of drugs"},
       {"layout", "indexed", "indexed: features in two tables; dense: in every row; pandas: frames"},
@@ -265,14 +264,22 @@ std::vector<OptionSpec> uno_options() {
 }
 
 std::unique_ptr<Generator> make_uno_generator(const Options& options) {
+  static const std::string kinds[] = {"auc", "dose"};
   const double low = options.number("noise-low", 0, 1);
-  return std::make_unique<UnoGenerator>(
-      Settings{static_cast<int>(options.integer("cells", 1, 1000000)),
-               static_cast<int>(options.integer("drugs", 1, 100000)),
-               static_cast<int>(options.integer("doses", 0, 1000)),
-               static_cast<FileLayout>(options.choice("layout", layout_names)), low,
-               options.number("noise-high", low, 1), options.number("study-sd", 0, 1),
-               options.number("variance", 0, 0.06)});
+  const Settings settings{static_cast<int>(options.integer("cells", 1, 1000000)),
+                          static_cast<int>(options.integer("drugs", 1, 100000)),
+                          static_cast<int>(options.integer("doses", 0, 1000)),
+                          static_cast<FileLayout>(options.choice("layout", layout_names)),
+                          low,
+                          options.number("noise-high", low, 1),
+                          options.number("study-sd", 0, 1),
+                          options.number("variance", 0, 0.06)};
+  if (options.choice("by", kinds) == 0) return std::make_unique<UnoGenerator>(settings);
+  if (settings.layout != indexed || settings.doses > 0)
+    throw Error(ErrorCode::invalid_argument, "rows of single doses have neither another layout nor curves",
+                "by=dose", "leave layout and doses away");
+  return make_uno_dose_generator({settings.cells, settings.drugs, settings.noise_low, settings.noise_high,
+                                  settings.study_sd, settings.variance});
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ enum Purpose : std::uint32_t {
   purpose_gene_noise,
   purpose_descriptor,
   purpose_descriptor_noise,
+  purpose_fingerprint,
+  purpose_fingerprint_noise,
 };
 
 // Shares of what log10 EC50 consists of; their common scale is found by UnoResponse.
@@ -82,6 +84,8 @@ class Descriptor {
 };
 
 }  // namespace
+
+double uno_study_offset(int study) { return (study - 2) / std::sqrt(2.0); }
 
 UnoCell make_cell(std::uint64_t seed, std::uint64_t cell) {
   RandomStream random(seed, cell, purpose_cell);
@@ -160,6 +164,21 @@ std::vector<float> descriptor_table(std::uint64_t seed, const std::vector<UnoDru
     for (std::size_t drug = 0; drug < drugs.size(); ++drug)
       table[drug * descriptor_count + static_cast<std::size_t>(number)] =
           static_cast<float>(descriptor.value(drugs[drug], random.normal()));
+  }
+  return table;
+}
+
+std::vector<float> fingerprint_table(std::uint64_t seed, const std::vector<UnoDrug>& drugs) {
+  // Of a standard normal number, what an eighth lies above.
+  constexpr double eighth = 1.1503, noise = 0.3;
+  std::vector<float> table(drugs.size() * fingerprint_count);
+  for (int bit = 0; bit < fingerprint_count; ++bit) {
+    RandomStream own(seed, static_cast<std::uint64_t>(bit), purpose_fingerprint);
+    const auto weights = normals<drug_factors>(own, std::sqrt((1 - noise * noise) / drug_factors));
+    RandomStream random(seed, static_cast<std::uint64_t>(bit), purpose_fingerprint_noise);
+    for (std::size_t drug = 0; drug < drugs.size(); ++drug)
+      table[drug * fingerprint_count + static_cast<std::size_t>(bit)] =
+          product(weights, drugs[drug].z) + noise * random.normal() > eighth ? 1.0f : 0.0f;
   }
   return table;
 }

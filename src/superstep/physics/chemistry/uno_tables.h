@@ -10,8 +10,15 @@
 
 namespace superstep::data {
 
-inline constexpr int gene_count = 942, descriptor_count = 5270;
+inline constexpr int gene_count = 942, descriptor_count = 5270, fingerprint_count = 2048;
 inline constexpr int cell_factors = 20, drug_factors = 16, tumour_types = 21;
+
+// Measured is at log10 concentrations (mol/l) between these, by studies each of which has an offset.
+inline constexpr double lowest_uno_dose = -10, highest_uno_dose = -4;
+inline constexpr int uno_studies = 5;
+
+// Offsets of equal steps with the standard deviation 1.
+double uno_study_offset(int study);
 
 struct UnoCell {
   int tumour_type;
@@ -44,5 +51,9 @@ class UnoResponse {
 // some constant, some not linear in the drug's factors: [drugs, 5270]. Rows first.
 std::vector<float> expression_table(std::uint64_t seed, const std::vector<UnoCell>& cells);
 std::vector<float> descriptor_table(std::uint64_t seed, const std::vector<UnoDrug>& drugs);
+
+// Bits, 0 or 1, of which substructures a molecule has, after its factors: [drugs, 2048], an eighth of them
+// set in the mean, as those of circular fingerprints are few.
+std::vector<float> fingerprint_table(std::uint64_t seed, const std::vector<UnoDrug>& drugs);
 
 }  // namespace superstep::data

@@ -186,6 +186,9 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, int passes, s
   served.plan = executable.summary();
   if (trained && task.has_labels())
     for (const Metric& quality : task.quality(indices, served.outputs)) served.metrics.push_back(quality);
+  if (trained && task.has_labels() && !spread.empty())
+    for (Metric& worth : task.spread_quality(indices, served.outputs, spread))
+      served.metrics.push_back(std::move(worth));
   add_spread(served, std::move(spread));
   return served;
 }

@@ -23,6 +23,8 @@ const std::vector<OptionSpec>& options() {
       {"epochs", "20", "of each network"},
       {"members", "3", "networks of the ensemble, 2 to 20"},
       {"width", "auto", "channels of the networks' first block; auto: 16"},
+      {"sees", "image",
+       "what the networks see: image, so that the ratio cannot depend on the conductor; both"},
       {"level", "0.9", "share of the sections whose true conductivity is to lie within its interval"},
       {"seed", "1", "of data and networks"}};
   return table;
@@ -38,6 +40,7 @@ ConductivityStudy study_of(const Request& request, const Options& given) {
   study.epochs = given.number("epochs", 0.01, 1e6);
   study.members = static_cast<int>(given.integer("members", 2, 20));
   study.width = given.text("width");
+  study.sees = given.text("sees");
   study.level = given.number("level", 0.01, 0.999);
   study.seed = static_cast<std::uint64_t>(given.integer("seed", 0, 1 << 30));
   // What the networks' own options refuse, before anything is made.
@@ -81,7 +84,7 @@ Outcome run_study(const Request& request, const Options& given) {
 fs::path ConductivityStudy::member(int k) const { return folder / fmt::format("network-{}", k); }
 
 std::vector<std::string> ConductivityStudy::model_options() const {
-  return {fmt::format("side={}", side), "width=" + width};
+  return {fmt::format("side={}", side), "width=" + width, "sees=" + sees};
 }
 
 // A U-Net of three levels that begins with eight channels: enough for two phases (docs/workloads.md).

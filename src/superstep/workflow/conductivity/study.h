@@ -26,6 +26,7 @@ struct ConductivityStudy {
   double denoiser_epochs = 1, epochs = 1;
   int members = 3;     // networks of the ensemble
   std::string width;   // of the networks, as their workload's option has it
+  std::string sees;    // image, or both
   double level = 0.9;  // of the intervals
   std::uint64_t seed = 1;
 

@@ -25,11 +25,13 @@ struct Chosen {
 std::vector<Chosen> best_median_worst(std::span<const double> errors, std::size_t each);
 
 // True values against predicted ones, with what is left: a plot of both, the distribution of the errors and
-// the worst samples. `names` are of the samples; `unit` may be empty.
+// the worst samples. `unit` may be empty. Where the model stated how sure it is, errors by the tenths of its
+// spread as well.
 struct Regression {
   std::string quantity, unit;
   std::vector<double> truth, found;
   std::vector<std::int64_t> samples;  // their numbers
+  std::vector<double> spread = {};    // stated for each; empty where nothing was stated
 };
 void present_regression(page::Page& page, const Regression& regression);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "superstep/base/spread.h"
 #include "superstep/base/text.h"
 #include "superstep/workload/pictures/pictures.h"
 
@@ -63,6 +64,36 @@ void add_worst(page::Page& page, const Regression& r, const std::vector<double>&
   page.table({"sample", with_unit("true", r), with_unit("predicted", r), "error"}, rows).end_column();
 }
 
+// Errors by the tenths of the stated spread, beside the line on which it would be right, and what it is worth
+// in numbers.
+void add_spread(page::Page& page, const Regression& r, const std::vector<double>& errors) {
+  const auto found = calibrate_spread(errors, r.spread);
+  if (!found) return;
+  std::vector<double> stated, met;
+  for (const SpreadCalibration::Part& part : found->parts) {
+    stated.push_back(part.spread);
+    met.push_back(part.error);
+  }
+  const double most = *std::ranges::max_element(stated);
+  page.heading("How sure it was", 3).begin_row();
+  page.plot(
+      {.title = "Errors by tenths of the spread",
+       .x_label = with_unit("spread of the passes", r),
+       .y_label = with_unit("root mean square error", r),
+       .series = {
+           {.label = "a tenth of the samples", .x = stated, .y = met, .style = page::Series::Style::points},
+           {.label = "equal", .x = {0, most}, .y = {0, most}}}});
+  page.table({"spread and errors", ""},
+             {{"errors within the spread (normal: 68.3 %)", fmt::format("{:.1f} %", 100 * found->inside_one)},
+              {"within twice the spread (normal: 95.4 %)", fmt::format("{:.1f} %", 100 * found->inside_two)},
+              {"the spread is too small by the factor", fmt::format("{:.2f}", found->factor)},
+              {"rank correlation of |error| and spread", fmt::format("{:.3f}", found->rank_correlation)},
+              {fmt::format("within {:.2f} times the spread (half of the samples say so: 90 % of the others)",
+                           found->times_for_90),
+               fmt::format("{:.1f} %", 100 * found->inside_90)}});
+  page.end_row();
+}
+
 }  // namespace
 
 void present_regression(page::Page& page, const Regression& regression) {
@@ -70,6 +101,7 @@ void present_regression(page::Page& page, const Regression& regression) {
   page.begin_row().plot(found_against_true(regression)).plot(error_distribution(regression, errors));
   add_worst(page, regression, errors);
   page.end_row();
+  add_spread(page, regression, errors);
 }
 
 }  // namespace superstep::workload

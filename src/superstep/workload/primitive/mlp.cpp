@@ -72,6 +72,7 @@ std::string present_function_values(const Fields& fields, const Predictions& fou
   for (std::size_t i = 0; i < found.indices.size(); ++i) {
     regression.truth.push_back(truth.at(found.indices[i]));
     regression.found.push_back(found.outputs[0].at(static_cast<std::int64_t>(i)));
+    if (!found.spread.empty()) regression.spread.push_back(found.spread[0].at(static_cast<std::int64_t>(i)));
   }
   present_regression(page, regression);
   return {};
@@ -86,6 +87,7 @@ std::unique_ptr<Task> open_function_values(const TaskSettings& settings, const O
                           .targets = {{"target"}},
                           .more = {},
                           .quality = rmse_of_target,
+                          .spread_of = "target",
                           .present = present_function_values,
                           .references = ridge_regressions,
                           .reference_fields = {}},

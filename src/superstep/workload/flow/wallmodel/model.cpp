@@ -143,11 +143,13 @@ References wall_equations(const TableSamples& samples, bool exact) {
 }
 
 std::string present_stresses(const Fields& fields, const Predictions& found, page::Page& page) {
-  const Regression stress{.quantity = "Stress at the wall",
-                          .unit = "",
-                          .truth = stresses(fields.at("tau"), found.indices),
-                          .found = found_stresses(found.outputs[0]),
-                          .samples = {found.indices.begin(), found.indices.end()}};
+  const Regression stress{
+      .quantity = "Stress at the wall",
+      .unit = "",
+      .truth = stresses(fields.at("tau"), found.indices),
+      .found = found_stresses(found.outputs[0]),
+      .samples = {found.indices.begin(), found.indices.end()},
+      .spread = found.spread.empty() ? std::vector<double>() : found_stresses(found.spread[0])};
   present_regression(page, stress);
   if (const auto position = fields.find("position"); position != fields.end())
     present_wall_maps(page, position->second, stress, found.indices);
@@ -170,6 +172,7 @@ std::unique_ptr<Task> open_wall_points(const TaskSettings& settings, const Optio
       .targets = {{"tau"}},
       .more = {},
       .quality = quality_of_stresses,
+      .spread_of = "tau",
       .present = present_stresses,
       .references = [exact](const TableSamples& samples) { return wall_equations(samples, exact); },
       .reference_seconds = 0.2,  // on two threads

@@ -6,7 +6,8 @@
 // image f32 [N, 1, 256, 256], sigma f32 [N, 1] -> sigma_eff f32 [N, 1], in the unit of sigma.
 //
 // The network predicts the ratio sigma_eff / sigma, which does not depend on sigma (the equation is linear);
-// the graph multiplies. It sees log10 sigma all the same, as the published inputs have it.
+// the graph multiplies. It sees log10 sigma all the same, as the published inputs have it; with sees=image it
+// does not, and the ratio cannot depend on sigma.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -25,15 +26,16 @@ namespace superstep::workload {
 namespace {
 
 struct CathodeSizes {
-  bool heavy;
+  bool heavy, sees_sigma;
   std::int64_t side, width;  // pixels; channels of the first block
 };
 
 CathodeSizes cathode_sizes(const Options& options) {
   static const std::string sizes[] = {"light", "heavy"};
   const bool heavy = options.choice("size", sizes) == 1;
+  static const std::string seen[] = {"both", "image"};
   const std::int64_t own = heavy ? 64 : 16;
-  return {heavy, cathode_side(options),
+  return {heavy, options.choice("sees", seen) == 0, cathode_side(options),
           options.text("width") == "auto" ? own : options.integer("width", 1, 1024)};
 }
 
@@ -57,26 +59,29 @@ Var with_log10(Var x, Var sigma) {
   return op::concat(both, 1);
 }
 
-// Eight convolutions, every second one halved, averages of what is left, two dense layers.
-Var heavy_ratio(Layers& layers, Var x, Var sigma, std::int64_t width) {
+// Eight convolutions, every second one halved, averages of what is left, two dense layers. `seen`: appends
+// what the network sees of sigma.
+template <class Seen>
+Var heavy_ratio(Layers& layers, Var x, Seen seen, std::int64_t width) {
   for (int number = 1; number <= 8; ++number)
     x = cathode_block(layers, x, number, width << ((number - 1) / 2), number % 2 == 0);
   {
     const op::NameScope scope(layers.builder(), "block9.mean");
     x = op::flatten(op::global_average_pool(x));
   }
-  x = layers.relu(layers.dense(with_log10(x, sigma), "block9", 2 * width));
+  x = layers.relu(layers.dense(seen(x), "block9", 2 * width));
   return layers.dense(x, "block10", 1);
 }
 
 // Seven convolutions, each halved while there is more than 2x2 left, three dense layers.
-Var light_ratio(Layers& layers, Var x, Var sigma, std::int64_t width) {
+template <class Seen>
+Var light_ratio(Layers& layers, Var x, Seen seen, std::int64_t width) {
   constexpr int sixteenths[] = {16, 32, 64, 96, 128, 192, 256};  // of the width
   for (int number = 1; number <= 7; ++number)
     x = cathode_block(layers, x, number, std::max<std::int64_t>(1, sixteenths[number - 1] * width / 16),
                       x.shape()[2] > 2);
   x = layers.relu(layers.dense(op::flatten(x), "block8", 32 * width));
-  x = layers.relu(layers.dense(with_log10(x, sigma), "block9", 4 * width));
+  x = layers.relu(layers.dense(seen(x), "block9", 4 * width));
   return layers.dense(x, "block10", 1);
 }
 
@@ -87,8 +92,9 @@ graph::Graph build_conductivity(std::int64_t batch, const Options& options, std:
   Layers layers(b, seed);
   const Var image = b.input("image", ElementType::f32, {batch, 1, sizes.side, sizes.side});
   const Var sigma = b.input("sigma", ElementType::f32, {batch, 1});
-  const Var ratio = sizes.heavy ? heavy_ratio(layers, image, sigma, sizes.width)
-                                : light_ratio(layers, image, sigma, sizes.width);
+  const auto seen = [&](Var x) { return sizes.sees_sigma ? with_log10(x, sigma) : x; };
+  const Var ratio = sizes.heavy ? heavy_ratio(layers, image, seen, sizes.width)
+                                : light_ratio(layers, image, seen, sizes.width);
   b.set_name("sigma_eff");
   b.output("sigma_eff", ratio * sigma);
   b.set_name({});
@@ -119,6 +125,8 @@ Workload conductivity() {
       .name = "conductivity",
       .summary = "effective conductivity of a battery cathode from a micrograph, in place of a solve",
       .options = {{"size", "light", "light: 1.4 million parameters, 0.27 GMAC; heavy: 4.8 million, 13 GMAC"},
+                  {"sees", "both",
+                   "image and log10 of sigma, as published; image: the ratio cannot depend on sigma"},
                   {"side", "256", "pixels a side, a power of two"},
                   {"width", "auto", "channels of the first block; auto: 16 of light, 64 of heavy"}},
       .build = build_conductivity,

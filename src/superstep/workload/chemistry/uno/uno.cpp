@@ -1,7 +1,7 @@
 // CANDLE's Uno benchmark (Pilot 1): how strongly a drug inhibits a tumour cell line, from the cell's gene
 // expression and the drug's molecular descriptors.
 //
-// cell f32 [N, 942], drug f32 [N, 5270] -> auc f32 [N, 1].
+// cell f32 [N, 942], drug f32 [N, 5270] -> auc f32 [N, 1]. With by=dose: uno/dose.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "superstep/baseline/chemistry/uno_ridge.h"
 #include "superstep/baseline/regression.h"
 #include "superstep/op/move/movement.h"
+#include "superstep/workload/chemistry/uno/dose.h"
 #include "superstep/workload/generated.h"
 #include "superstep/workload/layers.h"
 #include "superstep/workload/metrics.h"
@@ -33,7 +34,13 @@ Var uno_tower(Layers& layers, Var x, const std::string& name, int depth, const U
   return x;
 }
 
+bool by_dose(const Options& options) {
+  static const std::string kinds[] = {"auc", "dose"};
+  return options.choice("by", kinds) == 1;
+}
+
 graph::Graph build_uno(std::int64_t batch, const Options& options, std::uint64_t seed) {
+  if (by_dose(options)) return build_uno_dose(batch, options, seed);
   const UnoLayout layout{options.integer("width", 1, 16384), options.number("dropout", 0, 0.9)};
   graph::Graph graph("uno");
   Builder b(graph);
@@ -138,6 +145,14 @@ class UnoTask : public Task {
             quality_metric("mae", found.mae)};
   }
 
+  std::vector<Metric> spread_quality(std::span<const std::int64_t> indices, std::span<const Tensor> mean,
+                                     std::span<const Tensor> spread) const override {
+    std::vector<double> errors = numbers(mean[0]);
+    const std::vector<double> measured = truth(indices);
+    for (std::size_t i = 0; i < errors.size(); ++i) errors[i] -= measured[i];
+    return spread_metrics(errors, numbers(spread[0]));
+  }
+
   double reference_seconds() const override { return 5; }
 
   References references(std::span<const std::int64_t> indices, ThreadPool&) const override {
@@ -162,11 +177,13 @@ class UnoTask : public Task {
   }
 
   std::string present(const Predictions& found, ThreadPool&, page::Page& page) const override {
-    present_regression(page, {.quantity = "Area under the dose response curve",
-                              .unit = "",
-                              .truth = truth(found.indices),
-                              .found = numbers(found.outputs[0]),
-                              .samples = {found.indices.begin(), found.indices.end()}});
+    present_regression(page,
+                       {.quantity = "Area under the dose response curve",
+                        .unit = "",
+                        .truth = truth(found.indices),
+                        .found = numbers(found.outputs[0]),
+                        .samples = {found.indices.begin(), found.indices.end()},
+                        .spread = found.spread.empty() ? std::vector<double>() : numbers(found.spread[0])});
     return {};
   }
 
@@ -202,7 +219,8 @@ class UnoTask : public Task {
   std::int64_t size_;
 };
 
-std::unique_ptr<Task> open_uno(const TaskSettings& settings, const Options&) {
+std::unique_ptr<Task> open_uno(const TaskSettings& settings, const Options& model) {
+  if (by_dose(model)) return open_uno_dose(settings);
   if (settings.data.empty())
     return std::make_unique<UnoTask>(generated_rows(settings), 0, generated_source(settings));
   return std::make_unique<UnoTask>(baseline::read_uno(settings.data, settings.labels_required),
@@ -215,7 +233,9 @@ Workload uno() {
   return {
       .name = "uno",
       .summary = "response of tumour cells to drugs: a wide perceptron on two tables of features",
-      .options = {{"width", "1000", "of every hidden layer"},
+      .options = {{"by", "auc",
+                   "auc: the area under a curve; dose: survival at single doses of one drug or two"},
+                  {"width", "1000", "of every hidden layer"},
                   {"dropout", "0", "share of a hidden layer's outputs that training drops"},
                   {"mean", "0.75", "AUC that training begins at"}},
       .build = build_uno,

@@ -19,6 +19,7 @@ using namespace superstep;
 
 struct Arguments {
   std::string model = "braggnn", mode = "train", precision = "f32", target = "cpu", export_to, export_step_to;
+  std::string optimizer = "adam", loss;
   std::int64_t batch = 64, micro_batch = 0;
   std::vector<std::string> options;
   std::uint64_t memory_limit = 0;
@@ -31,6 +32,8 @@ Arguments parse(int argc, char** argv) {
   program.add_option("--model", arguments.model);
   program.add_option("--set", arguments.options, "name=value of an option of the model; may be repeated");
   program.add_option("--mode", arguments.mode)->check(CLI::IsMember({"train", "infer"}));
+  program.add_option("--optimizer", arguments.optimizer, "as superstep train takes it");
+  program.add_option("--loss", arguments.loss, "of a model file");
   program.add_option("--precision", arguments.precision);
   program.add_option("--on", arguments.target);
   program.add_option("--batch", arguments.batch, "0: of a model file, the one that it fixes, else 1")
@@ -65,13 +68,13 @@ Tensor random_input(const target::Executable::Port& port, std::uint64_t seed) {
   return tensor;
 }
 
-// Adam for everyone: what peers are set up with.
 run::Model make_model(const Arguments& arguments) {
   run::TrainSettings settings;
   settings.workload = arguments.model;
   settings.model_options = arguments.options;
   settings.precision = arguments.precision == "int8" ? "f32" : arguments.precision;
-  settings.optimizer = "adam";
+  settings.optimizer = arguments.optimizer;
+  settings.loss = arguments.loss;
   return run::Model(settings);
 }
 
@@ -111,6 +114,21 @@ void settle_batch(const run::Model& model, Arguments& arguments) {
   if (fixed > 0) arguments.micro_batch = fixed;
 }
 
+// States as they are after the last step, behind the outputs; `states` holds them.
+void publish_states(const target::Executable& executable, bench::Contender& contender,
+                    std::vector<Tensor>& states) {
+  const std::vector<std::string> names = executable.state_names();
+  for (const std::string& name : names) states.push_back(executable.state(name));
+  for (std::size_t i = 0; i < names.size(); ++i)
+    contender.outputs.push_back(port_of({names[i], {states[i].type(), states[i].shape()}}, states[i]));
+  contender.publish = [&executable, &states, names] {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Tensor now = executable.state(names[i]);
+      std::copy_n(now.bytes(), now.byte_count(), states[i].bytes());
+    }
+  };
+}
+
 void serve(Arguments arguments) {
   bench::note_memory();
   const run::Model model = make_model(arguments);
@@ -142,6 +160,8 @@ void serve(Arguments arguments) {
     contender.inputs.push_back(port_of(executable->inputs()[i], inputs[i]));
   for (std::size_t i = 0; i < outputs.size(); ++i)
     contender.outputs.push_back(port_of(executable->outputs()[i], outputs[i]));
+  std::vector<Tensor> states;
+  if (arguments.mode == "train") publish_states(*executable, contender, states);
   bench::serve(contender);
 }
 
@@ -151,7 +171,7 @@ void write_step(const Arguments& arguments) {
   run::ExportSettings settings;
   settings.model.workload = arguments.model;
   settings.model.model_options = arguments.options;
-  settings.model.optimizer = "adam";
+  settings.model.optimizer = arguments.optimizer;
   settings.out = arguments.export_step_to;
   settings.training_step = true;
   settings.batch = arguments.batch;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The page of what time_models.py measured: means, the list, losses and refusals.
+"""The page of what time_models.py measured: means, the list, losses and refusals; and, where training.json lies beside the
+results, of what train_models.py did.
 
     page.py bench/models/results.json docs/model-files.md
 """
@@ -92,7 +93,51 @@ def refusals(rows):
                     for name, found in reasons.items() for engine, text in found.items()] if reasons else ["None."]
 
 
-def text(data):
+def told_difference(found, prefix):
+    return ", ".join("%.0e" % found[prefix + key] for key in ("loss", "parameters", "moves"))
+
+
+def training_table(rows):
+    lines = ["| model | batch | optimiser | Superstep: loss, parameters, moves | PyTorch in f32 | Superstep, us | PyTorch, us | its set-up | gain |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        if "failure" in row:
+            lines.append("| %s | - | - | %s | | | | | |" % (row["name"], row["failure"][:160].replace("|", "/").replace("<", "&lt;")))
+        times = row.get("seconds", {})
+        for kind, found in row["optimizers"].items():
+            front = "| %s | %d | %s | " % (row["name"], row["batch"], kind)
+            if "failure" in found:
+                lines.append(front + found["failure"][:160].replace("|", "/").replace("<", "&lt;") + " | | | | | |")
+                continue
+            best = min((s, name) for name, s in times.items() if name != "Superstep") if times and kind == row["timed"] else None
+            timed = "%.0f | %.0f | %s | %.2f |" % (1e6 * times["Superstep"], 1e6 * best[0], best[1], best[0] / times["Superstep"]) \
+                if best else "- | - | - | - |"
+            lines.append(front + "%s | %s | %s" % (told_difference(found, ""), told_difference(found, "peer_"), timed))
+    return lines
+
+
+def training_gain(row):
+    peers = [s for name, s in row.get("seconds", {}).items() if name != "Superstep"]
+    return min(peers) / row["seconds"]["Superstep"] if peers else None
+
+
+def training_text(data):
+    """The section of train_models.py's results."""
+    rows = data["rows"]
+    gains, loads = [g for g in map(training_gain, rows) if g], [row["load"] for row in rows]
+    return ["## Training steps", "",
+            "By `train_models.py`, whose head says how: %d steps in each optimiser from the same weights, against PyTorch %s in f64. `loss` is the" % (
+                data["steps"], data["torch"]),
+            "largest relative difference of a loss, `parameters` the length of the difference of all parameters as a share of their length, `moves`",
+            "as a share of what they moved by; beside it the same of PyTorch in f32. %s" % (
+                "Times are of one optimiser, the fastest of PyTorch's set-ups counts." if gains else "No times were taken."), "",
+            "Measured on %s (%s), %d thread, while other work had a load of %.1f to %.1f. %s" % (
+                data["machine"], data["created"][:10], rows[0]["threads"], min(loads), max(loads),
+                "Geometric mean of the gain of %d models: %.2f; worst %.2f." % (len(gains), mean(gains), min(gains)) if gains else ""),
+            "", *training_table(rows), ""]
+
+
+def text(data, training=None):
     rows = sorted(data["rows"], key=lambda row: ratio_of(row["engines"]) or 0)
     loads = [row["load"] for row in rows]
     names = len({row["name"] for row in rows})
@@ -104,10 +149,13 @@ def text(data):
         "largest difference from PyTorch's results as a share of the largest; `memory` is the growth of the process as a share of",
         "ONNX Runtime's.", "",
         "Measured on %s (%s), while other work had a load of %.1f to %.1f." % (data["machine"], data["created"][:10], min(loads), max(loads)),
-        "", "## Means", "", *means(rows), "", "## Refused", "", *refusals(rows), "", "## Every file, the worst first", "", *table(rows), ""])
+        "", "## Means", "", *means(rows), "", *(training_text(training) if training else []),
+        "## Refused", "", *refusals(rows), "", "## Every file, the worst first", "", *table(rows), ""])
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    pathlib.Path(sys.argv[2]).write_text(text(json.loads(pathlib.Path(sys.argv[1]).read_text())))
+    results = pathlib.Path(sys.argv[1])
+    training = results.with_name("training.json")
+    pathlib.Path(sys.argv[2]).write_text(text(json.loads(results.read_text()), json.loads(training.read_text()) if training.exists() else None))

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "superstep/base/error.h"
 #include "superstep/base/file.h"
@@ -30,6 +31,39 @@ TEST(MappedFile, HoldsTheBytesOfTheFile) {
   const MappedFile file(folder / "a");
   ASSERT_EQ(file.bytes().size(), text.size());
   EXPECT_TRUE(std::ranges::equal(file.bytes(), std::as_bytes(std::span(text))));
+}
+
+TEST(MappedFile, ReadsPartsOfTheFile) {
+  const ScratchFolder folder;
+  write_file_atomically(folder / "a", std::string(9000, 'a') + "middle" + std::string(9000, 'b'));
+  const MappedFile file(folder / "a");
+  std::string part(6, ' ');
+  file.read(file.bytes().subspan(9000, 6), reinterpret_cast<std::byte*>(part.data()));
+  EXPECT_EQ(part, "middle");
+  file.read(file.bytes().first(0), nullptr);
+}
+
+TEST(MappedFile, WhatWasCutShortOrWrittenToIsNotRead) {
+  const ScratchFolder folder;
+  const auto refused = [](const MappedFile& file) {
+    std::vector<std::byte> part(9000);
+    try {
+      file.read(file.bytes().last(9000), part.data());
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::io && error.where().ends_with("a");
+    }
+    return false;
+  };
+  write_file_atomically(folder / "a", std::string(18000, 'a'));
+  const MappedFile file(folder / "a");
+  EXPECT_FALSE(refused(file));
+  write_file_atomically(folder / "a",
+                        std::string(18000, 'c'));  // another file of this name: ours is as it was
+  EXPECT_FALSE(refused(file));
+  const MappedFile other(folder / "a");
+  std::filesystem::resize_file(folder / "a", 10000);
+  EXPECT_TRUE(refused(other));
+  EXPECT_FALSE(refused(file));
 }
 
 TEST(MappedFile, AnEmptyFileHasNoBytes) {

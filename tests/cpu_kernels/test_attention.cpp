@@ -290,6 +290,12 @@ TEST(Attention, SurvivesExtremeScores) {
     e.bias.set(1029, -std::numeric_limits<double>::infinity());
     run_kernel(*require_kernel(prepare_attention(c.a)), e.inputs(), {e.y.data(), e.statistics.data()});
     EXPECT_TRUE(std::isnan(e.y.get(0))) << "softmax of minus infinities is NaN";
+    c.a.nan_to_zero = true;
+    run_kernel(*require_kernel(prepare_attention(c.a)), e.inputs(), {e.y.data(), e.statistics.data()});
+    EXPECT_EQ(e.y.get(0), 0);
+    e.bias.set(7, 0.0);
+    run_kernel(*require_kernel(prepare_attention(c.a)), e.inputs(), {e.y.data(), e.statistics.data()});
+    EXPECT_EQ(e.y.get(1), e.v.get(7)) << "a row with a weight stays as it is";
   });
 }
 

@@ -152,6 +152,24 @@ TEST(Gather, takes_the_rows_of_any_index) {
   });
 }
 
+TEST(Gather, is_divided_where_it_moves_much) {
+  const GatherRows g{.table_rows = 50, .rows = 30000, .length = 4};
+  const KernelPointer kernel = require_kernel(prepare_gather(g));
+  EXPECT_EQ(kernel->info().parts, 7);
+  GuardedBuffer table(ElementType::f32, 200), index(ElementType::i64, g.rows),
+      y(ElementType::f32, 4 * g.rows);
+  table.fill_random(1), index.fill_random(2, -60, 60), y.fill(77);
+  run_kernel(*kernel, {table.data(), index.data()}, {y.data()});
+  std::int64_t wrong = 0;
+  for (std::int64_t r = 0; r < g.rows; ++r) {
+    const auto given = static_cast<std::int64_t>(index.get(r)), row = given < 0 ? given + 50 : given;
+    for (std::int64_t i = 0; i < 4; ++i)
+      wrong += y.get(4 * r + i) != (row >= 0 && row < 50 ? table.get(4 * row + i) : 0);
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(require_kernel(prepare_gather({.table_rows = 50, .rows = 100, .length = 4}))->info().parts, 1);
+}
+
 TEST(Gather, scatter_adds_into_rows_in_order) {
   for_each_instruction_set([] {
     GatherRows g{.table_rows = 6, .rows = 40, .length = 19, .index_type = ElementType::i32};

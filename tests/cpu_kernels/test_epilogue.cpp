@@ -150,10 +150,8 @@ struct Operands {
   std::vector<GuardedBuffer> buffers;
 };
 
-void check_convolution(std::uint64_t seed, bool forward, ElementType result_type) {
-  Convolution c = random_convolution(seed);
+void check_convolution(Convolution c, std::uint64_t seed, bool forward, ElementType result_type) {
   (forward ? c.y : c.x).type = result_type;
-  c.epilogue = make_epilogue(seed);
   const Image &source = forward ? c.x : c.y, &result = forward ? c.y : c.x;
   const KernelPointer kernel =
       require_kernel((forward ? convolution_forward() : convolution_input_gradient()).prepare(c));
@@ -187,9 +185,28 @@ void check_convolution(std::uint64_t seed, bool forward, ElementType result_type
 TEST(Epilogue, behind_convolutions) {
   for_each_instruction_set([] {
     for (std::uint64_t seed = 0; seed < 64; ++seed) {
-      check_convolution(seed, true, seed % 5 == 4 ? ElementType::bf16 : ElementType::f32);
-      check_convolution(seed, false, seed % 7 == 6 ? ElementType::bf16 : ElementType::f32);
+      Convolution c = random_convolution(seed);
+      c.epilogue = make_epilogue(seed);
+      check_convolution(c, seed, true, seed % 5 == 4 ? ElementType::bf16 : ElementType::f32);
+      check_convolution(c, seed, false, seed % 7 == 6 ? ElementType::bf16 : ElementType::f32);
     }
+  });
+}
+
+// The columns that a stride leaves of a single channel, fewer and more than are brought together at a time.
+TEST(Epilogue, of_a_single_channel_whose_columns_lie_apart) {
+  for_each_instruction_set([] {
+    for (const std::int64_t batch : {1, 3, 70})
+      for (const ElementType type : {ElementType::f32, ElementType::bf16}) {
+        Convolution c;
+        c.window = {.height = 4, .width = 4, .stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1};
+        c.x = dense_image(12, 18, batch, 1);
+        c.y = dense_image(6, 9, batch, 16);
+        c.epilogue = Epilogue().bias().scale_channels().activate(Activation::sigmoid);
+        check_convolution(c, 5, false, type);
+        c.epilogue = Epilogue().bias().add(type).activate(Activation::tanh);
+        check_convolution(c, 6, false, type);
+      }
   });
 }
 

@@ -156,6 +156,16 @@ TEST(IndexedMove, DividesLargeMoves) {
   EXPECT_EQ(require_kernel(prepare_indexed_scatter(move, Combination::add))->info().parts, 1);
 }
 
+// Sums of rows of 64 floats, as messages along the edges of a graph are added: their rows meet, so columns
+// are divided, in whole lines of a cache.
+TEST(IndexedMove, PartsThatScatterShareNoCacheLine) {
+  IndexedMove move{.axes = {{160, 0, 64, 1, false}, {64, 1, 1, 0, true}}, .components = {{0, 48, 64}}};
+  EXPECT_EQ(require_kernel(prepare_indexed_scatter(move, Combination::add))->info().parts, 4);
+  EXPECT_EQ(require_kernel(prepare_indexed_gather(move))->info().parts, 32);  // rows of 256 bytes
+  move.axes = {{4000, 0, 8, 1, false}, {8, 1, 1, 0, true}};
+  EXPECT_EQ(require_kernel(prepare_indexed_scatter(move, Combination::add))->info().parts, 1);
+}
+
 TEST(IndexedMove, NamesAnIndexThatLiesOutside) {
   const IndexedMove move{.axes = {{2, 0, 1, 1, false}}, .components = {{0, 3, 1}}};
   const std::int64_t index[] = {2, 3};

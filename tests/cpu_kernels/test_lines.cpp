@@ -97,6 +97,44 @@ TEST(Lines, RunningSumsAgreeWithNaiveLoops) {
   }
 }
 
+// Contiguous lines run side by side, eight at a time, and some are left.
+TEST(Lines, RunningSumsOfContiguousLines) {
+  for (const std::int64_t count : {7, 8, 21, 64})
+    for (const bool reverse : {false, true}) {
+      constexpr std::int64_t length = 300;
+      const RunningSum sum{
+          {.axes = {{count, length + 3, length + 1, 0}}, .length = length}, reverse, reverse};
+      const KernelPointer kernel = require_kernel(prepare(sum));
+      GuardedBuffer x(ElementType::f32, count * (length + 3)), y(ElementType::f32, count * (length + 1));
+      x.fill_random(3), y.fill(9);
+      run_kernel(*kernel, {x.data()}, {y.data()});
+      std::int64_t wrong = 0;
+      for (std::int64_t line = 0; line < count; ++line) {
+        double total = 0;
+        for (std::int64_t i = 0; i < length; ++i) {
+          const std::int64_t at = reverse ? length - 1 - i : i;
+          const double before = total;
+          total += x.get(line * (length + 3) + at);
+          wrong += y.get(line * (length + 1) + at) !=
+                   static_cast<double>(static_cast<float>(reverse ? before : total));
+        }
+        wrong += y.get(line * (length + 1) + length) != 9 && line + 1 < count;
+      }
+      EXPECT_EQ(wrong, 0) << count;
+    }
+}
+
+// A part holds as many lines as run side by side.
+TEST(Lines, DividesManyLinesIntoWholeGroups) {
+  const auto parts = [](std::int64_t count) {
+    const Lines lines{.axes = {{count, 4096, 4096, 0}}, .length = 4096};
+    return require_kernel(prepare(RunningSum{lines}))->info().parts;
+  };
+  EXPECT_EQ(parts(64), 8);
+  EXPECT_EQ(parts(4), 4);
+  EXPECT_EQ(parts(1), 1);
+}
+
 TEST(Lines, PlacesOfExtremesAgreeWithNaiveLoops) {
   for (std::uint64_t seed = 0; seed < 240; ++seed) {
     Problem p = random_problem(seed, true);

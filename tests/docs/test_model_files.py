@@ -42,9 +42,23 @@ class ModelFiles(unittest.TestCase):
         self.assertIn("| a.traced | 1 | 1000 | 500 | 2000 | **0.50** | 1e-07 | 2.00 |", text)
         self.assertIn("| b.traced | Superstep | has &lt;none> / of it |", text)
 
+    def test_training_steps_are_told_with_the_fastest_peer(self):
+        found = {"loss": 1e-7, "parameters": 2e-6, "moves": 1e-3, "peer_loss": 3e-7, "peer_parameters": 4e-6, "peer_moves": 2e-3}
+        rows = [{"name": "a", "batch": 4, "threads": 1, "load": 2.0, "timed": "adam", "optimizers": {"sgd": found, "adam": found},
+                 "seconds": {"Superstep": 1e-3, "eager": 3e-3, "compile": 2e-3}},
+                {"name": "b", "batch": 4, "threads": 1, "load": 1.0, "timed": "adam", "optimizers": {"sgd": {"failure": "no <loss>"}}}]
+        data = {"machine": "m", "created": "2031-02-03", "steps": 5, "torch": "9", "rows": rows}
+        text = "\n".join(page.training_text(data))
+        self.assertIn("| a | 4 | adam | 1e-07, 2e-06, 1e-03 | 3e-07, 4e-06, 2e-03 | 1000 | 2000 | compile | 2.00 |", text)
+        self.assertIn("| a | 4 | sgd | 1e-07, 2e-06, 1e-03 | 3e-07, 4e-06, 2e-03 | - | - | - | - |", text)
+        self.assertIn("| b | 4 | sgd | no &lt;loss> |", text)
+        self.assertIn("Geometric mean of the gain of 1 models: 2.00; worst 2.00.", text)
+
     def test_the_page_is_of_the_results(self):
         results = json.loads((root / "bench" / "models" / "results.json").read_text())
-        self.assertEqual((root / "docs" / "model-files.md").read_text(), page.text(results))
+        training = root / "bench" / "models" / "training.json"
+        found = json.loads(training.read_text()) if training.exists() else None
+        self.assertEqual((root / "docs" / "model-files.md").read_text(), page.text(results, found))
         self.assertGreaterEqual(len({row["name"] for row in results["rows"]}), 60)
 
 

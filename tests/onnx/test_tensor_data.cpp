@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cmath>
 #include <fstream>
 
@@ -71,12 +72,34 @@ TEST(TensorData, LargeOnesStayInTheFileUntilTheyAreRead) {
   EXPECT_EQ(elements(tensor), elements(Tensor::from({count}, values)));
 }
 
+// Whoever changes a file that others read gets them an error, and does not end them.
+TEST(TensorData, LargeOnesOfAFileThatWasChangedAreRefusedWhenTheyAreRead) {
+  constexpr std::int64_t count = 50'000;
+  const std::string text = testing::floats("t", {count}, std::vector<float>(count, 3)).bytes();
+  const ScratchFolder folder;
+  for (const bool shorter : {true, false}) {
+    std::ofstream(folder / "tensor", std::ios::binary) << text;
+    const auto file = std::make_shared<const MappedFile>(folder / "tensor");
+    const Tensor tensor = read_tensor_later(parse_tensor(file->bytes()), ExternalData(fs::path()), file);
+    if (shorter)
+      fs::resize_file(folder / "tensor", 100);
+    else
+      fs::last_write_time(folder / "tensor",
+                          fs::last_write_time(folder / "tensor") + std::chrono::seconds(2));
+    std::vector<float> copy(count);
+    const auto read = [&] { tensor.copy_to(reinterpret_cast<std::byte*>(copy.data())); };
+    EXPECT_TRUE(contains(error_of(read), "was changed after it was opened"));
+  }
+}
+
 TEST(TensorData, LargeOnesOfAnotherSizeAreRefusedAtOnce) {
   constexpr std::int64_t count = 50'000;
   const std::string text = testing::tensor("t", 1, {count + 1}, std::string(4 * count, 'x')).bytes();
-  const auto nobody = std::make_shared<int>();
+  const ScratchFolder folder;
+  std::ofstream(folder / "tensor", std::ios::binary) << text;
+  const auto file = std::make_shared<const MappedFile>(folder / "tensor");
   EXPECT_TRUE(contains(
-      error_of([&] { read_tensor_later(parse_tensor(bytes_of(text)), ExternalData(fs::path()), nobody); }),
+      error_of([&] { read_tensor_later(parse_tensor(file->bytes()), ExternalData(fs::path()), file); }),
       "the file has 200000"));
 }
 

@@ -32,6 +32,7 @@ struct Form {
   bool scales_scores = false;  // divided behind the product; else q is multiplied in front of it
   bool drops = false;
   bool keeps_weights = false;  // the weights are an output too
+  bool guards = false;         // weights that are NaN are zero
   int layers = 0;              // behind it, each with an activation that is kept for its gradient
 };
 
@@ -87,6 +88,7 @@ graph::Graph attention_model(std::int64_t batch, const Form& f) {
   const Var scores = f.scales_scores ? op::matmul(q, k) / root : op::matmul(q * (1 / root), k);
   Var weights = op::softmax(masked(b, scores, mask, f), -1);
   if (f.keeps_weights) b.output("weights", weights);
+  if (f.guards) weights = op::where(op::is_nan(weights), b.scalar(ElementType::f32, 0), weights);
   if (f.drops)
     weights = op::dropout(weights, 0.25, b.state("counter", Tensor::scalar(std::int64_t{3})), 9, 1);
   Var mixed = op::reshape(op::transpose(op::matmul(weights, v), {0, 2, 1, 3}), x.shape());
@@ -147,6 +149,33 @@ TEST(Attention, InfersAsTheReferenceDoes) {
     const auto inputs = inputs_of(*cpu, seed);
     EXPECT_LT(difference(run(*cpu, inputs)[0], run(*reference, inputs)[0]), 2e-5);
   }
+}
+
+// As exporters write attention over masks that may hide whole rows.
+TEST(Attention, IsOneStepBehindAGuardAgainstNaN) {
+  const Form form{.length = 40, .masking = Masking::padding, .guards = true};
+  const auto cpu = target::find_target("cpu").compile(model_of(form), {.batch = 3, .threads = 2});
+  const auto reference = target::find_target("reference").compile(model_of(form), {.batch = 3});
+  EXPECT_EQ(steps_with(*cpu, "attention, "), 1);
+  EXPECT_EQ(steps_with(*cpu, "softmax"), 0);
+  auto inputs = inputs_of(*cpu, 5);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (std::int64_t i = 0; i < 40; ++i) inputs[1].set(40 + i, -infinity);  // all of the second sample
+  for (std::int64_t i = 5; i < 40; ++i) inputs[1].set(80 + i, -infinity);
+  const Tensor y = run(*cpu, inputs)[0];
+  EXPECT_LT(difference(y, run(*reference, inputs)[0]), 2e-5);
+  for (std::int64_t i = 0; i < y.element_count() / 3; ++i) EXPECT_EQ(y.at(y.element_count() / 3 + i), 0);
+}
+
+// The gradient through the choice is a step that the attention of a training has not.
+TEST(Attention, GuardedOnesTrainInParts) {
+  const Form form{.length = 40, .masking = Masking::padding, .guards = true};
+  const GraphAtBatch step = training(model_of(form));
+  const auto cpu = target::find_target("cpu").compile(step, {.batch = 3, .threads = 2});
+  const auto reference = target::find_target("reference").compile(step, {.batch = 3});
+  EXPECT_EQ(steps_with(*cpu, "attention, "), 0);
+  const auto inputs = inputs_of(*cpu, 5);
+  EXPECT_LT(difference(run(*cpu, inputs)[0], run(*reference, inputs)[0]), 1e-5);
 }
 
 // What is computed again to save memory leaves attention in one step: it makes its scores again itself.

@@ -65,6 +65,10 @@ const Operator operators[] = {
      [](Var x) {
        return einsum("bchw,cd,we->bdhe", {x, parameter(x, {6, 5}), parameter(x, {12, 4}, "q")});
      }},
+    {"einsum, wide by narrow",
+     [](Var x) {
+       return einsum("wvh,bchw->bchv", {parameter(x, {12, 19, 10}), x});
+     }},
     {"einsum, nothing summed",
      [](Var x) {
        return einsum("...hw,h->...wh", {x, parameter(x, {10})});
@@ -158,6 +162,42 @@ void compare(const char* name, const target::GraphAtBatch& model, int threads) {
     test::expect_close(cpu.outputs[i], reference.outputs[i], 1e-4, name);
   for (const std::string& state : reference.executable->state_names())
     test::expect_close(cpu.executable->state(state), reference.executable->state(state), 1e-4, name);
+}
+
+// y[b, c, t] = the sum over s of p[t, s, c] x[b, c, s], as long convolutions are written.
+graph::Graph mixing(std::int64_t batch, bool of_parameters) {
+  graph::Graph graph("mixing");
+  op::Builder b(graph);
+  const Var x = b.input("x", ElementType::f32, {batch, 8, 40});
+  const Var p = of_parameters ? parameter(x, {24, 40, 8}) : b.input("p", ElementType::f32, {24, 40, 8});
+  b.output("y", einsum("tsc,bcs->bct", {p, x}));
+  return graph;
+}
+
+bool turns_an_operand(const target::Executable& executable) {
+  return std::ranges::any_of(executable.summary().steps, [](const target::PlanStep& step) {
+    return step.part == target::PlanPart::body && step.op == "MatMul" &&
+           step.kernel.find("b transposed") != std::string::npos;
+  });
+}
+
+TEST(ExportedOperators, ParametersOfBatchedProductsAreTurnedOnce) {
+  for (const bool of_parameters : {true, false}) {
+    const auto model = [&](std::int64_t batch) { return mixing(batch, of_parameters); };
+    Runner cpu("cpu", model, {.batch = 3, .micro_batch = 3, .threads = 2}),
+        reference("reference", model, {.batch = 3, .micro_batch = 3});
+    for (int run = 0; run < 2; ++run) {
+      cpu.run(), reference.run();
+      test::expect_close(cpu.outputs[0], reference.outputs[0], 1e-5, "mixing");
+    }
+    EXPECT_NE(turns_an_operand(*cpu.executable), of_parameters);
+    if (!of_parameters) continue;
+    // What was copied follows the parameter.
+    const Tensor other = test::random_tensor(ElementType::f32, {24, 40, 8}, 11, 0.3);
+    cpu.executable->set_state("p", other), reference.executable->set_state("p", other);
+    cpu.run(), reference.run();
+    test::expect_close(cpu.outputs[0], reference.outputs[0], 1e-5, "another parameter");
+  }
 }
 
 TEST(ExportedOperators, AreServedByKernelsAlone) {

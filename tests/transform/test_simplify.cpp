@@ -200,6 +200,31 @@ INSTANTIATE_TEST_SUITE_P(
              "constant %r : f32[] = [0.5]\n%y : f32[2], %m : bool[2] = Dropout(%x, %r)\noutput \"m\" = %m" Y,
              {"Dropout"}}));
 
+#define ROWS                                                                                       \
+  "input %d : f32[6,3]\ninput %u : f32[5,3]\ninput %i : i64[5,1]\nconstant %s : i64[2] = [5, 3]\n" \
+  "%e : i64[5,3] = Expand(%i, %s)\n"
+
+INSTANTIATE_TEST_SUITE_P(
+    RowsByNumber, Simplify,
+    ::testing::Values(
+        Case{"rows are added by a number for each element",
+             ROWS "%y : f32[6,3] = ScatterElements(%d, %e, %u) {axis = 0, reduction = \"add\"}" Y,
+             {"ScatterND"}},
+        Case{"rows are read by a number for each element",
+             ROWS "%y : f32[5,3] = GatherElements(%d, %e)" Y,
+             {"Reshape", "Gather"}},
+        Case{"parts of rows",
+             "input %d : f32[6,7]\ninput %u : f32[5,3]\ninput %i : i64[5,1]\nconstant %s : i64[2] = [5, 3]\n"
+             "%e : i64[5,3] = Expand(%i, %s)\n%y : f32[6,7] = ScatterElements(%d, %e, %u)" Y,
+             {"Expand", "ScatterElements"}},
+        Case{"columns",
+             ROWS "%y : f32[6,3] = ScatterElements(%d, %e, %u) {axis = 1}" Y,
+             {"Expand", "ScatterElements"}},
+        Case{"numbers that differ along a row",
+             "input %d : f32[4,3]\ninput %i : i64[1,3]\nconstant %s : i64[2] = [5, 3]\n"
+             "%e : i64[5,3] = Expand(%i, %s)\n%y : f32[5,3] = GatherElements(%d, %e)" Y,
+             {"Expand", "GatherElements"}}));
+
 TEST(Simplify, OneSweepGoesThroughChains) {
   const auto graph = after(simplify, R"(input %x : f32[2,3]
 constant %zero : f32[] = [0.0]

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 
+#include "superstep/base/error.h"
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/random.h"
@@ -227,6 +228,40 @@ TEST(TrainingStep, KeepsNoBufferWithoutMomentum) {
 }
 
 // Biases and scales are left as they are; matrices are not.
+TEST(TrainingStep, OptimisersAreReadWithTheirConstants) {
+  const OptimizerSpec sgd = optimizer_from_text("sgd:momentum=0.9,weight_decay=1e-4");
+  EXPECT_EQ(sgd.kind, OptimizerKind::sgd);
+  EXPECT_EQ(sgd.momentum, 0.9);
+  EXPECT_EQ(sgd.weight_decay, 1e-4);
+  const OptimizerSpec own{.kind = OptimizerKind::adam, .beta2 = 0.95, .weight_decay = 0.1, .clip = 1};
+  EXPECT_EQ(optimizer_from_text("adam", own).beta2, 0.95);
+  EXPECT_EQ(optimizer_from_text("adam:beta2=0.5", own).beta2, 0.5);
+  const OptimizerSpec other = optimizer_from_text("adamw:epsilon=1e-6", own);
+  EXPECT_EQ(other.beta2, 0.999);
+  EXPECT_EQ(other.epsilon, 1e-6);
+  EXPECT_EQ(other.weight_decay, 0.1);
+  EXPECT_EQ(other.clip, 1);
+}
+
+TEST(TrainingStep, RefusesConstantsThatAnOptimiserHasNot) {
+  const auto refused = [](const char* text) -> std::string {
+    try {
+      optimizer_from_text(text);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      return error.what();
+    }
+    return "taken";
+  };
+  EXPECT_NE(refused("adamw:momentum=0.9").find("adamw has no constant 'momentum'"), std::string::npos);
+  EXPECT_NE(refused("sgd:momentun=0.9").find("did you mean 'momentum'"), std::string::npos);
+  EXPECT_NE(refused("sgd:momentum=1").find("momentum must be"), std::string::npos);
+  EXPECT_NE(refused("adam:epsilon=0").find("epsilon must be"), std::string::npos);
+  EXPECT_NE(refused("adam:weight_decay").find("is no NAME=VALUE"), std::string::npos);
+  EXPECT_NE(refused("sgd:").find("is no NAME=VALUE"), std::string::npos);
+  EXPECT_NE(refused("lion:beta1=0.9").find("no such optimiser"), std::string::npos);
+}
+
 TEST(TrainingStep, DecaysMatricesAlone) {
   const auto decays = [](bool vectors) {
     const Graph step = make_training_step(

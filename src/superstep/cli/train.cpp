@@ -208,8 +208,11 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
                   "quick, or published as its authors trained it: superstep list recipes; other options "
                   "override it")
       ->type_name("NAME");
-  command.add_option("--optimizer", settings.optimizer, "sgd, adam, adamw, adamax or rmsprop")
-      ->type_name("NAME");
+  command
+      .add_option("--optimizer", settings.optimizer,
+                  "sgd, adam, adamw, adamax or rmsprop; with constants: sgd:momentum=0.9, "
+                  "adamw:weight_decay=0.01,beta2=0.95 (epsilon, clip)")
+      ->type_name("NAME[:NAME=X,...]");
   command
       .add_option("--loss", settings.loss,
                   "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")

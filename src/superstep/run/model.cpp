@@ -69,16 +69,7 @@ graph::Graph build(const workload::Workload& workload, const TrainSettings& sett
 }
 
 transform::Pass training_step_of(const workload::Recipe& recipe, const TrainSettings& settings) {
-  const transform::OptimizerSpec& own = recipe.optimizer;
-  transform::OptimizerSpec optimizer = own;
-  // Constants of another optimiser are not this one's; how weights decay is the recipe's.
-  if (const auto kind = transform::optimizer_kind_from_name(settings.optimizer); kind != own.kind) {
-    optimizer = transform::usual_optimizer(kind);
-    optimizer.momentum = own.momentum;
-    optimizer.weight_decay = own.weight_decay;
-    optimizer.decay_vectors = own.decay_vectors;
-    optimizer.clip = own.clip;
-  }
+  const auto optimizer = transform::optimizer_from_text(settings.optimizer, recipe.optimizer);
   return transform::training_step_pass(recipe.loss, optimizer,
                                        {.seed = settings.seed,
                                         .average = recipe.average,
@@ -104,7 +95,7 @@ Model::Model(TrainSettings settings)
   if (settings_.epochs == 0) settings_.epochs = chosen.epochs;
   if (settings_.learning_rate == 0) settings_.learning_rate = usual_rate(chosen, settings_.batch);
   if (settings_.optimizer.empty()) settings_.optimizer = transform::name_of(chosen.optimizer.kind);
-  transform::optimizer_kind_from_name(settings_.optimizer);
+  transform::optimizer_from_text(settings_.optimizer);
   // In one spelling, so that a run goes on however it is asked for.
   settings_.gradient = transform::to_string(transform::gradient_mode_from_text(settings_.gradient));
   schedule_ = {.shape = chosen.schedule, .peak = settings_.learning_rate};

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "superstep/base/error.h"
 
@@ -26,6 +27,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
 
  private:
   int number_;
@@ -40,8 +42,8 @@ class Descriptor {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::filesystem::path& path) {
-  const Descriptor file(path);
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+  Descriptor file(path);
   struct stat status {};
   if (file.number() < 0 || ::fstat(file.number(), &status) != 0) refuse(path);
   if (!S_ISREG(status.st_mode))
@@ -53,17 +55,37 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (memory == MAP_FAILED) refuse(path);
   bytes_ = {static_cast<const std::byte*>(memory), size};
+  descriptor_ = file.release();
+  opened_ = version();
 }
 
-void MappedFile::set_aside(std::span<const std::byte> part) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto start = reinterpret_cast<std::uintptr_t>(part.data());
-  const std::uintptr_t first = (start + page - 1) / page * page, last = (start + part.size()) / page * page;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+MappedFile::Version MappedFile::version() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) refuse(path_);
+  return {std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_size};
+}
+
+void MappedFile::refuse_change() const {
+  throw Error(ErrorCode::io, "the file was changed after it was opened", path_.string(),
+              "write a new version to a file of its own, and rename that");
+}
+
+void MappedFile::read(std::span<const std::byte> part, std::byte* target) const {
+  auto offset = part.data() - bytes_.data();
+  for (std::size_t left = part.size(); left > 0;) {
+    const ::ssize_t got = ::pread(descriptor_, target, left, offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      throw Error(ErrorCode::io, fmt::format("cannot read: {}", std::strerror(errno)), path_.string());
+    if (got == 0) refuse_change();
+    target += got, offset += got, left -= static_cast<std::size_t>(got);
+  }
+  if (!part.empty() && version() != opened_) refuse_change();
 }
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 }  // namespace superstep

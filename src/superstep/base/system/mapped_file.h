@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 
@@ -18,11 +19,22 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Of bytes of a mapped file: nobody reads them soon. Their pages take up no room until they are touched
-  // again, when they come from the file.
-  static void set_aside(std::span<const std::byte> part);
+  // Copies a part of bytes() to `target` by reading the file. A page of a file that somebody has cut short
+  // since ends the program when it is touched; this throws Error (io), also where the file was written to.
+  void read(std::span<const std::byte> part, std::byte* target) const;
 
  private:
+  // When it was written last, in nanoseconds, and how long it is.
+  struct Version {
+    std::int64_t written = 0, size = 0;
+    bool operator==(const Version&) const = default;
+  };
+  Version version() const;
+  [[noreturn]] void refuse_change() const;
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  Version opened_;
   std::span<const std::byte> bytes_;
 };
 

@@ -63,8 +63,11 @@ void declare_onnx_export(CLI::App& command) {
       .add_option("--opset", arguments->settings.opset, "operator set (default: the smallest that will do)")
       ->type_name("N")
       ->check(CLI::Range(13, 27));
-  command.add_option("--optimizer", model.optimizer, "sgd, adam, adamw, adamax or rmsprop")
-      ->type_name("NAME");
+  command
+      .add_option("--optimizer", model.optimizer,
+                  "sgd, adam, adamw, adamax or rmsprop; with constants: sgd:momentum=0.9, "
+                  "adamw:weight_decay=0.01,beta2=0.95 (epsilon, clip)")
+      ->type_name("NAME[:NAME=X,...]");
   command.add_option("--loss", model.loss, "of a model file: mse, l1, huber, cross_entropy")
       ->type_name("LOSS");
   command.add_option("--shape", model.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")

@@ -52,7 +52,7 @@ TrainingLog::~TrainingLog() {
 void TrainingLog::data_touched(const run::TrainSettings& settings, const run::Schedule& schedule) {
   log_.point(now(), "seed", settings.seed);
   log_.point(now(), "global_batch_size", settings.batch);
-  log_.point(now(), "opt_name", settings.optimizer);
+  log_.point(now(), "opt_name", settings.optimizer.substr(0, settings.optimizer.find(':')));
   log_.point(now(), "opt_base_learning_rate", schedule.peak);
   log_.end(now(), "init_stop");
   log_.start(now(), "run_start");

@@ -206,9 +206,10 @@ class Importer {
     return added_initializer(stand_in);
   }
 
-  // What keeps the bytes of the file mapped; null where they are our own.
-  std::shared_ptr<const void> mapped_file() const {
-    return file_.mapping ? file_.weak_from_this().lock() : nullptr;
+  // The file, mapped, which keeps everything that belongs to it; null where the bytes are our own.
+  std::shared_ptr<const MappedFile> mapped_file() const {
+    if (!file_.mapping) return nullptr;
+    return {file_.weak_from_this().lock(), file_.mapping.get()};
   }
 
   Var added_initializer(Var value) {

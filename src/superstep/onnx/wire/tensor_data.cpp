@@ -208,8 +208,12 @@ const MappedFile& ExternalData::open(const std::string& location) const {
   return *file;
 }
 
+const MappedFile& ExternalData::file_of(const TensorProto& tensor) const {
+  return open(external_location(tensor));
+}
+
 Bytes ExternalData::bytes(const TensorProto& tensor, std::size_t size) const {
-  const Bytes all = open(external_location(tensor)).bytes();
+  const Bytes all = file_of(tensor).bytes();
   const std::size_t offset = external_number(tensor, "offset", 0);
   if (offset > all.size())
     refuse(tensor, fmt::format("external data start at byte {} of a file of {}", offset, all.size()));
@@ -258,17 +262,16 @@ Tensor read_tensor(const TensorProto& tensor, const ExternalData& external) {
 }
 
 Tensor read_tensor_later(const TensorProto& tensor, const ExternalData& external,
-                         const std::shared_ptr<const void>& file) {
+                         const std::shared_ptr<const MappedFile>& file) {
   const graph::ValueType type = tensor_type(tensor);
   if (!tensor.is_external && !tensor.has_raw) return read_typed(tensor, type);
   const Bytes stored = tensor.is_external ? external_bytes(tensor, type, external) : tensor.raw;
   const bool as_it_is = element_type(tensor.data_type).has_value() && type.element != ElementType::boolean;
   if (!file || !as_it_is || stored.size() < large_bytes || stored.size() != stored_bytes(tensor, type))
     return decode(tensor, type, stored);
-  return Tensor::generated(type.element, type.shape, [file, stored](std::byte* elements) {
-    std::memcpy(elements, stored.data(), stored.size());
-    MappedFile::set_aside(stored);
-  });
+  const MappedFile* const holder = tensor.is_external ? &external.file_of(tensor) : file.get();
+  return Tensor::generated(type.element, type.shape,
+                           [file, holder, stored](std::byte* elements) { holder->read(stored, elements); });
 }
 
 namespace {

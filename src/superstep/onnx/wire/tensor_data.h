@@ -24,6 +24,8 @@ class ExternalData {
   // (bad_file) when they point outside the folder, by "..", an absolute path or a symbolic link, or beyond
   // the end of the file; (not_found).
   Bytes bytes(const TensorProto& tensor, std::size_t size) const;
+  // The file that they lie in.
+  const MappedFile& file_of(const TensorProto& tensor) const;
 
  private:
   const MappedFile& open(const std::string& location) const;
@@ -41,9 +43,10 @@ graph::ValueType tensor_type(const TensorProto& tensor);
 // that is checked.
 Tensor read_tensor(const TensorProto& tensor, const ExternalData& external);
 // The same, but that the elements of a large tensor stay in the file until somebody asks for them, or for a
-// copy of them where they are wanted: `file` keeps its bytes, and is a mapped one. Null: as read_tensor().
+// copy of them where they are wanted, which throws Error (io) where the file has changed by then. The tensor
+// lies in `file`, or in one of `external`, which `file` keeps, too. Null: as read_tensor().
 Tensor read_tensor_later(const TensorProto& tensor, const ExternalData& external,
-                         const std::shared_ptr<const void>& file);
+                         const std::shared_ptr<const MappedFile>& file);
 // Dense, with zeros where nothing is listed. At most `most_sparse_elements` in all.
 Tensor read_sparse_tensor(const SparseTensorProto& tensor, const ExternalData& external);
 inline constexpr std::int64_t most_sparse_elements = std::int64_t{1} << 26;

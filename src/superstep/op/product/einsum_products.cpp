@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "superstep/op/core/rules.h"
 #include "superstep/op/elementwise/arithmetic.h"
@@ -128,9 +129,27 @@ Labelled matrix_product(const Labelled& a, const Labelled& b, const Parts& parts
   return {reshape(product, Shape(shape)), parts.batch + parts.left + parts.right};
 }
 
+// A batch of products of fewer columns leaves most of a vector empty: the operand with more elements of its
+// own gives the columns, unless the result is wanted with the narrow ones last. Sixteen values are the
+// longest vector there is.
+constexpr std::int64_t narrow_columns = 16;
+
+bool is_better_turned(const Labelled& a, const Labelled& b, const std::string& wanted) {
+  const auto own = [](const Labelled& x, const Labelled& other) {
+    return those(x.labels, [&](char c) { return !has(other.labels, c); });
+  };
+  const std::string right = own(b, a);
+  if (wanted.empty() || has(right, wanted.back())) return false;
+  const std::int64_t columns = elements(b, right);
+  return columns < narrow_columns && columns < elements(a, own(a, b));
+}
+
 Labelled contracted(Labelled a, Labelled b, const std::string& wanted) {
   a = summed(a, wanted + b.labels);
   b = summed(b, wanted + a.labels);
+  const bool batches =
+      std::ranges::any_of(a.labels, [&](char c) { return has(b.labels, c) && has(wanted, c); });
+  if (batches && is_better_turned(a, b, wanted)) std::swap(a, b);
   const auto in = [](const std::string& labels) { return [&labels](char c) { return has(labels, c); }; };
   const auto not_in = [](const std::string& labels) { return [&labels](char c) { return !has(labels, c); }; };
   const std::string both = those(a.labels, in(b.labels));

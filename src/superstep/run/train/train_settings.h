@@ -30,7 +30,7 @@ struct TrainSettings {
   double epochs = 0;       // 0: the workload's own; of the schedule, even if `steps` or `until` stop earlier
   std::int64_t steps = 0;  // stop after so many; 0: after the epochs
   std::optional<Until> until;
-  std::string optimizer;             // empty: the workload's own
+  std::string optimizer;             // transform::optimizer_from_text; empty: the workload's own
   double learning_rate = 0;          // peak; 0: the workload's own
   std::string gradient = "reverse";  // transform/training/gradient_mode.h
   bool augment = true;               // where the data allow it

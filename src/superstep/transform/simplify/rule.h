@@ -42,5 +42,6 @@ std::span<const Rule> layout_rules();      // Identity, Transpose, Reshape and i
 std::span<const Rule> broadcast_rules();   // element-wise operators of values that were spread out
 std::span<const Rule> cast_rules();
 std::span<const Rule> random_rules();  // Dropout
+std::span<const Rule> index_rules();   // ScatterElements, GatherElements of whole rows
 
 }  // namespace superstep::transform

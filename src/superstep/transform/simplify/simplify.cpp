@@ -17,7 +17,7 @@ using RuleTable = std::map<std::string_view, std::vector<Rule>>;
 RuleTable make_table() {
   RuleTable table;
   for (const auto& family :
-       {arithmetic_rules(), layout_rules(), broadcast_rules(), cast_rules(), random_rules()})
+       {arithmetic_rules(), layout_rules(), broadcast_rules(), cast_rules(), random_rules(), index_rules()})
     for (const Rule& rule : family) table[rule.op].push_back(rule);
   return table;
 }

@@ -52,6 +52,12 @@ struct OptimizerSpec {
 // With the constants of its authors; rmsprop with those of EfficientNet, without momentum.
 OptimizerSpec usual_optimizer(OptimizerKind kind);
 
+// An optimiser as users write it, NAME or NAME:CONSTANT=VALUE,..., as "sgd:momentum=0.9" and
+// "adamw:weight_decay=0.01,beta2=0.95": momentum, beta1, beta2, epsilon, weight_decay, clip, each where the
+// optimiser has it. What is not said is as in `own`, where that is of the same kind; else only its momentum,
+// decay and clip are. Throws Error (invalid_argument).
+OptimizerSpec optimizer_from_text(std::string_view text, const OptimizerSpec& own = {});
+
 struct TrainingStepOptions {
   bool model_outputs = false;       // also give the model's outputs
   std::uint64_t seed = 0;           // of random masks

@@ -57,6 +57,7 @@ struct AttentionMatch {
   std::optional<ValueId> condition;  // where it is hidden_if, the score is `hidden`
   double scale = 1, bias_scale = 1, hidden = 0;
   bool hidden_if = false;
+  bool nan_to_zero = false;    // weights that are NaN are zero
   std::optional<NodeId> drop;  // the random mask that multiplies the weights
   std::vector<NodeId> inner;   // nodes that the one kernel replaces beside the root
   std::optional<Gradient> gradient;

@@ -15,6 +15,9 @@ struct MatrixProduct {
 
 std::expected<MatrixProduct, Refusal> product_of(const Lowering& lowering, const Node& node);
 
+// A state, a constant, or what is made of them before the first run.
+bool made_of_parameters(const Lowering& lowering, ValueId id);
+
 // Puts the bias and alpha in front of the target's epilogue.
 Lowered add_product_steps(const Lowering& lowering, const MatrixProduct& product, ProductTarget& target);
 

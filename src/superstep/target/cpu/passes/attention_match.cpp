@@ -157,11 +157,33 @@ class Matcher {
     return std::nullopt;
   }
 
+  // Where(IsNaN(weights), 0, weights): rows that are hidden altogether have no weights.
+  struct Guard {
+    NodeId test, choice;
+  };
+  std::optional<Guard> guard_of(ValueId weights, const Nodes& next) const {
+    if (next.size() != 2) return std::nullopt;
+    for (std::size_t side : {0u, 1u}) {
+      const Node &test = graph_.node(next[side]), &choice = graph_.node(next[1 - side]);
+      if (test.op != "IsNaN" || choice.op != "Where" || choice.inputs[2] != weights) continue;
+      if (choice.inputs[0] != test.outputs[0] || !has_one_reader(test.outputs[0])) continue;
+      if (uniform_constant(graph_, choice.inputs[1]) != 0.0) continue;
+      return Guard{next[side], next[1 - side]};
+    }
+    return std::nullopt;
+  }
+
   bool match_weights() {
     ValueId weights = graph_.node(softmax_).outputs[0];
     for (;;) {
       if (lowering_.leaves_section(weights)) return false;
       const Nodes next = readers(weights);
+      if (const auto guard = guard_of(weights, next); guard && !match_.drop) {
+        if (gradient_ || !take(guard->test) || !take(guard->choice)) return false;
+        match_.nan_to_zero = true;
+        weights = graph_.node(guard->choice).outputs[0];
+        continue;
+      }
       if (next.size() != 1 || graph_.node(next[0]).op == "MatMul") return match_product(weights, next);
       const Node& node = graph_.node(next[0]);
       const auto drop = dropped(node);

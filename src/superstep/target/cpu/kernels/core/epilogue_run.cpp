@@ -1,6 +1,7 @@
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "superstep/target/cpu/kernels/core/vector_targets.h"
 
@@ -391,6 +392,39 @@ EpilogueBlock as_one_column(EpilogueBlock block, std::array<BoundStep, max_epilo
   return block;
 }
 
+// A single channel whose columns lie apart, as those of a transposed convolution do, and no tensor beside it:
+// columns are brought together, so that vectors can run along them.
+bool can_be_gathered(const EpilogueBlock& block) {
+  return block.channels == 1 && block.columns > 1 &&
+         std::none_of(block.steps, block.steps + block.step_count,
+                      [](const BoundStep& step) { return has_tensor(step.op); });
+}
+
+constexpr std::int64_t columns_together = 256;  // a kilobyte on the stack
+
+void run_gathered(EpilogueBlock block, std::array<BoundStep, max_epilogue_steps>& steps,
+                  EpilogueFunction* function) {
+  float row[columns_together];
+  const std::int64_t columns = block.columns, stride = block.result_stride;
+  const bool narrow = block.result_type == ElementType::bf16;
+  void* const result = std::exchange(block.result, row);
+  const float* const source = std::exchange(block.source, row);
+  block.result_type = ElementType::f32;
+  for (std::int64_t first = 0; first < columns; first += columns_together) {
+    block.columns = std::min(columns_together, columns - first);
+    const float* from = source + first * block.source_stride;
+    for (std::int64_t i = 0; i < block.columns; ++i) row[i] = from[i * block.source_stride];
+    function(as_one_column(block, steps));
+    for (std::int64_t i = 0; i < block.columns; ++i) {
+      const std::int64_t at = (first + i) * stride;
+      if (narrow)
+        static_cast<bf16*>(result)[at] = bf16(row[i]);
+      else
+        static_cast<float*>(result)[at] = row[i];
+    }
+  }
+}
+
 }  // namespace
 
 std::expected<EpilogueRunner, std::string> EpilogueRunner::prepare(const Epilogue& epilogue,
@@ -433,6 +467,8 @@ void EpilogueRunner::apply(EpilogueBlock block, const Place& place, const void* 
   block.step_count = count_;
   if (is_one_row(block))
     any_list_(as_one_column(block, bound));
+  else if (can_be_gathered(block))
+    run_gathered(block, bound, any_list_);
   else
     function_(block);
 }

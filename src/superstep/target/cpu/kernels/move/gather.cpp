@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "superstep/target/cpu/kernels/move/copy.h"
@@ -26,28 +27,62 @@ class RowIndices {
   const void* indices_;
 };
 
+// Rows in a range, of `bytes` bytes each; `bytes` may be known when this is compiled, and a row is then a
+// move of a register instead of a call.
+template <std::size_t known_bytes>
+void gather_rows(const GatherRows& g, const Arguments& arguments, PartRange range) {
+  const RowIndices rows(g, arguments.inputs[1]);
+  const auto size = static_cast<std::int64_t>(size_in_bytes(g.type));
+  const std::size_t bytes = known_bytes > 0 ? known_bytes : static_cast<std::size_t>(g.length * size);
+  const auto* table = static_cast<const std::byte*>(arguments.inputs[0]);
+  auto* y = static_cast<std::byte*>(arguments.outputs[0]);
+  for (std::int64_t r = range.begin; r < range.end; ++r) {
+    const std::int64_t row = rows[r];
+    std::byte* to = y + r * g.y_stride * size;
+    if (row < 0)
+      std::memset(to, 0, bytes);
+    else
+      std::memcpy(to, table + row * g.table_stride * size, bytes);
+  }
+}
+
+using GatherLoop = void(const GatherRows&, const Arguments&, PartRange);
+
+GatherLoop* gather_loop(std::size_t bytes) {
+  switch (bytes) {
+    case 1: return gather_rows<1>;
+    case 2: return gather_rows<2>;
+    case 4: return gather_rows<4>;
+    case 8: return gather_rows<8>;
+    case 12: return gather_rows<12>;
+    case 16: return gather_rows<16>;
+    case 32: return gather_rows<32>;
+    case 64: return gather_rows<64>;
+    default: return gather_rows<0>;
+  }
+}
+
+// Bytes that are worth another thread: what one copies while another one wakes.
+constexpr std::int64_t undivided_bytes = 64 * 1024;
+
 class GatherKernel final : public Kernel {
  public:
-  GatherKernel(KernelInfo info, const GatherRows& g) : Kernel(std::move(info)), g_(g) {}
+  GatherKernel(KernelInfo info, const GatherRows& g)
+      : Kernel(std::move(info)),
+        g_(g),
+        loop_(gather_loop(static_cast<std::size_t>(g.length) * size_in_bytes(g.type))) {
+    const std::int64_t bytes = g.rows * g.length * static_cast<std::int64_t>(size_in_bytes(g.type));
+    info_.parts = std::clamp<std::int64_t>(std::min(bytes / undivided_bytes, g.rows), 1, most_parts);
+  }
 
-  void run(const Arguments& arguments) const override {
-    const RowIndices rows(g_, arguments.inputs[1]);
-    const auto size = static_cast<std::int64_t>(size_in_bytes(g_.type));
-    const auto bytes = static_cast<std::size_t>(g_.length * size);
-    const auto* table = static_cast<const std::byte*>(arguments.inputs[0]);
-    auto* y = static_cast<std::byte*>(arguments.outputs[0]);
-    for (std::int64_t r = 0; r < g_.rows; ++r) {
-      const std::int64_t row = rows[r];
-      std::byte* to = y + r * g_.y_stride * size;
-      if (row < 0)
-        std::memset(to, 0, bytes);
-      else
-        std::memcpy(to, table + row * g_.table_stride * size, bytes);
-    }
+  void run(const Arguments& arguments) const override { loop_(g_, arguments, {0, g_.rows}); }
+  void run_part(const Arguments& arguments, std::int64_t part) const override {
+    loop_(g_, arguments, part_range(g_.rows, part, info_.parts));
   }
 
  private:
   GatherRows g_;
+  GatherLoop* loop_;
 };
 
 class ScatterAddKernel final : public Kernel {

@@ -18,6 +18,7 @@ using Axis = IndexedMove::Axis;
 using Component = IndexedMove::Component;
 
 constexpr std::int64_t undivided_bytes = 32 * 1024;  // less is not worth another thread
+constexpr std::int64_t line_bytes = 64;              // of a cache, on every processor that has our vectors
 constexpr std::int64_t chunk = 64;                   // index vectors at a time
 
 struct Memory {
@@ -69,6 +70,9 @@ struct Gathering {
   using Data = T;
   using Other = T;
   static void move(T& data, T& other) { other = data; }
+  static void move_dense(T* data, T* other, std::int64_t count) {
+    std::memcpy(other, data, static_cast<std::size_t>(count) * sizeof(T));
+  }
 };
 
 template <class T, class Update, Combination combination>
@@ -82,6 +86,13 @@ struct Scattering {
     if constexpr (combination == Combination::multiply) data = product(data, update);
     if constexpr (combination == Combination::largest) data = std::max(data, update);
     if constexpr (combination == Combination::least) data = std::min(data, update);
+  }
+  // Data and updates are never one memory.
+  static void move_dense(T* __restrict data, Update* __restrict other, std::int64_t count) {
+    if constexpr (combination == Combination::replace && std::is_same_v<T, Update>)
+      std::memcpy(data, other, static_cast<std::size_t>(count) * sizeof(T));
+    else
+      for (std::int64_t i = 0; i < count; ++i) move(data[i], other[i]);
   }
 
  private:
@@ -135,7 +146,7 @@ void move_row(const Memory& m, const Place& at, const Axis& axis, std::span<cons
   find_offsets(index, 1, 1, components, offsets);
   data += offsets[0];
   if (axis.data == 1 && axis.other == 1)
-    for (std::int64_t i = 0; i < axis.extent; ++i) Action::move(data[i], other[i]);
+    Action::move_dense(data, other, axis.extent);
   else
     for (std::int64_t i = 0; i < axis.extent; ++i) Action::move(data[i * axis.data], other[i * axis.other]);
 }
@@ -295,16 +306,20 @@ bool repeats_indices(const IndexedMove& m) {
   return m.axes.size() > 1 && std::ranges::count_if(m.axes, has_index) == 1 && has_index(m.axes.back());
 }
 
-// The first of the longest axes that threads may share.
+// Into how many parts threads may share an axis: two that write to one line of a cache would take it from
+// each other at every place.
+std::int64_t parts_of(const IndexedMove& m, const Axis& axis, bool gathers) {
+  if (!gathers && !axis.apart) return 1;
+  const auto size = static_cast<std::int64_t>(size_in_bytes(m.type));
+  const std::int64_t apart = std::max<std::int64_t>(1, std::abs(gathers ? axis.other : axis.data) * size);
+  const std::int64_t together = std::max<std::int64_t>(1, line_bytes / apart);
+  return std::clamp<std::int64_t>(axis.extent / together, 1, most_parts);
+}
+
+// The first of the axes that threads may share in the most parts.
 std::size_t divided_axis(const IndexedMove& m, bool gathers) {
-  std::size_t best = 0;
-  std::int64_t most = 0;
-  for (std::size_t i = 0; i < m.axes.size(); ++i) {
-    if (!gathers && !m.axes[i].apart) continue;
-    const std::int64_t parts = std::min(m.axes[i].extent, most_parts);
-    if (parts > most) most = parts, best = i;
-  }
-  return best;
+  const auto parts = [&](const Axis& axis) { return parts_of(m, axis, gathers); };
+  return static_cast<std::size_t>(std::ranges::max_element(m.axes, {}, parts) - m.axes.begin());
 }
 
 Prepared made(const IndexedMove& given, MoveRow row, bool gathers) {
@@ -324,8 +339,8 @@ Prepared made(const IndexedMove& given, MoveRow row, bool gathers) {
                   .outputs = 1};
   if (repeats_indices(move))
     info.scratch_bytes = static_cast<std::size_t>(move.axes.back().extent) * sizeof(std::int64_t);
-  const bool divides = places * size > undivided_bytes && (gathers || move.axes[divided].apart);
-  info.parts = divides ? std::clamp<std::int64_t>(move.axes[divided].extent, 1, most_parts) : 1;
+  const bool divides = places * size > undivided_bytes;
+  info.parts = divides ? parts_of(move, move.axes[divided], gathers) : 1;
   return std::make_unique<IndexedMoveKernel>(std::move(info), move, divided, row, gathers);
 }
 

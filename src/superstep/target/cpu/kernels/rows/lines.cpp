@@ -15,6 +15,7 @@ namespace {
 using Axis = Lines::Axis;
 
 constexpr std::int64_t undivided_elements = 8 * 1024;  // fewer are not worth another thread
+constexpr std::int64_t lines_of_a_part = 8;  // that run side by side: each waits for its own last addition
 
 // The largest strides of x first; the last axis is that of the bundles.
 std::vector<Axis> ordered(std::vector<Axis> axes) {
@@ -22,6 +23,11 @@ std::vector<Axis> ordered(std::vector<Axis> axes) {
   std::ranges::stable_sort(axes, [](const Axis& a, const Axis& b) { return std::abs(a.x) > std::abs(b.x); });
   if (axes.empty()) axes.emplace_back();
   return axes;
+}
+
+std::int64_t parts_of(std::int64_t lines) {
+  const bool many = lines >= 2 * lines_of_a_part;
+  return std::clamp<std::int64_t>(many ? lines / lines_of_a_part : lines, 1, most_parts);
 }
 
 template <class Specification>
@@ -36,8 +42,7 @@ class LinesKernel final : public Kernel {
     specification_.lines.axes = ordered(lines().axes);
     double elements = static_cast<double>(lines().length);
     for (const Axis& axis : lines().axes) elements *= static_cast<double>(axis.extent);
-    if (elements > undivided_elements)
-      info_.parts = std::clamp<std::int64_t>(lines().axes[0].extent, 1, most_parts);
+    if (elements > undivided_elements) info_.parts = parts_of(lines().axes[0].extent);
   }
 
   void run(const Arguments& arguments) const override { walk(arguments, {0, lines().axes[0].extent}); }

@@ -103,6 +103,12 @@ class AttentionKernel final : public Kernel {
     }
   }
 
+  // A sum of exponentials is above 0 where softmax is a number.
+  void clear_rows_without_sum(const Work& w, std::int64_t rows) const {
+    for (std::int64_t row = 0; row < rows; ++row)
+      if (!(w.state.sum[row] > 0)) std::fill_n(w.result + row * a_.width, a_.width, 0.0f);
+  }
+
   // Divided by the sums, and stored.
   void finish(const Arguments& arguments, const Work& w, std::int64_t i, std::int64_t j,
               std::int64_t block) const {
@@ -110,6 +116,7 @@ class AttentionKernel final : public Kernel {
     float* inverse = w.state.correction;
     for (std::int64_t row = 0; row < rows; ++row) inverse[row] = 1 / w.state.sum[row];
     loops_.scale_rows(w.result, a_.width, rows, a_.width, inverse);
+    if (a_.nan_to_zero) clear_rows_without_sum(w, rows);
     const void* from = w.result;
     void* to = static_cast<std::byte*>(arguments.outputs[0]) +
                (i * a_.y.batch[0] + j * a_.y.batch[1] + first * a_.y.row) *

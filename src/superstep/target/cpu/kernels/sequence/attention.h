@@ -36,11 +36,14 @@ struct Attention {
   MatrixStrides condition;
   float hidden = 0;
   float keep = 1;
+  // Rows whose softmax is NaN, as where all of a row is hidden by minus infinity, give zeros. Not with a
+  // gradient.
+  bool nan_to_zero = false;
 };
 
 // Slots: inputs q, k, v, [bias], [condition], [RandomAddress*]; outputs y, statistics: f32
 // [batch 0][batch 1][2][rows], the rows' maxima and the inverses of their sums.
-// A row whose scores are all minus infinity gives NaN, as softmax does.
+// A row whose scores are all minus infinity gives NaN, as softmax does, or zeros with nan_to_zero.
 Prepared prepare_attention(const Attention& attention);
 
 // dy lies as given; dq, dk, dv likewise. Slots: inputs q, k, v, [bias], [condition], [RandomAddress*], y,

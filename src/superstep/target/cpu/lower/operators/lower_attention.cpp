@@ -78,6 +78,7 @@ Attention describe(const Lowering& lowering, const AttentionMatch& match) {
     a.hidden_if = match.hidden_if;
     a.hidden = static_cast<float>(match.hidden);
   }
+  a.nan_to_zero = match.nan_to_zero;
   if (match.drop) a.keep = static_cast<float>(lowering.graph().node(*match.drop).attributes.number("keep"));
   return a;
 }

@@ -5,16 +5,17 @@
 #include "superstep/target/cpu/lower/operators/lower_elementwise.h"
 
 namespace superstep::target::cpu {
-namespace {
-
-using kernels::Convolution;
-using kernels::Image;
 
 bool made_of_parameters(const Lowering& lowering, ValueId id) {
   const graph::Value& root = lowering.graph().value(lowering.view(id).root);
   return root.kind == graph::ValueKind::state || root.kind == graph::ValueKind::constant ||
          (root.kind == graph::ValueKind::computed && lowering.section_of(root.producer) == Section::prepare);
 }
+
+namespace {
+
+using kernels::Convolution;
+using kernels::Image;
 
 // A value [..., channels] as the matrix [rows, channels] that one stride walks.
 std::expected<Image, Refusal> as_matrix(const Lowering& lowering, ValueId id) {

@@ -1,7 +1,11 @@
 // Products of matrices with any strides.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
+#include "superstep/base/error.h"
+#include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/lower/matrix_product.h"
 
 namespace superstep::target::cpu {
@@ -111,6 +115,42 @@ Lowered set_matmul_strides(const Lowering& lowering, ProductTarget& target, cons
   return {};
 }
 
+// A parameter of a product that is only served, whose columns do not lie side by side: it is copied once
+// into rows, instead of block by block in every run.
+struct FixedRows {
+  std::optional<kernels::StridedCopy> copy;  // of [batch, batch, rows, columns]
+  std::size_t bytes = 0;
+};
+
+FixedRows rows_of(const Lowering& lowering, ValueId id, MatrixStrides& matrix, const Matmul& matmul,
+                  std::int64_t rows, std::int64_t columns) {
+  const bool is_kept = lowering.graph().updates().empty() && lowering.section() == Section::body;
+  if (!is_kept || matrix.column == 1 || columns == 1 || !made_of_parameters(lowering, id)) return {};
+  std::vector<std::int64_t> extents{1, 1, rows, columns}, from{0, 0, matrix.row, matrix.column};
+  for (std::size_t k = 0; k < 2; ++k) {
+    if (matmul.batch[k] == 1 || matrix.batch[k] == 0) continue;  // one matrix for all
+    extents[k] = matmul.batch[k];
+    from[k] = matrix.batch[k];
+  }
+  const Strides dense = Shape(extents).row_major_strides();
+  for (std::size_t k = 0; k < 2; ++k) matrix.batch[k] = from[k] == 0 ? 0 : dense[k];
+  matrix.row = columns;
+  matrix.column = 1;
+  const std::size_t elements = static_cast<std::size_t>(extents[0] * extents[1] * rows * columns);
+  return {kernels::StridedCopy{std::move(extents), std::move(from), dense, matrix.type, matrix.type},
+          elements * size_in_bytes(matrix.type)};
+}
+
+DraftOperand operand_of(Lowering& lowering, ValueId id, const FixedRows& fixed) {
+  if (!fixed.copy) return lowering.read(id);
+  auto kernel = kernels::prepare(*fixed.copy);
+  if (!kernel) throw Error(ErrorCode::internal, to_string(kernel.error()), "rows of a parameter");
+  std::string tag = "rows";  // whose axes are batches is the product's to say
+  for (std::size_t k = 0; k < fixed.copy->extents.size(); ++k)
+    tag += fmt::format(":{}/{}", fixed.copy->extents[k], fixed.copy->x_strides[k]);
+  return lowering.packed(id, tag, std::move(*kernel), fixed.bytes);
+}
+
 }  // namespace
 
 Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, ProductTarget target) {
@@ -123,9 +163,11 @@ Lowered lower_strided(Lowering& lowering, const MatrixProduct& product, ProductT
   const bool sums = lowering.can_accumulate(target.result) && target.epilogue.steps.empty() &&
                     lowering.is_row_major(target.result);
   matmul->accumulate = sums && !lowering.runs_once();
+  const FixedRows a = rows_of(lowering, product.a, matmul->a, *matmul, matmul->rows, matmul->inner),
+                  b = rows_of(lowering, product.b, matmul->b, *matmul, matmul->inner, matmul->columns);
   auto kernel = kernels::matmul().prepare(*matmul);
   if (!kernel) return std::unexpected(kernel.error());
-  std::vector<DraftOperand> inputs{lowering.read(product.a), lowering.read(product.b)};
+  std::vector<DraftOperand> inputs{operand_of(lowering, product.a, a), operand_of(lowering, product.b, b)};
   append(inputs, lowering, target.operands);
   const DraftOperand output =
       sums ? *lowering.accumulator(target.result, Lowering::Sum::written) : lowering.write(target.result);

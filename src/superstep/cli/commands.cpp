@@ -7,6 +7,7 @@ void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
 void declare_completion(CLI::App& command);
+void declare_crystal(CLI::App& command);
 void declare_design(CLI::App& command);
 void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
@@ -31,6 +32,7 @@ const std::vector<Command>& commands() {
       {"generate", "make data from the physics of a workload", declare_generate},
       {"train", "train a model, with checkpoints, a log and an ONNX file at the end", declare_train},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
+      {"crystal", "lattice constant and bulk modulus of a crystal by a trained force field", declare_crystal},
       {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
       {"graph", "print a model's graph, before or after the passes", declare_graph, false},
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},

@@ -29,7 +29,7 @@ class TrainedForces {
   data::Labels evaluate(const data::Configuration& atoms);
 
   std::vector<int> elements() const { return atoms_->elements(); }  // that the model knows
-  double cutoff() const { return atoms_->cutoff(); }  // A
+  double cutoff() const { return atoms_->cutoff(); }                // A
 
  private:
   std::unique_ptr<workload::AtomModel> atoms_;

@@ -68,6 +68,40 @@ TEST(Reduce, agrees_with_the_definition) {
   });
 }
 
+TEST(Reduce, in_f64_has_its_digits) {
+  static constexpr std::int64_t extents[] = {0, 1, 2, 7, 8, 9, 33, 150, 2100};
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    RandomStream random(seed);
+    Reduce r{.reduction = reductions[seed % 6], .type = ElementType::f64};
+    r.outer = 1 + static_cast<std::int64_t>(random.below(4));
+    r.reduced = extents[(seed % 6 < 2 ? 0 : 1) + random.below(8)];
+    r.inner = random.below(2) ? 1 : extents[1 + random.below(6)];
+    if (r.reduction == Reduction::product) r.reduced = 1 + r.reduced % 9;
+    r.reduced_stride = r.inner + static_cast<std::int64_t>(random.below(3));
+    r.outer_stride = r.reduced * r.reduced_stride + static_cast<std::int64_t>(random.below(3));
+    GuardedBuffer x =
+        strided_buffer(r.type, {r.outer, r.reduced, r.inner}, {r.outer_stride, r.reduced_stride, 1});
+    GuardedBuffer y(ElementType::f64, r.outer * r.inner);
+    x.fill_random(seed), y.fill(0.25);
+    run_kernel(*require_kernel(prepare(r)), {x.data()}, {y.data()});
+    for (std::int64_t o = 0; o < r.outer; ++o)
+      for (std::int64_t i = 0; i < r.inner; ++i) {
+        std::vector<double> values;
+        for (std::int64_t k = 0; k < r.reduced; ++k)
+          values.push_back(x.get(o * r.outer_stride + k * r.reduced_stride + i));
+        const double expected = values.empty() ? 0 : exact(r.reduction, values);
+        ASSERT_NEAR(expected, y.get(o * r.inner + i), 1e-14 * (4 + static_cast<double>(r.reduced)))
+            << "seed " << seed;
+      }
+  }
+  double x[] = {1, NAN, 3}, y = 0;
+  for (Reduction kind : {Reduction::max, Reduction::min}) {
+    const Reduce r{.reduction = kind, .reduced = 3, .type = ElementType::f64};
+    run_kernel(*require_kernel(prepare(r)), {x}, {&y});
+    EXPECT_TRUE(std::isnan(y));
+  }
+}
+
 TEST(Reduce, a_nan_wins_the_maximum) {
   for_each_instruction_set([] {
     std::vector<float> x(40, 1.0f), y(1);

@@ -100,6 +100,24 @@ int wrong_summed(const PackedRows& p, std::uint64_t seed, double error = 0) {
                      [&](std::size_t i) { return y.get(static_cast<std::int64_t>(i)) + error; });
 }
 
+// Sums in f64 are right to its digits.
+int wrong_wide(PackedRows p, std::uint64_t seed) {
+  p.type = ElementType::f64;
+  const GuardedBuffer data = values(p, p.packs * p.entries * p.width, seed);
+  const Numbers index(p, p.index_stride, p.count, seed);
+  GuardedBuffer y(p.type, p.packs * p.count * p.width);
+  y.fill_bits();
+  run_kernel(*require_kernel(prepare_segment_sum(p)), {data.data(), index.data()}, {y.data()});
+  const auto expected = sums(
+      p, data, p.entries, index, [&](std::int64_t e) { return e % p.entries; },
+      [](std::int64_t) { return 1.0; });
+  int wrong = wrong_gathered(p, seed);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    wrong +=
+        std::abs(y.get(static_cast<std::int64_t>(i)) - expected[i].value) > 1e-14 * expected[i].magnitude;
+  return wrong;
+}
+
 int wrong_products(const PackedRows& p, std::uint64_t seed) {
   const GuardedBuffer data = values(p, p.packs * p.rows * p.width, seed),
                       weight = values(p, p.packs * p.entries, seed + 1);
@@ -113,6 +131,12 @@ int wrong_products(const PackedRows& p, std::uint64_t seed) {
       [&](std::int64_t e) { return weight.get(e); });
   return count_wrong(expected, static_cast<double>(2 * p.entries), p.type,
                      [&](std::size_t i) { return y.get(static_cast<std::int64_t>(i)); });
+}
+
+TEST(SegmentRows, InF64HaveItsDigits) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) EXPECT_EQ(wrong_wide(random_rows(seed), seed), 0) << seed;
+  PackedRows p{.packs = 1, .rows = 2, .entries = 2, .width = 2, .count = 2, .type = ElementType::f64};
+  EXPECT_EQ(prepare_sparse_product(p).error().reason, "its weights are f32 or bf16");
 }
 
 TEST(Segment, AgreesWithNaiveLoops) {
@@ -156,11 +180,11 @@ TEST(Segment, AnIndexOutsideIsNamed) {
 
 TEST(Segment, WhatItDoesNotKnowIsRefusedByName) {
   const PackedRows p{.packs = 1, .rows = 3, .entries = 2, .width = 1, .count = 3};
-  PackedRows doubles = p, bytes = p, negative = p, overlapping = p;
-  doubles.type = ElementType::f64, bytes.index_type = ElementType::u8, negative.count = -1;
+  PackedRows whole = p, bytes = p, negative = p, overlapping = p;
+  whole.type = ElementType::i32, bytes.index_type = ElementType::u8, negative.count = -1;
   overlapping.target_stride = 1;
-  EXPECT_EQ(to_string(prepare_segment_sum(doubles).error()),
-            "segment sum: rows are f64, neither f32 nor bf16");
+  EXPECT_EQ(to_string(prepare_segment_sum(whole).error()),
+            "segment sum: rows are i32, none of f32, bf16 and f64");
   EXPECT_EQ(to_string(prepare_gather_packed(bytes).error()),
             "rows of packs: indices must be i32 or i64, not u8");
   EXPECT_EQ(to_string(prepare_sparse_product(negative).error()), "sparse product: an extent is negative");

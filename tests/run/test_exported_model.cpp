@@ -110,6 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Exported{"yieldgnn", {"atoms=24", "edges=40", "largest=20", "width=16"}},
                     // Forces are sums of slopes along all edges of an atom, which cancel each other.
                     Exported{"schnet", {"atoms=24", "edges=80", "width=16"}, 1e-4},
+                    Exported{"deepmd", {"types=Cu,Ni", "atoms=5,4", "sel=6,7"}, 1e-4},
                     Exported{"conductivity", {"side=32", "width=4"}},
                     Exported{"conductivity", {"side=32", "width=4", "size=heavy"}}),
     [](const auto& test) {

@@ -37,6 +37,7 @@ const std::map<std::string, Small> small_forms = {
     {"polymer-gcn", {{}, 2500}},
     {"polymer-mpnn", {{}, 2500}},
     {"schnet", {{"most=8"}, 300}},
+    {"deepmd", {{}, 64}},
     {"yieldgnn", {{}, 1500}},
     {"unet-256", {{"size=64"}, 100}},
     {"unet-64", {{}, 100}},

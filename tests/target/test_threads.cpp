@@ -50,6 +50,7 @@ std::vector<Model> models() {
           {"polymer-gcn", {"atoms=16", "edges=24", "polymers=12", "width=8"}},
           {"polymer-mpnn", {"atoms=16", "edges=24", "polymers=12", "width=8"}},
           {"schnet", {"atoms=16", "edges=24", "clusters=10", "width=8", "blocks=2"}},
+          {"deepmd", {"atoms=10", "sel=7", "embedding=4,8", "axis=3", "fitting=8,8", "cutoff=2"}},
           {"yieldgnn", {"atoms=16", "edges=24", "reactions=10", "largest=16", "width=8", "dropout=0"}},
           {"unet-64", {"size=16", "width=4"}},
           {"unet-256", {"size=16", "width=4"}},

@@ -8,6 +8,7 @@ void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
 void declare_completion(CLI::App& command);
+void declare_crystal(CLI::App& command);
 void declare_design(CLI::App& command);
 void declare_generate(CLI::App& command);
 void declare_graph(CLI::App& command);
@@ -37,6 +38,7 @@ const std::vector<Command>& commands() {
       {"sample",
        "draw the posterior of a model's parameters: NUTS, HMC, forecasts that say how sure they are",
        declare_sample},
+      {"crystal", "lattice constant and bulk modulus of a crystal by a trained force field", declare_crystal},
       {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
       {"graph", "print a model's graph, before or after the passes", declare_graph, false},
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},

@@ -23,6 +23,10 @@ Tensor uniform_tensor(const Shape& shape, double limit, const RandomStream& rand
   return Tensor::generated(ElementType::f32, shape, draw);
 }
 
+Tensor in_element(const Tensor& tensor, ElementType element) {
+  return element == tensor.type() ? tensor : tensor.converted(element);
+}
+
 }  // namespace
 
 Var Layers::weight(const std::string& name, const Shape& shape, std::int64_t fan_in, std::int64_t fan_out) {
@@ -31,12 +35,13 @@ Var Layers::weight(const std::string& name, const Shape& shape, std::int64_t fan
 }
 
 Var Layers::uniform(const std::string& name, const Shape& shape, double limit) {
-  return builder_.state(name, uniform_tensor(shape, limit, RandomStream(seed_, next_parameter_++)));
+  const Tensor drawn = uniform_tensor(shape, limit, RandomStream(seed_, next_parameter_++));
+  return builder_.state(name, in_element(drawn, element_));
 }
 
 Var Layers::filled(const std::string& name, const Shape& shape, double value) {
   ++next_parameter_;
-  return builder_.state(name, Tensor::full(ElementType::f32, shape, value));
+  return builder_.state(name, Tensor::full(element_, shape, value));
 }
 
 Var Layers::conv_weight(Var x, const std::string& name, std::int64_t channels, std::int64_t kernel,

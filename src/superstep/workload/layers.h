@@ -25,8 +25,10 @@ enum class FirstWeights : std::uint8_t { xavier, he };
 
 class Layers {
  public:
-  Layers(Builder& builder, std::uint64_t seed, FirstWeights first = FirstWeights::xavier)
-      : builder_(builder), seed_(seed), first_(first) {}
+  // Parameters are of `element`, with the values that they have in f32.
+  Layers(Builder& builder, std::uint64_t seed, FirstWeights first = FirstWeights::xavier,
+         ElementType element = ElementType::f32)
+      : builder_(builder), seed_(seed), first_(first), element_(element) {}
 
   Builder& builder() { return builder_; }
 
@@ -83,6 +85,7 @@ class Layers {
   Builder& builder_;
   std::uint64_t seed_;
   FirstWeights first_;
+  ElementType element_;
   std::uint64_t next_parameter_ = 0;
 };
 

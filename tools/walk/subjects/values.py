@@ -18,6 +18,7 @@ CALLS = {
     'predict': 'mlp --on gc200',
     'advise': 'mlp --on gc200',
     'generate': 'braggnn --samples 16 --out {folder}/peaks.h5',
+    'crystal': '{run} --lattice 4',
     'design': 'ald --out {folder}/design',
     'baseline': 'braggnn --input {peaks} --set method=centroid',
     'bench': 'mlp --mode infer --batch 1 --seconds 0.01',

@@ -199,6 +199,15 @@ FittedPotentials fit_metal(const std::vector<const DeepmdFrame*>& frames, double
           many.back(), smooth};
 }
 
+MetalErrors energy_errors(const FittedPotentials& fitted, const std::vector<const DeepmdFrame*>& judged) {
+  FrameErrors pair, gupta;
+  for (const DeepmdFrame* frame : judged) {
+    predict(fitted.lennard_jones, fitted.lennard_jones_offset, fitted.cutoff, *frame, pair);
+    predict(fitted.gupta, fitted.gupta_offset, fitted.cutoff, *frame, gupta);
+  }
+  return {score(pair.measured_energy, pair.energy).rmse, score(gupta.measured_energy, gupta.energy).rmse};
+}
+
 Entry deepmd_baseline() {
   return {"deepmd",
           "Lennard-Jones and Gupta potentials fitted to energies and forces by Levenberg and Marquardt",

@@ -7,14 +7,11 @@
 
 #include "superstep/baseline/baseline.h"
 #include "superstep/baseline/materials/metal_potentials.h"
-#include "superstep/file/atoms/deepmd_set.h"
+#include "superstep/file/atoms/labelled_frames.h"
 
 namespace superstep::baseline {
 
-struct MetalFrames {
-  std::vector<data::DeepmdFrame> frames;
-  std::vector<std::int64_t> trajectory;  // of each frame; the frame's number where the file does not say
-};
+using MetalFrames = data::LabelledFrames;
 // A DeePMD-kit folder, an extended XYZ file or an HDF5 file of `superstep generate deepmd`. Every frame must
 // have an energy and forces and one kind of atom; throws Error (bad_file) that names the frame otherwise.
 MetalFrames read_metal_frames(const std::filesystem::path& path);
@@ -28,6 +25,13 @@ struct FittedPotentials {
 // Least squares over energies an atom and force components, weighted so that 1 meV an atom counts like
 // 30 meV/A. Throws Error (diverged) when no minimum is found.
 FittedPotentials fit_metal(const std::vector<const data::DeepmdFrame*>& frames, double cutoff);
+
+// Root mean square errors of an atom's energy in frames that were not fitted to, eV.
+struct MetalErrors {
+  double lennard_jones, gupta;
+};
+MetalErrors energy_errors(const FittedPotentials& fitted,
+                          const std::vector<const data::DeepmdFrame*>& judged);
 
 Entry deepmd_baseline();
 

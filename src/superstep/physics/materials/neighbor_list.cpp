@@ -14,15 +14,6 @@ namespace {
 
 using Triple = std::array<int, 3>;
 
-// Rows of the inverse of the box: fractional coordinate k of r is dot(inverse[k], r).
-std::array<Cartesian, 3> inverse_of(const Cell& cell) {
-  const double volume = cell.volume();
-  if (!(std::abs(volume) > 1e-12) || !std::isfinite(volume))
-    throw Error(ErrorCode::invalid_argument, "the box has no volume");
-  return {cross(cell.b, cell.c) * (1 / volume), cross(cell.c, cell.a) * (1 / volume),
-          cross(cell.a, cell.b) * (1 / volume)};
-}
-
 // A box around open atoms so wide that no image comes near.
 Cell box_around(std::span<const Cartesian> positions, double cutoff) {
   Cartesian low = positions[0], high = positions[0];
@@ -37,7 +28,7 @@ Cell box_around(std::span<const Cartesian> positions, double cutoff) {
 class PairSearch {
  public:
   PairSearch(std::span<const Cartesian> positions, const Cell& cell, double cutoff)
-      : positions_(positions), cell_(cell), inverse_(inverse_of(cell)), cutoff_(cutoff) {
+      : positions_(positions), cell_(cell), inverse_(inverse_rows(cell)), cutoff_(cutoff) {
     choose_bins();
     fill_bins();
   }
@@ -124,6 +115,14 @@ class PairSearch {
 };
 
 }  // namespace
+
+std::array<Cartesian, 3> inverse_rows(const Cell& cell) {
+  const double volume = cell.volume();
+  if (!(std::abs(volume) > 1e-12) || !std::isfinite(volume))
+    throw Error(ErrorCode::invalid_argument, "the box has no volume");
+  return {cross(cell.b, cell.c) * (1 / volume), cross(cell.c, cell.a) * (1 / volume),
+          cross(cell.a, cell.b) * (1 / volume)};
+}
 
 std::vector<NeighborPair> neighbor_pairs(std::span<const Cartesian> positions,
                                          const std::optional<Cell>& cell, double cutoff) {

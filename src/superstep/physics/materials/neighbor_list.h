@@ -1,12 +1,17 @@
 // Pairs of atoms closer than a cutoff, in a periodic box of any shape and size or in open space.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
 #include "superstep/file/atoms/configuration.h"
 
 namespace superstep::data {
+
+// Rows of the inverse of a box: fractional coordinate k of r is dot(inverse[k], r). Throws Error
+// (invalid_argument) on a box without volume.
+std::array<Cartesian, 3> inverse_rows(const Cell& cell);
 
 // The pair (i, j) at distance |position[j] + shift - position[i]|.
 struct NeighborPair {

@@ -30,6 +30,7 @@
 #include "superstep/run/train/train_state.h"
 #include "superstep/run/train/train_tune.h"
 #include "superstep/run/train/validation.h"
+#include "superstep/workload/training_curve.h"
 
 namespace superstep::run {
 namespace {
@@ -280,6 +281,8 @@ class Training {
     state_.reached = reached;
     watch_plateau();
     keeper_.log(line);
+    if (const auto* keeps = dynamic_cast<const workload::KeepsCurve*>(task_.get()); keeps && keeper_.writes())
+      keeps->write_curve(keeper_.folder(), keeper_.directory().read_log());
     keep_best();
     progress.milestone(fmt::format("epoch {} of {:.4g}, {}", epoch, settings_.epochs, note()));
   }

@@ -166,10 +166,23 @@ class EntryOrder {
   float* weight_;
 };
 
+// In f64 sums are f64, too; few graphs are, and their rows are short: no loop of their own for each vector.
+void sum_rows_f64(const RowSums& s) {
+  for (std::int64_t r = 0; r < s.count; ++r) {
+    double* to = static_cast<double*>(s.y) + r * s.stride;
+    std::fill_n(to, s.columns, 0.0);
+    for (std::int32_t k = s.begin[r]; k < s.begin[r + 1]; ++k) {
+      const double* from = static_cast<const double*>(s.x) + s.row[k] * s.stride;
+      for (std::int64_t c = 0; c < s.columns; ++c) to[c] += from[c];
+    }
+  }
+}
+
 class SummingKernel : public PackedKernel {
  public:
   SummingKernel(KernelInfo info, const PackedRows& packed)
-      : PackedKernel(std::move(info), packed), sum_(row_sum_loop(packed.type)) {
+      : PackedKernel(std::move(info), packed),
+        sum_(packed.type == ElementType::f64 ? sum_rows_f64 : row_sum_loop(packed.type)) {
     info_.scratch_bytes = EntryOrder::bytes(packed);
   }
 
@@ -240,8 +253,8 @@ class SparseProduct final : public SummingKernel {
 std::string fault_of(const PackedRows& p) {
   if (p.packs < 0 || p.rows < 0 || p.entries < 0 || p.width < 0 || p.count < 0)
     return "an extent is negative";
-  if (p.type != ElementType::f32 && p.type != ElementType::bf16)
-    return fmt::format("rows are {}, neither f32 nor bf16", name_of(p.type));
+  if (p.type != ElementType::f32 && p.type != ElementType::bf16 && p.type != ElementType::f64)
+    return fmt::format("rows are {}, none of f32, bf16 and f64", name_of(p.type));
   if (p.index_type != ElementType::i64 && p.index_type != ElementType::i32)
     return fmt::format("indices must be i32 or i64, not {}", name_of(p.index_type));
   for (const std::int64_t stride : {p.index_stride, p.target_stride})
@@ -285,6 +298,7 @@ Prepared prepare_segment_sum(const PackedRows& p) {
 
 Prepared prepare_sparse_product(const PackedRows& p) {
   if (std::string fault = fault_of(p); !fault.empty()) return refuse("sparse product", fault);
+  if (p.type == ElementType::f64) return refuse("sparse product", "its weights are f32 or bf16");
   const double elements = product_of(p.packs, p.rows + p.count, p.width) + product_of(p.packs, p.entries, 1);
   KernelInfo info = describe(p, "sparse product", elements, 2 * product_of(p.packs, p.entries, 1),
                              2 * product_of(p.packs, p.entries, p.width));

@@ -4,7 +4,7 @@
 // Everything is dense and row-major, but for indices, whose packs may lie apart: sources and targets of edges
 // are often halves of one tensor. The indices of a pack name rows of the same pack, and -1 names none. A run
 // throws Error (invalid_argument) on any other index outside. Values are f32 or bf16, sums are f32, rounded
-// once.
+// once; rows and sums, but not products, may be f64, too.
 #pragma once
 
 #include <cstdint>

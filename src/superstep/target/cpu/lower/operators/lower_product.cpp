@@ -2,6 +2,7 @@
 
 #include "superstep/op/core/definition.h"
 #include "superstep/op/product/convolution.h"
+#include "superstep/target/cpu/kernels/product/wide_product.h"
 #include "superstep/target/cpu/lower/matrix_product.h"
 #include "superstep/target/cpu/lower/operators/lower_convolution.h"
 
@@ -47,6 +48,26 @@ Lowered lower_matrix_product(Lowering& lowering, const Node& node, ProductTarget
   return lower_strided(lowering, *product, std::move(target));
 }
 
+// In f64 nothing is fused to a product but its bias.
+Lowered lower_wide_product(Lowering& lowering, const Node& node, const ProductTarget& target) {
+  const auto product = product_of(lowering, node);
+  if (!product) return std::unexpected(product.error());
+  if (!target.epilogue.steps.empty() || target.result != node.outputs[0])
+    return refuse("product of f64", "something is fused to it");
+  const auto matmul = describe_matmul(lowering, *product, target.result);
+  if (!matmul) return std::unexpected(matmul.error());
+  if (product->bias.valid() && !lowering.is_row_major(product->bias))
+    return refuse("product of f64", "the bias does not lie in a line");
+  auto kernel = kernels::prepare(kernels::WideProduct{
+      .matmul = *matmul, .alpha = node.attributes.number("alpha", 1.0), .bias = product->bias.valid()});
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> inputs{lowering.read(product->a), lowering.read(product->b)};
+  if (product->bias.valid()) inputs.push_back(lowering.read(product->bias));
+  lowering.emit(target.op, target.name, std::move(*kernel), std::move(inputs),
+                {lowering.write(target.result)});
+  return {};
+}
+
 }  // namespace
 
 Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* group) {
@@ -56,6 +77,8 @@ Lowered lower_product(Lowering& lowering, NodeId product, const FusionGroup* gro
   const int channel_axis = convolution ? 1 : lowering.shape(node.outputs[0]).rank() - 1;
   auto target = target_of(lowering, product, group, channel_axis);
   if (!target) return std::unexpected(target.error());
+  if (!convolution && lowering.type(node.outputs[0]).element == ElementType::f64)
+    return lower_wide_product(lowering, node, *target);
   for (ValueId operand : target->operands)
     if (!convolution && !is_f32(lowering, operand) && lowering.type(operand).element != ElementType::bf16)
       return refuse("product", "a fused operand is neither f32 nor bf16");

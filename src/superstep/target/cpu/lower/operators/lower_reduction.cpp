@@ -112,7 +112,8 @@ Lowered reduce_a_copy(Lowering& lowering, const Node& node, ValueId y, const std
   const Shape& shape = lowering.shape(x);
   const Shape& result = lowering.shape(y);
   const bool in_order = lowering.is_row_major(y);
-  if (!in_order && lowering.type(y).element != ElementType::f32)
+  const ElementType made = lowering.type(y).element;
+  if (!in_order && made != ElementType::f32 && made != ElementType::f64)
     return refuse("reduction", "the output lies in another order");
   std::vector<int> order(reduced.begin(), reduced.end());
   kernels::Reduce reduce{.reduction = reduction_of(node), .type = lowering.element_in_memory(x)};
@@ -133,7 +134,9 @@ Lowered reduce_a_copy(Lowering& lowering, const Node& node, ValueId y, const std
   if (!kernel) return std::unexpected(kernel.error());
   auto back = kernels::prepare(kernels::StridedCopy{.extents = result.extents(),
                                                     .x_strides = result.row_major_strides(),
-                                                    .y_strides = lowering.view(y).strides});
+                                                    .y_strides = lowering.view(y).strides,
+                                                    .x_type = made,
+                                                    .y_type = made});
   if (!back) return std::unexpected(back.error());
   lowering.skip_widening(node.outputs[0]);
   const DraftOperand between =
@@ -141,7 +144,7 @@ Lowered reduce_a_copy(Lowering& lowering, const Node& node, ValueId y, const std
   lowering.emit("copy", node.name, std::move(*copy), {lowering.read(x)}, {between});
   const DraftOperand to =
       in_order ? lowering.write(y)
-               : lowering.temporary(static_cast<std::size_t>(result.element_count()) * sizeof(float));
+               : lowering.temporary(static_cast<std::size_t>(result.element_count()) * size_in_bytes(made));
   lowering.emit(node.op, node.name, std::move(*kernel), {between}, {to});
   if (in_order) return {};
   lowering.emit("copy", node.name, std::move(*back), {to}, {lowering.write(y)});
@@ -152,9 +155,11 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const ValueId x = node.inputs[0], y = lowering.widened(node.outputs[0]);
   const ElementType element = lowering.element_in_memory(x);
-  if (element != ElementType::f32 && element != ElementType::bf16)
-    return refuse("reduction", "the input is not f32");
-  if (lowering.type(y).element != ElementType::f32) return refuse("reduction", "the output is not f32");
+  const bool wide = element == ElementType::f64;
+  if (element != ElementType::f32 && element != ElementType::bf16 && !wide)
+    return refuse("reduction", "the input is neither f32 nor f64");
+  if (lowering.type(y).element != (wide ? ElementType::f64 : ElementType::f32))
+    return refuse("reduction", "the output is of another type");
   if (node.inputs.size() > 1 && node.inputs[1].valid() &&
       lowering.graph().value(node.inputs[1]).kind != graph::ValueKind::constant)
     return refuse("reduction", "the axes are not constant");
@@ -164,8 +169,8 @@ Lowered lower_reduce(Lowering& lowering, NodeId id) {
     return reduce_a_copy(lowering, node, y, reduced);
   reduce->reduction = reduction_of(node);
   reduce->type = element;
-  const bool sums =
-      reduce->reduction == kernels::Reduction::sum && lowering.can_accumulate(y) && lowering.is_row_major(y);
+  const bool sums = reduce->reduction == kernels::Reduction::sum && !wide && lowering.can_accumulate(y) &&
+                    lowering.is_row_major(y);
   reduce->accumulate = sums && !lowering.runs_once();
   auto kernel = kernels::prepare(*reduce);
   if (!kernel) return std::unexpected(kernel.error());

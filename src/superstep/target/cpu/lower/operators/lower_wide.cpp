@@ -145,9 +145,25 @@ Lowered lower_wide(Lowering& lowering, NodeId id) {
   return {};
 }
 
+// The larger of x and the lower limit, then the smaller of that and the upper one.
+Lowered lower_wide_clip(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  if (lowering.element_in_memory(node.inputs[0]) != ElementType::f64)
+    return refuse("wide elements", "a type of vector programs");
+  if (node.inputs.size() < 3 || !node.inputs[1].valid() || !node.inputs[2].valid())
+    return refuse("wide elements", "a limit is left out");
+  const WideRow low{"Clip", WideOp::largest}, high{"Clip", WideOp::least};
+  if (Lowered first =
+          emit_step(lowering, node, describe(lowering, node, low), {node.inputs[0], node.inputs[1]}, false);
+      !first)
+    return first;
+  return emit_step(lowering, node, describe(lowering, node, high), {node.inputs[2]}, true);
+}
+
 constexpr auto table = [] {
-  std::array<Lowerer, std::size(rows)> result{};
+  std::array<Lowerer, std::size(rows) + 1> result{};
   for (std::size_t i = 0; i < std::size(rows); ++i) result[i] = {rows[i].op, "wide elements", lower_wide};
+  result.back() = {"Clip", "wide elements", lower_wide_clip};
   return result;
 }();
 

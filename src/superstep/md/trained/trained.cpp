@@ -8,7 +8,7 @@
 namespace superstep::md {
 namespace {
 
-constexpr TrainedPotential table[] = {{"schnet", open_schnet}};
+constexpr TrainedPotential table[] = {{"schnet", open_schnet}, {"deepmd", open_deepmd}};
 
 }  // namespace
 

@@ -27,5 +27,6 @@ std::unique_ptr<ForceField> open_trained(const std::filesystem::path& run, data:
 std::string trained_workloads();
 
 std::unique_ptr<ForceField> open_schnet(const run::Weights& weights, data::Configuration& start, int threads);
+std::unique_ptr<ForceField> open_deepmd(const run::Weights& weights, data::Configuration& start, int threads);
 
 }  // namespace superstep::md

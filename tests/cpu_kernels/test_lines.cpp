@@ -194,7 +194,9 @@ TEST(Lines, SaysWhatItDoesNotTake) {
   EXPECT_EQ(prepare(ExtremeElements{.lines = {.length = 3}, .count = 4}).error().reason,
             "more than a line has");
   const RunningSum large{.lines = {.axes = {{64, 1000, 1000}}, .length = 1000}};
-  EXPECT_EQ(require_kernel(prepare(large))->info().parts, 32);
+  EXPECT_EQ(require_kernel(prepare(large))->info().parts, 8);  // eight lines side by side in each
+  const RunningSum few{.lines = {.axes = {{12, 1000, 1000}}, .length = 1000}};
+  EXPECT_EQ(require_kernel(prepare(few))->info().parts, 12);
 }
 
 }  // namespace

@@ -91,22 +91,28 @@ TEST_P(AdviceFor, EveryOptionKeepsItsBoundsAndPlacesAgreeWithIntervals) {
     EXPECT_FALSE(one.reasons.empty()) << one.machine.id();
     for (const Option& option : one.options) {
       EXPECT_LE(option.prediction.units, 4);
-      if (trains) EXPECT_LE(option.prediction.samples, static_cast<double>(advice.search.most_samples));
+      if (trains) {
+        EXPECT_LE(option.prediction.samples, static_cast<double>(advice.search.most_samples));
+      }
       for (const machine::Stage& stage : option.prediction.stages)
         EXPECT_EQ(option.prediction.fits && !stage.memory.fits(), false);
       if (option.figure.known()) {
         EXPECT_LE(option.figure.low, option.figure.value);
         EXPECT_GE(option.figure.high, option.figure.value);
       }
-      if (const Option* best = one.best_option(); best && option.figure.known())
-        EXPECT_FALSE(
+      if (const Option* best = one.best_option(); best && option.figure.known()) {
+        EXPECT_FALSE(  // a hundredth is no difference
             better(option.figure, scaled(best->figure, larger_is_better(goal) ? 1.011 : 0.989), goal))
-            << one.machine.id();  // a hundredth is no difference
+            << one.machine.id();
+      }
     }
     with_best += one.best_option() != nullptr;
-    if (goal == Goal::cost && one.machine.id() != "gc200" && one.machine.id() != "a100-40gb")
+    if (goal == Goal::cost && one.machine.id() != "gc200" && one.machine.id() != "a100-40gb") {
       EXPECT_EQ(one.best_option(), nullptr) << one.machine.id();
-    if (trains && one.machine.id() == "groqchip") EXPECT_EQ(one.best_option(), nullptr);
+    }
+    if (trains && one.machine.id() == "groqchip") {
+      EXPECT_EQ(one.best_option(), nullptr);
+    }
   }
   EXPECT_GT(with_best, 0);
   for (const MachineAdvice& a : advice.machines)
@@ -114,7 +120,9 @@ TEST_P(AdviceFor, EveryOptionKeepsItsBoundsAndPlacesAgreeWithIntervals) {
       if (!a.best_option() || !b.best_option()) continue;
       const Figure &x = a.best_option()->figure, &y = b.best_option()->figure;
       const bool surely = larger_is_better(goal) ? x.low > y.high : x.high < y.low;
-      if (surely) EXPECT_LT(a.first_place, b.last_place + 1) << a.machine.id() << " " << b.machine.id();
+      if (surely) {
+        EXPECT_LT(a.first_place, b.last_place + 1) << a.machine.id() << " " << b.machine.id();
+      }
       EXPECT_LE(a.first_place, a.last_place);
       EXPECT_LE(a.last_place, with_best);
     }
@@ -148,8 +156,9 @@ TEST(Advice, ALimitIsKeptOrSaidToBeMissed) {
   const double slowest = fed_seconds(free.machines.front().best_option()->prediction).value;
   settings.latency_limit = slowest / 3;
   for (const MachineAdvice& one : advise(settings).machines)
-    if (one.best_option()->within_limits)
+    if (one.best_option()->within_limits) {
       EXPECT_LE(fed_seconds(one.best_option()->prediction).value, settings.latency_limit);
+    }
   settings.latency_limit = 1e-9;
   for (const MachineAdvice& one : advise(settings).machines) {
     EXPECT_FALSE(one.best_option()->within_limits);

@@ -60,7 +60,9 @@ TEST(Convergence, KnowsAutoregressions) {
     EXPECT_NEAR(found.effective / expected, 1, 0.1) << a;
     EXPECT_LT(found.r_hat, 1.005) << a;
     EXPECT_NEAR(found.error_of_mean, std::sqrt(1 / expected), 0.1 * std::sqrt(1 / expected));
-    if (a == 0) EXPECT_NEAR(found.tail / expected, 1, 0.15);
+    if (a == 0) {
+      EXPECT_NEAR(found.tail / expected, 1, 0.15);
+    }
   }
 }
 

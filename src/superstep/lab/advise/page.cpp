@@ -183,10 +183,11 @@ void write_page(const Advice& advice, const std::filesystem::path& file) {
       rows.push_back({m.what, format_seconds(m.seconds), format_si(m.samples / m.seconds, "samples/s")});
     page.heading("This computer, measured").table({"configuration", "a call", "throughput"}, rows);
   }
-  page.begin_row();
+  page.begin_row().begin_column();
   add_pareto(page, advice);
+  page.end_column().begin_column();
   add_roofline(page, advice);
-  page.end_row();
+  page.end_column().end_row();
   add_ladder(page, advice);
   page.write(file);
 }

@@ -17,8 +17,9 @@ using machine::Style;
 // A call of an IPU's program runs so many steps, as its users set it (Le 2024: 20); for an answer as soon as
 // there is one, one.
 constexpr int ipu_device_iterations = 20;
-// Larger micro-batches are no longer tried when two doublings in a row have gained less (chosen).
-constexpr double least_gain = 1.01;
+// Larger micro-batches are no longer tried when a doubling has gained less (chosen): it is paid for in
+// latency, and IPUs' plans of large batches take long to find.
+constexpr double least_gain = 1.03;
 // Of the options of one replica, those that are also tried with several (chosen).
 constexpr std::size_t replicated_options = 3;
 
@@ -93,16 +94,14 @@ class Search {
 
   void one_unit(const std::string& precision, bool recompute) {
     double best = 0;
-    int idle = 0;
     for (const std::int64_t batch : micro_batches(1)) {
       PredictSettings chosen = settings_of(precision, batch, 1, 1);
       chosen.recompute = recompute;
       const Prediction& found = tried(chosen).prediction;
       if (!found.fits) return;
       const double rate = found.samples / fed_seconds(found).value;
-      idle = rate < best * least_gain ? idle + 1 : 0;
-      best = std::max(best, rate);
-      if (idle == 2) return;
+      if (rate < best * least_gain) return;
+      best = rate;
     }
   }
 

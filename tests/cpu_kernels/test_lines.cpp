@@ -81,13 +81,13 @@ TEST(Lines, RunningSumsAgreeWithNaiveLoops) {
     GuardedBuffer y(p.lines.type, p.y_size);
     y.fill(9);
     std::vector<double> expected = values_of(y);
+    GuardedBuffer rounded(p.lines.type, 1);
     for_each_line(p.lines, [&](std::int64_t from, std::int64_t to, std::int64_t) {
       double total = 0;
       for (std::int64_t i = 0; i < p.lines.length; ++i) {
         const std::int64_t at = sum.reverse ? p.lines.length - 1 - i : i;
         const double before = total;
         total += x.get(from + at * p.lines.x_step);
-        GuardedBuffer rounded(p.lines.type, 1);
         rounded.set(0, sum.exclusive ? before : total);
         expected[static_cast<std::size_t>(to + at * p.lines.y_step)] = rounded.get(0);
       }

@@ -274,7 +274,7 @@ std::vector<OptionSpec> metal_options() {
        "Al, Ni, Cu, Pd, Ag, Pt or Au (Sutton-Chen); NiCu (alloy); Cu-Morse, Ar (Lennard-Jones): pair "
        "potentials"},
       {"nickel", "0.5", "share of nickel atoms in NiCu, which sit on random sites"},
-      {"cells", "3", "cubic cells of four atoms along each edge of the box"},
+      {"cells", "2", "cubic cells of four atoms along each edge of the box"},
       {"frames", "10", "frames taken from each trajectory"},
       {"low", "auto", "lowest temperature, K; auto: 300, of argon 10"},
       {"high", "auto", "highest temperature, K; auto: 1500, of argon 80, of Cu-Morse 1200"},

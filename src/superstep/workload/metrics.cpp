@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "superstep/base/spread.h"
+#include "superstep/workload/spread.h"
 
 namespace superstep::workload {
 

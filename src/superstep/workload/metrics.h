@@ -19,7 +19,7 @@ std::vector<std::int64_t> first_samples(std::int64_t count);
 std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,
                                        std::span<const Tensor> outputs);
 
-// Of errors and the standard deviations stated for them, what base/spread.h finds: spread_factor,
+// Of errors and the standard deviations stated for them, what workload/spread.h finds: spread_factor,
 // spread_inside_1 and _2, spread_rank_correlation, spread_times_for_90 and spread_inside_90. None where it
 // finds nothing.
 std::vector<Metric> spread_metrics(std::span<const double> errors, std::span<const double> spreads);

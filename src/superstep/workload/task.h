@@ -88,8 +88,9 @@ class Task {
   virtual std::vector<Metric> quality(std::span<const std::int64_t> indices,
                                       std::span<const Tensor> outputs) const = 0;
 
-  // What the spread of many passes with masks is worth beside the errors of their mean (base/spread.h): both
-  // are outputs of the samples `indices`. Nothing of a task whose outputs are no numbers with a truth each.
+  // What the spread of many passes with masks is worth beside the errors of their mean (workload/spread.h):
+  // both are outputs of the samples `indices`. Nothing of a task whose outputs are no numbers with a truth
+  // each.
   virtual std::vector<Metric> spread_quality(std::span<const std::int64_t>, std::span<const Tensor> /*mean*/,
                                              std::span<const Tensor> /*spread*/) const {
     return {};

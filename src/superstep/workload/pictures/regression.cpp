@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "superstep/base/spread.h"
 #include "superstep/base/text.h"
 #include "superstep/workload/pictures/pictures.h"
+#include "superstep/workload/spread.h"
 
 namespace superstep::workload {
 namespace {

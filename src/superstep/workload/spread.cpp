@@ -1,11 +1,11 @@
-#include "superstep/base/spread.h"
+#include "superstep/workload/spread.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-namespace superstep {
+namespace superstep::workload {
 namespace {
 
 constexpr std::size_t fewest_samples = 20;  // chosen: two in each tenth
@@ -102,4 +102,4 @@ std::optional<SpreadCalibration> calibrate_spread(std::span<const double> errors
                            .parts = parts_of(errors, spreads)};
 }
 
-}  // namespace superstep
+}  // namespace superstep::workload

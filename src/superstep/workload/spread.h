@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace superstep {
+namespace superstep::workload {
 
 // A normal error of the stated standard deviation lies within it with probability 0.683 and within twice it
 // with 0.954. A statement that is too small by one factor everywhere is mended by that factor; whether larger
@@ -34,4 +34,4 @@ std::optional<SpreadCalibration> calibrate_spread(std::span<const double> errors
 // Spearman's: the correlation of the ranks, of equal values the mean of theirs. 0 where either does not vary.
 double rank_correlation(std::span<const double> a, std::span<const double> b);
 
-}  // namespace superstep
+}  // namespace superstep::workload

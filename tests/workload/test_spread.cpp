@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "superstep/base/random.h"
-#include "superstep/base/spread.h"
+#include "superstep/workload/spread.h"
 
-namespace superstep {
+namespace superstep::workload {
 namespace {
 
 struct Drawn {
@@ -85,4 +85,4 @@ TEST(Spread, SaysNothingOfTooFewOfZerosAndOfWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace superstep
+}  // namespace superstep::workload

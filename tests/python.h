@@ -11,6 +11,7 @@
 #include <string>
 
 #include "superstep/base/file.h"
+#include "tests/oracles/folder.h"
 #include "tests/scratch.h"
 
 namespace superstep {
@@ -20,7 +21,8 @@ namespace superstep {
 inline std::string python_with(const std::string& packages) {
   const char* chosen = std::getenv("SUPERSTEP_PYTHON");
   for (const std::string python :
-       {chosen != nullptr ? chosen : "", SUPERSTEP_ORACLES "/bin/python", "python3", "/usr/bin/python3"}) {
+       {std::string(chosen != nullptr ? chosen : ""), std::string(oracles_folder()) + "/bin/python",
+        std::string("python3"), std::string("/usr/bin/python3")}) {
     if (python.empty()) continue;
     const std::string probe = python + " -c 'import " + packages + "' >/dev/null 2>&1";
     if (std::system(probe.c_str()) == 0) return python;

@@ -62,5 +62,16 @@ TEST(Names, WithoutALetterInCommonAreNotMeant) {
   EXPECT_EQ(unknown_name_hint("qqqqqqqq", workloads).substr(0, 10), "there are:");
 }
 
+TEST(TextTable, SetsNumbersToTheRightAndSentencesToTheLeft) {
+  TextTable table({"time", "notes"});
+  table.add_row({"1 us", "790 of 10000 samples are outliers"});
+  table.add_row({"12.5 us", "9 of 20 samples are outliers"});
+  EXPECT_EQ(table.to_string(),
+            "   time  notes\n"
+            "------------------------------------------\n"
+            "   1 us  790 of 10000 samples are outliers\n"
+            "12.5 us  9 of 20 samples are outliers\n");
+}
+
 }  // namespace
 }  // namespace superstep

@@ -260,14 +260,26 @@ TEST(Writers, AreFoundByName) {
   EXPECT_THROW(find_writer("xml"), Error);
 }
 
+record::Result with_the_papers_formula() {
+  record::Result result = example();
+  result.add("flops_emani2022", 2e11, "FLOP/s");
+  return result;
+}
+
 TEST(Table, ShowsTheFormulaOfThePaperAndWhatWasNotRun) {
   record::Result refused = example();
   refused.quantities.clear();
   refused.config["not_run"] = "no kernel";
-  const std::string text = result_table({example(), refused});
+  const std::string text = result_table({with_the_papers_formula(), refused});
   EXPECT_TRUE(contains(text, "paper's formula"));
+  EXPECT_TRUE(contains(text, "200 GFLOP/s"));
   EXPECT_TRUE(contains(text, "not run: no kernel"));
   EXPECT_TRUE(contains(text, "103 ms"));
+}
+
+TEST(Table, LeavesOutColumnsInWhichNothingStands) {
+  EXPECT_FALSE(contains(result_table({example()}), "paper's formula"));
+  EXPECT_TRUE(contains(result_table({example(), with_the_papers_formula()}), "paper's formula"));
 }
 
 // --- comparing

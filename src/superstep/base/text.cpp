@@ -65,9 +65,20 @@ std::size_t display_width(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+// "790 of 10000 samples are outliers" starts with a number, too: a row of plain words makes a sentence.
+bool looks_like_a_sentence(std::string_view cell) {
+  int words = 0;
+  for (const std::string& word : split(cell, ' '))
+    words = !word.empty() && std::ranges::all_of(word, [](unsigned char c) { return std::isalpha(c); })
+                ? words + 1
+                : 0;
+  return words >= 3;
+}
+
 bool looks_numeric(std::string_view cell) {
-  return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) || cell[0] == '-' ||
-                           cell[0] == '+' || cell[0] == '.');
+  const bool starts_so = !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) ||
+                                           cell[0] == '-' || cell[0] == '+' || cell[0] == '.');
+  return starts_so && !looks_like_a_sentence(cell);
 }
 
 }  // namespace

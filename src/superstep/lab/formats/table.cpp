@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/base/text.h"
 #include "superstep/lab/formats/writers.h"
 #include "superstep/record/result_json.h"
@@ -50,6 +52,24 @@ std::string notes_of(const record::Result& result) {
   return join(notes, "; ");
 }
 
+// What not every measurement has: a column is there when one of the results has something to say in it.
+struct Column {
+  std::string header;
+  std::string (*cell)(const record::Result&);
+};
+
+std::vector<Column> columns_in_use(const std::vector<record::Result>& results) {
+  std::vector<Column> columns{
+      {"of peak", [](const record::Result& result) { return percent(result, "compute_utilization"); }},
+      {"paper's formula", [](const record::Result& result) { return cell(result, "flops_emani2022"); }},
+      {"notes", notes_of}};
+  std::erase_if(columns, [&](const Column& column) {
+    return std::ranges::all_of(results,
+                               [&](const record::Result& result) { return column.cell(result).empty(); });
+  });
+  return columns;
+}
+
 }  // namespace
 
 std::string one_line(const record::Result& result) {
@@ -62,15 +82,24 @@ std::string one_line(const record::Result& result) {
 
 std::string result_table(const std::vector<record::Result>& results) {
   if (!results.empty() && results.front().mode == "collective") return write_nccl_table(results);
-  TextTable table({"workload", "mode", "precision", "batch", "time", "95 %", "samples", "throughput", "rate",
-                   "of peak", "paper's formula", "notes"});
+  std::vector<std::string> header{"workload", "mode",    "precision",  "batch", "time",
+                                  "95 %",     "samples", "throughput", "rate"};
+  const std::vector<Column> columns = columns_in_use(results);
+  for (const Column& column : columns) header.push_back(column.header);
+  TextTable table(std::move(header));
   for (const record::Result& result : results) {
     const record::Quantity* time = result.find("step_time");
-    table.add_row({result.workload, result.mode, setting(result, "precision"), setting(result, "batch"),
-                   cell(result, "step_time"), time ? interval(*time) : "",
-                   time ? std::to_string(time->samples.size()) : "", cell(result, "throughput"),
-                   cell(result, "flops_rate"), percent(result, "compute_utilization"),
-                   cell(result, "flops_emani2022"), notes_of(result)});
+    std::vector<std::string> cells{result.workload,
+                                   result.mode,
+                                   setting(result, "precision"),
+                                   setting(result, "batch"),
+                                   cell(result, "step_time"),
+                                   time ? interval(*time) : "",
+                                   time ? std::to_string(time->samples.size()) : "",
+                                   cell(result, "throughput"),
+                                   cell(result, "flops_rate")};
+    for (const Column& column : columns) cells.push_back(column.cell(result));
+    table.add_row(std::move(cells));
   }
   std::string text = table.to_string();
   for (const record::Result& result : results)

@@ -19,6 +19,7 @@ struct RowResult {
   double tile_published = 0, tile_predicted = 0;    // bytes of the fullest tile; 0: not given
   double total_published = 0, total_predicted = 0;  // bytes of all tiles; 0: not given
   double low = 0, high = 0;                         // the interval of the prediction; 0: none
+  double peak = 0, roofline = 0;                    // the ladder below the prediction; 0: not said
   bool inside() const { return low <= published && published <= high; }
   double error() const { return *predicted / published - 1; }
 };

@@ -98,6 +98,14 @@ void print_missed(const lab::Validation& validation) {
   if (!missed.empty()) fmt::print("not covered, counted as misses:\n{}\n", join(missed, "\n"));
 }
 
+void print_rankings(const lab::Rankings& rankings) {
+  if (rankings.pairs == 0) return;
+  fmt::print("pairs of machines in the published order, of those more than 1.3 times apart: {} of {}\n",
+             rankings.right, rankings.pairs);
+  for (const std::string& pair : rankings.wrong) fmt::print("  not: {}\n", pair);
+  fmt::print("\n");
+}
+
 void print_fit(const lab::Fit& fit) {
   fmt::print("mean |log error|: {:.4f} before, {:.4f} after\n", fit.loss_before, fit.loss_after);
   for (const machine::Constant& constant : fit.machine.constants())
@@ -148,6 +156,7 @@ void validate(const Arguments& arguments) {
       fmt::print("inside their interval, which is meant to hold 80 %: {} of {} ({})\n\n", all.inside,
                  all.with_interval,
                  percent(static_cast<double>(all.inside) / static_cast<double>(all.with_interval)));
+    print_rankings(lab::rankings_of(validation.rows));
     print_missed(validation);
   }
   write_result(command_result("validate", "", {{"file", validation.file}, {"machine", validation.machine}},

@@ -70,6 +70,8 @@ RowResult application_row(ApplicationRows& rows, const PublishedTable& table, st
           .family = table.text(row, "machine"),
           .quantity = table.text(row, "metric"),
           .unit = table.text(row, "unit"),
+          .subject = fmt::format("{} {} {} {}", table.text(row, "workload"), table.text(row, "mode"),
+                                 table.text(row, "metric"), table.text(row, "unit")),
           .published = table.number(row, "value", 0),
           .predicted = prediction.value,
           .reason = prediction.reason,
@@ -152,6 +154,25 @@ std::optional<double> total_error(const RowResult& row) {
 }
 
 }  // namespace
+
+// What is closer than this may well be another order on another day (the goal of rankings).
+constexpr double clear_ratio = 1.3;
+
+Rankings rankings_of(const std::vector<RowResult>& rows) {
+  Rankings rankings;
+  for (const RowResult& a : rows)
+    for (const RowResult& b : rows) {
+      // a is the one that was measured larger, so that a pair is met once.
+      if (a.subject.empty() || a.subject != b.subject || a.family == b.family) continue;
+      if (!a.predicted || !b.predicted || a.published <= clear_ratio * b.published) continue;
+      ++rankings.pairs;
+      if (*a.predicted > *b.predicted)
+        ++rankings.right;
+      else
+        rankings.wrong.push_back(fmt::format("{} above {}", a.name, b.name));
+    }
+  return rankings;
+}
 
 std::vector<Metric> Validation::metrics() const {
   const ErrorSummary& all = families.back();

@@ -43,6 +43,18 @@ TEST_F(Robustness, AFolderIsNoFile) {
   refuses("predict mlp --json folder.bin", 1, {"folder.bin", "it is a folder"});
 }
 
+TEST_F(Robustness, PredictionsBeyondWhatWasMeasuredAreAskedFor) {
+  refuses("predict mlp --on bow --replicas 5000", 1, {"5000 units are more than 64 times", "--extrapolate"});
+  EXPECT_EQ(run_program(folder_ / "", "predict mlp --on bow --replicas 5000 --extrapolate").code, 0);
+  const Outcome scaled = run_program(folder_ / "",
+                                     "predict mlp --on bow --replicas 64 --scaling weak --provenance "
+                                     "--stack poplar");
+  EXPECT_EQ(scaled.code, 0) << scaled.errors;
+  for (const char* words :
+       {"weak scaling (predicted", "100.0 %", "link_latency", "poplar", "training_results_v1.0"})
+    EXPECT_TRUE(contains(scaled.output, words)) << words << scaled.output;
+}
+
 TEST_F(Robustness, WhatIsMissingOrEmptyIsNamed) {
   refuses("train cifar10-cnn --data absent.bin", 1, {"absent.bin", "there is no such file"});
   refuses("train cifar10-cnn --data empty.bin", 1, {"empty.bin"});

@@ -61,6 +61,9 @@ TEST_F(Words, MisspeltNamesAreGuessed) {
   refuses("train BraggNN", {"did you mean 'braggnn'?"});
   refuses("infer unet", {"did you mean 'unet-256' or 'unet-64'?"});
   refuses("predict mlp --on GC200", {"did you mean 'gc200'?"});
+  refuses("predict mlp --on a100-40gb --stack poplar",
+          {"has no numbers of a stack 'poplar'", "pytorch-eager, pytorch-amp"});
+  refuses("predict mlp --on gaudi1 --stack poplar", {"its file has none"});
   refuses("generate bragnn --samples 3 --out x.h5", {"did you mean 'braggnn'?"});
   refuses("baseline Braggnn --input x.h5", {"did you mean 'braggnn'?"});
   refuses("train mlp --on CPU", {"did you mean 'cpu'?"});

@@ -1,12 +1,15 @@
 // Published rows: reading them, the error table, and, where the rows are at hand, the errors themselves.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "superstep/lab/validate/primitive_graph.h"
+#include "superstep/lab/validate/stack_fit.h"
 #include "superstep/lab/validate/validate.h"
 #include "tests/contains.h"
 
@@ -107,6 +110,46 @@ TEST_F(Validate, CountsWhatItsIntervalsHold) {
   EXPECT_EQ(none, 0);
   EXPECT_EQ(coverage(std::to_string(fed), "").first, 0.5);
   EXPECT_GE(coverage("2", "data pipeline not counted").second, fed);
+}
+
+TEST_F(Validate, RanksMachinesThatAreFarApart) {
+  const auto rankings = [&](const char* gpu, const char* ipu) {
+    return rankings_of(
+        validate(write(std::string(application_header) +
+                       "gpu,s,p,braggnn,train,a100-40gb,1,pytorch,fp16,64,64,1,,,throughput," + gpu +
+                       ",samples/s,\nipu,s,p,braggnn,train,gc200,1,pytorch,fp16,64,64,1,,,"
+                       "throughput," +
+                       ipu + ",samples/s,\n"),
+                 {})
+            .rows);
+  };
+  EXPECT_EQ(rankings("100", "120").pairs, 0U);  // too close to be ranked
+  EXPECT_EQ(rankings("100", "140").pairs, 1U);
+  EXPECT_EQ(rankings("100", "140").right, 1U);
+  EXPECT_EQ(rankings("140", "100").right, 0U);
+  EXPECT_EQ(rankings("140", "100").wrong, std::vector<std::string>{"gpu above ipu"});
+}
+
+// Rows that a launch of 45 us explains: the fit finds it, whatever the file says.
+TEST_F(Validate, FitsWhatTheRowsSay) {
+  const auto rows = [&](double factor) {
+    std::string text = application_header;
+    for (const char* batch : {"1", "2"})
+      text += fmt::format(
+          "b{0},s,p,braggnn,infer,a100-40gb,1,pytorch,fp32,{0},{0},1,,,throughput,{1},samples/s,\n", batch,
+          factor * std::atoi(batch));
+    return write(text);
+  };
+  const double rate = *validate(rows(1), {}).rows[0].predicted;
+  const double launch =
+      machine::find_machine("a100-40gb").driven_by("pytorch-eager").stack()->value("launch");
+  const StackFit fit = fit_stacks(PublishedTable(rows(rate * launch / 45e-6)), 12);
+  EXPECT_EQ(fit.rows, 2U);
+  EXPECT_GT(fit.before.median, 0.2);
+  EXPECT_LT(fit.fitted.median, 0.03);
+  const auto found = std::ranges::find(fit.constants, "launch", &StackFit::Value::name);
+  ASSERT_NE(found, fit.constants.end());
+  EXPECT_NEAR(found->after, 45e-6, 2e-6);
 }
 
 TEST(PrimitiveNames, AreReadOrRefused) {

@@ -9,10 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/cli/shared/prediction_words.h"
 #include "superstep/machine/ipu/convolution.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/run/model.h"
@@ -21,13 +23,14 @@ namespace superstep::cli {
 namespace {
 
 struct Arguments {
-  std::string workload, machine = "gc200", mode = "train", precision = "f16";
+  std::string workload, machine = "gc200", mode = "train", precision = "f16", stack, scaling;
   ChipArguments chips;
   std::int64_t micro_batch = 0;
   int device_iterations = 1, loaders = 1;
   double sample_seconds = 0;
   std::string input_type;
-  bool explain = false, recompute = false, largest = false, approximate = false;
+  bool explain = false, recompute = false, largest = false, approximate = false, provenance = false,
+       extrapolate = false;
   std::vector<std::string> settings;
 };
 
@@ -37,7 +40,10 @@ constexpr const char* footer =
     "Examples:\n"
     "  superstep predict braggnn --on gc200 --micro-batch 512 --explain\n"
     "  superstep predict resnet50 --on bow --micro-batch 16 --precision 16.16 --replicas 16 --accumulate 8\n"
-    "  superstep predict unet-256 --on gc200 --micro-batch 1 --pipeline auto --units 4 --accumulate 16";
+    "  superstep predict unet-256 --on gc200 --micro-batch 1 --pipeline auto --units 4 --accumulate 16\n"
+    "  superstep predict braggnn --on a100-40gb --precision tf32 --stack pytorch-eager --provenance\n"
+    "  superstep predict resnet50 --on bow --precision 16.16 --micro-batch 20 --recompute --accumulate 4 "
+    "--replicas 256 --scaling weak";
 
 run::Model model_of(const Arguments& arguments) {
   return run::Model({.workload = arguments.workload, .model_options = arguments.settings});
@@ -151,7 +157,9 @@ void print_prediction(const Arguments& arguments, const machine::Machine& machin
              prediction.host.overlaps ? "all beside the machine's work" : "the loader works ahead");
   fmt::print("ladder: at peak {}, roofline {}, full model {}\n", format_seconds(prediction.peak_seconds),
              format_seconds(prediction.roofline_seconds), format_seconds(prediction.step_seconds));
-  fmt::print("constants: {} (digest {}); {}\n", machine.file(), machine.digest(), model->calibration());
+  fmt::print("constants: {}{} (digest {}); {}\n", machine.file(),
+             machine.stack() ? ", driven by " + machine.stack()->name : "", machine.digest(),
+             model->calibration());
   for (const std::string& warning : prediction.warnings) fmt::print("warning: {}\n", warning);
 }
 
@@ -169,16 +177,21 @@ nlohmann::json breakdown_of(const machine::Parts& parts) {
 
 nlohmann::json constants_of(const machine::Machine& machine) {
   nlohmann::json list = nlohmann::json::array();
-  for (const machine::Constant& constant : machine.constants())
-    list.push_back({{"name", constant.name},
-                    {"value", constant.value},
-                    {"unit", constant.unit},
-                    {"kind", name_of(constant.kind)},
-                    {"source", constant.source},
-                    {"low", constant.low},
-                    {"high", constant.high},
-                    {"open", constant.open},
-                    {"default", constant.defaulted}});
+  const auto add = [&](const std::string& of, const std::vector<machine::Constant>& constants) {
+    for (const machine::Constant& constant : constants)
+      list.push_back({{"of", of},
+                      {"name", constant.name},
+                      {"value", constant.value},
+                      {"unit", constant.unit},
+                      {"kind", name_of(constant.kind)},
+                      {"source", constant.source},
+                      {"low", constant.low},
+                      {"high", constant.high},
+                      {"open", constant.open},
+                      {"default", constant.defaulted}});
+  };
+  add(machine.id(), machine.constants());
+  if (machine.stack()) add(machine.stack()->name, machine.stack()->constants);
   return list;
 }
 
@@ -187,6 +200,7 @@ nlohmann::json config_of(const Arguments& arguments, const machine::Machine& mac
   return {{"machine", machine.id()},
           {"machine_file", machine.file()},
           {"machine_digest", machine.digest()},
+          {"stack", machine.stack() ? machine.stack()->name : ""},
           {"units", prediction.units},
           {"mode", arguments.mode},
           {"precision", settings.precision.name},
@@ -221,13 +235,34 @@ void refuse_unsupported(const Arguments& arguments, const machine::Prediction& p
               arguments.workload, "--approximate counts them as element-wise work");
 }
 
-void predict(const Arguments& arguments) {
+machine::Machine machine_of(const Arguments& arguments) {
   const machine::Machine machine = machine::find_machine(arguments.machine);
-  const run::Model model = model_of(arguments);
+  return arguments.stack.empty() ? machine : machine.driven_by(arguments.stack);
+}
+
+void refuse_extrapolation(const Arguments& arguments, const machine::Prediction& prediction) {
+  if (prediction.beyond.empty() || arguments.extrapolate) return;
+  throw Error(ErrorCode::unsupported, join(prediction.beyond, "; "), arguments.workload,
+              "--extrapolate predicts it all the same");
+}
+
+// Weak or strong scaling up to the replicas asked for.
+void print_scaling(const Arguments& arguments, const machine::Machine& machine,
+                   const target::GraphAtBatch& graph_at, machine::PredictSettings settings) {
+  const int most = settings.replicas;
+  settings.replicas = 1;
+  Progress progress = Progress::passing("scaling", most, "replicas");
+  const auto points =
+      machine::scaling_of(machine, graph_at, settings, most,
+                          arguments.scaling == "weak" ? machine::Scaling::weak : machine::Scaling::strong,
+                          [&](const machine::ScalingPoint& point) { progress.update(point.replicas); });
+  progress.finish();
+  if (!common().quiet)
+    fmt::print("\n{} scaling (predicted, with host data)\n{}", arguments.scaling, scaling_text(points));
+}
+
+machine::PredictSettings settings_of(const Arguments& arguments, const run::Model& model) {
   const bool training = arguments.mode == "train";
-  const auto graph_at = [&](std::int64_t batch) {
-    return training ? model.training_step()(batch) : model.inference()(batch);
-  };
   machine::PredictSettings settings;
   settings.precision = machine::precision_from_name(arguments.precision);
   settings.micro_batch = arguments.micro_batch > 0 ? arguments.micro_batch
@@ -244,10 +279,19 @@ void predict(const Arguments& arguments) {
                          : arguments.input_type == "u8"  ? 1
                          : arguments.input_type == "f16" ? 2
                                                          : 4;
+  return settings;
+}
+
+void predict(const Arguments& arguments) {
+  const machine::Machine machine = machine_of(arguments);
+  const run::Model model = model_of(arguments);
+  const target::GraphAtBatch graph_at = arguments.mode == "train" ? model.training_step() : model.inference();
+  machine::PredictSettings settings = settings_of(arguments, model);
   const graph::Graph graph = graph_at(settings.micro_batch);
   settings.pipeline = pipeline_of(arguments, machine, graph, settings);
   const machine::Prediction prediction = machine::predict(machine, graph, settings);
   refuse_unsupported(arguments, prediction);
+  refuse_extrapolation(arguments, prediction);
   std::vector<Metric> metrics = prediction.metrics();
   if (!common().quiet) print_prediction(arguments, machine, settings, prediction);
   if (arguments.largest) {
@@ -256,6 +300,8 @@ void predict(const Arguments& arguments) {
         {.name = "max_micro_batch", .value = static_cast<double>(most), .unit = "", .how = How::predicted});
     if (!common().quiet) fmt::print("largest micro-batch that fits: {} (predicted)\n", most);
   }
+  if (!arguments.scaling.empty()) print_scaling(arguments, machine, graph_at, settings);
+  if (arguments.provenance && !common().quiet) fmt::print("\n{}", provenance_text(machine));
   write_result(command_result("predict", arguments.workload,
                               config_of(arguments, machine, settings, prediction), metrics, machine.id()));
 }
@@ -270,6 +316,11 @@ void declare_predict(CLI::App& command) {
   command.add_option("--on", a->machine, "a machine (superstep list machines) or a machine file")
       ->type_name("MACHINE")
       ->capture_default_str();
+  command
+      .add_option("--stack", a->stack,
+                  "the software that drives it, as its machine file has it: pytorch-eager, tensorflow, ... "
+                  "(default: the best library)")
+      ->type_name("NAME");
   command.add_option("--mode", a->mode, "train or infer")
       ->check(CLI::IsMember({"train", "infer"}))
       ->capture_default_str();
@@ -296,6 +347,10 @@ void declare_predict(CLI::App& command) {
       ->type_name("TYPE");
   command.add_flag("--recompute", a->recompute, "keep checkpoints, run the forward pass again");
   command.add_flag("--largest", a->largest, "find the largest micro-batch that fits");
+  command.add_option("--scaling", a->scaling, "weak or strong: a table over 1, 2, 4 ... --replicas")
+      ->check(CLI::IsMember({"weak", "strong"}));
+  command.add_flag("--provenance", a->provenance, "every constant with its kind, range and source");
+  command.add_flag("--extrapolate", a->extrapolate, "predict beyond what the constants were calibrated on");
   command.add_flag("--explain", a->explain, "every kernel, with the plan found for it");
   command.add_flag("--approximate", a->approximate,
                    "count operators without a cost model as element-wise work");

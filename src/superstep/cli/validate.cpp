@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/outcome.h"
+#include "superstep/lab/validate/application_rows.h"
+#include "superstep/lab/validate/stack_fit.h"
 
 namespace superstep::cli {
 namespace {
@@ -40,6 +43,8 @@ void print_rows(const lab::Validation& validation, bool with_reasons) {
                                   "error",
                                   operators ? "tile published" : "interval",
                                   operators ? "tile predicted" : "inside"};
+  const bool with_ladder = with_reasons && !operators;
+  if (with_ladder) header.insert(header.end(), {"at peak", "roofline"});
   if (with_reasons) header.emplace_back("why");
   TextTable table(header);
   for (const lab::RowResult& row : validation.rows) {
@@ -59,6 +64,9 @@ void print_rows(const lab::Validation& validation, bool with_reasons) {
                                    row.predicted ? fmt::format("{:+.1f} %", 100 * row.error()) : "-",
                                    first,
                                    second};
+    if (with_ladder)
+      for (const double value : {row.peak, row.roofline})
+        cells.push_back(row.predicted && value > 0 ? fmt::format("{:.4g}", value) : "-");
     if (with_reasons) cells.push_back(row.reason);
     table.add_row(cells);
   }
@@ -90,6 +98,14 @@ void print_missed(const lab::Validation& validation) {
   if (!missed.empty()) fmt::print("not covered, counted as misses:\n{}\n", join(missed, "\n"));
 }
 
+void print_rankings(const lab::Rankings& rankings) {
+  if (rankings.pairs == 0) return;
+  fmt::print("pairs of machines in the published order, of those more than 1.3 times apart: {} of {}\n",
+             rankings.right, rankings.pairs);
+  for (const std::string& pair : rankings.wrong) fmt::print("  not: {}\n", pair);
+  fmt::print("\n");
+}
+
 void print_fit(const lab::Fit& fit) {
   fmt::print("mean |log error|: {:.4f} before, {:.4f} after\n", fit.loss_before, fit.loss_after);
   for (const machine::Constant& constant : fit.machine.constants())
@@ -97,9 +113,37 @@ void print_fit(const lab::Fit& fit) {
       fmt::print("  {} = {:.6g}  ({} to {})\n", constant.name, constant.value, constant.low, constant.high);
 }
 
+void print_errors(const char* what, const std::vector<lab::StackFit::Errors>& errors) {
+  TextTable table({what, "rows", "median", "90th percentile", "80 % within a factor of"});
+  for (const lab::StackFit::Errors& e : errors)
+    table.add_row({e.left_out, fmt::format("{}", e.rows), percent(e.median), percent(e.p90),
+                   fmt::format("{:.2f}", std::exp(e.half_width))});
+  fmt::print("{}\n", table.to_string());
+}
+
+void print_stack_fit(const lab::StackFit& fit) {
+  TextTable table({"stack", "constant", "file", "fitted", "range", "unit"});
+  for (const lab::StackFit::Value& c : fit.constants)
+    table.add_row({c.stack, c.name, fmt::format("{:.3g}", c.before), fmt::format("{:.3g}", c.after),
+                   fmt::format("{:.3g} to {:.3g}", c.low, c.high), c.unit});
+  fmt::print("{} constants on {} rows\n{}\n", fit.constants.size(), fit.rows, table.to_string());
+  lab::StackFit::Errors before = fit.before, fitted = fit.fitted;
+  before.left_out = "as in the files";
+  fitted.left_out = "fitted";
+  print_errors("constants", {before, fitted});
+  print_errors("workload left out", fit.workloads);
+  print_errors("machine left out", fit.machines);
+}
+
+void fit(const Arguments& arguments, const lab::ValidateOptions& options) {
+  const lab::PublishedTable table(arguments.file);
+  if (lab::has_application_rows(table)) return print_stack_fit(lab::fit_stacks(table, arguments.fit));
+  print_fit(lab::fit_open_constants(arguments.file, options, arguments.fit));
+}
+
 void validate(const Arguments& arguments) {
   const lab::ValidateOptions options{arguments.machine, arguments.family, thread_count()};
-  if (arguments.fit > 0) return print_fit(lab::fit_open_constants(arguments.file, options, arguments.fit));
+  if (arguments.fit > 0) return fit(arguments, options);
   const lab::Validation validation = lab::validate(arguments.file, options);
   if (!common().quiet) {
     // Applications are few, and each is a story of its own; operators are summed up.
@@ -112,6 +156,7 @@ void validate(const Arguments& arguments) {
       fmt::print("inside their interval, which is meant to hold 80 %: {} of {} ({})\n\n", all.inside,
                  all.with_interval,
                  percent(static_cast<double>(all.inside) / static_cast<double>(all.with_interval)));
+    print_rankings(lab::rankings_of(validation.rows));
     print_missed(validation);
   }
   write_result(command_result("validate", "", {{"file", validation.file}, {"machine", validation.machine}},

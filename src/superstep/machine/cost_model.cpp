@@ -48,10 +48,4 @@ double CostModel::host_seconds(double bytes) const {
   return value("host_latency") + bytes / value("host_rate");
 }
 
-double ring_all_reduce(double bytes, int units, double rate, double latency) {
-  if (units < 2) return 0;
-  const double n = units;
-  return 2 * (n - 1) / n * bytes / rate + 2 * (n - 1) * latency;
-}
-
 }  // namespace superstep::machine

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "superstep/machine/collective.h"
 #include "superstep/machine/machine.h"
 #include "superstep/machine/work.h"
 
@@ -45,6 +46,7 @@ struct Memory {
   std::string fullest;                             // the kernel at that moment
   std::vector<NamedBytes> largest;                 // values alive then, largest first
   double fullest_tile = 0, tile_limit = 0;         // machines of tiles; else 0
+  double recomputed = 0;                           // share of the forward pass that is run again
 
   double total() const { return parameters + optimizer + code + activations + temporary; }
   bool fits() const { return total() <= limit && (tile_limit == 0 || fullest_tile <= tile_limit); }
@@ -62,6 +64,13 @@ struct Bounds {
   double memory_rate = 0;  // B/s of the memory that a kernel streams from
 };
 
+// How far the measurements reach that a model's constants come from, or that it was held against; 0: no limit
+// is known.
+struct Calibrated {
+  double kernel_flops = 0;  // of the largest kernel
+  int units = 0;            // of the largest system
+};
+
 class CostModel {
  public:
   explicit CostModel(Machine machine) : machine_(std::move(machine)) {}
@@ -76,7 +85,15 @@ class CostModel {
   virtual Parts together(std::span<const OperatorCost> costs) const;
   virtual Memory memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
                         const Precision& precision, const MemoryOptions& options) const = 0;
-  virtual double all_reduce_seconds(double bytes, int units) const = 0;
+  // What joins units: the style's links, and the file's group_units, network_rate and network_latency.
+  virtual Fabric fabric(int units) const = 0;
+  double all_reduce_seconds(double bytes, int units) const {
+    return machine::all_reduce_seconds(bytes, units, fabric(units));
+  }
+  // What each gradient's own collective adds where they are summed one by one, beside its bytes.
+  virtual double collective_call_seconds(int /*units*/) const { return 0; }
+  // Whether gradients are summed over units while others are still computed.
+  virtual bool overlaps_collectives() const { return false; }
   virtual double link_seconds(double bytes) const = 0;  // from one unit to the next
   virtual double host_seconds(double bytes) const;      // from or to the host
   // Whether transfers from the host run while the machine computes.
@@ -87,9 +104,13 @@ class CostModel {
   // on.
   virtual double model_uncertainty() const = 0;
   virtual const char* calibration() const = 0;
+  virtual Calibrated calibrated() const { return {}; }
 
  protected:
   double value(const char* name) const { return machine_.value(name); }
+  Fabric fabric_of(double rate, double latency) const {
+    return {value("group_units"), rate, latency, value("network_rate"), value("network_latency")};
+  }
 
  private:
   Machine machine_;
@@ -97,8 +118,5 @@ class CostModel {
 
 // The model of the machine's style.
 std::unique_ptr<CostModel> cost_model(const Machine& machine);
-
-// Seconds of a ring all-reduce.
-double ring_all_reduce(double bytes, int units, double rate, double latency);
 
 }  // namespace superstep::machine

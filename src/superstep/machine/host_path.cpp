@@ -9,7 +9,10 @@ double HostPath::without_loader(double step_seconds) const {
   return overlaps ? std::max(step_seconds + call, link) : step_seconds + call + link;
 }
 
-double HostPath::with(double step_seconds) const { return std::max(without_loader(step_seconds), loader); }
+double HostPath::with(double step_seconds) const {
+  const double step = without_loader(step_seconds);
+  return reads_ahead ? std::max(step, loader) : step + loader;
+}
 
 const char* HostPath::bound_by(double step_seconds) const {
   if (loader > without_loader(step_seconds)) return "host loader";
@@ -20,13 +23,15 @@ const char* HostPath::bound_by(double step_seconds) const {
 HostPath host_path(const CostModel& model, const HostWork& work) {
   const Machine& machine = model.machine();
   HostPath path;
+  const Stack* stack = machine.stack();
   path.overlaps = model.overlaps_transfers();
+  path.reads_ahead = work.loaders > 1 || !stack || stack->value("reads_ahead") != 0;
   path.link = work.accumulate * model.host_seconds(work.transfer_bytes);
   path.call = machine.value("host_call") / work.device_iterations;
   if (work.training)
     path.loader = work.samples / work.loaders *
                   (machine.value("host_sample") + work.loader_bytes / machine.value("host_feed_rate") +
-                   work.extra_seconds);
+                   work.extra_seconds + (stack && work.in_files ? stack->value("host_decode") : 0));
   return path;
 }
 
@@ -53,11 +58,15 @@ FedInterval fed_interval(const Machine& machine, const HostWork& work, double st
     without.add(path.without_loader(step) / alone);
   };
   for (const double sign : {-1.0, 1.0}) add(usual, step_seconds * std::exp(sign * uncertainty));
-  for (const char* name : {"host_rate", "host_latency", "host_call", "host_sample", "host_feed_rate"}) {
-    const Constant& constant = machine.constant(name);
+  const auto move = [&](const Constant& constant) {
     for (const double end : {constant.low, constant.high})
-      if (end > 0) add(host_path(*cost_model(machine.with(name, end)), work), step_seconds);
-  }
+      if (end > 0) add(host_path(*cost_model(machine.with(constant.name, end)), work), step_seconds);
+  };
+  for (const char* name : {"host_rate", "host_latency", "host_call", "host_sample", "host_feed_rate"})
+    move(machine.constant(name));
+  if (machine.stack())
+    for (const Constant& constant : machine.stack()->constants)
+      if (constant.name == "host_decode") move(constant);
   return {fed * std::exp(-std::sqrt(with.down)), fed * std::exp(std::sqrt(with.up)),
           alone * std::exp(-std::sqrt(without.down)), alone * std::exp(std::sqrt(without.up))};
 }

@@ -46,19 +46,48 @@ const Constant& Machine::constant(std::string_view name) const {
 }
 
 Machine Machine::with(std::string_view name, double value) const {
-  constant(name);
   Machine changed = *this;
-  for (Constant& constant : changed.constants_)
-    if (constant.name == name) constant.value = value;
+  std::size_t found = 0;
+  const auto change = [&](std::vector<Constant>& constants) {
+    for (Constant& constant : constants)
+      if (constant.name == name) constant.value = value, ++found;
+  };
+  change(changed.constants_);
+  if (driven_by_ != none) change(changed.stacks_[driven_by_].constants);
+  if (found == 0) constant(name);
   return changed;
+}
+
+bool Machine::has_stack(std::string_view stack_name) const {
+  return std::ranges::any_of(stacks_, [&](const Stack& stack) { return stack.name == stack_name; });
+}
+
+Machine Machine::driven_by(std::string_view stack_name) const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < stacks_.size(); ++i) {
+    names.push_back(stacks_[i].name);
+    if (stack_name != stacks_[i].name) continue;
+    Machine driven = *this;
+    driven.driven_by_ = i;
+    for (const Constant& own : stacks_[i].constants)
+      for (Constant& constant : driven.constants_)
+        if (constant.name == own.name) constant = own;
+    return driven;
+  }
+  throw Error(ErrorCode::invalid_argument, fmt::format("has no numbers of a stack '{}'", stack_name), id_,
+              names.empty() ? "its file has none" : "there are " + join(names, ", "));
 }
 
 std::string Machine::digest() const {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const Constant& constant : constants_) {
-    for (char letter : constant.name) add_to_hash(hash, static_cast<unsigned char>(letter));
-    add_to_hash(hash, std::bit_cast<std::uint64_t>(constant.value));
-  }
+  const auto add = [&](const std::vector<Constant>& constants) {
+    for (const Constant& constant : constants) {
+      for (char letter : constant.name) add_to_hash(hash, static_cast<unsigned char>(letter));
+      add_to_hash(hash, std::bit_cast<std::uint64_t>(constant.value));
+    }
+  };
+  add(constants_);
+  if (stack()) add(stack()->constants);
   return fmt::format("{:016x}", hash);
 }
 

@@ -8,7 +8,10 @@
 //     based_on = "gc200"             optional: constants and sources that this file does not have come from
 //     there [sources]                      tags and what they stand for L24 = "Le 2024, ..." [constants]
 //     clock = { value = 1.85e9, unit = "Hz", kind = "DS", source = "L24", range = [1.8e9, 1.9e9] }
+//     [stacks.poptorch]              the software that drives it (machine/stack.h)
+//     host_call = { value = 2e-4, unit = "s", kind = "GU", source = "", range = [1e-4, 1e-3] }
 //
+// `stacks_of = "a100-40gb"` takes over the stacks of another machine, whatever else differs.
 // kind is ME (measured), VC (vendor code), DS (data sheet), DE (derived) or GU (guess); `range`, `note` and
 // `open` are optional. Files are treated as hostile: every key is checked against the style's table.
 #pragma once
@@ -20,6 +23,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/machine/constant.h"
+#include "superstep/machine/stack.h"
 #include "superstep/machine/style.h"
 
 namespace superstep::machine {
@@ -37,8 +41,18 @@ class Machine {
   // Throws Error (internal) when the style has no such constant.
   const Constant& constant(std::string_view name) const;
   double value(std::string_view name) const { return constant(name).value; }
-  // The same machine with one number changed; `file()` stays what it was.
+  // The same machine with one number changed; `file()` stays what it was. A number of the stack that drives
+  // the machine goes before one of the style. Throws Error (internal) when there is no such number.
   Machine with(std::string_view name, double value) const;
+
+  // The software that there are numbers for, and the one that drives the machine now; null: the best library,
+  // or the machine's own program, which adds nothing.
+  const std::vector<Stack>& stacks() const { return stacks_; }
+  const Stack* stack() const { return driven_by_ == none ? nullptr : &stacks_[driven_by_]; }
+  // Driven by this stack; throws Error (invalid_argument), naming those that there are.
+  Machine driven_by(std::string_view stack_name) const;
+  bool has_stack(std::string_view stack_name) const;
+  void set_stacks(std::vector<Stack> stacks) { stacks_ = std::move(stacks); }
 
   const std::string& file() const { return file_; }  // where it came from
   std::string digest() const;                        // of every name and value, in 16 hexadecimal digits
@@ -48,6 +62,9 @@ class Machine {
   std::string id_, name_, file_;
   Style style_;
   std::vector<Constant> constants_;
+  std::vector<Stack> stacks_;
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  std::size_t driven_by_ = none;
 };
 
 // The built-in machines, in the order `superstep list machines` shows them; they are machines/*.toml as they

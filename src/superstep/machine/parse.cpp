@@ -25,6 +25,7 @@ struct Draft {
   std::optional<Style> style;
   Sources sources;
   std::vector<Constant> constants;
+  std::vector<Stack> stacks;
 };
 
 class Reader {
@@ -46,7 +47,14 @@ class Reader {
   void read_base(const toml::table& table, Draft& draft, int depth) const;
   void read_sources(const toml::table& table, Draft& draft) const;
   void read_constants(const toml::table& table, Draft& draft) const;
-  Constant read_constant(const toml::table& table, const ConstantSpec& spec, const Sources& sources) const;
+  void read_stacks(const toml::table& table, Draft& draft) const;
+  void take_over_stacks(const toml::table& table, Draft& draft, int depth) const;
+  Draft built_in(const std::string& id, const std::string& key, int depth) const;
+  // Those of the specs that `table` has, each once.
+  std::vector<Constant> read_all(const toml::table& table, const std::string& prefix,
+                                 std::span<const ConstantSpec> specs, const Sources& sources) const;
+  Constant read_constant(const toml::table& table, const std::string& prefix, const ConstantSpec& spec,
+                         const Sources& sources) const;
   void read_range(const toml::table& table, const std::string& key, Constant& constant) const;
   std::string full_source(const std::string& tags, const std::string& key, const Sources& sources) const;
 
@@ -131,10 +139,10 @@ void Reader::read_range(const toml::table& table, const std::string& key, Consta
            fmt::format("{} to {} does not hold the value {}", constant.low, constant.high, constant.value));
 }
 
-Constant Reader::read_constant(const toml::table& table, const ConstantSpec& spec,
+Constant Reader::read_constant(const toml::table& table, const std::string& prefix, const ConstantSpec& spec,
                                const Sources& sources) const {
   static const std::vector<std::string> keys{"value", "unit", "kind", "source", "note", "range", "open"};
-  const std::string key = fmt::format("constants.{}", spec.name);
+  const std::string key = prefix + std::string(spec.name);
   check_keys(table, key + ".", keys);
   Constant constant;
   constant.name = spec.name;
@@ -173,41 +181,93 @@ void replace(std::vector<Constant>& constants, Constant constant) {
   constants.push_back(std::move(constant));
 }
 
+std::vector<Constant> Reader::read_all(const toml::table& table, const std::string& prefix,
+                                       std::span<const ConstantSpec> specs, const Sources& sources) const {
+  std::vector<std::string> names;
+  for (const ConstantSpec& spec : specs) names.emplace_back(spec.name);
+  check_keys(table, prefix, names);
+  std::vector<Constant> found;
+  for (const ConstantSpec& spec : specs) {
+    if (!table.contains(spec.name)) continue;
+    const toml::table* entry = table[spec.name].as_table();
+    if (!entry)
+      refuse(fmt::format("{}{}", prefix, spec.name), "must be a table: { value = ..., unit = ... }");
+    found.push_back(read_constant(*entry, prefix, spec, sources));
+  }
+  return found;
+}
+
 void Reader::read_constants(const toml::table& table, Draft& draft) const {
   const toml::table* constants = table["constants"].as_table();
   if (!constants) refuse("constants", "must be a table");
-  const std::span<const ConstantSpec> specs = constants_of(*draft.style);
+  for (Constant& constant : read_all(*constants, "constants.", constants_of(*draft.style), draft.sources))
+    replace(draft.constants, std::move(constant));
+}
+
+Constant default_of(const ConstantSpec& spec) {
+  Constant constant;
+  constant.name = spec.name;
+  constant.unit = spec.unit;
+  constant.value = *spec.otherwise;
+  const double share = usual_uncertainty(Kind::guess);  // a default is no better
+  constant.low = spec.high > 0 ? spec.low : constant.value * (1 - share);
+  constant.high = spec.high > 0 ? spec.high : constant.value * (1 + share);
+  constant.note = "not in the machine file: the style's default";
+  constant.defaulted = true;
+  return constant;
+}
+
+// A stack's own numbers, each with a default that adds nothing, and those that take the machine's place.
+void Reader::read_stacks(const toml::table& table, Draft& draft) const {
+  if (!table["stacks"]) return;
+  const toml::table* stacks = table["stacks"].as_table();
+  if (!stacks) refuse("stacks", "must be a table");
   std::vector<std::string> names;
-  for (const ConstantSpec& spec : specs) names.emplace_back(spec.name);
-  check_keys(*constants, "constants.", names);
-  for (const ConstantSpec& spec : specs) {
-    if (!constants->contains(spec.name)) continue;
-    const toml::table* entry = (*constants)[spec.name].as_table();
-    if (!entry)
-      refuse(fmt::format("constants.{}", spec.name), "must be a table: { value = ..., unit = ... }");
-    replace(draft.constants, read_constant(*entry, spec, draft.sources));
+  for (const std::string_view name : stack_names()) names.emplace_back(name);
+  check_keys(*stacks, "stacks.", names);
+  std::vector<ConstantSpec> specs(stack_constants().begin(), stack_constants().end());
+  for (const ConstantSpec& spec : constants_of(*draft.style))
+    if (spec.name.starts_with("host_")) specs.push_back(spec);
+  for (const std::string& name : names) {
+    if (!stacks->contains(name)) continue;
+    const std::string prefix = "stacks." + name + ".";
+    const toml::table* entry = (*stacks)[name].as_table();
+    if (!entry) refuse("stacks." + name, "must be a table");
+    Stack stack{.name = name, .constants = {}};
+    for (const ConstantSpec& spec : stack_constants()) stack.constants.push_back(default_of(spec));
+    for (Constant& constant : read_all(*entry, prefix, specs, draft.sources))
+      replace(stack.constants, std::move(constant));
+    std::erase_if(draft.stacks, [&](const Stack& old) { return old.name == name; });
+    draft.stacks.push_back(std::move(stack));
   }
+}
+
+Draft Reader::built_in(const std::string& id, const std::string& key, int depth) const {
+  if (depth >= deepest_base) refuse(key, "files are based on each other too often");
+  for (const BuiltIn& file : built_in_files())
+    if (file.id == id) return Reader(fmt::format("machines/{}.toml", id)).read(file.text, depth + 1);
+  refuse(key, fmt::format("there is no machine '{}'", id), "superstep list machines");
+}
+
+void Reader::take_over_stacks(const toml::table& table, Draft& draft, int depth) const {
+  const std::string other = text_of(table, "", "stacks_of", false);
+  if (!other.empty()) draft.stacks = built_in(other, "stacks_of", depth).stacks;
 }
 
 void Reader::read_base(const toml::table& table, Draft& draft, int depth) const {
   const std::string base = text_of(table, "", "based_on", false);
   if (base.empty()) return;
-  if (depth >= deepest_base) refuse("based_on", "files are based on each other too often");
-  for (const BuiltIn& file : built_in_files()) {
-    if (file.id != base) continue;
-    Draft found = Reader(fmt::format("machines/{}.toml", base)).read(file.text, depth + 1);
-    if (found.style != draft.style) refuse("style", fmt::format("differs from that of '{}'", base));
-    draft.sources = std::move(found.sources);
-    draft.constants = std::move(found.constants);
-    return;
-  }
-  refuse("based_on", fmt::format("there is no machine '{}'", base), "superstep list machines");
+  Draft found = built_in(base, "based_on", depth);
+  if (found.style != draft.style) refuse("style", fmt::format("differs from that of '{}'", base));
+  draft.sources = std::move(found.sources);
+  draft.constants = std::move(found.constants);
+  draft.stacks = std::move(found.stacks);
 }
 
 Draft Reader::read(std::string_view text, int depth) const {
   // "measured" is what a measurement found beside the style's constants: kept in files, not read.
-  static const std::vector<std::string> keys{"id",      "name",      "style",   "based_on",
-                                             "sources", "constants", "measured"};
+  static const std::vector<std::string> keys{"id",      "name",      "style",  "based_on", "stacks_of",
+                                             "sources", "constants", "stacks", "measured"};
   const toml::table table = parse(text);
   check_keys(table, "", keys);
   Draft draft;
@@ -223,20 +283,9 @@ Draft Reader::read(std::string_view text, int depth) const {
   read_base(table, draft, depth);
   read_sources(table, draft);
   read_constants(table, draft);
+  take_over_stacks(table, draft, depth);
+  read_stacks(table, draft);
   return draft;
-}
-
-Constant default_of(const ConstantSpec& spec) {
-  Constant constant;
-  constant.name = spec.name;
-  constant.unit = spec.unit;
-  constant.value = *spec.otherwise;
-  const double share = usual_uncertainty(Kind::guess);  // a default is no better
-  constant.low = spec.high > 0 ? spec.low : constant.value * (1 - share);
-  constant.high = spec.high > 0 ? spec.high : constant.value * (1 + share);
-  constant.note = "not in the machine file: the style's default";
-  constant.defaulted = true;
-  return constant;
 }
 
 }  // namespace
@@ -256,7 +305,9 @@ Machine parse_machine(std::string_view text, const std::string& where) {
                   fmt::format("{}: constants.{}", where, spec.name));
     ordered.push_back(default_of(spec));
   }
-  return Machine(std::move(draft.id), std::move(draft.name), *draft.style, std::move(ordered));
+  Machine machine(std::move(draft.id), std::move(draft.name), *draft.style, std::move(ordered));
+  machine.set_stacks(std::move(draft.stacks));
+  return machine;
 }
 
 }  // namespace superstep::machine

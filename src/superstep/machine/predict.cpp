@@ -40,6 +40,13 @@ double gradient_bytes(const std::vector<Stage>& stages) {
   return bytes;
 }
 
+int updates_of(const std::vector<OperatorCost>& costs, std::size_t stage) {
+  return static_cast<int>(std::ranges::count_if(costs, [&](const OperatorCost& cost) {
+    return cost.work.stage == stage && cost.work.phase == Phase::update &&
+           cost.work.kind == WorkKind::optimizer;
+  }));
+}
+
 double forward_share(const std::vector<OperatorCost>& costs, std::size_t stage) {
   double forward = 0, all = 0;
   for (const OperatorCost& cost : costs) {
@@ -52,12 +59,14 @@ double forward_share(const std::vector<OperatorCost>& costs, std::size_t stage) 
 
 // What the host does for one replica's step.
 HostWork host_work(const Graph& graph, const PredictSettings& settings, bool training) {
-  HostWork work{.samples = static_cast<double>(settings.micro_batch) * settings.accumulate,
-                .accumulate = settings.accumulate,
-                .device_iterations = settings.device_iterations,
-                .loaders = settings.loaders,
-                .extra_seconds = settings.host_sample_seconds,
-                .training = training};
+  HostWork work{
+      .samples = static_cast<double>(settings.micro_batch) * settings.accumulate * settings.samples_per_item,
+      .accumulate = settings.accumulate,
+      .device_iterations = settings.device_iterations,
+      .loaders = settings.loaders,
+      .extra_seconds = settings.host_sample_seconds,
+      .in_files = settings.samples_in_files,
+      .training = training};
   double prepared = 0;
   for (const graph::ValueId id : graph.inputs()) {
     const graph::Value& value = graph.value(id);
@@ -68,7 +77,8 @@ HostWork host_work(const Graph& graph, const PredictSettings& settings, bool tra
         elements * (settings.input_bytes > 0 ? settings.input_bytes
                                              : static_cast<double>(size_in_bytes(value.type.element)));
   }
-  work.loader_bytes = prepared / static_cast<double>(settings.micro_batch);
+  work.loader_bytes =
+      prepared / (static_cast<double>(settings.micro_batch) * std::max(1.0, settings.samples_per_item));
   if (!training)
     for (const graph::Output& output : graph.outputs())
       work.transfer_bytes += settings.precision.bytes(graph.value(output.value));
@@ -88,7 +98,10 @@ std::vector<Stage> stages_of(const CostModel& model, const Graph& graph,
                                  .stages = count,
                                  .recompute = settings.recompute,
                                  .accumulate = settings.accumulate > 1 || count > 1});
-    if (settings.recompute) stage.forward_backward += forward_share(costs, s) * stage.forward_backward;
+    stage.gradients = updates_of(costs, s);
+    const double forward = forward_share(costs, s);
+    stage.backward_seconds = (1 - forward) * stage.forward_backward.total();
+    stage.forward_backward += stage.memory.recomputed * forward * stage.forward_backward;
     stages.push_back(stage);
   }
   return stages;
@@ -101,6 +114,20 @@ std::size_t slowest_of(const std::vector<Stage>& stages) {
   return slowest;
 }
 
+// Frameworks sum gradients in buckets as the last backward pass makes them: what is left is the last bucket,
+// or what takes longer than that pass. Bytes of a bucket: PyTorch's default.
+constexpr double bucket_bytes = 25e6;
+
+double exposed_all_reduce(const CostModel& model, const std::vector<Stage>& stages, int replicas) {
+  const Stage& slowest = stages[slowest_of(stages)];
+  const double bytes = gradient_bytes(stages),
+               all = model.all_reduce_seconds(bytes, replicas) +
+                     slowest.gradients * model.collective_call_seconds(replicas);
+  if (!model.overlaps_collectives() || bytes <= 0) return all;
+  const double last = all * std::min(1.0, bucket_bytes / bytes);
+  return std::max(last, all - slowest.backward_seconds);
+}
+
 // Micro-batches pass the slowest stage one after the other; the pipeline fills and drains once a step.
 Parts step_of(const CostModel& model, const std::vector<Stage>& stages, const PredictSettings& settings,
               double border_bytes, bool training) {
@@ -111,18 +138,22 @@ Parts step_of(const CostModel& model, const std::vector<Stage>& stages, const Pr
   Parts step = static_cast<double>(settings.accumulate) * one;
   step.fill += (count - 1) * one.total();
   step += stages[slowest].update;
-  if (training) step.collective += model.all_reduce_seconds(gradient_bytes(stages), settings.replicas);
+  if (training) step.collective += exposed_all_reduce(model, stages, settings.replicas);
   return step;
 }
 
 // Uncertainties of the constants behind each part, as they enter the logarithm of the sum. Ranges are taken
 // to hold 80 %.
 double uncertainty_of(const CostModel& model, const Parts& step) {
-  const auto relative = [&](const char* name) {
-    for (const Constant& constant : model.machine().constants())
+  const Machine& machine = model.machine();
+  const auto half_range = [](const std::vector<Constant>& constants, const char* name) {
+    for (const Constant& constant : constants)
       if (constant.name == name && constant.low > 0) return std::log(constant.high / constant.low) / 2;
     return 0.0;
   };
+  const auto relative = [&](const char* name) { return half_range(machine.constants(), name); };
+  const double launch =
+      machine.stack() ? half_range(machine.stack()->constants, "launch") : relative("launch_overhead") / 2;
   const double total = step.total();
   if (total <= 0) return 0;
   const std::pair<double, double> terms[] = {
@@ -131,7 +162,7 @@ double uncertainty_of(const CostModel& model, const Parts& step) {
       {step.compute / total, relative("matrix_efficiency") + relative("compute_efficiency")},
       {step.exchange / total, relative("exchange_share")},
       {step.memory / total, relative("rearrange_rate") / 2 + relative("memory_rate")},
-      {step.launch / total, relative("launch_overhead") / 2},
+      {step.launch / total, launch},
       {step.collective / total, relative("link_rate") + relative("link_efficiency")},
       {step.fill / total, relative("section_switch") / 2}};
   double sum = 0;
@@ -161,6 +192,23 @@ void add_warnings(const PredictSettings& settings, Prediction& prediction) {
           fmt::format("a stage does not fit; its fullest moment is at '{}'", stage.memory.fullest));
   if (settings.accumulate < static_cast<int>(prediction.stages.size()) && prediction.stages.size() > 1)
     prediction.warnings.emplace_back("fewer micro-batches than pipeline stages: the pipeline is never full");
+}
+
+// So many times as far as was measured no laws are expected to change (chosen); beyond, nothing is known.
+constexpr double kernel_reach = 16, unit_reach = 64;
+
+void add_beyond(const CostModel& model, Prediction& prediction) {
+  const Calibrated calibrated = model.calibrated();
+  double largest = 0;
+  for (const OperatorCost& cost : prediction.operators) largest = std::max(largest, cost.work.flops);
+  if (calibrated.kernel_flops > 0 && largest > kernel_reach * calibrated.kernel_flops)
+    prediction.beyond.push_back(fmt::format(
+        "a kernel of {:.2g} FLOP is more than {:.0f} times the largest that was measured ({:.2g})", largest,
+        kernel_reach, calibrated.kernel_flops));
+  if (calibrated.units > 0 && prediction.units > unit_reach * calibrated.units)
+    prediction.beyond.push_back(
+        fmt::format("{} units are more than {:.0f} times the largest system that was measured ({})",
+                    prediction.units, unit_reach, calibrated.units));
 }
 
 }  // namespace
@@ -204,10 +252,26 @@ Prediction predict_as_is(const Machine& machine, const Graph& graph, const Predi
   prediction.fed = fed_interval(machine, work, prediction.step_seconds, prediction.uncertainty);
   add_bounds(*model, settings, stages, prediction);
   add_warnings(settings, prediction);
+  add_beyond(*model, prediction);
   return prediction;
 }
 
 }  // namespace
+
+double fed_step_seconds(const Machine& machine, const Graph& graph, const std::vector<Work>& works,
+                        double gradient_bytes, const PredictSettings& settings) {
+  const std::unique_ptr<CostModel> model = cost_model(machine);
+  const std::vector<OperatorCost> costs = model->operators(graph, works, settings.precision);
+  Stage stage{.forward_backward = model->together(costs_of_stage(costs, 0, false)),
+              .update = model->together(costs_of_stage(costs, 0, true)),
+              .memory = {}};
+  stage.memory.parameters = gradient_bytes;
+  stage.backward_seconds = (1 - forward_share(costs, 0)) * stage.forward_backward.total();
+  stage.gradients = updates_of(costs, 0);
+  const bool training = std::ranges::any_of(works, [](const Work& w) { return w.phase == Phase::update; });
+  const double step = step_of(*model, {stage}, settings, 0, training).total();
+  return host_path(*model, host_work(graph, settings, training)).with(step);
+}
 
 namespace {
 

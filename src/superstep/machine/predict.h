@@ -9,6 +9,7 @@
 #include "superstep/base/metric.h"
 #include "superstep/machine/cost_model.h"
 #include "superstep/machine/host_path.h"
+#include "superstep/machine/work.h"
 
 namespace superstep::machine {
 
@@ -18,15 +19,18 @@ struct PredictSettings {
   int accumulate = 1, replicas = 1;
   std::vector<int> pipeline;       // relative layers a stage; empty: one stage
   bool recompute = false;          // keep checkpoints only
-  double samples_per_item = 1;     // of the batch axis: 1
+  double samples_per_item = 1;     // things that a loader prepares for one item of the batch axis: a pack's
   int device_iterations = 1;       // steps a call of the program
   int loaders = 1;                 // processes of the host that prepare a replica's samples
-  double host_sample_seconds = 0;  // a loader's work on one sample beside the machine's constants: decoding
+  double host_sample_seconds = 0;  // a loader's work on one sample beside the machine's constants
+  bool samples_in_files = false;   // pictures, which a loader opens and decodes one by one
   int input_bytes = 0;             // of an element of the inputs, on the host's link; 0: the precision's
 };
 
 struct Stage {
   Parts forward_backward, update;  // of one micro-batch, of one step
+  double backward_seconds = 0;     // of one micro-batch
+  int gradients = 0;               // that are summed over replicas
   Memory memory;
 };
 
@@ -44,6 +48,7 @@ struct Prediction {
   double uncertainty = 0;                                            // of the logarithm of step_seconds, 80 %
   double peak_seconds = 0, roofline_seconds = 0;
   std::vector<std::string> unsupported, warnings;
+  std::vector<std::string> beyond;  // in which ways it lies beyond what was calibrated on
 
   double throughput() const { return samples / step_seconds; }
   double throughput_with_data() const { return samples / step_seconds_with_data; }
@@ -55,6 +60,11 @@ struct Prediction {
 // `graph` of one micro-batch: an inference graph or a training step. Throws Error (invalid_argument) on
 // impossible settings; operators without a cost are named in the prediction.
 Prediction predict(const Machine& machine, const graph::Graph& graph, const PredictSettings& settings);
+
+// Seconds of a step with its data on one stage a replica, and nothing else of a prediction: for fits, which
+// ask thousands of times with other constants. `works` are the graph's, `gradient_bytes` its parameters'.
+double fed_step_seconds(const Machine& machine, const graph::Graph& graph, const std::vector<Work>& works,
+                        double gradient_bytes, const PredictSettings& settings);
 
 // The shares of `stages` stages that even out time, as long as each fits: from equal numbers of layers, or
 // from those that divide the layers' own times best, layers are moved across borders until nothing gets

@@ -18,6 +18,14 @@ constexpr ConstantSpec host_call(double seconds) {
           seconds,     seconds / 3, seconds * 3};
 }
 
+// Between groups of units that links join: hosts, or pods. Guesses, as below.
+constexpr ConstantSpec group_units{"group_units", "", "units that links join: a host's or a pod's; 0: all",
+                                   0};
+constexpr ConstantSpec network_rate{"network_rate", "B/s", "between groups, a unit's share, one way", 6e9,
+                                    1.5e9,          25e9};
+constexpr ConstantSpec network_latency{
+    "network_latency", "s", "of a step between groups", 10e-6, 3e-6, 30e-6};
+
 // Defaults of numbers that a machine file leaves out are guesses without a source, but where it is said;
 // every list shows them as defaults, and their range is half to one and a half times as large.
 constexpr ConstantSpec bulk_synchronous[] = {
@@ -50,6 +58,9 @@ constexpr ConstantSpec bulk_synchronous[] = {
     host_call(300e-6),
     host_sample,
     host_feed_rate,
+    group_units,
+    network_rate,
+    network_latency,
     {"streaming_rate", "B/s", "to memory beside the chip", 20e9},
     {"streaming_memory", "B", "a chip's share", 0},
     {"power", "W", "one chip's design power", 0},
@@ -88,6 +99,9 @@ constexpr ConstantSpec kernel_by_kernel[] = {
     host_call(0),
     host_sample,
     host_feed_rate,
+    group_units,
+    network_rate,
+    network_latency,
     {"power", "W", "one chip's design power", 0},
 };
 
@@ -112,6 +126,9 @@ constexpr ConstantSpec spatial_pipeline[] = {
     host_call(300e-6),
     host_sample,
     host_feed_rate,
+    group_units,
+    network_rate,
+    network_latency,
     {"power", "W", "design power", 0},
 };
 
@@ -134,6 +151,9 @@ constexpr ConstantSpec static_stream[] = {
     host_call(0),
     host_sample,
     host_feed_rate,
+    group_units,
+    network_rate,
+    network_latency,
     {"power", "W", "design power", 0},
 };
 

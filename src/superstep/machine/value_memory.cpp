@@ -129,12 +129,16 @@ Checkpoints measure(const std::vector<Life*>& saved, std::vector<std::size_t> ke
 
 // Saved values that are no checkpoints are freed at the end of the forward pass; the largest segment comes
 // back while its backward pass runs. The number of segments is the one that needs least.
-double recompute(std::vector<Life>& lives) {
+struct Recomputed {
+  double largest_segment = 0, share = 0;  // bytes; of the forward pass
+};
+
+Recomputed recompute(std::vector<Life>& lives) {
   std::vector<Life*> saved;
   double all = 0;
   for (Life& life : lives)
     if (life.saved) saved.push_back(&life), all += life.bytes;
-  if (saved.empty()) return 0;
+  if (saved.empty()) return {};
   std::sort(saved.begin(), saved.end(), [](const Life* a, const Life* b) { return a->first < b->first; });
   Checkpoints best;
   for (int segments = 1; segments <= 64; ++segments) {
@@ -151,7 +155,9 @@ double recompute(std::vector<Life>& lives) {
     saved[i]->last = std::min(saved[i]->last, saved[i]->first + 2);
     saved[i]->saved = false;
   }
-  return best.largest_segment;
+  // Segments have equal bytes; of one alone everything is run again.
+  const double segments = static_cast<double>(best.kept.size());
+  return {best.largest_segment, segments > 1 ? 1 - 1 / segments : 1};
 }
 
 std::vector<NamedBytes> alive_at(const Graph& graph, const std::vector<Life>& lives, std::size_t kernel,
@@ -171,7 +177,7 @@ LiveMoment fullest_moment(const Graph& graph, std::span<const OperatorCost> cost
                           const MemoryOptions& options) {
   std::vector<Life> lives = Lives(graph, costs, precision, options.stage).take();
   drop_internal(lives);
-  const double segment = options.recompute ? recompute(lives) : 0;
+  const Recomputed again = options.recompute ? recompute(lives) : Recomputed();
   const double copies = static_cast<double>(2 * (options.stages - 1 - options.stage) + 1);
   std::vector<double> change(costs.size() + 2, 0.0);
   for (const Life& life : lives) {
@@ -179,12 +185,12 @@ LiveMoment fullest_moment(const Graph& graph, std::span<const OperatorCost> cost
     change[life.first] += bytes;
     change[life.last + 1] -= bytes;
   }
-  LiveMoment fullest;
+  LiveMoment fullest{.recomputed = again.share};
   double alive = 0;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     alive += change[i];
     if (costs[i].work.stage != options.stage) continue;
-    const double activations = alive + (costs[i].work.phase == Phase::backward ? segment : 0);
+    const double activations = alive + (costs[i].work.phase == Phase::backward ? again.largest_segment : 0);
     if (activations + costs[i].temporary_bytes < fullest.activations + fullest.temporary) continue;
     fullest.kernel = i;
     fullest.activations = activations;
@@ -219,6 +225,7 @@ Memory memory_of_values(const graph::Graph& graph, std::span<const OperatorCost>
   Memory memory{.limit = capacity, .parameters = state.parameters, .optimizer = state.optimizer};
   memory.activations = moment.activations;
   memory.largest = moment.values;
+  memory.recomputed = moment.recomputed;
   if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
   return memory;
 }

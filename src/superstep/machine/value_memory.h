@@ -12,7 +12,8 @@ namespace superstep::machine {
 struct LiveMoment {
   std::size_t kernel = 0;
   double activations = 0, temporary = 0;  // bytes
-  std::vector<NamedBytes> values;         // alive, largest first, a few
+  double recomputed = 0;  // share of the forward pass that is run again: the last segment is still there
+  std::vector<NamedBytes> values;  // alive, largest first, a few
 };
 
 // The fullest moment. A value lives from its kernel to its last reader; views share their source's bytes. In

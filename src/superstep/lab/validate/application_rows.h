@@ -2,9 +2,12 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 
+#include "superstep/graph/graph.h"
+#include "superstep/lab/validate/row_run.h"
 #include "superstep/lab/validate/table.h"
 #include "superstep/machine/predict.h"
 
@@ -14,27 +17,56 @@ namespace superstep::lab {
 bool has_application_rows(const PublishedTable& table);
 
 struct RowPrediction {
-  std::optional<double> value;  // in the row's unit; nothing: not covered
-  double low = 0, high = 0;     // 80 %
-  std::string reason;           // why not, or what was assumed and what bounds it
+  std::optional<double> value;    // in the row's unit; nothing: not covered
+  double low = 0, high = 0;       // 80 %
+  std::string reason;             // why not, or what was assumed and what bounds it
+  double peak = 0, roofline = 0;  // the same of arithmetic alone, and of arithmetic and memory; 0: not said
 };
 
-// Predicts rows one after the other and keeps what it predicted: tables repeat configurations.
+// Predictions by what they are of, each made once: whoever asks while it is being made waits for it.
+class PredictionCache {
+ public:
+  template <class Make>
+  const machine::Prediction& get(const std::string& key, Make make);
+
+ private:
+  struct Entry {
+    std::once_flag made;
+    machine::Prediction prediction;
+  };
+  std::mutex mutex_;
+  std::map<std::string, Entry> entries_;  // entries stay where they are
+};
+
+// What is predicted of a configuration that is known: recomputed where it fits so alone.
+machine::Prediction prediction_of(const RowRun& run, const graph::Graph& graph);
+
+// Predicts rows, on any thread, and keeps what it predicted: tables repeat configurations.
 class ApplicationRows {
  public:
   explicit ApplicationRows(const PublishedTable& table) : table_(table) {}
   RowPrediction predict(std::size_t row);
 
  private:
-  struct Run;
   RowPrediction from_run(std::size_t row, const std::string& metric, const std::string& unit);
   RowPrediction collective(std::size_t row);
   RowPrediction ratio(std::size_t row);
-  Run run_of(std::size_t row) const;
-  const machine::Prediction& prediction_of(const Run& run);
+  std::optional<RowRun> compared(std::size_t row, const RowRun& first) const;
+  const machine::Prediction& prediction_of(RowRun& run);
 
   const PublishedTable& table_;
-  std::map<std::string, machine::Prediction> predictions_;
+  PredictionCache predictions_;
 };
+
+template <class Make>
+const machine::Prediction& PredictionCache::get(const std::string& key, Make make) {
+  Entry* entry = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    entry = &entries_[key];
+  }
+  std::call_once(entry->made, [&] { entry->prediction = make(); });
+  return entry->prediction;
+}
 
 }  // namespace superstep::lab

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "superstep/base/progress.h"
@@ -63,26 +64,41 @@ std::vector<RowResult> operator_rows(const PublishedTable& table, const Machine&
   return results;
 }
 
+RowResult application_row(ApplicationRows& rows, const PublishedTable& table, std::size_t row) {
+  const RowPrediction prediction = rows.predict(row);
+  return {.name = table.text(row, "id"),
+          .family = table.text(row, "machine"),
+          .quantity = table.text(row, "metric"),
+          .unit = table.text(row, "unit"),
+          .subject = fmt::format("{} {} {} {}", table.text(row, "workload"), table.text(row, "mode"),
+                                 table.text(row, "metric"), table.text(row, "unit")),
+          .published = table.number(row, "value", 0),
+          .predicted = prediction.value,
+          .reason = prediction.reason,
+          .low = prediction.low,
+          .high = prediction.high,
+          .peak = prediction.peak,
+          .roofline = prediction.roofline};
+}
+
 std::vector<RowResult> application_rows(const PublishedTable& table, const ValidateOptions& options) {
-  ApplicationRows rows(table);
-  std::vector<RowResult> results;
-  Progress progress("predicting", static_cast<double>(table.rows()), "rows");
+  std::vector<std::size_t> wanted;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    progress.update(static_cast<double>(row), table.text(row, "id"));
-    const std::string& machine = table.text(row, "machine");
-    if (!options.machine.empty() && machine != options.machine) continue;
+    if (!options.machine.empty() && table.text(row, "machine") != options.machine) continue;
     if (!options.family.empty() && !table.text(row, "workload").starts_with(options.family)) continue;
-    const RowPrediction prediction = rows.predict(row);
-    results.push_back({.name = table.text(row, "id"),
-                       .family = machine,
-                       .quantity = table.text(row, "metric"),
-                       .unit = table.text(row, "unit"),
-                       .published = table.number(row, "value", 0),
-                       .predicted = prediction.value,
-                       .reason = prediction.reason,
-                       .low = prediction.low,
-                       .high = prediction.high});
+    wanted.push_back(row);
   }
+  ApplicationRows rows(table);
+  std::vector<RowResult> results(wanted.size());
+  Progress progress("predicting", static_cast<double>(wanted.size()), "rows");
+  std::atomic<std::size_t> done = 0;
+  ThreadPool pool(options.threads);
+  pool.parallel_for(static_cast<std::int64_t>(wanted.size()), [&](std::int64_t item, int worker) {
+    const std::size_t row = wanted[static_cast<std::size_t>(item)];
+    if (worker == 0) progress.update(static_cast<double>(done), table.text(row, "id"));
+    results[static_cast<std::size_t>(item)] = application_row(rows, table, row);
+    ++done;
+  });
   return results;
 }
 
@@ -138,6 +154,25 @@ std::optional<double> total_error(const RowResult& row) {
 }
 
 }  // namespace
+
+// What is closer than this may well be another order on another day (the goal of rankings).
+constexpr double clear_ratio = 1.3;
+
+Rankings rankings_of(const std::vector<RowResult>& rows) {
+  Rankings rankings;
+  for (const RowResult& a : rows)
+    for (const RowResult& b : rows) {
+      // a is the one that was measured larger, so that a pair is met once.
+      if (a.subject.empty() || a.subject != b.subject || a.family == b.family) continue;
+      if (!a.predicted || !b.predicted || a.published <= clear_ratio * b.published) continue;
+      ++rankings.pairs;
+      if (*a.predicted > *b.predicted)
+        ++rankings.right;
+      else
+        rankings.wrong.push_back(fmt::format("{} above {}", a.name, b.name));
+    }
+  return rankings;
+}
 
 std::vector<Metric> Validation::metrics() const {
   const ErrorSummary& all = families.back();

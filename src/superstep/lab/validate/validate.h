@@ -13,12 +13,14 @@ namespace superstep::lab {
 
 struct RowResult {
   std::string name, family, quantity, unit;
+  std::string subject;  // rows of one subject on different machines can be ranked; empty: of no such row
   double published = 0;
   std::optional<double> predicted;                  // nothing: the row is not covered
   std::string reason;                               // why not; else what bounds it and how it is spread
   double tile_published = 0, tile_predicted = 0;    // bytes of the fullest tile; 0: not given
   double total_published = 0, total_predicted = 0;  // bytes of all tiles; 0: not given
   double low = 0, high = 0;                         // the interval of the prediction; 0: none
+  double peak = 0, roofline = 0;                    // the ladder below the prediction; 0: not said
   bool inside() const { return low <= published && published <= high; }
   double error() const { return *predicted / published - 1; }
 };
@@ -29,6 +31,14 @@ struct ErrorSummary {
   double median = 0, p90 = 0, worst = 0;          // of |error|, over covered rows
   std::size_t with_interval = 0, inside = 0;      // rows with an interval, and those whose value lies in it
 };
+
+// Pairs of rows of one subject on two machines whose published values differ by more than 1.3 times, and how
+// many of them the predictions put in the same order.
+struct Rankings {
+  std::size_t pairs = 0, right = 0;
+  std::vector<std::string> wrong;  // "bragg-gc200-512 above bragg-a100-512", as published
+};
+Rankings rankings_of(const std::vector<RowResult>& rows);
 
 struct Validation {
   std::string file, machine;

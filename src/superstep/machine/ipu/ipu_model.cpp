@@ -1,6 +1,7 @@
 #include "superstep/machine/ipu/ipu_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -71,6 +72,7 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   memory.activations = moment.activations + (options.accumulate ? state.parameters : 0);
   memory.temporary = moment.temporary;
   memory.largest = moment.values;
+  memory.recomputed = moment.recomputed;
   if (!costs.empty()) memory.fullest = costs[moment.kernel].work.name;
   memory.tile_limit = static_cast<double>(hardware_.tile_bytes);
   memory.fullest_tile = (memory.code + memory.temporary +
@@ -79,8 +81,16 @@ Memory IpuModel::memory(const graph::Graph& graph, std::span<const OperatorCost>
   return memory;
 }
 
-double IpuModel::all_reduce_seconds(double bytes, int units) const {
-  return ring_all_reduce(bytes, units, value("link_rate") * value("allreduce_links"), value("link_latency"));
+Fabric IpuModel::fabric(int) const {
+  return fabric_of(value("link_rate") * value("allreduce_links"), value("link_latency"));
+}
+
+// A program's sequence of its own for every gradient: there and back over a tree of chips, with an operator's
+// control code and barrier at each end.
+double IpuModel::collective_call_seconds(int units) const {
+  if (units < 2) return 0;
+  const double ends = 2 * (hardware_.program_cycles + hardware_.exchange_setup + hardware_.sync_cycles);
+  return 2 * std::ceil(std::log2(units)) * value("link_latency") + ends / hardware_.clock;
 }
 
 double IpuModel::link_seconds(double bytes) const {

@@ -2,6 +2,7 @@
 // as the process lasts.
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -17,15 +18,18 @@ namespace {
 // The fastest of all forms; where none keeps within the share of memory, the bound is doubled.
 constexpr double no_limit = 1e18;  // bytes: more than any machine has
 
-PartPlan best_of(const Hardware& hardware, const std::vector<FormedProduct>& forms) {
+// Forms of few axes come first: they are searched quickly, and what is found there shortens the others'.
+PartPlan best_of(const Hardware& hardware, std::vector<FormedProduct> forms) {
+  std::ranges::stable_sort(forms, {}, [](const FormedProduct& form) { return form.product.rows.size(); });
   const double whole = static_cast<double>(hardware.tile_bytes);
   for (double limit = hardware.memory_proportion * whole;; limit *= 2) {
     if (limit > 2 * whole) limit = no_limit;
     PartPlan best;
     for (const FormedProduct& form : forms) {
-      SearchResult found = search(hardware, form.product, limit);
+      const double most =
+          best.plan.tiles != 0 ? best.plan.cycles.total() : std::numeric_limits<double>::infinity();
+      SearchResult found = search(hardware, form.product, limit, most);
       if (found.plan.tiles == 0) continue;
-      if (best.plan.tiles != 0 && found.plan.cycles.total() >= best.plan.cycles.total()) continue;
       best = {std::move(found.plan), form.form, form.combined, found.grain, found.partition, found.swapped};
     }
     if (best.plan.tiles > 0 || limit >= no_limit) return best;
@@ -50,7 +54,7 @@ PartPlan find_plan(const Hardware& hardware, const Convolution& forward, Pass pa
   std::vector<FormedProduct> forms = forms_of(forward, pass, arrangement);
   if (parts)
     for (FormedProduct& form : forms) restrict_to_parts(form, forward, pass);
-  PartPlan found = best_of(hardware, forms);
+  PartPlan found = best_of(hardware, std::move(forms));
   Plan& plan = found.plan;
   plan.macs = forward.macs();
   const double elements = forward.input_elements() + forward.weight_elements() + forward.output_elements();

@@ -28,8 +28,15 @@ constexpr std::int64_t most_turns = 64;
 
 class Search {
  public:
-  Search(const Hardware& hardware, const Product& product, double limit)
-      : hardware_(hardware), product_(product), limit_(limit) {}
+  Search(const Hardware& hardware, const Product& product, double limit, double most)
+      : hardware_(hardware), product_(product), limit_(limit), best_cycles_(most) {
+    double macs = static_cast<double>(product.groups * product.outputs) * static_cast<double>(product.inputs);
+    for (const std::int64_t rows : product.rows) macs *= static_cast<double>(rows);
+    for (const Axis& axis : product.window)
+      macs *= static_cast<double>(axis.kernel) / static_cast<double>(axis.dilation);
+    least_compute_ =
+        macs / hardware.peak_macs(product.element, product.partials) / static_cast<double>(hardware.tiles);
+  }
 
   void run(const Grain& grain) {
     grain_ = grain;
@@ -40,7 +47,7 @@ class Search {
 
   SearchResult best() const {
     SearchResult result;
-    if (best_cycles_ == std::numeric_limits<double>::infinity()) return result;
+    if (!found_) return result;
     result.grain = best_grain_;
     result.partition = best_;
     result.plan = cost_of(hardware_, product_, best_grain_, best_, share_of(product_, best_grain_, best_));
@@ -57,8 +64,16 @@ class Search {
       if (product_.parts_only && more > 1) break;
       if (more * turns > most_turns || more > ceil_div(product_.inputs, grain_.inputs)) break;
       partition_.serial_inputs = more;
-      split_groups();
+      if (turns_alone() < best_cycles_) split_groups();
     }
+  }
+
+  // What turns cost whatever is split: their barriers, exchanges and loop, and all arithmetic at its peak.
+  double turns_alone() const {
+    const double turns = static_cast<double>(partition_.serial_outputs * partition_.serial_inputs);
+    const double loop = turns > 1 ? hardware_.step_cycles : 0;
+    const bool at_peak = grain_.vertex == Vertex::amp_1x1 || grain_.vertex == Vertex::amp_nx1;
+    return hardware_.program_cycles + turns * (hardware_.sync_cycles + loop) + (at_peak ? least_compute_ : 0);
   }
 
   void split_groups() {
@@ -98,6 +113,13 @@ class Search {
     return product_.most_row_splits.empty() ? tiles : std::min(tiles, product_.most_row_splits[axis]);
   }
 
+  // Whether none of the splits of the axes from `axis` on can be the best.
+  bool hopeless(std::size_t axis, std::int64_t tiles) {
+    find_least_share(product_, grain_, partition_, axis, tiles, share_);
+    return temporary_bytes(product_, share_) > limit_ ||
+           least_cycles(hardware_, product_, grain_, partition_, share_) >= best_cycles_;
+  }
+
   // The last axis takes all tiles that are left, or the fewest that give the same largest part.
   void split_rows(std::size_t axis, std::int64_t tiles) {
     if (axis + 1 == product_.rows.size()) {
@@ -105,6 +127,7 @@ class Search {
       partition_.rows[axis] = ceil_div(extent, ceil_div(extent, std::min(most_splits(axis, tiles), extent)));
       return consider();
     }
+    if (hopeless(axis, tiles)) return;
     for (std::int64_t split : distinct_splits(product_.rows[axis], most_splits(axis, tiles))) {
       partition_.rows[axis] = split;
       split_rows(axis + 1, tiles / split);
@@ -117,6 +140,7 @@ class Search {
     if (temporary_bytes(product_, share_) > limit_) return;
     const double cycles = cost_of(hardware_, product_, grain_, partition_, share_).cycles.total();
     if (cycles >= best_cycles_) return;
+    found_ = true;
     best_cycles_ = cycles;
     best_ = partition_;
     best_grain_ = grain_;
@@ -124,7 +148,8 @@ class Search {
 
   const Hardware& hardware_;
   const Product& product_;
-  double limit_, best_cycles_ = std::numeric_limits<double>::infinity();
+  double limit_, best_cycles_, least_compute_ = 0;
+  bool found_ = false;
   Grain grain_, best_grain_;
   Partition partition_, best_;
   TileShare share_;
@@ -165,19 +190,17 @@ Product swapped(const Product& product) {
   return other;
 }
 
-SearchResult search(const Hardware& hardware, const Product& product, double limit) {
-  Search direct(hardware, product, limit);
+SearchResult search(const Hardware& hardware, const Product& product, double limit, double most) {
+  Search direct(hardware, product, limit, most);
   for (const Grain& grain : grains(hardware, product)) direct.run(grain);
   SearchResult best = direct.best();
   if (!product.can_swap || !product.window.empty() || product.rows.size() != 1 || product.gather_share < 1)
     return best;
   const Product other = swapped(product);
-  Search turned(hardware, other, limit);
+  Search turned(hardware, other, limit, best.plan.tiles != 0 ? best.plan.cycles.total() : most);
   for (const Grain& grain : grains(hardware, other)) turned.run(grain);
   SearchResult found = turned.best();
-  if (found.plan.tiles == 0 ||
-      (best.plan.tiles != 0 && best.plan.cycles.total() <= found.plan.cycles.total()))
-    return best;
+  if (found.plan.tiles == 0) return best;
   found.swapped = true;
   found.plan.partition += " (operands swapped)";
   return found;

@@ -6,6 +6,7 @@
 // other (serial splits), which saves memory and costs turns.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,10 @@ struct SearchResult {
   bool swapped = false;  // rows and outputs changed places: `partition` is of the product so turned
 };
 
-// The fastest plan whose temporaries take at most `limit` bytes of a tile.
-SearchResult search(const Hardware& hardware, const Product& product, double limit);
+// The fastest plan whose temporaries take at most `limit` bytes of a tile and that takes less than `most`
+// cycles.
+SearchResult search(const Hardware& hardware, const Product& product, double limit,
+                    double most = std::numeric_limits<double>::infinity());
 
 // `product` with rows and outputs exchanged.
 Product swapped(const Product& product);

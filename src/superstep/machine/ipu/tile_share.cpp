@@ -96,6 +96,44 @@ void find_share(const Product& product, const Grain& grain, const Partition& par
 
 namespace {
 
+// Of an axis of a window, at least so many inputs are read an output.
+double least_reads(const Axis& axis) {
+  return std::min(1.0 / static_cast<double>(axis.dilation),
+                  static_cast<double>(axis.input) / static_cast<double>(axis.output));
+}
+
+}  // namespace
+
+void find_least_share(const Product& product, const Grain& grain, const Partition& partition,
+                      std::size_t known, std::int64_t tiles, TileShare& share) {
+  find_share(product, grain, partition, share);  // groups, channels, kernel
+  const std::size_t count = product.rows.size(), spatial = count - product.window.size();
+  std::int64_t rest = 1, before = 1, dilations = 1;
+  double gathered = product.gather_share;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Axis* axis = i < spatial ? nullptr : &product.window[i - spatial];
+    if (i < known) {
+      before *= share.rows[i];
+      const std::int64_t kernel = i == spatial ? share.kernel_rows : axis ? axis->kernel : 1;
+      gathered *= static_cast<double>(axis ? reads(*axis, share.rows[i], kernel) : share.rows[i]);
+      continue;
+    }
+    rest *= product.rows[i];
+    share.rows[i] = 1;
+    if (!axis) continue;
+    gathered *= least_reads(*axis);
+    if (i + 1 < count) dilations *= axis->dilation;
+  }
+  rest = ceil_div(rest, tiles);
+  share.rows[count - 1] = ceil_div(rest, dilations);
+  share.positions = before * rest;
+  const double groups = static_cast<double>(share.groups);
+  share.left = groups * gathered * static_cast<double>(rest * share.inputs);
+  share.partials = groups * static_cast<double>(share.positions * share.outputs);
+}
+
+namespace {
+
 // Output positions that meet one kernel position: all of them, unless the inputs are dilated.
 std::int64_t live_positions(const Product& product, const TileShare& share, std::size_t axis_index) {
   const std::size_t spatial = product.rows.size() - product.window.size();
@@ -234,6 +272,19 @@ double tile_cycles(const Hardware& hardware, const Product& product, const Grain
   if (product.right.needed)
     cycles += rearrange_cycles(hardware, share.right * bytes, product.right.atom).rearrange;
   return cycles;
+}
+
+double least_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
+                    const Partition& partition, const TileShare& share) {
+  const double cycles = cost_of(hardware, product, grain, partition, share).cycles.total();
+  // Two positions a worker take longer than three.
+  const std::int64_t turning = 3 * hardware.workers;
+  if (grain.vertex != Vertex::amp_1x1 || share.positions >= turning) return cycles;
+  const double turns = static_cast<double>(partition.serial_outputs * partition.serial_inputs);
+  TileShare more = share;
+  more.positions = turning;
+  return std::min(cycles, cycles + turns * (vertex_cycles(hardware, product, grain, more) -
+                                            vertex_cycles(hardware, product, grain, share)));
 }
 
 Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grain, const Partition& partition,

@@ -22,6 +22,15 @@ TileShare share_of(const Product& product, const Grain& grain, const Partition& 
 // The same into `share`, whose memory is used again: a search asks millions of times.
 void find_share(const Product& product, const Grain& grain, const Partition& partition, TileShare& share);
 
+// No more than the share of any partition that splits the axes of rows before `known` as `partition` does and
+// the others into at most `tiles` parts together.
+void find_least_share(const Product& product, const Grain& grain, const Partition& partition,
+                      std::size_t known, std::int64_t tiles, TileShare& share);
+
+// No more than the cycles of any of these partitions, where `share` is of find_least_share().
+double least_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
+                    const Partition& partition, const TileShare& share);
+
 // A lower bound of the compute cycles: multiply-accumulates at the peak rate.
 double compute_bound(const Hardware& hardware, const Product& product, const Grain& grain,
                      const Partition& partition, const TileShare& share);

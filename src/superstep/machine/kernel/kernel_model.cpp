@@ -25,14 +25,34 @@ Parts KernelModel::parts_of(const Work& work, const Precision& precision) const 
   Parts parts;
   double rate = value("peak_f32");
   if (uses_matrix_units(work))
-    rate = bounds(precision).peak_flops * value("matrix_efficiency") * work.flops /
+    rate = bounds(precision).peak_flops * value("matrix_efficiency") *
+           of_stack(precision.name == "f32" ? "matrix_share_f32" : "matrix_share", 1) * work.flops /
            (work.flops + value("matrix_half_flops") * bounds(precision).peak_flops / value("peak_f16"));
   const double arithmetic = work.flops > 0 ? work.flops / rate : 0;
-  const double bytes =
-      (work.read_bytes + work.write_bytes) / (value("memory_rate") * value("memory_efficiency"));
+  const double bytes = (work.read_bytes + work.write_bytes) /
+                       (value("memory_rate") * value("memory_efficiency") * of_stack("memory_share", 1));
   (arithmetic >= bytes ? parts.compute : parts.memory) = std::max(arithmetic, bytes);
-  parts.launch = std::max(0.0, value("launch_overhead") - parts.total());
+  // A stack's launches run beside the device; what is left of one there is the least of the range.
+  const double least =
+      machine().stack() ? machine().constant("launch_overhead").low : value("launch_overhead");
+  parts.launch = std::max(0.0, least - parts.total());
   return parts;
+}
+
+// The host's time to launch what a kernel does. An optimiser that is not fused launches its arithmetic one
+// operator after the other, for each parameter.
+double KernelModel::launch_seconds(const Work& work) const {
+  const Stack& stack = *machine().stack();
+  switch (work.phase) {
+    case graph::Phase::forward:
+      return stack.value("launch") * (1 + (uses_matrix_units(work) ? stack.value("cast_launches") : 0));
+    case graph::Phase::backward: return stack.value("gradient_launch");
+    case graph::Phase::update:
+      // Rates and step counters are numbers of the host's.
+      if (work.kind != WorkKind::optimizer) return 0;
+      return stack.value("update_launch") * std::max(1.0, work.flops / std::max(1.0, work.elements));
+  }
+  return 0;
 }
 
 std::vector<OperatorCost> KernelModel::operators(const graph::Graph&, const std::vector<Work>& works,
@@ -46,10 +66,17 @@ std::vector<OperatorCost> KernelModel::operators(const graph::Graph&, const std:
 }
 
 Parts KernelModel::together(std::span<const OperatorCost> costs) const {
-  if (value("engines_overlap") == 0) return CostModel::together(costs);
-  Parts matrix, vector;
-  for (const OperatorCost& cost : costs) (uses_matrix_units(cost.work) ? matrix : vector) += cost.parts;
-  return matrix.total() >= vector.total() ? matrix : vector;
+  Parts device = CostModel::together(costs);
+  if (value("engines_overlap") != 0) {
+    Parts matrix, vector;
+    for (const OperatorCost& cost : costs) (uses_matrix_units(cost.work) ? matrix : vector) += cost.parts;
+    device = matrix.total() >= vector.total() ? matrix : vector;
+  }
+  if (!machine().stack()) return device;
+  double host = 0;
+  for (const OperatorCost& cost : costs) host += launch_seconds(cost.work);
+  device.launch += std::max(0.0, host - device.total());
+  return device;
 }
 
 Memory KernelModel::memory(const graph::Graph& graph, std::span<const OperatorCost> costs,
@@ -60,9 +87,11 @@ Memory KernelModel::memory(const graph::Graph& graph, std::span<const OperatorCo
   return memory;
 }
 
-double KernelModel::all_reduce_seconds(double bytes, int units) const {
-  return ring_all_reduce(bytes, units, value("link_rate") * value("link_efficiency"),
-                         value("link_latency") / std::max(1, 2 * (units - 1)));
+Fabric KernelModel::fabric(int units) const {
+  // The latency of a whole collective, as it is measured.
+  const double within = value("group_units") > 0 ? std::min<double>(units, value("group_units")) : units;
+  return fabric_of(value("link_rate") * value("link_efficiency"),
+                   value("link_latency") / std::max(1.0, 2 * (within - 1)));
 }
 
 double KernelModel::link_seconds(double bytes) const {

@@ -53,9 +53,7 @@ Memory SpatialModel::memory(const graph::Graph& graph, std::span<const OperatorC
   return memory_of_values(graph, costs, precision, options, capacity());
 }
 
-double SpatialModel::all_reduce_seconds(double bytes, int units) const {
-  return ring_all_reduce(bytes, units, value("link_rate"), value("link_latency"));
-}
+Fabric SpatialModel::fabric(int) const { return fabric_of(value("link_rate"), value("link_latency")); }
 
 double SpatialModel::link_seconds(double bytes) const {
   return value("link_latency") + bytes / value("link_rate");

@@ -18,7 +18,7 @@ class SpatialModel : public CostModel {
   Parts together(std::span<const OperatorCost> costs) const override;
   Memory memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
                 const MemoryOptions& options) const override;
-  double all_reduce_seconds(double bytes, int units) const override;
+  Fabric fabric(int units) const override;
   double link_seconds(double bytes) const override;
   double capacity() const override { return value("chip_memory") + value("memory"); }
   Bounds bounds(const Precision& precision) const override;

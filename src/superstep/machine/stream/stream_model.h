@@ -1,8 +1,9 @@
 // A single core whose every cycle is scheduled when the program is compiled: GroqChip.
 //
 // A product of rows x inputs by inputs x outputs installs its weights plane by plane and streams its rows
-// past them, one row a cycle and plane; f16 takes all planes for one. Other operators stream through the
-// vector units. The result is exact for the chip; what is uncertain is the host's link.
+// past them, one row a cycle and plane, whole columns of a plane at a time; f16 takes all planes for one.
+// Other operators stream through the vector units. The result is exact for the chip; what is uncertain is the
+// host's link.
 #pragma once
 
 #include "superstep/machine/cost_model.h"
@@ -16,16 +17,22 @@ class StreamModel : public CostModel {
                                       const Precision& precision) const override;
   Memory memory(const graph::Graph& graph, std::span<const OperatorCost> costs, const Precision& precision,
                 const MemoryOptions& options) const override;
-  double all_reduce_seconds(double bytes, int units) const override;
+  Fabric fabric(int units) const override;
   double link_seconds(double bytes) const override;
   double host_seconds(double bytes) const override;
-  bool overlaps_transfers() const override { return false; }  // a copy is a step of the program
+  // A copy is a step of the program, but where a stack queues calls.
+  bool overlaps_transfers() const override {
+    return machine().stack() && machine().stack()->value("reads_ahead") != 0;
+  }
   double capacity() const override { return value("chip_memory"); }
   Bounds bounds(const Precision& precision) const override;
   // Of the logarithm, beside the constants' own ranges: a factor of 3.7. No source:
   // chosen (docs/machines.md).
   double model_uncertainty() const override { return 1.3; }
   const char* calibration() const override { return "none: the compiler's schedule is approximated"; }
+
+ private:
+  double product_cycles(const graph::Graph& graph, const Work& work, double element) const;
 };
 
 }  // namespace superstep::machine

@@ -1,0 +1,49 @@
+// What a row of published results ran: the model in the form that was published, the machine and the software
+// that drove it, and how a step was cut; where the row does not say, what is assumed, in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/graph/graph.h"
+#include "superstep/lab/validate/table.h"
+#include "superstep/machine/machine.h"
+#include "superstep/machine/predict.h"
+
+namespace superstep::lab {
+
+struct RowRun {
+  std::string workload, machine, stack, metric;
+  bool training = true, called_directly = false;
+  bool batch_assumed = false;  // the micro-batch may be made smaller until it fits
+  machine::PredictSettings settings;
+  std::string assumed;               // "micro-batch 16 assumed; "
+  std::vector<std::string> options;  // of the model's published form
+
+  std::string graph_key() const;  // equal: the same graph
+  std::string key() const;        // equal: the same prediction
+};
+
+RowRun run_of_row(const PublishedTable& table, std::size_t row);
+
+// The workload of the zoo that a row's name means: its own, or the one whose published form it is
+// ("bert-large-squad"); empty where there is none.
+std::string known_workload(const std::string& row_workload);
+
+bool is_ipu(const std::string& machine);
+
+// The number after `words` in a note; 0 where there is none.
+std::int64_t number_after(const std::string& note, std::string_view words);
+std::string machine_of_row(const std::string& name);
+
+// The machine as the row's software drives it.
+machine::Machine machine_of(const RowRun& run);
+graph::Graph graph_of(const RowRun& run);
+
+// Of software that rows name, the stack of the machine's file that stands for it; empty: the best library.
+std::string stack_of(const machine::Machine& machine, const std::string& framework, bool half,
+                     const std::string& source, const std::string& note);
+
+}  // namespace superstep::lab

@@ -1,6 +1,8 @@
 #include "superstep/target/cpu/kernels/product/batch_reduce.h"
 
+#if !defined(SUPERSTEP_NO_LIBXSMM)
 #include <libxsmm.h>
+#endif
 #include <sys/mman.h>
 
 #include <limits>
@@ -17,6 +19,7 @@ namespace superstep::kernels {
 
 namespace {
 
+#if !defined(SUPERSTEP_NO_LIBXSMM)
 int libxsmm_architecture(InstructionSet set) {
   switch (set) {
     case InstructionSet::scalar: return LIBXSMM_TARGET_ARCH_GENERIC;
@@ -27,6 +30,7 @@ int libxsmm_architecture(InstructionSet set) {
   }
   return LIBXSMM_TARGET_ARCH_GENERIC;
 }
+#endif
 
 bool fits_int(std::int64_t value) { return value >= 1 && value <= std::numeric_limits<int>::max() / 8; }
 
@@ -52,6 +56,7 @@ std::string libxsmm_refusal(const ProductShape& s) {
   return {};
 }
 
+#if !defined(SUPERSTEP_NO_LIBXSMM)
 std::mutex& generator_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -96,6 +101,7 @@ Function generate(const ProductShape& s,
   return dispatch(narrow(s.m), narrow(s.n), narrow(s.k), static_cast<int>(set) + 1, &lda, &ldb, &ldc, &alpha,
                   &beta, &flags, &prefetch);
 }
+#endif
 
 }  // namespace
 
@@ -136,12 +142,14 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
     product.tiles_ = std::make_shared<const MatrixTileProduct>(*tiles);
     return product;
   }
+#if !defined(SUPERSTEP_NO_LIBXSMM)
   product.generated_ =
       shape.type == ElementType::f32
           ? reinterpret_cast<Generated>(generate(shape, libxsmm_smmdispatch_reducebatch_offs_unroll))
       : shape.type == ElementType::u8
           ? reinterpret_cast<Generated>(generate(shape, libxsmm_subimmdispatch_reducebatch_offs_unroll))
           : reinterpret_cast<Generated>(generate(shape, libxsmm_bsmmdispatch_reducebatch_offs_unroll));
+#endif
   if (!product.generated_) return std::unexpected("libxsmm made no code for this shape");
   return product;
 }

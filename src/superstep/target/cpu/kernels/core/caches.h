@@ -17,4 +17,13 @@ inline std::int64_t second_level_cache() {
   return bytes;
 }
 
+// The same of the first-level cache for data; 32 kB where the system does not say.
+inline std::int64_t first_level_cache() {
+  static const std::int64_t bytes = [] {
+    const long size = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+    return size > 0 ? size : 32L << 10;
+  }();
+  return bytes;
+}
+
 }  // namespace superstep::kernels

@@ -47,6 +47,8 @@ def parse():
     parser.add_argument("--rounds", default="5")
     parser.add_argument("--seconds", default="0.3", help="of each round of each contender")
     parser.add_argument("--minutes", type=float, default=1e9, help="after which no further row is begun")
+    parser.add_argument("--search", default="120", help="seconds for a row after which PyTorch tries no further set-up; what was "
+                        "fastest is kept in BUILD/peers/pytorch.json and taken the next time")
     parser.add_argument("--no-compile", action="store_true", help="leave out PyTorch's compilers (a minute for each set-up)")
     parser.add_argument("--contender", action="append", default=[], metavar="NAME=COMMAND",
                         help="another peer of inference; {onnx}, {batch} and {threads} are filled in")
@@ -135,7 +137,7 @@ def contest(arguments, files, peak, row):
     command = [sys.executable if not files.python.exists() else files.python, HERE / "peers" / "compare.py", "--model", model,
                "--mode", mode, "--graph", onnx, "--onnx", onnx if mode == "infer" else files.step(model, batch), "--batch", batch,
                "--threads", threads, "--build", arguments.build, "--rounds", arguments.rounds, "--seconds", arguments.seconds,
-               "--precisions", ",".join(precisions), "--peers", arguments.peers,
+               "--precisions", ",".join(precisions), "--peers", arguments.peers, "--search", arguments.search,
                "--remember", files.folder.parent / "pytorch.json", "--json", out]
     command += [] if arguments.no_compile else ["--compile"]
     for precision in precisions:

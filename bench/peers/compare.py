@@ -17,6 +17,7 @@ import environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAMILIES = ["pytorch", "onnxruntime", "openvino", "jax"]
+HOPELESS = 8  # times as slow as the fastest: not timed further
 
 
 class Peer:
@@ -92,6 +93,7 @@ def parse():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.4, help="of each round of each peer")
     parser.add_argument("--compile", action="store_true", help="let PyTorch try its compilers (slow)")
+    parser.add_argument("--search", default="600", help="seconds after which PyTorch tries no further set-up")
     parser.add_argument("--remember", help="file that keeps which of PyTorch's set-ups was fastest")
     parser.add_argument("--contender", action="append", default=[], metavar="NAME=COMMAND",
                         help="another program that speaks the protocol; {batch} and {threads} are filled in")
@@ -117,7 +119,7 @@ def model_file(arguments, family, precision, batch):
 
 def of_torch(arguments, precision, batch, common):
     command = [python_of(arguments), HERE / "torch_peer.py", "--model", arguments.model, "--mode", arguments.mode, *common,
-               "--precision", precision]
+               "--precision", precision, "--search", arguments.search]
     return command + (["--compile"] if arguments.compile else []) + (["--remember", arguments.remember] if arguments.remember else [])
 
 
@@ -222,6 +224,18 @@ def agreement(peers, folder):
     return found
 
 
+def those_with_a_chance(peers):
+    """Leaves out, and says so, the peers that three steps show to be far behind the fastest: they would take most of the time."""
+    second = {peer: min(map(float, peer.ask("run 3").split())) for peer in peers}
+    limit = HOPELESS * min(second.values(), default=0) + 0.05
+    hopeless = [peer for peer in peers if second[peer] > limit and peer.family != "Superstep"]
+    for peer in peers:
+        if peer in hopeless:
+            print("%s: %.3g s a step, not timed further" % (peer.name, second[peer]), file=sys.stderr)
+            peer.close()
+    return [peer for peer in peers if peer not in hopeless]
+
+
 def contest(arguments, batch, threads):
     """All peers at one batch and thread count, round after round in an order drawn anew each time."""
     peers = start(commands(arguments, batch, threads))
@@ -233,6 +247,8 @@ def contest(arguments, batch, threads):
             print("no numpy: every contender draws inputs of its own", file=sys.stderr)
         for peer in peers:
             peer.pin(processors)
+        peers = those_with_a_chance(peers)
+        for peer in peers:
             peer.prepare(arguments.seconds)
         for _ in range(arguments.rounds):
             for peer in order.sample(peers, len(peers)):

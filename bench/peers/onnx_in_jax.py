@@ -168,6 +168,24 @@ OPERATORS = {
 }
 
 
+def compute(op, given, attributes):
+    if op == "Constant":
+        value = next(value for name, value in attributes.items() if name.startswith("value"))
+        return onnx.numpy_helper.to_array(value) if hasattr(value, "data_type") else numpy.asarray(value)
+    if op in ELEMENTWISE:
+        return ELEMENTWISE[op](*given)
+    if op in OPERATORS:
+        return OPERATORS[op](attributes, *given)
+    raise NotImplementedError("operator " + op)
+
+
+def in_numbers(op, given, attributes):
+    """What depends on constants alone, extents among them, is computed while the function is made."""
+    with jax.ensure_compile_time_eval():
+        result = compute(op, given, attributes)
+        return tuple(map(numpy.asarray, result)) if isinstance(result, tuple) else numpy.asarray(result)
+
+
 class Model:
     """An ONNX graph as a function of its weights and inputs."""
 
@@ -193,14 +211,8 @@ class Model:
             given = [values[name] for name in names]
             while given and given[-1] is None:
                 given.pop()
-            if op == "Constant":
-                value = next(iter(attributes.values()))
-                result = onnx.numpy_helper.to_array(value) if hasattr(value, "data_type") else numpy.asarray(value)
-            elif op in ELEMENTWISE:
-                result = ELEMENTWISE[op](*given)
-            elif op in OPERATORS:
-                result = OPERATORS[op](dict(attributes, training=training, outputs=outputs), *given)
-            else:
-                raise NotImplementedError("operator " + op)
+            known = all(value is None or isinstance(value, numpy.ndarray) for value in given)
+            result = in_numbers(op, given, attributes | {"outputs": outputs}) if known else compute(
+                op, given, attributes | {"training": training, "outputs": outputs})
             values.update(zip(outputs, result if isinstance(result, tuple) else (result,)))
         return [values[name] for name in self.outputs]

@@ -154,10 +154,6 @@ def training(arguments, settings):
 
 # ---- the search --------------------------------------------------------------------------------------
 
-# Graphs that are compiled: whether oneDNN multiplies is their own choice.
-COMPILED = ("compile", "aot", "whole")
-
-
 def choices(arguments):
     """What each setting can be, the plain one first."""
     layouts = ["contiguous"] + (["channels_last"] if len(models.MODELS[arguments.model].sample) == 3 else [])
@@ -165,22 +161,20 @@ def choices(arguments):
     inference = arguments.mode == "infer"
     compile_too = (["compile", "aot"] if inference else ["compile", "whole"]) if arguments.compile else []
     if inference:
-        return {"graph": ["eager", "frozen", "optimized", "mkldnn"] + compile_too, "layout": layouts, "onednn": ["on", "off"],
+        return {"graph": ["eager", "frozen"] + compile_too + ["optimized", "mkldnn"], "layout": layouts, "onednn": ["on", "off"],
                 **attention}
-    return {"graph": ["eager", "traced"] + compile_too, "layout": layouts, "onednn": ["on", "off"], **attention,
+    return {"graph": ["eager"] + compile_too + ["traced"], "layout": layouts, "onednn": ["on", "off"], **attention,
             "optimizer": ["foreach", "single", "fused"], "gradients": ["dropped", "zeroed"]}
 
 
-# Settings that depend on each other are tried in every combination, group after group.
-GROUPS = [("graph", "layout", "onednn"), ("attention",), ("optimizer",), ("gradients",)]
+# Settings that depend on each other are tried in every combination, group after group; a graph is compiled for the layout that
+# was fastest without (compilers choose layouts inside of it themselves).
+GROUPS = [("layout", "onednn"), ("graph",), ("attention",), ("optimizer",), ("gradients",)]
 
 
 def combinations(possible, names):
     names = [name for name in names if name in possible]
-    for values in itertools.product(*(possible[name] for name in names)):
-        settings = dict(zip(names, values))
-        if not (settings.get("graph") in COMPILED and settings.get("onednn") == "off" and len(possible["onednn"]) > 1):
-            yield settings
+    return [dict(zip(names, values)) for values in itertools.product(*(possible[name] for name in names))]
 
 
 def seconds_of(setup, trial):

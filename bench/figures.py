@@ -2,13 +2,14 @@
 """Writes docs/figures.md, the one page of measured figures, from the records in bench/figures/.
 
     python3 bench/figures.py                        the page anew from the records
-    python3 bench/figures.py --add build/bench.json a run of bench/run.py --json becomes the record of peers, then the page
+    python3 bench/figures.py --add build/bench.json a run of bench/run.py --json becomes the records of peers, then the page
     python3 bench/figures.py --check                ends with 1 where the page is not what the records say
 
 A record is a JSON file: {"title", "date", "machine", "command", "about", "columns", "rows", "notes"}. `date` is the day on
 which it was measured; where nobody wrote that down, "entered" is the day on which the figures came into the tree. `about`
 stands above the table, `notes` below it: lists of paragraphs. What has no table has no columns. The records' files are in
-the page's order by name. `make figures` measures every model beside its peers and does --add.
+the page's order by name. README.md and docs/speed.md show tables of records too, between marks that name the record's file.
+`make figures` measures every model beside its peers and does --add.
 """
 
 import argparse
@@ -18,11 +19,13 @@ import re
 import sys
 import textwrap
 
+import peer_tables
+
 HERE = pathlib.Path(__file__).resolve().parent
 RECORDS = HERE / "figures"
 PAGE = HERE.parent / "docs" / "figures.md"
-README = HERE.parent / "README.md"
-PEERS = "10-peers.json"
+SHOWING = [HERE.parent / "README.md", HERE.parent / "docs" / "speed.md"]  # pages that show some of the tables
+PEERS, NARROW = "10-peers.json", "11-peers-narrow.json"
 MEMBERS = {"title", "date", "entered", "machine", "command", "about", "columns", "rows", "notes"}
 
 HEAD = """<!-- made by bench/figures.py from bench/figures/: change a record there, not this page -->
@@ -32,9 +35,6 @@ Everything that was measured and stands in these pages for a reader to hold agai
 machine and its command. Where nobody wrote down the day of a measurement, the day on which it came into the tree is given.
 How things work is in the pages of [design](design.md). `make figures` measures the first table anew on the machine at hand.
 """
-
-COLUMNS = ["model", "mode", "batch", "threads", "f32", "best peer", "its time", "ratio", "of the floor", "bf16", "int8"]
-
 
 def problems(record):
     """What is wrong with a record, a line each."""
@@ -64,41 +64,33 @@ def page(records):
     return "\n".join([HEAD] + [section(record) for record in records])
 
 
-def number(seconds):
-    """Microseconds as the tables have them: 10.2, 1,627."""
-    us = 1e6 * seconds
-    return "%.1f" % us if us < 1000 else "{:,.0f}".format(us)
+ABOUT = ("Medians of interleaved rounds, microseconds a step, every contender on the same processors; training is forward, loss, "
+         "backward and Adam. Floor: the step's own operations at the multiply-add peak measured in the same run (%s a thread). Ratio: the best "
+         "peer's time over ours; where it is below 1, that peer is ahead. Of the floor: the floor over our time; Winograd's algorithm takes "
+         "fewer multiplications than are counted, so that shares above 100 %% are its. Peers: %s, set up as well as we know how "
+         "([bench/peers/README.md](../bench/peers/README.md)); load of the machine before the rows: %s.")
+ABOUT_NARROW = ("The same run: ours in bf16 and int8, the fastest peer in the same type, f32 over it: how many times as fast as our own f32. "
+                "Differs: root mean square of the difference from the same program's results in f32, as a share of theirs; models with their "
+                "first, random weights. Peers' int8 is by their own tools (NNCF; ONNX Runtime's static quantisation).")
 
 
-def peer_rows(contests, peak):
-    """The rows of the table of peers: ours, the best peer, the share of the floor, ours in bf16 and int8."""
-    for contest in contests:
-        results = contest["results"]
-        for threads, batch in sorted({(r["threads"], r["batch"]) for r in results}, key=lambda pair: (pair[0], pair[1])):
-            here = {r["contender"]: r for r in results if (r["threads"], r["batch"]) == (threads, batch)}
-            time = lambda name: here[name]["metrics"]["step_time"]["value"]
-            peers = [name for name in here if not name.startswith("Superstep")]
-            best = min(peers, key=time) if peers else None
-            ours = time("Superstep")
-            floor = here["Superstep"]["ready"]["flops"] / (peak["f32_fma"] * threads)
-            reduced = [number(time("Superstep " + name)) if "Superstep " + name in here else "-" for name in ("bf16", "int8")]
-            yield [contest["model"], contest["mode"], str(batch), str(threads), number(ours),
-                   best or "no peer found", number(time(best)) if best else "-",
-                   "%.2f" % (time(best) / ours) if best else "-", "%.0f %%" % (100 * floor / ours), *reduced]
-
-
-def record_of_run(run):
-    """The record that a result of bench/run.py --json becomes. Raises ValueError where it says too little."""
+def records_of_run(run):
+    """The records, by the names of their files, that a result of bench/run.py --json becomes. Raises ValueError where it says
+    too little."""
     missing = [name for name in ("date", "machine", "call", "peak", "contests") if name not in run]
     if run.get("command") != "bench" or missing:
         raise ValueError("is no result of bench/run.py --json" + (": it has no " + ", ".join(missing) if missing else ""))
+    contests = run["contests"]
     peak = ", ".join("%.0f GFLOP/s in %s" % (1e-9 * value, name.split("_")[0]) for name, value in run["peak"].items())
-    return {"title": "Beside its peers", "date": run["date"], "machine": run["machine"], "command": "`%s`" % run["call"],
-            "about": ["Medians of interleaved rounds, microseconds a step; training is forward, loss, backward and Adam. Ratio: the "
-                      "best peer's time over ours in f32. Of the floor: the share of the multiply-add peak measured in the same run "
-                      "(%s a thread) that the step's own operations reach; Winograd's algorithm takes fewer "
-                      "multiplications than are counted, so that shares above 100 %% are its." % peak],
-            "columns": COLUMNS, "rows": list(peer_rows(run["contests"], run["peak"]))}
+    loads = [contest["load"] for contest in contests if "load" in contest]
+    load = "%.1f to %.1f" % (min(loads), max(loads)) if loads else "not known"
+    peers = ", ".join(peer_tables.versions(contests)) or "none"
+    head = {"date": run["date"], "machine": run["machine"], "command": "`%s`" % run["call"]}
+    f32 = {"title": "Beside its peers", **head, "about": [ABOUT % (peak, peers, load)], "columns": peer_tables.COLUMNS,
+           "rows": list(peer_tables.rows(contests, run["peak"])), "notes": ["; ".join(peer_tables.means(contests)) + "."]}
+    narrow = {"title": "Beside its peers in narrower types", **head, "about": [ABOUT_NARROW], "columns": peer_tables.NARROW_COLUMNS,
+              "rows": list(peer_tables.narrow_rows(contests))}
+    return {PEERS: f32, NARROW: narrow}
 
 
 def read_records(folder):
@@ -113,16 +105,31 @@ def read_records(folder):
     return records
 
 
-def strangers(readme, records):
-    """Rows of the README's table of peers that are not rows of the record."""
-    known = {tuple(row) for record in records for row in record.get("rows", [])}
-    rows = [tuple(cell.strip() for cell in line.strip("|").split("|"))
-            for line in readme.split("\n") if re.match(r"\| \S+ \| (train|infer) \|", line)]
-    return [" | ".join(row) for row in rows if row not in known]
+def table_of(record):
+    """A record's table as pages have it that show it too, with a line of what is in it."""
+    line = lambda cells: "| " + " | ".join(cells) + " |"
+    table = [line(record["columns"]), "|---" * len(record["columns"]) + "|", *map(line, record["rows"])]
+    facts = "Measured on %s, %s." % (record["date"], record["machine"]) if record.get("date") else ""
+    texts = record.get("about", []) + record.get("notes", [])
+    wrapped = [textwrap.fill(text.replace("../bench", "bench"), 124) for text in [facts] + texts if text]
+    return "\n\n".join(wrapped[:2] + ["\n".join(table)] + wrapped[2:])
+
+
+MARK = re.compile(r"(<!-- (\S+\.json): written by bench/figures.py -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def with_tables(text, page, folder=RECORDS):
+    """A page with what its records say between its marks."""
+    up = "../bench" if page.parent.name == "docs" else "bench"
+    def filled(found):
+        record = json.loads((folder / found[2]).read_text())
+        return found[1] + table_of(record).replace("](bench", "](" + up) + "\n" + found[3]
+    return MARK.sub(filled, text)
 
 
 def check(records):
-    lines = ["README.md: the row '%s' is in no record" % row for row in strangers(README.read_text(), records)]
+    lines = ["%s: a table is not what bench/figures/ says: run python3 bench/figures.py" % page.name
+             for page in SHOWING if with_tables(page.read_text(), page) != page.read_text()]
     if not PAGE.exists() or PAGE.read_text() != page(records):
         lines.append("docs/figures.md is not what bench/figures/ says: run python3 bench/figures.py")
     return lines
@@ -135,8 +142,8 @@ def main():
     arguments = parser.parse_args()
     try:
         if arguments.add:
-            record = record_of_run(json.loads(arguments.add.read_text()))
-            (RECORDS / PEERS).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+            for name, record in records_of_run(json.loads(arguments.add.read_text())).items():
+                (RECORDS / name).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         records = read_records(RECORDS)
     except (OSError, ValueError, KeyError) as error:
         print("figures: %s%s" % ("%s: " % arguments.add if arguments.add else "", error), file=sys.stderr)
@@ -146,6 +153,8 @@ def main():
         print("\n".join(lines) or "docs/figures.md is what its %d records say" % len(records))
         return 1 if lines else 0
     PAGE.write_text(page(records))
+    for shown in SHOWING:
+        shown.write_text(with_tables(shown.read_text(), shown))
     print("%s: %d records" % (PAGE.name, len(records)))
     return 0
 

@@ -104,6 +104,12 @@ def half_columns(arguments, model, batch, free, peer):
             "%.2f" % (limited["fastest"] / free["fastest"]), "yes" if limited["peak"] <= half else "no"]
 
 
+def python_of_peers():
+    """That of tools/setup-peers, else the distribution's."""
+    own = HERE.parent / "build" / "peers" / "venv" / "bin" / "python"
+    return str(own) if own.exists() else "/usr/bin/python3"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")
@@ -112,7 +118,7 @@ def main():
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--out", action="store_true", help="the run writes its folder too")
     parser.add_argument("--half", action="store_true", help="also below half of PyTorch's peak")
-    parser.add_argument("--python", default="/usr/bin/python3", help="the interpreter that has PyTorch")
+    parser.add_argument("--python", default=python_of_peers(), help="the interpreter that has PyTorch")
     arguments = parser.parse_args()
     names = list(SIZES) if arguments.models == "all" else arguments.models.split(",")
     header = ["ready", "step", "run", "PyTorch", "ratio", "less"]

@@ -8,20 +8,19 @@ operations over the multiply-add peak that was measured just before, times the t
 import argparse
 import datetime
 import json
-import math
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import generation
+import peer_tables
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "peers"))
 import environment
-import figures
 
 # Every model with the batch at which it trains here, and is served beside batch 1.
 BATCHES = {"braggnn": 64, "mlp": 64, "cifar10-cnn": 64, "ptychonn-64": 8, "cookienetae": 8, "image-autoencoder": 8, "pca-compress-128": 64,
@@ -42,14 +41,19 @@ def parse():
     parser.add_argument("--train-batch", metavar="N,N,...", help="default: the model's, see BATCHES")
     parser.add_argument("--infer-batch", metavar="N,N,...", help="default: 1 and the model's")
     parser.add_argument("--modes", default="train,infer", help="one of them leaves the other out")
-    parser.add_argument("--precisions", default="f32,bf16,int8", help="int8 for inference alone")
+    parser.add_argument("--precisions", default="f32,bf16,int8",
+                        help="int8 for inference alone; bf16 where the processor multiplies in it, or where it is the only one")
+    parser.add_argument("--peers", default="pytorch,onnxruntime,openvino,jax")
     parser.add_argument("--rounds", default="5")
     parser.add_argument("--seconds", default="0.3", help="of each round of each contender")
-    parser.add_argument("--compile", action="store_true", help="let PyTorch try torch.compile (minutes a model)")
+    parser.add_argument("--minutes", type=float, default=1e9, help="after which no further row is begun")
+    parser.add_argument("--search", default="120", help="seconds for a row after which PyTorch tries no further set-up; what was "
+                        "fastest is kept in BUILD/peers/pytorch.json and taken the next time")
+    parser.add_argument("--no-compile", action="store_true", help="leave out PyTorch's compilers (a minute for each set-up)")
     parser.add_argument("--contender", action="append", default=[], metavar="NAME=COMMAND",
                         help="another peer of inference; {onnx}, {batch} and {threads} are filled in")
     parser.add_argument("--no-generation", action="store_true", help="leave out how fast data are made")
-    parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
+    parser.add_argument("--json", type=pathlib.Path, help="file for every sample, written anew after each row")
     return parser.parse_args()
 
 
@@ -61,11 +65,16 @@ def measure_peak(build):
     return {name: metrics[name]["value"] for name in ("f32_fma", "bf16_dot") if name in metrics}
 
 
-def batches_of(arguments, model, mode):
-    """The batches to measure, as text."""
-    given = arguments.train_batch if mode == "train" else arguments.infer_batch
-    usual = str(BATCHES.get(model, 8))
-    return given or (usual if mode == "train" else "1," + usual)
+def rows_of(arguments):
+    """Model, mode, batch and threads of every row, those of one thread first."""
+    models = list(BATCHES) if arguments.models == "all" else arguments.models.split(",")
+    for threads in arguments.threads.split(","):
+        for model in models:
+            usual = str(BATCHES.get(model, 8))
+            for mode in arguments.modes.split(","):
+                given = arguments.train_batch if mode == "train" else arguments.infer_batch
+                for batch in (given or (usual if mode == "train" else "1," + usual)).split(","):
+                    yield model, mode, batch, threads
 
 
 def of_model(model):
@@ -73,33 +82,67 @@ def of_model(model):
     return ["--model", model] + [word for option in OPTIONS.get(model, []) for word in ("--set", option)]
 
 
-def export(contender, model, mode, batches, folder):
-    """The file, or the pattern of files, that ONNX Runtime gets: the model, or the training step at each batch."""
-    if mode == "infer":
-        subprocess.run([contender, *of_model(model), "--export", folder / (model + ".onnx")], check=True)
-        return folder / (model + ".onnx")
-    for batch in batches.split(","):  # a step that ONNX cannot hold is named, and goes without that peer
-        subprocess.run([contender, *of_model(model), "--batch", batch,
-                        "--export-step", folder / ("%s-step-%s.onnx" % (model, batch))])
-    return folder / (model + "-step-{batch}.onnx")
+class Files:
+    """The models as ONNX files, on bytes too, and their training steps: made once in a folder that stays."""
+
+    def __init__(self, arguments):
+        self.contender = arguments.build / "bench" / "superstep_contender"
+        self.python = arguments.build / "peers" / "venv" / "bin" / "python"
+        self.folder = arguments.build / "peers" / "models"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.fresh = set()
+
+    def model(self, name):
+        """The file of a model; what was made of another one of this name is removed."""
+        path, new = self.folder / (name + ".onnx"), self.folder / "new.onnx"
+        if path not in self.fresh:
+            subprocess.run([self.contender, *of_model(name), "--export", new], check=True)
+            if path.exists() and path.read_bytes() != new.read_bytes():
+                for engine in ("onnxruntime.onnx", "openvino.xml"):
+                    path.with_suffix("." + engine).unlink(missing_ok=True)
+            new.replace(path)
+            self.fresh.add(path)
+        return path
+
+    def on_bytes(self, path):
+        """The model as its peers have it in int8; a peer that cannot goes without."""
+        for engine, suffix in (("onnxruntime", ".onnxruntime.onnx"), ("openvino", ".openvino.xml")):
+            if self.python.exists() and not path.with_suffix(suffix).exists():
+                subprocess.run([self.python, HERE / "peers" / "quantize.py", "--engine", engine, path, path.with_suffix(suffix)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def step(self, name, batch):
+        """The training step; one that ONNX cannot hold is named, and goes without that peer."""
+        path = self.folder / ("%s-step-%s.onnx" % (name, batch))
+        if path not in self.fresh:
+            path.unlink(missing_ok=True)
+            subprocess.run([self.contender, *of_model(name), "--batch", batch, "--export-step", path])
+            self.fresh.add(path)
+        return path
 
 
-def contest(arguments, model, mode, folder):
-    contender = arguments.build / "bench" / "superstep_contender"
-    batches = batches_of(arguments, model, mode)
-    onnx = export(contender, model, mode, batches, folder)
-    out = folder / ("%s-%s.json" % (model, mode))
-    command = [sys.executable, HERE / "peers" / "compare.py", "--model", model, "--mode", mode, "--onnx", onnx,
-               "--batch", batches,
-               "--threads", arguments.threads, "--build", arguments.build, "--rounds", arguments.rounds,
-               "--seconds", arguments.seconds, "--json", out]
-    if arguments.compile:
-        command.append("--compile")
-    for precision in arguments.precisions.split(","):
-        if precision == "int8" and mode == "train":
-            continue
+def precisions_of(arguments, mode, peak):
+    wanted = arguments.precisions.split(",")
+    return [name for name in wanted
+            if not (name == "int8" and mode == "train") and not (name == "bf16" and len(wanted) > 1 and "bf16_dot" not in peak)]
+
+
+def contest(arguments, files, peak, row):
+    model, mode, batch, threads = row
+    precisions = precisions_of(arguments, mode, peak)
+    onnx = files.model(model)
+    if mode == "infer" and "int8" in precisions:
+        files.on_bytes(onnx)
+    out = files.folder / "row.json"
+    command = [sys.executable if not files.python.exists() else files.python, HERE / "peers" / "compare.py", "--model", model,
+               "--mode", mode, "--graph", onnx, "--onnx", onnx if mode == "infer" else files.step(model, batch), "--batch", batch,
+               "--threads", threads, "--build", arguments.build, "--rounds", arguments.rounds, "--seconds", arguments.seconds,
+               "--precisions", ",".join(precisions), "--peers", arguments.peers, "--search", arguments.search,
+               "--remember", files.folder.parent / "pytorch.json", "--json", out]
+    command += [] if arguments.no_compile else ["--compile"]
+    for precision in precisions:
         command += ["--contender", "Superstep=%s %s --mode %s --precision %s --batch {batch} --threads {threads}"
-                    % (contender, " ".join(of_model(model)), mode, precision)]
+                    % (files.contender, " ".join(of_model(model)), mode, precision)]
     if mode == "infer":
         for text in arguments.contender:
             command += ["--contender", text.replace("{onnx}", str(onnx))]
@@ -118,49 +161,54 @@ def show(header, table):
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
 
 
-def geometric_means(table):
-    """A line a mode, kind of batch and thread count: the mean of the ratios over the models, and the least of them."""
-    ratios = {}
-    for model, mode, batch, threads, _, _, _, ratio, *_ in table:
-        if ratio != "-":
-            size = "batch 1" if batch == "1" else "larger batches"
-            ratios.setdefault((mode, size, threads), []).append((float(ratio), model))
-    for (mode, size, threads), values in ratios.items():
-        mean = math.exp(statistics.mean(math.log(ratio) for ratio, _ in values))
-        yield "%s, %s, %s thread%s: geometric mean of %d ratios %.2f, least %.2f (%s)" % (
-            mode, size, threads, "" if threads == "1" else "s", len(values), mean, *min(values))
+def keep(arguments, peak, kept, **more):
+    """The file of every sample so far."""
+    if arguments.json:
+        text = json.dumps({"schema": "superstep-result/1", "command": "bench", "date": datetime.date.today().isoformat(),
+                           "machine": machine(), "call": " ".join(["python3 bench/run.py"] + sys.argv[1:]), "peak": peak,
+                           "contests": kept, **more})
+        arguments.json.write_text(text + "\n")
+
+
+def measure(arguments, peak, kept):
+    """Rows into `kept` until all are there or time is up; whether every one that was begun was measured."""
+    files, failed, end = Files(arguments), False, time.monotonic() + 60 * arguments.minutes
+    for row in rows_of(arguments):
+        if time.monotonic() > end:
+            print("time is up: the table has what was measured", file=sys.stderr)
+            break
+        try:
+            load = os.getloadavg()[0]
+            results = contest(arguments, files, peak, row)
+        except subprocess.CalledProcessError as error:  # what was measured before is kept
+            failed = True
+            print("%s, %s, batch %s, threads %s: not measured, exit status %d" % (*row, error.returncode), file=sys.stderr)
+            continue
+        kept.append({"model": row[0], "mode": row[1], "load": load, "results": results})
+        keep(arguments, peak, kept)
+        print("measured %s, %s, batch %s, threads %s" % row, file=sys.stderr)
+    return not failed
 
 
 def main():
     arguments = parse()
     peak = measure_peak(arguments.build)
     print("peak of a thread: " + ", ".join("%s %.0f GFLOP/s" % (k, v * 1e-9) for k, v in peak.items()))
-    kept = []
-    stopped = failed = False
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            for model in BATCHES if arguments.models == "all" else arguments.models.split(","):
-                for mode in arguments.modes.split(","):
-                    try:
-                        results = contest(arguments, model, mode, pathlib.Path(folder))
-                    except subprocess.CalledProcessError as error:  # what was measured before is kept
-                        failed = True
-                        print("%s, %s: not measured, exit status %d" % (model, mode, error.returncode), file=sys.stderr)
-                        continue
-                    kept.append({"model": model, "mode": mode, "results": results})
-                    print("measured %s, %s" % (model, mode), file=sys.stderr)
-        except KeyboardInterrupt:
-            stopped = True
-            print("stopped: the table has what was measured", file=sys.stderr)
-    table = list(figures.peer_rows(kept, peak))
-    show(figures.COLUMNS, table)
-    print("\n".join(geometric_means(table)))
+    kept, whole, stopped = [], False, False
+    try:
+        whole = measure(arguments, peak, kept)
+    except KeyboardInterrupt:
+        stopped = True
+        print("stopped: the table has what was measured", file=sys.stderr)
+    show(peer_tables.COLUMNS, list(peer_tables.rows(kept, peak)))
+    narrow = list(peer_tables.narrow_rows(kept))
+    if narrow:
+        show(peer_tables.NARROW_COLUMNS, narrow)
+    print("\n".join(peer_tables.means(kept)))
     print("times in microseconds; ratio: time of the best peer over ours; medians of interleaved rounds. Training is forward, loss, backward, Adam.")
-    made = {} if arguments.no_generation or stopped else generation.report(arguments.build, threads=[int(n) for n in arguments.threads.split(",")])
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"schema": "superstep-result/1", "command": "bench", "date": datetime.date.today().isoformat(),
-                                              "machine": machine(), "call": " ".join(["python3 bench/run.py"] + sys.argv[1:]), "peak": peak, "contests": kept, **made}) + "\n")
-    return 1 if failed else 0
+    threads = [int(n) for n in arguments.threads.split(",")]
+    keep(arguments, peak, kept, **({} if arguments.no_generation or stopped else generation.report(arguments.build, threads=threads)))
+    return 0 if whole or stopped else 1
 
 
 if __name__ == "__main__":

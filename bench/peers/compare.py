@@ -11,24 +11,38 @@ import shlex
 import statistics
 import subprocess
 import sys
+import tempfile
 
 import environment
 
 HERE = pathlib.Path(__file__).resolve().parent
+FAMILIES = ["pytorch", "onnxruntime", "openvino", "jax"]
+HOPELESS = 8  # times as slow as the fastest: not timed further
 
 
 class Peer:
-    """A running contender, spoken to line by line."""
+    """A running contender, spoken to line by line. It prepares itself while others do; wait() is for that to end."""
 
-    def __init__(self, name, command):
-        self.name, self.samples, self.ready = name, [], None
+    def __init__(self, name, command, family="", precision="f32"):
+        self.name, self.family, self.precision = name, family, precision
+        self.samples, self.ready, self.reason = [], None, None
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def wait(self):
         kind, _, rest = self.process.stdout.readline().strip().partition(" ")
         if kind == "ready":
             self.ready = json.loads(rest)
         else:
             self.process.wait()
             self.reason = "%s %s" % (kind or "ended without a word", rest)
+
+    def pin(self, processors):
+        """All threads there are now to these processors: what a contender starts later inherits it."""
+        for thread in pathlib.Path("/proc/%d/task" % self.process.pid).iterdir():
+            try:
+                os.sched_setaffinity(int(thread.name), processors)
+            except ProcessLookupError:
+                pass
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -37,6 +51,14 @@ class Peer:
         if kind in ("", "error"):
             raise RuntimeError("%s: '%s' was answered by '%s %s'" % (self.name, line, kind, rest))
         return rest
+
+    def ports(self, which):
+        """Name, type and extents of inputs or outputs; none where the contender does not tell."""
+        try:
+            found = [port.rsplit(":", 2) for port in self.ask(which).split()]
+        except RuntimeError:
+            return []
+        return [(name, kind, [] if extents == "scalar" else [int(e) for e in extents.split(",")]) for name, kind, extents in found]
 
     def prepare(self, seconds):
         """Warms up, and settles how many steps a round has: enough for the round to take `seconds`."""
@@ -57,77 +79,198 @@ class Peer:
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     numbers = lambda text: [int(n) for n in text.split(",")]
+    words = lambda text: text.split(",")
     parser.add_argument("--model", default="braggnn")
     parser.add_argument("--mode", default="train", choices=["infer", "train"])
     parser.add_argument("--batch", type=numbers, default=[1, 64, 512], metavar="N,N,...")
     parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="N,N,...")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build", help="build folder")
-    parser.add_argument("--onnx", help="the model as an ONNX file, for ONNX Runtime; of training the whole step, "
-                        "{batch} is filled in")
+    parser.add_argument("--onnx", help="the model as an ONNX file; of training the whole step, {batch} is filled in. Beside it "
+                        "NAME.onnxruntime.onnx and NAME.openvino.xml, where there are any, are the model on bytes")
+    parser.add_argument("--graph", help="the model alone as an ONNX file, for JAX, which makes a training step of it")
+    parser.add_argument("--peers", type=words, default=FAMILIES, metavar="NAME,NAME,...", help=", ".join(FAMILIES))
+    parser.add_argument("--precisions", type=words, default=["f32"], metavar="NAME,NAME,...", help="f32, bf16, int8")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.4, help="of each round of each peer")
-    parser.add_argument("--compile", action="store_true", help="let PyTorch try torch.compile (slow)")
+    parser.add_argument("--compile", action="store_true", help="let PyTorch try its compilers (slow)")
+    parser.add_argument("--search", default="600", help="seconds after which PyTorch tries no further set-up")
+    parser.add_argument("--remember", help="file that keeps which of PyTorch's set-ups was fastest")
     parser.add_argument("--contender", action="append", default=[], metavar="NAME=COMMAND",
                         help="another program that speaks the protocol; {batch} and {threads} are filled in")
     parser.add_argument("--json", type=pathlib.Path, help="file for every sample")
     return parser.parse_args()
 
 
+def python_of(arguments):
+    """The interpreter of tools/setup-peers, else the distribution's."""
+    own = arguments.build / "peers" / "venv" / "bin" / "python"
+    return str(own) if own.exists() else "/usr/bin/python3"
+
+
+def model_file(arguments, family, precision, batch):
+    """What a peer that reads files gets; None where there is none."""
+    if not arguments.onnx:
+        return None
+    path = pathlib.Path(arguments.onnx.format(batch=batch))
+    if precision == "int8":
+        path = path.with_suffix(".onnxruntime.onnx" if family == "onnxruntime" else ".openvino.xml")
+    return path if path.exists() else None
+
+
+def of_torch(arguments, precision, batch, common):
+    command = [python_of(arguments), HERE / "torch_peer.py", "--model", arguments.model, "--mode", arguments.mode, *common,
+               "--precision", precision, "--search", arguments.search]
+    return command + (["--compile"] if arguments.compile else []) + (["--remember", arguments.remember] if arguments.remember else [])
+
+
+def of_onnxruntime(arguments, precision, batch, common):
+    settings = ["session.set_denormal_as_zero=1", "session.force_spinning_stop=1",
+                "session.intra_op.allow_spinning=%d" % ("1" not in common[-1:])]
+    return [arguments.build / "bench" / "onnxruntime_peer", model_file(arguments, "onnxruntime", precision, batch), *common,
+            "--precision", precision] + [word for setting in settings for word in ("--set", setting)]
+
+
+def of_openvino(arguments, precision, batch, common):
+    return [python_of(arguments), HERE / "file_peer.py", "--engine", "openvino",
+            model_file(arguments, "openvino", precision, batch), *common, "--precision", precision]
+
+
+def of_jax(arguments, precision, batch, common):
+    return [python_of(arguments), HERE / "jax_peer.py", arguments.graph, "--model", arguments.model, "--mode", arguments.mode, *common,
+            "--precision", precision]
+
+
+MAKERS = {"pytorch": of_torch, "onnxruntime": of_onnxruntime, "openvino": of_openvino, "jax": of_jax}
+
+
+def can_be_there(arguments, family, precision, batch):
+    """Is this a peer that could serve at all? What is not installed says so itself."""
+    training = arguments.mode == "train"
+    if family == "onnxruntime":
+        return precision in ("f32", "int8") and model_file(arguments, family, precision, batch) is not None
+    if family == "openvino":
+        return not training and model_file(arguments, family, precision, batch) is not None
+    if family == "jax":
+        return precision in ("f32", "bf16") and bool(arguments.graph)
+    return precision in ("f32", "bf16")
+
+
 def commands(arguments, batch, threads):
-    """Name and command of every peer that could be there."""
-    settings = ["--model", arguments.model, "--mode", arguments.mode, "--batch", str(batch),
-                "--threads", str(threads)] + (["--compile"] if arguments.compile else [])
-    script = str(HERE / "torch_peer.py")
-    found = [("PyTorch (packaged)", ["/usr/bin/python3", script] + settings)]
-    newer = arguments.build / "peers" / "venv" / "bin" / "python"
-    if newer.exists():
-        found.append(("PyTorch (newer)", [str(newer), script] + settings))
-    onnx = arguments.onnx and arguments.onnx.format(batch=batch)
-    if onnx and pathlib.Path(onnx).exists():
-        found.append(("ONNX Runtime", [str(arguments.build / "bench" / "onnxruntime_peer"), onnx,
-                                       "--batch", str(batch), "--threads", str(threads)]))
+    """Name, command, family and precision of every contender that could be there."""
+    common = ["--batch", str(batch), "--threads", str(threads)]
+    found = []
+    for precision in arguments.precisions:
+        for family in arguments.peers:
+            if can_be_there(arguments, family, precision, batch):
+                command = MAKERS[family](arguments, precision, batch, common)
+                found.append(("%s %s" % (family, precision), [str(word) for word in command], family, precision))
     for text in arguments.contender:
         name, _, command = text.partition("=")
-        found.append((name, shlex.split(command.format(batch=batch, threads=threads))))
+        words = shlex.split(command.format(batch=batch, threads=threads))
+        precision = words[words.index("--precision") + 1] if "--precision" in words else "f32"
+        found.append((name, words, name, precision))
     return found
 
 
-def start(name, command):
-    try:
-        peer = Peer(name, command)
-    except OSError as error:
-        print("%s: cannot be started: %s" % (name, error), file=sys.stderr)
-        return None
-    if peer.ready is None:
-        print("%s: %s" % (name, peer.reason), file=sys.stderr)
-        return None
-    return peer
+def start(entries):
+    """All contenders, each when it is ready, or what it says in place of that."""
+    peers = []
+    for name, command, *kind in entries:
+        try:
+            peers.append(Peer(name, command, *kind))
+        except OSError as error:
+            print("%s: cannot be started: %s" % (name, error), file=sys.stderr)
+    for peer in peers:
+        peer.wait()
+        if peer.ready is None:
+            print("%s: %s" % (peer.name, peer.reason), file=sys.stderr)
+    return [peer for peer in peers if peer.ready]
+
+
+def feed(arguments, peers, folder):
+    """The same inputs to all that take them (inputs.py)."""
+    import inputs
+    file = os.path.join(folder, "input")
+    for peer in peers:
+        for name, kind, extents in peer.ports("inputs"):
+            if extents:
+                inputs.array(arguments.model, name, kind, extents).tofile(file)
+                peer.ask("load %s %s" % (name, file))
+
+
+def results(peer, folder):
+    """All results of a step in one row, in f64; none where the contender does not tell."""
+    import numpy
+    file, rows = os.path.join(folder, "output"), []
+    peer.ask("run 1")
+    for name, kind, _ in peer.ports("outputs"):
+        peer.ask("save %s %s" % (name, file))
+        rows.append(numpy.fromfile(file, "float32" if kind == "f32" else kind.replace("i", "int")).astype("f8"))
+    return numpy.concatenate(rows) if rows else None
+
+
+def agreement(peers, folder):
+    """How far results are from others', root mean square over that of the others: a peer's in a narrower precision from the same
+    peer's in f32, every other that reads the model's file from ours."""
+    import numpy
+    rows = {peer: results(peer, folder) for peer in peers}
+    found = {}
+    for peer, row in rows.items():
+        own = [other for other in peers if other.family == peer.family and other.precision == "f32" and other is not peer]
+        ours = [other for other in peers if other.family == "Superstep" and other.precision == "f32" and peer.family != "pytorch"]
+        for other in (own or ours)[:1]:
+            if row is not None and rows[other] is not None and row.shape == rows[other].shape and other is not peer:
+                found[peer] = float(numpy.sqrt(((row - rows[other]) ** 2).mean() / max((rows[other] ** 2).mean(), 1e-30)))
+    return found
+
+
+def those_with_a_chance(peers):
+    """Leaves out, and says so, the peers that three steps show to be far behind the fastest: they would take most of the time."""
+    second = {peer: min(map(float, peer.ask("run 3").split())) for peer in peers}
+    limit = HOPELESS * min(second.values(), default=0) + 0.05
+    hopeless = [peer for peer in peers if second[peer] > limit and peer.family != "Superstep"]
+    for peer in peers:
+        if peer in hopeless:
+            print("%s: %.3g s a step, not timed further" % (peer.name, second[peer]), file=sys.stderr)
+            peer.close()
+    return [peer for peer in peers if peer not in hopeless]
 
 
 def contest(arguments, batch, threads):
     """All peers at one batch and thread count, round after round in an order drawn anew each time."""
-    peers = [peer for peer in (start(*entry) for entry in commands(arguments, batch, threads)) if peer]
-    order = random.Random(1)
-    for peer in peers:
-        peer.prepare(arguments.seconds)
-    for _ in range(arguments.rounds):
-        for peer in order.sample(peers, len(peers)):
-            peer.round()
+    peers = start(commands(arguments, batch, threads))
+    order, processors = random.Random(1), sorted(os.sched_getaffinity(0))[-threads:]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            feed(arguments, peers, folder)
+        except ImportError:
+            print("no numpy: every contender draws inputs of its own", file=sys.stderr)
+        for peer in peers:
+            peer.pin(processors)
+        peers = those_with_a_chance(peers)
+        for peer in peers:
+            peer.prepare(arguments.seconds)
+        for _ in range(arguments.rounds):
+            for peer in order.sample(peers, len(peers)):
+                peer.round()
+        differs = agreement(peers, folder) if arguments.mode == "infer" else {}
     for peer in peers:
         peer.close()
+        peer.differs = differs.get(peer)
     return peers
 
 
 def row(peer, batch, threads):
     low, middle = min(peer.samples), statistics.median(peer.samples)
-    return "%6d %8d  %-24s %14.1f %14.1f %16.2f   %s" % (
+    return "%6d %8d  %-24s %14.1f %14.1f %16.2f %9s   %s" % (
         batch, threads, peer.ready["contender"], 1e6 * low, 1e6 * middle, 1e6 * middle / batch,
+        "" if peer.differs is None else "%.1e" % peer.differs,
         " ".join("%s=%s" % kv for kv in peer.ready.get("settings", {}).items()))
 
 
 def record(peer, batch, threads):
-    return {"contender": peer.ready["contender"], "batch": batch, "threads": threads, "ready": peer.ready,
-            "steps_per_sample": peer.steps,
+    return {"contender": peer.ready["contender"], "family": peer.family, "precision": peer.precision, "batch": batch,
+            "threads": threads, "ready": peer.ready, "steps_per_sample": peer.steps, "differs": peer.differs,
             "metrics": {"step_time": {"how": "measured", "unit": "s", "value": statistics.median(peer.samples),
                                       "statistic": "median", "min": min(peer.samples),
                                       "max": max(peer.samples), "samples": peer.samples}}}
@@ -137,8 +280,8 @@ def main():
     arguments = parse()
     results, load_before = [], os.getloadavg()
     print("%s, %s, %s" % (arguments.model, arguments.mode, environment.processor_name()))
-    print("%6s %8s  %-24s %14s %14s %16s   %s" % ("batch", "threads", "contender", "min us", "median us",
-                                                "us a sample", "settings"))
+    print("%6s %8s  %-24s %14s %14s %16s %9s   %s" % ("batch", "threads", "contender", "min us", "median us",
+                                                    "us a sample", "differs", "settings"))
     for threads in arguments.threads:
         for batch in arguments.batch:
             for peer in contest(arguments, batch, threads):

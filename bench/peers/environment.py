@@ -1,6 +1,7 @@
 """Environment variables that give the peers the kernels and the waiting that suit the machine."""
 
 import os
+import pathlib
 import platform
 import sys
 
@@ -27,6 +28,17 @@ def processor_name():
     return platform.processor() or None
 
 
+def vectors():
+    """The library that has MKL take its widest kernels, where the processor is one that it would hold back on."""
+    library = pathlib.Path(sys.prefix).parent / "vectors.so"
+    try:
+        with open("/proc/cpuinfo") as info:
+            foreign = "GenuineIntel" not in info.read()
+    except OSError:
+        foreign = False
+    return {"LD_PRELOAD": str(library)} if foreign and library.exists() else {}
+
+
 def wanted(threads):
     values = {"OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": str(threads)}
     if "avx512f" in processor_flags():
@@ -37,6 +49,7 @@ def wanted(threads):
         values["GOMP_SPINCOUNT"] = "20000"
     # Freed memory stays with the process: handing it back and faulting it in again costs large batches dearly.
     values["GLIBC_TUNABLES"] = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=4294967296"
+    values.update(vectors())
     return values
 
 

@@ -6,6 +6,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+# Whether attention is PyTorch's own fused operator; torch_setups.py tries both.
+FUSED_ATTENTION = False
+
 
 class NonLocal(nn.Module):
     """Attention over the positions of a picture, without a scale factor, added to its input."""
@@ -19,10 +22,11 @@ class NonLocal(nn.Module):
         self.out = nn.Conv2d(inner, channels, 1)
 
     def forward(self, x):
-        theta = self.theta(x).flatten(2).transpose(1, 2)
-        phi = self.phi(x).flatten(2)
-        g = self.g(x).flatten(2).transpose(1, 2)
-        mixed = torch.bmm(F.softmax(torch.bmm(theta, phi), dim=-1), g)
+        theta, phi, g = (part(x).flatten(2).transpose(1, 2) for part in (self.theta, self.phi, self.g))
+        if FUSED_ATTENTION:
+            mixed = F.scaled_dot_product_attention(theta, phi, g, scale=1.0)
+        else:
+            mixed = torch.bmm(F.softmax(torch.bmm(theta, phi.transpose(1, 2)), dim=-1), g)
         mixed = mixed.transpose(1, 2).reshape(x.shape[0], -1, x.shape[2], x.shape[3])
         return x + self.out(mixed)
 
@@ -414,9 +418,13 @@ class EncoderLayer(nn.Module):
     def forward(self, x, hidden):
         n, t, d = x.shape
         split = lambda y: y.view(n, t, self.heads, d // self.heads).transpose(1, 2)
-        scores = split(self.query(x)) * (d // self.heads) ** -0.5 @ split(self.key(x)).transpose(2, 3) + hidden
-        weights = F.dropout(F.softmax(scores, -1), 0.1, self.training)
-        mixed = (weights @ split(self.value(x))).transpose(1, 2).reshape(n, t, d)
+        query, key, value = split(self.query(x)), split(self.key(x)), split(self.value(x))
+        if FUSED_ATTENTION:
+            mixed = F.scaled_dot_product_attention(query, key, value, hidden.to(query.dtype), 0.1 if self.training else 0.0)
+        else:
+            scores = query * (d // self.heads) ** -0.5 @ key.transpose(2, 3) + hidden
+            mixed = F.dropout(F.softmax(scores, -1), 0.1, self.training) @ value
+        mixed = mixed.transpose(1, 2).reshape(n, t, d)
         x = self.norm1(x + F.dropout(self.out(mixed), 0.1, self.training))
         return self.norm2(x + F.dropout(self.outer(F.gelu(self.inner(x))), 0.1, self.training))
 
@@ -541,6 +549,9 @@ MODELS = {
     "rnn-k3": recurrent(25, 512, 512),
     "rnn-k4": recurrent(50, 512, 512),
 }
+
+# Those that have attention.
+ATTENDS = {"braggnn", "bert-small", "distilbert"}
 
 # With dropout no two trainings are alike.
 DROPS_OUT = {"cifar10-cnn", "uno", "mobilenet-v3-small", "efficientnet-b0", "bert-small", "distilbert"}

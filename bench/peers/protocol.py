@@ -70,26 +70,61 @@ def positive(text):
     return number
 
 
-def answer(words, step):
-    command = words[0] if words else ""
-    if command == "run" and len(words) in (2, 3):
-        count, steps = positive(words[1]), positive(words[2]) if len(words) == 3 else 1
-        times = timed(step, count) if steps == 1 else timed_means(step, count, steps)
-        return "times " + " ".join("%.9g" % t for t in times)
-    if command == "warm" and len(words) == 2:
+def times_of(words, step):
+    count, steps = positive(words[1]), positive(words[2]) if len(words) == 3 else 1
+    times = timed(step, count) if steps == 1 else timed_means(step, count, steps)
+    return "times " + " ".join("%.9g" % t for t in times)
+
+
+def port(name, kind, extents):
+    return "%s:%s:%s" % (name, kind, ",".join(map(str, extents)) if len(extents) else "scalar")
+
+
+def saved(words, results):
+    """Writes a result in f32."""
+    array = results()[words[1]].astype("float32")
+    array.tofile(words[2])
+    return "done %d" % array.nbytes
+
+
+def loaded(words, model):
+    """Fills an input from a file."""
+    import numpy
+    for name, kind, extents in model.inputs():
+        if name == words[1]:
+            numpy_name = {"f": "float", "i": "int", "u": "uint"}.get(kind[0], "") + kind[1:] if kind != "bool" else kind
+            array = numpy.fromfile(words[2], numpy_name).reshape(extents)
+            model.load(name, array)
+            return "done %d" % array.nbytes
+    raise ValueError("no input '%s'" % words[1])
+
+
+def answer(words, step, results=None, model=None):
+    command, count = words[0] if words else "", len(words)
+    if command == "run" and count in (2, 3):
+        return times_of(words, step)
+    if command == "warm" and count == 2:
         return "done %d" % warm(step, float(words[1]))
+    if command == "outputs" and count == 1 and results:
+        return "outputs " + " ".join(port(name, "f32", array.shape) for name, array in results().items())
+    if command == "save" and count == 3 and results:
+        return saved(words, results)
+    if command == "inputs" and count == 1 and model:
+        return "inputs " + " ".join(port(*one) for one in model.inputs())
+    if command == "load" and count == 3 and model:
+        return loaded(words, model)
     return "error not a command: '%s'" % " ".join(words)
 
 
-def serve(description, step):
-    """Says that it is ready, then times `step` on command."""
+def serve(description, step, results=None, model=None):
+    """Says that it is ready, then times `step` on command; `results` gives the arrays of the last step by name, `model` takes inputs."""
     say("ready " + json.dumps(dict(description, protocol=1)))
     for line in sys.stdin:
         words = line.split()
         if words == ["quit"]:
             break
         try:
-            say(answer(words, step))
+            say(answer(words, step, results, model))
         except Exception as error:  # the driver decides what a failure means
             say("error " + " ".join(str(error).split()))
     say("bye")

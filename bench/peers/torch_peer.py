@@ -2,6 +2,9 @@
 """PyTorch as a peer: times inference or a training step of a model on command (README.md)."""
 
 import argparse
+import json
+import os
+import pathlib
 import sys
 
 import environment
@@ -14,11 +17,15 @@ def arguments():
     parser.add_argument("--mode", default="infer", choices=["infer", "train"])
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--precision", default="f32", choices=["f32", "bf16"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="fix a setting instead of trying what it can be, for example graph=eager")
     parser.add_argument("--compile", action="store_true", help="try torch.compile too, where there is one (slow)")
     parser.add_argument("--trial", type=float, default=0.3, help="seconds to time each set-up that is tried")
+    parser.add_argument("--search", type=float, default=600, help="seconds after which no further set-up is tried")
+    parser.add_argument("--remember", type=pathlib.Path, metavar="FILE",
+                        help="JSON that keeps what was fastest: taken where it is there, written where it is not")
     return parser.parse_args()
 
 
@@ -43,6 +50,35 @@ def chosen_settings(texts):
     return fixed
 
 
+def key():
+    """What a remembered set-up is for."""
+    capability = torch_setups.capability()
+    return " ".join(map(str, [torch.__version__, capability, ARGUMENTS.model, ARGUMENTS.mode, ARGUMENTS.precision, ARGUMENTS.batch,
+                              ARGUMENTS.threads, "compile" if ARGUMENTS.compile else "plain"]))
+
+
+def remembered():
+    file = ARGUMENTS.remember
+    return json.loads(file.read_text()) if file and file.exists() else {}
+
+
+def remember(best):
+    """Adds the set-up to the file, which another peer may have written meanwhile."""
+    kept = remembered()
+    kept[key()] = best.settings
+    fresh = ARGUMENTS.remember.with_suffix(".%d" % os.getpid())
+    fresh.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    fresh.replace(ARGUMENTS.remember)
+
+
+def best_setup():
+    known = remembered().get(key())
+    best = torch_setups.search(ARGUMENTS, known or chosen_settings(ARGUMENTS.set))
+    if ARGUMENTS.remember and not known and not ARGUMENTS.set:
+        remember(best)
+    return best
+
+
 def main():
     if ARGUMENTS.model not in models.MODELS:
         protocol.fail("no model '%s'; there are: %s" % (ARGUMENTS.model, ", ".join(models.MODELS)))
@@ -52,16 +88,19 @@ def main():
     torch.set_num_interop_threads(1)
     torch.set_flush_denormal(True)
     try:
-        best = torch_setups.search(ARGUMENTS, chosen_settings(ARGUMENTS.set))
+        best = best_setup()
     except Exception as error:
         protocol.fail(error)
+    name = "PyTorch " + torch.__version__.split("+")[0]
+    results = lambda: {"all": best.result().numpy()}
     protocol.serve({
-        "contender": "PyTorch " + torch.__version__, "model": ARGUMENTS.model, "mode": ARGUMENTS.mode,
+        "contender": name if ARGUMENTS.precision == "f32" else name + " " + ARGUMENTS.precision,
+        "model": ARGUMENTS.model, "mode": ARGUMENTS.mode,
         "batch": ARGUMENTS.batch, "threads": ARGUMENTS.threads, "seed": ARGUMENTS.seed,
         "settings": best.settings, "tried": best.tried, "environment": ENVIRONMENT,
         "versions": {"torch": torch.__version__, "python": sys.version.split()[0],
                      "capability": torch_setups.capability()},
-    }, best.step)
+    }, best.step, results=results if ARGUMENTS.mode == "infer" else None)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import itertools
 import statistics
+import tempfile
+import time
 import warnings
 
 import torch
@@ -10,7 +12,7 @@ import models
 import protocol
 
 # Results of a set-up may differ from the plain one's by rounding, not by more (relative to the largest).
-TOLERANCE = 1e-3
+TOLERANCE = {"f32": 1e-3, "bf16": 0.1}
 
 
 def capability():
@@ -43,9 +45,29 @@ def joined(outputs):
     return torch.cat([output.detach().to(torch.float32).reshape(-1) for output in outputs])
 
 
-def compiled(model, settings):
-    """`torch.compile` as users of small models call it: fixed shapes, all the tuning it has."""
-    return torch.compile(model, mode="max-autotune-no-cudagraphs", dynamic=False)
+def compiled(function):
+    """`torch.compile` with fixed shapes and all the tuning it has; weights are constants where no gradient is asked for."""
+    torch._inductor.config.freezing = True
+    return torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False)
+
+
+def ahead_of_time(model, x):
+    """The model as a shared library that AOTInductor makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        package = torch._inductor.aoti_compile_and_package(
+            torch.export.export(model, x), package_path=folder + "/model.pt2",
+            inductor_configs={"freezing": True, "max_autotune": True})
+        return torch._inductor.aoti_load_package(package)
+
+
+def in_precision(arguments):
+    """What the forward pass runs in."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=arguments.precision == "bf16")
+
+
+def prepare_library(settings):
+    torch._C._set_mkldnn_enabled(settings["onednn"] == "on")
+    models.FUSED_ATTENTION = settings.get("attention") == "fused"
 
 
 # ---- inference ---------------------------------------------------------------------------------------
@@ -53,28 +75,31 @@ def compiled(model, settings):
 def inference_graph(model, x, settings):
     graph = settings["graph"]
     if graph == "eager":
-        return model, x
+        return model
     if graph == "mkldnn":
         from torch.utils import mkldnn
-        return mkldnn.to_mkldnn(model), x
+        return mkldnn.to_mkldnn(model)
     if graph == "compile":
-        return compiled(model, settings), x
+        return compiled(model)
+    if graph == "aot":
+        return ahead_of_time(model, x)
     traced = torch.jit.freeze(torch.jit.trace(model, x))
-    return (torch.jit.optimize_for_inference(traced) if graph == "optimized" else traced), x
+    return torch.jit.optimize_for_inference(traced) if graph == "optimized" else traced
 
 
 def inference(arguments, settings):
     entry = models.MODELS[arguments.model]
     generator = torch.Generator().manual_seed(arguments.seed)
-    torch._C._set_mkldnn_enabled(settings["onednn"] == "on")
+    prepare_library(settings)
     model = models.make(arguments.model, arguments.seed).eval().to(memory_format=memory_format(settings))
     x = to_layout(entry.inputs(arguments.batch, generator), settings)
-    with torch.no_grad():
-        model, x = inference_graph(model, x, settings)
+    with torch.no_grad(), in_precision(arguments):
+        graph = inference_graph(model, x, settings)
+        graph(*x)  # compiled here, where no gradient is asked for
 
     def step():
-        with torch.inference_mode():
-            return model(*x)
+        with torch.no_grad(), in_precision(arguments):
+            return graph(*x)
 
     return Setup(settings, step, lambda: joined(step()))
 
@@ -88,30 +113,36 @@ def optimizer_of(entry, parameters, settings):
     return kind(parameters, lr=entry.rate, **flags[settings["optimizer"]])
 
 
-def training_graph(model, x, settings):
-    if settings["graph"] == "traced":
-        return torch.jit.trace(model, x, check_trace=False)
-    if settings["graph"] == "compile":
-        return compiled(model, settings)
-    return model
+def training_loss(entry, model, x, settings):
+    """Loss of a batch as a function of inputs and targets: with `compile` the model is one graph, with `whole` the loss is in it."""
+    graph = settings["graph"]
+    if graph == "traced":
+        model = torch.jit.trace(model, x, check_trace=False)
+    if graph == "compile":
+        model = compiled(model)
+    loss = lambda x, y: entry.loss(model(*x), y)
+    return compiled(loss) if graph == "whole" else loss
 
 
 def training(arguments, settings):
     entry = models.MODELS[arguments.model]
     generator = torch.Generator().manual_seed(arguments.seed)
-    torch._C._set_mkldnn_enabled(settings["onednn"] == "on")
+    prepare_library(settings)
     model = models.make(arguments.model, arguments.seed).train().to(memory_format=memory_format(settings))
     x = to_layout(entry.inputs(arguments.batch, generator), settings)
     y = entry.targets(arguments.batch, generator)
-    graph = training_graph(model, x, settings)
+    loss_of = training_loss(entry, model, x, settings)
     optimizer = optimizer_of(entry, model.parameters(), settings)
+    # The update is one graph too, where it is not one kernel anyway.
+    update = compiled(optimizer.step) if settings["graph"] == "whole" and settings["optimizer"] != "fused" else optimizer.step
     drop_gradients = settings["gradients"] == "dropped"
 
     def step():
         optimizer.zero_grad(set_to_none=drop_gradients)
-        loss = entry.loss(graph(*x), y)
+        with in_precision(arguments):
+            loss = loss_of(x, y)
         loss.backward()
-        optimizer.step()
+        update()
 
     def weights_after_three_steps():
         for _ in range(3):
@@ -125,17 +156,20 @@ def training(arguments, settings):
 
 def choices(arguments):
     """What each setting can be, the plain one first."""
-    compile_too = ["compile"] if arguments.compile and hasattr(torch, "compile") else []
     layouts = ["contiguous"] + (["channels_last"] if len(models.MODELS[arguments.model].sample) == 3 else [])
-    if arguments.mode == "infer":
-        return {"graph": ["eager", "frozen", "optimized", "mkldnn"] + compile_too, "layout": layouts,
-                "onednn": ["on", "off"]}
-    return {"graph": ["eager", "traced"] + compile_too, "layout": layouts, "onednn": ["on", "off"],
+    attention = {"attention": ["written", "fused"]} if arguments.model in models.ATTENDS else {}
+    inference = arguments.mode == "infer"
+    compile_too = (["compile", "aot"] if inference else ["compile", "whole"]) if arguments.compile else []
+    if inference:
+        return {"graph": ["eager", "frozen"] + compile_too + ["optimized", "mkldnn"], "layout": layouts, "onednn": ["on", "off"],
+                **attention}
+    return {"graph": ["eager"] + compile_too + ["traced"], "layout": layouts, "onednn": ["on", "off"], **attention,
             "optimizer": ["foreach", "single", "fused"], "gradients": ["dropped", "zeroed"]}
 
 
-# Settings that depend on each other are tried in every combination, group after group.
-GROUPS = [("graph", "layout", "onednn"), ("optimizer",), ("gradients",)]
+# Settings that depend on each other are tried in every combination, group after group; a graph is compiled for the layout that
+# was fastest without (compilers choose layouts inside of it themselves).
+GROUPS = [("layout", "onednn"), ("graph",), ("attention",), ("optimizer",), ("gradients",)]
 
 
 def combinations(possible, names):
@@ -149,9 +183,9 @@ def seconds_of(setup, trial):
     return statistics.median(protocol.timed(setup.step, max(5, min(2000, int(trial / one)))))
 
 
-def agrees(result, plain):
+def agrees(result, plain, precision):
     scale = max(plain.abs().max().item(), 1e-6)
-    return bool((result - plain).abs().max().item() <= TOLERANCE * scale)
+    return bool((result - plain).abs().max().item() <= TOLERANCE[precision] * scale)
 
 
 class Search:
@@ -172,7 +206,7 @@ class Search:
         self.tried.append(note)
         try:
             setup = self.build(self.arguments, settings)
-            if self.comparable and not agrees(setup.result(), self.reference):
+            if self.comparable and not agrees(setup.result(), self.reference, self.arguments.precision):
                 note["refused"] = "its result differs"
                 return
             note["seconds"] = seconds_of(setup, self.arguments.trial)
@@ -183,11 +217,12 @@ class Search:
             self.best, self.seconds = setup, note["seconds"]
 
     def try_all(self, possible):
+        end = time.monotonic() + self.arguments.search
         for names in GROUPS:
             base = dict(self.best.settings)
             for change in combinations(possible, names):
                 settings = dict(base, **change)
-                if all(settings != note["settings"] for note in self.tried):
+                if time.monotonic() < end and all(settings != note["settings"] for note in self.tried):
                     self.attempt(settings)
 
 
@@ -200,6 +235,6 @@ def search(arguments, fixed):
     warnings.simplefilter("ignore")
     found = Search(arguments, possible)
     found.try_all(possible)
-    torch._C._set_mkldnn_enabled(found.best.settings["onednn"] == "on")
+    prepare_library(found.best.settings)
     found.best.tried = found.tried
     return found.best

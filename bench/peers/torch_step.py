@@ -25,7 +25,7 @@ def main():
     torch.set_num_threads(arguments.threads)
     settings = {"graph": "eager", "layout": arguments.layout, "onednn": "on", "optimizer": arguments.optimizer,
                 "gradients": "dropped"}
-    setup = torch_setups.training(types.SimpleNamespace(model=arguments.model, batch=arguments.batch, seed=1), settings)
+    setup = torch_setups.training(types.SimpleNamespace(model=arguments.model, batch=arguments.batch, seed=1, precision="f32"), settings)
     for _ in range(arguments.steps):
         setup.step()
 

@@ -19,7 +19,7 @@ namespace superstep::bench::onnxruntime {
 namespace {
 
 struct Arguments {
-  std::string model, library;
+  std::string model, library, precision = "f32";
   std::int64_t batch = 1;
   int threads = 1;
   std::uint64_t seed = 1;
@@ -66,6 +66,17 @@ struct Array {
   }
 };
 
+// Libraries of the Python package in `peers`/venv, whatever the versions of Python and of the package.
+std::vector<std::string> packaged(const std::filesystem::path& peers) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& python : std::filesystem::directory_iterator(peers / "venv/lib", ignored))
+    for (const auto& file :
+         std::filesystem::directory_iterator(python.path() / "site-packages/onnxruntime/capi", ignored))
+      if (file.path().filename().string().starts_with("libonnxruntime.so")) found.push_back(file.path());
+  return found;
+}
+
 // Where tools/setup-peers puts the library, seen from this program, and where a distribution would.
 std::vector<std::string> places(const Arguments& arguments) {
   if (!arguments.library.empty()) return {arguments.library};
@@ -73,8 +84,9 @@ std::vector<std::string> places(const Arguments& arguments) {
   std::error_code ignored;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const auto build = program.parent_path().parent_path();  // from bench/ in the build tree
-  return {build / "peers/node_modules/onnxruntime-node/bin/napi-v6/linux/x64/libonnxruntime.so.1",
-          "libonnxruntime.so.1", "libonnxruntime.so"};
+  std::vector<std::string> all = packaged(build / "peers");
+  all.insert(all.end(), {"libonnxruntime.so.1", "libonnxruntime.so"});
+  return all;
 }
 
 Api find_library(const Arguments& arguments) {
@@ -239,7 +251,8 @@ nlohmann::json describe(const Api& api, const Arguments& arguments, bool trains)
                              {"batch_fixed", !arguments.keep_open},
                              {"outputs", "preallocated"}};
   for (const auto& [key, value] : split_entries(arguments.entries)) settings[key] = value;
-  return {{"contender", "ONNX Runtime " + api.version()},
+  const std::string precision = arguments.precision == "f32" ? "" : " " + arguments.precision;
+  return {{"contender", "ONNX Runtime " + api.version() + precision},
           {"model", std::filesystem::path(arguments.model).stem().string()},
           {"mode", trains ? "train" : "infer"},
           {"batch", arguments.batch},
@@ -258,6 +271,7 @@ Arguments parse(int argc, char** argv) {
   program.add_option("--threads", arguments.threads, "threads within an operator")
       ->check(CLI::PositiveNumber);
   program.add_option("--seed", arguments.seed, "of the random inputs");
+  program.add_option("--precision", arguments.precision, "a name alone: what the file computes in");
   program.add_option("--library", arguments.library, "libonnxruntime.so to open");
   program.add_option("--set", arguments.entries, "a session configuration entry, KEY=VALUE")
       ->allow_extra_args(false);

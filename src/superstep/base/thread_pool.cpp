@@ -14,6 +14,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/system/own_threads.h"
+#include "superstep/base/system/pause.h"
 #include "superstep/base/system/standard_streams.h"
 
 namespace superstep {
@@ -33,7 +34,7 @@ bool spin_until(Clock::time_point deadline, Ready ready) {
   do {
     for (int i = 0; i < 32; ++i) {
       if (ready()) return true;
-      __builtin_ia32_pause();
+      pause_spinning();
     }
   } while (Clock::now() < deadline);
   return ready();

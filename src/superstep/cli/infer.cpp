@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -67,8 +68,11 @@ std::string refinement(const run::InferReport& report) {
 std::string left_in_f32(const run::InferReport& report) {
   std::string text;
   for (const target::SlowOnBytes& product : report.slow_on_bytes)
-    text += fmt::format("'{}' stays in f32: on bytes estimated at {:.2f} of its time\n", product.result,
-                        product.share);
+    text += std::isfinite(product.share)
+                ? fmt::format("'{}' stays in f32: on bytes estimated at {:.2f} of its time\n", product.result,
+                              product.share)
+                : fmt::format("'{}' stays in f32: this processor has no fast products of bytes\n",
+                              product.result);
   return text;
 }
 

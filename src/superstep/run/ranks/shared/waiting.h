@@ -4,6 +4,8 @@
 
 #include <sched.h>
 
+#include "superstep/base/system/pause.h"
+
 namespace superstep::run {
 
 template <class Ready>
@@ -11,7 +13,7 @@ void wait_until(Ready ready) {
   constexpr int spins = 2000;  // some 50 us
   for (int i = 0; !ready(); ++i)
     if (i < spins)
-      __builtin_ia32_pause();
+      pause_spinning();
     else
       sched_yield();
 }

@@ -1,6 +1,7 @@
 #include "superstep/target/cpu/passes/byte_choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
@@ -89,6 +90,12 @@ class Choice {
   }
 
   std::vector<SlowOnBytes> run() {
+    // Without products of bytes all are hopeless: no one of them alone would make the sum finite.
+    for (Product& product : products_)
+      if (!std::isfinite(product.byte_cycles)) {
+        product.on_bytes = false;
+        product.share = product.byte_cycles;
+      }
     double now = cycles();
     while (const auto slowest = most_saving(now)) {
       Product& product = products_[*slowest];

@@ -4,12 +4,15 @@
 #include <map>
 #include <tuple>
 
+#include "superstep/target/cpu/kernels/core/caches.h"
+
 namespace superstep::kernels {
 
 namespace {
 
-constexpr std::int64_t panel_bytes_limit = 384 * 1024;  // weights kept in the second-level cache
-constexpr std::int64_t tile_bytes = 16 * 1024;          // a result tile in the first-level cache
+// Of weights kept in the second-level cache.
+std::int64_t panel_bytes_limit() { return second_level_cache() * 3 / 8; }
+constexpr std::int64_t tile_bytes = 16 * 1024;  // a result tile in the first-level cache
 
 class TapTableBuilder {
  public:
@@ -67,11 +70,11 @@ void TapTableBuilder::choose_panels() {
 // its partial sums have no place of their own.
 void TapTableBuilder::choose_depths() {
   const std::int64_t channel_bytes = c_.window.taps() * panel_channels(0) * element_size();
-  std::int64_t channels = std::max<std::int64_t>(64, panel_bytes_limit / channel_bytes / 64 * 64);
+  std::int64_t channels = std::max<std::int64_t>(64, panel_bytes_limit() / channel_bytes / 64 * 64);
   if (t_.staged || channels >= side_.source_channels) channels = side_.source_channels;
   for (std::int64_t first = 0; first < side_.source_channels; first += channels)
     t_.depths.push_back({first, std::min(channels, side_.source_channels - first)});
-  t_.rows_outside = t_.depths.size() == 1 && t_.group_bytes <= panel_bytes_limit;
+  t_.rows_outside = t_.depths.size() == 1 && t_.group_bytes <= panel_bytes_limit();
 }
 
 ProductShape TapTableBuilder::shape_of(const Run& columns, std::int64_t count, const DepthBlock& depth,

@@ -4,12 +4,15 @@
 #include <tuple>
 #include <utility>
 
+#include "superstep/target/cpu/kernels/core/caches.h"
+
 namespace superstep::kernels {
 
 namespace {
 
-constexpr std::int64_t chunk_bytes = 256 * 1024;  // of dy and x in the second-level cache
-constexpr std::int64_t least_columns = 256;       // of a chunk: dw is read and written once a chunk
+// Of dy and x in the second-level cache.
+std::int64_t chunk_bytes() { return second_level_cache() / 4; }
+constexpr std::int64_t least_columns = 256;  // of a chunk: dw is read and written once a chunk
 
 class GradientTableBuilder {
  public:
@@ -77,7 +80,7 @@ void GradientTableBuilder::choose_chunk() {
   const auto size = static_cast<std::int64_t>(size_in_bytes(c_.x.type));
   const std::int64_t row = size * (c_.y.columns() * out_ + c_.window.stride_h * c_.x.columns() * in_);
   const std::int64_t least = (least_columns + c_.y.columns() - 1) / c_.y.columns();
-  const std::int64_t rows = std::clamp<std::int64_t>(std::max(chunk_bytes / row, least), 1, c_.y.height);
+  const std::int64_t rows = std::clamp<std::int64_t>(std::max(chunk_bytes() / row, least), 1, c_.y.height);
   t_.chunk_rows = std::min(rows, c_.y.rows());
   t_.chunk_planes = rows / t_.chunk_rows;
 }

@@ -16,22 +16,39 @@ bool converts_bf16 = false;
 
 namespace {
 
-constexpr InstructionSet all_sets[] = {InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512,
-                                       InstructionSet::avx512_bf16, InstructionSet::amx};
+#if defined(__x86_64__)
+constexpr const char* narrowest_name = "scalar";
 
-bool processor_has(InstructionSet set) {
+bool processor_has_beyond_scalar(InstructionSet set) {
   switch (set) {
-    case InstructionSet::scalar: return true;
+    case InstructionSet::scalar: break;
     case InstructionSet::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case InstructionSet::avx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
              __builtin_cpu_supports("avx512cd");
     case InstructionSet::avx512_bf16:
-      return processor_has(InstructionSet::avx512) && __builtin_cpu_supports("avx512bf16");
-    case InstructionSet::amx: return processor_has(InstructionSet::avx512_bf16) && has_matrix_registers();
+      return processor_has_beyond_scalar(InstructionSet::avx512) && __builtin_cpu_supports("avx512bf16");
+    case InstructionSet::amx:
+      return processor_has_beyond_scalar(InstructionSet::avx512_bf16) && has_matrix_registers();
   }
   return false;
+}
+
+std::int64_t vector_targets(InstructionSet set) {
+  return (set >= InstructionSet::avx2 ? HWY_AVX2 : 0) | (set >= InstructionSet::avx512 ? HWY_AVX3 : 0);
+}
+#else
+constexpr const char* narrowest_name = "neon";
+bool processor_has_beyond_scalar(InstructionSet /*set*/) { return false; }
+std::int64_t vector_targets(InstructionSet /*set*/) { return 0; }
+#endif
+
+constexpr InstructionSet all_sets[] = {InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512,
+                                       InstructionSet::avx512_bf16, InstructionSet::amx};
+
+bool processor_has(InstructionSet set) {
+  return set == InstructionSet::scalar || processor_has_beyond_scalar(set);
 }
 
 std::vector<InstructionSet> find_available() {
@@ -42,12 +59,7 @@ std::vector<InstructionSet> find_available() {
 }
 
 // What Highway may choose from: the set and everything narrower.
-std::int64_t highway_targets(InstructionSet set) {
-  std::int64_t targets = HWY_STATIC_TARGET;
-  if (set >= InstructionSet::avx2) targets |= HWY_AVX2;
-  if (set >= InstructionSet::avx512) targets |= HWY_AVX3;
-  return targets;
-}
+std::int64_t highway_targets(InstructionSet set) { return HWY_STATIC_TARGET | vector_targets(set); }
 
 InstructionSet apply(InstructionSet set) {
   converts_bf16 = set >= InstructionSet::avx512_bf16;
@@ -70,7 +82,8 @@ InstructionSet first_set() {
   const std::optional<InstructionSet> set = instruction_set_from_name(asked);
   if (!set)
     throw Error(ErrorCode::invalid_argument, std::string("there is no instruction set ") + printable(asked),
-                "SUPERSTEP_ISA", "there are scalar, avx2, avx512, avx512_bf16 and amx");
+                "SUPERSTEP_ISA",
+                std::string("there are ") + narrowest_name + ", avx2, avx512, avx512_bf16 and amx");
   require(*set);
   return *set;
 }
@@ -83,7 +96,7 @@ InstructionSet& current() {
 }  // namespace
 
 const char* name_of(InstructionSet set) {
-  static constexpr const char* names[] = {"scalar", "avx2", "avx512", "avx512_bf16", "amx"};
+  static constexpr const char* names[] = {narrowest_name, "avx2", "avx512", "avx512_bf16", "amx"};
   return names[static_cast<int>(set)];
 }
 

@@ -12,7 +12,7 @@
 namespace superstep::kernels {
 
 enum class InstructionSet {
-  scalar,       // one lane, no fused multiply-add: what every processor has
+  scalar,       // what every processor has: x86, one lane without fused multiply-add; ARM, NEON, by that name
   avx2,         // AVX2 with FMA: 8 lanes
   avx512,       // AVX-512 F, CD, BW, DQ, VL: 16 lanes
   avx512_bf16,  // the same with dot products of bf16 pairs

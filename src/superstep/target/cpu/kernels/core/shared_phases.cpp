@@ -4,6 +4,8 @@
 #include <new>
 #include <thread>
 
+#include "superstep/base/system/pause.h"
+
 namespace superstep::kernels {
 
 namespace {
@@ -69,7 +71,7 @@ void SharedPhases::wait(Member& member, bool is_last, Body body) {
       if (is_last && spins == patience) return;
     }
     if (spins < longest_spin)
-      __builtin_ia32_pause();
+      pause_spinning();
     else
       std::this_thread::yield();
   }

@@ -1,6 +1,8 @@
 #include "superstep/target/cpu/kernels/product/batch_reduce.h"
 
+#if !defined(SUPERSTEP_NO_LIBXSMM)
 #include <libxsmm.h>
+#endif
 #include <sys/mman.h>
 
 #include <limits>
@@ -8,6 +10,7 @@
 #include <new>
 
 #include "superstep/target/cpu/kernels/bytes/byte_product.h"
+#include "superstep/target/cpu/kernels/core/caches.h"
 #include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/dot_product.h"
 #include "superstep/target/cpu/kernels/product/pair_product.h"
@@ -17,6 +20,7 @@ namespace superstep::kernels {
 
 namespace {
 
+#if !defined(SUPERSTEP_NO_LIBXSMM)
 int libxsmm_architecture(InstructionSet set) {
   switch (set) {
     case InstructionSet::scalar: return LIBXSMM_TARGET_ARCH_GENERIC;
@@ -27,6 +31,7 @@ int libxsmm_architecture(InstructionSet set) {
   }
   return LIBXSMM_TARGET_ARCH_GENERIC;
 }
+#endif
 
 bool fits_int(std::int64_t value) { return value >= 1 && value <= std::numeric_limits<int>::max() / 8; }
 
@@ -52,6 +57,7 @@ std::string libxsmm_refusal(const ProductShape& s) {
   return {};
 }
 
+#if !defined(SUPERSTEP_NO_LIBXSMM)
 std::mutex& generator_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -96,6 +102,7 @@ Function generate(const ProductShape& s,
   return dispatch(narrow(s.m), narrow(s.n), narrow(s.k), static_cast<int>(set) + 1, &lda, &ldb, &ldc, &alpha,
                   &beta, &flags, &prefetch);
 }
+#endif
 
 }  // namespace
 
@@ -136,14 +143,69 @@ std::expected<BatchReduceProduct, std::string> BatchReduceProduct::prepare(const
     product.tiles_ = std::make_shared<const MatrixTileProduct>(*tiles);
     return product;
   }
+#if !defined(SUPERSTEP_NO_LIBXSMM)
   product.generated_ =
       shape.type == ElementType::f32
           ? reinterpret_cast<Generated>(generate(shape, libxsmm_smmdispatch_reducebatch_offs_unroll))
       : shape.type == ElementType::u8
           ? reinterpret_cast<Generated>(generate(shape, libxsmm_subimmdispatch_reducebatch_offs_unroll))
           : reinterpret_cast<Generated>(generate(shape, libxsmm_bsmmdispatch_reducebatch_offs_unroll));
+#endif
   if (!product.generated_) return std::unexpected("libxsmm made no code for this shape");
+  if (std::string fault = product.cut(shape); !fault.empty()) return std::unexpected(fault);
   return product;
+}
+
+// Leaves the product whole where A fits, or is used too seldom for a second pass over C.
+std::string BatchReduceProduct::cut([[maybe_unused]] const ProductShape& shape) {
+#if !defined(SUPERSTEP_NO_LIBXSMM)
+  constexpr std::int64_t least_columns = 12, least_depth = 32, depth_unit = 8;
+  const bool wanted = instruction_set() == InstructionSet::avx2 && shape.type == ElementType::f32;
+  const std::int64_t room = first_level_cache() / 2, row = shape.m * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t most = room / row / depth_unit * depth_unit;
+  if (!wanted || shape.n < least_columns || most < least_depth) return {};
+  const std::int64_t number = (shape.k + most - 1) / most;  // pieces of nearly one depth
+  const std::int64_t even = (shape.k + number - 1) / number;
+  const std::int64_t depth = std::min(shape.k, (even + depth_unit - 1) / depth_unit * depth_unit);
+  const auto piece = [&](std::int64_t k, bool later) {
+    ProductShape part = shape;
+    part.k = k;
+    part.accumulate = later || shape.accumulate;
+    return k == 0 ? nullptr
+                  : reinterpret_cast<Generated>(generate(part, libxsmm_smmdispatch_reducebatch_offs_unroll));
+  };
+  const std::int64_t rest = shape.k % depth, size = sizeof(float);
+  const Pieces pieces{piece(depth, false),
+                      piece(depth, true),
+                      piece(rest, false),
+                      piece(rest, true),
+                      shape.k / depth,
+                      rest > 0,
+                      depth * shape.a_stride * size,
+                      depth * shape.b_k_stride * size,
+                      room / (shape.k * row)};
+  if (!pieces.first || !pieces.later || (rest > 0 && (!pieces.first_rest || !pieces.later_rest)))
+    return "libxsmm made no code for a piece of this shape";
+  pieces_ = std::make_shared<const Pieces>(pieces);
+#endif
+  return {};
+}
+
+void BatchReduceProduct::run_in_pieces(const void* a, const void* b, float* c, std::uint64_t count,
+                                       const std::uint64_t* a_offsets, const std::uint64_t* b_offsets) const {
+  const Pieces& p = *pieces_;
+  const std::uint64_t one = 1;
+  bool begun = false;
+  const auto add = [&](Generated first, Generated later, std::uint64_t i, std::int64_t number) {
+    const std::uint64_t a_offset = a_offsets[i] + static_cast<std::uint64_t>(number * p.a_step),
+                        b_offset = b_offsets[i] + static_cast<std::uint64_t>(number * p.b_step);
+    (begun ? later : first)(a, b, c, &one, &a_offset, &b_offset);
+    begun = true;
+  };
+  for (std::uint64_t i = 0; i < count; ++i) {
+    for (std::int64_t number = 0; number < p.whole; ++number) add(p.first, p.later, i, number);
+    if (p.rest) add(p.first_rest, p.later_rest, i, p.whole);
+  }
 }
 
 }  // namespace superstep::kernels

@@ -34,6 +34,8 @@ class BatchReduceProduct {
                   const std::uint64_t* b_offsets) const {
     if (tiles_)
       (*tiles_)(a, b, c, count, a_offsets, b_offsets);
+    else if (pieces_ && static_cast<std::int64_t>(count) > pieces_->most_together)
+      run_in_pieces(a, b, c, count, a_offsets, b_offsets);
     else if (generated_)
       generated_(a, b, c, &count, a_offsets, b_offsets);
     else
@@ -50,7 +52,21 @@ class BatchReduceProduct {
                              const std::uint64_t*);
   using Portable = void (*)(const ProductShape&, const void*, const void*, float*, std::uint64_t,
                             const std::uint64_t*, const std::uint64_t*);
+  // Generated code goes over the columns of B a few at a time and over all of A for each few: with vectors of
+  // 8 it waits for A where that is not in the first-level cache. Then the sum is made piece by piece of k.
+  struct Pieces {
+    Generated first, later, first_rest, later_rest;  // `first` begins the sum, `later` adds to it
+    std::int64_t whole;                              // pieces of full depth; a shorter one follows where
+    bool rest;                                       // there is a rest
+    std::int64_t a_step, b_step;                     // bytes between pieces
+    std::int64_t most_together;                      // products whose A fit together: made at once
+  };
+  std::string cut(const ProductShape& shape);
+  void run_in_pieces(const void* a, const void* b, float* c, std::uint64_t count,
+                     const std::uint64_t* a_offsets, const std::uint64_t* b_offsets) const;
+
   std::shared_ptr<const MatrixTileProduct> tiles_;
+  std::shared_ptr<const Pieces> pieces_;
   Generated generated_ = nullptr;
   Portable portable_ = nullptr;
   ProductShape shape_;

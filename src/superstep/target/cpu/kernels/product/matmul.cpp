@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "superstep/base/integers.h"
+#include "superstep/target/cpu/kernels/core/caches.h"
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/product/batch_reduce.h"
@@ -21,7 +22,8 @@ constexpr std::int64_t tile_bytes = 16 * 1024;
 // A left operand whose summed index takes such steps is a page or a set of the first-level cache apart for
 // every step; copied together, in slices that share the second-level cache with the result, it is not.
 constexpr std::int64_t far_bytes = 1024, slice_depth = 256, least_reuse = 128;
-constexpr std::int64_t packed_limit = 384 * 1024;  // of tiles of the right operand, packed for all panels
+// Of tiles of the right operand, packed for all panels.
+std::int64_t packed_limit() { return second_level_cache() * 3 / 8; }
 
 // An operand seen column-major: `m` along c's contiguous dimension, `n` along its other one.
 struct Side {
@@ -289,7 +291,7 @@ void MatmulBuilder::choose() {
   p_.right_tile = p_.pack_right ? aligned(p_.blocks.tile * depth * f.right.size()) : 0;
   p_.one_left = p_.pack_left && f.left.batch[0] == 0 && f.left.batch[1] == 0 && p_.blocks.panels == 1 &&
                 p_.blocks.depths == 1;
-  p_.tile_group = p_.pack_right ? std::clamp<std::int64_t>(packed_limit / p_.right_tile, 1, p_.blocks.tiles)
+  p_.tile_group = p_.pack_right ? std::clamp<std::int64_t>(packed_limit() / p_.right_tile, 1, p_.blocks.tiles)
                                 : p_.blocks.tiles;
 }
 
@@ -309,7 +311,7 @@ void MatmulBuilder::slice_left() {
 // A packed tile of the right operand stays in the second-level cache.
 void MatmulBuilder::shorten_tiles(std::int64_t column_bytes) {
   Blocks& b = p_.blocks;
-  b.tile = std::clamp<std::int64_t>(packed_limit / column_bytes / 6 * 6, std::min<std::int64_t>(6, b.tile),
+  b.tile = std::clamp<std::int64_t>(packed_limit() / column_bytes / 6 * 6, std::min<std::int64_t>(6, b.tile),
                                     b.tile);
   b.tiles = pieces(p_.form.n, b.tile);
 }

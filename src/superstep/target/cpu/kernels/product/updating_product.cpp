@@ -6,11 +6,14 @@
 #include <array>
 #include <optional>
 
+#include "superstep/target/cpu/kernels/core/caches.h"
+
 namespace superstep::kernels {
 
 namespace {
 
-constexpr std::int64_t block_bytes = 128 * 1024;  // of gradients: an eighth of the second-level cache
+// Of gradients.
+std::int64_t block_bytes() { return second_level_cache() / 8; }
 
 struct Plan {
   Matmul product;
@@ -107,7 +110,7 @@ Prepared prepare(const UpdatingProduct& u) {
   if (std::string fault = fault_of(u); !fault.empty()) return refuse("updating product", fault);
   Plan plan{.product = u.product, .states = state_arrays(u.rule)};
   const std::int64_t row_bytes = u.product.columns * static_cast<std::int64_t>(sizeof(float));
-  plan.rows_a_block = std::clamp<std::int64_t>(block_bytes / row_bytes, 1, u.product.rows);
+  plan.rows_a_block = std::clamp<std::int64_t>(block_bytes() / row_bytes, 1, u.product.rows);
   plan.blocks = (u.product.rows + plan.rows_a_block - 1) / plan.rows_a_block;
   plan.gradient_bytes = static_cast<std::size_t>((plan.rows_a_block * row_bytes + 63) / 64 * 64);
   if (auto fault = add_block(plan, u, 0, plan.rows_a_block)) return std::unexpected(*fault);

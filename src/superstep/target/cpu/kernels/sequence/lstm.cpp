@@ -20,7 +20,11 @@ constexpr std::int64_t chunk_rows = 64;  // of x, in one product: few enough tha
 
 // Another core may have the line: it is here when the product is done.
 void fetch_to_write(const void* line) {
+#if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<const std::byte*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
 }
 
 // Of an element of the state as products read it.

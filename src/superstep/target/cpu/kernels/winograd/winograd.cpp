@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "superstep/target/cpu/kernels/core/caches.h"
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_transform.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_weights.h"
@@ -10,9 +11,10 @@ namespace superstep::kernels {
 
 namespace {
 
-constexpr std::int64_t block_bytes = 448 * 1024;  // of v and m in the second-level cache
-constexpr std::int64_t least_columns = 24;        // of a block: all weights are read once a block
-constexpr std::int64_t enough_parts = 8;          // below it panels are parts too
+// Of v and m in the second-level cache.
+std::int64_t block_bytes() { return second_level_cache() * 7 / 16; }
+constexpr std::int64_t least_columns = 24;  // of a block: all weights are read once a block
+constexpr std::int64_t enough_parts = 8;    // below it panels are parts too
 
 // A convolution seen from its result; an input gradient is one of dy with the window turned round.
 struct Side {
@@ -36,7 +38,7 @@ Blocking blocking_of(const WinogradGrid& grid, const Side& side, ElementType pro
   const std::int64_t column_bytes = grid.planes() * (size * in + 4 * std::min(out, panel_width));
   Blocking b{};
   b.products = products;
-  b.columns = winograd_block_columns(grid, std::max(least_columns, block_bytes / column_bytes));
+  b.columns = winograd_block_columns(grid, std::max(least_columns, block_bytes() / column_bytes));
   b.blocks = (grid.count() + b.columns - 1) / b.columns;
   b.panels = (out + panel_width - 1) / panel_width;
   b.v_stride = winograd_plane_stride(b.columns * in, products);

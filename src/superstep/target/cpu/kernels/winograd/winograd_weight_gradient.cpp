@@ -6,6 +6,7 @@
 // the tiles: in bf16 the values of two neighbouring columns lie side by side, in both factors.
 #include <fmt/format.h>
 
+#include "superstep/target/cpu/kernels/core/caches.h"
 #include "superstep/target/cpu/kernels/rows/column_sum.h"
 #include "superstep/target/cpu/kernels/winograd/winograd.h"
 #include "superstep/target/cpu/kernels/winograd/winograd_transform.h"
@@ -14,9 +15,10 @@ namespace superstep::kernels {
 
 namespace {
 
-constexpr std::int64_t block_bytes = 640 * 1024;  // of v and z
-constexpr std::int64_t least_columns = 32;        // of a block: the sums are read and written once a block
-constexpr std::int64_t chunk_width = 64;          // input channels of a unit
+// Of v and z.
+std::int64_t block_bytes() { return second_level_cache() * 5 / 8; }
+constexpr std::int64_t least_columns = 32;  // of a block: the sums are read and written once a block
+constexpr std::int64_t chunk_width = 64;    // input channels of a unit
 
 struct Blocking {
   std::int64_t columns, blocks;
@@ -37,7 +39,7 @@ Blocking blocking_of(const WinogradGrid& grid, const Convolution& c, ElementType
   Blocking b{};
   b.products = products;
   b.size = static_cast<std::int64_t>(size_in_bytes(products));
-  const std::int64_t wanted = block_bytes / (grid.planes() * b.size * (in + out));
+  const std::int64_t wanted = block_bytes() / (grid.planes() * b.size * (in + out));
   b.columns = winograd_block_columns(grid, std::max(least_columns, wanted));
   b.blocks = (grid.count() + b.columns - 1) / b.columns;
   b.chunks = (c.x.channels + chunk_width - 1) / chunk_width;

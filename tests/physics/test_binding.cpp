@@ -5,8 +5,8 @@
 #include <set>
 
 #include "superstep/base/random.h"
-#include "superstep/physics/chemistry/binding.h"
-#include "superstep/physics/chemistry/drug_grammar.h"
+#include "superstep/physics/chemistry/activity/binding.h"
+#include "superstep/physics/chemistry/activity/drug_grammar.h"
 #include "superstep/physics/chemistry/scaffold.h"
 #include "superstep/physics/chemistry/smiles.h"
 #include "superstep/physics/generator.h"

@@ -1,6 +1,6 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
-#include "superstep/physics/chemistry/activity_generator.h"
+#include "superstep/physics/chemistry/activity/activity_generator.h"
 #include "superstep/physics/chemistry/polymer_generator.h"
 #include "superstep/physics/chemistry/uno_generator.h"
 #include "superstep/physics/chemistry/yield_generator.h"

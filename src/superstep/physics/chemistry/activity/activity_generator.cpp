@@ -1,12 +1,12 @@
-#include "superstep/physics/chemistry/activity_generator.h"
+#include "superstep/physics/chemistry/activity/activity_generator.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "superstep/base/random.h"
-#include "superstep/physics/chemistry/binding.h"
-#include "superstep/physics/chemistry/drug_grammar.h"
+#include "superstep/physics/chemistry/activity/binding.h"
+#include "superstep/physics/chemistry/activity/drug_grammar.h"
 #include "superstep/physics/chemistry/smiles.h"
 #include "superstep/physics/row_writer.h"
 #include "superstep/physics/sample_memory.h"

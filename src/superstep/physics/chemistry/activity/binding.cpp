@@ -1,4 +1,4 @@
-#include "superstep/physics/chemistry/binding.h"
+#include "superstep/physics/chemistry/activity/binding.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "superstep/physics/chemistry/drug_grammar.h"
+#include "superstep/physics/chemistry/activity/drug_grammar.h"
 
 #include <array>
 #include <cstdint>

@@ -6,6 +6,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import molecules
+
 # Whether attention is PyTorch's own fused operator; torch_setups.py tries both.
 FUSED_ATTENTION = False
 
@@ -535,6 +537,14 @@ MODELS = {
     "conductivity": Entry(Conductivity, 1411953, [(1, 256, 256), (1,)], (1,), F.mse_loss, "adam", 1e-3),
     "polymer-gcn": polymers(128, 63617, []),
     "polymer-mpnn": polymers(96, 103041, [(576, 6)]),
+    "gin": Entry(molecules.Gin, 89158, [(256, 36), Tokens((2, 576), 10), (576, 6), Tokens(256, 10)], [(16,), (16,)],
+                 molecules.loss_of_odds, "adam", 3e-3),
+    "schnet": Entry(molecules.Schnet, 63233, [Tokens(96, 10), (96, 3), Tokens((2, 2640), 10), Tokens(96, 10)],
+                    [(10,), (10,), (96, 3), (96, 3)], molecules.loss_of_clusters, "adam", 1e-3),
+    "deepmd": Entry(lambda: molecules.Deepmd([8, 16, 32], 8, [64, 64, 64]), 25665,
+                    [(32, 3), Tokens(32, 10), (3, 3), Tokens((32, 100), 10), (32, 100, 3)],
+                    [(1,), (1,), (32, 3), (1,), (3, 3), (1,)], molecules.loss_of_frames, "adam", 1e-3),
+    "mcmc": Entry(lambda: nn.Sequential(*dense([22, 40, 40, 1], nn.Tanh, False)), 2601, (22,), (1,), F.mse_loss, "adam", 1e-3),
     "uno": Entry(Uno, 16224001, [(942,), (5270,)], (1,), F.mse_loss, "adam", 1e-4),
     "unet-64": Entry(lambda: UNet(16, 2), 117361, (3, 64, 64), (1, 64, 64), dice, "adam", 1e-3),
     "unet-256": Entry(lambda: UNet(32, 4), 7763041, (3, 256, 256), (1, 256, 256), dice, "adam", 1e-3),
@@ -554,7 +564,7 @@ MODELS = {
 ATTENDS = {"braggnn", "bert-small", "distilbert"}
 
 # With dropout no two trainings are alike.
-DROPS_OUT = {"cifar10-cnn", "uno", "mobilenet-v3-small", "efficientnet-b0", "bert-small", "distilbert"}
+DROPS_OUT = {"cifar10-cnn", "gin", "uno", "mobilenet-v3-small", "efficientnet-b0", "bert-small", "distilbert"}
 
 
 def initialize(model):

@@ -38,7 +38,7 @@ bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 // The mean of `values` lies within four standard errors of that of a uniform distribution, and all lie in it.
 void expect_uniform(const std::vector<double>& values, double low, double high) {
   const double error = (high - low) / std::sqrt(12.0 * static_cast<double>(values.size()));
-  EXPECT_NEAR(mean(values), 0.5 * (low + high), 4 * error);
+  EXPECT_NEAR(superstep::mean(values), 0.5 * (low + high), 4 * error);
   EXPECT_GE(*std::ranges::min_element(values), low - 1e-6);
   EXPECT_LE(*std::ranges::max_element(values), high + 1e-6);
   EXPECT_NEAR(quantile(values, 0.25), 0.75 * low + 0.25 * high, 4 * 1.5 * error);
@@ -213,7 +213,7 @@ TEST(BraggPatches, EffectsDoWhatTheySay) {
   std::vector<double> difference(noisy.size());
   for (std::size_t i = 0; i < noisy.size(); ++i)
     difference[i] = (noisy[i] - plain[i]) * (noisy[i] - plain[i]);
-  EXPECT_NEAR(mean(difference), 1, 0.05);  // the counts are the same, the noise has variance 1
+  EXPECT_NEAR(superstep::mean(difference), 1, 0.05);  // the counts are the same, the noise has variance 1
 
   EXPECT_EQ(std::ranges::max(patches({.saturation = 1000})), 1000);
   const std::vector<double> clipped = patches({.threshold = 10});

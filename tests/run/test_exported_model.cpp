@@ -107,6 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Exported{"pca-compress-128", {"side=32", "components=8"}},
                     Exported{"sobel-800", {"side=40"}}, Exported{"image-autoencoder", {"width=4"}},
                     Exported{"polymer-gcn", {"width=16"}}, Exported{"polymer-mpnn", {"width=16"}},
+                    Exported{"gin", {"width=16"}},
                     Exported{"yieldgnn", {"atoms=24", "edges=40", "largest=20", "width=16"}},
                     // Forces are sums of slopes along all edges of an atom, which cancel each other.
                     Exported{"schnet", {"atoms=24", "edges=80", "width=16"}, 1e-4},

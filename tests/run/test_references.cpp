@@ -36,6 +36,7 @@ const std::map<std::string, Small> small_forms = {
     {"uno", {{}, 12000}},
     {"polymer-gcn", {{}, 2500}},
     {"polymer-mpnn", {{}, 2500}},
+    {"gin", {{}, 6000}},
     {"schnet", {{"most=8"}, 300}},
     {"deepmd", {{}, 64}},
     {"yieldgnn", {{}, 1500}},

@@ -49,6 +49,7 @@ std::vector<Model> models() {
           {"uno", {"width=24"}},
           {"polymer-gcn", {"atoms=16", "edges=24", "polymers=12", "width=8"}},
           {"polymer-mpnn", {"atoms=16", "edges=24", "polymers=12", "width=8"}},
+          {"gin", {"atoms=16", "edges=24", "molecules=12", "width=8", "dropout=0"}},
           {"schnet", {"atoms=16", "edges=24", "clusters=10", "width=8", "blocks=2"}},
           {"deepmd", {"atoms=10", "sel=7", "embedding=4,8", "axis=3", "fitting=8,8", "cutoff=2"}},
           {"yieldgnn", {"atoms=16", "edges=24", "reactions=10", "largest=16", "width=8", "dropout=0"}},

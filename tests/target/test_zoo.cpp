@@ -62,6 +62,7 @@ std::vector<Model> models() {
           {"uno", {"width=24", "dropout=0"}, 4},
           {"polymer-gcn", {"atoms=16", "edges=24", "polymers=12", "width=8"}, 4, 2e-4, 5e-2f},
           {"polymer-mpnn", {"atoms=16", "edges=24", "polymers=12", "width=8"}, 4, 2e-4, 5e-2f},
+          {"gin", {"atoms=16", "edges=24", "molecules=12", "width=8", "dropout=0"}, 4, 2e-4, 5e-2f},
           {"schnet", {"atoms=16", "edges=24", "clusters=10", "width=8", "blocks=2"}, 4, 2e-4, 5e-3f},
           {"deepmd",
            {"types=Cu,Ni", "atoms=6,4", "sel=7,5", "embedding=4,8", "axis=3", "fitting=8,8", "cutoff=2"},

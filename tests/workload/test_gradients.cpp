@@ -133,6 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
         Model{"conductivity", {"side=16", "width=2", "size=heavy"}, 3},
         Model{"polymer-gcn", {"atoms=12", "edges=20", "polymers=10", "width=4", "layers=2"}, 3},
         Model{"polymer-mpnn", {"atoms=12", "edges=20", "polymers=10", "width=4", "layers=2"}, 3},
+        Model{"gin", {"atoms=12", "edges=20", "molecules=10", "width=4", "layers=2", "dropout=0"}, 3},
         Model{"schnet", {"atoms=12", "edges=20", "clusters=10", "width=4", "blocks=2", "gaussians=5"}, 2},
         Model{"deepmd", {"atoms=10", "sel=6", "cutoff=2", "embedding=2,4", "axis=2", "fitting=4,4"}, 2},
         Model{"yieldgnn", {"atoms=12", "edges=20", "reactions=10", "largest=12", "width=4", "dropout=0"}, 2},

@@ -4,6 +4,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/chemistry/activity.h"
 #include "superstep/baseline/chemistry/kinetics_fit.h"
 #include "superstep/baseline/chemistry/uno_ridge.h"
 #include "superstep/baseline/chemistry/van_krevelen.h"
@@ -44,6 +45,7 @@ std::span<const Entry> baselines() {
       uno_baseline(),
       polymer_gcn_baseline(),
       polymer_mpnn_baseline(),
+      gin_baseline(),
       yieldgnn_baseline(),
       schnet_baseline(),
       deepmd_baseline(),

@@ -1,5 +1,6 @@
 // The table of generators, in the order `superstep list` shows them: one line each.
 #include "superstep/base/text.h"
+#include "superstep/physics/chemistry/activity/activity_generator.h"
 #include "superstep/physics/chemistry/polymer_generator.h"
 #include "superstep/physics/chemistry/uno_generator.h"
 #include "superstep/physics/chemistry/yield_generator.h"
@@ -49,6 +50,7 @@ std::span<const GeneratorEntry> generators() {
       schnet_generator(),
       polymer_gcn_generator(),
       polymer_mpnn_generator(),
+      gin_generator(),
       yieldgnn_generator(),
       autophasenn_generator(),
       deepmd_generator(),

@@ -13,13 +13,13 @@
 #define SUPERSTEP_WORKLOADS(workload)                                                                        \
   workload(braggnn) workload(ptychonn_64) workload(ptychonn_128) workload(autophasenn) workload(cookienetae) \
       workload(pca_compress_128) workload(sobel_800) workload(uno) workload(polymer_gcn)                     \
-          workload(polymer_mpnn) workload(schnet) workload(deepmd) workload(yieldgnn) workload(unet_256)     \
-              workload(unet_64) workload(cifar10_cnn) workload(resnet50) workload(efficientnet_b0)           \
-                  workload(efficientnet_b4) workload(mobilenet_v3_small) workload(mobilenet_v3_large)        \
-                      workload(image_autoencoder) workload(conductivity) workload(wallmodel)                 \
-                          workload(bert_small) workload(distilbert) workload(lstm) workload(rnn_k1)          \
-                              workload(rnn_k2) workload(rnn_k3) workload(rnn_k4) workload(mlp)               \
-                                  workload(mcmc)
+          workload(polymer_mpnn) workload(gin) workload(schnet) workload(deepmd) workload(yieldgnn)          \
+              workload(unet_256) workload(unet_64) workload(cifar10_cnn) workload(resnet50)                  \
+                  workload(efficientnet_b0) workload(efficientnet_b4) workload(mobilenet_v3_small)           \
+                      workload(mobilenet_v3_large) workload(image_autoencoder) workload(conductivity)        \
+                          workload(wallmodel) workload(bert_small) workload(distilbert) workload(lstm)       \
+                              workload(rnn_k1) workload(rnn_k2) workload(rnn_k3) workload(rnn_k4)            \
+                                  workload(mlp) workload(mcmc)
 
 namespace superstep::workload {
 

@@ -159,6 +159,10 @@ PREPARATIONS = {
         'generate polymer-gcn --samples 200 --out polymers.csv',
         'train polymer-gcn --samples 200 --steps 1 --out run-polymer-gcn',
     ),
+    'molecules.md': (
+        'generate gin --samples 200 --out molecules.csv',
+        'train gin --samples 200 --set width=8 --steps 1 --out run-gin',
+    ),
     'water-clusters.md': (
         'generate schnet --set most=4 --samples 30 --out clusters.xyz',
         'train schnet --set most=4 --samples 30 --batch 1 --steps 1 --out run-schnet',
@@ -183,6 +187,8 @@ BAD_COPPER = '2\nplain\nCu 0 0 0\nCu 0 0 0\n'
 REACTIONS = ('id,reactant_smiles,solvent_smiles,base_smiles\n'
              'a,Clc1ccc2ncccc2c1.OB(O)c1ccccc1.c1ccc(cc1)P(c1ccccc1)c1ccccc1,CO,[OH-].[Na+]\n')
 BAD_REACTIONS = REACTIONS + 'b,CBr.OBQ,CO,\n'
+MOLECULES = 'smiles\nCC(=O)Nc1ccc(O)cc1\nc1ccncc1\n'
+BAD_MOLECULES = MOLECULES.replace('c1ccncc1', 'CC(=Q)O')
 BAD_POLYMERS = 'smiles\n*CC*\n*CC(=Q)*\n'
 POLYMERS = 'smiles\n*CC*\n*CC(*)c1ccccc1\n*CC(*)Cl\n'
 
@@ -196,6 +202,8 @@ def prepared(walk: Walk, where: str) -> Path:
             raise RuntimeError(f'cannot prepare {where}: superstep {command}: {outcome.errors}')
     (folder / 'my.csv').write_text(POLYMERS)
     (folder / 'bad.csv').write_text(BAD_POLYMERS)
+    (folder / 'my-molecules.csv').write_text(MOLECULES)
+    (folder / 'bad-molecules.csv').write_text(BAD_MOLECULES)
     (folder / 'my.xyz').write_text(WATER)
     (folder / 'bad.xyz').write_text(BAD_WATER)
     (folder / 'my-copper.xyz').write_text(COPPER)

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "superstep/base/error.h"
 #include "superstep/base/stopwatch.h"
@@ -13,55 +12,13 @@
 #include "superstep/baseline/regression.h"
 #include "superstep/baseline/trees.h"
 #include "superstep/file/csv.h"
-#include "superstep/file/hdf5/hdf5.h"
 #include "superstep/physics/chemistry/smiles.h"
-#include "superstep/physics/row_writer.h"
 
 namespace superstep::baseline {
 namespace {
 
 constexpr int held_out_one_in = 5;
 constexpr double grams_per_kilogram = 1000;
-
-std::vector<PolymerRow> read_table(const std::filesystem::path& path, bool labels_required) {
-  data::CsvReader table(path);
-  const std::size_t smiles = table.column("smiles");
-  const auto column = [&](const char* name, bool required) -> std::optional<std::size_t> {
-    if (!required && !table.has_column(name)) return std::nullopt;
-    return table.column(name);
-  };
-  const auto kelvin = column("Tg_K", labels_required), exact = column("Tg_exact_K", false);
-  std::vector<PolymerRow> rows;
-  while (table.next())
-    rows.push_back({.smiles = table.text(smiles),
-                    .kelvin = kelvin ? table.number(*kelvin) : NAN,
-                    .exact = exact ? table.number(*exact) : NAN,
-                    .place = fmt::format("{}, line {}", path.string(), table.line())});
-  return rows;
-}
-
-std::vector<PolymerRow> read_hdf5(const std::filesystem::path& path, bool labels_required) {
-  const data::Hdf5File file(path);
-  const std::int64_t any[] = {-1, -1};
-  const Tensor letters = file.read("smiles", ElementType::u8, any);
-  const std::int64_t count = letters.shape()[0], width = letters.shape()[1];
-  const auto numbers = [&](const char* name, bool required) -> std::optional<Tensor> {
-    if (!required && !file.contains(name)) return std::nullopt;
-    return file.read(name, ElementType::f64, std::span(&count, 1));
-  };
-  const auto kelvin = numbers("Tg_K", labels_required), exact = numbers("Tg_exact_K", false);
-  std::vector<PolymerRow> rows;
-  for (std::int64_t row = 0; row < count; ++row) {
-    std::string smiles(reinterpret_cast<const char*>(letters.bytes()) + row * width,
-                       static_cast<std::size_t>(width));
-    smiles.resize(std::min(smiles.size(), smiles.find('\0')));
-    rows.push_back({.smiles = std::move(smiles),
-                    .kelvin = kelvin ? kelvin->at(row) : NAN,
-                    .exact = exact ? exact->at(row) : NAN,
-                    .place = fmt::format("{}, row {}", path.string(), row)});
-  }
-  return rows;
-}
 
 std::map<std::string, double> tabulated_contributions() {
   std::map<std::string, double> table;
@@ -191,10 +148,6 @@ Report run(const Request& request, const Options&) {
 
 }  // namespace
 
-std::vector<PolymerRow> read_polymer_rows(const std::filesystem::path& path, bool labels_required) {
-  return data::is_table_path(path) ? read_table(path, labels_required) : read_hdf5(path, labels_required);
-}
-
 MeasuredPolymer measured_polymer(const std::string& smiles, double kelvin) {
   const data::Molecule molecule = data::parse_smiles(smiles);
   return {smiles, kelvin, data::count_groups(molecule), data::molecular_weight(molecule)};
@@ -202,8 +155,8 @@ MeasuredPolymer measured_polymer(const std::string& smiles, double kelvin) {
 
 std::vector<MeasuredPolymer> read_polymers(const std::filesystem::path& path) {
   std::vector<MeasuredPolymer> polymers;
-  for (const PolymerRow& row : read_polymer_rows(path)) try {
-      polymers.push_back(measured_polymer(row.smiles, row.kelvin));
+  for (const MoleculeRow& row : read_molecule_rows(path, glass_transition_columns)) try {
+      polymers.push_back(measured_polymer(row.smiles, row.label));
     } catch (const Error& error) {
       throw in_file(error, row.place);
     }

@@ -2,29 +2,19 @@
 // Tg = sum n_g Y_g / M, once with the tabulated Y_g and once with Y_g fitted to the data.
 #pragma once
 
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "superstep/baseline/baseline.h"
+#include "superstep/baseline/chemistry/molecule_rows.h"
 #include "superstep/physics/chemistry/polymer_groups.h"
 
 namespace superstep::baseline {
 
-// A row of a file of polymers, its repeat unit not yet looked at.
-struct PolymerRow {
-  std::string smiles;
-  double kelvin = NAN;  // measured; NaN where there is none
-  double exact = NAN;   // without noise, of generated ones
-  std::string place;    // in the file: "polymers.csv, line 7"
-};
-
-// A table (.csv, .tsv) with columns smiles and Tg_K, or an HDF5 file with data sets of these names; those of
-// Tg_exact_K where they are there, and without `labels_required` files without temperatures. Throws Error
-// that names the file.
-std::vector<PolymerRow> read_polymer_rows(const std::filesystem::path& path, bool labels_required = true);
+// Where files of polymers have their temperatures.
+inline constexpr LabelColumns glass_transition_columns = {"Tg_K", "Tg_exact_K"};
 
 struct MeasuredPolymer {
   std::string smiles;

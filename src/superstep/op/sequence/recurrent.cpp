@@ -19,6 +19,7 @@
 #include "superstep/op/rows/cumulative.h"
 #include "superstep/op/sequence/recurrent_activation.h"
 #include "superstep/op/sequence/recurrent_gradient.h"
+#include "superstep/op/sequence/recurrent_tangent.h"
 
 namespace superstep::op {
 namespace {
@@ -261,6 +262,10 @@ std::vector<Var> vjp_of_lstm(const DerivativeContext& context, std::span<const V
   return vjp_lstm(context, cotangents, wanted, decompose_lstm);
 }
 
+std::vector<Var> jvp_of_lstm(const DerivativeContext& context, std::span<const Var> tangents) {
+  return jvp_lstm(context, tangents, decompose_lstm);
+}
+
 // The two products of each step; what is done element by element is small beside them.
 double lstm_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
   const auto &x = inputs[x_input].shape, &w = inputs[w_input].shape, &r = inputs[r_input].shape;
@@ -277,6 +282,7 @@ Definition lstm_definition() {
                                  .attributes = "activation_alpha activation_beta activations clip direction "
                                                "hidden_size input_forget layout output_sequence"});
   definition.vjp = vjp_of_lstm;
+  definition.jvp = jvp_of_lstm;
   definition.flops = lstm_flops;
   return definition;
 }

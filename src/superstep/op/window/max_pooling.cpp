@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <limits>
 
 #include "superstep/op/batch/rules.h"
 #include "superstep/op/core/rules.h"
 #include "superstep/op/core/wide.h"
+#include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/creation.h"
 #include "superstep/op/move/gather.h"
 #include "superstep/op/move/view.h"
@@ -72,7 +74,33 @@ std::vector<Var> vjp_max_pool(const DerivativeContext& context, std::span<const 
   return {max_pool_gradient(cotangents[0], indices_of(context), context.inputs[0].shape())};
 }
 
+// Do no two windows share an element, and are all of one size, padding included?
+bool tiles_plane(const Attributes& attributes, const std::vector<Window>& windows) {
+  return attributes.integer("ceil_mode", 0) == 0 && std::ranges::all_of(windows, [](const Window& window) {
+           return window.stride >= window.kernel && window.dilation == 1;
+         });
+}
+
+// The tangents of the largest elements. Where windows do not overlap those are all that is left of their
+// windows when the others are multiplied by zero: averages and products over planes, which keep samples
+// apart. Else they are gathered from the whole of x.
 std::vector<Var> jvp_max_pool(const DerivativeContext& context, std::span<const Var> tangents) {
+  const Shape& shape = context.inputs[0].shape();
+  if (const std::vector<Window> windows = windows_of(context.attributes, shape);
+      tiles_plane(context.attributes, windows)) {
+    double taps = 1;
+    for (const Window& window : windows) taps *= static_cast<double>(window.kernel);
+    const Var indices = indices_of(context);
+    const Var chosen = max_pool_gradient(
+        constant_of_shape(context.builder, tangents[0].element(), indices.shape(), 1), indices, shape);
+    Attributes averaging = context.attributes;
+    averaging.erase("storage_order");
+    averaging.set("count_include_pad", std::int64_t{1});
+    const Var mean = context.builder.node1("AveragePool", {tangents[0] * chosen}, averaging);
+    std::vector<Var> found(context.outputs.size());
+    found[0] = mean * taps;
+    return found;
+  }
   const std::int64_t count = tangents[0].shape().element_count();
   std::vector<Var> result(context.outputs.size());
   result[0] = gather(reshape(tangents[0], {count}), indices_of(context));

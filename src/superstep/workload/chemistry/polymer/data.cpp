@@ -10,6 +10,8 @@
 #include "superstep/file/csv.h"
 #include "superstep/physics/chemistry/molecule_features.h"
 #include "superstep/physics/row_writer.h"
+#include "superstep/workload/chemistry/domain.h"
+#include "superstep/workload/chemistry/pack_writer.h"
 #include "superstep/workload/chemistry/polymer/polymer_data.h"
 #include "superstep/workload/generated.h"
 #include "superstep/workload/metrics.h"
@@ -135,10 +137,12 @@ class PolymerTask : public Task {
   std::vector<std::string> outside(const Task& training) const override {
     const auto* other = dynamic_cast<const PolymerTask*>(&training);
     if (!other) return {};
-    const Domain domain(std::span(other->data_.polymers).first(other->training_));
+    Domain domain;
+    for (const Polymer& known : std::span(other->data_.polymers).first(other->training_))
+      domain.learn(known.molecule);
     std::vector<std::string> notes;
     for (const Polymer& polymer : data_.polymers)
-      if (std::string words = domain.outside(polymer); !words.empty())
+      if (std::string words = domain.outside(polymer.molecule); !words.empty())
         notes.push_back(
             fmt::format("{}: '{}' is unlike what was learnt from: {}", polymer.place, polymer.smiles, words));
     return notes;

@@ -185,7 +185,7 @@ std::vector<OptionSpec> schnet_options() {
           {"gaussians", "25", "in which a distance is written"},
           {"cutoff", "6", "beyond which atoms are no neighbours, A"},
           {"neighbours", "28", "nearest ones that an atom hears of, at most"},
-          {"forces", "1", "weight of their errors, (eV/A)^-2; 0: energies alone, learnt and given"},
+          {"forces", "100", "weight of their errors, (eV/A)^-2; 0: energies alone, learnt and given"},
           {"atoms", "96", "room for atoms in a pack"},
           {"edges", "2640", "room for edges in a pack"},
           {"clusters", "10", "room for clusters in a pack"},

@@ -27,7 +27,7 @@ struct SchnetSizes {
   std::int64_t blocks = 4, width = 100, gaussians = 25;
   double cutoff = 6;  // A
   int neighbours = 28;
-  double forces = 1;  // weight of their errors in the loss; 0: the model gives energies alone
+  double forces = 100;  // weight of their errors in the loss; 0: the model gives energies alone
 };
 std::vector<OptionSpec> schnet_options();
 SchnetSizes schnet_sizes(const Options& options);

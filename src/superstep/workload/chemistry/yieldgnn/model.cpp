@@ -75,6 +75,8 @@ AtomPairs atom_pairs(Builder& b, const PackedGraph& graph, const YieldSizes& siz
           op::where(op::logical_and(is_pair, op::greater(behind, zero)), known + behind, none)};
 }
 
+constexpr double usual_atoms = 60;  // of a reaction
+
 class YieldNetwork {
  public:
   YieldNetwork(Layers& layers, const PackedGraph& graph, const YieldSizes& sizes)
@@ -100,8 +102,8 @@ class YieldNetwork {
     // The bias is there once: half of it comes with each atom.
     const Var together = op::relu(op::gather_rows(own, pairs.first) + op::gather_rows(own, pairs.second));
     b_.set_name({});
-    const Var score =
-        dense(op::reshape(together, {graph_.packs() * count, sizes_.width}), "attention", true, 1);
+    const Var score = dense(op::reshape(together, {graph_.packs() * count, sizes_.width}), "attention", true,
+                            1, attention_start());
     const op::NameScope scope(b_, "attention");
     const Var weight = op::reshape(op::sigmoid(score), {graph_.packs(), count});
     const Var rows = graph_.as_nodes(local);
@@ -119,18 +121,28 @@ class YieldNetwork {
     return graph_.as_nodes(score) * graph_.is_node();
   }
 
-  // Rows by a matrix that is drawn as the authors do: a normal's deviation, min(1 / sqrt(out), 0.1).
-  Var dense(Var rows, const std::string& name, bool bias, std::int64_t out = 0) {
+  // Rows by a matrix with a bias that begins at `start`.
+  Var dense(Var rows, const std::string& name, bool bias, std::int64_t out = 0, double start = 0) {
     const op::NameScope scope(b_, name);
     const std::int64_t width = out > 0 ? out : sizes_.width;
-    const double deviation = std::min(1 / std::sqrt(static_cast<double>(width)), 0.1);
-    const Var weight =
-        layers_.uniform(name + ".weight", {width, rows.shape()[1]}, deviation * std::sqrt(3.0));
-    return op::gemm(rows, weight, bias ? layers_.zeros(name + ".bias", {width}) : Var(),
+    const double limit = deviation(rows.shape()[1], width) * std::sqrt(3.0);
+    const Var weight = layers_.uniform(name + ".weight", {width, rows.shape()[1]}, limit);
+    return op::gemm(rows, weight, bias ? layers_.filled(name + ".bias", {width}, start) : Var(),
                     {.transpose_b = true});
   }
 
  private:
+  // Of first weights. As the authors draw them, the factors of local_i are a tenth or less each, and their
+  // product a thousandth: an atom is hardly seen until they have grown. By what comes in (He et al., ICCV
+  // 2015) they are of the order of one.
+  double deviation(std::int64_t in, std::int64_t out) const {
+    return sizes_.published_start ? std::min(1 / std::sqrt(static_cast<double>(out)), 0.1)
+                                  : std::sqrt(2.0 / static_cast<double>(in));
+  }
+  // Of a_ij: so that what an atom hears of all n is of the size of what one says. sigmoid(-log(n)) is about 1
+  // / n.
+  double attention_start() const { return sizes_.published_start ? 0 : -std::log(usual_atoms); }
+
   Var at_sources(Var rows) const { return op::gather_rows(graph_.as_nodes(rows), graph_.source()); }
   Var summed(Var edges) const {
     return PackedGraph::as_rows(op::segment_sum(edges, graph_.target(), graph_.nodes()));
@@ -229,6 +241,7 @@ std::vector<OptionSpec> yield_options() {
           {"edges", "560", "room for edges in a pack, two a bond"},
           {"reactions", "5", "room for reactions in a pack"},
           {"largest", "100", "atoms of a reaction, at most"},
+          {"start", "he", "first weights: he (by what comes in) or published (0.1 at most)"},
           {"split", "1", "which random 70:30 split, 1 to 1000"}};
 }
 
@@ -240,6 +253,8 @@ YieldSizes yield_sizes(const Options& options) {
                    .depth = options.integer("depth", 1, 16),
                    .width = options.integer("width", 1, 4096),
                    .dropout = options.number("dropout", 0, 0.9)};
+  const std::string starts[] = {"he", "published"};
+  sizes.published_start = options.choice("start", starts) == 1;
   sizes.largest = std::min(sizes.largest, sizes.pack.nodes);
   return sizes;
 }
@@ -257,6 +272,7 @@ Workload yieldgnn() {
   published.epochs = 200;
   published.learning_rate = 1e-2;
   published.schedule = {.kind = Schedule::Kind::plateau, .final_share = 1e-4, .factor = 0.5, .patience = 5};
+  published.model_options = {"start=published"};
   published.source = chosen_here;
   return {
       .name = "yieldgnn",

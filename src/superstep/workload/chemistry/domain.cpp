@@ -1,10 +1,11 @@
-// What lies outside of what a network can have learnt.
+#include "superstep/workload/chemistry/domain.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "superstep/file/atoms/element.h"
-#include "superstep/workload/chemistry/polymer/polymer_data.h"
 
 namespace superstep::workload {
 namespace {
@@ -26,16 +27,12 @@ std::string surroundings(const data::Molecule& molecule, int atom) {
 
 }  // namespace
 
-Domain::Domain(std::span<const Polymer> known) {
-  for (const Polymer& polymer : known) {
-    most_atoms_ = std::max(most_atoms_, polymer.molecule.atom_count());
-    for (int atom = 0; atom < polymer.molecule.atom_count(); ++atom)
-      surroundings_.insert(surroundings(polymer.molecule, atom));
-  }
+void Domain::learn(const data::Molecule& molecule) {
+  most_atoms_ = std::max(most_atoms_, molecule.atom_count());
+  for (int atom = 0; atom < molecule.atom_count(); ++atom) surroundings_.insert(surroundings(molecule, atom));
 }
 
-std::string Domain::outside(const Polymer& polymer) const {
-  const data::Molecule& molecule = polymer.molecule;
+std::string Domain::outside(const data::Molecule& molecule) const {
   std::vector<std::string> strange;
   for (int atom = 0; atom < molecule.atom_count(); ++atom)
     if (!surroundings_.contains(surroundings(molecule, atom)))

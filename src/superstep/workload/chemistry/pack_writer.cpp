@@ -1,8 +1,8 @@
-// Packs of polymers as tensors.
+#include "superstep/workload/chemistry/pack_writer.h"
+
 #include <algorithm>
 
 #include "superstep/physics/chemistry/molecule_features.h"
-#include "superstep/workload/chemistry/polymer/polymer_data.h"
 #include "superstep/workload/packed_samples.h"
 
 namespace superstep::workload {
@@ -29,12 +29,12 @@ PackWriter::PackWriter(std::span<Tensor> tensors, std::size_t row, bool with_bon
 void PackWriter::add(const data::Molecule& molecule) {
   for (int i = 0; i < molecule.atom_count(); ++i) {
     data::fill_atom_features(molecule, i, row_of_features<data::atom_feature_count>(x_, atoms_ + i));
-    batch_[static_cast<std::size_t>(atoms_ + i)] = polymers_;
+    batch_[static_cast<std::size_t>(atoms_ + i)] = molecules_;
   }
   for (int i = 0; i < molecule.bond_count(); ++i)
     for (const bool back : {false, true}) add_edge(molecule, i, back);
   atoms_ += molecule.atom_count();
-  ++polymers_;
+  ++molecules_;
 }
 
 void PackWriter::add_edge(const data::Molecule& molecule, int number, bool back) {

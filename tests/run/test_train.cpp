@@ -461,6 +461,48 @@ TEST_F(TrainLoop, WhatARunIsCannotChange) {
   EXPECT_NE(refused("--no-augment", asked), "");
 }
 
+// What a run begins with is what another one serves; its moments, and its own steps, begin anew.
+TEST_F(TrainLoop, BeginsWithWhatAnotherRunHasLearnt) {
+  for (TrainSettings settings : {small_run(), test::normalised_run()}) {
+    const std::string name = settings.workload;
+    ASSERT_TRUE(sit(settings, name, false));
+    const Checkpoint learnt = read_checkpoint(folder_ / name / "best.safetensors");
+    settings.weights = folder_ / name;
+    settings.learning_rate = 1e-12;
+    settings.steps = 1;
+    ASSERT_TRUE(sit(settings, name + " again", false));
+    const Checkpoint begun = newest(name + " again");
+    const Model model(settings);
+    for (const graph::ValueId state : model.inference()(1).states()) {
+      const std::string& which = model.inference()(1).value(state).name;
+      const bool statistic = contains(which, "running") || contains(which, "mean") || contains(which, "var");
+      for (std::int64_t i = 0; !statistic && i < learnt.states.at(which).element_count(); ++i)
+        ASSERT_NEAR(begun.states.at(which).at(i), learnt.states.at(which).at(i), 1e-9) << which;
+    }
+    EXPECT_EQ(begun.step, 1);
+    TrainSettings drawn = settings;
+    drawn.weights.clear();
+    ASSERT_TRUE(sit(drawn, name + " drawn", false));
+    EXPECT_GT(std::stod(newest(name + " drawn").notes.at("loss")),
+              1.2 * std::stod(begun.notes.at("loss")));  // the control
+  }
+}
+
+TEST_F(TrainLoop, BeginsWithNoOtherModel) {
+  ASSERT_TRUE(sit(test::normalised_run(), "narrow", false));
+  TrainSettings other = small_run();
+  other.weights = folder_ / "narrow";
+  expect_error(ErrorCode::invalid_argument, {"is a run of 'unet-64', not of 'mlp'"},
+               [&] { train(other, {.out = folder_ / "a"}); });
+  TrainSettings wide = test::normalised_run();
+  wide.model_options = {"size=32", "width=8", "levels=2"};
+  wide.weights = folder_ / "narrow";
+  expect_error(ErrorCode::bad_file, {"which the model asked for has as", "--set options of that run"},
+               [&] { train(wide, {.out = folder_ / "b"}); });
+  wide.weights = folder_ / "nowhere";
+  EXPECT_THROW(train(wide, {.out = folder_ / "c"}), Error);
+}
+
 TEST_F(TrainLoop, WhatAKilledRunWasWritingIsTidiedAway) {
   TrainSettings settings = small_run();
   settings.steps = 5;

@@ -22,6 +22,7 @@ const TrainSettings unusual{.workload = "model.onnx",
                             .train = {"gain*"},
                             .freeze = {"stem.?"},
                             .loss = "mse:y",
+                            .weights = "an/other",
                             .data = "a/b.h5",
                             .samples = 1234567890123,
                             .batch = 7,
@@ -51,8 +52,8 @@ TEST(TrainSettingsFile, EveryMemberComesBack) {
 
 TEST(TrainSettingsFile, OlderFilesAreRead) {
   json older = to_json(unusual);
-  for (const char* later :
-       {"shapes", "train", "freeze", "loss", "memory_limit", "batch_norm_span", "recipe", "gradient"})
+  for (const char* later : {"shapes", "train", "freeze", "loss", "memory_limit", "batch_norm_span", "recipe",
+                            "gradient", "weights"})
     older.erase(later);
   const TrainSettings found = train_settings_from_json(older);
   EXPECT_TRUE(found.shapes.empty() && found.train.empty() && found.freeze.empty() && found.loss.empty());
@@ -96,9 +97,9 @@ TEST(Extensions, ChangeWhatTheySayAndNothingElse) {
 // Each option that a run cannot change, told something else than it was begun with.
 TEST(Extensions, WhatARunIsIsRefusedByName) {
   const TrainSettings kept{.workload = "model.onnx"};
-  for (const char* option : {"--data", "--samples", "--batch", "--micro-batch", "--memory-limit", "--on",
-                             "--precision", "--optimizer", "--loss", "--shape", "--learning-rate", "--seed",
-                             "--set", "--gradient", "--batch-norm-span", "--no-augment"}) {
+  for (const char* option : {"--weights", "--data", "--samples", "--batch", "--micro-batch", "--memory-limit",
+                             "--on", "--precision", "--optimizer", "--loss", "--shape", "--learning-rate",
+                             "--seed", "--set", "--gradient", "--batch-norm-span", "--no-augment"}) {
     const std::vector<std::string> given{option};
     expect_error(ErrorCode::invalid_argument, {option, "that cannot change", "what can change is"},
                  [&] { refuse_changes(kept, unusual, given, "run"); });

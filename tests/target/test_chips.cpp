@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "superstep/machine/borders.h"
 #include "superstep/target/ipu/chips/chips.h"
 #include "superstep/target/ipu/ipu.h"
 #include "superstep/target/ipu/lower/timed.h"
@@ -137,6 +138,36 @@ TEST(Chips, LinksCarryWhatCrosses) {
   for (std::size_t i = 0; i < profile.total.times.size(); ++i)
     link_bytes += static_cast<double>(profile.total.times[i] * profile.compilation.steps[i].link_bytes);
   EXPECT_EQ(link_bytes, 3 * crossing);
+}
+
+// What is predicted to pass the borders of a pipeline is what its program sends over the links, where values
+// skip stages too.
+TEST(Chips, LinksCarryWhatIsPredicted) {
+  struct Case {
+    GraphAtBatch model;
+    std::vector<int> shares;
+  };
+  for (const Case& test :
+       {Case{zoo("mlp"), {2, 2}}, Case{zoo("unet-64", {"size=16", "width=4"}), {3, 4, 3, 3}},
+        Case{zoo("braggnn"), {2, 3, 3}}}) {
+    const graph::Graph graph = target::prepare_graph(test.model(2));
+    const machine::Precision f32 = machine::precision_from_name("f32");
+    std::vector<machine::Work> works = machine::works_of(graph, f32, {.fuse_across_layers = false});
+    machine::assign_stages(graph, works, test.shares);
+    double predicted = 0;
+    for (const machine::Border& border : machine::borders_of(graph, works, f32, test.shares.size())) {
+      EXPECT_GT(border.up, 0);
+      EXPECT_EQ(border.down, 0);
+      predicted += border.up;
+    }
+    const auto counted = target::ipu::timed_profile(
+        test.model, "gc200", {.batch = 6, .chips = {.pipeline = test.shares, .accumulate = 3}});
+    double sent = 0;
+    const bsp::Profile& profile = counted.profile;
+    for (std::size_t i = 0; i < profile.total.times.size(); ++i)
+      sent += static_cast<double>(profile.total.times[i] * profile.compilation.steps[i].link_bytes);
+    EXPECT_EQ(sent, 3 * predicted);
+  }
 }
 
 // Stages work at the same time: the run is shorter than what its chips did, and each step is one chip's.

@@ -6,6 +6,7 @@
 #include "superstep/op/product/quantization.h"
 #include "superstep/target/target.h"
 #include "superstep/transform/precision/quantize.h"
+#include "tests/processor.h"
 #include "tests/target/models.h"
 
 namespace superstep {
@@ -159,16 +160,8 @@ graph::Graph one_convolution(std::int64_t batch, std::int64_t in, std::int64_t o
   return graph;
 }
 
-bool multiplies_bytes_fast() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512vnni") != 0;
-#else
-  return false;
-#endif
-}
-
 TEST(Integer, ProductsThatBytesSlowDownStayInF32) {
-  if (!multiplies_bytes_fast()) GTEST_SKIP() << "every product is slower on bytes here";
+  if (!test::multiplies_bytes_fast()) GTEST_SKIP() << "every product is slower on bytes here";
   const auto slow = [](const graph::Graph& model) {
     return target::find_target("cpu").slow_on_bytes(model, {});
   };
@@ -184,7 +177,7 @@ TEST(Integer, ProductsThatBytesSlowDownStayInF32) {
 
 // The same thin product behind a wide one, which gives it bytes for nothing.
 TEST(Integer, ProductsThatGetBytesForNothingTakeThem) {
-  if (!multiplies_bytes_fast()) GTEST_SKIP() << "every product is slower on bytes here";
+  if (!test::multiplies_bytes_fast()) GTEST_SKIP() << "every product is slower on bytes here";
   graph::Graph graph("two");
   op::Builder b(graph);
   test::Layers layers(b, 3);

@@ -34,6 +34,27 @@ TEST(Ensembles, HaveMeanAndSpreadOfTheirMembers) {
   EXPECT_DOUBLE_EQ(ensemble.spread[1], 0);
 }
 
+// Two sections of four pixels: of the first one pixel conducts that should not, and makes a path; of the
+// second two do not that should, and its path is lost. A way that leaves nothing has no error.
+TEST(Stripes, CountWhatTheyTurnAndMove) {
+  const std::vector<std::uint8_t> truth{1, 0, 0, 1, 1, 1, 1, 0}, found{1, 1, 0, 1, 0, 0, 1, 0};
+  Sections test{.images = Tensor::from<std::uint8_t>({2, 2, 2}, truth), .sigma = {1, 1}, .ratio = {0, 0.5}};
+  const Way way{.name = "a way", .ratio = {0.25, 0}, .wrong = {0.25, 0.5}, .images = found};
+  const StripeErrors errors = stripe_errors(test, way);
+  EXPECT_DOUBLE_EQ(errors.conducting, 0.125);
+  EXPECT_DOUBLE_EQ(errors.insulating, 0.25);
+  EXPECT_DOUBLE_EQ(errors.bias, -0.125);
+  EXPECT_DOUBLE_EQ(errors.error, 0.375);
+  EXPECT_DOUBLE_EQ(errors.paths_made, 0.5);
+  EXPECT_DOUBLE_EQ(errors.paths_lost, 0.5);
+  EXPECT_DOUBLE_EQ(errors.rank_correlation, 1);
+  const std::string table = table_of_stripes(test, way);
+  EXPECT_TRUE(contains(table, "25.00 %")) << table;
+  const Way none{.name = "none", .ratio = test.ratio, .wrong = {0, 0}, .images = truth};
+  EXPECT_EQ(stripe_errors(test, none).error, 0);
+  EXPECT_EQ(stripe_errors(test, none).conducting + stripe_errors(test, none).insulating, 0);
+}
+
 struct Drawn {
   Ensemble ensemble;
   std::vector<double> truth;

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <map>
 #include <numbers>
+#include <set>
 
 #include "superstep/base/random.h"
 #include "superstep/graph/verify.h"
@@ -211,6 +213,46 @@ TEST(AutoPhaseNN, LosesWhatIsMeasured) {
     loss += std::abs(pattern.at(i) - measured.at(i)) / static_cast<double>(pattern.element_count());
   const Tensor outputs[] = {object.amplitude, object.phase};
   EXPECT_NEAR(crystal_quality(fields, 0, predicted_crystal(outputs, 0)).diffraction_l1, loss, 1e-5 * loss);
+}
+
+// What `vary` trains on is a pattern turned or mirrored about frequency zero, one of 48 ways.
+TEST(AutoPhaseNN, VariesByTheSymmetriesOfTheCube) {
+  ThreadPool pool(1);
+  const auto task = open_task(find_workload("autophasenn"),
+                              {.samples = 10, .model_options = {"size=16", "vary=yes"}, .pool = &pool});
+  const std::int64_t indices[] = {0};
+  const auto filled = [&](std::uint64_t epoch, bool augment) {
+    std::vector<Tensor> tensors{Tensor(ElementType::f32, {1, 1, side, side, side})};
+    task->fill(indices, epoch, augment, tensors);
+    return tensors[0];
+  };
+  const Tensor plain = filled(0, false);
+  const auto at = [&](const Tensor& pattern, const std::array<std::int64_t, 3>& q) {  // q from -side / 2 on
+    std::int64_t index = 0;
+    for (const std::int64_t each : q) index = index * side + (each + side / 2 + side) % side;
+    return pattern.at(index);
+  };
+  const auto is_turned_by = [&](const Tensor& turned, const std::array<std::size_t, 3>& axes, int signs) {
+    for (std::int64_t i = 0; i < side * side * side; ++i) {
+      const std::array q{i / (side * side) - side / 2, i / side % side - side / 2, i % side - side / 2};
+      std::array<std::int64_t, 3> old{};
+      for (std::size_t a = 0; a < 3; ++a) old[axes[a]] = signs >> a & 1 ? -q[a] : q[a];
+      if (at(turned, q) != at(plain, old)) return false;
+    }
+    return true;
+  };
+  std::set<std::pair<std::array<std::size_t, 3>, int>> seen;
+  for (std::uint64_t epoch = 0; epoch < 12; ++epoch) {
+    const Tensor turned = filled(epoch, true);
+    int ways = 0;
+    std::array<std::size_t, 3> axes{0, 1, 2};
+    do
+      for (int signs = 0; signs < 8; ++signs)
+        if (is_turned_by(turned, axes, signs)) ++ways, seen.emplace(axes, signs);
+    while (std::ranges::next_permutation(axes).found);
+    EXPECT_EQ(ways, 1) << "epoch " << epoch;
+  }
+  EXPECT_GT(seen.size(), 6U);
 }
 
 // On measured patterns, by what they are alone.

@@ -47,9 +47,14 @@ std::string comparison(const run::InferReport& report) {
       if (f32.name == bytes.name)
         table.add_row({bytes.name, fmt::format("{:.5g}", f32.value), fmt::format("{:.5g}", bytes.value),
                        f32.value != 0 ? fmt::format("{:.3f}", bytes.value / f32.value) : "", bytes.unit});
-  return fmt::format("{} of {} products on bytes, ranges by {} of {} samples\n{}", report.int8_products,
+  const std::string coarse =
+      report.coarse_on_bytes.empty()
+          ? ""
+          : fmt::format("{} in f32 because bytes would move the outputs too far (--byte-error, --explain)\n",
+                        report.coarse_on_bytes.size());
+  return fmt::format("{} of {} products on bytes, ranges by {} of {} samples\n{}{}", report.int8_products,
                      report.int8_products + report.f32_products, report.ranges, report.calibration_samples,
-                     table.to_string());
+                     coarse, table.to_string());
 }
 
 // Answers as the model gave them and as they are after their refinement, a metric a line.
@@ -67,6 +72,10 @@ std::string refinement(const run::InferReport& report) {
 // The products that could be on bytes and are not, a line each.
 std::string left_in_f32(const run::InferReport& report) {
   std::string text;
+  for (const run::CoarseOnBytes& product : report.coarse_on_bytes)
+    text +=
+        fmt::format("'{}' stays in f32: on bytes it alone moves the outputs by {:.2f} % of their spread\n",
+                    product.result, 100 * product.error);
   for (const target::SlowOnBytes& product : report.slow_on_bytes)
     text += std::isfinite(product.share)
                 ? fmt::format("'{}' stays in f32: on bytes estimated at {:.2f} of its time\n", product.result,
@@ -165,6 +174,12 @@ void declare_bytes(CLI::App& command, Arguments& arguments) {
       .add_option("--ranges", settings.ranges,
                   "int8: percentile, entropy or minmax: how much of the tails bytes leave out")
       ->type_name("METHOD");
+  command
+      .add_option("--byte-error", settings.most_error,
+                  "int8: how far bytes may move the outputs, of their spread; what moves them further stays "
+                  "in f32; 0: nothing does (default: 0.01, of classifiers 0)")
+      ->type_name("X")
+      ->check(not_negative());
   command.add_option("--onnx", arguments.onnx, "int8: write the quantised model as ONNX")->type_name("FILE");
 }
 

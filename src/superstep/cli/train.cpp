@@ -233,6 +233,10 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
                   "of a model file: initialisers that are not trained; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  command
+      .add_option("--weights", settings.weights,
+                  "begin with what this run has learnt; without it with weights that are drawn")
+      ->type_name("DIR");
   command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
       ->type_name("X")
       ->check(positive());

@@ -48,4 +48,13 @@ double CostModel::host_seconds(double bytes) const {
   return value("host_latency") + bytes / value("host_rate");
 }
 
+double CostModel::borders_seconds(std::span<const Border> borders) const {
+  double seconds = 0;
+  for (const Border& border : borders) {
+    const double down = border.down > 0 ? link_seconds(border.down) : 0;
+    seconds = std::max(seconds, link_seconds(border.up) + down);
+  }
+  return seconds;
+}
+
 }  // namespace superstep::machine

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "superstep/machine/borders.h"
 #include "superstep/machine/collective.h"
 #include "superstep/machine/machine.h"
 #include "superstep/machine/work.h"
@@ -95,7 +96,9 @@ class CostModel {
   // Whether gradients are summed over units while others are still computed.
   virtual bool overlaps_collectives() const { return false; }
   virtual double link_seconds(double bytes) const = 0;  // from one unit to the next
-  virtual double host_seconds(double bytes) const;      // from or to the host
+  // All stages of a pipeline hand on what the next ones need, at the same time.
+  virtual double borders_seconds(std::span<const Border> borders) const;
+  virtual double host_seconds(double bytes) const;  // from or to the host
   // Whether transfers from the host run while the machine computes.
   virtual bool overlaps_transfers() const { return true; }
   virtual double capacity() const = 0;  // bytes of one unit

@@ -130,11 +130,11 @@ double exposed_all_reduce(const CostModel& model, const std::vector<Stage>& stag
 
 // Micro-batches pass the slowest stage one after the other; the pipeline fills and drains once a step.
 Parts step_of(const CostModel& model, const std::vector<Stage>& stages, const PredictSettings& settings,
-              double border_bytes, bool training) {
+              std::span<const Border> borders, bool training) {
   const std::size_t slowest = slowest_of(stages);
   const double count = static_cast<double>(stages.size());
   Parts one = stages[slowest].forward_backward;
-  if (stages.size() > 1) one.collective += model.link_seconds(border_bytes) * (training ? 2 : 1);
+  if (stages.size() > 1) one.collective += model.borders_seconds(borders);
   Parts step = static_cast<double>(settings.accumulate) * one;
   step.fill += (count - 1) * one.total();
   step += stages[slowest].update;
@@ -235,14 +235,9 @@ Prediction predict_as_is(const Machine& machine, const Graph& graph, const Predi
                                 [](const Stage& stage) { return stage.memory.fits(); });
   const bool training =
       std::any_of(works.begin(), works.end(), [](const Work& w) { return w.phase == Phase::update; });
-  // What passes a border is of the order of a layer's output: the mean of the products' results.
-  double border = 0, products = 0;
-  for (const Work& work : works)
-    if (work.kind == WorkKind::product && work.phase == Phase::forward)
-      border += work.write_bytes, ++products;
   prediction.units = static_cast<int>(stages) * settings.replicas;
-  prediction.step =
-      step_of(*model, prediction.stages, settings, products > 0 ? border / products : 0, training);
+  prediction.step = step_of(*model, prediction.stages, settings,
+                            borders_of(graph, works, settings.precision, stages), training);
   prediction.step_seconds = prediction.step.total();
   prediction.samples = static_cast<double>(settings.micro_batch) * settings.accumulate * settings.replicas;
   prediction.uncertainty = uncertainty_of(*model, prediction.step);

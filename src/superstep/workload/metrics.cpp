@@ -1,5 +1,7 @@
 #include "superstep/workload/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -29,6 +31,17 @@ std::vector<Metric> spread_metrics(std::span<const double> errors, std::span<con
   metrics.push_back(quality_metric("spread_times_for_90", found->times_for_90));
   metrics.push_back(quality_metric("spread_inside_90", found->inside_90));
   return metrics;
+}
+
+std::vector<std::int64_t> some_of(std::span<const std::int64_t> indices, std::size_t most) {
+  std::vector<std::int64_t> some;
+  const std::size_t count = std::min(most, indices.size());
+  for (std::size_t i = 0; i < count; ++i) some.push_back(indices[i * indices.size() / count]);
+  return some;
+}
+
+std::string of_some(std::size_t some, std::size_t all, const char* things) {
+  return some < all ? fmt::format(", of {} of the {}", some, things) : "";
 }
 
 std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,

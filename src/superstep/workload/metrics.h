@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "superstep/base/metric.h"
@@ -14,6 +15,11 @@ Metric quality_metric(const char* name, double value, const char* unit = "");
 
 // The first `count` sample numbers.
 std::vector<std::int64_t> first_samples(std::int64_t count);
+
+// `most` of them at most, evenly over all: what a slow reference is asked.
+std::vector<std::int64_t> some_of(std::span<const std::int64_t> indices, std::size_t most);
+// ", of 12 of the crystals" where these are fewer than all; empty where they are all.
+std::string of_some(std::size_t some, std::size_t all, const char* things);
 
 // The share of samples whose largest score is that of field `label`.
 std::vector<Metric> accuracy_of_labels(const Fields& fields, std::span<const std::int64_t> indices,

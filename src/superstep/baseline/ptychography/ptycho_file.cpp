@@ -156,7 +156,8 @@ void PtychoFile::read_modulus(const Run& run, PtychoScanData& scan) const {
       const float value = counts[i / pixels * pixels + targets[i % pixels]];
       if (!std::isfinite(value))
         throw bad_data(file_, patterns_,
-                       fmt::format("pattern {} holds a count of {}", run.first + row, value));
+                       fmt::format("pattern {} holds a count of {}",
+                                   run.first + row + static_cast<std::int64_t>(i / pixels), value));
       modulus[i] = std::sqrt(std::max(0.0f, value));
       scan.mean_counts += modulus[i] * modulus[i];
     }

@@ -97,6 +97,18 @@ double IpuModel::link_seconds(double bytes) const {
   return value("link_latency") + bytes / (value("link_rate") * value("allreduce_links"));
 }
 
+// Stage s is on chip s, and chips are on a ladder (bsp/compile/link.cpp): those of a rung, 2k and 2k + 1, are
+// joined by twice as many links as lead on to the next one. Activations and gradients pass at the same time,
+// each over its own direction.
+double IpuModel::borders_seconds(std::span<const Border> borders) const {
+  double seconds = 0;
+  for (std::size_t s = 0; s < borders.size(); ++s) {
+    const double within = link_seconds(std::max(borders[s].up, borders[s].down));
+    seconds = std::max(seconds, s % 2 == 0 ? within : 2 * within - value("link_latency"));
+  }
+  return seconds;
+}
+
 Bounds IpuModel::bounds(const Precision& precision) const {
   const double chip = static_cast<double>(hardware_.tiles) * hardware_.clock;
   const ElementType element = precision.data == ElementType::f32 ? ElementType::f32 : ElementType::f16;

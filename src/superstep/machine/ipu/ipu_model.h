@@ -17,6 +17,7 @@ class IpuModel : public CostModel {
   Fabric fabric(int units) const override;
   double collective_call_seconds(int units) const override;
   double link_seconds(double bytes) const override;
+  double borders_seconds(std::span<const Border> borders) const override;
   bool overlaps_transfers() const override { return false; }  // a copy is a step of the program
   double capacity() const override { return static_cast<double>(hardware_.tiles * hardware_.tile_bytes); }
   Bounds bounds(const Precision& precision) const override;

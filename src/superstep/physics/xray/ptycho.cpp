@@ -93,6 +93,7 @@ nlohmann::json to_json(const Range& range) { return {range.low, range.high}; }
 }  // namespace
 
 PtychoScan make_ptycho_scan(const PtychoSettings& settings, std::uint64_t seed, std::uint64_t scan) {
+  scan += static_cast<std::uint64_t>(settings.first);
   PtychoScan made;
   made.path = make_path(settings, RandomStream(seed, scan, Purpose::path));
   made.object = transmission(make_thickness(settings, seed, scan, made.path), settings.material);
@@ -138,7 +139,7 @@ void PtychoGenerator::pattern(std::uint64_t seed, std::uint64_t index, std::span
   exit_wave<float>(made->probe, n, made->object, made->path.width, made->path.positions[index % points],
                    wave);
   far_field_intensity<float>(wave, n, intensity);
-  RandomStream random(seed, index, Purpose::noise);
+  RandomStream random(seed, index + static_cast<std::uint64_t>(settings_.first) * points, Purpose::noise);
   count_photons(random, intensity, made->detector, counts);
 }
 
@@ -187,7 +188,8 @@ nlohmann::json PtychoGenerator::parameters() const {
                       {"delta", settings_.material.delta},
                       {"beta_over_delta", settings_.material.beta_over_delta},
                       {"max_phase", settings_.material.max_phase},
-                      {"drift", settings_.drift}};
+                      {"drift", settings_.drift},
+                      {"first", settings_.first}};
   if (raster) json.update({{"rows", settings_.rows}, {"columns", settings_.columns}});
   return json;
 }

@@ -36,6 +36,7 @@ struct PtychoSettings {
   double threshold = 3;         // counts
   Material material;
   int drift = 0;  // px a scan along x, of one slowly drifting sample; 0: a new sample every scan
+  int first = 0;  // scans of the seed that are passed over: a file that goes on where another one ended
 
   int points() const { return path == Path::raster ? rows * columns : spiral_points; }
 };

@@ -18,6 +18,7 @@ void read_scan(PtychoSettings& settings, const Options& options) {
   settings.columns = static_cast<int>(options.integer("columns", 1, 2000));
   settings.spiral_points = static_cast<int>(options.integer("points", 1, 1000000));
   settings.drift = static_cast<int>(options.integer("drift", 0, 1000));
+  settings.first = static_cast<int>(options.integer("first", 0, 1000000));
 }
 
 void read_probe(PtychoSettings& settings, const Options& options) {
@@ -56,7 +57,8 @@ std::vector<OptionSpec> ptycho_options(int window, const char* scan) {
           {"energy", "8", "photon energy, keV"},
           {"delta", "4.8e-5", "refractive index decrement of the sample"},
           {"absorption", "0.1", "beta / delta of the sample"},
-          {"drift", "0", "px a scan that one long sample drifts; 0: a new sample every scan"}};
+          {"drift", "0", "px a scan that one long sample drifts; 0: a new sample every scan"},
+          {"first", "0", "scans of the seed to pass over: a file goes on where another one ended"}};
 }
 
 PtychoSettings read_ptycho_settings(const Options& options) {

@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/run/serve/byte_errors.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/passes.h"
 #include "superstep/transform/pipeline.h"
@@ -135,14 +136,16 @@ QuantizedModel quantize_model(const target::Target& target, const target::GraphA
   const target::GraphAtBatch trained = with_weights(target, model, weights);
   QuantizedModel result;
   result.ranges = calibrate(target, trained, settings, fill);
-  result.graph = [trained,
-                  pass = quantization_for(target, result.ranges, settings.products)](std::int64_t batch) {
+  result.coarse = choose_exact_products(target, trained, result.ranges, settings, fill);
+  transform::QuantizeOptions products = settings.products;
+  for (const CoarseOnBytes& product : result.coarse) products.kept.insert(product.result);
+  result.graph = [trained, pass = quantization_for(target, result.ranges, products)](std::int64_t batch) {
     return transform::run_passes(trained(batch), std::span(&pass, 1));
   };
   const std::int64_t batch = std::min(settings.samples, settings.batch);
   count_products(result, batch);
-  result.slow = target.slow_on_bytes(trained(batch), settings.products);
-  if (result.products == 0 && result.slow.empty())
+  result.slow = target.slow_on_bytes(trained(batch), products);
+  if (result.products == 0 && result.slow.empty() && result.coarse.empty())
     throw Error(ErrorCode::unsupported, "has no product or convolution that gains from int8",
                 "--precision int8", "those of fewer than 16 channels stay in f32: serve it in f32 or bf16");
   return result;

@@ -20,6 +20,15 @@ struct CalibrateSettings {
   int threads = 1;
   std::int64_t batch = 64;  // samples a run of the model, at most
   transform::QuantizeOptions products;
+  // How far products on bytes may move the model's outputs, of their spread (run/serve/byte_errors.h); 0: as
+  // far as they do.
+  double most_error = 0;
+};
+
+// A product that goes back to f32 because bytes are too coarse for it.
+struct CoarseOnBytes {
+  std::string result;  // its value's name
+  double error = 0;    // by which it moves the outputs, alone on bytes, of their spread
 };
 
 // Fills the model's inputs with samples first, first + 1, ...; as many as the inputs have rows.
@@ -43,6 +52,7 @@ struct QuantizedModel {
   std::size_t products = 0;               // that run on bytes
   std::size_t kept = 0;                   // products and convolutions that stay in f32
   std::vector<target::SlowOnBytes> slow;  // of these: could be on bytes, but would take longer
+  std::vector<CoarseOnBytes> coarse;      // of these: would move the outputs too far
 };
 
 // Calibrates `model`, whose states get the data of `weights` (by name; states without stay as they are), as

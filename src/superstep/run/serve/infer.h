@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "superstep/base/metric.h"
+#include "superstep/run/serve/calibrate.h"
 #include "superstep/run/train/train.h"
 #include "superstep/target/target.h"
 
@@ -36,6 +37,8 @@ struct InferSettings {
   std::string precision;       // empty: that of the run, or f32; "int8": quantised after calibration
   std::int64_t calibrate = 0;  // int8: samples that ranges are taken from; 0: 512
   std::string ranges;          // int8: percentile (when empty), entropy, minmax
+  // int8: CalibrateSettings::most_error; below 0: a hundredth, of a model that does not learn classes
+  double most_error = -1;
   std::filesystem::path onnx;  // int8: the quantised model is written there; empty: not
   std::int64_t batch = 0;      // 0: 512; of a model file without data: 1, or what it fixes
   std::int64_t samples = 0;    // 0: all
@@ -62,6 +65,7 @@ struct InferReport {
   std::vector<Metric> f32_metrics;
   std::size_t int8_products = 0, f32_products = 0;
   std::vector<target::SlowOnBytes> slow_on_bytes;  // of those left in f32
+  std::vector<CoarseOnBytes> coarse_on_bytes;      // and these
   std::int64_t calibration_samples = 0;
   std::string ranges;
 };

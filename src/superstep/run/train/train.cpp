@@ -184,8 +184,10 @@ class Training {
     // One rank writes. All read the same folder when they resume: their states stay the same bits.
     if (const auto found = keeper_.newest())
       resume_from(*found);
-    else
+    else if (settings_.weights.empty())
       fit_states(*executable_, model_, *task_, pool_);
+    else
+      begin_with(*executable_, model_, settings_.weights);
     world_.barrier();
     // The end of an epoch that is made again is logged again: what a sitting that was killed said of it goes.
     const std::int64_t logged = stopped_before_its_epoch_ended() ? state_.step - 1 : state_.step;

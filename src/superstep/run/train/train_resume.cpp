@@ -17,7 +17,8 @@ namespace superstep::run {
 namespace {
 
 // Options of `superstep train`, and the members of config.json that keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 19> kept_options{{
+constexpr std::array<std::pair<std::string_view, const char*>, 20> kept_options{{
+    {"--weights", "weights"},
     {"--data", "data"},
     {"--samples", "samples"},
     {"--batch", "batch"},

@@ -22,6 +22,7 @@ json to_json(const TrainSettings& s) {
               {"train", s.train},
               {"freeze", s.freeze},
               {"loss", s.loss},
+              {"weights", s.weights.string()},
               {"data", s.data.string()},
               {"samples", s.samples},
               {"batch", s.batch},
@@ -52,6 +53,7 @@ TrainSettings train_settings_from_json(const json& object) {
     s.train = object.value("train", std::vector<std::string>{});  // absent from older files, with freeze
     s.freeze = object.value("freeze", std::vector<std::string>{});
     s.loss = object.value("loss", "");
+    s.weights = object.value("weights", "");  // absent from older files
     s.data = object.at("data").get<std::string>();
     s.samples = object.at("samples");
     s.batch = object.at("batch");

@@ -21,6 +21,7 @@ struct TrainSettings {
   std::vector<std::string> shapes;         // of a model file: extents that it leaves open (user_model.h)
   std::vector<std::string> train, freeze;  // of a model file: initialisers, * and ? in them (user_model.h)
   std::string loss;                        // of a model file; empty: mean squared error
+  std::filesystem::path weights;           // a run whose model this one begins with; empty: as it is built
   std::filesystem::path data;
   std::int64_t samples = 0;
   std::int64_t batch = 0;         // 0: the workload's own

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "superstep/base/progress.h"
+#include "superstep/run/serve/infer.h"
 
 namespace superstep::run {
 
@@ -66,6 +68,31 @@ void fit_states(target::Executable& executable, const Model& model, const Task& 
   for (const auto& [name, value] :
        workload.fit(task, Options(workload.options, model.settings().model_options), pool))
     executable.set_state(name, value);
+}
+
+void begin_with(target::Executable& executable, const Model& model, const std::filesystem::path& folder) {
+  const Weights weights = load_weights(folder);
+  const std::string& workload = model.settings().workload;
+  if (weights.settings.workload != workload)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("is a run of '{}', not of '{}'", weights.settings.workload, workload),
+                folder.string(), "--weights takes a run of the same model");
+  const std::map<std::string, Tensor> own = states_of(executable);
+  const graph::Graph graph = model.inference()(std::max<std::int64_t>(1, model.fixed_batch()));
+  for (const graph::ValueId state : graph.states()) {
+    const std::string& name = graph.value(state).name;
+    const auto found = weights.states.find(name);
+    if (found == weights.states.end() || found->second.shape() != graph.type(state).shape)
+      throw Error(
+          ErrorCode::bad_file,
+          fmt::format("has {}, which the model asked for has as {}",
+                      found == weights.states.end() ? "no state " + name
+                                                    : name + " of " + to_string(found->second.shape()),
+                      to_string(graph.type(state).shape)),
+          weights.where, "give the --set options of that run");
+    for (const std::string& place : {name, "average/" + name})
+      if (own.contains(place)) executable.set_state(place, found->second);
+  }
 }
 
 }  // namespace superstep::run

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -35,5 +36,10 @@ TrainState state_of(const Checkpoint& checkpoint, const std::string& where);
 // What the workload computes from the training samples before the first step goes into the plan's states;
 // most workloads compute nothing.
 void fit_states(target::Executable& executable, const Model& model, const Task& task, ThreadPool& pool);
+
+// The parameters and statistics of the run in `folder` go into the plan's states; moments and counters stay
+// as they are, at their beginning. Throws Error: bad_file naming the first state that the run lacks or has of
+// another shape, invalid_argument for a run of another workload, and what load_weights throws.
+void begin_with(target::Executable& executable, const Model& model, const std::filesystem::path& folder);
 
 }  // namespace superstep::run

@@ -198,14 +198,17 @@ std::string tables_of(const ConductivityStudy& study, const Findings& findings) 
                      fmt::format("{:.1f} %", 100 * findings.intervals.covered[i])});
   return fmt::format(
       "sigma_eff / sigma of {} sections, against the solve of the true section:\n{}\n"
+      "what the stripes that the U-Net leaves do to it:\n{}"
+      "rank correlation of wrong pixels and error: {:.2f}\n\n"
       "against the solve of the same image:\n{}\n"
       "true sections within their interval (split conformal, {} sections):\n{}\n"
       "{:.1f} % within the interval of {:g} %, which is {:.4f} wide to either side in the mean\n"
       "a hundredfold conductor changes the ratio by {:.2f} % in the mean, {:.2f} % and {:.5f} at most\n"
       "one thread: {} a solve, {} all {} networks\n",
-      truth.size(), ways.to_string(), networks.to_string(), findings.truth_validation.size(),
-      covered.to_string(), 100 * findings.intervals.inside, 100 * study.level,
-      mean(findings.intervals.half_width), 100 * findings.scalar_change_mean,
+      truth.size(), ways.to_string(), table_of_stripes(findings.test, findings.ways.back()),
+      stripe_errors(findings.test, findings.ways.back()).rank_correlation, networks.to_string(),
+      findings.truth_validation.size(), covered.to_string(), 100 * findings.intervals.inside,
+      100 * study.level, mean(findings.intervals.half_width), 100 * findings.scalar_change_mean,
       100 * findings.scalar_change_relative, findings.scalar_change_largest,
       format_seconds(findings.solve_seconds), format_seconds(findings.network_seconds), study.members);
 }
@@ -226,6 +229,7 @@ std::vector<Metric> metrics_of(const ConductivityStudy&, const Findings& finding
     metrics.push_back({fmt::format("{}_pixel_error", names[i]), mean(way.wrong), ""});
     metrics.push_back({fmt::format("{}_label_error", names[i]), errors.mean, ""});
     metrics.push_back({fmt::format("{}_path_error", names[i]), errors.paths, ""});
+    metrics.push_back({fmt::format("{}_label_bias", names[i]), stripe_errors(findings.test, way).bias, ""});
   }
   metrics.push_back({"coverage", findings.intervals.inside, ""});
   metrics.push_back({"interval_half_width", mean(findings.intervals.half_width), ""});

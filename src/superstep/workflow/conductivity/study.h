@@ -86,6 +86,17 @@ struct Findings {
 };
 Findings find_answers(const ConductivityStudy& study, ThreadPool& pool);
 
+// What a way leaves of the stripes, and what that does to the ratio: means over the sections.
+struct StripeErrors {
+  double conducting = 0, insulating = 0;  // shares of the pixels that conduct, or insulate, and should not
+  double bias = 0, error = 0;             // of the ratio: signed, and its size
+  double paths_made = 0, paths_lost = 0;  // shares of the sections
+  double rank_correlation = 0;            // Spearman's, of wrong pixels and size of the error
+};
+StripeErrors stripe_errors(const Sections& test, const Way& way);
+// By quarters of the sections, from those with the fewest wrong pixels on.
+std::string table_of_stripes(const Sections& test, const Way& way);
+
 std::string tables_of(const ConductivityStudy& study, const Findings& findings);
 std::vector<Metric> metrics_of(const ConductivityStudy& study, const Findings& findings);
 void write_page(const ConductivityStudy& study, const Findings& findings, const std::string& tables);

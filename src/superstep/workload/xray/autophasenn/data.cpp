@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -117,25 +118,17 @@ CrystalGrid retrieved(const Fields& fields, std::int64_t index) {
   return best.object;
 }
 
-// Some of the crystals, evenly over all: a retrieval takes seconds, of a large pattern a minute.
-std::vector<std::int64_t> some_of(std::span<const std::int64_t> indices, std::size_t most) {
-  std::vector<std::int64_t> some;
-  const std::size_t count = std::min(most, indices.size());
-  for (std::size_t i = 0; i < count; ++i) some.push_back(indices[i * indices.size() / count]);
-  return some;
-}
-
 References ball_and_retrieval(const TableSamples& samples) {
   const Fields& fields = samples.fields;
   const double floor =
       mean_error(samples, samples.indices, [&](std::int64_t index) { return ball_like(fields, index); });
   const double limit =
       mean_error(samples, samples.indices, [&](std::int64_t index) { return true_crystal(fields, index); });
+  // A retrieval takes seconds, of a large pattern a minute.
   const auto some = some_of(samples.indices, pattern_side(fields) <= moderate_side ? 12 : 4);
   const double conventional =
       mean_error(samples, some, [&](std::int64_t index) { return retrieved(fields, index); });
-  const std::string which =
-      some.size() < samples.indices.size() ? fmt::format(", of {} of the crystals", some.size()) : "";
+  const std::string which = of_some(some.size(), samples.indices.size(), "crystals");
   return {.floor = Reference{"a ball of the true volume without strain", floor},
           .conventional = Reference{fmt::format("HIO and ER with shrink-wrap, best of {} starts{}",
                                                 retrieval_starts, which),
@@ -161,6 +154,40 @@ std::vector<Metric> quality_of_crystals(const Fields& fields, std::span<const st
           quality_metric("chi2", mean.chi2 / count), quality_metric("iou", mean.iou / count),
           quality_metric("phase_error", mean.phase_error / count, "rad"),
           quality_metric("ssim", mean.ssim / count)};
+}
+
+// A rotation by quarters or a mirror of the cube: axis a of the new pattern is axis `axes[a]` of the old one,
+// where `flipped[a]` from its other end. Frequency zero stays at n / 2: the opposite of index i is (n - i)
+// mod n.
+struct CubeSymmetry {
+  std::array<std::size_t, 3> axes{0, 1, 2};
+  std::array<bool, 3> flipped{};
+};
+
+CubeSymmetry drawn_symmetry(RandomStream& random) {
+  CubeSymmetry drawn;
+  for (std::size_t a = 0; a < 2; ++a) std::swap(drawn.axes[a], drawn.axes[a + random.below(3 - a)]);
+  for (bool& flipped : drawn.flipped) flipped = random.below(2) == 1;
+  return drawn;
+}
+
+// The crystal that is turned has the pattern that is turned, whatever its strain; what is mirrored through
+// the middle is that of the opposite strain. All are as likely as the crystal itself.
+void turn_pattern(const Fields&, std::int64_t, RandomStream& random, std::span<Tensor> batch,
+                  std::size_t row) {
+  const auto n = static_cast<std::size_t>(batch[0].shape()[2]);
+  const auto pattern = batch[0].as<float>().subspan(row * n * n * n, n * n * n);
+  const std::vector<float> before(pattern.begin(), pattern.end());
+  const CubeSymmetry symmetry = drawn_symmetry(random);
+  const std::size_t strides[] = {n * n, n, 1};
+  std::array<std::vector<std::size_t>, 3> from;  // where an index of each new axis lies in the old pattern
+  for (std::size_t a = 0; a < 3; ++a)
+    for (std::size_t i = 0; i < n; ++i)
+      from[a].push_back(strides[symmetry.axes[a]] * (symmetry.flipped[a] ? (n - i) % n : i));
+  std::size_t at = 0;
+  for (std::size_t z = 0; z < n; ++z)
+    for (std::size_t y = 0; y < n; ++y)
+      for (std::size_t x = 0; x < n; ++x) pattern[at++] = before[from[0][z] + from[1][y] + from[2][x]];
 }
 
 }  // namespace
@@ -224,6 +251,7 @@ std::unique_ptr<Task> open_autophasenn(const TaskSettings& settings, const Optio
                           .inputs = {{"diff"}},
                           .targets = {},
                           .more = {"amp", "phase"},
+                          .augment = model.flag("vary") ? turn_pattern : nullptr,
                           .quality = quality_of_crystals,
                           .present = present_crystals,
                           .references = ball_and_retrieval,

@@ -9,6 +9,7 @@
 
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/unary.h"
 #include "superstep/op/window/pooling.h"
 #include "superstep/workload/layers.h"
 #include "superstep/workload/workload.h"
@@ -22,9 +23,13 @@ constexpr int encoder_levels = 4, decoder_levels = 3;
 // How a level of the encoder halves what it sees.
 enum class Halving : std::uint8_t { pooled, strided };
 
+// Of the pattern. The root tells fringes from nothing that are a hundredth of the peak.
+enum class Sees : std::uint8_t { magnitude, root };
+
 struct AutophaseSizes {
   std::int64_t size, width;
   Halving halving;
+  Sees sees;
 };
 
 AutophaseSizes autophase_sizes(const Options& options) {
@@ -33,10 +38,11 @@ AutophaseSizes autophase_sizes(const Options& options) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} voxels cannot be halved {} times", size, encoder_levels), "option size",
                 fmt::format("take a multiple of {}", step));
-  const std::string halvings[] = {"pooled", "strided"};
+  const std::string halvings[] = {"pooled", "strided"}, seen[] = {"magnitude", "root"};
   return {.size = size,
           .width = options.integer("width", 1, 256),
-          .halving = static_cast<Halving>(options.choice("encoder", halvings))};
+          .halving = static_cast<Halving>(options.choice("encoder", halvings)),
+          .sees = static_cast<Sees>(options.choice("sees", seen))};
 }
 
 Var volume_conv(Layers& layers, Var x, const std::string& name, std::int64_t channels,
@@ -89,7 +95,7 @@ graph::Graph build_autophasenn(std::int64_t batch, const Options& options, std::
   Builder b(graph);
   Layers layers(b, seed);
   const Var x = b.input("diff", ElementType::f32, {batch, 1, sizes.size, sizes.size, sizes.size});
-  const Var code = volume_encoder(layers, x, sizes);
+  const Var code = volume_encoder(layers, sizes.sees == Sees::root ? op::sqrt(x) : x, sizes);
   const Var amplitude = crystal_decoder(layers, code, "amplitude", sizes.width);
   const Var phase = crystal_decoder(layers, code, "phase", sizes.width);
   b.set_name("amplitude");
@@ -108,7 +114,9 @@ Workload autophasenn() {
       .summary = "a nanocrystal's shape and strain from its 3-D diffraction, learnt without labels",
       .options = {{"size", "64", "voxels a side of the pattern, a multiple of 16; the crystal has half"},
                   {"width", "32", "channels of the first level; 8 is trained in minutes at size 32"},
-                  {"encoder", "pooled", "how a level halves: pooled, or strided convolutions"}},
+                  {"encoder", "pooled", "how a level halves: pooled, or strided convolutions"},
+                  {"sees", "magnitude", "the pattern as it is (magnitude), or its root (root)"},
+                  {"vary", "no", "patterns are turned and mirrored while the model is trained"}},
       .build = build_autophasenn,
       .parameters = 7003106,
       .inputs = {{"diff",

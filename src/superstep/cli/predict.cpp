@@ -12,6 +12,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/machine/ipu/convolution.h"
 #include "superstep/op/core/definition.h"
@@ -21,6 +22,7 @@ namespace superstep::cli {
 namespace {
 
 struct Arguments {
+  std::vector<std::string> shapes, bounds;  // of a model file
   std::string workload, machine = "gc200", mode = "train", precision = "f16";
   ChipArguments chips;
   std::int64_t micro_batch = 0;
@@ -40,7 +42,10 @@ constexpr const char* footer =
     "  superstep predict unet-256 --on gc200 --micro-batch 1 --pipeline auto --units 4 --accumulate 16";
 
 run::Model model_of(const Arguments& arguments) {
-  return run::Model({.workload = arguments.workload, .model_options = arguments.settings});
+  return run::Model({.workload = arguments.workload,
+                     .model_options = arguments.settings,
+                     .shapes = arguments.shapes,
+                     .bounds = arguments.bounds});
 }
 
 std::vector<int> pipeline_of(const Arguments& arguments, const machine::Machine& machine,
@@ -294,6 +299,10 @@ void declare_predict(CLI::App& command) {
                   "u8, f16 or f32: of samples on the host's link (default: the precision's)")
       ->check(CLI::IsMember({"u8", "f16", "f32"}))
       ->type_name("TYPE");
+  command.add_option("--shape", a->shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
+  add_bound_option(command, a->bounds);
   command.add_flag("--recompute", a->recompute, "keep checkpoints, run the forward pass again");
   command.add_flag("--largest", a->largest, "find the largest micro-batch that fits");
   command.add_flag("--explain", a->explain, "every kernel, with the plan found for it");

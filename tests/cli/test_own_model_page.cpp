@@ -45,9 +45,34 @@ std::string model_of_the_page() {
   return on::model_bytes(on::graph(parts));
 }
 
+// Boxes [300, 4] of a picture, of which those that begin right of zero come into question.
+std::string detector_of_the_page() {
+  on::GraphParts parts;
+  parts.inputs = {on::port("boxes", on::f32, {"300", "4"})};
+  parts.outputs = {on::port("found", on::f32, {"?", "4"})};
+  parts.nodes = {on::node("Gather", {"boxes", "zero"}, {"first"}, {on::attribute("axis", 1)}),
+                 on::node("Greater", {"first", "none"}, {"right"}),
+                 on::node("NonZero", {"right"}, {"numbers"}),
+                 on::node("Squeeze", {"numbers", "front"}, {"picks"}),
+                 on::node("Gather", {"boxes", "picks"}, {"rows"}),
+                 on::node("Gather", {"first", "picks"}, {"best"}),
+                 on::node("Unsqueeze", {"rows", "front"}, {"picture"}),
+                 on::node("Unsqueeze", {"best", "two_fronts"}, {"scores"}),
+                 on::node("NonMaxSuppression", {"picture", "scores", "most", "overlap"}, {"kept"}),
+                 on::node("Gather", {"kept", "two"}, {"of_rows"}, {on::attribute("axis", 1)}),
+                 on::node("Gather", {"rows", "of_rows"}, {"found"})};
+  parts.initializers = {on::integers("zero", {}, {0}),     on::integers("two", {}, {2}),
+                        on::integers("front", {1}, {0}),   on::integers("two_fronts", {2}, {0, 1}),
+                        on::integers("most", {1}, {50}),   on::floats("none", {}, {0}),
+                        on::floats("overlap", {1}, {0.5F})};
+  return on::model_bytes(on::graph(parts));
+}
+
 TEST(OwnModelPage, ItsCommandsWork) {
   const ScratchFolder folder;
   std::ofstream(folder / "model.onnx", std::ios::binary) << model_of_the_page();
+  std::ofstream(folder / "detector.onnx", std::ios::binary) << detector_of_the_page();
+  data::write_npy(folder / "picture.npy", random_array({300, 4}, 3));
   const Tensor x = random_array({40, 3, 32, 32}, 1);
   data::write_npy(folder / "x.npy", x);
   data::Hdf5Writer pairs(folder / "pairs.h5");

@@ -25,6 +25,15 @@ Case like(Draw& d, const char* op) {
   return node_case(op, {d.uniform(d.shape(), 0, 1)}, {{"seed", static_cast<double>(d.number(0, 99))}}, 1,
                    Smooth::no);
 }
+// Boxes of integral corners: their overlaps are the same in every precision.
+Case kept_boxes(Draw& d, const char* op) {
+  const std::int64_t pictures = d.number(1, 2), classes = d.number(1, 3), boxes = d.number(1, 12);
+  return node_case(
+      op,
+      {d.whole({pictures, boxes, 4}, 0, 9), d.whole({pictures, classes, boxes}, -20, 20),
+       d.whole({1}, 0, 6, ElementType::i64), d.uniform({1}, 0.31, 0.32), d.uniform({1}, 0.1, 0.2)},
+      {{"bound", d.number(0, 20)}, {"center_point_box", d.number(0, 1)}}, 2, Smooth::no);
+}
 Case shaped(Draw& d, const char* op) {
   return node_case(op, {}, {{"seed", static_cast<double>(d.number(0, 99))}, {"shape", d.shape().extents()}},
                    1, Smooth::no);
@@ -53,6 +62,7 @@ std::vector<Generator> other_generators() {
   return {{{"superstep.RandomMask"}, mask},
           {{"superstep.RandomNormal"}, normal},
           {{"Dropout"}, dropout},
+          {{"superstep.KeptBoxes"}, kept_boxes},
           {{"superstep.StochasticDepth"}, depth},
           {{"RandomUniformLike", "RandomNormalLike", "Bernoulli"}, like},
           {{"RandomUniform", "RandomNormal"}, shaped},

@@ -96,6 +96,11 @@ Case quantize(Draw& d, const char* op) {
 }
 Case dynamic(Draw& d, const char* op) { return node_case(op, {d.normal(d.shape())}, {}, 3, Smooth::no); }
 
+Case straight_through(Draw& d, const char* op) {
+  const Shape x = d.shape();
+  return node_case(op, {d.normal(x), d.normal(x), d.whole(x, 0, 1, ElementType::boolean)}, {}, 1, Smooth::no);
+}
+
 Case determinant(Draw& d, const char* op) {
   const std::int64_t n = d.number(1, 4);
   Extents extents = d.extents(d.number(1, 2), 1, 5);
@@ -138,6 +143,7 @@ std::vector<Generator> product_generators() {
           {{"QLinearConv"}, qlinear_conv},
           {{"QuantizeLinear", "DequantizeLinear"}, quantize},
           {{"DynamicQuantizeLinear"}, dynamic},
+          {{"superstep.StraightThrough"}, straight_through},
           {{"Det"}, determinant},
           {{"superstep.Cholesky"}, cholesky},
           {{"superstep.TriangularSolve"}, triangular_solve}};

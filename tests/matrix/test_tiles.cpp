@@ -26,7 +26,7 @@ const std::set<std::string_view> made_when_compiled = {
 // Those that cannot sensibly be cut; why_whole (target/ipu/cut/cut.h) says why.
 // Identity and Transpose leave nothing to run.
 const std::set<std::string_view> stay_whole = {"DynamicQuantizeLinear", "Identity", "Transpose",
-                                               "superstep.StochasticDepth"};
+                                               "superstep.StochasticDepth", "superstep.KeptBoxes"};
 
 std::vector<Tensor> outputs_of(const graph::Graph& graph) {
   std::vector<Tensor> outputs;

@@ -53,6 +53,20 @@ TEST(Trained, WeightsOfProductsBehindWhatOnlyMovesThem) {
   EXPECT_EQ(trained(parts), (Names{"bias", "w"}));
 }
 
+TEST(Trained, WeightsThatAreRoundedButNotTheirScales) {
+  const auto rounded = [](const char* w, const char* q, const char* y) {
+    return std::vector<Message>{node("QuantizeLinear", {w, "scale", "zero"}, {q}),
+                                node("DequantizeLinear", {q, "scale", "zero"}, {y})};
+  };
+  std::vector<Message> nodes = rounded("w", "wq", "wr");
+  for (Message& each : rounded("x", "xq", "xr")) nodes.push_back(std::move(each));
+  nodes.push_back(node("MatMul", {"xr", "wr"}, {"y"}));
+  const GraphParts parts =
+      rows_of_six(std::move(nodes), {numbered("w", {6, 5}), floats("scale", {}, {0.1F}),
+                                     testing::tensor("zero", 3, {}, std::string_view("\0", 1))});
+  EXPECT_EQ(trained(parts), (Names{"w"}));
+}
+
 TEST(Trained, AVectorIsNoBiasWhereNoWeightIsBefore) {
   const GraphParts parts =
       rows_of_six({node("Sub", {"x", "mean"}, {"centred"}), node("Div", {"centred", "deviation"}, {"plain"}),

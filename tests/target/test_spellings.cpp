@@ -12,6 +12,7 @@
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/unary.h"
 #include "superstep/op/move/movement.h"
+#include "superstep/op/rows/reduction.h"
 #include "superstep/target/cpu/passes/decompose.h"
 #include "superstep/target/cpu/passes/spellings.h"
 #include "tests/target/run.h"
@@ -98,6 +99,88 @@ TEST(Spellings, FormulasThatAreOthersStay) {
   for (const Spelling& spelling : others) {
     const auto model = around({5, 7}, [&](op::Builder&, Var x) { return spelling.formula(x); });
     EXPECT_EQ(count(target::cpu::recognize_spellings(model(2)), "Gelu"), 0) << spelling.name;
+  }
+}
+
+Var deviation(Var x, const std::vector<std::int64_t>& axes) { return x - op::reduce_mean(x, axes); }
+
+// By name: x [batch, 5, 7] normalised over its last axis, or its last two.
+std::vector<Spelling> norms() {
+  const auto square = [](Var x) { return x * x; };
+  const auto variance = [=](Var x, const std::vector<std::int64_t>& axes) {
+    return op::reduce_mean(square(deviation(x, axes)), axes) + 1e-3;
+  };
+  return {
+      {"quotient", [=](Var x) { return deviation(x, {-1}) / op::sqrt(variance(x, {-1})); }},
+      {"power", [=](Var x) { return deviation(x, {-1}) * op::pow(variance(x, {-1}), -0.5); }},
+      {"reciprocal", [=](Var x) { return op::reciprocal(op::sqrt(variance(x, {2}))) * deviation(x, {2}); }},
+      {"root as a power", [=](Var x) { return deviation(x, {-1}) / op::pow(variance(x, {-1}), 0.5); }},
+      {"square as a power",
+       [=](Var x) {
+         const Var d = deviation(x, {-1});
+         return d / op::sqrt(op::reduce_mean(op::pow(d, 2), {-1}) + 1e-3);
+       }},
+      {"two axes",
+       [=](Var x) {
+         return deviation(x, {1, 2}) / op::sqrt(variance(x, {1, 2}));
+       }},
+  };
+}
+
+TEST(Spellings, LayerNormalizationIsOneOperator) {
+  for (const Spelling& spelling : norms())
+    for (const int parts : {0, 1, 2}) {
+      SCOPED_TRACE(spelling.name);
+      const bool two = std::string_view(spelling.name) == "two axes";
+      const auto model = around({5, 7}, [&](op::Builder& b, Var x) {
+        const Shape shape = two ? Shape{5, 7} : Shape{7};
+        const auto parameter = [&](std::uint64_t seed) {
+          return b.constant(test::random_tensor(ElementType::f32, shape, seed, 0.5));
+        };
+        Var y = spelling.formula(x);
+        if (parts > 0) y = parameter(1) * y;
+        return parts > 1 ? y + parameter(2) : y;
+      });
+      const Graph graph = target::cpu::recognize_spellings(model(2));
+      EXPECT_EQ(count(graph, "LayerNormalization"), 1);
+      EXPECT_EQ(static_cast<int>(graph.node_count()), 1);
+      expect_as_reference(
+          model, [&](std::int64_t batch) { return target::cpu::recognize_spellings(model(batch)); }, 2e-5);
+    }
+}
+
+TEST(Spellings, NormsThatAreOthersStay) {
+  const std::vector<Spelling> others = {
+      {"not the last axis",
+       [](Var x) {
+         const Var d = deviation(x, {1});
+         return d / op::sqrt(op::reduce_mean(d * d, {1}) + 1e-3);
+       }},
+      {"of two axes",
+       [](Var x) {
+         const Var d = deviation(x, {-1});
+         return d / op::sqrt(op::reduce_mean(d * d, {1, 2}) + 1e-3);
+       }},
+      {"not centred", [](Var x) { return x / op::sqrt(op::reduce_mean(x * x, {-1}) + 1e-3); }},
+      {"of the root's sum",
+       [](Var x) {
+         const Var d = deviation(x, {-1});
+         return d / (op::sqrt(op::reduce_mean(d * d, {-1})) + 1e-3);
+       }},
+      {"of another",
+       [](Var x) {
+         const Var d = deviation(x, {-1}), other = deviation(op::exp(x), {-1});
+         return d / op::sqrt(op::reduce_mean(other * other, {-1}) + 1e-3);
+       }},
+      {"a cube",
+       [](Var x) {
+         const Var d = deviation(x, {-1});
+         return d / op::sqrt(op::reduce_mean(op::pow(d, 3), {-1}) + 1e-3);
+       }},
+  };
+  for (const Spelling& spelling : others) {
+    const auto model = around({5, 7}, [&](op::Builder&, Var x) { return spelling.formula(x); });
+    EXPECT_EQ(count(target::cpu::recognize_spellings(model(2)), "LayerNormalization"), 0) << spelling.name;
   }
 }
 

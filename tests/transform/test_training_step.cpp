@@ -7,6 +7,7 @@
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/random.h"
 #include "superstep/op/product/matmul.h"
+#include "superstep/op/product/quantization.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/transform/border.h"
 #include "superstep/transform/pipeline.h"
@@ -68,6 +69,7 @@ class Runner {
 };
 
 constexpr float rate = 0.125f;
+using Pair = std::array<double, 2>;
 
 // Takes steps of the graph and of `by_hand`, which changes w and is given the gradient and the step from 1.
 template <class ByHand>
@@ -86,12 +88,45 @@ void expect_same_steps(const OptimizerSpec& optimizer, ByHand by_hand) {
   EXPECT_EQ(runner.state("step").at(0), 4);
 }
 
-using Pair = std::array<double, 2>;
-
 TEST(TrainingStep, Sgd) {
   expect_same_steps({.kind = OptimizerKind::sgd}, [](Pair& w, const Pair& g, int) {
     for (std::size_t k = 0; k < 2; ++k) w[k] -= rate * g[k];
   });
+}
+
+// y = x q with q what w is rounded to: the slope of q is taken for that of w, but where w is limited.
+Graph rounded_model(double scale) {
+  Graph graph("rounded");
+  Builder b(graph);
+  const Var x = b.input("x", ElementType::f64, {4, 2});
+  const Var w = b.state("w", Tensor::from<double>({2, 1}, {0.5, -1.0}));
+  const Var step = b.scalar(ElementType::f64, scale), zero = b.constant(Tensor::scalar<std::int8_t>(0));
+  b.output("y", op::gemm(x, op::dequantize_linear(op::quantize_linear(w, step, zero), step, zero)));
+  return graph;
+}
+
+TEST(TrainingStep, WeightsThatAreRoundedMoveByTheSlopeOfWhatTheyAreRoundedTo) {
+  for (const double scale : {0.3, 0.005}) {
+    Runner runner(make_training_step(rounded_model(scale), {}, {.kind = OptimizerKind::sgd}));
+    Pair w = {0.5, -1.0};
+    int limited = 0;
+    for (int t = 1; t <= 4; ++t) {
+      Pair rounded{};
+      for (std::size_t k = 0; k < 2; ++k)
+        rounded[k] = scale * std::clamp(std::nearbyint(w[k] / scale), -128.0, 127.0);
+      const double loss =
+          runner.step({Tensor::from<double>({4, 2}, xs), Tensor::from<double>({4, 1}, ts)}, rate);
+      ASSERT_NEAR(loss, Quadratic::loss(rounded), 1e-6);
+      const auto g = Quadratic::gradient(rounded);
+      for (std::size_t k = 0; k < 2; ++k) {
+        const bool within = std::abs(w[k] - rounded[k]) <= scale / 2;
+        limited += within ? 0 : 1;
+        if (within) w[k] -= rate * g[k];
+        ASSERT_NEAR(runner.state("w").at(static_cast<std::int64_t>(k)), w[k], 1e-6) << "step " << t;
+      }
+    }
+    EXPECT_EQ(limited > 0, scale < 0.1);
+  }
 }
 
 TEST(TrainingStep, SgdWithMomentumAndWeightDecay) {

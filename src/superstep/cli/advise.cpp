@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/advise/page.h"
 
@@ -148,6 +149,7 @@ void declare_advise(CLI::App& command) {
                   "name=value of an option of the model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  add_bound_option(command, a->settings.model.bounds);
   command
       .add_option("--shape", a->settings.model.shapes,
                   "of a model file: input=EXTENTS or symbol=N; may be repeated")

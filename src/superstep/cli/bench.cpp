@@ -11,6 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/bench_run.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/bench/baseline.h"
 #include "superstep/lab/bench/self_check.h"
@@ -194,6 +195,7 @@ void declare_what(CLI::App& command, Arguments& a) {
 }
 
 void declare_files(CLI::App& command, Arguments& a) {
+  add_bound_option(command, a.bounds);
   command.add_option("--shape", a.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);

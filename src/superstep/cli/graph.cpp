@@ -7,6 +7,7 @@
 #include "superstep/base/file.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/graph_passes.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/graph/text.h"
 
 namespace superstep::cli {
@@ -113,6 +114,7 @@ void declare_graph(CLI::App& command) {
   command.add_option("--set", request.model_options, "name=value of an option of the model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+  add_bound_option(command, request.bounds);
   command
       .add_option("--shape", request.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")

@@ -14,6 +14,7 @@
 #include "superstep/cli/shared/chip_options.h"
 #include "superstep/cli/shared/explain.h"
 #include "superstep/cli/shared/metrics.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 
 namespace superstep::cli {
@@ -127,6 +128,10 @@ void infer(Arguments arguments) {
     fmt::print("{}", refinement(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
     print_outside(report.outside);
+    if (report.beyond_bounds > 0)
+      fmt::print(stderr,
+                 "superstep: warning: {} results are left out, because --bound leaves no room for them\n",
+                 report.beyond_bounds);
   }
   if (arguments.explain) fmt::print("{}{}", explain(report.plan), left_in_f32(report));
   nlohmann::json config{{"weights", arguments.weights},   {"input", arguments.input},
@@ -206,6 +211,7 @@ void declare_infer(CLI::App& command) {
       ->type_name("N")
       ->check(positive())
       ->default_str("512; of a model file without data 1");
+  add_bound_option(command, settings.bounds);
   command
       .add_option("--shape", settings.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")

@@ -9,6 +9,7 @@
 #include "superstep/base/progress.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/onnx_export.h"
 #include "superstep/cli/shared/onnx_text.h"
 #include "superstep/cli/shared/outcome.h"
@@ -24,7 +25,7 @@ namespace {
 
 struct CheckArguments {
   std::string file;
-  std::vector<std::string> shapes, symbols, train, freeze;
+  std::vector<std::string> shapes, symbols, bounds, train, freeze;
   bool metadata = false;
 };
 
@@ -57,6 +58,7 @@ onnx::ImportOptions import_options(const CheckArguments& arguments) {
     for (const std::string& extent : split(value, ','))
       if (!value.empty()) extents.push_back(parse_extent(extent, "--shape"));
   }
+  for (const std::string& text : arguments.bounds) options.bounds.push_back(run::bound_from(text));
   for (const std::string& text : arguments.symbols) {
     const auto [name, value] = name_and_value(text, "--symbol");
     options.symbols[name] = parse_extent(value, "--symbol");
@@ -103,6 +105,7 @@ nlohmann::json check_json(const onnx::Model& model, const onnx::Findings& findin
 run::UserModel as_user_model(const CheckArguments& arguments) {
   run::UserModelSettings settings{.file = arguments.file,
                                   .shapes = arguments.shapes,
+                                  .bounds = arguments.bounds,
                                   .loss = {},
                                   .choice = {.train = arguments.train, .freeze = arguments.freeze},
                                   .data = {}};
@@ -275,6 +278,7 @@ void declare_check(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("check", "what a file holds, and everything in it that is not supported");
   command->add_option("file", arguments->file, "an ONNX file")->required();
+  add_bound_option(*command, arguments->bounds);
   command
       ->add_option("--shape", arguments->shapes,
                    "extents of an input, as in x=1,3,224,224; -1: as the file says")

@@ -13,6 +13,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/prediction_words.h"
 #include "superstep/machine/ipu/convolution.h"
@@ -23,6 +24,7 @@ namespace superstep::cli {
 namespace {
 
 struct Arguments {
+  std::vector<std::string> shapes, bounds;  // of a model file
   std::string workload, machine = "gc200", mode = "train", precision = "f16", stack, scaling;
   ChipArguments chips;
   std::int64_t micro_batch = 0;
@@ -46,7 +48,10 @@ constexpr const char* footer =
     "--replicas 256 --scaling weak";
 
 run::Model model_of(const Arguments& arguments) {
-  return run::Model({.workload = arguments.workload, .model_options = arguments.settings});
+  return run::Model({.workload = arguments.workload,
+                     .model_options = arguments.settings,
+                     .shapes = arguments.shapes,
+                     .bounds = arguments.bounds});
 }
 
 std::vector<int> pipeline_of(const Arguments& arguments, const machine::Machine& machine,
@@ -345,6 +350,10 @@ void declare_predict(CLI::App& command) {
                   "u8, f16 or f32: of samples on the host's link (default: the precision's)")
       ->check(CLI::IsMember({"u8", "f16", "f32"}))
       ->type_name("TYPE");
+  command.add_option("--shape", a->shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
+      ->type_name("NAME=N,...")
+      ->allow_extra_args(false);
+  add_bound_option(command, a->bounds);
   command.add_flag("--recompute", a->recompute, "keep checkpoints, run the forward pass again");
   command.add_flag("--largest", a->largest, "find the largest micro-batch that fits");
   command.add_option("--scaling", a->scaling, "weak or strong: a table over 1, 2, 4 ... --replicas")

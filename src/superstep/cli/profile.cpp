@@ -11,6 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/profile_modelled.h"
 #include "superstep/lab/profile/model.h"
@@ -137,6 +138,7 @@ void declare_profile(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_option("--data", arguments->data, "the data; without them they are generated")
       ->type_name("FILE");
+  add_bound_option(command, request.bounds);
   command
       .add_option("--shape", request.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")

@@ -8,6 +8,7 @@
 
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/run/ranks/communicator.h"
 
@@ -270,6 +271,7 @@ void declare_model(CLI::App& command, Arguments& arguments) {
       .add_option("--loss", model.loss,
                   "of a model file: mse, l1, cross_entropy; of some outputs: mse:position,l1:width")
       ->type_name("LOSS");
+  add_bound_option(command, model.bounds);
   command.add_option("--shape", model.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);

@@ -15,6 +15,7 @@
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/explain.h"
 #include "superstep/cli/shared/metrics.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/quality.h"
 #include "superstep/lab/formats/training_log.h"
@@ -217,6 +218,7 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
       .add_option("--loss", settings.loss,
                   "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")
       ->type_name("LOSS");
+  add_bound_option(command, settings.bounds);
   command
       .add_option("--shape", settings.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")

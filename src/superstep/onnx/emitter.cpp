@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "superstep/onnx/bounded/rules.h"
 #include "superstep/op/core/evaluate.h"
 
 namespace superstep::onnx {
@@ -19,6 +20,8 @@ constexpr double needed_flops = 1e9, needed_bytes = 1 << 28;
 double bytes_of(const graph::ValueType& type) {
   return static_cast<double>(type.shape.element_count()) * static_cast<double>(size_in_bytes(type.element));
 }
+
+std::int64_t integer_at(const Tensor& tensor, std::size_t index) { return tensor.as<std::int64_t>()[index]; }
 
 bool all_integer(std::span<const graph::ValueType> types) {
   return std::ranges::none_of(types, [](const auto& type) { return is_floating(type.element); });
@@ -73,6 +76,13 @@ const std::vector<Var>* Emitter::sequence(Var handle) const {
 
 std::vector<Var> Emitter::emit(std::string_view op, std::vector<Var> inputs, Attributes attributes,
                                int outputs) {
+  if (bounds_.any())
+    if (auto bounded = emit_bounded(*this, op, inputs, attributes, outputs)) return *bounded;
+  return plain(op, std::move(inputs), std::move(attributes), outputs);
+}
+
+std::vector<Var> Emitter::plain(std::string_view op, std::vector<Var> inputs, Attributes attributes,
+                                int outputs) {
   while (!inputs.empty() && !inputs.back().valid()) inputs.pop_back();
   if ((op == "Shape" || op == "Size") && inputs.size() == 1) return shape_constant(op, inputs[0], attributes);
   const op::Definition& definition = op::get(op);
@@ -96,8 +106,37 @@ std::vector<Var> Emitter::add(const op::Definition& definition, std::vector<Var>
   return builder_.node(definition.name, inputs, attributes, outputs);
 }
 
+// The shape of a value with bounded axes: their extents are what is taken of them.
+Var Emitter::runtime_shape(Var x) {
+  const BoundedAxes axes = bounds_.of(x);
+  std::vector<Var> extents;
+  std::vector<std::int64_t> full = x.shape().extents(), empty = full;
+  for (int axis = 0; axis < x.shape().rank(); ++axis) {
+    const auto bounded = axes.find(axis);
+    if (bounded == axes.end()) {
+      extents.push_back(integers({x.shape()[axis]}));
+      continue;
+    }
+    const Var count = taken(*this, bounded->second);
+    empty[static_cast<std::size_t>(axis)] = integer_at(*when_empty(count), 0);
+    extents.push_back(plain1("Reshape", {count, integers({1})}));
+  }
+  const Var shape = extents.size() == 1 ? extents[0] : plain1("Concat", extents, {{"axis", std::int64_t{0}}});
+  const Shape vector{x.shape().rank()};
+  set_bounded(shape.id(), Tensor::from(vector, full), Tensor::from(vector, empty));
+  bounds_.set_extents(shape);
+  return shape;
+}
+
 std::vector<Var> Emitter::shape_constant(std::string_view op, Var x, const Attributes& attributes) {
-  const Shape& shape = x.shape();
+  const Shape shape = x.shape();
+  if (!bounds_.of(x).empty()) {
+    if (op == "Size") return {plain1("ReduceProd", {runtime_shape(x)}, {{"keepdims", std::int64_t{0}}})};
+    const Var whole = runtime_shape(x);
+    if (!attributes.has("start") && !attributes.has("end")) return {whole};
+    return {plain1("Slice", {whole, integers({attributes.integer("start", 0)}),
+                             integers({attributes.integer("end", shape.rank())})})};
+  }
   if (op == "Size") return {constant(Tensor::scalar<std::int64_t>(shape.element_count()))};
   const auto clamp = [&](std::int64_t at) {
     return std::clamp<std::int64_t>(at < 0 ? at + shape.rank() : at, 0, shape.rank());
@@ -200,13 +239,45 @@ bool Emitter::evaluate(graph::NodeId id) {
   for (ValueId output : node.outputs)
     out.push_back(output.valid() ? graph().type(output) : graph::ValueType{ElementType::f32, Shape{0}});
   if (definition.has_effects || !worthwhile(definition, node.attributes, in, out, true)) return false;
+  if (!evaluate_empty(node, inputs)) return false;
   std::vector<Tensor> results = op::evaluate_node(graph(), node, inputs);
   for (std::size_t i = 0; i < results.size(); ++i)
     if (node.outputs[i].valid()) known_.insert_or_assign(node.outputs[i], std::move(results[i]));
   return true;
 }
 
+// The same where no bounded place is taken; nothing where no input follows that. What would be of
+// another shape then is not known at all.
+bool Emitter::evaluate_empty(const graph::Node& node, std::vector<const Tensor*> inputs) {
+  bool follows = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (const auto empty = empty_.find(node.inputs[i]); inputs[i] && empty != empty_.end())
+      inputs[i] = &empty->second, follows = true;
+  if (!follows) return true;
+  if (op::get(node.op).shape_inputs != 0)
+    for (std::size_t i = 0; i < std::min<std::size_t>(inputs.size(), 32); ++i)
+      if (op::get(node.op).shape_inputs >> i & 1u && node.inputs[i].valid() &&
+          empty_.contains(node.inputs[i]))
+        return false;
+  std::vector<Tensor> results = op::evaluate_node(graph(), node, inputs);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (node.outputs[i].valid()) empty_.insert_or_assign(node.outputs[i], std::move(results[i]));
+  return true;
+}
+
+const Tensor* Emitter::when_empty(Var value) {
+  const Tensor* full = when_full(value);
+  if (!full) return nullptr;
+  const auto empty = empty_.find(value.id());
+  return empty == empty_.end() ? full : &empty->second;
+}
+
 const Tensor* Emitter::known(Var value) {
+  const Tensor* data = when_full(value);
+  return data && !empty_.contains(value.id()) ? data : nullptr;
+}
+
+const Tensor* Emitter::when_full(Var value) {
   if (!value.valid() || unknown_.contains(value.id())) return nullptr;
   if (const Tensor* data = leaf(value.id())) return data;
   std::set<graph::NodeId> nodes;  // in the order in which they can run

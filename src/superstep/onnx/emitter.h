@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "superstep/onnx/bounded/bounds.h"
 #include "superstep/op/core/builder.h"
 #include "superstep/op/core/definition.h"
 
@@ -35,6 +36,12 @@ class Emitter {
   Var emit1(std::string_view op, std::vector<Var> inputs, Attributes attributes = {}) {
     return emit(op, std::move(inputs), std::move(attributes)).at(0);
   }
+  // The same without regard to bounded axes, which what is written with it takes care of itself.
+  std::vector<Var> plain(std::string_view op, std::vector<Var> inputs, Attributes attributes = {},
+                         int outputs = 1);
+  Var plain1(std::string_view op, std::vector<Var> inputs, Attributes attributes = {}) {
+    return plain(op, std::move(inputs), std::move(attributes)).at(0);
+  }
   Var constant(Tensor data) { return builder_.constant(std::move(data)); }
   Var integers(const std::vector<std::int64_t>& values) { return builder_.integers(values); }
   Var scalar(ElementType type, double value) { return builder_.scalar(type, value); }
@@ -43,6 +50,17 @@ class Emitter {
   // The elements of a value that follow from constants and from inputs of known elements; null when there are
   // none, or when computing them would take too long. Valid as long as the emitter.
   const Tensor* known(Var value);
+
+  // Axes whose extent is a bound. What follows how many of their places are taken is not known, but what it
+  // is when all of them are, and when none is.
+  Bounds& bounds() { return bounds_; }
+  const Tensor* when_full(Var value);  // known(), or with all places taken
+  const Tensor* when_empty(Var value);
+  bool follows_bounds(Var value) { return when_full(value) && empty_.contains(value.id()); }
+  void set_bounded(ValueId value, Tensor full, Tensor empty) {
+    known_.insert_or_assign(value, std::move(full));
+    empty_.insert_or_assign(value, std::move(empty));
+  }
 
   // Elements of an input that may be taken as known where a shape needs them.
   void set_known(ValueId input, Tensor data) { known_.insert_or_assign(input, std::move(data)); }
@@ -71,14 +89,18 @@ class Emitter {
   Var as_constant(Var value);
   void count_node();
 
+  Var runtime_shape(Var x);
   const Tensor* leaf(ValueId id);
   bool evaluate(graph::NodeId node);
+  bool evaluate_empty(const graph::Node& node, std::vector<const Tensor*> inputs);
   void collect(ValueId id, std::set<graph::NodeId>& nodes) const;
 
   op::Builder builder_;
   std::int64_t most_nodes_;
   double seeds_ = 0;
+  Bounds bounds_;
   std::map<ValueId, Tensor> known_;
+  std::map<ValueId, Tensor> empty_;  // of what follows how many places of bounded axes are taken
   std::map<ValueId, std::function<Tensor()>> loaders_;
   std::map<ValueId, Var> constants_;  // that stand for known values
   std::map<ValueId, std::vector<Var>> sequences_;

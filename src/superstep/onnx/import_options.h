@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "superstep/base/tensor.h"
@@ -19,6 +20,16 @@ struct TrainChoice {
   std::vector<std::string> train, freeze;
 };
 
+// How long results may be whose length depends on the data (NonZero, Compress, NonMaxSuppression, TopK): of
+// nodes of this name, or that give a value of it; * is any letters and ? is one. -1: as long as they can get.
+struct Bound {
+  std::string name;
+  std::int64_t most = -1;
+};
+
+// The output, i64 of no axes, of graphs that leave results out where bounds have no room for them: how many.
+inline constexpr std::string_view beyond_bounds = "beyond_bounds";
+
 struct ImportOptions {
   std::map<std::string, std::vector<std::int64_t>, std::less<>>
       shapes;                                                // by input; -1 keeps what the file says
@@ -29,6 +40,8 @@ struct ImportOptions {
   // Initialisers that are trained become states (onnx/parameters.h), else they are constants as all others.
   bool parameters_as_state = false;
   TrainChoice choice = {};
+  // The first that fits a node is taken.
+  std::vector<Bound> bounds = {};
   std::int64_t default_extent = 1;   // for symbols that nobody bound, and extents without a name
   std::int64_t most_nodes = 200000;  // of the graph: what unrolled loops may grow to
 };

@@ -49,11 +49,12 @@ constexpr std::size_t mean_input = 3;  // of BatchNormalization; the variance fo
 // and casts and views between them.
 constexpr int longest_deviation = 12;
 
-// Gives the elements of its first input (of all inputs: Concat) in another place, shape or type.
+// Gives the elements of its first input (of all inputs: Concat) in another place, shape or type, or rounded.
 bool only_moves(const Node& node) {
   const op::Traits& traits = op::traits_of(node.op);
   return traits.view != op::View::none || traits.work == op::WorkKind::movement ||
-         traits.work == op::WorkKind::view || node.op == "Cast" || node.op == "CastLike";
+         traits.work == op::WorkKind::view || node.op == "Cast" || node.op == "CastLike" ||
+         node.op == "QuantizeLinear" || node.op == "DequantizeLinear";
 }
 
 bool joins(const Node& node) { return op::get(node.op).max_inputs < 0; }

@@ -12,6 +12,7 @@
 #include "superstep/base/file.h"
 #include "superstep/onnx/open_batch.h"
 #include "superstep/onnx/operator_sets.h"
+#include "superstep/onnx/own_functions.h"
 #include "superstep/onnx/wire/wire.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/transform/model_passes.h"
@@ -26,7 +27,8 @@ using graph::ValueId;
 
 // Field numbers of onnx.proto (ONNX 1.17, Apache-2.0 project; the numbers are the format).
 namespace model_field {
-constexpr int ir_version = 1, producer_name = 2, producer_version = 3, graph = 7, opset_import = 8;
+constexpr int ir_version = 1, producer_name = 2, producer_version = 3, graph = 7, opset_import = 8,
+              function = 25;
 }
 namespace opset_field {
 constexpr int domain = 1, version = 2;
@@ -56,6 +58,7 @@ struct FormatOf {
 };
 constexpr FormatOf formats[] = {{14, 7}, {18, 8}, {20, 9}, {22, 10}, {23, 11}, {24, 12}, {27, 13}};
 constexpr int ir_version_of_newest = 14;
+constexpr int ir_version_of_functions = 8;  // the first with functions of a model
 
 int ir_version(int opset) {
   for (const FormatOf& format : formats)
@@ -275,7 +278,9 @@ class GraphWriter {
     for (ValueId output : node.outputs)
       message.text(node_field::output, output.valid() ? name_of(output) : "");
     message.text(node_field::name, unique_name(node));
-    message.text(node_field::op_type, node.op);
+    const std::string_view own = own_function(node.op);
+    message.text(node_field::op_type, own.empty() ? std::string_view(node.op) : own);
+    if (!own.empty()) message.text(node_field::domain, own_domain);
     for (const auto& [name, value] : node.attributes)
       if (const auto written = attribute_for(one_, node, name, value, options_.opset))
         message.message(node_field::attribute, AttributeWriter(name).write(*written));
@@ -397,14 +402,18 @@ struct File {
 
 void finish(File& file) {
   const WriteOptions& options = file.options;
-  file.message.integer(model_field::ir_version, ir_version(options.opset))
-      .text(model_field::producer_name, "superstep");
+  const std::vector<Message> functions = own_functions(*file.graph, options.opset);
+  const int version = std::max(ir_version(options.opset), functions.empty() ? 0 : ir_version_of_functions);
+  file.message.integer(model_field::ir_version, version).text(model_field::producer_name, "superstep");
   if (!options.producer_version.empty())
     file.message.text(model_field::producer_version, options.producer_version);
   file.message.message(model_field::graph, file.writer->write());
   file.message.message(model_field::opset_import, opset_import("", options.opset));
   for (std::string_view domain : other_domains(*file.graph))
     file.message.message(model_field::opset_import, opset_import(domain, version_of_other_domains));
+  for (const Message& function : functions) file.message.message(model_field::function, function);
+  if (!functions.empty())
+    file.message.message(model_field::opset_import, opset_import(own_domain, version_of_other_domains));
   if (file.message.size() > largest_file)
     throw Error(ErrorCode::unsupported, "would exceed the 2 GiB that an ONNX file may have",
                 file.graph->name());

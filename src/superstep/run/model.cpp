@@ -52,6 +52,7 @@ std::shared_ptr<const UserModel> open_user_model(const TrainSettings& settings) 
   return std::make_shared<const UserModel>(
       UserModelSettings{.file = settings.workload,
                         .shapes = settings.shapes,
+                        .bounds = settings.bounds,
                         .loss = settings.loss,
                         .choice = {.train = settings.train, .freeze = settings.freeze},
                         .data = settings.data});

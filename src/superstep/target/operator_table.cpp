@@ -55,8 +55,9 @@ The rules of every operator are checked by finite differences, against each othe
 
 ## Shapes that depend on values
 Shapes are static. `NonZero`, `Compress`, `Unique` and `NonMaxSuppression` are evaluated where the inputs that set the
-size of their result are constant, and refused with that reason elsewhere. `Reshape`, `Slice`, `Pad` and the like need
-constant shapes, which reading a file finds for most models.
+size of their result are constant, and refused with that reason elsewhere; all but `Unique` are read from files in a
+bounded form ([your-own-model.md](your-own-model.md)). `Reshape`, `Slice`, `Pad` and the like need constant shapes, which
+reading a file finds for most models.
 
 ## Random numbers
 `RandomUniform`, `RandomNormal`, their `Like` forms, `Bernoulli`, `Multinomial` and `Dropout` draw the same numbers at

@@ -1,6 +1,7 @@
 #include "superstep/transform/expand.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "superstep/op/core/definition.h"
 #include "superstep/op/move/creation.h"
@@ -9,7 +10,13 @@
 namespace superstep::transform {
 namespace {
 
-bool is_ours(const Node& node) { return op::get(node.op).since_opset == 0; }
+// What nodes of fixed shapes cannot say, and files carry as a function (onnx/own_functions.h).
+constexpr std::string_view functions_of_files[] = {"superstep.KeptBoxes"};
+
+bool is_ours(const Node& node) {
+  return op::get(node.op).since_opset == 0 &&
+         std::ranges::find(functions_of_files, node.op) == std::end(functions_of_files);
+}
 
 // Decompositions ask for the types of the outputs, which are not there yet: nodes of these types, that
 // nobody reads and pruning removes.

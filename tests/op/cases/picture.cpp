@@ -75,6 +75,11 @@ std::vector<Case> quantization_cases() {
        "blocks",
        apply("DequantizeLinear", {{"block_size", std::int64_t{2}}}),
        {a, random_tensor({2, 2}, 205), bytes({2, 2}, {1, 2, 3, 4})}},
+      // Of itself it is the identity, and so is its slope.
+      {"superstep.StraightThrough",
+       "of itself",
+       OF(straight_through(x[0], x[0], x[1])),
+       {x3, booleans({2, 3}, {1, 1, 1, 1, 1, 1})}},
       {"DynamicQuantizeLinear",
        "normal numbers",
        [](Builder& builder, std::span<const Var> x) {

@@ -96,6 +96,13 @@ std::vector<Case> region_cases() {
                               {.max_output = 3, .overlap_threshold = 0.5, .score_threshold = 0.15})),
        {},
        Smooth::no},
+      {"superstep.KeptBoxes",
+       "more room than boxes",
+       [](Builder& b, std::span<const Var> x) {
+         return b.node("superstep.KeptBoxes", x, {{"bound", std::int64_t{5}}}, 2);
+       },
+       {boxes, scores, i64({1}, {3}), f64({1}, {0.5}), f64({1}, {0.15})},
+       Smooth::no},
   };
 }
 

@@ -97,6 +97,7 @@ lab::WorkloadBenchSettings workload_settings(const BenchArguments& arguments, co
   const bool serve_alone = run::is_model_file(what) && !arguments.modes_given;
   return {.workload = what,
           .shapes = arguments.shapes,
+          .bounds = arguments.bounds,
           .loss = arguments.loss,
           .modes = serve_alone ? std::vector<std::string>{"infer"} : arguments.modes,
           .batches = arguments.batches,
@@ -255,15 +256,19 @@ void check_files(const BenchArguments& arguments) {
   const auto file = std::ranges::find_if(arguments.what, run::is_model_file);
   for (const std::string& what : arguments.what)
     if (run::is_model_file(what)) {
-      const run::UserModel model({.file = what, .shapes = arguments.shapes, .loss = arguments.loss});
+      const run::UserModel model(
+          {.file = what, .shapes = arguments.shapes, .bounds = arguments.bounds, .loss = arguments.loss});
       if (!model.why_not_served().empty()) throw Error(ErrorCode::unsupported, model.why_not_served(), what);
       for (const std::int64_t batch : arguments.batches) model.require_batch(batch);
       if (arguments.modes_given && std::ranges::find(arguments.modes, "train") != arguments.modes.end())
         model.require_trainable();
     }
   if (file != arguments.what.end()) return;
-  const char* option = arguments.peers ? "--peers" : !arguments.shapes.empty() ? "--shape" : "--loss";
-  if (arguments.peers || !arguments.shapes.empty() || !arguments.loss.empty())
+  const char* option = arguments.peers             ? "--peers"
+                       : !arguments.shapes.empty() ? "--shape"
+                       : !arguments.bounds.empty() ? "--bound"
+                                                   : "--loss";
+  if (arguments.peers || !arguments.shapes.empty() || !arguments.bounds.empty() || !arguments.loss.empty())
     throw Error(ErrorCode::invalid_argument, "is for model files (.onnx)", option,
                 "write a workload as one: superstep onnx export");
 }

@@ -16,6 +16,7 @@ struct BenchArguments {
   std::vector<std::string> configs{"all"}, precisions{"f32"}, modes{"train", "infer"}, loads, model_options;
   std::vector<std::string> gradients{"reverse"};
   std::vector<std::string> shapes;  // of a model file
+  std::vector<std::string> bounds;  // of a model file
   std::string loss, python = "python3";
   std::vector<std::int64_t> batches;
   std::string target = "cpu", format = "text", out, sizes = "4K..64M", order = "ranks", launcher = "mpirun";

@@ -96,6 +96,7 @@ PassList passes_of(const GraphRequest& request, bool all) {
                           .precision = bytes ? "f32" : request.precision,
                           .model_options = request.model_options,
                           .shapes = request.shapes,
+                          .bounds = request.bounds,
                           .loss = request.loss,
                           .batch = request.batch});
   const std::int64_t batch =

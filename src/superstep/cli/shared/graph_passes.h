@@ -22,7 +22,7 @@ struct GraphRequest {
   std::string after;       // stop after this pass; empty: after the last
   std::vector<std::string> skip;
   std::filesystem::path dump;
-  std::vector<std::string> model_options, shapes;
+  std::vector<std::string> model_options, shapes, bounds;
   std::string loss;
 };
 

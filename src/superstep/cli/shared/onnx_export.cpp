@@ -9,6 +9,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/bytes_at.h"
+#include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/run/serve/export.h"
 
@@ -70,6 +71,7 @@ void declare_onnx_export(CLI::App& command) {
       ->type_name("NAME[:NAME=X,...]");
   command.add_option("--loss", model.loss, "of a model file: mse, l1, huber, cross_entropy")
       ->type_name("LOSS");
+  add_bound_option(command, model.bounds);
   command.add_option("--shape", model.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);

@@ -14,6 +14,7 @@ constexpr Protocol brief{
 WorkloadBenchSettings bench_of(const AdviseSettings& settings) {
   WorkloadBenchSettings bench{.workload = settings.model.workload};
   bench.shapes = settings.model.shapes;
+  bench.bounds = settings.model.bounds;
   bench.loss = settings.model.loss;
   bench.model_options = settings.model.model_options;
   bench.modes = {settings.trains ? "train" : "infer"};

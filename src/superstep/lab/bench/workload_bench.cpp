@@ -32,6 +32,7 @@ run::TrainSettings model_settings(const WorkloadBenchSettings& settings) {
           .target = settings.target,
           .model_options = settings.model_options,
           .shapes = settings.shapes,
+          .bounds = settings.bounds,
           .loss = settings.loss,
           .seed = settings.seed};
 }

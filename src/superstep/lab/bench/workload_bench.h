@@ -17,6 +17,7 @@ namespace superstep::lab {
 struct WorkloadBenchSettings {
   std::string workload;             // of the zoo, or a model file (.onnx)
   std::vector<std::string> shapes;  // of a model file: extents that it leaves open
+  std::vector<std::string> bounds;  // of a model file: how long results may be whose length the data say
   std::string loss;                 // of a model file that is trained
   std::vector<std::string> modes{"train", "infer"};
   std::vector<std::int64_t> batches;  // empty: the workload's own for training, 1 and 512 for serving;

@@ -72,6 +72,7 @@ ProfiledModel open_profiled_model(ProfileRequest& request, const target::Target*
                           .precision = bytes ? "f32" : request.precision,
                           .model_options = request.model_options,
                           .shapes = request.shapes,
+                          .bounds = request.bounds,
                           .data = request.data,
                           .batch = request.batch,
                           .seed = request.seed});

@@ -15,6 +15,7 @@ struct ProfileRequest {
   std::string precision = "f32";           // f32, bf16; infer: int8 as well
   std::vector<std::string> model_options;  // name=value
   std::vector<std::string> shapes;         // of a model file: extents that it leaves open
+  std::vector<std::string> bounds;         // of a model file: how long results may be
   std::filesystem::path data;              // empty: generated; of a model file: random, and only to serve
   std::int64_t batch = 0;                  // 0: the workload's own
   std::uint64_t seed = 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "superstep/base/text.h"
+#include "superstep/onnx/own_functions.h"
 #include "superstep/op/core/definition.h"
 
 namespace superstep::onnx {
@@ -21,11 +22,23 @@ struct Domain {
 constexpr Family default_families[] = {elementwise_adapters, shape_adapters,  reduction_adapters,
                                        network_adapters,     random_adapters, control_flow_adapters,
                                        sequence_adapters};
+// What files of ours carry as functions is taken as what it is.
+std::vector<Var> kept_boxes(NodeImport& node) {
+  return node.emitter.emit("superstep.KeptBoxes", node.inputs, node.attributes, 2);
+}
+constexpr Adapter own_table[] = {{"KeptBoxes", 1, any_later, kept_boxes}};
+std::span<const Adapter> own_adapters() { return own_table; }
+constexpr Family own_families[] = {own_adapters};
+
 constexpr Family microsoft_families[] = {microsoft_adapters};
 
 constexpr Domain domains[] = {
-    {"", default_families, true},  {"com.microsoft", microsoft_families, false}, {"ai.onnx.ml", {}, true},
-    {"ai.onnx.preview", {}, true}, {"ai.onnx.preview.training", {}, true},
+    {"", default_families, true},
+    {own_domain, own_families, false},
+    {"com.microsoft", microsoft_families, false},
+    {"ai.onnx.ml", {}, true},
+    {"ai.onnx.preview", {}, true},
+    {"ai.onnx.preview.training", {}, true},
 };
 
 std::vector<Var> take_over(NodeImport& node) { return node.pass(); }

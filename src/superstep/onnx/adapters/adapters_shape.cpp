@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "superstep/onnx/adapters/adapters.h"
+#include "superstep/onnx/bounded/selection.h"
 #include "superstep/onnx/wire/tensor_data.h"
 #include "superstep/op/core/checks.h"
 
@@ -145,6 +146,7 @@ std::vector<Var> reshape(NodeImport& node) {
 }
 
 std::vector<Var> constant_of_shape(NodeImport& node) {
+  if (node.emitter.follows_bounds(node.input(0))) return node.pass();
   const Tensor& shape = node.known(0, "input");
   node.set_input(0, node.emitter.constant(shape));
   return node.pass();
@@ -153,14 +155,26 @@ std::vector<Var> constant_of_shape(NodeImport& node) {
 constexpr std::int64_t oldest = 1;
 
 constexpr Adapter table[] = {
-    {"Constant", oldest, any_later, constant},  {"ConstantOfShape", oldest, any_later, constant_of_shape},
-    {"Squeeze", oldest, 12, axes_attribute},    {"Unsqueeze", oldest, 12, axes_attribute},
-    {"Slice", oldest, 9, slice_attributes},     {"Split", oldest, any_later, split},
-    {"Pad", oldest, 1, pad_paddings},           {"Pad", 2, 10, pad_attributes},
-    {"Concat", oldest, 3, concat_default_axis}, {"Tile", oldest, 5, tile_axis},
-    {"TopK", oldest, 9, topk_attribute},        {"Scatter", oldest, any_later, scatter},
-    {"Upsample", oldest, 6, upsample_picture},  {"Upsample", 7, 8, upsample_attributes},
-    {"Resize", oldest, 10, resize_scales},      {"Resize", 11, any_later, resize},
+    {"Constant", oldest, any_later, constant},
+    {"ConstantOfShape", oldest, any_later, constant_of_shape},
+    {"Squeeze", oldest, 12, axes_attribute},
+    {"Unsqueeze", oldest, 12, axes_attribute},
+    {"Slice", oldest, 9, slice_attributes},
+    {"Split", oldest, any_later, split},
+    {"Pad", oldest, 1, pad_paddings},
+    {"Pad", 2, 10, pad_attributes},
+    {"Concat", oldest, 3, concat_default_axis},
+    {"Tile", oldest, 5, tile_axis},
+    {"TopK", oldest, 9, topk_attribute},
+    {"TopK", 10, any_later, bounded_top_k},
+    {"NonZero", oldest, any_later, bounded_nonzero},
+    {"Compress", oldest, any_later, bounded_compress},
+    {"NonMaxSuppression", oldest, any_later, bounded_boxes},
+    {"Scatter", oldest, any_later, scatter},
+    {"Upsample", oldest, 6, upsample_picture},
+    {"Upsample", 7, 8, upsample_attributes},
+    {"Resize", oldest, 10, resize_scales},
+    {"Resize", 11, any_later, resize},
     {"Reshape", oldest, any_later, reshape},
 };
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "superstep/onnx/adapters/adapters.h"
+#include "superstep/onnx/bounded/rules.h"
 #include "superstep/op/core/checks.h"
 
 namespace superstep::onnx {
@@ -28,6 +29,7 @@ Var as_scalar(NodeImport& node, Var x, std::string_view what) {
 
 Var select(NodeImport& node, Var condition, Var a, Var b, std::string_view what) {
   if (a.id() == b.id()) return a;
+  if (node.emitter.bounds().any()) return select_bounded(node.emitter, condition, a, b);
   if (a.type() != b.type())
     refuse_node(fmt::format("{} is {} one way and {} the other, and the condition depends on the data", what,
                             graph::to_string(a.type()), graph::to_string(b.type())));

@@ -6,12 +6,14 @@
 
 #include "superstep/base/printable.h"
 #include "superstep/base/text.h"
+#include "superstep/base/wildcard.h"
 #include "superstep/graph/verify.h"
 #include "superstep/onnx/adapters/adapters.h"
 #include "superstep/onnx/attribute_names.h"
 #include "superstep/onnx/import/attribute_values.h"
 #include "superstep/onnx/import/census.h"
 #include "superstep/onnx/import/node_order.h"
+#include "superstep/onnx/own_functions.h"
 #include "superstep/onnx/parameters.h"
 #include "superstep/onnx/serving_form.h"
 #include "superstep/onnx/wire/element.h"
@@ -65,6 +67,7 @@ class Importer {
       for (const NodeProto& node : ordered_nodes(file_.graph.nodes)) import_node(node, scope);
       add_outputs(scope);
     });
+    require_bounds_met();
     if (findings_.importable()) guard("model", [&] { finish(); });
     if (wrong_choice_) throw Error(*wrong_choice_);
     if (!findings_.importable()) count_unread_parameters();
@@ -227,9 +230,31 @@ class Importer {
       guard(fmt::format("output '{}'", output.name), [&] {
         const Var value = read(output.name, scope);
         require_tensors({value});
-        emitter_.builder().output(std::string(output.name), value);
+        add_output(std::string(output.name), value);
       });
+    add_beyond();
     if (file_.graph.outputs.empty()) report({"model", "", 0, "has no outputs"});
+  }
+
+  // What is not taken of a bounded axis is zero, and how much is taken goes out beside it.
+  void add_output(const std::string& name, Var value) {
+    const BoundedAxes axes = emitter_.bounds().of(value);
+    const Var out = filled(emitter_, value, 0);
+    if (out.id() != value.id()) {
+      if (graph_.value(value.id()).name == name) graph_.rename(value.id(), name + ".places");
+      if (!graph_.find_value(name).valid()) graph_.rename(out.id(), name);
+    }
+    emitter_.builder().output(name, out);
+    for (const auto& [axis, bounded] : axes)
+      emitter_.builder().output(axes.size() == 1 ? name + ".count" : fmt::format("{}.count.{}", name, axis),
+                                taken(emitter_, bounded));
+  }
+
+  void add_beyond() {
+    Var all;
+    for (Var beyond : emitter_.bounds().beyond())
+      all = all.valid() ? emitter_.plain1("Add", {all, beyond}) : beyond;
+    if (all.valid()) emitter_.builder().output(std::string(beyond_bounds), all);
   }
 
   // What could not be imported was not read either, and yet belongs to the file.
@@ -312,7 +337,8 @@ class Importer {
 
   void take(const NodeProto& node, std::int64_t opset, Scope& scope) {
     const auto function = file_.functions.find(function_key(node.domain, node.op_type, node.overload));
-    const bool is_function = function != file_.functions.end();
+    const bool is_ours = node.domain == own_domain && find_adapter(own_domain, node.op_type, opset);
+    const bool is_function = function != file_.functions.end() && !is_ours;
     const Adapt adapt = is_function ? nullptr : find_adapter(node.domain, node.op_type, opset);
     if (!is_function && !adapt) refuse_node(reason_without_adapter(node.domain, node.op_type));
     CallAttributes attributes;
@@ -352,6 +378,7 @@ class Importer {
                         .attributes = std::move(attributes.values),
                         .subgraphs = std::move(attributes.graphs),
                         .run_subgraph = {}};
+    imported.bound = bound_for(node, scope);
     for (std::string_view output : node.outputs) imported.wanted.push_back(!output.empty());
     while (imported.wanted.size() > 1 && !imported.wanted.back()) imported.wanted.pop_back();
     imported.run_subgraph = [&](Bytes graph, const std::vector<Var>& arguments, const std::string& label) {
@@ -361,6 +388,27 @@ class Importer {
     emitter_.builder().set_name(node.name.empty() ? std::string() : scope.prefix() + std::string(node.name));
     if (!takes_sequences(node.domain, node.op_type)) require_tensors(imported.inputs);
     return adapt(imported);
+  }
+
+  // What the call says of results of this node.
+  std::optional<std::int64_t> bound_for(const NodeProto& node, const Scope& scope) {
+    for (std::size_t i = 0; i < options_.bounds.size(); ++i) {
+      const auto named = [&](std::string_view name) {
+        return !name.empty() && fits(options_.bounds[i].name, scope.prefix() + std::string(name));
+      };
+      if (!named(node.name) && std::ranges::none_of(node.outputs, named)) continue;
+      bounds_met_.insert(i);
+      return options_.bounds[i].most;
+    }
+    return {};
+  }
+
+  void require_bounds_met() {
+    for (std::size_t i = 0; i < options_.bounds.size(); ++i)
+      if (!bounds_met_.contains(i))
+        wrong_choice_ = Error(ErrorCode::invalid_argument, "no node of the model has this name, or gives it",
+                              "--bound " + options_.bounds[i].name,
+                              "superstep onnx check names the nodes whose results depend on the data");
   }
 
   void require_tensors(const std::vector<Var>& inputs) const {
@@ -452,6 +500,7 @@ class Importer {
   std::int64_t steps_ = 0;
   std::optional<Error> wrong_choice_;  // of what is trained: the call's fault
   std::set<graph::ValueId> parameters_;
+  std::set<std::size_t> bounds_met_;  // by number of the call's
   std::map<const std::byte*, std::unique_ptr<SubgraphProto>> subgraphs_;
 };  // namespace
 

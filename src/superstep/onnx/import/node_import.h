@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ struct NodeImport {
   Attributes attributes;                                // adapters may change these
   std::map<std::string, Bytes, std::less<>> subgraphs;  // attributes that are graphs
   RunSubgraph run_subgraph;
+  // How long a result may be whose length depends on the data; -1: as long as it can get.
+  std::optional<std::int64_t> bound = {};
 
   bool has(std::size_t input) const { return input < inputs.size() && inputs[input].valid(); }
   bool wants(std::size_t output) const { return output < wanted.size() && wanted[output]; }

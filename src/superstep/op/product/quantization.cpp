@@ -182,6 +182,36 @@ std::vector<Var> decompose_dynamic(const DerivativeContext& context) {
   return {cast(y, ElementType::u8), scale, cast(zero, ElementType::u8)};
 }
 
+std::vector<ValueType> infer_straight(const InferContext& context) {
+  require_floating(context, 0, "x");
+  require_same_element(context, 1, "y", 0, "x");
+  require_shape(context, 1, "y", context.input(0).shape);
+  require_boolean(context, 2, "passes");
+  require_shape(context, 2, "passes", context.input(0).shape);
+  return {context.input(1)};
+}
+
+void evaluate_straight(const EvaluateContext& context) {
+  context.input(1).copy_to(context.output(0).bytes());
+}
+
+std::vector<Var> decompose_straight(const DerivativeContext& context) { return {context.inputs[1]}; }
+
+Var where_it_passes(const DerivativeContext& context, Var slope) {
+  return where(context.inputs[2], slope, constant_like(slope, 0));
+}
+
+std::vector<Var> vjp_straight(const DerivativeContext& context, std::span<const Var> cotangents,
+                              const std::vector<bool>&) {
+  std::vector<Var> result = no_cotangents(context);
+  if (cotangents[0].valid()) result[0] = where_it_passes(context, cotangents[0]);
+  return result;
+}
+
+std::vector<Var> jvp_straight(const DerivativeContext& context, std::span<const Var> tangents) {
+  return {tangents[0].valid() ? where_it_passes(context, tangents[0]) : Var()};
+}
+
 }  // namespace
 
 Var quantize_linear(Var x, Var scale, Var zero_point, std::int64_t axis) {
@@ -189,6 +219,10 @@ Var quantize_linear(Var x, Var scale, Var zero_point, std::int64_t axis) {
 }
 Var dequantize_linear(Var q, Var scale, Var zero_point, std::int64_t axis) {
   return q.builder().node1("DequantizeLinear", {q, scale, zero_point}, {{"axis", axis}});
+}
+
+Var straight_through(Var x, Var y, Var passes) {
+  return x.builder().node1("superstep.StraightThrough", {x, y, passes});
 }
 
 std::span<const Definition> quantization_operators() {
@@ -226,6 +260,19 @@ std::span<const Definition> quantization_operators() {
        .infer = infer_dynamic,
        .evaluate = evaluate_dynamic,
        .decompose = decompose_dynamic},
+      {.name = "superstep.StraightThrough",
+       .since_opset = 0,
+       .min_inputs = 3,
+       .max_inputs = 3,
+       .traits = {.elements = Elements::floating,
+                  .work = WorkKind::elementwise,
+                  .batch = batch::elementwise,
+                  .elementwise = true},
+       .infer = infer_straight,
+       .evaluate = evaluate_straight,
+       .vjp = vjp_straight,
+       .jvp = jvp_straight,
+       .decompose = decompose_straight},
   };
   return definitions;
 }

@@ -11,6 +11,10 @@ namespace superstep::op {
 Var quantize_linear(Var x, Var scale, Var zero_point = {}, std::int64_t axis = 1);
 Var dequantize_linear(Var q, Var scale, Var zero_point = {}, std::int64_t axis = 1);
 
+// y, whose derivative by x is taken to be one where `passes` is true and zero elsewhere: what training has
+// for the slope of a rounding (the straight-through estimator; Bengio et al., arXiv 1308.3432).
+Var straight_through(Var x, Var y, Var passes);
+
 std::span<const Definition> quantization_operators();
 std::span<const Definition> quantized_product_operators();
 

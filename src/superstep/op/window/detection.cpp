@@ -128,6 +128,31 @@ void evaluate_selection(const EvaluateContext& context) {
     y = std::ranges::copy(row, y).out;
 }
 
+// The same with room for `bound` boxes: what has no room is counted, and places without a box are zero.
+std::vector<ValueType> infer_bounded(const InferContext& context) {
+  require_floating(context, boxes_input, "boxes");
+  require_floating(context, scores_input, "scores");
+  require_rank(context, scores_input, "scores", 3);
+  const Shape& scores = context.input(scores_input).shape;
+  require_shape(context, boxes_input, "boxes", {scores[0], scores[2], 4});
+  const std::int64_t bound = context.attributes.integer("bound", 0);
+  require(bound >= 0, fmt::format("attribute 'bound' is {}, expected a count", bound));
+  return {{ElementType::i64, Shape{bound, 3}}, {ElementType::i64, Shape{}}};
+}
+
+void evaluate_bounded(const EvaluateContext& context) {
+  const auto optional = [&](std::size_t i) { return context.has(i) ? &context.input(i) : nullptr; };
+  const Limits limits =
+      limits_of(context.attributes, optional(limit_input), optional(overlap_input), optional(score_input));
+  const auto kept = selection(context.input(boxes_input), context.input(scores_input), limits);
+  if (context.wants(1)) context.output(1).as<std::int64_t>()[0] = static_cast<std::int64_t>(kept.size());
+  if (!context.wants(0)) return;
+  auto y = context.output(0).as<std::int64_t>();
+  std::ranges::fill(y, 0);
+  for (std::size_t i = 0; i < kept.size() && 3 * i < y.size(); ++i)
+    std::ranges::copy(kept[i], y.begin() + static_cast<std::ptrdiff_t>(3 * i));
+}
+
 // Sorted scores, and every pair of boxes of a class at worst.
 double selection_flops(const Attributes&, std::span<const ValueType> inputs, std::span<const ValueType>) {
   const auto scores = static_cast<double>(inputs[1].shape.element_count());
@@ -160,6 +185,18 @@ std::span<const Definition> detection_operators() {
        .vjp = zero_vjp,
        .jvp = zero_jvp,
        .shape_inputs = 0b11111u},
+      {.name = "superstep.KeptBoxes",
+       .since_opset = 0,
+       .min_inputs = 2,
+       .max_inputs = 5,
+       .min_outputs = 2,
+       .max_outputs = 2,
+       .traits = {.elements = Elements::floating, .work = WorkKind::reduction},
+       .infer = infer_bounded,
+       .flops = selection_flops,
+       .evaluate = evaluate_bounded,
+       .vjp = zero_vjp,
+       .jvp = zero_jvp},
   };
   return definitions;
 }

@@ -34,6 +34,6 @@ struct NonMaxSuppressionAttributes {
 Var non_max_suppression(Var boxes, Var scores, const NonMaxSuppressionAttributes& attributes);
 
 std::span<const Definition> region_pooling_operators();  // RoiAlign MaxRoiPool
-std::span<const Definition> detection_operators();       // NonMaxSuppression
+std::span<const Definition> detection_operators();       // NonMaxSuppression KeptBoxes
 
 }  // namespace superstep::op

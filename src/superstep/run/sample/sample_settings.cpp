@@ -50,6 +50,7 @@ json to_json(const SampleSettings& s) {
               {"precision", s.model.precision},
               {"model_options", s.model.model_options},
               {"shapes", s.model.shapes},
+              {"bounds", s.model.bounds},
               {"train", s.model.train},
               {"freeze", s.model.freeze},
               {"loss", s.model.loss},

@@ -193,6 +193,14 @@ Served serve(Evaluator& evaluator, const Task& task, bool trained, int passes, s
   return served;
 }
 
+std::int64_t beyond_bounds_of(const Served& served) {
+  double all = 0;
+  for (std::size_t i = 0; i < served.outputs.size(); ++i)
+    if (served.ports[i].name == onnx::beyond_bounds)
+      for (std::int64_t k = 0; k < served.outputs[i].element_count(); ++k) all += served.outputs[i].at(k);
+  return static_cast<std::int64_t>(all);
+}
+
 // What the only call gave of a whole is written as it is.
 void of_one_call(Served& served, std::span<const std::string> whole_outputs) {
   for (std::size_t i = 0; i < served.outputs.size(); ++i) {
@@ -306,7 +314,9 @@ std::optional<Weights> weights_for(const InferSettings& settings) {
 // The model is built as it was trained, in the precision that is asked for; for int8 in f32 first.
 TrainSettings model_settings_of(const InferSettings& settings, const std::optional<Weights>& weights) {
   TrainSettings model =
-      weights ? weights->settings : TrainSettings{.workload = settings.workload, .shapes = settings.shapes};
+      weights ? weights->settings
+              : TrainSettings{
+                    .workload = settings.workload, .shapes = settings.shapes, .bounds = settings.bounds};
   if (!settings.precision.empty())
     model.precision = settings.precision == "int8" ? "f32" : settings.precision;
   return model;
@@ -461,6 +471,7 @@ InferReport infer(const InferSettings& given) {
   if (!model.numbers_samples()) of_one_call(served, model.whole_outputs());
   if (!settings.output.empty())
     write_outputs(settings.output, served.ports, served.outputs, settings, *task, seconds_of_sample);
+  report.beyond_bounds = beyond_bounds_of(served);
   report.metrics = std::move(served.metrics);
   report.plan = std::move(served.plan);
   report.passes = settings.passes;

@@ -28,6 +28,7 @@ Weights load_weights(const std::filesystem::path& folder, bool to_train = false)
 struct InferSettings {
   std::string workload;             // of the zoo, or a model file (.onnx)
   std::vector<std::string> shapes;  // of a model file: extents that it leaves open (user_model.h)
+  std::vector<std::string> bounds;  // of a model file: how long results may be whose length the data say
   std::filesystem::path weights;    // a run's folder; empty: initial weights (for throughput alone)
   std::filesystem::path input;      // empty: generated data
   std::filesystem::path output;  // .h5, .npz, .npy (one output), .safetensors, a table where the task has one
@@ -55,6 +56,7 @@ struct InferReport {
   std::int64_t samples = 0;
   target::PlanSummary plan;
   int passes = 0;                    // with masks: outputs are their means, and a spread is beside each
+  std::int64_t beyond_bounds = 0;    // results of a model file that --bound left no room for
   std::vector<std::string> outside;  // samples unlike what the weights were learnt from, a line each
 
   // Where answers were refined: the quality before, and the seconds that a sample took.

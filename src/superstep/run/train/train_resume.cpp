@@ -17,7 +17,7 @@ namespace superstep::run {
 namespace {
 
 // Options of `superstep train`, and the members of config.json that keep them.
-constexpr std::array<std::pair<std::string_view, const char*>, 20> kept_options{{
+constexpr std::array<std::pair<std::string_view, const char*>, 21> kept_options{{
     {"--weights", "weights"},
     {"--data", "data"},
     {"--samples", "samples"},
@@ -30,6 +30,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 20> kept_options{
     {"--optimizer", "optimizer"},
     {"--loss", "loss"},
     {"--shape", "shapes"},
+    {"--bound", "bounds"},
     {"--train", "train"},
     {"--freeze", "freeze"},
     {"--learning-rate", "learning_rate"},

@@ -19,6 +19,7 @@ json to_json(const TrainSettings& s) {
               {"recipe", s.recipe},
               {"model_options", s.model_options},
               {"shapes", s.shapes},
+              {"bounds", s.bounds},
               {"train", s.train},
               {"freeze", s.freeze},
               {"loss", s.loss},
@@ -50,7 +51,8 @@ TrainSettings train_settings_from_json(const json& object) {
     s.recipe = object.value("recipe", "quick");  // absent from older files, when there was no other
     s.model_options = object.at("model_options").get<std::vector<std::string>>();
     s.shapes = object.value("shapes", std::vector<std::string>{});
-    s.train = object.value("train", std::vector<std::string>{});  // absent from older files, with freeze
+    s.bounds = object.value("bounds", std::vector<std::string>{});  // absent from older files
+    s.train = object.value("train", std::vector<std::string>{});    // absent from older files, with freeze
     s.freeze = object.value("freeze", std::vector<std::string>{});
     s.loss = object.value("loss", "");
     s.weights = object.value("weights", "");  // absent from older files

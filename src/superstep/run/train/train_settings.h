@@ -19,6 +19,7 @@ struct TrainSettings {
   std::string recipe;                      // quick, published; empty: the workload's own choice
   std::vector<std::string> model_options;  // name=value
   std::vector<std::string> shapes;         // of a model file: extents that it leaves open (user_model.h)
+  std::vector<std::string> bounds;  // of a model file: how long results may be whose length the data say
   std::vector<std::string> train, freeze;  // of a model file: initialisers, * and ? in them (user_model.h)
   std::string loss;                        // of a model file; empty: mean squared error
   std::filesystem::path weights;           // a run whose model this one begins with; empty: as it is built

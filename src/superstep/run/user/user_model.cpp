@@ -70,6 +70,20 @@ workload::PortSpec port_spec(const std::string& name, const graph::ValueType& ty
 
 }  // namespace
 
+onnx::Bound bound_from(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  const std::string most = equals == std::string::npos ? "" : text.substr(equals + 1);
+  onnx::Bound bound{.name = text.substr(0, equals)};
+  if (most == "all" && equals > 0) return bound;
+  const auto [end, failed] = std::from_chars(most.data(), most.data() + most.size(), bound.most);
+  if (most.empty() || equals == 0 || failed != std::errc() || end != most.data() + most.size() ||
+      bound.most < 1)
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' says no bound", text), "--bound " + text,
+                "write NODE=N with the greatest length of the node's result, or NODE=all; * in a name is any "
+                "letters");
+  return bound;
+}
+
 bool is_model_file(const std::string& name) { return name.ends_with(".onnx"); }
 
 UserModel::UserModel(UserModelSettings settings)
@@ -77,6 +91,7 @@ UserModel::UserModel(UserModelSettings settings)
   if (!settings_.data.empty()) arrays_ = read_arrays(settings_.data);
   find_batch();
   for (const std::string& assignment : settings_.shapes) bind(assignment);
+  for (const std::string& text : settings_.bounds) bounds_.push_back(bound_from(text));
   bind_to_data();
   find_ports();
   loss_.terms.clear();
@@ -187,8 +202,11 @@ void UserModel::require_batch(std::int64_t batch) const {
 }
 
 onnx::ImportOptions UserModel::options(std::int64_t batch) const {
-  onnx::ImportOptions options{
-      .shapes = shapes_, .symbols = symbols_, .parameters_as_state = true, .choice = settings_.choice};
+  onnx::ImportOptions options{.shapes = shapes_,
+                              .symbols = symbols_,
+                              .parameters_as_state = true,
+                              .choice = settings_.choice,
+                              .bounds = bounds_};
   for (std::size_t i = 0; i < batched_.size(); ++i)
     if (batched_[i]) options.shapes[model_.inputs()[i].name][0] = batch;
   return options;

@@ -24,10 +24,14 @@ struct UserModelSettings {
   std::filesystem::path file;
   std::vector<std::string> shapes;  // "x=-1,3,224,224": an input (-1: as the file or the data say);
                                     // "length=64": a symbol
+  std::vector<std::string> bounds;  // "NODE=100", "*=all": how long results may be whose length the data say
   std::string loss;                 // "mse", "cross_entropy", or terms: "mse:position,l1:width"; empty: mse
   onnx::TrainChoice choice;    // initialisers that are trained beside the weights, and weights that are not
   std::filesystem::path data;  // arrays by the names of the inputs and of the targets; may be empty
 };
+
+// "NODE=100" or "NODE=all", as --bound takes them. Throws Error (invalid_argument).
+onnx::Bound bound_from(const std::string& text);
 
 // Whether what stands where a workload is expected is a model file: it ends with .onnx.
 bool is_model_file(const std::string& name);
@@ -94,6 +98,7 @@ class UserModel {
   // What every import starts from: extents by input (axis 0 of a batched one is filled in), and symbols.
   std::map<std::string, std::vector<std::int64_t>, std::less<>> shapes_;
   std::map<std::string, std::int64_t, std::less<>> symbols_;
+  std::vector<onnx::Bound> bounds_;
   std::vector<bool> batched_;  // by input of the file
   std::int64_t fixed_batch_ = 0;
   bool one_a_call_ = false;

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 
+#include "superstep/op/core/rules.h"
 #include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/elementwise/cast.h"
+#include "superstep/op/elementwise/logic.h"
 #include "superstep/op/elementwise/random.h"
+#include "superstep/op/elementwise/unary.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/quantization.h"
 #include "superstep/op/rows/normalization.h"
 
 namespace superstep::transform {
@@ -27,7 +33,47 @@ double drop_ratio(Rewrite& rewrite, const Node& node) {
 
 }  // namespace
 
+namespace {
+
+// The QuantizeLinear that a DequantizeLinear takes back, with one scale or one a slice of an axis; else null.
+const Node* quantizer_of(const Graph& graph, const Node& node) {
+  if (node.op != "DequantizeLinear" || node.attributes.integer("block_size", 0) != 0) return nullptr;
+  const graph::Value& bytes = graph.value(node.inputs[0]);
+  if (bytes.kind != graph::ValueKind::computed) return nullptr;
+  const Node& quantizer = graph.node(bytes.producer);
+  const bool pair = quantizer.op == "QuantizeLinear" && quantizer.inputs[1] == node.inputs[1] &&
+                    quantizer.attributes.integer("axis", 1) == node.attributes.integer("axis", 1);
+  const bool same_type = graph.type(quantizer.inputs[0]).element == graph.type(node.outputs[0]).element;
+  return pair && same_type ? &quantizer : nullptr;
+}
+
+// The scale as it is broadcast to x.
+Var scale_for(const Node& node, Var scale, Var x) {
+  const Var wide = op::cast(scale, x.element());
+  if (scale.shape().element_count() == 1) return op::reshape(wide, Shape{});
+  const int rank = x.shape().rank();
+  const std::int64_t axis = node.attributes.integer("axis", 1);
+  std::vector<std::int64_t> extents(static_cast<std::size_t>(rank), 1);
+  extents[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)] = scale.shape().element_count();
+  return op::reshape(wide, Shape(extents));
+}
+
+}  // namespace
+
+// What is rounded within the range moves by half a scale at most; what is limited moves further, and has no
+// slope.
+void TrainingForm::train_rounding(const Node& node) {
+  rewrite_.keep(node);
+  const Node& quantizer = *quantizer_of(rewrite_.old(), node);
+  const Var x = rewrite_.now(quantizer.inputs[0]), y = rewrite_.now(node.outputs[0]);
+  constexpr double furthest = 0.5 + 1e-3;  // of a scale; what rounding of f32 adds
+  const Var room = scale_for(node, rewrite_.now(node.inputs[1]), x) * furthest;
+  const Var passes = op::less_or_equal(op::abs(x - y), op::expand_to(room, x.shape()));
+  rewrite_.replace(node.outputs[0], op::straight_through(x, y, passes));
+}
+
 void TrainingForm::visit(const Node& node) {
+  if (quantizer_of(rewrite_.old(), node)) return train_rounding(node);
   if (node.op == "Dropout") return train_dropout(node);
   if (node.op == "superstep.StochasticDepth") return train_depth(node);
   if (normalises_with_running_statistics(rewrite_.old(), node)) return train_batch_normalization(node);

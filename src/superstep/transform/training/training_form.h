@@ -2,6 +2,7 @@
 //
 //   Dropout              becomes a product with superstep.RandomMask, addressed by a counter kept as state
 //   StochasticDepth      the same, with a mask of one number a sample
+//   DequantizeLinear     behind a QuantizeLinear: rounds as it does, and has the slope of what it rounds
 //   BatchNormalization   takes the statistics of the batch and updates the running ones
 #pragma once
 
@@ -37,6 +38,7 @@ class TrainingForm {
   void train_dropout(const Node& node);
   void train_depth(const Node& node);
   void train_batch_normalization(const Node& node);
+  void train_rounding(const Node& node);
   Var counter();
 
   Rewrite& rewrite_;

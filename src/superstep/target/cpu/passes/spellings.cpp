@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "superstep/op/elementwise/activation.h"
+#include "superstep/target/cpu/passes/written_norm.h"
 #include "superstep/target/cpu/plan/patterns.h"
 #include "superstep/transform/rewrite.h"
 
@@ -135,15 +136,31 @@ class Speller {
   const Graph& graph_;
 };
 
+op::Var layer_norm(transform::Rewrite& rewrite, const WrittenNorm& norm) {
+  const op::Var x = rewrite.now(norm.x);
+  op::Var scale = rewrite.now(norm.scale);
+  if (!scale.valid()) {
+    const auto& extents = x.shape().extents();
+    const Shape shape(std::vector<std::int64_t>(extents.begin() + norm.axis, extents.end()));
+    scale = rewrite.builder().constant(Tensor::full(ElementType::f32, shape, 1));
+  }
+  return rewrite.builder().node1("LayerNormalization", {x, scale, rewrite.now(norm.shift)},
+                                 {{"axis", std::int64_t{norm.axis}}, {"epsilon", norm.epsilon}});
+}
+
 }  // namespace
 
 Graph recognize_spellings(const Graph& model) {
   const Speller speller(model);
   bool changed = false;
   Graph result = transform::rewrite(model, [&](transform::Rewrite& rewrite, const Node& node) {
-    const auto gelu = speller.gelu(node);
-    if (!gelu) return rewrite.keep(node);
-    const op::Var y = op::gelu(rewrite.now(gelu->x), gelu->by_tanh);
+    op::Var y;
+    if (const auto gelu = speller.gelu(node))
+      y = op::gelu(rewrite.now(gelu->x), gelu->by_tanh);
+    else if (const auto norm = written_norm(model, node))
+      y = layer_norm(rewrite, *norm);
+    else
+      return rewrite.keep(node);
     rewrite.replace(node, std::span(&y, 1));
     changed = true;
   });

@@ -175,6 +175,7 @@ std::string_view why_whole(std::string_view op) {
   static constexpr std::pair<std::string_view, std::string_view> reasons[] = {
       {"DynamicQuantizeLinear", "its scale is that of all elements"},
       {"NonMaxSuppression", "a box is kept or dropped by those before it"},
+      {"superstep.KeptBoxes", "a box is kept or dropped by those before it"},
       {"NonZero", "where a result lies depends on all elements before it"},
       {"Unique", "where a result lies depends on all elements before it"},
   };

@@ -5,6 +5,8 @@
 # make figures  measures every model beside its peers, minutes a model, and writes docs/figures.md anew
 # make quality  trains every workload in minutes, three seeds each, and tables what it reaches beside what the
 #             conventional methods do; what is there already is not made again (WORKLOAD=uno, SEEDS=1)
+# make wheel    builds the Python package into dist/, in an environment of its own
+# make docs     builds the documentation site, build/site/index.html, and looks at its links
 # make help   lists the rest
 
 BUILD ?= build
@@ -13,7 +15,7 @@ PROGRAM := $(BUILD)/superstep
 RUN ?= run
 REPORT ?= report
 
-.PHONY: run test bench figures quality peers program build install package setup format tidy clean help
+.PHONY: run test bench figures quality peers program build install package wheel docs setup format tidy clean help
 
 run: program
 	@mkdir -p $(RUN)
@@ -23,7 +25,8 @@ run: program
 
 # The packages come while the compiler works. One test more than processors: some wait for what they have started.
 test: $(BUILD)/build.ninja
-	@{ tools/setup-oracles $(BUILD) || echo 'some packages that tests compare with are missing: those tests are skipped'; } & \
+	@{ tools/setup-oracles $(BUILD) || echo 'some packages that tests compare with are missing: those tests are skipped'; \
+	  tools/setup-python $(BUILD) || echo 'the Python package is not built and not tested'; } & \
 	 ninja -C $(BUILD); status=$$?; wait; exit $$status
 	cd $(BUILD) && ctest --output-on-failure -j$$(($(JOBS) + 1))
 
@@ -55,6 +58,13 @@ install: $(BUILD)/build.ninja
 package: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) superstep superstep_library
 	cd $(BUILD) && cpack -G DEB
+
+wheel: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) superstep superstep_library
+	@tools/wheel $(BUILD)
+
+docs:
+	@tools/site $(BUILD)
 
 peers: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) superstep_contender onnxruntime_peer peak

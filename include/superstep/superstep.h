@@ -47,7 +47,11 @@ using NamedValues = std::map<std::string, Tensor>;
 struct ModelSettings {
   std::vector<std::string> options;  // of a workload: "patch=13"
   std::vector<std::string>
-      shapes;              // of an ONNX file, extents that it leaves open: "x=-1,3,224,224", "length=64"
+      shapes;  // of an ONNX file, extents that it leaves open: "x=-1,3,224,224", "length=64"
+  // Of an ONNX file that is trained: initialisers that are trained beside its weights, and weights that are
+  // not;
+  // * and ? in a name stand for any letters and for one.
+  std::vector<std::string> train, freeze;
   std::string loss;        // of an ONNX file that is trained: "mse", "cross_entropy"; empty: mse
   std::uint64_t seed = 1;  // of initial parameters and random masks
 };
@@ -180,14 +184,31 @@ class Model {
 
 // --- whole training runs, as `superstep train` makes them
 
+struct TrainingMetric {
+  std::string name, unit;
+  double value = 0;
+};
+
+// What happens in a training run. Epochs count from 1; a run that stops within an epoch ends that epoch
+// there.
+struct TrainingEvent {
+  enum class Kind { epoch_begun, epoch_ended, evaluated, finished };
+  Kind kind = Kind::epoch_begun;
+  std::int64_t epoch = 0;               // 0: of `finished`
+  double samples_per_second = 0;        // of an epoch that ended
+  std::vector<TrainingMetric> metrics;  // of the validation samples, where they were evaluated
+};
+const char* name_of(TrainingEvent::Kind kind);  // "epoch_begun"
+
 struct TrainingSettings {
-  std::string model;  // the name of a workload, or an ONNX file
+  std::string model;  // the name of a workload, or an ONNX file; empty where a run goes on
   ModelSettings settings;
   std::filesystem::path data;  // empty: generated, of workloads that generate theirs
   std::int64_t samples = 0;    // 0: all
   std::string target = "cpu", precision = "f32";
-  std::int64_t batch = 0;  // 0: the workload's own
-  int threads = 0;         // 0: every processor there is
+  std::int64_t batch = 0;        // 0: the workload's own
+  std::int64_t micro_batch = 0;  // 0: the target chooses
+  int threads = 0;               // 0: every processor there is
   std::size_t memory_limit = 0;
   double epochs = 0;       // 0: the workload's own
   std::int64_t steps = 0;  // stop after so many; 0: after the epochs
@@ -195,12 +216,14 @@ struct TrainingSettings {
   std::string until_metric;   // stop when this metric of the validation samples
   double until_value = 0;     // is so good
   std::filesystem::path out;  // the run's folder: checkpoints, log, ONNX file; empty: nothing is written
-  bool resume = false;        // `out` holds a run: go on with it
-};
-
-struct TrainingMetric {
-  std::string name, unit;
-  double value = 0;
+  // `out` holds a run: go on with it. It stays what it was begun as: of the settings, only `epochs`, `steps`,
+  // `until_metric` and `threads` are taken, each where it is given.
+  bool resume = false;
+  std::string recipe;              // "quick", "published"; empty: the workload's own choice
+  bool augment = true;             // where the data allow it
+  double checkpoint_seconds = 30;  // between checkpoints within an epoch
+  // Told what happens, by the thread that called train(); must not throw.
+  std::function<void(const TrainingEvent&)> on_event;
 };
 
 struct TrainingReport {

@@ -192,6 +192,40 @@ TEST_F(Api, AWholeRunLeavesAFolderThatIsRead) {
   EXPECT_NE(distance(trained.parameter(name), Model("mlp").parameter(name)), 0);
 }
 
+TEST_F(Api, ARunTellsWhatHappensInIt) {
+  std::vector<std::string> told;
+  bool evaluated = false;
+  TrainingSettings settings{.model = "mlp", .samples = 512, .batch = 32, .threads = 1, .epochs = 2};
+  settings.on_event = [&](const TrainingEvent& event) {
+    told.push_back(name_of(event.kind) + std::to_string(event.epoch));
+    if (event.kind == TrainingEvent::Kind::evaluated) evaluated = !event.metrics.empty();
+    if (event.kind == TrainingEvent::Kind::epoch_ended) EXPECT_GT(event.samples_per_second, 0);
+  };
+  train(settings);
+  EXPECT_TRUE(evaluated);
+  EXPECT_EQ(told, (std::vector<std::string>{"epoch_begun1", "epoch_ended1", "evaluated1", "epoch_begun2",
+                                            "epoch_ended2", "evaluated2", "evaluated2", "finished0"}));
+}
+
+// Stopped after three steps and told to go on, without a word of what it is: the same bits as one that was
+// not.
+TEST_F(Api, ARunGoesOnAsItWasBegun) {
+  TrainingSettings settings{.model = "mlp", .samples = 512, .batch = 32, .threads = 1, .epochs = 2};
+  settings.settings.seed = 9;
+  settings.training = {.optimizer = "adam", .learning_rate = 2e-3};
+  settings.out = folder_ / "whole";
+  const std::int64_t steps = train(settings).steps;
+  settings.out = folder_ / "halves";
+  settings.steps = 3;
+  EXPECT_EQ(train(settings).steps, 3);
+  EXPECT_EQ(train({.epochs = 2, .out = folder_ / "halves", .resume = true}).steps, steps);
+  const Model whole = Model::from_run(folder_ / "whole"), halves = Model::from_run(folder_ / "halves");
+  for (const Port& port : whole.parameters())
+    EXPECT_EQ(distance(whole.parameter(port.name), halves.parameter(port.name)), 0) << port.name;
+  EXPECT_EQ(code_of([&] { train({.model = "braggnn", .out = folder_ / "halves", .resume = true}); }, "mlp"),
+            ErrorCode::invalid_argument);
+}
+
 TEST_F(Api, WorkStopsWhenTheCheckSaysSo) {
   // Once a step is done: what is said depends on where the work was.
   std::atomic<bool> stepped = false;

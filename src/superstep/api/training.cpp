@@ -1,7 +1,10 @@
 // Whole training runs, and what there is to choose from.
 #include "superstep/api/compiled.h"
 #include "superstep/base/progress.h"
+#include "superstep/run/train/run_directory.h"
 #include "superstep/run/train/train.h"
+#include "superstep/run/train/train_observer.h"
+#include "superstep/run/train/train_resume.h"
 #include "superstep/superstep.h"
 #include "superstep/workload/workload.h"
 
@@ -16,8 +19,13 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
                               .shapes = given.settings.shapes,
                               .loss = given.settings.loss,
                               .data = given.data};
+  settings.recipe = given.recipe;
+  settings.train = given.settings.train;
+  settings.freeze = given.settings.freeze;
+  settings.augment = given.augment;
   settings.samples = given.samples;
   settings.batch = given.batch;
+  settings.micro_batch = given.micro_batch;
   settings.replicas = api::threads_of(given.threads);
   settings.memory_limit = static_cast<std::int64_t>(given.memory_limit);
   settings.epochs = given.epochs;
@@ -29,7 +37,57 @@ run::TrainSettings settings_of(const TrainingSettings& given) {
   return settings;
 }
 
+// The run in `out` as it was begun, but for what it may be told anew.
+run::TrainSettings resumed(const TrainingSettings& given) {
+  const run::TrainSettings asked = settings_of(given);
+  const run::TrainSettings kept = run::train_settings_from_json(run::RunDirectory::open(given.out).config());
+  if (!given.model.empty() && given.model != kept.workload)
+    throw Error(ErrorCode::invalid_argument,
+                "is a run of '" + kept.workload + "', not of '" + given.model + "'", given.out.string());
+  run::Extension extension{.epochs = {}, .steps = {}, .until = asked.until, .replicas = {}};
+  if (given.epochs > 0) extension.epochs = given.epochs;
+  if (given.steps > 0) extension.steps = given.steps;
+  if (given.threads > 0) extension.replicas = asked.replicas;
+  return run::extended(kept, extension);
+}
+
+std::vector<TrainingMetric> public_metrics(const std::vector<Metric>& metrics) {
+  std::vector<TrainingMetric> result;
+  for (const Metric& metric : metrics) result.push_back({metric.name, metric.unit, metric.value});
+  return result;
+}
+
+class Teller : public run::TrainObserver {
+ public:
+  explicit Teller(const std::function<void(const TrainingEvent&)>& told) : told_(told) {}
+
+  void epoch_begun(std::int64_t epoch) override {
+    told_({.kind = Kind::epoch_begun, .epoch = epoch, .metrics = {}});
+  }
+  void epoch_ended(std::int64_t epoch, double rate) override {
+    told_({.kind = Kind::epoch_ended, .epoch = epoch, .samples_per_second = rate, .metrics = {}});
+  }
+  void evaluation_ended(std::int64_t epoch, const std::vector<Metric>& metrics) override {
+    told_({.kind = Kind::evaluated, .epoch = epoch, .metrics = public_metrics(metrics)});
+  }
+  void finished() override { told_({.kind = Kind::finished, .metrics = {}}); }
+
+ private:
+  using Kind = TrainingEvent::Kind;
+  const std::function<void(const TrainingEvent&)>& told_;
+};
+
 }  // namespace
+
+const char* name_of(TrainingEvent::Kind kind) {
+  switch (kind) {
+    case TrainingEvent::Kind::epoch_begun: return "epoch_begun";
+    case TrainingEvent::Kind::epoch_ended: return "epoch_ended";
+    case TrainingEvent::Kind::evaluated: return "evaluated";
+    case TrainingEvent::Kind::finished: return "finished";
+  }
+  return "";
+}
 
 std::string version() { return SUPERSTEP_VERSION; }
 
@@ -47,12 +105,16 @@ std::vector<std::string> targets() {
 
 TrainingReport train(const TrainingSettings& settings) {
   set_quiet(true);  // of this library's own copy: a program's bars are its own
-  const run::TrainReport report =
-      run::train(settings_of(settings), {.out = settings.out, .resume = settings.resume});
-  TrainingReport result{
-      .metrics = {}, .steps = report.steps, .epochs = report.epochs, .reached = report.reached};
-  for (const Metric& metric : report.metrics)
-    result.metrics.push_back({metric.name, metric.unit, metric.value});
+  Teller teller(settings.on_event);
+  const run::TrainReport report = run::train(settings.resume ? resumed(settings) : settings_of(settings),
+                                             {.out = settings.out,
+                                              .resume = settings.resume,
+                                              .checkpoint_seconds = settings.checkpoint_seconds,
+                                              .observer = settings.on_event ? &teller : nullptr});
+  TrainingReport result{.metrics = public_metrics(report.metrics),
+                        .steps = report.steps,
+                        .epochs = report.epochs,
+                        .reached = report.reached};
   return result;
 }
 

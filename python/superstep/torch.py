@@ -1,0 +1,396 @@
+"""Modules of PyTorch, served and trained here: exported by ``torch.onnx``, compiled, called with tensors.
+
+Needs ``torch``, ``onnx`` and ``onnxscript``, which the package does not bring along.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import pathlib
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .errors import Error, InvalidArgument, Unsupported
+from .models import Model, Plan, Port, Session, Trainer
+
+__all__ = ["ExportError", "CompiledModule", "TrainStep", "compile", "train_step", "export"]
+
+EXPORTERS = {"dynamo": True, "traced": False}
+
+
+class ExportError(Unsupported):
+    """A module that could not be converted.
+
+    Attributes:
+        reasons: by exporter, what it said, or what could not be imported: operator, and where in the module.
+    """
+
+    def __init__(self, reasons: Mapping[str, str], where: str) -> None:
+        super().__init__("; ".join(f"by the exporter '{name}': {reason}" for name, reason in reasons.items()), where,
+                         "what the file may hold: docs/onnx.md")
+        self.reasons = dict(reasons)
+
+
+# --- the module as a file
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def _inputs(example: Any) -> tuple[torch.Tensor, ...]:
+    inputs = example if isinstance(example, tuple) else tuple(example) if isinstance(example, list) else (example,)
+    for i, value in enumerate(inputs):
+        if not isinstance(value, torch.Tensor):
+            raise InvalidArgument(f"is {type(value).__name__}, not a tensor", f"example[{i}]",
+                                  "the example is the tuple of the tensors that forward() takes")
+    return inputs
+
+
+@contextlib.contextmanager
+def _plain(module: torch.nn.Module, training: bool) -> Iterator[None]:
+    """The module in the mode that is exported, and attention in operators that files have."""
+    before = [(part, part.training) for part in module.modules()]
+    buffers = [(buffer, buffer.detach().clone()) for buffer in module.buffers()]  # a pass in training mode changes statistics
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    module.train(training)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        for part, mode in before:
+            part.training = mode
+        with torch.no_grad():
+            for buffer, value in buffers:
+                buffer.copy_(value)
+
+
+def _names(kind: str, count: int) -> list[str]:
+    return [f"{kind}{i}" for i in range(count)]
+
+
+def _dynamic(inputs: Sequence[torch.Tensor], exporter: str) -> dict[str, Any]:
+    """Axis 0 of every input left open."""
+    if exporter == "dynamo":
+        return {"dynamic_shapes": tuple({0: torch.export.Dim("batch")} if x.dim() else {} for x in inputs)}
+    return {"dynamic_axes": {name: {0: "batch"} for name, x in zip(_names("input", len(inputs)), inputs) if x.dim()}}
+
+
+def export(module: torch.nn.Module, example: Any, file: str | os.PathLike[str], *, exporter: str = "dynamo",
+           training: bool = False, open_batch: bool = False) -> None:
+    """Writes a module as an ONNX file, with inputs ``input0``, ``input1``, ... and outputs ``output0``, ...
+
+    Args:
+        example: the tensors that ``forward`` takes: a tuple, or one.
+        exporter: ``"dynamo"`` (by ``torch.export``) or ``"traced"``.
+        training: as it is trained: dropouts and normalisations as they are, no constant folded, no weight merged.
+        open_batch: axis 0 of every input is left open; else the file has the example's shapes.
+    """
+    if exporter not in EXPORTERS:
+        raise InvalidArgument("is 'dynamo' or 'traced'", f"exporter {exporter!r}")
+    inputs = _inputs(example)
+    options: dict[str, Any] = {"input_names": _names("input", len(inputs)), "verbose": False}
+    if exporter == "dynamo":
+        options["external_data"] = False
+    if training:
+        options |= ({"optimize": False} if exporter == "dynamo" else
+                    {"training": torch.onnx.TrainingMode.TRAINING, "do_constant_folding": False})
+    if open_batch:
+        options |= _dynamic(inputs, exporter)
+    with _plain(module, training), warnings.catch_warnings(), torch.enable_grad() if training else torch.no_grad():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(module, inputs, os.fspath(file), dynamo=EXPORTERS[exporter], **options)
+
+
+def _places(file: pathlib.Path) -> dict[str, str]:
+    """Where in the module each node of the file comes from."""
+    import onnx
+    places = {}
+    for node in onnx.load(str(file), load_external_data=False).graph.node:
+        scopes = {entry.key: entry.value for entry in node.metadata_props}.get("pkg.torch.onnx.name_scopes", "")
+        if scopes:
+            with contextlib.suppress(ValueError, SyntaxError):
+                parts = [part for part in ast.literal_eval(scopes) if part]
+                places[node.name] = parts[-2] if len(parts) > 1 else "the module itself"
+        elif node.name.startswith("/"):
+            places[node.name] = ".".join(node.name.strip("/").split("/")[:-1]) or "the module itself"
+    return places
+
+
+def _told(error: Error, file: pathlib.Path) -> str:
+    """The error, with the part of the module beside each node that it names."""
+    places = _places(file)
+
+    def placed(match: re.Match[str]) -> str:
+        place = places.get(match.group(1))
+        return match.group(0) + (f" in {place}" if place else "")
+
+    text = f"{error.message} {error.hint}".strip() if isinstance(error, Unsupported) else str(error)
+    return re.sub(r"node '([^']+)'", placed, text.replace(f"{file}: ", ""))
+
+
+def _converted(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], exporter: str, training: bool, open_batch: bool,
+               use: Any) -> Any:
+    """What `use` makes of the file, by the first exporter whose file it takes."""
+    chosen = list(EXPORTERS) if exporter == "auto" else [exporter]
+    reasons: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="superstep-") as folder:
+        for name in chosen:
+            file = pathlib.Path(folder) / f"{name}.onnx"
+            try:
+                export(module, inputs, file, exporter=name, training=training, open_batch=open_batch)
+            except InvalidArgument:
+                raise
+            except Exception as error:  # exporters raise whatever the module raised
+                reasons[name] = " ".join(str(error).split())[:500] or type(error).__name__
+                continue
+            try:
+                return use(file)
+            except Error as error:
+                reasons[name] = _told(error, file)
+    raise ExportError(reasons, type(module).__name__)
+
+
+def _require_here(module: torch.nn.Module) -> None:
+    for name, parameter in module.named_parameters():
+        if parameter.device.type != "cpu":
+            raise InvalidArgument(f"lies on {parameter.device}", f"parameter {name}", "module.cpu() first")
+
+
+# --- serving
+
+class CompiledModule:
+    """A module compiled for the shapes of its example: called as the module is, with tensors.
+
+    Its parameters are those that the module had when it was compiled; :meth:`take_parameters` takes them anew.
+    """
+
+    def __init__(self, session: Session, structure: Any, inputs: int) -> None:
+        self.session = session
+        self._structure = structure
+        self._inputs = inputs
+        self._names = {f"input{i}": i for i in range(inputs)}
+        self._wanted = [self._names[port.name] for port in session.inputs]
+
+    @property
+    def plan(self) -> Plan:
+        """What was compiled."""
+        return self.session.plan
+
+    def __call__(self, *inputs: torch.Tensor) -> Any:
+        """Outputs of the module for inputs of the example's shapes, in the structure that ``forward`` gives them."""
+        if len(inputs) != self._inputs:
+            raise InvalidArgument(f"{self._inputs} inputs are needed, {len(inputs)} are given")
+        detached = [inputs[i].detach() for i in self._wanted]
+        outputs = self.session(*detached)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        if self._structure is None:
+            return outputs[0] if len(outputs) == 1 else outputs
+        leaves, spec = self._structure
+        results = iter(outputs)
+        return pytree.tree_unflatten([next(results) if leaf is torch.Tensor else leaf for leaf in leaves], spec)
+
+    def __repr__(self) -> str:
+        return f"superstep.torch.CompiledModule({self.session!r})"
+
+
+def _structure(output: Any, count: int) -> Any:
+    """How the tensors of a result lie in it; None where the file has other outputs than it has tensors."""
+    leaves, spec = pytree.tree_flatten(output)
+    kinds = [torch.Tensor if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    return (kinds, spec) if sum(kind is torch.Tensor for kind in kinds) == count else None
+
+
+def compile(module: torch.nn.Module, example: Any, *, batch: int | None = None, precision: str = "f32",  # noqa: A001
+            threads: int = 0, exporter: str = "auto", calibration: Sequence[Any] | None = None) -> CompiledModule:
+    """Compiles a module for inference.
+
+    Args:
+        example: the tensors that ``forward`` takes: a tuple, or one. Their shapes are those of later calls.
+        batch: samples of a call, where it is to be another than the example's: axis 0 of every input.
+        precision: ``"f32"``, ``"bf16"``, ``"f16"``, ``"int8"`` (needs `calibration`).
+        threads: 0: every processor there is.
+        exporter: ``"dynamo"``, ``"traced"``; ``"auto"``: the first of these whose file can be compiled.
+        calibration: of int8: tensors as the example's, with any number of samples.
+
+    Raises:
+        ExportError: what each exporter said, or which operator could not be imported, and where in the module it is.
+    """
+    inputs = _inputs(example)
+    _require_here(module)
+    with _plain(module, False), torch.no_grad():
+        output = module(*inputs)
+    samples = {f"input{i}": x for i, x in enumerate(calibration or ())}
+    session = _converted(module, inputs, exporter, False, batch is not None,
+                         lambda file: Model(file).compile(batch=batch or 0, precision=precision, threads=threads,
+                                                          calibration=samples))
+    return CompiledModule(session, _structure(output, len(session.outputs)), len(inputs))
+
+
+# --- training
+
+def _loss_name(loss: Any) -> str:
+    """``"mse"`` for ``torch.nn.MSELoss()``."""
+    if isinstance(loss, str):
+        return loss
+    kinds = {torch.nn.MSELoss: "mse", torch.nn.L1Loss: "l1", torch.nn.CrossEntropyLoss: "cross_entropy",
+             torch.nn.HuberLoss: "huber", torch.nn.SmoothL1Loss: "huber"}
+    name = kinds.get(type(loss))
+    plain = getattr(loss, "reduction", "") == "mean" and getattr(loss, "weight", None) is None
+    usual = all(getattr(loss, key, value) == value for key, value in
+                (("label_smoothing", 0.0), ("ignore_index", -100), ("delta", 1.0), ("beta", 1.0)))
+    if name is None or not plain or not usual:
+        raise Unsupported("is no loss that is known here", f"loss {loss!r}",
+                          "'mse', 'l1', 'huber', 'cross_entropy', or the module of PyTorch for one of these, with its defaults")
+    return name
+
+
+def _constants(group: Mapping[str, Any], kind: str) -> dict[str, float]:
+    """Constants of a group of parameters, as they are called here."""
+    if kind == "sgd":
+        return {"momentum": group["momentum"], "weight_decay": group["weight_decay"]}
+    beta1, beta2 = group["betas"]
+    return {"beta1": beta1, "beta2": beta2, "epsilon": group["eps"], "weight_decay": group["weight_decay"]}
+
+
+def _optimizer_text(optimizer: Any) -> str:
+    """``"adam:beta1=0.9,..."`` for an optimiser of PyTorch."""
+    if isinstance(optimizer, str):
+        return optimizer
+    kinds = {torch.optim.SGD: "sgd", torch.optim.Adam: "adam", torch.optim.AdamW: "adamw", torch.optim.Adamax: "adamax"}
+    kind = kinds.get(type(optimizer))
+    if kind is None:
+        raise Unsupported("is no optimiser that is known here", type(optimizer).__name__,
+                          "SGD, Adam, AdamW, Adamax; RMSprop differs in where its epsilon stands")
+    if optimizer.state:
+        raise InvalidArgument("has made steps already, whose moments would be lost", type(optimizer).__name__,
+                              "give a fresh one")
+    groups = optimizer.param_groups
+    constants = _constants(groups[0], kind)
+    if any(_constants(group, kind) != constants or group["lr"] != groups[0]["lr"] for group in groups[1:]):
+        raise Unsupported("has groups of parameters with constants of their own", type(optimizer).__name__, "one group")
+    for key in ("amsgrad", "nesterov", "maximize", "dampening", "decoupled_weight_decay"):
+        wanted = kind == "adamw" if key == "decoupled_weight_decay" else False
+        if key in groups[0] and groups[0][key] not in (wanted, 0 if not wanted else wanted):
+            raise Unsupported(f"{key}={groups[0][key]} is not known here", type(optimizer).__name__)
+    return kind + ":" + ",".join(f"{name}={float(value)!r}" for name, value in constants.items())
+
+
+class TrainStep:
+    """Training steps of a module: forward pass, loss, backward pass and optimiser in one call, in place of PyTorch's.
+
+    The parameters are learned here; :meth:`write_back` gives them, and the statistics of normalisations, to the module.
+    """
+
+    def __init__(self, module: torch.nn.Module, trainer: Trainer, optimizer: Any, inputs: int) -> None:
+        self.module = module
+        self.trainer = trainer
+        self._optimizer = None if isinstance(optimizer, str) else optimizer
+        self._inputs = inputs
+        self._ports: list[Port] = trainer.inputs
+        states = set(trainer.parameters())
+        self._places = self._places_of(states)
+        for name, buffer in module.named_buffers():
+            if name in self._places:  # as the module has it, whatever the exporter's passes made of it
+                self.trainer.set_parameter(self._places[name], buffer.detach().contiguous())
+
+    def _places_of(self, states: set[str]) -> dict[str, str]:
+        """The state of each parameter and buffer; of one that has several names, under any of them."""
+        places: dict[str, str] = {}
+        aliases: dict[int, str] = {}
+        named = [*self.module.named_parameters(remove_duplicate=False), *self.module.named_buffers(remove_duplicate=False)]
+        for name, tensor in named:
+            if name in states:
+                aliases[id(tensor)] = name
+        for name, tensor in named:
+            if id(tensor) in aliases:
+                places[name] = aliases[id(tensor)]
+        return places
+
+    def check(self) -> None:
+        """Throws where a parameter of the module is not trained here, or came here as something else."""
+        missing = [name for name, p in self.module.named_parameters() if p.requires_grad and name not in self._places]
+        if missing:
+            raise Unsupported("are not trained in the file that the exporter wrote: " + ", ".join(missing[:5]) +
+                              (f" and {len(missing) - 5} more" if len(missing) > 5 else ""), type(self.module).__name__,
+                              "parameters that the loss depends on, under their own names; the other exporter may keep them")
+        tensors = dict(self.module.named_parameters(remove_duplicate=False))
+        for name, state in self._places.items():
+            if name not in tensors:
+                continue
+            found = torch.from_numpy(self.trainer.parameter(state))
+            if found.shape != tensors[name].shape or not torch.equal(found, tensors[name].detach().float()):
+                raise Unsupported("came here as something else than the module's parameter", name,
+                                  "the exporter turned or folded it")
+
+    def __call__(self, *values: torch.Tensor) -> float:
+        """One step: the tensors that ``forward`` takes, then the target. Gives the loss before it.
+
+        The learning rate is that of the optimiser at this moment: its schedulers work as they do in PyTorch.
+        """
+        if len(values) != self._inputs + 1:
+            raise InvalidArgument(f"{self._inputs} inputs and the target are needed, {len(values)} tensors are given")
+        named = {f"input{i}": x.detach() for i, x in enumerate(values[:-1])}
+        names = [port.name for port in self._ports]
+        given = {name: named[name] for name in names if name in named}
+        given[next(name for name in names if name not in named)] = values[-1].detach()
+        rate = float(self._optimizer.param_groups[0]["lr"]) if self._optimizer is not None else 0.0
+        return self.trainer.step(named=given, learning_rate=rate)
+
+    def write_back(self) -> None:
+        """Gives the module what was learned: its parameters, and buffers such as running statistics."""
+        states = {state: self.trainer.parameter(state) for state in set(self._places.values())}
+        with torch.no_grad():
+            for name, tensor in [*self.module.named_parameters(), *self.module.named_buffers()]:
+                if name in self._places:
+                    tensor.copy_(torch.from_numpy(states[self._places[name]]).to(tensor.dtype))
+
+
+def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any, *, learning_rate: float = 0.0,
+               precision: str = "f32", threads: int = 0, exporter: str = "auto", seed: int = 1) -> TrainStep:
+    """Compiles a training step of a module for the shapes of an example.
+
+    Args:
+        loss: of the first output: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, or the module of PyTorch for one.
+        optimizer: an SGD, Adam, AdamW or Adamax of PyTorch that has made no step, or its name here
+            (``"adam"``, ``"sgd:momentum=0.9"``).
+        example: the tensors that ``forward`` takes: a tuple, or one.
+        learning_rate: where `optimizer` is a name.
+        precision: ``"f32"`` or ``"bf16"``.
+        threads: 0: every processor there is.
+        exporter: as of :func:`compile`.
+        seed: of the masks of dropouts, which are other ones than PyTorch's.
+
+    Parameters without ``requires_grad`` stay as they are. Every parameter that PyTorch would train is trained, under its own
+    name and from its own values, or the call is refused.
+
+    Raises:
+        ExportError: as :func:`compile`.
+    """
+    inputs = _inputs(example)
+    _require_here(module)
+    text, name = _optimizer_text(optimizer), _loss_name(loss)
+    trained = [n for n, p in module.named_parameters() if p.requires_grad]
+    frozen = [n for n, p in module.named_parameters() if not p.requires_grad]
+
+    def use(file: pathlib.Path) -> TrainStep:
+        import onnx
+        graph = onnx.load(str(file), load_external_data=False).graph
+        known = {initializer.name for initializer in graph.initializer}
+        term = f"{name}:{graph.output[0].name}" if len(graph.output) > 1 else name
+        model = Model(file, loss=term, seed=seed, train=[n for n in trained if n in known],
+                      freeze=[n for n in frozen if n in known])
+        step = TrainStep(module, model.trainer(optimizer=text, learning_rate=learning_rate, precision=precision,
+                                               threads=threads), optimizer, len(inputs))
+        step.check()
+        return step
+
+    return _converted(module, inputs, exporter, True, False, use)

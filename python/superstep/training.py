@@ -1,0 +1,248 @@
+"""Whole training runs: data in, a folder with checkpoints, log and trained model out."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from . import _core, figures, progress as progress_module
+from .errors import Error, InvalidArgument
+from .models import Model, PathLike, Session, _texts
+
+__all__ = ["Event", "TrainingResult", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happens in a training run.
+
+    Attributes:
+        kind: ``"epoch_begun"``, ``"epoch_ended"``, ``"evaluated"``, ``"finished"``.
+        epoch: from 1; 0 of ``"finished"``.
+        samples_per_second: of an epoch that ended.
+        metrics: of the validation samples, by name, where they were evaluated.
+    """
+
+    kind: str
+    epoch: int
+    samples_per_second: float
+    metrics: dict[str, float]
+
+
+@dataclass
+class TrainingResult:
+    """What a training run gave.
+
+    Attributes:
+        metrics: by name: ``throughput``, ``step_time``, ``loss``, the quality of the validation samples.
+        units: of the metrics: ``"samples/s"``, ``"s"``; empty: none.
+        steps: made in all.
+        epochs: made in all.
+        reached: whether `until` was.
+        stopped: a callback ended the run before.
+        folder: of the run: ``config.json``, ``metrics.jsonl``, checkpoints, ``model.onnx``.
+    """
+
+    metrics: dict[str, float]
+    units: dict[str, str]
+    steps: int
+    epochs: float
+    reached: bool
+    stopped: bool
+    folder: pathlib.Path
+    _keep: Any = field(default=None, repr=False)
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """The run's log, an epoch a row: ``pandas.DataFrame(result.history)``."""
+        lines = (self.folder / "metrics.jsonl").read_text().splitlines()
+        return [row for row in map(json.loads, lines) if "epoch" in row]
+
+    def model(self) -> Model:
+        """The trained model, with its best parameters."""
+        return Model.from_run(self.folder)
+
+    def load(self, **settings: Any) -> Session:
+        """The trained model, compiled: ``result.load(batch=8)``. Settings are those of :meth:`Model.compile`."""
+        return self.model().compile(**settings)
+
+    def _repr_html_(self) -> str:
+        rows = self.history
+        curve = figures.curve([row["epoch"] for row in rows], [row.get("loss") for row in rows], "epoch", "loss")
+        return curve + figures.table([{"metric": name, "value": value, "unit": self.units[name]}
+                                      for name, value in self.metrics.items()])
+
+
+class _Stop(Exception):
+    """A callback wants no more."""
+
+
+def _rows(values: Sequence[Any]) -> numpy.ndarray:
+    return numpy.stack([numpy.asarray(value) for value in values])
+
+
+def _samples(data: Any) -> list[tuple[Any, ...] | Mapping[str, Any]]:
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+        samples = [data[i] for i in range(len(data))]
+    else:
+        samples = list(data)
+    if not samples:
+        raise InvalidArgument("has no samples", "data")
+    return [s if isinstance(s, (tuple, list, Mapping)) else (s,) for s in samples]
+
+
+def _arrays(data: Any, names: Callable[[], list[str]]) -> dict[str, numpy.ndarray]:
+    """Arrays by name of whatever holds samples: a mapping of arrays, a tuple of arrays, a Dataset, an iterable of samples."""
+    if isinstance(data, Mapping):
+        return {name: numpy.asarray(value) for name, value in data.items()}
+    if isinstance(data, (tuple, list)) and data and all(hasattr(part, "shape") for part in data):
+        parts = [numpy.asarray(part) for part in data]
+    else:
+        samples = _samples(data)
+        if isinstance(samples[0], Mapping):
+            return {name: _rows([sample[name] for sample in samples]) for name in samples[0]}
+        if len({len(sample) for sample in samples}) > 1:
+            raise InvalidArgument("samples have different numbers of parts", "data")
+        parts = [_rows(column) for column in zip(*samples, strict=True)]
+    wanted = names()
+    if len(parts) != len(wanted):
+        raise InvalidArgument(f"samples have {len(parts)} parts, {len(wanted)} are needed: {', '.join(wanted)}", "data",
+                              "inputs, then targets; or a mapping of arrays by these names")
+    return dict(zip(wanted, parts, strict=True))
+
+
+def _until(until: str | tuple[str, float] | Mapping[str, float] | None) -> tuple[str, float]:
+    if until is None:
+        return "", 0.0
+    if isinstance(until, str):
+        name, sign, value = until.partition("=")
+        try:
+            return name, float(value if sign else "")
+        except ValueError:
+            raise InvalidArgument("is no METRIC=VALUE", "until", 'such as "error_px_mean=0.04"') from None
+    if isinstance(until, Mapping):
+        if len(until) != 1:
+            raise InvalidArgument("names one metric", "until")
+        return next(iter(until.items()))
+    name, value = until
+    return name, float(value)
+
+
+def _data_file(model: str, data: Any, settings: dict[str, Any], folder: pathlib.Path) -> str:
+    """The file that the run reads: the user's, or one that its arrays are written to, beside the run's folder."""
+    if data is None:
+        return ""
+    if isinstance(data, (str, os.PathLike)):
+        return os.fspath(data)
+    if not model.endswith(".onnx"):
+        raise InvalidArgument("arrays are taken for ONNX files; a workload reads files of its own format", "data",
+                              "give the path of a file; or superstep.Model(...).write_onnx('model.onnx') and train that")
+
+    def names() -> list[str]:
+        opened = Model(model, shapes=settings["shapes"], loss=settings["loss"])
+        return [port.name for port in (*opened.inputs(), *opened.targets())]
+
+    file = folder.with_name(folder.name + ".data.npz")
+    arrays = _arrays(data, names)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    numpy.savez(file, **arrays)  # type: ignore[arg-type]
+    return str(file)
+
+
+def _teller(callbacks: Sequence[Callable[[Event], Any]], seen: dict[str, float]) -> Callable[..., None]:
+    def told(kind: str, epoch: int, rate: float, metrics: list[tuple[str, str, float]]) -> None:
+        event = Event(kind, epoch, rate, {name: value for name, _, value in metrics})
+        if event.metrics:
+            seen.clear()
+            seen.update(event.metrics, epochs=epoch)
+        for callback in callbacks:
+            if callback(event) is False:
+                raise _Stop
+    return told
+
+
+def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", optimizer: str = "", learning_rate: float = 0.0,
+          until: str | tuple[str, float] | Mapping[str, float] | None = None, epochs: float = 0.0, steps: int = 0,
+          batch: int = 0, samples: int = 0, precision: str = "f32", threads: int = 0, seed: int = 1,
+          options: Mapping[str, Any] | Iterable[str] | None = None, shapes: Mapping[str, Any] | Iterable[str] | None = None,
+          train: Iterable[str] = (), freeze: Iterable[str] = (), recipe: str = "", augment: bool = True, micro_batch: int = 0,
+          memory_limit: int = 0, target: str = "cpu", out: PathLike | None = None, resume: bool = False,
+          checkpoint_seconds: float = 30.0, callbacks: Callable[[Event], Any] | Sequence[Callable[[Event], Any]] = (),
+          progress: bool | progress_module.Listener | None = None) -> TrainingResult:
+    """Trains a model, as the program's ``superstep train`` does: with the same settings, seed and threads to the same bits.
+
+    Args:
+        model: the name of a workload, or the path of an ONNX file. May be left out where a run goes on.
+        data: of a workload: the path of a file or folder of its format; None: generated, where the workload generates its
+            data. Of an ONNX file: the path of an ``.npz``, ``.h5`` or ``.safetensors`` file; or the samples themselves: a
+            mapping of arrays by the names of the inputs and of the targets, a tuple of arrays (inputs, then targets), a
+            Dataset of PyTorch, any iterable of samples that are tuples or mappings. Samples that are given are written to
+            ``OUT.data.npz``, which the run reads; the first four fifths train, the rest validate.
+        loss: of an ONNX file: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, or terms by output.
+        optimizer: ``"sgd:momentum=0.9"``, ``"adam"``, ``"adamw:weight_decay=0.01"``, ``"adamax"``, ``"rmsprop"``.
+        learning_rate: peak; 0: the workload's own.
+        until: stop when a quality of the validation samples is that good or better: ``"error_px_mean=0.04"``,
+            ``("r2", 0.7)``.
+        epochs: passes over the data, and length of the schedule; 0: the workload's own.
+        steps: stop after so many; 0: after the epochs.
+        batch: samples a step; 0: the workload's own.
+        samples: use so many; 0: all.
+        threads: 0: every processor there is.
+        seed: of initial parameters, of generated data, of the order of the samples.
+        options, shapes, train, freeze: as of :class:`Model`.
+        recipe: ``"quick"`` or ``"published"``, where a workload has both.
+        augment: where the data allow it.
+        out: the run's folder; None: a temporary one, which goes with the result.
+        resume: `out` holds a run: go on with it, as it was begun; `epochs`, `steps`, `until` and `threads` may be given anew.
+        checkpoint_seconds: between checkpoints within an epoch, in s.
+        callbacks: a function, or several, called with every :class:`Event`; one that returns False ends the run, with a
+            checkpoint. What one raises ends the run the same way and is raised here.
+        progress: True, False, or a function of (label, unit, note, done, total); None: shown on terminals and in notebooks.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C, after a checkpoint: ``resume=True`` goes on.
+        Diverged: the loss is not finite.
+    """
+    if resume and out is None:
+        raise InvalidArgument("which run is to go on?", "out", "give the folder of the run")
+    keep = tempfile.TemporaryDirectory(prefix="superstep-") if out is None else None
+    folder = pathlib.Path(keep.name) / "run" if keep else pathlib.Path(os.fspath(out))  # type: ignore[arg-type]
+    metric, value = _until(until)
+    settings = {"model": "" if model is None else os.fspath(model), "options": _texts(options), "shapes": _texts(shapes),
+                "train": list(train), "freeze": list(freeze), "loss": loss, "seed": seed, "target": target,
+                "precision": precision, "samples": samples, "batch": batch, "micro_batch": micro_batch, "threads": threads,
+                "memory_limit": memory_limit, "epochs": float(epochs), "steps": steps, "recipe": recipe, "augment": augment,
+                "optimizer": optimizer, "learning_rate": float(learning_rate), "until_metric": metric, "until_value": value,
+                "out": str(folder), "resume": resume, "checkpoint_seconds": float(checkpoint_seconds)}
+    settings["data"] = "" if resume else _data_file(str(settings["model"]), data, settings, folder)
+    return _run(settings, callbacks, progress_module.listener(progress), folder, keep)
+
+
+def _run(settings: dict[str, Any], callbacks: Any, shown: Any, folder: pathlib.Path, keep: Any) -> TrainingResult:
+    seen: dict[str, float] = {}
+    several = [callbacks] if callable(callbacks) else list(callbacks)
+    try:
+        metrics, steps, epochs, reached = _core.train(settings, _teller(several, seen) if several else None, shown)
+    except _Stop:
+        epoch = seen.pop("epochs", 0.0)
+        return TrainingResult(seen, dict.fromkeys(seen, ""), _steps_of(folder), epoch, False, True, folder, keep)
+    finally:
+        if hasattr(shown, "close"):
+            shown.close()
+    return TrainingResult({name: value for name, _, value in metrics}, {name: unit for name, unit, _ in metrics}, steps, epochs,
+                          reached, False, folder, keep)
+
+
+def _steps_of(folder: pathlib.Path) -> int:
+    try:
+        lines = (folder / "metrics.jsonl").read_text().splitlines()
+        return max((json.loads(line).get("step", 0) for line in lines), default=0)
+    except (OSError, ValueError) as error:
+        raise Error("the run was stopped before it had a log", str(folder)) from error

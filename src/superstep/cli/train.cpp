@@ -242,6 +242,9 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
   command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
       ->type_name("X")
       ->check(positive());
+}
+
+void declare_gradient_and_options(CLI::App& command, run::TrainSettings& settings) {
   command
       .add_option(
           "--gradient", settings.gradient,
@@ -304,6 +307,7 @@ void declare_train(CLI::App& command) {
   declare_lengths(command, *arguments);
   declare_plan(command, *arguments);
   declare_model(command, arguments->settings);
+  declare_gradient_and_options(command, arguments->settings);
   declare_records_and_ranks(command, *arguments);
   command.add_flag("--no-augment", arguments->no_augment, "train on the samples as they are");
   command.add_flag("--explain", arguments->explain,

@@ -264,7 +264,7 @@ double fed_step_seconds(const Machine& machine, const Graph& graph, const std::v
   stage.backward_seconds = (1 - forward_share(costs, 0)) * stage.forward_backward.total();
   stage.gradients = updates_of(costs, 0);
   const bool training = std::ranges::any_of(works, [](const Work& w) { return w.phase == Phase::update; });
-  const double step = step_of(*model, {stage}, settings, 0, training).total();
+  const double step = step_of(*model, {stage}, settings, {}, training).total();
   return host_path(*model, host_work(graph, settings, training)).with(step);
 }
 

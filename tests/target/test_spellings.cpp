@@ -102,13 +102,13 @@ TEST(Spellings, FormulasThatAreOthersStay) {
   }
 }
 
-Var deviation(Var x, const std::vector<std::int64_t>& axes) { return x - op::reduce_mean(x, axes); }
+Var deviation(Var x, const std::vector<std::int64_t>& axes) { return x - op::reduce_mean(x, axes, true); }
 
 // By name: x [batch, 5, 7] normalised over its last axis, or its last two.
 std::vector<Spelling> norms() {
   const auto square = [](Var x) { return x * x; };
   const auto variance = [=](Var x, const std::vector<std::int64_t>& axes) {
-    return op::reduce_mean(square(deviation(x, axes)), axes) + 1e-3;
+    return op::reduce_mean(square(deviation(x, axes)), axes, true) + 1e-3;
   };
   return {
       {"quotient", [=](Var x) { return deviation(x, {-1}) / op::sqrt(variance(x, {-1})); }},
@@ -118,7 +118,7 @@ std::vector<Spelling> norms() {
       {"square as a power",
        [=](Var x) {
          const Var d = deviation(x, {-1});
-         return d / op::sqrt(op::reduce_mean(op::pow(d, 2), {-1}) + 1e-3);
+         return d / op::sqrt(op::reduce_mean(op::pow(d, 2), {-1}, true) + 1e-3);
        }},
       {"two axes",
        [=](Var x) {
@@ -154,28 +154,28 @@ TEST(Spellings, NormsThatAreOthersStay) {
       {"not the last axis",
        [](Var x) {
          const Var d = deviation(x, {1});
-         return d / op::sqrt(op::reduce_mean(d * d, {1}) + 1e-3);
+         return d / op::sqrt(op::reduce_mean(d * d, {1}, true) + 1e-3);
        }},
       {"of two axes",
        [](Var x) {
          const Var d = deviation(x, {-1});
-         return d / op::sqrt(op::reduce_mean(d * d, {1, 2}) + 1e-3);
+         return d / op::sqrt(op::reduce_mean(d * d, {1, 2}, true) + 1e-3);
        }},
-      {"not centred", [](Var x) { return x / op::sqrt(op::reduce_mean(x * x, {-1}) + 1e-3); }},
+      {"not centred", [](Var x) { return x / op::sqrt(op::reduce_mean(x * x, {-1}, true) + 1e-3); }},
       {"of the root's sum",
        [](Var x) {
          const Var d = deviation(x, {-1});
-         return d / (op::sqrt(op::reduce_mean(d * d, {-1})) + 1e-3);
+         return d / (op::sqrt(op::reduce_mean(d * d, {-1}, true)) + 1e-3);
        }},
       {"of another",
        [](Var x) {
          const Var d = deviation(x, {-1}), other = deviation(op::exp(x), {-1});
-         return d / op::sqrt(op::reduce_mean(other * other, {-1}) + 1e-3);
+         return d / op::sqrt(op::reduce_mean(other * other, {-1}, true) + 1e-3);
        }},
       {"a cube",
        [](Var x) {
          const Var d = deviation(x, {-1});
-         return d / op::sqrt(op::reduce_mean(op::pow(d, 3), {-1}) + 1e-3);
+         return d / op::sqrt(op::reduce_mean(op::pow(d, 3), {-1}, true) + 1e-3);
        }},
   };
   for (const Spelling& spelling : others) {

@@ -1,7 +1,7 @@
 // Bounded axes that are indexed, or that index: places that are not taken read something, and write nothing.
 #include <algorithm>
 
-#include "superstep/onnx/bounded/site.h"
+#include "superstep/onnx/bounded/rules.h"
 #include "superstep/op/core/checks.h"
 
 namespace superstep::onnx {

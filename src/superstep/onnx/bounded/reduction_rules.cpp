@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "superstep/onnx/bounded/site.h"
+#include "superstep/onnx/bounded/rules.h"
 #include "superstep/onnx/wire/element.h"
 #include "superstep/op/core/checks.h"
 

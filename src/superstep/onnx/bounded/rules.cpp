@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "superstep/onnx/bounded/site.h"
 #include "superstep/op/core/batch_axis.h"
 #include "superstep/op/core/checks.h"
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <optional>
 
-#include "superstep/onnx/bounded/site.h"
+#include "superstep/onnx/bounded/rules.h"
 #include "superstep/op/core/batch_axis.h"
 #include "superstep/op/core/checks.h"
 

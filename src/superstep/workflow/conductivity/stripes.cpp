@@ -6,10 +6,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "superstep/base/spread.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/text.h"
 #include "superstep/workflow/conductivity/study.h"
+#include "superstep/workload/spread.h"
 
 namespace superstep::workflow {
 namespace {
@@ -62,7 +62,7 @@ StripeErrors stripe_errors(const Sections& test, const Way& way) {
   StripeErrors errors = errors_over(test, way, by_wrong_pixels(way));
   std::vector<double> change;
   for (std::size_t k = 0; k < way.ratio.size(); ++k) change.push_back(std::abs(way.ratio[k] - test.ratio[k]));
-  errors.rank_correlation = rank_correlation(way.wrong, change);
+  errors.rank_correlation = workload::rank_correlation(way.wrong, change);
   return errors;
 }
 

@@ -1,4 +1,5 @@
 # Copies the public headers of TREE, and what they include, to TO.
+cmake_minimum_required(VERSION 3.22)
 set(wanted superstep/bsp.h)
 set(copied "")
 while(wanted)

@@ -39,7 +39,9 @@ def test_int8_is_calibrated():
     samples = numpy.random.default_rng(1).random((64, 1, 11, 11), numpy.float32)
     session = model.compile(batch=2, precision="int8", threads=1, calibration={"patch": samples})
     apart = numpy.abs(session(samples[:2]) - model.compile(batch=2, threads=1)(samples[:2])).max()
-    assert 0 < apart < 0.1
+    # Without instructions that multiply bytes every product stays in f32.
+    multiplies_bytes = 'vnni' in pathlib.Path('/proc/cpuinfo').read_text()
+    assert (0 < apart < 0.1) if multiplies_bytes else apart == 0
     with error_of(superstep.InvalidArgument, "patch"):
         model.compile(precision="int8")
 

@@ -126,7 +126,7 @@ TEST(Int8, ShowsBothPrecisions) {
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
   if (!test::multiplies_bytes_fast()) {
     EXPECT_TRUE(contains(outcome.output, "0 of 13 products on bytes")) << outcome.output;
-    EXPECT_TRUE(contains(outcome.output, "stays in f32: this processor has no kernel of bytes"));
+    EXPECT_TRUE(contains(outcome.output, "stays in f32: this processor has no fast products of bytes"));
     return;
   }
   EXPECT_TRUE(contains(outcome.output, "4 of 13 products on bytes, ranges by percentile of 256 samples"));

@@ -30,8 +30,9 @@ Case kept_boxes(Draw& d, const char* op) {
   const std::int64_t pictures = d.number(1, 2), classes = d.number(1, 3), boxes = d.number(1, 12);
   return node_case(
       op,
-      {d.whole({pictures, boxes, 4}, 0, 9), d.whole({pictures, classes, boxes}, -20, 20),
-       d.whole({1}, 0, 6, ElementType::i64), d.uniform({1}, 0.31, 0.32), d.uniform({1}, 0.1, 0.2)},
+      {d.whole({pictures, boxes, 4}, 0, 9, ElementType::f32),
+       d.whole({pictures, classes, boxes}, -20, 20, ElementType::f32), d.whole({1}, 0, 6, ElementType::i64),
+       d.uniform({1}, 0.31, 0.32), d.uniform({1}, 0.1, 0.2)},
       {{"bound", d.number(0, 20)}, {"center_point_box", d.number(0, 1)}}, 2, Smooth::no);
 }
 Case shaped(Draw& d, const char* op) {

@@ -472,19 +472,23 @@ TEST_F(TrainLoop, BeginsWithWhatAnotherRunHasLearnt) {
     settings.steps = 1;
     ASSERT_TRUE(sit(settings, name + " again", false));
     const Checkpoint begun = newest(name + " again");
-    const Model model(settings);
-    for (const graph::ValueId state : model.inference()(1).states()) {
-      const std::string& which = model.inference()(1).value(state).name;
-      const bool statistic = contains(which, "running") || contains(which, "mean") || contains(which, "var");
-      for (std::int64_t i = 0; !statistic && i < learnt.states.at(which).element_count(); ++i)
-        ASSERT_NEAR(begun.states.at(which).at(i), learnt.states.at(which).at(i), 1e-9) << which;
-    }
+    const graph::Graph graph = Model(settings).inference()(1);
+    const auto apart = [&](const Checkpoint& other) {
+      double most = 0;
+      for (const graph::ValueId state : graph.states()) {
+        const std::string& which = graph.value(state).name;
+        if (contains(which, "running") || contains(which, "mean") || contains(which, "var")) continue;
+        for (std::int64_t i = 0; i < learnt.states.at(which).element_count(); ++i)
+          most = std::max(most, std::abs(other.states.at(which).at(i) - learnt.states.at(which).at(i)));
+      }
+      return most;
+    };
+    EXPECT_LT(apart(begun), 1e-9) << name;
     EXPECT_EQ(begun.step, 1);
     TrainSettings drawn = settings;
     drawn.weights.clear();
     ASSERT_TRUE(sit(drawn, name + " drawn", false));
-    EXPECT_GT(std::stod(newest(name + " drawn").notes.at("loss")),
-              1.2 * std::stod(begun.notes.at("loss")));  // the control
+    EXPECT_GT(apart(newest(name + " drawn")), 1e-3) << name;  // the control
   }
 }
 

@@ -81,7 +81,7 @@ std::vector<Model> models() {
           {"resnet50", {"size=64", "classes=10", "zero-last=no", "width=8"}, 4, 4e-4, 2e-3f, true},
           {"mobilenet-v3-small", {"size=32", "classes=10"}, 4, 3e-3},
           {"efficientnet-b0", {"size=32", "classes=10"}, 4, 3e-3},
-          {"efficientnet-b0", {"size=32", "classes=10", "stochastic-depth=0.5"}, 4, 5e-3, 0},
+          {"efficientnet-b0", {"size=32", "classes=10", "stochastic-depth=0.5"}, 8, 5e-3, 0},
           {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},
           {"lstm", {"steps=7", "inputs=5", "units=32"}, 4}};
 }

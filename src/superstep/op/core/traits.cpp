@@ -1,6 +1,9 @@
 // What a definition must state, and what of it cannot be so together.
 #include "superstep/op/core/traits.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "superstep/op/core/definition.h"
 
 namespace superstep::op {
@@ -10,6 +13,9 @@ struct Demand {
   bool (*holds)(const Definition& definition);
   const char* otherwise;
 };
+
+// No operators of ONNX make them: files have them as functions (onnx/own_functions.cpp).
+constexpr std::string_view functions_of_files[] = {"superstep.KeptBoxes"};
 
 // Facts without a safe default first; then what would give wrong results or wrong predictions together.
 constexpr Demand demands[] = {
@@ -25,7 +31,10 @@ constexpr Demand demands[] = {
      "constant)"},
     {[](const Definition& d) { return d.evaluate_box || !(d.has_effects || d.traits.by_counter); },
      "evaluate_box: random elements depend on their place, which parts of the result must know"},
-    {[](const Definition& d) { return d.since_opset > 0 || d.decompose || d.evaluate_box; },
+    {[](const Definition& d) {
+       return d.since_opset > 0 || d.decompose || d.evaluate_box ||
+              std::ranges::find(functions_of_files, d.name) != std::end(functions_of_files);
+     },
      "decompose: ONNX does not have it, so files need it in operators that ONNX has"},
     {[](const Definition& d) { return d.since_opset > 0 || d.traits.attributes.empty(); },
      "traits.attributes: these are ONNX's, which does not have it"},

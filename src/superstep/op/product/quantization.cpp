@@ -267,6 +267,7 @@ std::span<const Definition> quantization_operators() {
        .traits = {.elements = Elements::floating,
                   .work = WorkKind::elementwise,
                   .batch = batch::elementwise,
+                  .constants = Variation::elementwise,
                   .elementwise = true},
        .infer = infer_straight,
        .evaluate = evaluate_straight,

@@ -23,7 +23,7 @@ graph::Graph chooser(std::int64_t bound, bool centred) {
   graph::Graph graph("boxes");
   op::Builder b(graph);
   const op::Var inputs[] = {b.input("boxes", ElementType::f32, {1, count, 4}),
-                            b.input("scores", ElementType::f32, {1, classes, count}), b.integers({8}),
+                            b.input("scores", ElementType::f32, {1, classes, count}), b.integers({count}),
                             b.constant(Tensor::from<float>({1}, {0.3F})),
                             b.constant(Tensor::from<float>({1}, {0.2F}))};
   const auto outputs = b.node("superstep.KeptBoxes", inputs,
@@ -75,7 +75,7 @@ TEST_P(BoundedFile, ChoosesTheSameBoxesInOnnxRuntime) {
     EXPECT_EQ(theirs, std::string(reinterpret_cast<const char*>(ours[k].bytes()), ours[k].byte_count()));
   }
   EXPECT_GT(ours[1].at(0), 2);
-  EXPECT_LT(ours[1].at(0), 16);  // some were suppressed
+  EXPECT_LT(ours[1].at(0), classes * count);  // some were suppressed
 }
 
 INSTANTIATE_TEST_SUITE_P(Rooms, BoundedFile, testing::Combine(testing::Values(4, 16), testing::Bool()));

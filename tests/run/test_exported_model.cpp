@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Exported{"autophasenn", {"size=32", "width=4", "encoder=strided"}},
                     Exported{"cookienetae", {"width=4"}},
                     Exported{"pca-compress-128", {"side=32", "components=8"}},
-                    Exported{"sobel-800", {"side=40"}}, Exported{"image-autoencoder", {"width=4"}},
+                    Exported{"sobel-800", {"side=40"}}, Exported{"image-autoencoder", {"width=4", "bits=0"}},
                     Exported{"polymer-gcn", {"width=16"}}, Exported{"polymer-mpnn", {"width=16"}},
                     Exported{"gin", {"width=16"}},
                     Exported{"yieldgnn", {"atoms=24", "edges=40", "largest=20", "width=16"}},

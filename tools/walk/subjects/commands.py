@@ -122,6 +122,9 @@ def line_of(walk: Walk, command: str, folder: Path) -> str:
     own_run = re.match(r'infer (\S+) ', command)
     if own_run and (folder / f'run-{own_run[1]}').exists():
         command = re.sub(r'--weights \S+', f'--weights run-{own_run[1]}', command)
+    own_training = re.match(r'train (\S+) ', command)
+    if own_training and (folder / f'run-{own_training[1]}').exists():
+        command = re.sub(r'--resume run\b', f'--resume run-{own_training[1]}', command)
     if command.startswith('crystal '):
         command = re.sub(r'crystal \S+', 'crystal run-deepmd', command)
     if command.startswith('mpirun '):
@@ -152,6 +155,9 @@ PREPARATIONS = {
         'train ptychonn-128 --set window=32 --data scan0.h5 --batch 8 --steps 1 --out run0',
         'train ptychonn-64 --set window=32 --samples 36 --batch 8 --steps 1 --out run-ptychonn-64',
         'infer ptychonn-64 --weights run-ptychonn-64 --input scan.h5 --output windows.h5',
+    ),
+    'conductivity.md': (
+        'train conductivity --set side=32 --set width=4 --samples 400 --batch 20 --steps 2 --out run-conductivity',
     ),
     'forward-gradients.md': (
         'generate wallmodel --samples 400 --out points.csv',

@@ -44,7 +44,7 @@ CrystalAtRest fit_equation_of_state(std::span<const double> volumes, std::span<c
   const Eigen::Vector4d cubic = fit_cubic(x, middle, energies);
   const double u = minimum_of(cubic), at = middle + u;
   if (!(at >= low && at <= high))
-    throw Error(ErrorCode::invalid_argument, "the energies have no minimum between these volumes", {},
+    throw Error(ErrorCode::diverged, "the energies have no minimum between these volumes", {},
                 "take volumes around the crystal at rest");
   const double volume = std::pow(at, -1.5);
   // E' is zero there: V E'' = V (dx/dV)^2 d2E/dx2, dx/dV = -2/3 V^(-5/3).

@@ -16,7 +16,7 @@ struct CrystalAtRest {
 
 // Least squares of a + b x + c x^2 + d x^3, x = V^(-2/3) (Birch's third order), through energies an atom (eV)
 // at volumes an atom (A^3), four or more. `atoms_a_cell` of the cubic cell: 4 of a face-centred one. Throws
-// Error (invalid_argument) where the energies have no minimum between the volumes.
+// Error (diverged) where the energies have no minimum between the volumes.
 CrystalAtRest fit_equation_of_state(std::span<const double> volumes, std::span<const double> energies,
                                     int atoms_a_cell);
 

@@ -6,6 +6,7 @@
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/convolution/tap_tables.h"
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/dot_product.h"
 
 namespace superstep::kernels {
@@ -191,7 +192,7 @@ KernelInfo describe(const Convolution& c, const TapSide& side, const TapTables& 
   info.outputs = 1 + epilogue.outputs();
   if (t.staged) info.scratch_bytes = static_cast<std::size_t>(t.max_columns * panel_width) * sizeof(float);
   info.weights = layout_of(side.flipped, t.pairs, maker);
-  info.arithmetic = side.source.type;
+  info.arithmetic = multiplied_as(side.source.type);
   return info;
 }
 

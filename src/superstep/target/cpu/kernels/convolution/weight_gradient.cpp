@@ -15,6 +15,7 @@
 #include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/convolution/convolution.h"
 #include "superstep/target/cpu/kernels/convolution/weight_gradient_tables.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/product/pair_packing.h"
 #include "superstep/target/cpu/kernels/rows/column_sum.h"
 
@@ -196,7 +197,7 @@ KernelInfo describe(const Convolution& c, const GradientTables& t, ProductMaker 
   info.inputs = 2;
   info.outputs = c.bias_gradient ? 2 : 1;
   info.weights = t.out_inner ? WeightLayout::taps_in_out : WeightLayout::taps_out_in;
-  info.arithmetic = c.x.type;
+  info.arithmetic = multiplied_as(c.x.type);
   return info;
 }
 

@@ -118,4 +118,9 @@ void set_instruction_set(InstructionSet set) {
   current() = apply(set);
 }
 
+ElementType multiplied_as(ElementType operands) {
+  const bool widened = operands == ElementType::bf16 && instruction_set() < InstructionSet::avx512_bf16;
+  return widened ? ElementType::f32 : operands;
+}
+
 }  // namespace superstep::kernels

@@ -9,6 +9,8 @@
 #include <span>
 #include <string_view>
 
+#include "superstep/base/element_type.h"
+
 namespace superstep::kernels {
 
 enum class InstructionSet {
@@ -35,5 +37,9 @@ void set_instruction_set(InstructionSet set);
 // Whether the set in force converts f32 to bf16 in one instruction: asked inside loops, hence a variable.
 // Only set_instruction_set() changes it.
 extern bool converts_bf16;
+
+// What operands are multiplied as under the set in force: bf16 as itself where there are dot products of its
+// pairs, else as f32, which each operand becomes on its way into a register.
+ElementType multiplied_as(ElementType operands);
 
 }  // namespace superstep::kernels

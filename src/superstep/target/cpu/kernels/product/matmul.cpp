@@ -8,6 +8,7 @@
 #include "superstep/base/integers.h"
 #include "superstep/target/cpu/kernels/core/caches.h"
 #include "superstep/target/cpu/kernels/core/epilogue_run.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 #include "superstep/target/cpu/kernels/move/copy.h"
 #include "superstep/target/cpu/kernels/product/batch_reduce.h"
 #include "superstep/target/cpu/kernels/product/pair_panel.h"
@@ -385,7 +386,7 @@ KernelInfo MatmulBuilder::describe() const {
                           p_.pack_right ? (f.swapped ? ", a copied" : ", b copied") : "",
                           d_.epilogue.steps.empty() ? "" : " + " + to_string(d_.epilogue));
   info.flops = 2 * count * m * n * k;
-  info.arithmetic = d_.a.type;
+  info.arithmetic = multiplied_as(d_.a.type);
   info.bytes =
       count * (m * k * static_cast<double>(f.left.size()) + k * n * static_cast<double>(f.right.size()) +
                m * n *

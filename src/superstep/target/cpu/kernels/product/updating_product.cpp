@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "superstep/target/cpu/kernels/core/caches.h"
+#include "superstep/target/cpu/kernels/core/instruction_set.h"
 
 namespace superstep::kernels {
 
@@ -96,7 +97,7 @@ KernelInfo describe(const Plan& plan, const UpdatingProduct& u) {
   info.flops = 2 * parameters * inner + parameters * (3 + 6 * states);
   info.bytes =
       parameters * 8 * (1 + states) + (rows + columns) * inner * static_cast<double>(size_in_bytes(m.a.type));
-  info.arithmetic = m.a.type;
+  info.arithmetic = multiplied_as(m.a.type);
   info.inputs = 3;
   info.outputs = 1 + plan.states;
   info.scratch_bytes = plan.gradient_bytes + std::max(plan.products[0]->info().scratch_bytes,

@@ -92,7 +92,7 @@ def main() -> int:
         return 2
     folder = Path(tempfile.mkdtemp(prefix='superstep-walk-'))
     folder.chmod(0o755)
-    walk = Walk(chosen.program.resolve(), chosen.source, folder, chosen.seed, chosen.count, chosen.short,
+    walk = Walk(chosen.program.resolve(), chosen.source, folder, chosen.seed, chosen.count, chosen.short, chosen.only,
                 chosen.patience)
     rows = []
     try:

@@ -47,6 +47,7 @@ class Walk:
     seed: int = 1
     count: int = 20
     short: bool = False
+    only: str = ''
     patience: float = 2.0  # seconds from a signal to the end
     samples: dict = field(default_factory=dict)
 

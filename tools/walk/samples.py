@@ -4,6 +4,7 @@ import struct
 import sys
 from pathlib import Path
 
+from detector import detector
 from harness import Walk, run
 
 RUN = 'train mlp --samples 600 --steps 6 --batch 64 --threads 1 --quiet --out run'
@@ -31,7 +32,8 @@ def make(walk: Walk) -> None:
     ]
     for arguments, makes in steps:
         made(walk, folder, arguments, makes)
-    walk.samples.update({name: folder / name for name in ('x.npy', 'x.npz', 'cycles.csv', 'results.csv', 'machine.toml')})
+    walk.samples.update({name: folder / name for name in (
+        'x.npy', 'x.npz', 'cycles.csv', 'results.csv', 'machine.toml', 'detector.onnx', 'picture.npy')})
     walk.samples['model.onnx'] = folder / 'run/model.onnx'
     make_problems(walk, folder)
     if not walk.short:
@@ -68,17 +70,19 @@ def make_generated(walk: Walk, folder: Path) -> None:
             print(f'note: no sample of {name}: {outcome.errors.strip()}', file=sys.stderr)
 
 
-def npy(values: list, columns: int) -> bytes:
-    """Rows of f32 in version 1.0 of the format."""
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values) // columns}, {columns}), }}"
+def npy(values: list, *shape: int) -> bytes:
+    """f32 in version 1.0 of the format."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
     header += ' ' * (63 - (10 + len(header)) % 64) + '\n'
     return b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) + header.encode() + struct.pack(f'<{len(values)}f', *values)
 
 
 def write_arrays(folder: Path) -> None:
     import zipfile
+    (folder / 'detector.onnx').write_bytes(detector())
+    (folder / 'picture.npy').write_bytes(npy([(7 * i) % 23 - 11 for i in range(16 * 16)], 1, 1, 16, 16))
     rows = [((7 * i) % 23) / 23 for i in range(64 * 16)]
-    (folder / 'x.npy').write_bytes(npy(rows, 16))
+    (folder / 'x.npy').write_bytes(npy(rows, 64, 16))
     with zipfile.ZipFile(folder / 'x.npz', 'w', zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr('x.npy', npy(rows, 16))
-        archive.writestr('y.npy', npy(rows[:64], 1))
+        archive.writestr('x.npy', npy(rows, 64, 16))
+        archive.writestr('y.npy', npy(rows[:64], 64, 1))

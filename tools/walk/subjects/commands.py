@@ -21,6 +21,8 @@ def attempts(walk: Walk) -> list:
             if command in seen or PLACEHOLDER.search(command):
                 continue
             seen.add(command)
+            if walk.only not in f'{where}: superstep {command}':
+                continue  # not left to others: the next of its page waits for the one before
             found.append(attempt(walk, page, command, where))
     return found[::max(1, len(found) // 12)] if walk.short else found
 
@@ -127,6 +129,7 @@ def line_of(walk: Walk, command: str, folder: Path) -> str:
         command = re.sub(r'--resume run\b', f'--resume run-{own_training[1]}', command)
     if command.startswith('crystal '):
         command = re.sub(r'crystal \S+', 'crystal run-deepmd', command)
+        command = re.sub(r'--element \S+ --lattice \S+', '', command)  # it has learnt copper alone
     if command.startswith('mpirun '):
         head, arguments = command.split(' @ ', 1)
         return walk.line(arguments, folder, before=head, environment=RANKS)
@@ -226,6 +229,7 @@ def prepared(walk: Walk, where: str) -> Path:
                          ('etching.json', 'etching.json'), ('measured.csv', 'measured.csv'),
                          ('x.npy', 'x.npy'), ('pairs.npz', 'x.npz'), ('results.json', 'infer.json'),
                          ('old.json', 'infer.json'), ('new.json', 'infer.json'), ('ops.csv', 'cycles.csv'),
-                         ('results.csv', 'results.csv'), ('mybox.toml', 'machine.toml')):
+                         ('results.csv', 'results.csv'), ('mybox.toml', 'machine.toml'),
+                         ('detector.onnx', 'detector.onnx'), ('picture.npy', 'picture.npy')):
         shutil.copy(walk.samples[sample], folder / name)
     return folder

@@ -1,21 +1,17 @@
 #include "superstep/transform/expand.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "superstep/op/core/definition.h"
+#include "superstep/op/core/file_functions.h"
 #include "superstep/op/move/creation.h"
 #include "superstep/transform/rewrite.h"
 
 namespace superstep::transform {
 namespace {
 
-// What nodes of fixed shapes cannot say, and files carry as a function (onnx/own_functions.h).
-constexpr std::string_view functions_of_files[] = {"superstep.KeptBoxes"};
-
 bool is_ours(const Node& node) {
-  return op::get(node.op).since_opset == 0 &&
-         std::ranges::find(functions_of_files, node.op) == std::end(functions_of_files);
+  return op::get(node.op).since_opset == 0 && !op::is_function_of_files(node.op);
 }
 
 // Decompositions ask for the types of the outputs, which are not there yet: nodes of these types, that

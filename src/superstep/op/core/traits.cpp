@@ -1,10 +1,8 @@
 // What a definition must state, and what of it cannot be so together.
 #include "superstep/op/core/traits.h"
 
-#include <algorithm>
-#include <string_view>
-
 #include "superstep/op/core/definition.h"
+#include "superstep/op/core/file_functions.h"
 
 namespace superstep::op {
 namespace {
@@ -13,9 +11,6 @@ struct Demand {
   bool (*holds)(const Definition& definition);
   const char* otherwise;
 };
-
-// No operators of ONNX make them: files have them as functions (onnx/own_functions.cpp).
-constexpr std::string_view functions_of_files[] = {"superstep.KeptBoxes"};
 
 // Facts without a safe default first; then what would give wrong results or wrong predictions together.
 constexpr Demand demands[] = {
@@ -32,8 +27,7 @@ constexpr Demand demands[] = {
     {[](const Definition& d) { return d.evaluate_box || !(d.has_effects || d.traits.by_counter); },
      "evaluate_box: random elements depend on their place, which parts of the result must know"},
     {[](const Definition& d) {
-       return d.since_opset > 0 || d.decompose || d.evaluate_box ||
-              std::ranges::find(functions_of_files, d.name) != std::end(functions_of_files);
+       return d.since_opset > 0 || d.decompose || d.evaluate_box || is_function_of_files(d.name);
      },
      "decompose: ONNX does not have it, so files need it in operators that ONNX has"},
     {[](const Definition& d) { return d.since_opset > 0 || d.traits.attributes.empty(); },

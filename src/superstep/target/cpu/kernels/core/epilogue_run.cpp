@@ -145,7 +145,7 @@ void run_epilogue(const EpilogueBlock& block) {
 }
 
 // The usual lists over f32 tensors, without a decision inside the loops.
-enum class Rectifier { none, relu, leaky_relu, silu, hard_swish, gelu, gelu_tanh, clip };
+enum class Rectifier { none, relu, leaky_relu, silu, hard_swish, gelu, gelu_tanh, clip, tanh };
 
 template <Rectifier rectifier>
 HWY_INLINE V rectify(V v, V alpha, V beta) {
@@ -157,6 +157,7 @@ HWY_INLINE V rectify(V v, V alpha, V beta) {
   if (rectifier == Rectifier::gelu) return gelu_erf(v);
   if (rectifier == Rectifier::gelu_tanh) return gelu_tanh(v);
   if (rectifier == Rectifier::clip) return clamp(v, alpha, beta);
+  if (rectifier == Rectifier::tanh) return tanh(v);
   return v;
 }
 
@@ -248,6 +249,7 @@ EpilogueFunction* usual_forward(Activation activation) {
     if (activation == Activation::gelu_erf) return usual_of<bias, Added, Result, Rectifier::gelu>;
     if (activation == Activation::gelu_tanh) return usual_of<bias, Added, Result, Rectifier::gelu_tanh>;
     if (activation == Activation::clip) return usual_of<bias, Added, Result, Rectifier::clip>;
+    if (activation == Activation::tanh) return usual_of<bias, Added, Result, Rectifier::tanh>;
   }
   return usual_of<bias, Added, Result, Rectifier::none>;
 }
@@ -352,7 +354,7 @@ bool is_usual(Activation activation, bool narrow) {
   return is_rectifier(activation) ||
          (!narrow && (activation == Activation::silu || activation == Activation::hard_swish ||
                       activation == Activation::gelu_erf || activation == Activation::gelu_tanh ||
-                      activation == Activation::clip));
+                      activation == Activation::clip || activation == Activation::tanh));
 }
 
 // Whether the list is [bias] [add] [a usual activation, or the gradient of a relu or leaky relu], or two or

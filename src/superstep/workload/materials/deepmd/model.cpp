@@ -150,15 +150,9 @@ class Deepmd {
       const Var pre = layers_.dense(x, layer, width);
       const op::NameScope scope(b_, layer);
       const Var made = op::tanh(pre);
-      x = width == before ? x + made : width == 2 * before ? added_twice(x, made) : made;
+      x = width == before ? x + made : width == 2 * before ? op::concat(std::vector{x, x}, 1) + made : made;
     }
     return x;
-  }
-
-  // (x, x) + made, without (x, x) in memory.
-  static Var added_twice(Var x, Var made) {
-    const std::int64_t rows = x.shape()[0], width = x.shape()[1];
-    return op::reshape(op::reshape(made, {rows, 2, width}) + op::unsqueeze(x, {1}), {rows, 2 * width});
   }
 
   // X: [N * atoms, 4, width of the embedding].

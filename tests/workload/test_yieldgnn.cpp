@@ -62,6 +62,9 @@ TEST(Yieldgnn, HasItsParameters) {
   EXPECT_EQ(count_parameters(build_model(find_workload("yieldgnn"), 1)), 331286);
   EXPECT_EQ(count_parameters(build_model(find_workload("yieldgnn"), 1, std::vector<std::string>{"atoms=64"})),
             331286);
+  // With a layer behind the descriptors: 280 * 16 + 16 and 16 + 1 in place of 280 + 1.
+  EXPECT_EQ(count_parameters(build_model(find_workload("yieldgnn"), 1, std::vector<std::string>{"chem=16"})),
+            331286 + 4496 + 17 - 281);
 }
 
 // Every pair of atoms of one reaction once, and no other.

@@ -123,6 +123,18 @@ class YieldNetwork {
     return graph_.as_nodes(score) * graph_.is_node();
   }
 
+  // What descriptors say: |W d|, or |W relu(V d)| with a layer between, which sees what a component does in
+  // the company of another.
+  Var described(Var rows) {
+    if (sizes_.chem > 0) {
+      const Var hidden = layers_.relu(dense(rows, "chem.hidden", true, sizes_.chem));
+      // By packs, as below.
+      const Var by_pack = op::reshape(hidden, {graph_.packs(), sizes_.pack.graphs, sizes_.chem});
+      rows = PackedGraph::as_rows(layers_.dropout(by_pack, "chem.drop", sizes_.chem_dropout));
+    }
+    return op::abs(dense(rows, "chem", true, 1));
+  }
+
   // Rows by a matrix with a bias that begins at `start`.
   Var dense(Var rows, const std::string& name, bool bias, std::int64_t out = 0, double start = 0) {
     const op::NameScope scope(b_, name);
@@ -191,7 +203,7 @@ graph::Graph build_yieldgnn(std::int64_t batch, const Options& options, std::uin
   YieldNetwork network(layers, packed, sizes);
   const Var local = network.local(in.x, in.edge_attr);
   const Var scores = network.scores(local, network.attended(local, atom_pairs(b, packed, sizes)));
-  const Var chem = op::abs(network.dense(standardised(b, desc), "chem", true, 1));
+  const Var chem = network.described(standardised(b, desc));
   b.set_name("yield");
   // Of the descriptors' share and the graph's.
   const Var weights = layers.filled("yield.weight", {1, 2}, 0.5), bias = layers.zeros("yield.bias", {1});
@@ -233,6 +245,8 @@ std::vector<OptionSpec> yield_options() {
       {"width", "200", "of an atom's features"},
       {"depth", "2", "layers of the Weisfeiler-Lehman network"},
       {"dropout", "0.04", "of what makes an atom's last features"},
+      {"chem", "0", "units of a layer behind the descriptors; 0: a line, as published"},
+      {"chem-dropout", "0.1", "of that layer"},
       {"largest", "100", "atoms of a reaction, at most"},
       {"start", "he", "first weights: he (by what comes in) or published (0.1 at most)"},
       {"split", "1", "which random 70:30 split, 1 to 1000"}};
@@ -245,7 +259,9 @@ YieldSizes yield_sizes(const Options& options) {
                    .largest = options.integer("largest", 1, 256),
                    .depth = options.integer("depth", 1, 16),
                    .width = options.integer("width", 1, 4096),
-                   .dropout = options.number("dropout", 0, 0.9)};
+                   .dropout = options.number("dropout", 0, 0.9),
+                   .chem = options.integer("chem", 0, 65536),
+                   .chem_dropout = options.number("chem-dropout", 0, 0.9)};
   const std::string starts[] = {"he", "published"};
   sizes.published_start = options.choice("start", starts) == 1;
   sizes.largest = std::min(sizes.largest, sizes.pack.nodes);

@@ -28,6 +28,8 @@ struct YieldSizes {
   std::int64_t largest = 100;  // atoms of a reaction
   std::int64_t depth = 2, width = 200;
   double dropout = 0.04;
+  std::int64_t chem = 0;  // units between descriptors and their share of the yield
+  double chem_dropout = 0.1;
   bool published_start = false;  // of the weights; else by what comes in
   // Pairs of atoms of one reaction, each once and each atom with itself: n (n + 1) / 2 of n atoms are n
   // (largest + 1) / 2 at most, so that all packs of so many atoms have room.

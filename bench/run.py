@@ -24,7 +24,7 @@ import environment
 
 # Every model with the batch at which it trains here, and is served beside batch 1.
 BATCHES = {"braggnn": 64, "mlp": 64, "cifar10-cnn": 64, "ptychonn-64": 8, "ptychonn-128": 4, "cookienetae": 8, "image-autoencoder": 8, "pca-compress-128": 64,
-           "sobel-800": 4, "autophasenn": 2, "conductivity": 4, "polymer-gcn": 8, "polymer-mpnn": 8, "gin": 8, "schnet": 1, "deepmd": 4, "mcmc": 500, "uno": 8, "unet-64": 8, "unet-256": 2,
+           "sobel-800": 4, "autophasenn": 2, "conductivity": 4, "polymer-gcn": 8, "polymer-mpnn": 8, "gin": 8, "yieldgnn": 2, "schnet": 1, "deepmd": 4, "mcmc": 500, "uno": 8, "unet-64": 8, "unet-256": 2,
            "resnet50": 4, "efficientnet-b0": 8, "mobilenet-v3-small": 8, "bert-small": 8, "distilbert": 2, "lstm": 8,
            "rnn-k1": 8, "rnn-k2": 8, "rnn-k3": 8, "rnn-k4": 8}
 

@@ -555,6 +555,8 @@ MODELS = {
     "polymer-mpnn": polymers(96, 103041, [(576, 6)]),
     "gin": Entry(molecules.Gin, 89158, [(256, 36), Tokens((2, 576), 10), (576, 6), Tokens(256, 10)], [(16,), (16,)],
                  molecules.loss_of_odds, "adam", 3e-3),
+    "yieldgnn": Entry(molecules.YieldGnn, 331286, [(256, 36), Tokens((2, 560), 10), (560, 6), Tokens(256, 5), (5, 280)], [(5,), (5,)],
+                      molecules.loss_of_yields, "adam", 3e-3),
     "schnet": Entry(molecules.Schnet, 63233, [Tokens(96, 10), (96, 3), Tokens((2, 2640), 10), Tokens(96, 10)],
                     [(10,), (10,), (96, 3), (96, 3)], molecules.loss_of_clusters, "adam", 1e-3),
     "deepmd": Entry(lambda: molecules.Deepmd([8, 16, 32], 8, [64, 64, 64]), 25665,
@@ -580,7 +582,7 @@ MODELS = {
 ATTENDS = {"braggnn", "bert-small", "distilbert"}
 
 # With dropout no two trainings are alike.
-DROPS_OUT = {"cifar10-cnn", "gin", "uno", "mobilenet-v3-small", "efficientnet-b0", "bert-small", "distilbert"}
+DROPS_OUT = {"cifar10-cnn", "gin", "yieldgnn", "uno", "mobilenet-v3-small", "efficientnet-b0", "bert-small", "distilbert"}
 
 
 def initialize(model):

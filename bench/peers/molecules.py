@@ -56,6 +56,61 @@ def loss_of_odds(odds, targets):
     return (targets[1] * (F.softplus(odds) - targets[0] * odds)).mean()
 
 
+class YieldGnn(nn.Module):
+    """M. Saebi et al., Chem. Sci. 14, 4997 (2023): a Weisfeiler-Lehman network of depth 2, attention between the atoms of a
+    reaction, a line in descriptors. a_ij = a_ji: each pair of atoms is scored once."""
+
+    def __init__(self, width=200, atoms=256, reactions=5, descriptors=280, dropout=0.04):
+        super().__init__()
+        self.count, self.reactions, self.dropout = atoms, reactions, dropout
+        self.register_buffer("mean", torch.zeros(descriptors))
+        self.register_buffer("inverse", torch.ones(descriptors))
+        self.atoms = nn.Linear(36, width)
+        self.neighbours, self.bonds = nn.Linear(width, width, bias=False), nn.Linear(6, width)
+        self.own, self.mix = nn.Linear(width, width, bias=False), nn.Linear(width, width)
+        self.local_own, self.local_neighbours = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.local_bonds = nn.Linear(6, width, bias=False)
+        self.pair, self.attention = nn.Linear(width, width), nn.Linear(width, 1)
+        self.score_global, self.score_local, self.score = nn.Linear(width, width, bias=False), nn.Linear(width, width), nn.Linear(width, 1)
+        self.chem, self.both = nn.Linear(descriptors, 1), nn.Linear(2, 1)
+
+    def local(self, x, source, target, bonds):
+        h = F.relu(self.atoms(x))
+        said = sums(F.relu(self.neighbours(h)[source] + self.bonds(bonds)), target, len(h))
+        h = F.relu(self.own(h) + self.mix(said))
+        heard = sums(self.local_neighbours(h)[source] * self.local_bonds(bonds), target, len(h))
+        return F.dropout(self.local_own(h), self.dropout, self.training) * F.dropout(heard, self.dropout, self.training)
+
+    def attended(self, local, reaction):
+        """What every atom hears of all atoms of its reaction."""
+        packs = reaction.shape[0]
+        same = (reaction.unsqueeze(1) == reaction.unsqueeze(2)).triu()
+        pack, first, second = same.nonzero(as_tuple=True)
+        first, second = pack * self.count + first, pack * self.count + second
+        own = self.pair(local) - self.pair.bias / 2  # the bias is there once
+        score = torch.sigmoid(self.attention(F.relu(own[first] + own[second])))
+        there = sums(local[second] * score, first, packs * self.count)
+        return there + sums(local[first] * score * (first != second).unsqueeze(1), second, packs * self.count)
+
+    def forward(self, x, edge_index, edge_attr, batch, descriptors):
+        packs = x.shape[0]
+        source, target = flattened(edge_index[:, 0], self.count), flattened(edge_index[:, 1], self.count)
+        reaction = flattened(batch, self.reactions)
+        local = self.local(x.flatten(0, 1), source, target, edge_attr.flatten(0, 1))
+        score = self.score(F.relu(self.score_global(self.attended(local, batch)) + self.score_local(local))).abs()
+        share = 1 / sums(torch.ones(len(score), 1), reaction, packs * self.reactions).clamp(min=1)
+        graph = sums(score, reaction, packs * self.reactions) * share
+        chem = self.chem((descriptors.flatten(0, 1) - self.mean) * self.inverse).abs()
+        found = 100 * self.both(torch.cat([chem, graph], 1)).view(packs, self.reactions)
+        if self.training:
+            return found
+        return found, (100 * score * share[reaction] * self.both.weight[0, 1]).view(packs, self.count)
+
+
+def loss_of_yields(found, targets):
+    return (targets[1] * ((found - targets[0]) / 100) ** 2).mean()
+
+
 def shifted_softplus(x):
     return F.softplus(x) - math.log(2)
 

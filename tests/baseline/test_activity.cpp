@@ -35,13 +35,14 @@ TEST(Ranking, PrecisionIsTheMeanOverActives) {
   EXPECT_EQ(average_precision(equal, mixed), 0.5);
 }
 
-// Chance is 0.5; of so few molecules trees tell no more than element counts do.
-TEST(ActivityBaseline, FindsActivesBetterThanChance) {
+// Chance is 0.5. Fingerprints tell more than element counts where there are enough molecules to fit trees to
+// (of 3,000 no more; .80 beside .67 of 6,000, .85 beside .68 of 10,000).
+TEST(ActivityBaseline, FingerprintsTellMoreThanElements) {
   const ScratchFolder folder;
-  generate("gin", folder / "molecules.h5", 3000);
+  generate("gin", folder / "molecules.h5", 6000);
   const Report result = run_baseline("gin", folder / "molecules.h5", folder / "scores.csv");
   EXPECT_GT(metric(result, "floor_roc_auc"), 0.6);
-  EXPECT_GT(metric(result, "roc_auc"), 0.6);
+  EXPECT_GT(metric(result, "roc_auc"), metric(result, "floor_roc_auc") + 0.05);
   EXPECT_LT(metric(result, "roc_auc"), 1);
   EXPECT_TRUE(std::filesystem::exists(folder / "scores.csv"));
 }

@@ -66,8 +66,8 @@ EpilogueStep random_step(RandomStream& random) {
 
 // The lists that have loops of their own, and random ones.
 Epilogue make_epilogue(std::uint64_t seed) {
-  const ElementType type = seed / 10 % 2 == 0 ? ElementType::f32 : ElementType::bf16;
-  switch (seed % 10) {
+  const ElementType type = seed / 14 % 2 == 0 ? ElementType::f32 : ElementType::bf16;
+  switch (seed % 14) {
     case 0: return Epilogue().bias();
     case 1: return Epilogue().bias().activate(Activation::leaky_relu, 0.01f);
     case 2: return Epilogue().bias().add(type).activate(Activation::relu);
@@ -75,6 +75,10 @@ Epilogue make_epilogue(std::uint64_t seed) {
     case 4: return Epilogue().activation_gradient(Activation::relu, 0, 0, type);
     case 5: return Epilogue().add().add();
     case 6: return Epilogue().add().add().add();
+    case 7: return Epilogue().bias().activate(Activation::tanh);
+    case 8: return Epilogue().bias().activation_gradient(Activation::relu, 0, 0, type);
+    case 9: return Epilogue().add().bias().activation_gradient(Activation::leaky_relu, 0.01f);
+    case 10: return Epilogue().bias().add(type).activation_gradient(Activation::relu);
     default: break;
   }
   RandomStream random(seed);
@@ -244,7 +248,7 @@ void check_matmul(std::uint64_t seed) {
 
 TEST(Epilogue, behind_products) {
   for_each_instruction_set([] {
-    for (std::uint64_t seed = 0; seed < 48; ++seed) check_matmul(seed);
+    for (std::uint64_t seed = 0; seed < 70; ++seed) check_matmul(seed);
   });
 }
 

@@ -1,7 +1,11 @@
 // Which initialisers are trained: weights, and what is asked for; and files that were exported for training.
 #include "superstep/graph/verify.h"
 #include "superstep/onnx/parameters.h"
+#include "superstep/onnx/writer.h"
+#include "superstep/op/core/builder.h"
 #include "superstep/op/core/definition.h"
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/product/matmul.h"
 #include "superstep/transform/training/training_form.h"
 #include "superstep/transform/training/training_step.h"
 #include "tests/expect_error.h"
@@ -139,6 +143,29 @@ TEST(Trained, WhatIsNamedOrNotByPatterns) {
       {"no floating initialiser of the model is called so", "--train gian", "did you mean 'gain'"}, [&] {
         parse(parts).import({.parameters_as_state = true, .choice = {.train = {"gian"}, .freeze = {}}});
       });
+}
+
+// A factor that is learnt looks like any other: our own files say what is trained, and what is not.
+TEST(Trained, WhatTheFileSaysOfItself) {
+  graph::Graph model("scaled");
+  op::Builder b(model);
+  const op::Var x = b.input("x", ElementType::f32, {2, 6});
+  const auto state = [&](const char* name, std::vector<std::int64_t> extents) {
+    return b.state(name, Tensor::full(ElementType::f32, Shape(std::move(extents)), 0.5));
+  };
+  const op::Var kept = state("counted/shift", {3});
+  b.output("y", op::matmul(x * state("factor", {1}), state("w", {6, 3})) + kept);
+  const auto trained_of = [](const std::string& bytes, TrainChoice choice = {}) {
+    Names names;
+    for (const Initializer& each :
+         parse(bytes).check({.parameters_as_state = true, .choice = std::move(choice)}).initializers)
+      if (each.kind == Initializer::Kind::trained) names.push_back(each.name);
+    std::ranges::sort(names);
+    return names;
+  };
+  const std::string bytes = to_onnx([&](std::int64_t) { return model; }, {.fixed_batch = 2});
+  EXPECT_EQ(trained_of(bytes), (Names{"factor", "w"})) << "a shift that is counted looks like a bias";
+  EXPECT_EQ(trained_of(bytes, {.train = {"*shift"}, .freeze = {"w"}}), (Names{"counted/shift", "factor"}));
 }
 
 TEST(Trained, TheListIsAShortOne) {

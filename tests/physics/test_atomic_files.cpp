@@ -9,6 +9,7 @@
 #include "superstep/base/file.h"
 #include "superstep/file/atoms/deepmd_set.h"
 #include "superstep/file/atoms/extxyz.h"
+#include "superstep/file/atoms/labelled_frames.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/npy.h"
 #include "superstep/physics/materials/sutton_chen.h"
@@ -124,6 +125,54 @@ TEST(DeepmdSet, ReadsWhatItWrites) {
     EXPECT_EQ(system[i].configuration.elements, (std::vector<int>{29, 29, 29, 29}));
   }
   EXPECT_EQ(folder.file_count(), 3);
+}
+
+// A system as people write it by hand: two molecules of water, f32, energies as a column, several sets.
+void write_by_hand(const std::filesystem::path& folder, const std::string& types, const std::string& names,
+                   std::vector<int> frames_of_sets, bool mixed) {
+  std::filesystem::create_directories(folder);
+  write_file_atomically(folder / "type.raw", types);
+  write_file_atomically(folder / "type_map.raw", names);
+  for (std::size_t set = 0; set < frames_of_sets.size(); ++set) {
+    const auto at = folder / ("set.00" + std::to_string(set));
+    std::filesystem::create_directories(at);
+    const std::int64_t frames = frames_of_sets[set];
+    Tensor coord(ElementType::f32, {frames, 18}), force(ElementType::f32, {frames, 18});
+    for (std::int64_t i = 0; i < coord.element_count(); ++i) coord.set(i, 0.5 * i), force.set(i, 0.25 * i);
+    write_npy(at / "coord.npy", coord);
+    write_npy(at / "force.npy", force);
+    write_npy(at / "box.npy", Tensor::full(ElementType::f32, {frames, 9}, 8));
+    write_npy(at / "energy.npy", Tensor::full(ElementType::f32, {frames, 1}, -9.5));
+    if (mixed) {
+      Tensor real(ElementType::i32, {frames, 6});
+      for (std::int64_t i = 0; i < real.element_count(); ++i) real.set(i, i % 3 == 0 ? 2 : 0);
+      write_npy(at / "real_atom_types.npy", real);
+    }
+  }
+}
+
+// Each system has a map of its own, which may name elements that it does not have; a mixed one says in each
+// set what its atoms are.
+TEST(DeepmdSet, ReadsSeveralSystemsMadeByHand) {
+  const ScratchFolder folder;
+  write_by_hand(folder / "all/a", "0\n1\n1\n0\n1\n1\n", "O\nH\n", {2, 1}, false);
+  write_by_hand(folder / "all/deeper/b", "2 0 0 2 0 0", "H C O", {1}, false);
+  write_by_hand(folder / "all/mixed", "0\n0\n0\n0\n0\n0\n", "H\nC\nO\n", {2}, true);
+  const LabelledFrames read = read_labelled_frames(folder / "all");
+  ASSERT_EQ(read.frames.size(), 6u);
+  for (const DeepmdFrame& frame : read.frames) {
+    EXPECT_EQ(frame.configuration.elements, (std::vector<int>{8, 1, 1, 8, 1, 1}));
+    EXPECT_EQ(*frame.labels.energy, -9.5);
+    EXPECT_FALSE(frame.labels.virial.has_value());
+  }
+  // The second frame of the first set, and the first of the second.
+  EXPECT_EQ(read.frames[1].configuration.positions[0], (Cartesian{9, 9.5, 10}));
+  EXPECT_EQ(read.frames[2].configuration.positions[1], (Cartesian{1.5, 2, 2.5}));
+  EXPECT_EQ(read.frames[1].labels.forces[5], (Cartesian{8.25, 8.5, 8.75}));
+  EXPECT_EQ(read.frames[0].configuration.cell->a, (Cartesian{8, 8, 8}));
+  EXPECT_EQ(read.place[2], (folder / "all/a").string() + ", frame 3");
+  EXPECT_EQ(read.place[3], (folder / "all/deeper/b").string() + ", frame 1");
+  EXPECT_EQ(read_labelled_frames(folder / "all", 4).frames.size(), 4u);
 }
 
 TEST(DeepmdSet, RefusesWithTheFile) {

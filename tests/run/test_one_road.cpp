@@ -179,10 +179,7 @@ void expect_same_trained(const UserModel& model, const graph::Graph& workload) {
   for (const onnx::Initializer& each : model.initializers()) {
     const bool is_trained = each.kind == onnx::Initializer::Kind::trained;
     if (is_trained) here.insert(each.name);
-    // The mean of principal components is taken off the data, and the learned step of a residual or the share
-    // that a node has of its own sum is a factor like any: no weights by what is done with them.
-    if (each.name != "mean" && !each.name.ends_with(".step") && !each.name.ends_with(".epsilon") &&
-        each.kind != onnx::Initializer::Kind::statistics) {
+    if (each.kind != onnx::Initializer::Kind::statistics) {
       EXPECT_EQ(is_trained, there.contains(each.name)) << each.name;
     }
   }

@@ -3,15 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "superstep/op/core/evaluate.h"
-#include "superstep/physics/chemistry/smiles.h"
-#include "superstep/workload/chemistry/pack_writer.h"
-#include "superstep/workload/task.h"
 #include "tests/contains.h"
-#include "tests/scratch.h"
+#include "tests/workload/molecules.h"
 
 namespace superstep::workload {
 namespace {
@@ -23,10 +19,7 @@ struct Said {
 };
 
 Said said_of(const std::vector<std::string>& smiles) {
-  std::vector<Tensor> inputs{Tensor(ElementType::f32, {1, 24, 36}), Tensor(ElementType::i64, {1, 2, 56}),
-                             Tensor(ElementType::f32, {1, 56, 6}), Tensor(ElementType::i64, {1, 24})};
-  PackWriter pack(inputs, 0, true);
-  for (const std::string& each : smiles) pack.add(data::parse_smiles(each));
+  const std::vector<Tensor> inputs = pack_of(smiles, 24, 56);
   const std::vector<Tensor> outputs =
       op::evaluate(build_model(find_workload("gin"), 1, small), inputs).outputs;
   return {outputs[0], outputs[1], inputs[3]};
@@ -46,16 +39,9 @@ TEST(Gin, DoesNotSeeWhatIsInThePackBeside) {
 // At first the bias is zero: all that there is comes from atoms.
 TEST(Gin, SharesOfAtomsAddUpToTheOdds) {
   const Said said = said_of({"CC(=O)Nc1ccc(O)cc1", "CCO"});
-  double sums[2] = {};
-  for (std::int64_t atom = 0; atom < 24; ++atom) {
-    const auto molecule = static_cast<std::int64_t>(said.batch.at(atom));
-    if (molecule >= 0)
-      sums[molecule] += said.shares.at(atom);
-    else
-      EXPECT_EQ(said.shares.at(atom), 0);
-  }
+  const std::vector<double> sums = sums_of_shares(said.shares, said.batch, 2);
   for (std::int64_t molecule = 0; molecule < 2; ++molecule)
-    EXPECT_NEAR(sums[molecule], said.odds.at(molecule), 1e-5);
+    EXPECT_NEAR(sums[static_cast<std::size_t>(molecule)], said.odds.at(molecule), 1e-5);
 }
 
 // A single atom has no neighbours: bonds are seen where there are some.
@@ -72,41 +58,24 @@ TEST(Gin, HasItsParametersWithThePublishedWidth) {
 
 // --- data
 
-std::unique_ptr<Task> opened(const std::string& text, bool labels, ThreadPool& pool,
-                             const std::vector<std::string>& options = {}) {
-  const ScratchFolder folder;
-  std::ofstream(folder / "molecules.csv") << text;
-  return open_task(
-      find_workload("gin"),
-      {.data = folder / "molecules.csv", .model_options = options, .labels_required = labels, .pool = &pool});
-}
-
-std::string refusal(const std::string& text, bool labels = true,
-                    const std::vector<std::string>& options = {}) {
-  ThreadPool pool(1);
-  try {
-    opened(text, labels, pool, options);
-    return "opened";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
+const OpenedTable table{"gin", "molecules.csv"}, unlabelled{"gin", "molecules.csv", {}, false};
 
 TEST(GinData, NamesTheLineOfWhatItCannotRead) {
-  const std::string bad = refusal("smiles,active\nCCO,1\nCC(O,0\n");
+  const std::string bad = table.refusal("smiles,active\nCCO,1\nCC(O,0\n");
   EXPECT_TRUE(contains(bad, "molecules.csv, line 3")) << bad;
   EXPECT_TRUE(contains(bad, "CC(O")) << bad;
-  const std::string label = refusal("smiles,active\nCCO,1\nCCN,0.5\n");
+  const std::string label = table.refusal("smiles,active\nCCO,1\nCCN,0.5\n");
   EXPECT_TRUE(contains(label, "molecules.csv, line 3: 'active' is 0.5, not 0 or 1")) << label;
-  EXPECT_TRUE(contains(refusal("smiles\nCCO\n"), "active"));
-  EXPECT_TRUE(contains(refusal("smiles,active\n"), "has no molecules"));
-  const std::string large = refusal("smiles,active\nCCCCCCCCCO,1\n", true, {"atoms=8"});
-  EXPECT_TRUE(contains(large, "has 10 atoms and 9 bonds, a pack has room for 8 and 288")) << large;
+  EXPECT_TRUE(contains(table.refusal("smiles\nCCO\n"), "active"));
+  EXPECT_TRUE(contains(table.refusal("smiles,active\n"), "has no molecules"));
+  const std::string large =
+      OpenedTable{"gin", "molecules.csv", {"atoms=8"}}.refusal("smiles,active\nCCCCCCCCCO,1\n");
+  EXPECT_TRUE(contains(large, "has 10 atoms and 9 bonds, there is room for 8 and 288")) << large;
 }
 
 TEST(GinData, NeedsNoLabelsToServe) {
   ThreadPool pool(1);
-  const auto task = opened("smiles\nCCO\nc1ccccc1\n", false, pool);
+  const auto task = unlabelled.open("smiles\nCCO\nc1ccccc1\n", pool);
   EXPECT_EQ(task->training_count(), 0);
   EXPECT_FALSE(task->has_labels());
 }
@@ -116,8 +85,8 @@ TEST(GinData, SeriesStayTogether) {
   ThreadPool pool(2);
   std::int64_t held_out = 0;
   for (int fold = 1; fold <= 5; ++fold) {
-    const auto about = opened("smiles,active\nCc1ccccc1,1\nCCc1ccccc1,0\nc1ccc(C(=O)O)cc1,0\n", true, pool,
-                              {"fold=" + std::to_string(fold)})
+    const auto about = OpenedTable{"gin", "molecules.csv", {"fold=" + std::to_string(fold)}}
+                           .open("smiles,active\nCc1ccccc1,1\nCCc1ccccc1,0\nc1ccc(C(=O)O)cc1,0\n", pool)
                            ->describe();
     const auto training = about.at("training_molecules").get<std::int64_t>();
     EXPECT_TRUE(training == 0 || training == 3);
@@ -130,11 +99,11 @@ TEST(GinData, SaysWhatIsUnlikeTheTrainingData) {
   ThreadPool pool(1);
   // In one of two folds the series is learnt from.
   const auto open_fold = [&](const char* fold) {
-    return opened("smiles,active\nCCO,1\nCCCO,0\n", true, pool, {fold});
+    return OpenedTable{"gin", "molecules.csv", {fold}}.open("smiles,active\nCCO,1\nCCCO,0\n", pool);
   };
   auto known = open_fold("fold=1");
   if (known->training_count() == 0) known = open_fold("fold=2");
-  const auto others = opened("smiles\nCCCO\nCC[Se]C\n", false, pool);
+  const auto others = unlabelled.open("smiles\nCCCO\nCC[Se]C\n", pool);
   const auto notes = others->outside(*known);
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_TRUE(contains(notes[0], "molecules.csv, line 3")) << notes[0];

@@ -3,17 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "superstep/base/random.h"
 #include "superstep/op/core/evaluate.h"
-#include "superstep/physics/chemistry/molecule_features.h"
-#include "superstep/physics/chemistry/smiles.h"
-#include "superstep/workload/task.h"
 #include "tests/contains.h"
-#include "tests/scratch.h"
+#include "tests/workload/molecules.h"
 
 namespace superstep::workload {
 namespace {
@@ -64,7 +60,7 @@ struct Pack {
   }
 };
 
-Pack pack_of(const std::vector<std::string>& smiles) {
+Pack polymers(const std::vector<std::string>& smiles) {
   Pack pack;
   for (const std::string& each : smiles) pack.add(data::parse_smiles(each));
   return pack;
@@ -94,8 +90,8 @@ TEST_P(PolymerNetwork, DoesNotSeeHowAtomsAreNumbered) {
 }
 
 TEST_P(PolymerNetwork, DoesNotSeeWhatIsInThePackBeside) {
-  const double alone = run(pack_of({"*CC(*)c1ccccc1"}))[0].at(0);
-  const Tensor among = run(pack_of({"*CO*", "*CC(*)c1ccccc1", "*CC(*)Cl"}))[0];
+  const double alone = run(polymers({"*CC(*)c1ccccc1"}))[0].at(0);
+  const Tensor among = run(polymers({"*CO*", "*CC(*)c1ccccc1", "*CC(*)Cl"}))[0];
   EXPECT_NEAR(among.at(1), alone, 1e-6 * alone);
   EXPECT_GT(std::abs(among.at(0) - alone), 1e-4 * alone);
   // An empty place says what the network says of nothing.
@@ -104,23 +100,16 @@ TEST_P(PolymerNetwork, DoesNotSeeWhatIsInThePackBeside) {
 
 // At first biases are zero: all that there is comes from atoms.
 TEST_P(PolymerNetwork, SharesOfAtomsAddUpToTheLogarithm) {
-  const Pack pack = pack_of({"*CC(*)c1ccccc1", "*CC(*)(C)C(=O)OC"});
+  const Pack pack = polymers({"*CC(*)c1ccccc1", "*CC(*)(C)C(=O)OC"});
   const auto out = run(pack);
-  double sums[2] = {};
-  for (std::int64_t atom = 0; atom < 24; ++atom) {
-    const auto polymer = static_cast<std::int64_t>(pack.batch.at(atom));
-    if (polymer >= 0)
-      sums[polymer] += out[1].at(atom);
-    else
-      EXPECT_EQ(out[1].at(atom), 0);
-  }
+  const std::vector<double> sums = sums_of_shares(out[1], pack.batch, 2);
   for (std::int64_t polymer = 0; polymer < 2; ++polymer)
-    EXPECT_NEAR(sums[polymer], std::log(out[0].at(polymer)), 1e-5);
+    EXPECT_NEAR(sums[static_cast<std::size_t>(polymer)], std::log(out[0].at(polymer)), 1e-5);
 }
 
 // Bonds are features of the message passing network alone.
 TEST_P(PolymerNetwork, ReadsBondsIfItSaysSo) {
-  Pack pack = pack_of({"*CC(*)C=C"});
+  Pack pack = polymers({"*CC(*)C=C"});
   const double before = run(pack)[0].at(0);
   pack.bonds = Tensor(ElementType::f32, pack.bonds.shape());
   EXPECT_EQ(std::abs(run(pack)[0].at(0) - before) > 1e-6, with_bonds());
@@ -146,7 +135,7 @@ Tensor adjacency(const Pack& pack, bool self_loops) {
 
 // Every atom of a ring has two neighbours: 1 / sqrt(2 * 2), or with itself 1 / sqrt(3 * 3).
 TEST(PolymerGcn, TheAdjacencyOfARingIsOneHalf) {
-  const Pack ring = pack_of({"C1CCCCC1"});
+  const Pack ring = polymers({"C1CCCCC1"});
   const Tensor plain = adjacency(ring, false), looped = adjacency(ring, true);
   for (std::int64_t edge = 0; edge < 12; ++edge) {
     EXPECT_NEAR(plain.at(edge), 0.5, 1e-6);
@@ -171,30 +160,12 @@ TEST(PolymerGcn, HasItsParametersWithOtherWidths) {
 
 // --- data
 
-std::unique_ptr<Task> opened(const std::string& text, bool labels, ThreadPool& pool,
-                             const std::vector<std::string>& options = {}) {
-  const ScratchFolder folder;
-  std::ofstream(folder / "polymers.csv") << text;
-  return open_task(
-      find_workload("polymer-gcn"),
-      {.data = folder / "polymers.csv", .model_options = options, .labels_required = labels, .pool = &pool});
-}
-
-std::string refusal(const std::string& text, bool labels = true,
-                    const std::vector<std::string>& options = {}) {
-  ThreadPool pool(1);
-  try {
-    opened(text, labels, pool, options);
-    return "opened";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
+const OpenedTable table{"polymer-gcn", "polymers.csv"}, unlabelled{"polymer-gcn", "polymers.csv", {}, false};
 
 TEST(PolymerData, MergesMeasurementsOfOnePolymer) {
   ThreadPool pool(1);
   // The same polymer written from either end, 200 K and 800 K; one that was never measured.
-  const auto task = opened("smiles,Tg_K\n*CC(*)c1ccccc1,200\n*C(c1ccccc1)C*,800\n*CO*,-3\n", true, pool);
+  const auto task = table.open("smiles,Tg_K\n*CC(*)c1ccccc1,200\n*C(c1ccccc1)C*,800\n*CO*,-3\n", pool);
   const auto about = task->describe();
   EXPECT_EQ(about.at("polymers"), 1);
   EXPECT_EQ(about.at("left_out"), 1);
@@ -205,18 +176,19 @@ TEST(PolymerData, MergesMeasurementsOfOnePolymer) {
 }
 
 TEST(PolymerData, NamesTheLineAndTheCharacterOfABadMolecule) {
-  const std::string bad = refusal("smiles,Tg_K\n*CO*,220\n*CC(*c1ccccc1,373\n");
+  const std::string bad = table.refusal("smiles,Tg_K\n*CO*,220\n*CC(*c1ccccc1,373\n");
   EXPECT_TRUE(contains(bad, "polymers.csv, line 3")) << bad;
   EXPECT_TRUE(contains(bad, "*CC(*c1ccccc1")) << bad;
-  EXPECT_TRUE(contains(refusal("smiles,Tg\n*CO*,220\n"), "Tg_K"));
-  EXPECT_TRUE(contains(refusal("smiles,Tg_K\n*CO*,nan\n"), "has no polymer with a temperature"));
-  const std::string large = refusal("smiles,Tg_K\n*CC(*)c1ccccc1,373\n", true, {"atoms=8"});
-  EXPECT_TRUE(contains(large, "has 10 atoms and 10 bonds, a pack has room for 8 and 288")) << large;
+  EXPECT_TRUE(contains(table.refusal("smiles,Tg\n*CO*,220\n"), "Tg_K"));
+  EXPECT_TRUE(contains(table.refusal("smiles,Tg_K\n*CO*,nan\n"), "has no polymer with a temperature"));
+  const std::string large =
+      OpenedTable{"polymer-gcn", "polymers.csv", {"atoms=8"}}.refusal("smiles,Tg_K\n*CC(*)c1ccccc1,373\n");
+  EXPECT_TRUE(contains(large, "has 10 atoms and 10 bonds, there is room for 8 and 288")) << large;
 }
 
 TEST(PolymerData, NeedsNoTemperaturesToServe) {
   ThreadPool pool(1);
-  const auto task = opened("name,smiles\nacetal,*CO*\nstyrene,*CC(*)c1ccccc1\n", false, pool);
+  const auto task = unlabelled.open("name,smiles\nacetal,*CO*\nstyrene,*CC(*)c1ccccc1\n", pool);
   EXPECT_EQ(task->size(), 1);
   EXPECT_EQ(task->training_count(), 0);
   EXPECT_FALSE(task->has_labels());

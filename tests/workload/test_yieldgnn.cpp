@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -10,24 +9,14 @@
 #include "superstep/op/core/evaluate.h"
 #include "superstep/physics/generator.h"
 #include "superstep/workload/chemistry/yieldgnn/yieldgnn.h"
-#include "superstep/workload/task.h"
 #include "tests/contains.h"
-#include "tests/scratch.h"
+#include "tests/workload/molecules.h"
 
 namespace superstep::workload {
 namespace {
 
 const std::vector<std::string> small = {"atoms=32", "edges=72", "reactions=3", "largest=20", "width=8"};
 constexpr std::int64_t atoms = 32;
-
-std::unique_ptr<Task> opened(const std::string& text, const char* name, bool labels, ThreadPool& pool,
-                             const std::vector<std::string>& options = small) {
-  const ScratchFolder folder;
-  std::ofstream(folder / name) << text;
-  return open_task(
-      find_workload("yieldgnn"),
-      {.data = folder / name, .model_options = options, .labels_required = labels, .pool = &pool});
-}
 
 std::vector<Tensor> inputs_of(const Task& task, const graph::Graph& model, ThreadPool& pool) {
   std::vector<Tensor> inputs;
@@ -47,7 +36,7 @@ struct Answer {
 };
 Answer run(const std::string& text, const char* name = "in.csv") {
   ThreadPool pool(1);
-  const auto task = opened(text, name, false, pool);
+  const auto task = OpenedTable{"yieldgnn", name, small, false}.open(text, pool);
   graph::Graph model = build_model(find_workload("yieldgnn"), task->size(), small);
   const std::size_t outputs = model.outputs().size();
   for (const graph::Node& node : model.nodes())
@@ -66,17 +55,16 @@ const std::string header = "id,reactant_smiles,solvent_smiles,base_smiles\n";
 
 // The part of the yield that comes from the graph, of each reaction.
 std::vector<double> graph_shares(const Answer& found) {
-  std::vector<double> sums(3);
-  for (std::int64_t i = 0; i < atoms; ++i)
-    if (const double reaction = found.inputs[3].at(i); reaction >= 0)
-      sums[static_cast<std::size_t>(reaction)] += found.outputs[1].at(i);
-  return sums;
+  return sums_of_shares(found.outputs[1], found.inputs[3], 3);
 }
 
 TEST(Yieldgnn, HasItsParameters) {
   EXPECT_EQ(count_parameters(build_model(find_workload("yieldgnn"), 1)), 331286);
   EXPECT_EQ(count_parameters(build_model(find_workload("yieldgnn"), 1, std::vector<std::string>{"atoms=64"})),
             331286);
+  // With a layer behind the descriptors: 280 * 16 + 16 and 16 + 1 in place of 280 + 1.
+  EXPECT_EQ(count_parameters(build_model(find_workload("yieldgnn"), 1, std::vector<std::string>{"chem=16"})),
+            331286 + 4496 + 17 - 281);
 }
 
 // Every pair of atoms of one reaction once, and no other.
@@ -146,29 +134,22 @@ TEST(YieldData, SplitsDifferAndEachIsSeventyToThirty) {
   EXPECT_NE(known("split=1"), known("split=2"));
 }
 
-std::string refusal(const std::string& text, const char* name = "yields.csv", bool labels = true,
-                    const std::vector<std::string>& options = {}) {
-  ThreadPool pool(1);
-  try {
-    opened(text, name, labels, pool, options);
-    return "opened";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
+const OpenedTable table{"yieldgnn", "yields.csv"}, list{"yieldgnn", "in.json"};
 
 TEST(YieldData, NamesTheLineAndTheCharacter) {
   const std::string with_yield = "yield,reactant_smiles,solvent_smiles,base_smiles\n";
-  EXPECT_EQ(refusal(with_yield + "50,CBr.OB(O)C,CO,[F-]\n"), "opened");
-  const std::string bad = refusal(with_yield + "50,CBr.OB(O)C,CO,[F-]\n60,CBr.OBQ,CO,\n");
+  EXPECT_EQ(table.refusal(with_yield + "50,CBr.OB(O)C,CO,[F-]\n"), "opened");
+  const std::string bad = table.refusal(with_yield + "50,CBr.OB(O)C,CO,[F-]\n60,CBr.OBQ,CO,\n");
   EXPECT_TRUE(contains(bad, "yields.csv, line 3")) << bad;
   EXPECT_TRUE(contains(bad, "character 3")) << bad;
-  EXPECT_TRUE(contains(refusal(with_yield + "150,CBr,CO,\n"), "a yield of 150 is not between 0 and 100"));
-  EXPECT_TRUE(contains(refusal(with_yield + ",CBr,CO,\n"), "has no yield to learn from"));
-  EXPECT_TRUE(contains(refusal(with_yield + "5,,CO,\n"), "has no reactant"));
-  EXPECT_TRUE(contains(refusal("yield,smiles\n1,C\n"), "reactant_smiles"));
-  EXPECT_TRUE(contains(refusal(with_yield + "5,CCCCBr,CO,\n", "yields.csv", true, {"largest=3"}),
-                       "has 7 atoms and 5 bonds, there is room for 3 and 280"));
+  EXPECT_TRUE(
+      contains(table.refusal(with_yield + "150,CBr,CO,\n"), "a yield of 150 is not between 0 and 100"));
+  EXPECT_TRUE(contains(table.refusal(with_yield + ",CBr,CO,\n"), "has no yield to learn from"));
+  EXPECT_TRUE(contains(table.refusal(with_yield + "5,,CO,\n"), "has no reactant"));
+  EXPECT_TRUE(contains(table.refusal("yield,smiles\n1,C\n"), "reactant_smiles"));
+  EXPECT_TRUE(
+      contains(OpenedTable{"yieldgnn", "yields.csv", {"largest=3"}}.refusal(with_yield + "5,CCCCBr,CO,\n"),
+               "has 7 atoms and 5 bonds, there is room for 3 and 280"));
 }
 
 TEST(YieldData, ReadsJsonWithItsDescriptors) {
@@ -178,16 +159,16 @@ TEST(YieldData, ReadsJsonWithItsDescriptors) {
            "atoms": [{"nmr_shift": 1, "partial_charge": 2}, {"nmr_shift": 3, "partial_charge": 4}]}],
           "base": {"smiles": ""}, "solvent": {"smiles": "CO"}}])";
   ThreadPool pool(1);
-  const auto task = opened(text, "in.json", false, pool, {});
+  const auto task = OpenedTable{"yieldgnn", "in.json", {}, false}.open(text, pool);
   const graph::Graph model = build_model(find_workload("yieldgnn"), 1);
   const Tensor desc = inputs_of(*task, model, pool)[4];
   EXPECT_FLOAT_EQ(static_cast<float>(desc.at(0)), -9.5f);  // of the electrophile, which came second
   EXPECT_EQ(desc.at(8), 4);                                // by falling charge
   EXPECT_EQ(desc.at(9), 3);
   EXPECT_EQ(desc.at(10), 2);
-  EXPECT_TRUE(contains(refusal("{}", "in.json"), "is no JSON list"));
-  EXPECT_TRUE(contains(refusal("[{}]", "in.json"), "in.json, reaction 1"));
-  EXPECT_TRUE(contains(refusal(R"([{"reactants": [{"smiles": "CBr", "atoms": [{}]}]}])", "in.json"),
+  EXPECT_TRUE(contains(list.refusal("{}"), "is no JSON list"));
+  EXPECT_TRUE(contains(list.refusal("[{}]"), "in.json, reaction 1"));
+  EXPECT_TRUE(contains(list.refusal(R"([{"reactants": [{"smiles": "CBr", "atoms": [{}]}]}])"),
                        "1 atoms are described, 'CBr' has 2"));
 }
 

@@ -25,9 +25,19 @@ void require_found(const std::vector<std::string>& patterns, const std::vector<s
 
 }  // namespace
 
+SaidOfInitializers said_of_initializers(const std::map<std::string, std::string>& metadata) {
+  const auto names = [&](const char* key) {
+    std::set<std::string, std::less<>> found;
+    if (const auto text = metadata.find(key); text != metadata.end())
+      for (std::string& name : split(text->second, '\n')) found.insert(std::move(name));
+    return found;
+  };
+  return {.trained = names(trained_key), .kept = names(kept_key)};
+}
+
 std::vector<Initializer> choose_trained(const graph::Graph& graph,
                                         const std::set<graph::ValueId>& initializers,
-                                        const TrainChoice& choice) {
+                                        const SaidOfInitializers& said, const TrainChoice& choice) {
   const std::set<graph::ValueId> weights = weights_of(graph, initializers);
   const std::set<graph::ValueId> statistics = statistics_of(graph, initializers);
   std::vector<Initializer> result;
@@ -35,7 +45,9 @@ std::vector<Initializer> choose_trained(const graph::Graph& graph,
   for (graph::ValueId id : initializers) {
     const graph::Value& value = graph.value(id);
     Initializer initializer{.name = value.name, .elements = value.type.shape.element_count()};
-    const bool wanted = weights.contains(id) || fits_any(value.name, choice.train);
+    const bool is_weight =
+        said.trained.contains(value.name) || (weights.contains(id) && !said.kept.contains(value.name));
+    const bool wanted = is_weight || fits_any(value.name, choice.train);
     if (statistics.contains(id))
       initializer.kind = Initializer::Kind::statistics;
     else if (wanted && !fits_any(value.name, choice.freeze))

@@ -13,10 +13,12 @@
 #include "superstep/onnx/open_batch.h"
 #include "superstep/onnx/operator_sets.h"
 #include "superstep/onnx/own_functions.h"
+#include "superstep/onnx/parameters.h"
 #include "superstep/onnx/wire/wire.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/transform/model_passes.h"
 #include "superstep/transform/pipeline.h"
+#include "superstep/transform/training/training_form.h"
 
 namespace superstep::onnx {
 namespace {
@@ -28,7 +30,10 @@ using graph::ValueId;
 // Field numbers of onnx.proto (ONNX 1.17, Apache-2.0 project; the numbers are the format).
 namespace model_field {
 constexpr int ir_version = 1, producer_name = 2, producer_version = 3, graph = 7, opset_import = 8,
-              function = 25;
+              metadata = 14, function = 25;
+}
+namespace pair_field {
+constexpr int key = 1, value = 2;
 }
 namespace opset_field {
 constexpr int domain = 1, version = 2;
@@ -400,6 +405,25 @@ struct File {
   Message message;
 };
 
+Message text_pair(std::string_view key, const std::vector<std::string>& names) {
+  Message message;
+  message.text(pair_field::key, key).text(pair_field::value, fmt::format("{}", fmt::join(names, "\n")));
+  return message;
+}
+
+// Which of the states of a model are trained and which are not: a factor that is learnt looks like any other.
+// A graph with updates is a training step, whose states are its inputs.
+void write_trained(const Graph& graph, Message& file) {
+  if (!graph.updates().empty()) return;
+  std::vector<std::string> trained, kept;
+  for (const ValueId id : transform::trainable_states(graph)) trained.push_back(graph.value(id).name);
+  const std::set<std::string> all(trained.begin(), trained.end());
+  for (const ValueId id : graph.states())
+    if (const std::string& name = graph.value(id).name; !all.contains(name)) kept.push_back(name);
+  if (!trained.empty()) file.message(model_field::metadata, text_pair(trained_key, trained));
+  if (!trained.empty() && !kept.empty()) file.message(model_field::metadata, text_pair(kept_key, kept));
+}
+
 void finish(File& file) {
   const WriteOptions& options = file.options;
   const std::vector<Message> functions = own_functions(*file.graph, options.opset);
@@ -411,6 +435,7 @@ void finish(File& file) {
   file.message.message(model_field::opset_import, opset_import("", options.opset));
   for (std::string_view domain : other_domains(*file.graph))
     file.message.message(model_field::opset_import, opset_import(domain, version_of_other_domains));
+  write_trained(*file.graph, file.message);
   for (const Message& function : functions) file.message.message(model_field::function, function);
   if (!functions.empty())
     file.message.message(model_field::opset_import, opset_import(own_domain, version_of_other_domains));

@@ -5,6 +5,7 @@
 #include "superstep/op/elementwise/cast.h"
 #include "superstep/op/elementwise/logic.h"
 #include "superstep/op/move/movement.h"
+#include "superstep/op/move/segment.h"
 #include "superstep/op/move/view.h"
 
 namespace superstep::workload {
@@ -27,6 +28,10 @@ op::Var PackedGraph::is_there(Var index) {
   const Var there = op::cast(op::greater_or_equal(index, zero), ElementType::f32);
   return op::unsqueeze(there, {2});
 }
+
+op::Var PackedGraph::at_sources(Var of_nodes) const { return op::gather_rows(of_nodes, source_); }
+op::Var PackedGraph::at_targets(Var of_nodes) const { return op::gather_rows(of_nodes, target_); }
+op::Var PackedGraph::arriving(Var of_edges) const { return op::segment_sum(of_edges, target_, nodes_); }
 
 op::Var PackedGraph::own_number() const {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(nodes_));

@@ -28,6 +28,12 @@ class PackedGraph {
   static Var is_there(Var index);
   Var is_node() const { return is_there(batch_); }
 
+  // What stands at the ends of edges, of values of nodes [packs, nodes, width]; and what arrives at nodes, of
+  // values of edges.
+  Var at_sources(Var of_nodes) const;
+  Var at_targets(Var of_nodes) const;
+  Var arriving(Var of_edges) const;
+
   // The number of each node in its pack, -1 for padding: the ends of edges from nodes to themselves.
   Var own_number() const;
 

@@ -283,7 +283,8 @@ class Importer {
       for (graph::ValueId input : node.inputs)
         if (input.valid() && names.contains(graph_.value(input).name)) read.insert(input);
     try {
-      findings_.initializers = choose_trained(graph_, read, options_.choice);
+      findings_.initializers =
+          choose_trained(graph_, read, said_of_initializers(file_.metadata), options_.choice);
     } catch (const Error& error) {
       wrong_choice_ = error;
       throw AlreadyReported();

@@ -12,6 +12,8 @@
 // line in the mean over a molecule's atoms, so that what an atom contributes is its share of that.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/unary.h"
@@ -22,6 +24,7 @@
 #include "superstep/op/rows/reduction.h"
 #include "superstep/physics/chemistry/molecule_features.h"
 #include "superstep/workload/chemistry/gin/gin.h"
+#include "superstep/workload/chemistry/molecule_model.h"
 #include "superstep/workload/layers.h"
 #include "superstep/workload/packed_graph.h"
 #include "superstep/workload/workload.h"
@@ -45,13 +48,13 @@ class GinNetwork {
   }
 
   // The logarithm of the odds of every molecule, and what each atom adds to it.
-  void read_out(Var h, Var batch) {
+  void read_out(Var h) {
+    const Var batch = graph_.batch();
     const std::int64_t molecules = sizes_.pack.graphs, packs = graph_.packs();
     Var mean, share;
     {
       const op::NameScope scope(b_, "mean");
-      const Var count = op::segment_sum(graph_.is_node(), batch, molecules);
-      share = op::reciprocal(op::max(count, b_.scalar(ElementType::f32, 1)));
+      share = share_of_an_atom(graph_, molecules);
       mean = op::segment_sum(h, batch, molecules) * share;
     }
     const Var odds = layers_.dense(PackedGraph::as_rows(mean), "odds", 1);
@@ -70,21 +73,18 @@ class GinNetwork {
                                         data::bond_feature_count, sizes_.width);
       const Var of_bonds =
           graph_.as_edges(op::gemm(PackedGraph::as_rows(bonds), weight, {}, {.transpose_b = true}));
-      messages = op::segment_sum(op::relu(op::gather_rows(h, graph_.source()) + of_bonds), graph_.target(),
-                                 graph_.nodes());
+      messages = graph_.arriving(op::relu(graph_.at_sources(h) + of_bonds));
     }
     b_.set_name(name + ".sum");
     const Var sum = h * (layers_.zeros(name + ".epsilon", {1}) + 1.0) + messages;
     b_.set_name({});
-    const Var inner = layers_.relu(normalised(
+    const Var inner = layers_.relu(layers_.batch_norm(
         layers_.dense(PackedGraph::as_rows(sum), name + ".in", 2 * sizes_.width), name + ".in.norm"));
-    Var out = normalised(layers_.dense(inner, name + ".out", sizes_.width), name + ".out.norm");
+    Var out = layers_.batch_norm(layers_.dense(inner, name + ".out", sizes_.width), name + ".out.norm");
     if (is_inner) out = layers_.relu(out);
     // By packs, whose masks are their own however a batch is divided.
     return layers_.dropout(graph_.as_nodes(out), name + ".drop", sizes_.dropout);
   }
-
-  Var normalised(Var rows, const std::string& name) { return layers_.batch_norm(rows, name); }
 
   Layers& layers_;
   Builder& b_;
@@ -94,17 +94,13 @@ class GinNetwork {
 
 graph::Graph build_gin(std::int64_t batch, const Options& options, std::uint64_t seed) {
   const GinSizes sizes = gin_sizes(options);
-  const PackCapacity& pack = sizes.pack;
   graph::Graph graph("gin");
   Builder b(graph);
   Layers layers(b, seed);
-  const Var x = b.input("x", ElementType::f32, {batch, pack.nodes, data::atom_feature_count});
-  const Var edge_index = b.input("edge_index", ElementType::i64, {batch, 2, pack.edges});
-  const Var bonds = b.input("edge_attr", ElementType::f32, {batch, pack.edges, data::bond_feature_count});
-  const Var molecule = b.input("batch", ElementType::i64, {batch, pack.nodes});
-  const PackedGraph packed(b, edge_index, molecule);
+  const MoleculeInputs in = molecule_inputs(b, batch, sizes.pack, true);
+  const PackedGraph packed(b, in.edge_index, in.batch);
   GinNetwork network(layers, packed, sizes);
-  network.read_out(network.atoms(x, bonds), molecule);
+  network.read_out(network.atoms(in.x, in.edge_attr));
   return graph;
 }
 
@@ -132,19 +128,16 @@ Recipe published_recipe() {
 }  // namespace
 
 std::vector<OptionSpec> gin_options() {
-  return {{"layers", "5", "from neighbour to neighbour"},
-          {"width", "64", "of an atom's features in them"},
-          {"dropout", "0.1", "of an atom's features after each of them"},
-          {"atoms", "256", "room for atoms in a pack"},
-          {"edges", "576", "room for edges in a pack, two a bond"},
-          {"molecules", "16", "room for molecules in a pack"},
-          {"fold", "1", "which fifth of the series of molecules is held out, 1 to 5"}};
+  std::vector<OptionSpec> options{{"layers", "5", "from neighbour to neighbour"},
+                                  {"width", "64", "of an atom's features in them"},
+                                  {"dropout", "0.1", "of an atom's features after each of them"}};
+  std::ranges::move(pack_options(default_pack, "molecules"), std::back_inserter(options));
+  options.push_back({"fold", "1", "which fifth of the series of molecules is held out, 1 to 5"});
+  return options;
 }
 
 GinSizes gin_sizes(const Options& options) {
-  return {.pack = {.nodes = options.integer("atoms", 8, 65536),
-                   .edges = options.integer("edges", 8, 1 << 20),
-                   .graphs = options.integer("molecules", 1, 65536)},
+  return {.pack = pack_of(options, "molecules"),
           .layers = options.integer("layers", 1, 64),
           .width = options.integer("width", 1, 4096),
           .dropout = options.number("dropout", 0, 0.9)};
@@ -165,19 +158,11 @@ Workload gin() {
       .options = gin_options(),
       .build = build_gin,
       .parameters = 89158,
-      .inputs =
-          {{"x", ElementType::f32, {pack.nodes, data::atom_feature_count}, "", "features of atoms"},
-           {"edge_index", ElementType::i64, {2, pack.edges}, "", "atoms an edge joins: from, to; or -1"},
-           {"edge_attr",
-            ElementType::f32,
-            {pack.edges, data::bond_feature_count},
-            "",
-            "features of the bonds that edges are"},
-           {"batch", ElementType::i64, {pack.nodes}, "", "an atom's molecule in the pack, or -1"}},
+      .inputs = molecule_ports(pack, true, "molecule"),
       .outputs = {{"odds", ElementType::f32, {pack.graphs}, "", "logarithm of the odds of being active"},
                   {"contribution", ElementType::f32, {pack.nodes}, "", "an atom's share in it"}},
       .targets = {{"active", ElementType::f32, {pack.graphs}, "", "1 if it was measured active, else 0"},
-                  {"weight", ElementType::f32, {pack.graphs}, "", "of a place in the loss; 0: empty"}},
+                  weight_port(pack)},
       .training = quick_recipe(),
       .published = published_recipe(),
       .by_default = RecipeName::quick,

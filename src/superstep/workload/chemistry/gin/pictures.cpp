@@ -1,6 +1,4 @@
 // How well actives are found, and structural formulas with what each atom adds.
-#include "superstep/workload/pictures/pictures.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,35 +6,32 @@
 #include <numeric>
 
 #include "superstep/workload/chemistry/gin/gin.h"
-#include "superstep/workload/pictures/molecule.h"
+#include "superstep/workload/chemistry/molecule_pictures.h"
 
 namespace superstep::workload {
 namespace {
 
-constexpr std::size_t formulas_of_each_kind = 3;  // best, median, worst
 constexpr std::size_t bins = 10;
 
-double error_of(const ActivityPredictions& all, std::size_t i) {
-  return std::abs(probability_of(all.odds[i]) - (all.molecules[i]->assayed.active ? 1 : 0));
-}
+bool is_active(const MoleculeSample& sample) { return sample.label == 1; }
 
-std::vector<std::size_t> by_falling_odds(const ActivityPredictions& all) {
-  std::vector<std::size_t> order(all.odds.size());
+std::vector<std::size_t> by_falling_odds(const MoleculeAnswers& all) {
+  std::vector<std::size_t> order(all.found.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return all.odds[i]; });
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return all.found[i]; });
   return order;
 }
 
 // What share of all actives is found among the molecules that are tried first.
-void add_enrichment(page::Page& page, const ActivityPredictions& all) {
+void add_enrichment(page::Page& page, const MoleculeAnswers& all) {
   double actives = 0, found = 0;
-  for (const DrawnMolecule* each : all.molecules) actives += each->assayed.active;
+  for (const MoleculeSample* each : all.samples) actives += is_active(*each);
   if (actives == 0) return;
   page::Series curve{.label = "the network", .x = {0}, .y = {0}};
-  const auto count = static_cast<double>(all.odds.size());
+  const auto count = static_cast<double>(all.found.size());
   const std::vector<std::size_t> order = by_falling_odds(all);
   for (std::size_t i = 0; i < order.size(); ++i) {
-    found += all.molecules[order[i]]->assayed.active;
+    found += is_active(*all.samples[order[i]]);
     curve.x.push_back(static_cast<double>(i + 1) / count);
     curve.y.push_back(found / actives);
   }
@@ -47,12 +42,12 @@ void add_enrichment(page::Page& page, const ActivityPredictions& all) {
 }
 
 // Of molecules with about one probability, how many are active.
-void add_reliability(page::Page& page, const ActivityPredictions& all) {
+void add_reliability(page::Page& page, const MoleculeAnswers& all) {
   std::vector<double> count(bins), said(bins), active(bins);
-  for (std::size_t i = 0; i < all.odds.size(); ++i) {
-    const double probability = probability_of(all.odds[i]);
+  for (std::size_t i = 0; i < all.found.size(); ++i) {
+    const double probability = probability_of(all.found[i]);
     const auto bin = std::min(bins - 1, static_cast<std::size_t>(probability * bins));
-    count[bin] += 1, said[bin] += probability, active[bin] += all.molecules[i]->assayed.active;
+    count[bin] += 1, said[bin] += probability, active[bin] += is_active(*all.samples[i]);
   }
   std::vector<std::vector<std::string>> rows;
   for (std::size_t bin = 0; bin < bins; ++bin)
@@ -65,44 +60,27 @@ void add_reliability(page::Page& page, const ActivityPredictions& all) {
   page.table({"probability", "molecules", "said in the mean", "active"}, rows);
 }
 
-std::string figure(const ActivityPredictions& all, std::size_t i, const char* why, double most) {
-  const DrawnMolecule& molecule = *all.molecules[i];
-  const std::string caption =
-      fmt::format("{}: {} is {}, probability {:.2f}", why, molecule.smiles,
-                  molecule.assayed.active ? "active" : "not active", probability_of(all.odds[i]));
-  return fmt::format(
-      "<figure style=\"display: inline-block; margin: 0.6rem\">{}<figcaption>{}</figcaption></figure>\n",
-      molecule_svg(molecule.assayed.molecule, all.shares[i], most, caption), page::escape(caption));
-}
-
 // The best, median and worst of the actives: others have little to show.
-void add_formulas(page::Page& page, const ActivityPredictions& all) {
+void add_formulas(page::Page& page, const MoleculeAnswers& all) {
   std::vector<std::size_t> active;
   std::vector<double> errors;
-  for (std::size_t i = 0; i < all.odds.size(); ++i)
-    if (all.molecules[i]->assayed.active) active.push_back(i), errors.push_back(error_of(all, i));
-  if (active.empty()) return;
-  const std::vector<Chosen> chosen = best_median_worst(errors, formulas_of_each_kind);
-  double most = 0;
-  for (const Chosen& each : chosen)
-    for (const double share : all.shares[active[each.at]]) most = std::max(most, std::abs(share));
-  page.heading("What atoms add", 3);
-  page.paragraph(
-      fmt::format("Class activation: what each atom adds to the logarithm of the odds. Red raises them, blue "
-                  "lowers them; the "
-                  "deepest colour is {:.2g}.",
-                  most));
-  std::string figures = "<div>\n";
-  for (const Chosen& each : chosen) figures += figure(all, active[each.at], each.why, most);
-  page.raw(figures + "</div>\n");
+  for (std::size_t i = 0; i < all.found.size(); ++i)
+    if (is_active(*all.samples[i])) active.push_back(i), errors.push_back(1 - probability_of(all.found[i]));
+  present_formulas(
+      page, all, active, errors,
+      {.about = "Class activation: what each atom adds to the logarithm of the odds.", .unit = ""},
+      [&](std::size_t i) {
+        return fmt::format("{} is active, probability {:.2f}", all.samples[i]->smiles,
+                           probability_of(all.found[i]));
+      });
 }
 
 }  // namespace
 
-std::string present_activity(const ActivityPredictions& predictions, page::Page& page) {
-  add_enrichment(page, predictions);
-  add_reliability(page, predictions);
-  add_formulas(page, predictions);
+std::string present_activity(const MoleculeAnswers& answers, page::Page& page) {
+  add_enrichment(page, answers);
+  add_reliability(page, answers);
+  add_formulas(page, answers);
   return {};
 }
 

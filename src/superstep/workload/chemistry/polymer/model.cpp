@@ -13,6 +13,8 @@
 // the atoms of a polymer and end in two dense layers.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/elementwise/cast.h"
@@ -24,6 +26,7 @@
 #include "superstep/op/product/matmul.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/physics/chemistry/molecule_features.h"
+#include "superstep/workload/chemistry/molecule_model.h"
 #include "superstep/workload/chemistry/polymer/polymer.h"
 #include "superstep/workload/layers.h"
 #include "superstep/workload/packed_graph.h"
@@ -32,6 +35,7 @@
 namespace superstep::workload {
 namespace {
 
+constexpr PackCapacity default_pack{.nodes = 256, .edges = 576, .graphs = 24};
 constexpr std::int64_t readout_width = 64;
 
 // The matrix 1 / c_ij over the edges of a pack, those of atoms to themselves behind the others.
@@ -86,26 +90,12 @@ void read_out(Layers& layers, const PackedGraph& graph, Var h, Var batch, std::i
   b.output("contribution", op::reduce_sum(of_atoms * h, {2}));
 }
 
-struct PolymerInputs {
-  Var x, edge_index, edge_attr, batch;
-};
-
-PolymerInputs polymer_inputs(Builder& b, std::int64_t batch, const PackCapacity& pack, bool with_bonds) {
-  PolymerInputs in;
-  in.x = b.input("x", ElementType::f32, {batch, pack.nodes, data::atom_feature_count});
-  in.edge_index = b.input("edge_index", ElementType::i64, {batch, 2, pack.edges});
-  if (with_bonds)
-    in.edge_attr = b.input("edge_attr", ElementType::f32, {batch, pack.edges, data::bond_feature_count});
-  in.batch = b.input("batch", ElementType::i64, {batch, pack.nodes});
-  return in;
-}
-
 graph::Graph build_gcn(std::int64_t batch, const Options& options, std::uint64_t seed) {
   const PolymerSizes sizes = polymer_sizes(options);
   graph::Graph graph("polymer-gcn");
   Builder b(graph);
   Layers layers(b, seed);
-  const PolymerInputs in = polymer_inputs(b, batch, sizes.pack, false);
+  const MoleculeInputs in = molecule_inputs(b, batch, sizes.pack, false);
   const PackedGraph packed(b, in.edge_index, in.batch);
   const NormalisedAdjacency adjacency(b, packed, options.flag("self-loops"));
   Var h = in.x;
@@ -126,7 +116,7 @@ graph::Graph build_gcn(std::int64_t batch, const Options& options, std::uint64_t
 Var messages(Layers& layers, const PackedGraph& graph, Var h, Var bonds, const std::string& name,
              std::int64_t width) {
   const Var rows = graph.as_rows(h);
-  const std::int64_t in = rows.shape()[1], bond_features = bonds.shape()[2], edges = bonds.shape()[1];
+  const std::int64_t in = rows.shape()[1], bond_features = bonds.shape()[2];
   const op::NameScope scope(layers.builder(), name);
   const std::int64_t fan_in = 2 * in + bond_features;
   const auto product = [&](const char* part) {
@@ -135,11 +125,9 @@ Var messages(Layers& layers, const PackedGraph& graph, Var h, Var bonds, const s
   };
   const Var to = product(".to"), from = product(".from");
   const Var weight = layers.weight(name + ".bond", {width, bond_features}, fan_in, width);
-  const Var of_bonds = op::gemm(op::reshape(bonds, {graph.packs() * edges, bond_features}), weight,
-                                layers.zeros(name + ".bias", {width}), {.transpose_b = true});
-  const Var sum = op::gather_rows(to, graph.target()) + op::gather_rows(from, graph.source()) +
-                  op::reshape(of_bonds, {graph.packs(), edges, width});
-  return op::segment_sum(op::relu(sum), graph.target(), graph.nodes());
+  const Var of_bonds = op::gemm(PackedGraph::as_rows(bonds), weight, layers.zeros(name + ".bias", {width}),
+                                {.transpose_b = true});
+  return graph.arriving(op::relu(graph.at_targets(to) + graph.at_sources(from) + graph.as_edges(of_bonds)));
 }
 
 graph::Graph build_mpnn(std::int64_t batch, const Options& options, std::uint64_t seed) {
@@ -147,7 +135,7 @@ graph::Graph build_mpnn(std::int64_t batch, const Options& options, std::uint64_
   graph::Graph graph("polymer-mpnn");
   Builder b(graph);
   Layers layers(b, seed);
-  const PolymerInputs in = polymer_inputs(b, batch, sizes.pack, true);
+  const MoleculeInputs in = molecule_inputs(b, batch, sizes.pack, true);
   const PackedGraph packed(b, in.edge_index, in.batch);
   Var h = in.x;
   for (std::int64_t i = 1; i <= sizes.layers; ++i) {
@@ -185,20 +173,16 @@ Recipe published_recipe() {
 }
 
 Workload polymer_network(const char* name, const char* summary, bool with_bonds, const char* width) {
-  const PackCapacity pack{.nodes = 256, .edges = 576, .graphs = 24};
-  Workload workload{
+  const PackCapacity& pack = default_pack;
+  return {
       .name = name,
       .summary = summary,
       .options = polymer_options(width),
-      .inputs =
-          {{"x", ElementType::f32, {pack.nodes, data::atom_feature_count}, "", "features of atoms"},
-           {"edge_index", ElementType::i64, {2, pack.edges}, "", "atoms an edge joins: from, to; or -1"},
-           {"batch", ElementType::i64, {pack.nodes}, "", "an atom's polymer in the pack, or -1"}},
+      .inputs = molecule_ports(pack, with_bonds, "polymer"),
       .outputs = {{"Tg_K", ElementType::f32, {pack.graphs}, "K", "glass transition temperature"},
                   {"contribution", ElementType::f32, {pack.nodes}, "", "an atom's share in ln Tg"}},
-      .targets =
-          {{"measured_K", ElementType::f32, {pack.graphs}, "K", "what was measured"},
-           {"weight", ElementType::f32, {pack.graphs}, "", "of a place in the loss; 0 where it is empty"}},
+      .targets = {{"measured_K", ElementType::f32, {pack.graphs}, "K", "what was measured"},
+                  weight_port(pack)},
       .training = quick_recipe(8, 30),
       .published = published_recipe(),
       .by_default = RecipeName::quick,
@@ -210,30 +194,20 @@ Workload polymer_network(const char* name, const char* summary, bool with_bonds,
       .metrics = {{"r2", "", true}, {"mae", "K"}, {"rmse", "K"}},
       .target = QualityTarget{.metric = "r2", .value = 0.85, .higher_is_better = true},
   };
-  if (with_bonds)
-    workload.inputs.insert(workload.inputs.begin() + 2, {"edge_attr",
-                                                         ElementType::f32,
-                                                         {pack.edges, data::bond_feature_count},
-                                                         "",
-                                                         "features of the bonds that edges are"});
-  return workload;
 }
 
 }  // namespace
 
 std::vector<OptionSpec> polymer_options(const char* width) {
-  return {{"layers", "4", "from neighbour to neighbour"},
-          {"width", width, "of an atom's features in them"},
-          {"atoms", "256", "room for atoms in a pack"},
-          {"edges", "576", "room for edges in a pack, two a bond"},
-          {"polymers", "24", "room for polymers in a pack"},
-          {"fold", "1", "which fifth of the polymers is held out, 1 to 5"}};
+  std::vector<OptionSpec> options{{"layers", "4", "from neighbour to neighbour"},
+                                  {"width", width, "of an atom's features in them"}};
+  std::ranges::move(pack_options(default_pack, "polymers"), std::back_inserter(options));
+  options.push_back({"fold", "1", "which fifth of the polymers is held out, 1 to 5"});
+  return options;
 }
 
 PolymerSizes polymer_sizes(const Options& options) {
-  return {.pack = {.nodes = options.integer("atoms", 8, 65536),
-                   .edges = options.integer("edges", 8, 1 << 20),
-                   .graphs = options.integer("polymers", 1, 65536)},
+  return {.pack = pack_of(options, "polymers"),
           .layers = options.integer("layers", 1, 64),
           .width = options.integer("width", 1, 4096)};
 }

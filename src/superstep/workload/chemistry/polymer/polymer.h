@@ -6,8 +6,8 @@
 #include <string>
 
 #include "superstep/transform/training/loss.h"
+#include "superstep/workload/chemistry/molecule_samples.h"
 #include "superstep/workload/graph_packs.h"
-#include "superstep/workload/task.h"
 
 namespace superstep::workload {
 
@@ -39,13 +39,6 @@ std::unique_ptr<Task> open_polymers(const PolymerData& data, const TaskSettings&
 // The start of last_bias: the mean logarithm of what training learns from.
 std::map<std::string, Tensor> fitted_polymer_mean(const Task& task, const Options& model, ThreadPool& pool);
 
-// What the network says of some polymers, beside what was measured.
-struct PolymerPredictions {
-  std::vector<std::string> smiles;
-  std::vector<std::int64_t> samples;  // numbers of the polymers
-  std::vector<double> measured, found;
-  std::vector<std::vector<double>> shares;  // of the atoms of each; empty where they were not asked for
-};
-std::string present_polymers(const PolymerPredictions& predictions, page::Page& page);
+std::string present_polymers(const MoleculeAnswers& answers, page::Page& page);
 
 }  // namespace superstep::workload

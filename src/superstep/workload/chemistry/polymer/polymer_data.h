@@ -1,24 +1,18 @@
 // Polymers as they are read; shared by the files of this folder.
 #pragma once
 
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "superstep/baseline/chemistry/van_krevelen.h"
-#include "superstep/physics/chemistry/molecule.h"
+#include "superstep/workload/chemistry/molecule_samples.h"
 #include "superstep/workload/chemistry/polymer/polymer.h"
 
 namespace superstep::workload {
 
-// A repeat unit with what was measured of it: the geometric mean of all measurements. NaN where there are
-// none.
-struct Polymer {
-  std::string smiles, canonical;
-  std::string place;  // where it was read first: "polymers.csv, line 7"
-  std::int64_t row = 0;
-  data::Molecule molecule;
-  double kelvin = NAN, exact = NAN;
+// A repeat unit with what was measured of it in K: the geometric mean of all measurements.
+struct Polymer : MoleculeSample {
+  std::string canonical;
 };
 
 struct Polymers {

@@ -29,6 +29,7 @@
 #include "superstep/op/rows/cumulative.h"
 #include "superstep/op/rows/reduction.h"
 #include "superstep/physics/chemistry/molecule_features.h"
+#include "superstep/workload/chemistry/molecule_model.h"
 #include "superstep/workload/chemistry/yieldgnn/yieldgnn.h"
 #include "superstep/workload/layers.h"
 #include "superstep/workload/packed_graph.h"
@@ -75,6 +76,7 @@ AtomPairs atom_pairs(Builder& b, const PackedGraph& graph, const YieldSizes& siz
           op::where(op::logical_and(is_pair, op::greater(behind, zero)), known + behind, none)};
 }
 
+constexpr PackCapacity default_pack{.nodes = 256, .edges = 560, .graphs = 5};
 constexpr double usual_atoms = 60;  // of a reaction
 
 class YieldNetwork {
@@ -88,7 +90,7 @@ class YieldNetwork {
     for (std::int64_t i = 1; i < sizes_.depth; ++i) h = spread(h, bonds, fmt::format("layer{}", i));
     const Var own = dropped(dense(h, "local.own", false), "local.own");
     const Var of_bonds = graph_.as_edges(dense(PackedGraph::as_rows(bonds), "local.bonds", false));
-    const Var heard = at_sources(dense(h, "local.neighbours", false));
+    const Var heard = graph_.at_sources(graph_.as_nodes(dense(h, "local.neighbours", false)));
     const op::NameScope scope(b_, "local");
     const Var sum = summed(heard * of_bonds);
     return own * dropped(sum, "neighbours");
@@ -121,6 +123,18 @@ class YieldNetwork {
     return graph_.as_nodes(score) * graph_.is_node();
   }
 
+  // What descriptors say: |W d|, or |W relu(V d)| with a layer between, which sees what a component does in
+  // the company of another.
+  Var described(Var rows) {
+    if (sizes_.chem > 0) {
+      const Var hidden = layers_.relu(dense(rows, "chem.hidden", true, sizes_.chem));
+      // By packs, as below.
+      const Var by_pack = op::reshape(hidden, {graph_.packs(), sizes_.pack.graphs, sizes_.chem});
+      rows = PackedGraph::as_rows(layers_.dropout(by_pack, "chem.drop", sizes_.chem_dropout));
+    }
+    return op::abs(dense(rows, "chem", true, 1));
+  }
+
   // Rows by a matrix with a bias that begins at `start`.
   Var dense(Var rows, const std::string& name, bool bias, std::int64_t out = 0, double start = 0) {
     const op::NameScope scope(b_, name);
@@ -143,10 +157,7 @@ class YieldNetwork {
   // / n.
   double attention_start() const { return sizes_.published_start ? 0 : -std::log(usual_atoms); }
 
-  Var at_sources(Var rows) const { return op::gather_rows(graph_.as_nodes(rows), graph_.source()); }
-  Var summed(Var edges) const {
-    return PackedGraph::as_rows(op::segment_sum(edges, graph_.target(), graph_.nodes()));
-  }
+  Var summed(Var edges) const { return PackedGraph::as_rows(graph_.arriving(edges)); }
 
   // By packs, whose masks are their own however a batch is divided.
   Var dropped(Var rows, const std::string& name) {
@@ -155,7 +166,7 @@ class YieldNetwork {
 
   // W [a, b] is W_a a + W_b b: products are made an atom, not an edge.
   Var spread(Var h, Var bonds, const std::string& name) {
-    const Var heard = at_sources(dense(h, name + ".neighbours", false)) +
+    const Var heard = graph_.at_sources(graph_.as_nodes(dense(h, name + ".neighbours", false))) +
                       graph_.as_edges(dense(PackedGraph::as_rows(bonds), name + ".bonds", true));
     b_.set_name(name + ".messages");
     const Var messages = summed(op::relu(heard));
@@ -186,28 +197,24 @@ graph::Graph build_yieldgnn(std::int64_t batch, const Options& options, std::uin
   graph::Graph graph("yieldgnn");
   Builder b(graph);
   Layers layers(b, seed);
-  const Var x = b.input("x", ElementType::f32, {batch, pack.nodes, data::atom_feature_count});
-  const Var edge_index = b.input("edge_index", ElementType::i64, {batch, 2, pack.edges});
-  const Var edge_attr = b.input("edge_attr", ElementType::f32, {batch, pack.edges, data::bond_feature_count});
-  const Var reaction = b.input("batch", ElementType::i64, {batch, pack.nodes});
+  const MoleculeInputs in = molecule_inputs(b, batch, pack, true);
   const Var desc = b.input("desc", ElementType::f32, {batch, pack.graphs, reaction_descriptors});
-  const PackedGraph packed(b, edge_index, reaction);
+  const PackedGraph packed(b, in.edge_index, in.batch);
   YieldNetwork network(layers, packed, sizes);
-  const Var local = network.local(x, edge_attr);
+  const Var local = network.local(in.x, in.edge_attr);
   const Var scores = network.scores(local, network.attended(local, atom_pairs(b, packed, sizes)));
-  const Var chem = op::abs(network.dense(standardised(b, desc), "chem", true, 1));
+  const Var chem = network.described(standardised(b, desc));
   b.set_name("yield");
   // Of the descriptors' share and the graph's.
   const Var weights = layers.filled("yield.weight", {1, 2}, 0.5), bias = layers.zeros("yield.bias", {1});
-  const Var count = op::segment_sum(packed.is_node(), reaction, pack.graphs);
-  const Var share = op::reciprocal(op::max(count, b.scalar(ElementType::f32, 1)));
-  const Var mean = op::segment_sum(scores, reaction, pack.graphs) * share;
+  const Var share = share_of_an_atom(packed, pack.graphs);
+  const Var mean = op::segment_sum(scores, in.batch, pack.graphs) * share;
   const Var both[] = {chem, PackedGraph::as_rows(mean)};
   const Var fraction = op::gemm(op::concat(both, 1), weights, bias, {.transpose_b = true});
   b.output("yield", op::reshape(fraction * 100.0, {batch, pack.graphs}));
   b.set_name("contribution");
   const Var graph_weight = op::reshape(op::slice(weights, {0, 1}, {1, 2}), {1});
-  const Var own = scores * op::gather_rows(share, reaction) * (graph_weight * 100.0);
+  const Var own = scores * op::gather_rows(share, in.batch) * (graph_weight * 100.0);
   b.output("contribution", op::reshape(own, {batch, pack.nodes}));
   b.set_name({});
   return graph;
@@ -234,25 +241,27 @@ Recipe quick_recipe() {
 }  // namespace
 
 std::vector<OptionSpec> yield_options() {
-  return {{"width", "200", "of an atom's features"},
-          {"depth", "2", "layers of the Weisfeiler-Lehman network"},
-          {"dropout", "0.04", "of what makes an atom's last features"},
-          {"atoms", "256", "room for atoms in a pack"},
-          {"edges", "560", "room for edges in a pack, two a bond"},
-          {"reactions", "5", "room for reactions in a pack"},
-          {"largest", "100", "atoms of a reaction, at most"},
-          {"start", "he", "first weights: he (by what comes in) or published (0.1 at most)"},
-          {"split", "1", "which random 70:30 split, 1 to 1000"}};
+  std::vector<OptionSpec> options{
+      {"width", "200", "of an atom's features"},
+      {"depth", "2", "layers of the Weisfeiler-Lehman network"},
+      {"dropout", "0.04", "of what makes an atom's last features"},
+      {"chem", "0", "units of a layer behind the descriptors; 0: a line, as published"},
+      {"chem-dropout", "0.1", "of that layer"},
+      {"largest", "100", "atoms of a reaction, at most"},
+      {"start", "he", "first weights: he (by what comes in) or published (0.1 at most)"},
+      {"split", "1", "which random 70:30 split, 1 to 1000"}};
+  std::ranges::move(pack_options(default_pack, "reactions"), std::back_inserter(options));
+  return options;
 }
 
 YieldSizes yield_sizes(const Options& options) {
-  YieldSizes sizes{.pack = {.nodes = options.integer("atoms", 2, 4096),
-                            .edges = options.integer("edges", 2, 1 << 20),
-                            .graphs = options.integer("reactions", 1, 4096)},
+  YieldSizes sizes{.pack = pack_of(options, "reactions"),
                    .largest = options.integer("largest", 1, 256),
                    .depth = options.integer("depth", 1, 16),
                    .width = options.integer("width", 1, 4096),
-                   .dropout = options.number("dropout", 0, 0.9)};
+                   .dropout = options.number("dropout", 0, 0.9),
+                   .chem = options.integer("chem", 0, 65536),
+                   .chem_dropout = options.number("chem-dropout", 0, 0.9)};
   const std::string starts[] = {"he", "published"};
   sizes.published_start = options.choice("start", starts) == 1;
   sizes.largest = std::min(sizes.largest, sizes.pack.nodes);
@@ -266,7 +275,7 @@ op::Var loss_of_yields(transform::LossPorts& ports) {
 }
 
 Workload yieldgnn() {
-  const PackCapacity pack{.nodes = 256, .edges = 560, .graphs = 5};
+  const PackCapacity& pack = default_pack;
   Recipe published = quick_recipe();
   published.batch = 10;
   published.epochs = 200;
@@ -274,26 +283,20 @@ Workload yieldgnn() {
   published.schedule = {.kind = Schedule::Kind::plateau, .final_share = 1e-4, .factor = 0.5, .patience = 5};
   published.model_options = {"start=published"};
   published.source = chosen_here;
+  std::vector<PortSpec> inputs = molecule_ports(pack, true, "reaction");
+  inputs.push_back(
+      {"desc", ElementType::f32, {pack.graphs, reaction_descriptors}, "", "descriptors of molecules"});
   return {
       .name = "yieldgnn",
       .summary = "yields of coupling reactions from their molecules, by attention between atoms",
       .options = yield_options(),
       .build = build_yieldgnn,
       .parameters = 331286,
-      .inputs =
-          {{"x", ElementType::f32, {pack.nodes, data::atom_feature_count}, "", "features of atoms"},
-           {"edge_index", ElementType::i64, {2, pack.edges}, "", "atoms an edge joins: from, to; or -1"},
-           {"edge_attr",
-            ElementType::f32,
-            {pack.edges, data::bond_feature_count},
-            "",
-            "features of the bonds that edges are"},
-           {"batch", ElementType::i64, {pack.nodes}, "", "an atom's reaction in the pack, or -1"},
-           {"desc", ElementType::f32, {pack.graphs, reaction_descriptors}, "", "descriptors of molecules"}},
+      .inputs = std::move(inputs),
       .outputs = {{"yield", ElementType::f32, {pack.graphs}, "%", "of each reaction"},
                   {"contribution", ElementType::f32, {pack.nodes}, "%", "an atom's share in it"}},
       .targets = {{"yield_target", ElementType::f32, {pack.graphs}, "%", "what was measured"},
-                  {"weight", ElementType::f32, {pack.graphs}, "", "of a place in the loss; 0: empty"}},
+                  weight_port(pack)},
       .training = quick_recipe(),
       .published = published,
       .by_default = RecipeName::quick,

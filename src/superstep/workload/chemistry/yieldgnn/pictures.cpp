@@ -4,25 +4,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "superstep/workload/chemistry/molecule_pictures.h"
 #include "superstep/workload/chemistry/yieldgnn/yieldgnn.h"
-#include "superstep/workload/pictures/molecule.h"
 
 namespace superstep::workload {
 namespace {
-
-constexpr std::size_t drawn_of_each_kind = 1;  // best, median, worst: a reaction is a wide drawing
 
 struct Means {
   double measured = 0, found = 0, count = 0;
 };
 
-void add_role(page::Page& page, const YieldPredictions& all, data::Role role) {
+void add_role(page::Page& page, const MoleculeAnswers& all, std::span<const Reaction* const> reactions,
+              data::Role role) {
   std::map<std::string, Means> means;
-  for (std::size_t i = 0; i < all.reactions.size(); ++i) {
-    Means& mean = means[all.reactions[i]->smiles[static_cast<std::size_t>(role)]];
-    mean.measured += all.reactions[i]->yield, mean.found += all.found[i], mean.count += 1;
+  for (std::size_t i = 0; i < reactions.size(); ++i) {
+    Means& mean = means[reactions[i]->of_role[static_cast<std::size_t>(role)]];
+    mean.measured += reactions[i]->label, mean.found += all.found[i], mean.count += 1;
   }
   std::vector<std::pair<std::string, Means>> order(means.begin(), means.end());
   const auto measured = [](const auto& each) { return each.second.measured / each.second.count; };
@@ -35,47 +33,29 @@ void add_role(page::Page& page, const YieldPredictions& all, data::Role role) {
   page.table({data::role_name(role), "reactions", "measured, %", "predicted, %"}, rows);
 }
 
-std::string figure(const YieldPredictions& all, const Chosen& chosen, double most) {
-  const Reaction& reaction = *all.reactions[chosen.at];
-  const std::string caption = fmt::format("{}: {} measured {:.1f} %, predicted {:.1f} %", chosen.why,
-                                          reaction.joined(), reaction.yield, all.found[chosen.at]);
-  return fmt::format("<figure style=\"margin: 0.6rem\">{}<figcaption>{}</figcaption></figure>\n",
-                     molecule_svg(reaction.molecules, all.shares[chosen.at], most, caption),
-                     page::escape(caption));
-}
-
-void add_formulas(page::Page& page, const YieldPredictions& all) {
-  std::vector<double> errors;
-  for (std::size_t i = 0; i < all.found.size(); ++i)
-    errors.push_back(std::abs(all.found[i] - all.reactions[i]->yield));
-  const std::vector<Chosen> chosen = best_median_worst(errors, drawn_of_each_kind);
-  double most = 0;
-  for (const Chosen& each : chosen)
-    for (const double share : all.shares[each.at]) most = std::max(most, std::abs(share));
-  page.heading("What atoms add", 3);
-  page.paragraph(
-      fmt::format("What each atom adds to the yield beside descriptors: red raises it, blue lowers it; the "
-                  "deepest colour is {:.2g} %.",
-                  most));
-  std::string figures = "<div>\n";
-  for (const Chosen& each : chosen) figures += figure(all, each, most);
-  page.raw(figures + "</div>\n");
-}
-
 }  // namespace
 
-std::string present_yields(const YieldPredictions& predictions, page::Page& page) {
-  std::vector<double> measured;
-  for (const Reaction* each : predictions.reactions) measured.push_back(each->yield);
+std::string present_yields(const MoleculeAnswers& answers, std::span<const Reaction* const> reactions,
+                           page::Page& page) {
   present_regression(page, {.quantity = "Yield",
                             .unit = "%",
-                            .truth = measured,
-                            .found = predictions.found,
-                            .samples = predictions.samples});
+                            .truth = answers.labels(),
+                            .found = answers.found,
+                            .samples = answers.numbers});
   page.heading("What components do", 3);
   for (const data::Role role : {data::Role::ligand, data::Role::base, data::Role::solvent})
-    add_role(page, predictions, role);
-  if (!predictions.shares.empty()) add_formulas(page, predictions);
+    add_role(page, answers, reactions, role);
+  // One of each kind: a reaction is a wide drawing.
+  present_formulas(page, answers,
+                   {.about = "What each atom adds to the yield beside descriptors.",
+                    .unit = " %",
+                    .of_each_kind = 1,
+                    .beside_each_other = false},
+                   [&](std::size_t i) {
+                     return fmt::format("{} measured {:.1f} %, predicted {:.1f} %",
+                                        answers.samples[i]->smiles, answers.samples[i]->label,
+                                        answers.found[i]);
+                   });
   return {};
 }
 

@@ -22,8 +22,8 @@ using nlohmann::json;
 
 constexpr std::int64_t default_reactions = 4543;  // as many as were published
 
-std::string& of_role(Reaction& reaction, Role role) {
-  return reaction.smiles[static_cast<std::size_t>(role)];
+std::string& smiles_of(Reaction& reaction, Role role) {
+  return reaction.of_role[static_cast<std::size_t>(role)];
 }
 
 data::Molecule molecule_of(const std::string& smiles, const std::string& place) {
@@ -49,23 +49,24 @@ class Descriptions {
 };
 
 void check_yield(const Reaction& reaction) {
-  if (!std::isnan(reaction.yield) && !(reaction.yield >= 0 && reaction.yield <= 100))
+  if (!std::isnan(reaction.label) && !(reaction.label >= 0 && reaction.label <= 100))
     throw Error(ErrorCode::bad_file,
-                fmt::format("a yield of {} is not between 0 and 100 per cent", reaction.yield),
+                fmt::format("a yield of {} is not between 0 and 100 per cent", reaction.label),
                 reaction.place);
 }
 
 // The graph, and the descriptors that a file did not bring.
 void complete(Reaction& reaction, Descriptions& descriptions) {
   check_yield(reaction);
-  if (of_role(reaction, Role::electrophile).empty())
+  if (smiles_of(reaction, Role::electrophile).empty())
     throw Error(ErrorCode::bad_file, "has no reactant", reaction.place);
   const bool described = !reaction.descriptors.empty();
-  for (const std::string& smiles : reaction.smiles) {
+  for (const std::string& smiles : reaction.of_role) {
     const std::vector<float>& own = descriptions.of(smiles, reaction.place);
     if (!described) reaction.descriptors.insert(reaction.descriptors.end(), own.begin(), own.end());
   }
-  reaction.molecules = data::parse_smiles(reaction.joined());
+  reaction.smiles = reaction.joined();
+  reaction.molecule = data::parse_smiles(reaction.smiles);
 }
 
 // "electrophile.nucleophile.ligand": what comes behind the second is the ligand. A trifluoroborate brings its
@@ -75,11 +76,11 @@ void split_reactants(const std::string& text, Reaction& reaction) {
   const auto is_cation = [](const std::string& part) {
     return part.starts_with('[') && part.ends_with("+]");
   };
-  of_role(reaction, Role::electrophile) = parts[0];
+  smiles_of(reaction, Role::electrophile) = parts[0];
   std::size_t at = 1;
-  if (at < parts.size()) of_role(reaction, Role::nucleophile) = parts[at++];
-  if (at < parts.size() && is_cation(parts[at])) of_role(reaction, Role::nucleophile) += "." + parts[at++];
-  std::string& ligand = of_role(reaction, Role::ligand);
+  if (at < parts.size()) smiles_of(reaction, Role::nucleophile) = parts[at++];
+  if (at < parts.size() && is_cation(parts[at])) smiles_of(reaction, Role::nucleophile) += "." + parts[at++];
+  std::string& ligand = smiles_of(reaction, Role::ligand);
   for (; at < parts.size(); ++at) ligand += (ligand.empty() ? "" : ".") + parts[at];
 }
 
@@ -95,10 +96,10 @@ std::vector<Reaction> read_table(const std::filesystem::path& path) {
     reaction.place = fmt::format("{}, line {}", path.string(), file.line());
     reaction.id = named ? file.text(file.column("id")) : std::to_string(reactions.size());
     split_reactants(file.text(reactants), reaction);
-    of_role(reaction, Role::solvent) = file.text(solvent);
-    of_role(reaction, Role::base) = file.text(base);
+    smiles_of(reaction, Role::solvent) = file.text(solvent);
+    smiles_of(reaction, Role::base) = file.text(base);
     if (measured && !file.text(file.column("yield")).empty())
-      reaction.yield = file.number(file.column("yield"));
+      reaction.label = file.number(file.column("yield"));
     if (exact) reaction.exact = file.number(file.column("yield_exact"));
     reactions.push_back(std::move(reaction));
   }
@@ -144,7 +145,7 @@ class JsonReaction {
       reaction_.id = id->is_string() ? id->get<std::string>() : id->dump();
     if (const auto yield = entry.find("yield"); yield != entry.end() && !yield->is_null()) {
       if (!yield->is_number()) refuse("its yield is not a number");
-      reaction_.yield = yield->get<double>();
+      reaction_.label = yield->get<double>();
     }
     read_reactants();
     for (const Role role : {Role::base, Role::solvent})
@@ -168,7 +169,7 @@ class JsonReaction {
       const std::string category = each.value("category", "");
       auto role = Role::electrophile;
       for (const Role free : {Role::ligand, Role::nucleophile, Role::electrophile})
-        if (of_role(reaction_, free).empty()) role = free;
+        if (smiles_of(reaction_, free).empty()) role = free;
       for (const Role named : {Role::electrophile, Role::nucleophile, Role::ligand})
         if (category == data::role_name(named)) role = named;
       take(role, each);
@@ -179,9 +180,9 @@ class JsonReaction {
     const auto smiles = molecule.is_object() ? molecule.find("smiles") : molecule.end();
     if (!molecule.is_object() || smiles == molecule.end() || !smiles->is_string())
       refuse(fmt::format("its {} has no text 'smiles'", data::role_name(role)));
-    of_role(reaction_, role) = smiles->get<std::string>();
+    smiles_of(reaction_, role) = smiles->get<std::string>();
     descriptors_[static_cast<std::size_t>(role)] =
-        descriptors_of(molecule, of_role(reaction_, role), reaction_.place);
+        descriptors_of(molecule, smiles_of(reaction_, role), reaction_.place);
   }
 
   const json& entry_;
@@ -228,9 +229,9 @@ std::vector<Reaction> reactions_of(const Fields& fields, const std::string& wher
       chosen[k] = static_cast<int>(number);
     }
     for (int role = 0; role < data::role_count; ++role)
-      reaction.smiles[static_cast<std::size_t>(role)] =
+      reaction.of_role[static_cast<std::size_t>(role)] =
           data::role_smiles({chosen[0], chosen[1], chosen[2], chosen[3]}, static_cast<Role>(role));
-    reaction.yield = value("yield", i), reaction.exact = value("yield_exact", i);
+    reaction.label = value("yield", i), reaction.exact = value("yield_exact", i);
   }
   return reactions;
 }
@@ -255,7 +256,7 @@ std::vector<Reaction> read_file(const std::filesystem::path& path) {
 
 std::string Reaction::joined() const {
   std::string all;
-  for (const std::string& each : smiles)
+  for (const std::string& each : of_role)
     if (!each.empty()) all += (all.empty() ? "" : ".") + each;
   return all;
 }
@@ -270,9 +271,11 @@ std::vector<Reaction> read_reactions(const TaskSettings& settings) {
     reactions.resize(static_cast<std::size_t>(settings.samples));
   if (reactions.empty()) throw Error(ErrorCode::bad_file, "has no reactions", settings.data.string());
   Descriptions descriptions;
-  for (Reaction& reaction : reactions) {
+  for (std::size_t i = 0; i < reactions.size(); ++i) {
+    Reaction& reaction = reactions[i];
+    reaction.row = i;
     complete(reaction, descriptions);
-    if (settings.labels_required && std::isnan(reaction.yield))
+    if (settings.labels_required && std::isnan(reaction.label))
       throw Error(ErrorCode::bad_file, "has no yield to learn from", reaction.place);
   }
   return reactions;

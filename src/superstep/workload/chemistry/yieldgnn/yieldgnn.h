@@ -2,19 +2,16 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "superstep/physics/chemistry/molecule.h"
 #include "superstep/physics/chemistry/molecule_descriptors.h"
 #include "superstep/physics/chemistry/yield_reactions.h"
 #include "superstep/transform/training/loss.h"
+#include "superstep/workload/chemistry/molecule_samples.h"
 #include "superstep/workload/graph_packs.h"
-#include "superstep/workload/task.h"
 
 namespace superstep::workload {
 
@@ -31,6 +28,8 @@ struct YieldSizes {
   std::int64_t largest = 100;  // atoms of a reaction
   std::int64_t depth = 2, width = 200;
   double dropout = 0.04;
+  std::int64_t chem = 0;  // units between descriptors and their share of the yield
+  double chem_dropout = 0.1;
   bool published_start = false;  // of the weights; else by what comes in
   // Pairs of atoms of one reaction, each once and each atom with itself: n (n + 1) / 2 of n atoms are n
   // (largest + 1) / 2 at most, so that all packs of so many atoms have room.
@@ -42,13 +41,11 @@ YieldSizes yield_sizes(const Options& options);
 // The mean square of the error of yields, as fractions.
 op::Var loss_of_yields(transform::LossPorts& ports);
 
-struct Reaction {
-  std::string id, place;                             // where it was read: "yields.csv, line 7"
-  std::array<std::string, data::role_count> smiles;  // by role; empty for none
-  data::Molecule molecules;                          // all of them as one graph
-  std::vector<float> descriptors;                    // [reaction_descriptors]
-  double yield = NAN, exact = NAN;                   // per cent
-  std::string joined() const;
+struct Reaction : MoleculeSample {  // all molecules as one graph; its label: the yield, per cent
+  std::string id;
+  std::array<std::string, data::role_count> of_role;  // SMILES, by role; empty for none
+  std::vector<float> descriptors;                     // [reaction_descriptors]
+  std::string joined() const;                         // the SMILES of all
 };
 
 // Generated, or from the file of the settings: .csv and .tsv, .json, or HDF5 of the generator. Throws Error
@@ -59,13 +56,8 @@ std::unique_ptr<Task> open_reactions(const TaskSettings& settings, const Options
 std::map<std::string, Tensor> fitted_standardisation(const Task& task, const Options& model,
                                                      ThreadPool& pool);
 
-// What the network says of some reactions.
-struct YieldPredictions {
-  std::vector<const Reaction*> reactions;
-  std::vector<std::int64_t> samples;
-  std::vector<double> found;                // per cent
-  std::vector<std::vector<double>> shares;  // of the atoms of each, per cent
-};
-std::string present_yields(const YieldPredictions& predictions, page::Page& page);
+// `reactions`: those of the answers.
+std::string present_yields(const MoleculeAnswers& answers, std::span<const Reaction* const> reactions,
+                           page::Page& page);
 
 }  // namespace superstep::workload

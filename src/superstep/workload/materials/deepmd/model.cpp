@@ -80,8 +80,7 @@ class Deepmd {
 
   // Of each atom, eV: [N, atoms, 1]; 0 where there is none.
   Var atom_energies(Var vectors) {
-    const Var rows = environment(vectors);
-    const Var factor = factors(rows);
+    const Var factor = factors(environment(vectors));
     const Var all = descriptor(factor);
     std::vector<Var> energies;
     const std::vector<Var> by_type = blocks(all, 1, sizes_.atoms);
@@ -121,8 +120,11 @@ class Deepmd {
     return op::reshape(op::concat(rows, 0), {1, atoms_, 1, 1});
   }
 
-  // The rows R, normalised: [N, atoms, room, 4].
-  Var environment(Var vectors) {
+  struct Environment {
+    Var weight;  // of neighbours: the first column of the rows, [N, atoms, room, 1]
+    Var rows;    // R, normalised: [N, atoms, room, 4]
+  };
+  Environment environment(Var vectors) {
     const op::NameScope scope(b_, "environment");
     const Var there = is_there(in_.neighbours, sizes_.outer);
     // Padding is moved beyond the cutoff, where nothing has a value or a slope.
@@ -136,7 +138,8 @@ class Deepmd {
     const Var weight = (x * x * x * (x * (x * -6.0 + 15.0) - 10.0) + 1.0) / distance;
     const Var radial = (weight - counted(radial_mean, 0)) / counted(radial_deviation, 1);
     const Var angular = placed * (weight / distance) / counted(angular_deviation, 1);
-    return op::cast(op::concat(std::vector{radial, angular}, 3), sizes_.inner);
+    return {op::cast(radial, sizes_.inner),
+            op::cast(op::concat(std::vector{radial, angular}, 3), sizes_.inner)};
   }
 
   Var embedded(Var s, const std::string& name) {
@@ -153,13 +156,13 @@ class Deepmd {
   }
 
   // X: [N * atoms, 4, width of the embedding].
-  Var factors(Var rows) {
-    const std::vector<Var> by_type = blocks(rows, 2, sizes_.near);
+  Var factors(const Environment& around) {
+    const std::vector<Var> by_type = blocks(around.rows, 2, sizes_.near),
+                           weights = blocks(around.weight, 2, sizes_.near);
     Var sum;
     for (std::size_t t = 0; t < by_type.size(); ++t) {
       const std::int64_t room = sizes_.near[t], all = batch_ * atoms_;
-      const Var s = op::slice(by_type[t], {0}, {1}, {3});
-      const Var g = embedded(op::reshape(s, {all * room, 1}), symbol_of(sizes_.elements[t]));
+      const Var g = embedded(op::reshape(weights[t], {all * room, 1}), symbol_of(sizes_.elements[t]));
       const op::NameScope scope(b_, "descriptor");
       const Var r = op::transpose(op::reshape(by_type[t], {all, room, 4}), {0, 2, 1});
       const Var part = op::matmul(r, op::reshape(g, {all, room, sizes_.embedding.back()}));

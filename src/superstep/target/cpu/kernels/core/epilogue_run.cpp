@@ -145,7 +145,7 @@ void run_epilogue(const EpilogueBlock& block) {
 }
 
 // The usual lists over f32 tensors, without a decision inside the loops.
-enum class Rectifier { none, relu, leaky_relu, silu, hard_swish, gelu, gelu_tanh, clip };
+enum class Rectifier { none, relu, leaky_relu, silu, hard_swish, gelu, gelu_tanh, clip, tanh };
 
 template <Rectifier rectifier>
 HWY_INLINE V rectify(V v, V alpha, V beta) {
@@ -157,6 +157,7 @@ HWY_INLINE V rectify(V v, V alpha, V beta) {
   if (rectifier == Rectifier::gelu) return gelu_erf(v);
   if (rectifier == Rectifier::gelu_tanh) return gelu_tanh(v);
   if (rectifier == Rectifier::clip) return clamp(v, alpha, beta);
+  if (rectifier == Rectifier::tanh) return tanh(v);
   return v;
 }
 
@@ -248,22 +249,30 @@ EpilogueFunction* usual_forward(Activation activation) {
     if (activation == Activation::gelu_erf) return usual_of<bias, Added, Result, Rectifier::gelu>;
     if (activation == Activation::gelu_tanh) return usual_of<bias, Added, Result, Rectifier::gelu_tanh>;
     if (activation == Activation::clip) return usual_of<bias, Added, Result, Rectifier::clip>;
+    if (activation == Activation::tanh) return usual_of<bias, Added, Result, Rectifier::tanh>;
   }
   return usual_of<bias, Added, Result, Rectifier::none>;
 }
 
-template <class Added, class Output, class Result>
+template <bool bias, class Added, class Output, class Result>
 EpilogueFunction* usual_backward(Activation activation) {
   if (activation == Activation::relu)
-    return usual_epilogue<UsualKind<false, Added, Rectifier::none, Rectifier::relu, Output, Result>>;
-  return usual_epilogue<UsualKind<false, Added, Rectifier::none, Rectifier::leaky_relu, Output, Result>>;
+    return usual_epilogue<UsualKind<bias, Added, Rectifier::none, Rectifier::relu, Output, Result>>;
+  return usual_epilogue<UsualKind<bias, Added, Rectifier::none, Rectifier::leaky_relu, Output, Result>>;
+}
+
+// Tangents have a bias, in f32; gradients have none.
+template <class Added, class Result>
+EpilogueFunction* usual_slope(const UsualList& list) {
+  if constexpr (std::is_same_v<Result, float> && !std::is_same_v<Added, bf16>)
+    if (list.bias) return usual_backward<true, Added, float, Result>(list.activation);
+  return list.output_type == ElementType::f32 ? usual_backward<false, Added, float, Result>(list.activation)
+                                              : usual_backward<false, Added, bf16, Result>(list.activation);
 }
 
 template <class Added, class Result>
 EpilogueFunction* usual_with(const UsualList& list) {
-  if (list.gradient)
-    return list.output_type == ElementType::f32 ? usual_backward<Added, float, Result>(list.activation)
-                                                : usual_backward<Added, bf16, Result>(list.activation);
+  if (list.gradient) return usual_slope<Added, Result>(list);
   return list.bias ? usual_forward<true, Added, Result>(list.activation)
                    : usual_forward<false, Added, Result>(list.activation);
 }
@@ -352,7 +361,7 @@ bool is_usual(Activation activation, bool narrow) {
   return is_rectifier(activation) ||
          (!narrow && (activation == Activation::silu || activation == Activation::hard_swish ||
                       activation == Activation::gelu_erf || activation == Activation::gelu_tanh ||
-                      activation == Activation::clip));
+                      activation == Activation::clip || activation == Activation::tanh));
 }
 
 // Whether the list is [bias] [add] [a usual activation, or the gradient of a relu or leaky relu], or two or
@@ -368,10 +377,12 @@ UsualList usual_list(const Epilogue& epilogue, ElementType result) {
   const auto next_is = [&](EpilogueOp op) { return i < steps.size() && steps[i].op == op; };
   if (next_is(EpilogueOp::bias)) list.bias = true, ++i;
   if (next_is(EpilogueOp::add)) list.added = true, list.added_type = steps[i++].type;
+  if (!list.bias && next_is(EpilogueOp::bias)) list.bias = true, ++i;
   if (next_is(EpilogueOp::activate) && is_usual(steps[i].activation, list.narrow))
     list.activation = steps[i++].activation;
-  if (!list.bias && i == (list.added ? 1 : 0) && next_is(EpilogueOp::activation_gradient) &&
-      is_rectifier(steps[i].activation))
+  const bool all_f32 = !list.narrow && list.added_type == ElementType::f32;
+  if (i == std::size_t{list.bias} + std::size_t{list.added} && next_is(EpilogueOp::activation_gradient) &&
+      is_rectifier(steps[i].activation) && (!list.bias || (all_f32 && steps[i].type == ElementType::f32)))
     list.gradient = true, list.output_type = steps[i].type, list.activation = steps[i++].activation;
   list.usual = i == steps.size() && (i > 0 || list.narrow);
   return list;

@@ -113,33 +113,33 @@ HWY_INLINE V silu_slope(V x) {
   return hn::MulAdd(hn::Mul(inside, s), hn::Sub(constant(1), s), s);
 }
 
+// e / (e + 2) with e = exp(2x) - 1 = 2^n (exp(r) - 1) + (2^n - 1), which keeps its digits near 0; beyond 9.1
+// the result is 1.
 HWY_INLINE V tanh(V x) {
-#if HWY_TARGET == HWY_AVX3
-  // e / (e + 2) with e = exp(2x) - 1 = 2^n (exp(r) - 1) + (2^n - 1), which keeps its digits near 0; beyond
-  // 9.1 the result is 1. The quotient is an estimate of 14 bits and one step of Newton's.
   const V magic = constant(12582912.0f), one = constant(1);
   const V a = min_or_second(constant(9.1f), max_or_second(constant(-9.1f), x));
-  const V n = hn::Sub(hn::MulAdd(a, constant(2.88539008f), magic), magic);
+  const V sum = hn::MulAdd(a, constant(2.88539008f), magic), n = hn::Sub(sum, magic);
   const V r =
       hn::NegMulAdd(n, constant(-2.12194440e-4f), hn::NegMulAdd(n, constant(0.693359375f), hn::Add(a, a)));
   const V q = horner(r, constant(4.999999343e-01f), constant(1.666652040e-01f), constant(4.166839079e-02f),
                      constant(8.368745108e-03f), constant(1.381454009e-03f));
+#if HWY_TARGET == HWY_AVX3
   const V scale = V{_mm512_scalef_ps(one.raw, n.raw)};
+#else
+  // |n| is 26 at most.
+  const V scale = scale_exponent(one, hn::BitCast(i32_tag, sum));
+#endif
   const V e = hn::MulAdd(scale, hn::MulAdd(hn::Mul(q, r), r, r), hn::Sub(scale, one));
   const V d = hn::Add(e, constant(2));
+#if HWY_TARGET == HWY_AVX3
+  // An estimate of 14 bits and one step of Newton's.
   const V estimate = hn::ApproximateReciprocal(d);
-  const V quotient = hn::Mul(e, estimate);
-  return hn::CopySign(hn::MulAdd(hn::NegMulAdd(d, quotient, e), estimate, quotient), x);
+  const V start = hn::Mul(e, estimate);
+  const V quotient = hn::MulAdd(hn::NegMulAdd(d, start, e), estimate, start);
 #else
-  const V a = hn::Abs(x), s = hn::Mul(x, x);
-  // |x| < 0.625: odd polynomial.
-  const V q = horner(s, constant(-3.333328118e-01f), constant(1.333142038e-01f), constant(-5.373779795e-02f),
-                     constant(2.063254612e-02f), constant(-5.697383850e-03f));
-  const V small = hn::MulAdd(hn::Mul(s, q), x, x);
-  const V e = exp_negative(hn::Mul(constant(-2), a));
-  const V large = hn::Div(hn::Sub(constant(1), e), hn::Add(constant(1), e));
-  return hn::IfThenElse(hn::Lt(a, constant(0.625f)), small, hn::CopySign(large, x));
+  const V quotient = hn::Div(e, d);
 #endif
+  return hn::CopySign(quotient, x);
 }
 
 HWY_INLINE V erf(V x) {

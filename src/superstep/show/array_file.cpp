@@ -7,9 +7,9 @@
 
 #include "superstep/file/npy.h"
 #include "superstep/file/npz.h"
-#include "superstep/file/safetensors.h"
 #include "superstep/show/model_file.h"
 #include "superstep/show/tensor_arrays.h"
+#include "superstep/show/weight_arrays.h"
 
 namespace superstep::show {
 namespace {
@@ -43,11 +43,6 @@ std::string first_bytes(const std::filesystem::path& path) {
   return {bytes, sizeof bytes};
 }
 
-std::unique_ptr<ArrayFile> open_safetensors(const std::filesystem::path& path) {
-  data::SafetensorsFile file = data::read_safetensors(path);
-  return std::make_unique<TensorArrays>(std::move(file.tensors), std::move(file.metadata));
-}
-
 }  // namespace
 
 // What is neither of the others is left to the HDF5 library, which refuses with a reason.
@@ -56,8 +51,8 @@ std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path) {
   if (magic == "\x93NUMPY")
     return std::make_unique<TensorArrays>(
         std::map<std::string, Tensor>{{path.stem().string(), data::read_npy(path)}});
+  if (magic.starts_with("GGUF") || is_shown_as_weights(path)) return open_weight_arrays(path);
   if (magic.starts_with("PK")) return std::make_unique<TensorArrays>(data::read_npz(path));
-  if (path.extension() == ".safetensors") return open_safetensors(path);
   if (is_shown_as_model(path)) return open_model_parameters(path);
   return std::make_unique<Hdf5Arrays>(path);
 }

@@ -36,11 +36,6 @@ class ArrayFile {
   virtual std::string summary() const { return {}; }
 };
 
-// Opens an HDF5, npy, npz or model file, or weights (show/weight_arrays.h), told apart by their first bytes
-// or their names. npy, npz and models are read whole. Throws Error (not_found, bad_file, unsupported) that
-// names the file and, where there is one, the array.
-std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path);
-
 std::string to_text(const data::Attribute& value);
 
 // The attribute as text; empty when there is none.

@@ -12,6 +12,7 @@
 #include "superstep/show/layout.h"
 #include "superstep/show/marks.h"
 #include "superstep/show/model_file.h"
+#include "superstep/show/open_array_file.h"
 #include "superstep/show/pictures.h"
 #include "superstep/show/tables.h"
 

@@ -76,7 +76,7 @@ class WeightArrays : public ArrayFile {
 }  // namespace
 
 bool is_shown_as_weights(const std::filesystem::path& path) {
-  return data::is_named_as_weights(path) || std::filesystem::is_directory(path);
+  return data::is_named_as_weights(path) || data::holds_weights(path);
 }
 
 std::unique_ptr<ArrayFile> open_weight_arrays(const std::filesystem::path& path) {

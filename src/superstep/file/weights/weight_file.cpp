@@ -85,10 +85,12 @@ std::vector<Weight> gguf_weights(const std::shared_ptr<const MappedFile>& file, 
   return std::move(parsed.weights);
 }
 
+constexpr const char* names_in_folders[] = {"model.safetensors.index.json", "model.safetensors",
+                                            "pytorch_model.bin.index.json", "pytorch_model.bin"};
+
 // The file in a folder that holds its weights or names their shards.
 std::filesystem::path weights_in(const std::filesystem::path& folder) {
-  for (const char* name : {"model.safetensors.index.json", "model.safetensors",
-                           "pytorch_model.bin.index.json", "pytorch_model.bin"})
+  for (const char* name : names_in_folders)
     if (std::filesystem::exists(folder / name)) return folder / name;
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
@@ -201,6 +203,15 @@ bool is_named_as_weights(const std::filesystem::path& path) {
   const std::string name = path.filename().string(), extension = path.extension().string();
   return extension == ".safetensors" || extension == ".gguf" || extension == ".bin" || extension == ".pt" ||
          extension == ".pth" || name.ends_with(".index.json");
+}
+
+bool holds_weights(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder)) return false;
+  if (std::ranges::any_of(names_in_folders,
+                          [&](const char* name) { return std::filesystem::exists(folder / name); }))
+    return true;
+  return std::ranges::any_of(std::filesystem::directory_iterator(folder),
+                             [](const auto& entry) { return entry.path().extension() == ".gguf"; });
 }
 
 }  // namespace superstep::data

@@ -41,5 +41,7 @@ class WeightFile {
 // Whether `show` and others may take a file of this name for weights: .safetensors, .gguf, .bin, .pt, .pth,
 // an index of shards.
 bool is_named_as_weights(const std::filesystem::path& path);
+// Whether WeightFile::open() would find something in this folder.
+bool holds_weights(const std::filesystem::path& folder);
 
 }  // namespace superstep::data

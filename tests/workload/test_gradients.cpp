@@ -141,6 +141,8 @@ INSTANTIATE_TEST_SUITE_P(
         Model{"yieldgnn", {"atoms=12", "edges=20", "reactions=10", "largest=12", "width=4", "dropout=0"}, 2},
         Model{"unet-64", {"size=8", "width=2"}, 2}, Model{"autophasenn", {"size=16", "width=2"}, 3},
         Model{"bert-small", {"layers=1", "width=16", "heads=2", "length=6", "vocabulary=64"}, 2},
+        Model{"gpt2", {"layers=1", "width=16", "heads=2", "length=6", "positions=8", "vocabulary=64"}, 2},
+        Model{"llama", {"layers=1", "width=16", "inner=20", "length=6", "vocabulary=64"}, 2},
         Model{"lstm", {"steps=4", "inputs=3", "units=5"}, 2}));
 
 }  // namespace

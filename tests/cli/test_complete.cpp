@@ -139,16 +139,33 @@ TEST(Complete, CommandsOfThePageRun) {
   EXPECT_GE(tried, 8U);
 }
 
-// What the page shows of a call is what the call says: times are left out.
+// What the page shows of calls is what they say; times are left out.
 TEST(Complete, ThePageShowsRealOutput) {
   const ScratchFolder folder;
   put_models(folder);
   const std::string page = content_of(source / "docs/language.md");
-  const Outcome shown = run_program(folder / "", "show model.gguf --out model.html");
-  for (const char* line : {"GGUF: 21 arrays", "token_embd.weight"}) {
-    EXPECT_TRUE(contains(shown.output, line)) << shown.output;
-    EXPECT_TRUE(contains(page, line)) << line;
-  }
+  const auto expect_shown = [&](const std::string& said, std::initializer_list<const char*> lines) {
+    for (const char* line : lines) {
+      EXPECT_TRUE(contains(said, line)) << line << "\n" << said;
+      EXPECT_TRUE(contains(page, line)) << line;
+    }
+  };
+  expect_shown(run_program(folder / "", "show model.gguf --out model.html").output,
+               {"GGUF: 21 arrays, 43,168 numbers, 51.7 kB",
+                "blk.0.attn_k.weight       [16,32]   q8_0  -0.719917 to 0.564888",
+                "token_embd.weight         [384,32]  f16   -0.913574 to 0.845215"});
+  expect_shown(
+      run_program(
+          folder / "",
+          "infer llama --weights llama --set layers=1 --set width=16 --set vocabulary=384 --set inner=28")
+          .errors,
+      {"superstep: error: llama: the file does not fit the model: 3 of 12 arrays differ",
+       "  layer0.gate.weight [16,28] is model.layers.0.mlp.gate_proj.weight [24,16] in the file",
+       "  build the model with the --set options of the file's sizes"});
+  const Outcome text = run_program(folder / "", "complete llama3 --prompt \"crystal turns\" --most 8");
+  expect_shown(text.output, {" turns turns turns turns turns turns turns turns"});
+  expect_shown(text.errors,
+               {"5 tokens of the prompt in", "8 tokens after it: as many tokens as were asked for"});
 }
 
 }  // namespace

@@ -50,14 +50,14 @@ TEST(Complete, TokensGoInAndComeOut) {
   put_models(folder);
   const nlohmann::json of_text =
       result_of(folder, "complete llama --prompt \"Once upon a time\" --most 5 --quiet");
-  const auto prompt = of_text["details"]["prompt_tokens"].get<std::vector<int>>();
+  const auto prompt = of_text["prompt_tokens"].get<std::vector<int>>();
   std::string list;
   for (const int token : prompt) list += (list.empty() ? "" : ",") + std::to_string(token);
   fs::remove(folder / "llama" / "tokenizer.json");
   const nlohmann::json of_numbers =
       result_of(folder, "complete llama --tokens " + list + " --most 5 --quiet");
-  EXPECT_EQ(of_text["details"]["tokens"], of_numbers["details"]["tokens"]);
-  EXPECT_EQ(of_text["details"]["tokens"].size(), 5u);
+  EXPECT_EQ(of_text["tokens"], of_numbers["tokens"]);
+  EXPECT_EQ(of_text["tokens"].size(), 5u);
 }
 
 // The context is 64 tokens: 63 more fit behind one, and the scores after the last say one more.
@@ -66,8 +66,8 @@ TEST(Complete, EndsWhereTheContextIsFull) {
   put_models(folder);
   const nlohmann::json result =
       result_of(folder, "complete llama --tokens 5 --most 200 --ignore-end --quiet");
-  EXPECT_EQ(result["details"]["tokens"].size(), 64u);
-  EXPECT_EQ(result["details"]["ended"], "the context is full");
+  EXPECT_EQ(result["tokens"].size(), 64u);
+  EXPECT_EQ(result["ended"], "the context is full");
 }
 
 TEST(Complete, SaysWhatIsWrong) {

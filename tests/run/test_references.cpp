@@ -48,6 +48,8 @@ const std::map<std::string, Small> small_forms = {
     {"efficientnet-b4", {{"size=32", "classes=10"}, 600}},
     {"mobilenet-v3-small", {{"size=32", "classes=10"}, 600}},
     {"mobilenet-v3-large", {{"size=32", "classes=10"}, 600}},
+    {"vit-base", {{"size=32", "classes=10", "layers=1", "width=48"}, 600}},
+    {"resnext101", {{"size=32", "classes=10", "width=8", "groups=4", "group-width=2"}, 600}},
     {"bert-small", {{"vocabulary=128"}, 800}},
     {"distilbert", {{"vocabulary=128", "length=64"}, 800}},
     {"lstm", {{}, 200}},

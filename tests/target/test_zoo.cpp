@@ -83,6 +83,9 @@ std::vector<Model> models() {
           {"efficientnet-b0", {"size=32", "classes=10"}, 4, 3e-3},
           {"efficientnet-b0", {"size=32", "classes=10", "stochastic-depth=0.5"}, 8, 5e-3, 0},
           {"bert-small", {"layers=2", "width=32", "heads=2", "length=12", "vocabulary=80"}, 4},
+          {"gpt2", {"layers=2", "width=32", "heads=2", "length=12", "positions=16", "vocabulary=80"}, 4},
+          {"llama", {"width=32", "heads=4", "inner=40", "length=12", "vocabulary=80"}, 4},
+          {"vit-base", {"size=32", "patch=8", "layers=2", "width=32", "heads=2", "classes=10"}, 4},
           {"lstm", {"steps=7", "inputs=5", "units=32"}, 4}};
 }
 

@@ -446,6 +446,52 @@ TEST(Bert, HasThePublishedSizes) {
 }
 
 // With all queries zero every token gets the mean of the values; padding changes nothing (to 1e-6).
+TEST(Llama, HasThePublishedNumberOfParameters) {
+  EXPECT_EQ(count_parameters(built(
+                "llama", 1,
+                {"layers=32", "width=4096", "heads=32", "key-heads=32", "inner=11008", "vocabulary=32000"})),
+            6738415616);
+  EXPECT_TRUE(contains(error_of("llama", {"heads=4", "key-heads=3"}), "4 heads cannot share 3 key heads"));
+  EXPECT_TRUE(contains(error_of("llama", {"rope-scaling=yarn:2"}), "'yarn:2' is no scaling of positions"));
+}
+
+// What comes later changes nothing before it.
+TEST(Llama, DoesNotSeeWhatComesLater) {
+  for (const char* name : {"llama", "gpt2"}) {
+    const std::vector<std::string> sizes{"layers=2", "width=16", "heads=2", "length=8", "vocabulary=64"};
+    const Graph graph = built(name, 1, sizes);
+    Tensor ids = Tensor::full(ElementType::i64, {1, 8}, 7);
+    const Tensor before = op::evaluate(graph, std::span(&ids, 1)).outputs[0].clone();
+    Tensor changed = ids.clone();
+    changed.set(5, 9);
+    const Tensor after = op::evaluate(graph, std::span(&changed, 1)).outputs[0];
+    double later = 0;
+    for (std::int64_t i = 0; i < after.element_count(); ++i) {
+      if (i < 5 * 64)
+        ASSERT_EQ(after.at(i), before.at(i)) << name << " " << i;
+      else
+        later = std::max(later, std::abs(after.at(i) - before.at(i)));
+    }
+    EXPECT_GT(later, 1e-4) << name;
+  }
+}
+
+TEST(Gpt2, HasThePublishedNumberOfParameters) {
+  EXPECT_EQ(count_parameters(built("gpt2", 1)), 124439808);
+  EXPECT_EQ(count_parameters(built("gpt2", 1, {"layers=36", "width=1280", "heads=20"})), 774030080);
+  EXPECT_TRUE(contains(error_of("gpt2", {"length=2000"}), "beyond the 1024 positions"));
+}
+
+TEST(VisionTransformer, HasThePublishedNumberOfParameters) {
+  EXPECT_EQ(count_parameters(built("vit-base", 1)), 86567656);
+  EXPECT_TRUE(contains(error_of("vit-base", {"patch=15"}), "cannot be cut into patches of 15"));
+}
+
+TEST(ResNext, HasThePublishedNumberOfParameters) {
+  EXPECT_EQ(count_parameters(built("resnext101", 1)), 88791336);
+  EXPECT_EQ(count_parameters(built("resnext101", 1, {"group-width=4"})), 44177704);
+}
+
 TEST(Bert, PaddingDoesNotChangeTheOthers) {
   const Graph graph =
       built("bert-small", 1, {"layers=2", "width=16", "heads=2", "length=8", "vocabulary=64"});

@@ -39,6 +39,8 @@ std::span<const Entry> baselines() {
       efficientnet_b4_classifier(),
       mobilenet_v3_small_classifier(),
       mobilenet_v3_large_classifier(),
+      vit_base_classifier(),
+      resnext101_classifier(),
       conductivity_solver(),
       ald_optimizer(),
       cookiebox_smoother(),

@@ -7,6 +7,7 @@ void declare_advise(CLI::App& command);
 void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
+void declare_complete(CLI::App& command);
 void declare_completion(CLI::App& command);
 void declare_crystal(CLI::App& command);
 void declare_design(CLI::App& command);
@@ -39,6 +40,8 @@ const std::vector<Command>& commands() {
        "draw the posterior of a model's parameters: NUTS, HMC, forecasts that say how sure they are",
        declare_sample},
       {"crystal", "lattice constant and bulk modulus of a crystal by a trained force field", declare_crystal},
+      {"complete", "a language model goes on with a text: safetensors, PyTorch or GGUF weights as they are",
+       declare_complete},
       {"profile", "where the time of a step goes: a page, a trace, shares of the floor", declare_profile},
       {"graph", "print a model's graph, before or after the passes", declare_graph, false},
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},
@@ -60,7 +63,7 @@ const std::vector<Command>& commands() {
       {"records", "what was measured so far: list, show, export, import", declare_records},
       {"report", "a training run as one table and one page", declare_report},
       {"scale", "training over several ranks: efficiency, communication, waiting", declare_scale},
-      {"show", "make a page of what is in an HDF5, npy, npz, safetensors or ONNX file", declare_show},
+      {"show", "make a page of what is in an HDF5, npy or npz file, in weights or in an ONNX model", declare_show},
       {"completion", "a script that completes commands and options in your shell", declare_completion, false},
       {"man", "the manual pages, made of what --help says", declare_man, false},
   };

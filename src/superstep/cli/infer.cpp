@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/printable.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
@@ -106,6 +107,15 @@ void print_outside(const std::vector<std::string>& outside) {
                outside.size() - most_lines);
 }
 
+// Nothing is wrong with them, but whoever expects them to be used wants to know.
+void print_unused(const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  constexpr std::size_t most_names = 6;
+  const std::span<const std::string> some(names.data(), std::min(most_names, names.size()));
+  fmt::print(stderr, "superstep: note: the model has no use for {} arrays of the weights: {}{}\n",
+             names.size(), printable(join(some, ", ")), names.size() > most_names ? ", ..." : "");
+}
+
 void infer(Arguments arguments) {
   run::InferSettings& settings = arguments.settings;
   settings.weights = arguments.weights;
@@ -128,6 +138,7 @@ void infer(Arguments arguments) {
     fmt::print("{}", refinement(report));
     if (!arguments.output.empty()) fmt::print("written to {}\n", arguments.output);
     print_outside(report.outside);
+    print_unused(report.unused_weights);
     if (report.beyond_bounds > 0)
       fmt::print(stderr,
                  "superstep: warning: {} results are left out, because --bound leaves no room for them\n",
@@ -197,7 +208,15 @@ void declare_infer(CLI::App& command) {
       .add_option("workload", settings.workload,
                   "what to serve: superstep list workloads, or a model file (.onnx)")
       ->required();
-  command.add_option("--weights", arguments->weights, "the folder of a training run")->type_name("DIR");
+  command
+      .add_option("--weights", arguments->weights,
+                  "the folder of a training run, or weights that others wrote: safetensors, PyTorch, GGUF")
+      ->type_name("PATH");
+  command
+      .add_option("--set", settings.model_options,
+                  "name=value of an option of the model, where no run says it; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   command
       .add_option("--input", arguments->input,
                   "the data: the workload's format; of a model file .npy, .npz, .h5")

@@ -65,6 +65,7 @@ void run(const Arguments& arguments) {
   if (!common().json.empty()) write_json(arguments, shown);
   if (!is_quiet()) {
     if (show::is_shown_as_model(arguments.file)) print_model_file(arguments.file);
+    if (!shown.summary.empty()) fmt::print("{}\n", printable_lines(shown.summary));
     print_table(shown);
     fmt::print("written: {}\n", arguments.out);
   }
@@ -80,7 +81,9 @@ void run(const Arguments& arguments) {
 
 void declare_show(CLI::App& command) {
   const auto arguments = std::make_shared<Arguments>();
-  command.add_option("FILE", arguments->file, "an HDF5, npy, npz or safetensors file, or an ONNX model")
+  command
+      .add_option("FILE", arguments->file,
+                  "an HDF5, npy or npz file, weights (safetensors, PyTorch, GGUF), or an ONNX model")
       ->required();
   command.add_option("--out", arguments->out, "the page to write")
       ->type_name("PAGE.html")

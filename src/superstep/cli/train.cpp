@@ -237,8 +237,10 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
       ->allow_extra_args(false);
   command
       .add_option("--weights", settings.weights,
-                  "begin with what this run has learnt; without it with weights that are drawn")
-      ->type_name("DIR");
+                  "begin with what this run has learnt, or with weights that others wrote (safetensors, "
+                  "PyTorch, GGUF); "
+                  "without it with weights that are drawn")
+      ->type_name("PATH");
   command.add_option("--learning-rate", settings.learning_rate, "the peak of the schedule")
       ->type_name("X")
       ->check(positive());

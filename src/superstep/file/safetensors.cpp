@@ -119,7 +119,7 @@ std::map<std::string, std::string> parse_metadata(const json& entry, const std::
 }
 
 // Every byte of the data must belong to exactly one tensor.
-void require_dense(std::vector<Placed> placed, std::uint64_t size, const std::string& where) {
+void require_dense(std::vector<Placed>& placed, std::uint64_t size, const std::string& where) {
   std::ranges::sort(placed, {}, [](const Placed& p) { return std::pair(p.begin, p.end); });
   std::uint64_t at = 0;
   for (const Placed& p : placed) {
@@ -132,9 +132,9 @@ void require_dense(std::vector<Placed> placed, std::uint64_t size, const std::st
     refuse(where, fmt::format("the header describes {} bytes of data and the file has {}", at, size));
 }
 
-Tensor copy_out(const Placed& placed, std::span<const std::byte> data, const std::string& where) {
+Tensor copy_out(const SafetensorsPlace& placed, const std::string& where) {
   Tensor tensor(placed.type, placed.shape);
-  const std::span<const std::byte> bytes = data.subspan(placed.begin, placed.end - placed.begin);
+  const std::span<const std::byte> bytes = placed.bytes;
   if (placed.type == ElementType::boolean &&
       std::ranges::any_of(bytes, [](std::byte byte) { return byte > std::byte{1}; }))
     refuse(where, "it has a boolean that is neither 0 nor 1");
@@ -150,24 +150,33 @@ Tensor copy_out(const Placed& placed, std::span<const std::byte> data, const std
 
 }  // namespace
 
-SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source) {
+SafetensorsLayout safetensors_layout(std::span<const std::byte> bytes, std::string_view source) {
   const std::string where(source);
   const std::uint64_t length = header_length(bytes, where);
   const json header =
       parse_header({reinterpret_cast<const char*>(bytes.data()) + length_bytes, length}, where);
   const std::span<const std::byte> data = bytes.subspan(length_bytes + length);
-  SafetensorsFile file;
+  SafetensorsLayout layout;
   std::vector<Placed> placed;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__")
-      file.metadata = parse_metadata(entry, where);
+      layout.metadata = parse_metadata(entry, where);
     else
       placed.push_back(parse_entry(name, entry, fmt::format("{}: tensor '{}'", where, name)));
   }
   require_dense(placed, data.size(), where);
-  require_memory(static_cast<double>(data.size()), where);
   for (const Placed& p : placed)
-    file.tensors[p.name] = copy_out(p, data, fmt::format("{}: tensor '{}'", where, p.name));
+    layout.places.push_back({p.name, p.type, p.shape, data.subspan(p.begin, p.end - p.begin)});
+  return layout;
+}
+
+SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view source) {
+  const std::string where(source);
+  SafetensorsLayout layout = safetensors_layout(bytes, source);
+  require_memory(static_cast<double>(bytes.size()), where);
+  SafetensorsFile file{{}, std::move(layout.metadata)};
+  for (const SafetensorsPlace& place : layout.places)
+    file.tensors[place.name] = copy_out(place, fmt::format("{}: tensor '{}'", where, place.name));
   return file;
 }
 

@@ -25,6 +25,19 @@ struct SafetensorsFile {
 SafetensorsFile read_safetensors(const std::filesystem::path& path);
 SafetensorsFile parse_safetensors(std::span<const std::byte> bytes, std::string_view where);
 
+// The file without its elements: where each array lies, in the order of the data.
+struct SafetensorsPlace {
+  std::string name;
+  ElementType type;
+  Shape shape;
+  std::span<const std::byte> bytes;  // within those that were given
+};
+struct SafetensorsLayout {
+  std::vector<SafetensorsPlace> places;
+  std::map<std::string, std::string> metadata;
+};
+SafetensorsLayout safetensors_layout(std::span<const std::byte> bytes, std::string_view where);
+
 // Atomically; equal content gives equal bytes.
 void write_safetensors(const std::filesystem::path& path, const SafetensorsFile& file);
 std::vector<std::byte> format_safetensors(const SafetensorsFile& file);

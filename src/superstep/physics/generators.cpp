@@ -47,6 +47,8 @@ std::span<const GeneratorEntry> generators() {
       efficientnet_b4_generator(),
       mobilenet_v3_small_generator(),
       mobilenet_v3_large_generator(),
+      vit_base_generator(),
+      resnext101_generator(),
       schnet_generator(),
       polymer_gcn_generator(),
       polymer_mpnn_generator(),

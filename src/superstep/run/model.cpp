@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "superstep/base/text.h"
+#include "superstep/file/weights/weight_file.h"
 #include "superstep/onnx/writer.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/transform/model_passes.h"
@@ -27,6 +28,9 @@ ElementType precision_of(const std::string& name) {
 
 // Files of data are a common slip where a model is asked for, and so is a run's folder.
 void refuse_data(const std::string& name) {
+  // A folder may have the name of the workload whose run or weights it holds.
+  if (std::ranges::any_of(workload::workloads(), [&](const auto& known) { return known.name == name; }))
+    return;
   const auto ends = [&](std::initializer_list<const char*> endings) {
     return std::ranges::any_of(endings, [&](const char* ending) { return name.ends_with(ending); });
   };
@@ -36,9 +40,9 @@ void refuse_data(const std::string& name) {
         fmt::format("name a workload or an .onnx file first: 'superstep infer WORKLOAD --weights run/ "
                     "--input {0}', 'superstep train WORKLOAD --data {0}'; 'superstep show {0}' looks into it",
                     name));
-  if (ends({".safetensors"}))
+  if (data::is_named_as_weights(name))
     throw Error(ErrorCode::invalid_argument, "these are weights without a model", name,
-                "give the folder of the run: 'superstep infer WORKLOAD --weights run/'");
+                fmt::format("name the model first: 'superstep infer WORKLOAD --weights {}'", name));
   if (std::filesystem::is_regular_file(std::filesystem::path(name) / "config.json"))
     throw Error(ErrorCode::invalid_argument, "this is the folder of a run, not a workload", name,
                 fmt::format("'superstep infer WORKLOAD --weights {}' serves it", name));

@@ -31,12 +31,10 @@ class ArrayFile {
 
   // Attributes of a data set; "" is the file itself.
   virtual std::map<std::string, data::Attribute> attributes(const std::string& name) const = 0;
-};
 
-// Opens an HDF5, npy, npz or safetensors file, told apart by their first bytes, safetensors by the extension.
-// All but HDF5 are read whole. Throws Error (not_found, bad_file, unsupported) that names the file and, where
-// there is one, the array.
-std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path);
+  // The file as a whole in one line; empty where its list of arrays says it all.
+  virtual std::string summary() const { return {}; }
+};
 
 std::string to_text(const data::Attribute& value);
 

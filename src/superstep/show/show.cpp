@@ -12,6 +12,7 @@
 #include "superstep/show/layout.h"
 #include "superstep/show/marks.h"
 #include "superstep/show/model_file.h"
+#include "superstep/show/open_array_file.h"
 #include "superstep/show/pictures.h"
 #include "superstep/show/tables.h"
 
@@ -230,7 +231,9 @@ Shown show_file(const std::filesystem::path& path, const ShowOptions& options) {
   Work work{*file, options, file->data_sets(), {{}, {}, page::Page(path.filename().string())}, {}};
   const Infos infos = chosen(work.infos, options.only, path);
   look_at_data_sets(work, infos);
+  work.shown.summary = file->summary();
   work.shown.page.paragraph(about(path, infos.size()));
+  if (!work.shown.summary.empty()) work.shown.page.paragraph(work.shown.summary);
   if (is_shown_as_model(path)) add_model(work.shown.page, path);
   add_file_attributes(work);
   add_overview(work);

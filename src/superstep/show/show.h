@@ -1,4 +1,4 @@
-// A page of what is in a file of arrays (HDF5, npy, npz, safetensors, an ONNX model's parameters): every data
+// A page of what is in a file of arrays (HDF5, npy, npz, weights, an ONNX model's parameters): every data
 // set with its shape, type, range, attributes and meaning, pictures of the image-like ones, histograms, first
 // rows of the others.
 #pragma once
@@ -28,6 +28,7 @@ struct Shown {
   std::vector<ShownDataSet> data_sets;
   std::vector<Error> failures;  // data sets that could not be read; the page names them
   page::Page page;
+  std::string summary = {};  // of the whole file in one line; may be empty
 };
 
 // Throws Error when the file cannot be opened or listed, or when a name of `only` is not in it. A data set

@@ -8,16 +8,16 @@ namespace {
 
 // Copies a block row by row: rows are what is contiguous, the innermost axis.
 struct BlockCopy {
-  const Tensor& from;
+  const std::byte* from;
+  std::size_t size;  // of an element
   std::span<const std::int64_t> first, count;
   std::vector<std::int64_t> strides;
   std::byte* to;
 
   void copy(std::size_t axis, std::int64_t offset) {
-    const std::size_t size = size_in_bytes(from.type());
     if (axis + 1 == count.size()) {
       const std::size_t bytes = static_cast<std::size_t>(count[axis]) * size;
-      std::memcpy(to, from.bytes() + static_cast<std::size_t>(offset + first[axis]) * size, bytes);
+      std::memcpy(to, from + static_cast<std::size_t>(offset + first[axis]) * size, bytes);
       to += bytes;
       return;
     }
@@ -27,12 +27,19 @@ struct BlockCopy {
 
 }  // namespace
 
+Tensor block_of(const std::byte* from, ElementType held, const Shape& shape, ElementType type,
+                std::span<const std::int64_t> first, std::span<const std::int64_t> count) {
+  Tensor block(held, Shape(std::vector<std::int64_t>(count.begin(), count.end())));
+  if (shape.rank() == 0)
+    std::memcpy(block.bytes(), from, size_in_bytes(held));
+  else if (block.element_count() > 0)
+    BlockCopy{from, size_in_bytes(held), first, count, shape.row_major_strides(), block.bytes()}.copy(0, 0);
+  return block.converted(type);
+}
+
 Tensor block_of(const Tensor& tensor, ElementType type, std::span<const std::int64_t> first,
                 std::span<const std::int64_t> count) {
-  if (tensor.shape().rank() == 0) return tensor.converted(type);
-  Tensor block(tensor.type(), Shape(std::vector<std::int64_t>(count.begin(), count.end())));
-  BlockCopy{tensor, first, count, tensor.shape().row_major_strides(), block.bytes()}.copy(0, 0);
-  return block.converted(type);
+  return block_of(tensor.bytes(), tensor.type(), tensor.shape(), type, first, count);
 }
 
 TensorArrays::TensorArrays(std::map<std::string, Tensor> tensors,

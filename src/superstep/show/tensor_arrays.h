@@ -24,8 +24,11 @@ class TensorArrays : public ArrayFile {
   std::map<std::string, std::string> attributes_;
 };
 
-// The block of a tensor, converted to `type`. The block must lie inside.
+// The block of a tensor, or of elements of the type `held` in memory, converted to `type`. The block must lie
+// inside.
 Tensor block_of(const Tensor& tensor, ElementType type, std::span<const std::int64_t> first,
                 std::span<const std::int64_t> count);
+Tensor block_of(const std::byte* from, ElementType held, const Shape& shape, ElementType type,
+                std::span<const std::int64_t> first, std::span<const std::int64_t> count);
 
 }  // namespace superstep::show

@@ -124,7 +124,7 @@ class TableTask : public Task {
 
   std::vector<Metric> quality(std::span<const std::int64_t> indices,
                               std::span<const Tensor> outputs) const override {
-    return spec_.quality(fields_, indices, outputs);
+    return spec_.quality ? spec_.quality(fields_, indices, outputs) : std::vector<Metric>();
   }
 
   std::vector<Metric> spread_quality(std::span<const std::int64_t> indices, std::span<const Tensor> mean,
@@ -157,7 +157,9 @@ class TableTask : public Task {
     return spec_.forecast_references(fields_, training_, indices);
   }
 
+  // Where nothing is judged, nothing is known of the truth.
   bool has_labels() const override {
+    if (!spec_.quality) return false;
     const auto there = [&](const std::string& field) { return fields_.contains(field); };
     return std::ranges::all_of(wanted_fields(spec_), there);
   }
@@ -170,14 +172,27 @@ class TableTask : public Task {
   void fill_one(const Column& column, std::span<const std::int64_t> indices, Tensor& tensor) const {
     const Tensor& field = fields_.at(column.field);
     if (column.make) {
-      const auto to = tensor.as<float>();
-      const std::size_t row = to.size() / std::max<std::size_t>(1, indices.size());
-      for (std::size_t k = 0; k < indices.size(); ++k)
-        column.make(field, indices[k], to.subspan(k * row, row));
+      make_rows(column, field, indices, tensor);
     } else if (tensor.type() == ElementType::i64)
       fill_column(field, column, indices, tensor.as<std::int64_t>());
     else
       fill_column(field, column, indices, tensor.as<float>());
+  }
+
+  static void make_rows(const Column& column, const Tensor& field, std::span<const std::int64_t> indices,
+                        Tensor& tensor) {
+    const std::size_t row =
+        static_cast<std::size_t>(tensor.element_count()) / std::max<std::size_t>(1, indices.size());
+    std::vector<float> made(tensor.type() == ElementType::f32 ? 0 : row);
+    for (std::size_t k = 0; k < indices.size(); ++k) {
+      if (tensor.type() == ElementType::f32) {
+        column.make(field, indices[k], tensor.as<float>().subspan(k * row, row));
+        continue;
+      }
+      column.make(field, indices[k], made);
+      std::ranges::transform(made, tensor.as<std::int64_t>().begin() + static_cast<std::ptrdiff_t>(k * row),
+                             [](float value) { return static_cast<std::int64_t>(value); });
+    }
   }
 
   // The share of the samples, less what would cut a group in two.

@@ -14,7 +14,8 @@ namespace superstep::workload {
 struct Column {
   std::string field;
   double (*convert)(double) = nullptr;  // of every element; null: as it is
-  // Fills the row of a sample out of the field, in place of `convert`. Called by several threads.
+  // Fills the row of a sample out of the field, in place of `convert`; of integers below 2^24, too. Called by
+  // several threads.
   std::function<void(const Tensor& field, std::int64_t index, std::span<float> row)> make = nullptr;
 };
 

@@ -17,6 +17,7 @@
 
 #include "superstep/base/options.h"
 #include "superstep/base/thread_pool.h"
+#include "superstep/file/weights/names.h"
 #include "superstep/graph/graph.h"
 #include "superstep/workload/recipe.h"
 
@@ -68,6 +69,9 @@ using FitStates =
 // the parameters, zero at first.
 using BuildAnswer = std::function<graph::Graph(const Options& options)>;
 
+// What other programs' files of its weights call the states of a model: rules by these names. Empty: none do.
+using NameWeights = std::span<const data::NameRule> (*)();
+
 struct Workload {
   std::string name;     // as typed: "braggnn"
   std::string summary;  // one line
@@ -86,6 +90,7 @@ struct Workload {
   // Where a sample is a pack: of what users and published epochs count, so many are in one, in the mean of
   // the generated data.
   double things_a_sample = 1;
+  NameWeights weight_names = nullptr;
 };
 
 // All workloads, in the order `superstep list workloads` shows them.

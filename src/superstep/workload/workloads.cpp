@@ -16,10 +16,11 @@
           workload(polymer_mpnn) workload(gin) workload(schnet) workload(deepmd) workload(yieldgnn)          \
               workload(unet_256) workload(unet_64) workload(cifar10_cnn) workload(resnet50)                  \
                   workload(efficientnet_b0) workload(efficientnet_b4) workload(mobilenet_v3_small)           \
-                      workload(mobilenet_v3_large) workload(image_autoencoder) workload(conductivity)        \
-                          workload(wallmodel) workload(bert_small) workload(distilbert) workload(lstm)       \
-                              workload(rnn_k1) workload(rnn_k2) workload(rnn_k3) workload(rnn_k4)            \
-                                  workload(mlp) workload(mcmc)
+                      workload(mobilenet_v3_large) workload(vit_base) workload(resnext101)                   \
+                          workload(image_autoencoder) workload(conductivity) workload(wallmodel)             \
+                              workload(bert_small) workload(distilbert) workload(gpt2) workload(llama)       \
+                                  workload(lstm) workload(rnn_k1) workload(rnn_k2) workload(rnn_k3)          \
+                                      workload(rnn_k4) workload(mlp) workload(mcmc)
 
 namespace superstep::workload {
 

@@ -1,4 +1,5 @@
 """Extreme values of every option of every command, as `--help` lists them."""
+import pathlib
 import random
 import shlex
 
@@ -8,6 +9,7 @@ from helptext import all_commands, options_of
 VALUES = ['0', '-1', '-0.0', '1e999', '-inf', 'nan', '', ' ', 'abc', '99999999999999999999999', '9223372036854775807', '-5',
           '0.5', '1e-320', '2147483648', 'a=b', '=', 'x=', '/nowhere/at/all', '/', '/dev/null', 'é\x01', '-' * 3, ',', '1,',
           'auto', 'x' * 5000]
+MODELS = pathlib.Path(__file__).resolve().parents[3] / 'tests/language/models'
 # A cheap call of each command, that an option is added to; what is not here is called without arguments.
 CALLS = {
     'train': 'mlp --samples 600 --steps 2 --batch 64',
@@ -25,6 +27,7 @@ CALLS = {
     'scale': 'mlp --ranks 1 --steps 2 --samples 600 --repeat 1',
     'md': 'lennard-jones --lattice fcc:Ar:5.4:2 --set cutoff=5 --steps 3 --out {folder}/md',
     'workflow': 'conductivity --options',
+    'complete': f'{MODELS}/llama --prompt "Once" --most 3',
     'show': '{peaks} --out {folder}/page.html',
     'report': '--run {run} --samples 100 --out {folder}/report',
     'validate': '{cycles}',

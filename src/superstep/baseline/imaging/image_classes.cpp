@@ -220,5 +220,7 @@ Entry efficientnet_b0_classifier() { return photographs("efficientnet-b0"); }
 Entry efficientnet_b4_classifier() { return photographs("efficientnet-b4"); }
 Entry mobilenet_v3_small_classifier() { return photographs("mobilenet-v3-small"); }
 Entry mobilenet_v3_large_classifier() { return photographs("mobilenet-v3-large"); }
+Entry vit_base_classifier() { return photographs("vit-base"); }
+Entry resnext101_classifier() { return photographs("resnext101"); }
 
 }  // namespace superstep::baseline

@@ -36,5 +36,7 @@ Entry efficientnet_b0_classifier();
 Entry efficientnet_b4_classifier();
 Entry mobilenet_v3_small_classifier();
 Entry mobilenet_v3_large_classifier();
+Entry vit_base_classifier();
+Entry resnext101_classifier();
 
 }  // namespace superstep::baseline

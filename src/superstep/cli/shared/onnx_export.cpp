@@ -53,8 +53,9 @@ void declare_onnx_export(CLI::App& command) {
       ->check(CLI::IsMember({"train-step"}))
       ->type_name("WHAT");
   command
-      .add_option("--weights", arguments->weights, "the folder of a training run (default: initial weights)")
-      ->type_name("DIR");
+      .add_option("--weights", arguments->weights,
+                  "the folder of a training run, or weights that others wrote (default: initial weights)")
+      ->type_name("PATH");
   command
       .add_option("--batch", arguments->settings.batch,
                   "fix the batch (default: left open; of a training step the workload's own)")

@@ -123,6 +123,8 @@ constexpr const char* efficientnet_b0 = "efficientnet-b0";
 constexpr const char* efficientnet_b4 = "efficientnet-b4";
 constexpr const char* mobilenet_v3_small = "mobilenet-v3-small";
 constexpr const char* mobilenet_v3_large = "mobilenet-v3-large";
+constexpr const char* vit_base = "vit-base";
+constexpr const char* resnext101 = "resnext101";
 
 }  // namespace
 
@@ -131,5 +133,7 @@ GeneratorEntry efficientnet_b0_generator() { return photographs<efficientnet_b0>
 GeneratorEntry efficientnet_b4_generator() { return photographs<efficientnet_b4>("380"); }
 GeneratorEntry mobilenet_v3_small_generator() { return photographs<mobilenet_v3_small>("224"); }
 GeneratorEntry mobilenet_v3_large_generator() { return photographs<mobilenet_v3_large>("224"); }
+GeneratorEntry vit_base_generator() { return photographs<vit_base>("224"); }
+GeneratorEntry resnext101_generator() { return photographs<resnext101>("224"); }
 
 }  // namespace superstep::data

@@ -14,5 +14,7 @@ GeneratorEntry efficientnet_b0_generator();
 GeneratorEntry efficientnet_b4_generator();
 GeneratorEntry mobilenet_v3_small_generator();
 GeneratorEntry mobilenet_v3_large_generator();
+GeneratorEntry vit_base_generator();
+GeneratorEntry resnext101_generator();
 
 }  // namespace superstep::data

@@ -19,10 +19,7 @@ void export_onnx(const ExportSettings& settings) {
   TrainSettings chosen = settings.model;
   std::map<std::string, Tensor> states;
   if (!settings.weights.empty()) {
-    Weights weights = load_weights(settings.weights, settings.training_step);
-    if (weights.settings.workload != chosen.workload)
-      throw Error(ErrorCode::invalid_argument, "is a run of '" + weights.settings.workload + "'",
-                  settings.weights.string());
+    Weights weights = load_weights_for(chosen, settings.weights, settings.training_step);
     chosen = weights.settings;
     states = std::move(weights.states);
   }

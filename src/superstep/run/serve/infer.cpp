@@ -16,6 +16,7 @@
 #include "superstep/run/model.h"
 #include "superstep/run/serve/calibrate.h"
 #include "superstep/run/serve/evaluate.h"
+#include "superstep/run/serve/published_weights.h"
 #include "superstep/run/serve/refine.h"
 #include "superstep/run/task.h"
 #include "superstep/run/train/checkpoint.h"
@@ -292,6 +293,23 @@ Weights load_weights(const std::filesystem::path& folder, bool to_train) {
   return weights;
 }
 
+Weights load_weights_for(const TrainSettings& model, const std::filesystem::path& path, bool to_train) {
+  if (is_published_weights(path)) {
+    PublishedWeights published = load_published_weights(model, path);
+    return {.settings = model,
+            .states = std::move(published.states),
+            .where = path.string(),
+            .of_a_run = false,
+            .unused = std::move(published.unused)};
+  }
+  Weights weights = load_weights(path, to_train);
+  if (weights.settings.workload != model.workload)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("is a run of '{}', not of '{}'", weights.settings.workload, model.workload),
+                path.string(), "--weights takes a run of the same model");
+  return weights;
+}
+
 std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t batch,
                                     std::span<const Tensor> inputs, std::int64_t calls) {
   target::Executable* const only[] = {&executable};
@@ -300,23 +318,25 @@ std::vector<Metric> measure_serving(target::Executable& executable, std::int64_t
 
 namespace {
 
+TrainSettings asked_model(const InferSettings& settings) {
+  return {.workload = settings.workload,
+          .model_options = settings.model_options,
+          .shapes = settings.shapes,
+          .bounds = settings.bounds};
+}
+
 // Those of the folder or file that was named; nothing where none was.
 std::optional<Weights> weights_for(const InferSettings& settings) {
   if (settings.weights.empty()) return std::nullopt;
-  Weights weights = load_weights(settings.weights);
-  if (weights.settings.workload != settings.workload)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("is a run of '{}', not of '{}'", weights.settings.workload, settings.workload),
-                settings.weights.string());
-  return weights;
+  if (!settings.model_options.empty() && !is_published_weights(settings.weights))
+    throw Error(ErrorCode::invalid_argument, "the model of a run is built as it was trained", "--set",
+                "leave it away, or give weights that are no run's");
+  return load_weights_for(asked_model(settings), settings.weights);
 }
 
 // The model is built as it was trained, in the precision that is asked for; for int8 in f32 first.
 TrainSettings model_settings_of(const InferSettings& settings, const std::optional<Weights>& weights) {
-  TrainSettings model =
-      weights ? weights->settings
-              : TrainSettings{
-                    .workload = settings.workload, .shapes = settings.shapes, .bounds = settings.bounds};
+  TrainSettings model = weights ? weights->settings : asked_model(settings);
   if (!settings.precision.empty())
     model.precision = settings.precision == "int8" ? "f32" : settings.precision;
   return model;
@@ -475,7 +495,9 @@ InferReport infer(const InferSettings& given) {
   report.metrics = std::move(served.metrics);
   report.plan = std::move(served.plan);
   report.passes = settings.passes;
-  if (weights && !settings.input.empty()) report.outside = outside_of_training(*task, *weights, pool);
+  if (weights) report.unused_weights = weights->unused;
+  if (weights && weights->of_a_run && !settings.input.empty())
+    report.outside = outside_of_training(*task, *weights, pool);
   return report;
 }
 

@@ -18,19 +18,29 @@ namespace superstep::run {
 struct Weights {
   TrainSettings settings;
   std::map<std::string, Tensor> states;
-  std::string where;  // the file they came from
+  std::string where;                // the file they came from
+  bool of_a_run = true;             // false: of a file that another program wrote (published_weights.h)
+  std::vector<std::string> unused;  // arrays of such a file that the model does not have
 };
 
 // The best checkpoint of a run's folder, else its newest: as it is served, or, to train on, as it is. Throws
 // Error (not_found, bad_file).
 Weights load_weights(const std::filesystem::path& folder, bool to_train = false);
+// Those of a run's folder, which must be one of `model`'s workload, or of a file or folder that another
+// program wrote, for the model that `model` describes. Throws Error: what load_weights() and
+// load_published_weights() throw, invalid_argument for a run of another workload, and for options beside a
+// run.
+Weights load_weights_for(const TrainSettings& model, const std::filesystem::path& path,
+                         bool to_train = false);
 
 struct InferSettings {
   std::string workload;             // of the zoo, or a model file (.onnx)
   std::vector<std::string> shapes;  // of a model file: extents that it leaves open (user_model.h)
   std::vector<std::string> bounds;  // of a model file: how long results may be whose length the data say
-  std::filesystem::path weights;    // a run's folder; empty: initial weights (for throughput alone)
-  std::filesystem::path input;      // empty: generated data
+  std::vector<std::string> model_options;  // name=value; of a run's weights its own are taken
+  std::filesystem::path weights;  // a run's folder, or a file or folder of weights that another program
+                                  // wrote; empty: initial weights (for throughput alone)
+  std::filesystem::path input;   // empty: generated data
   std::filesystem::path output;  // .h5, .npz, .npy (one output), .safetensors, a table where the task has one
                                  // (.csv); empty: nothing is written
   std::string target = "cpu";
@@ -58,6 +68,7 @@ struct InferReport {
   int passes = 0;                    // with masks: outputs are their means, and a spread is beside each
   std::int64_t beyond_bounds = 0;    // results of a model file that --bound left no room for
   std::vector<std::string> outside;  // samples unlike what the weights were learnt from, a line each
+  std::vector<std::string> unused_weights;  // arrays of the user's file that the model does not have
 
   // Where answers were refined: the quality before, and the seconds that a sample took.
   std::vector<Metric> metrics_before;

@@ -71,12 +71,7 @@ void fit_states(target::Executable& executable, const Model& model, const Task& 
 }
 
 void begin_with(target::Executable& executable, const Model& model, const std::filesystem::path& folder) {
-  const Weights weights = load_weights(folder);
-  const std::string& workload = model.settings().workload;
-  if (weights.settings.workload != workload)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("is a run of '{}', not of '{}'", weights.settings.workload, workload),
-                folder.string(), "--weights takes a run of the same model");
+  const Weights weights = load_weights_for(model.settings(), folder);
   const std::map<std::string, Tensor> own = states_of(executable);
   const graph::Graph graph = model.inference()(std::max<std::int64_t>(1, model.fixed_batch()));
   for (const graph::ValueId state : graph.states()) {

@@ -127,6 +127,32 @@ graph::Graph build_distilbert(std::int64_t batch, const Options& options, std::u
   return build_encoder("distilbert", batch, options, seed);
 }
 
+// As Hugging Face's DistilBertModel is written, and the model for masked words with it: its own layers before
+// the scores, vocab_transform and vocab_layer_norm, are not in this one.
+std::span<const data::NameRule> distilbert_names() {
+  using enum data::Arrangement;
+  static const std::vector<data::NameRule> rules = {
+      {"embeddings.word.weight", "embeddings.word_embeddings.weight"},
+      {"embeddings.position.weight", "embeddings.position_embeddings.weight"},
+      {"embeddings.norm.*", "embeddings.LayerNorm.*"},
+      {"layer#.attention.query.weight", "layer.#.attention.q_lin.weight", transposed},
+      {"layer#.attention.key.weight", "layer.#.attention.k_lin.weight", transposed},
+      {"layer#.attention.value.weight", "layer.#.attention.v_lin.weight", transposed},
+      {"layer#.attention.out.weight", "layer.#.attention.out_lin.weight", transposed},
+      {"layer#.attention.query.bias", "layer.#.attention.q_lin.bias"},
+      {"layer#.attention.key.bias", "layer.#.attention.k_lin.bias"},
+      {"layer#.attention.value.bias", "layer.#.attention.v_lin.bias"},
+      {"layer#.attention.out.bias", "layer.#.attention.out_lin.bias"},
+      {"layer#.attention.norm.*", "layer.#.sa_layer_norm.*"},
+      {"layer#.inner.weight", "layer.#.ffn.lin1.weight", transposed},
+      {"layer#.inner.bias", "layer.#.ffn.lin1.bias"},
+      {"layer#.outer.weight", "layer.#.ffn.lin2.weight", transposed},
+      {"layer#.outer.bias", "layer.#.ffn.lin2.bias"},
+      {"layer#.norm.*", "layer.#.output_layer_norm.*"},
+  };
+  return rules;
+}
+
 Workload encoder(const char* name, const EncoderSizes& s) {
   const auto text = [](std::int64_t number) { return std::to_string(number); };
   return {
@@ -172,6 +198,7 @@ Workload distilbert() {
   Workload workload = encoder("distilbert", {6, 768, 12, 128, 30522});
   workload.build = build_distilbert;
   workload.parameters = 66362880;
+  workload.weight_names = distilbert_names;
   return workload;
 }
 

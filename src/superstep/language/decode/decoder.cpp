@@ -1,0 +1,354 @@
+#include "superstep/language/decode/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "superstep/base/system/interrupt_check.h"
+#include "superstep/language/decode/decoder_weights.h"
+
+namespace superstep::language {
+namespace {
+
+// Tokens that go through the model together: their activations stay in the caches.
+constexpr std::int64_t tokens_at_a_time = 48;
+// Rows that a thread takes at a time: about 64 kB of weights of a width of 4096 in 16 bits.
+constexpr std::int64_t rows_at_a_time = 8;
+
+// Activations of several tokens, a row each.
+class Rows {
+ public:
+  Rows(std::int64_t count, std::int64_t width)
+      : count_(count), width_(width), values_(static_cast<std::size_t>(count * width)) {}
+  std::int64_t count() const { return count_; }
+  std::int64_t width() const { return width_; }
+  float* row(std::int64_t i) { return values_.data() + i * width_; }
+  const float* row(std::int64_t i) const { return values_.data() + i * width_; }
+  std::span<const float> of(std::int64_t i) const { return {row(i), static_cast<std::size_t>(width_)}; }
+
+ private:
+  std::int64_t count_, width_;
+  std::vector<float> values_;
+};
+
+void normalise(const Norm& norm, bool around_mean, double epsilon, std::span<const float> x, float* y) {
+  double mean = 0, square = 0;
+  const auto count = static_cast<double>(x.size());
+  if (around_mean) {
+    for (const float value : x) mean += value;
+    mean /= count;
+  }
+  for (const float value : x) square += (value - mean) * (value - mean);
+  const auto inverse = static_cast<float>(1 / std::sqrt(square / count + epsilon));
+  const auto middle = static_cast<float>(mean);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    y[i] = (x[i] - middle) * inverse * norm.scale[i] + (norm.bias.empty() ? 0 : norm.bias[i]);
+}
+
+float gelu(float x) {
+  const float inner = std::sqrt(2 / std::numbers::pi_v<float>) * (x + 0.044715f * x * x * x);
+  return 0.5f * x * (1 + std::tanh(inner));
+}
+
+float silu(float x) { return x / (1 + std::exp(-x)); }
+
+}  // namespace
+
+struct Decoder::State {
+  ModelConfig config;
+  DecoderWeights weights;
+  ThreadPool pool;
+  KeyValueCache cache;
+  std::vector<double> frequencies;
+  std::int64_t context, position = 0;
+  bool exact;
+  std::vector<float> scores;
+  InterruptCheck stop{};
+
+  State(const data::WeightFile& file, const ModelConfig& c, const DecoderSettings& settings)
+      : config(c),
+        weights(decoder_weights(file, c)),
+        pool(settings.threads),
+        cache(c.layers, c.key_heads, c.head_size),
+        context(settings.context > 0 ? std::min(settings.context, c.context) : c.context),
+        exact(settings.exact),
+        scores(static_cast<std::size_t>(weights.head.rows)) {
+    if (c.family == Family::llama) frequencies = rotary_frequencies(c.head_size, c.rotary_base, c.scaling);
+  }
+
+  // y = x W' + bias for matrices side by side, which share x.
+  struct Product {
+    const Linear* linear;
+    Rows* y;
+    std::int64_t first;  // column of y
+  };
+
+  void multiply(std::span<const Product> products, const Rows& x) {
+    const bool in_blocks = std::ranges::any_of(
+        products, [](const Product& p) { return is_in_blocks(p.linear->matrix.packing); });
+    if (x.count() == 1 && !(exact && in_blocks)) return multiply_one(products, x, in_blocks);
+    std::vector<std::pair<const Product*, std::int64_t>> panels;
+    for (const Product& p : products)
+      for (std::int64_t r = 0; r < p.linear->matrix.rows; r += panel_rows) panels.emplace_back(&p, r);
+    std::vector<std::vector<float>> unpacked(static_cast<std::size_t>(pool.threads()));
+    for (auto& each : unpacked) each.resize(static_cast<std::size_t>(panel_rows * x.width()));
+    pool.parallel_for(static_cast<std::int64_t>(panels.size()), [&](std::int64_t item, int worker) {
+      const auto [product, row] = panels[static_cast<std::size_t>(item)];
+      multiply_panel_of(*product, row, x, unpacked[static_cast<std::size_t>(worker)].data());
+    });
+    for (const Product& p : products) add_bias(p);
+  }
+
+  static void multiply_panel_of(const Product& p, std::int64_t row, const Rows& x, float* scratch) {
+    const Matrix& m = p.linear->matrix;
+    const std::int64_t count = std::min(panel_rows, m.rows - row);
+    const float* rows = scratch;
+    if (m.packing == Packing::f32)
+      rows = reinterpret_cast<const float*>(m.row(row));
+    else
+      for (std::int64_t r = 0; r < count; ++r) unpack_row(m, row + r, scratch + r * m.columns);
+    multiply_panel({rows, count, m.columns}, x.row(0), x.width(), x.count(), p.y->row(0) + p.first + row,
+                   p.y->width());
+  }
+
+  void multiply_one(std::span<const Product> products, const Rows& x, bool in_blocks) {
+    Activations activations;
+    activations.set(x.of(0), in_blocks);
+    struct Part {
+      const Product* product;
+      std::int64_t first, last;
+    };
+    std::vector<Part> parts;
+    for (const Product& p : products) {
+      // Large pieces, but enough of them that threads end together.
+      const std::int64_t rows = p.linear->matrix.rows;
+      const std::int64_t piece =
+          std::max(rows_at_a_time, rows / (16 * pool.threads()) / rows_at_a_time * rows_at_a_time);
+      for (std::int64_t r = 0; r < rows; r += piece) parts.push_back({&p, r, std::min(rows, r + piece)});
+    }
+    pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int) {
+      const Part& part = parts[static_cast<std::size_t>(item)];
+      multiply_rows(part.product->linear->matrix, activations, part.first, part.last,
+                    part.product->y->row(0) + part.product->first);
+    });
+    for (const Product& p : products) add_bias(p);
+  }
+
+  static void add_bias(const Product& p) {
+    if (p.linear->bias.empty()) return;
+    for (std::int64_t t = 0; t < p.y->count(); ++t)
+      add_scaled(1, p.linear->bias.data(), p.y->row(t) + p.first,
+                 static_cast<std::int64_t>(p.linear->bias.size()));
+  }
+
+  Rows normalised(const Norm& norm, const Rows& x) const {
+    Rows y(x.count(), x.width());
+    for (std::int64_t t = 0; t < x.count(); ++t)
+      normalise(norm, config.family == Family::gpt2, config.epsilon, x.of(t), y.row(t));
+    return y;
+  }
+
+  // Turns the pairs of a head by the angles of a position.
+  void turn(float* head, std::int64_t at) const {
+    const std::int64_t half = config.head_size / 2;
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double angle = static_cast<double>(at) * frequencies[static_cast<std::size_t>(i)];
+      const auto c = static_cast<float>(std::cos(angle)), s = static_cast<float>(std::sin(angle));
+      float& a = head[weights.pairs_are_neighbours ? 2 * i : i];
+      float& b = head[weights.pairs_are_neighbours ? 2 * i + 1 : i + half];
+      const float was = a;
+      a = was * c - b * s, b = b * c + was * s;
+    }
+  }
+
+  // x [tokens, query | key | value]: turned where positions are rotary; keys and values go into the cache.
+  void place(std::int64_t layer, Rows& x) {
+    const std::int64_t size = config.head_size, keys = config.key_heads;
+    pool.parallel_for(x.count(), [&](std::int64_t t, int) {
+      float* row = x.row(t);
+      if (!frequencies.empty())
+        for (std::int64_t h = 0; h < config.heads + keys; ++h) turn(row + h * size, position + t);
+      for (std::int64_t h = 0; h < keys; ++h) {
+        std::copy_n(row + (config.heads + h) * size, size, cache.key(layer, h, position + t));
+        std::copy_n(row + (config.heads + keys + h) * size, size, cache.value(layer, h, position + t));
+      }
+    });
+  }
+
+  // One head of one token over all positions up to its own.
+  void attend(std::int64_t layer, std::int64_t head, std::int64_t last, const float* query, float* mixed,
+              std::vector<float>& shares) {
+    const std::int64_t size = config.head_size, key_head = head / (config.heads / config.key_heads);
+    const float scale = 1 / std::sqrt(static_cast<float>(size));
+    shares.resize(static_cast<std::size_t>(last + 1));
+    float top = -std::numeric_limits<float>::infinity();
+    for (std::int64_t p = 0; p <= last; ++p) {
+      const float score = dot(query, cache.key(layer, key_head, p), size) * scale;
+      shares[static_cast<std::size_t>(p)] = score;
+      top = std::max(top, score);
+    }
+    float sum = 0;
+    for (float& share : shares) sum += share = std::exp(share - top);
+    std::fill_n(mixed, size, 0.0f);
+    for (std::int64_t p = 0; p <= last; ++p)
+      add_scaled(shares[static_cast<std::size_t>(p)] / sum, cache.value(layer, key_head, p), mixed, size);
+  }
+
+  Rows attention(std::int64_t layer, const Rows& x) {
+    Rows mixed(x.count(), config.width);
+    std::vector<std::vector<float>> shares(static_cast<std::size_t>(pool.threads()));
+    pool.parallel_for(x.count() * config.heads, [&](std::int64_t item, int worker) {
+      const std::int64_t t = item / config.heads, head = item % config.heads;
+      attend(layer, head, position + t, x.row(t) + head * config.head_size,
+             mixed.row(t) + head * config.head_size, shares[static_cast<std::size_t>(worker)]);
+    });
+    return mixed;
+  }
+
+  void add(Rows& x, const Linear& linear, const Rows& inner) {
+    Rows y(x.count(), x.width());
+    const Product product{&linear, &y, 0};
+    multiply({&product, 1}, inner);
+    for (std::int64_t t = 0; t < x.count(); ++t) add_scaled(1, y.row(t), x.row(t), x.width());
+  }
+
+  void run_layer(std::int64_t index, Rows& x) {
+    const LayerWeights& layer = weights.layers[static_cast<std::size_t>(index)];
+    Rows all(x.count(), (config.heads + 2 * config.key_heads) * config.head_size);
+    std::vector<Product> in;
+    std::int64_t first = 0;
+    for (const Linear& linear : layer.in) {
+      in.push_back({&linear, &all, first});
+      first += linear.matrix.rows;
+    }
+    multiply(in, normalised(layer.before_attention, x));
+    place(index, all);
+    add(x, layer.out, attention(index, all));
+    add(x, layer.outer, inner_of(layer, normalised(layer.before_inner, x)));
+  }
+
+  Rows inner_of(const LayerWeights& layer, const Rows& x) {
+    Rows inner(x.count(), config.inner), gate(layer.inner.size() > 1 ? x.count() : 0, config.inner);
+    std::vector<Product> products{{&layer.inner.back(), &inner, 0}};
+    if (gate.count() > 0) products.push_back({&layer.inner.front(), &gate, 0});
+    multiply(products, x);
+    pool.parallel_for(x.count(), [&](std::int64_t t, int) {
+      float* y = inner.row(t);
+      const float* g = gate.count() > 0 ? gate.row(t) : nullptr;
+      for (std::int64_t i = 0; i < config.inner; ++i) y[i] = g ? silu(g[i]) * y[i] : gelu(y[i]);
+    });
+    return inner;
+  }
+
+  Rows embedded(std::span<const std::int32_t> tokens) const {
+    Rows x(static_cast<std::int64_t>(tokens.size()), config.width);
+    std::vector<float> place(static_cast<std::size_t>(config.width));
+    for (std::int64_t t = 0; t < x.count(); ++t) {
+      unpack_row(weights.words, tokens[static_cast<std::size_t>(t)], x.row(t));
+      if (weights.positions.rows == 0) continue;
+      unpack_row(weights.positions, position + t, place.data());
+      add_scaled(1, place.data(), x.row(t), config.width);
+    }
+    return x;
+  }
+
+  // `scored`: the scores after the last of them are wanted.
+  void run(std::span<const std::int32_t> tokens, bool scored) {
+    Rows x = embedded(tokens);
+    for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+      if (stop.is_due()) throw Error(ErrorCode::interrupted, "stopped while a text was continued");
+      run_layer(layer, x);
+    }
+    position += x.count();
+    if (!scored) return;
+    Rows last(1, config.width), y(1, weights.head.rows);
+    normalise(weights.norm, config.family == Family::gpt2, config.epsilon, x.of(x.count() - 1), last.row(0));
+    const Linear head{weights.head, {}};
+    const Product product{&head, &y, 0};
+    multiply({&product, 1}, last);
+    std::ranges::copy(y.of(0), scores.begin());
+  }
+
+  void check(std::span<const std::int32_t> tokens) const {
+    if (tokens.empty()) throw Error(ErrorCode::invalid_argument, "there is no token to go on from");
+    for (const std::int32_t token : tokens)
+      if (token < 0 || token >= weights.words.rows)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("token {} is not in the model's vocabulary of {}", token, weights.words.rows),
+                    {}, "the tokenizer is another model's");
+    const auto count = static_cast<std::int64_t>(tokens.size());
+    if (count > context - position)
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("a text of {} tokens is longer than the context of {}", position + count, context), {},
+          "shorten it, or take a model of a longer context");
+  }
+};
+
+Decoder::Decoder(const data::WeightFile& file, const ModelConfig& config, const DecoderSettings& settings)
+    : state_(std::make_unique<State>(file, config, settings)) {}
+Decoder::~Decoder() = default;
+
+const ModelConfig& Decoder::config() const { return state_->config; }
+std::int64_t Decoder::vocabulary() const { return state_->weights.head.rows; }
+std::int64_t Decoder::context() const { return state_->context; }
+std::int64_t Decoder::position() const { return state_->position; }
+std::size_t Decoder::cache_bytes() const { return state_->cache.bytes(); }
+
+namespace {
+
+template <class Visit>
+void for_products(const DecoderWeights& weights, const Visit& visit) {
+  for (const LayerWeights& layer : weights.layers) {
+    for (const Linear& linear : layer.in) visit(linear.matrix);
+    visit(layer.out.matrix);
+    for (const Linear& linear : layer.inner) visit(linear.matrix);
+    visit(layer.outer.matrix);
+  }
+  visit(weights.head);
+}
+
+}  // namespace
+
+std::size_t Decoder::weight_bytes() const {
+  std::size_t bytes = 0;
+  for_products(state_->weights, [&](const Matrix& matrix) { bytes += matrix.bytes(); });
+  return bytes;
+}
+
+double Decoder::multiply_adds() const {
+  double count = 0;
+  for_products(state_->weights, [&](const Matrix& matrix) {
+    count += static_cast<double>(matrix.rows) * static_cast<double>(matrix.columns);
+  });
+  return count;
+}
+
+std::span<const float> Decoder::feed(std::span<const std::int32_t> tokens) {
+  State& s = *state_;
+  s.check(tokens);
+  const std::int64_t before = s.position;
+  s.cache.grow(before + static_cast<std::int64_t>(tokens.size()));
+  try {
+    for (std::size_t first = 0; first < tokens.size(); first += tokens_at_a_time) {
+      const std::size_t count = std::min<std::size_t>(tokens_at_a_time, tokens.size() - first);
+      s.run(tokens.subspan(first, count), first + count == tokens.size());
+    }
+  } catch (...) {
+    s.position = before;
+    throw;
+  }
+  return s.scores;
+}
+
+void Decoder::rewind(std::int64_t position) {
+  if (position < 0 || position > state_->position)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("position {} is not among the {} tokens so far", position, state_->position));
+  state_->position = position;
+}
+
+}  // namespace superstep::language

@@ -1,0 +1,324 @@
+// Loops in every instruction set that Highway knows for this machine; the best is chosen at run time.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "superstep/language/decode/products.cpp"
+#include "superstep/language/decode/products.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "superstep/file/weights/blocks.h"
+
+// foreach_target.h must come before the others.
+// clang-format off
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace superstep::language::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using F32 = hn::ScalableTag<float>;
+
+// Sums of products of 16 integers: of i16, into half as many i32.
+using I16 = hn::CappedTag<std::int16_t, 16>;
+using I8 = hn::Rebind<std::int8_t, I16>;
+using U8 = hn::Rebind<std::uint8_t, I16>;
+using I32 = hn::RepartitionToWide<I16>;
+using FloatSums = hn::Rebind<float, I32>;
+using Integers = hn::Vec<I16>;
+using Sums = hn::Vec<I32>;
+
+HWY_INLINE float Half(const std::byte* at) {
+  const hn::CappedTag<float, 1> one;
+  const hn::Rebind<hwy::float16_t, decltype(one)> half;
+  return hn::GetLane(hn::PromoteTo(one, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(at))));
+}
+
+// 16 products, of `weights(i)`, the lanes from the i-th on, with bytes at x.
+template <class Weights>
+HWY_INLINE Sums Products(const Weights& weights, const std::int8_t* x, Sums sums) {
+  const I16 d16;
+  const I32 d32;
+  Sums more = hn::Zero(d32);
+  for (std::size_t i = 0; i < 16; i += hn::Lanes(d16)) {
+    const Integers b = hn::PromoteTo(d16, hn::LoadU(I8(), x + i));
+    sums = hn::ReorderWidenMulAccumulate(d32, weights(i), b, sums, more);
+  }
+  return hn::Add(sums, more);
+}
+
+HWY_INLINE Integers Bytes(const std::byte* at) {
+  return hn::PromoteTo(I16(), hn::LoadU(U8(), reinterpret_cast<const std::uint8_t*>(at)));
+}
+HWY_INLINE Integers Lower(const std::byte* at) { return hn::And(Bytes(at), hn::Set(I16(), 15)); }
+HWY_INLINE Integers Upper(const std::byte* at) { return hn::ShiftRight<4>(Bytes(at)); }
+
+HWY_INLINE hn::Vec<FloatSums> AddScaledSums(Sums sums, float scale, hn::Vec<FloatSums> total) {
+  const FloatSums d;
+  return hn::MulAdd(hn::ConvertTo(d, sums), hn::Set(d, scale), total);
+}
+
+struct BytesOfToken {
+  const std::int8_t* bytes;
+  const float *scales, *sums;
+};
+
+float RowOfQ8(const std::byte* row, std::int64_t columns, const BytesOfToken& x) {
+  const I16 d16;
+  hn::Vec<FloatSums> total = hn::Zero(FloatSums());
+  for (std::int64_t block = 0; block < columns / 32; ++block, row += 34) {
+    const auto* own = reinterpret_cast<const std::int8_t*>(row + 2);
+    const std::int8_t* bytes = x.bytes + block * 32;
+    const auto at = [&](std::size_t first) {
+      return [=](std::size_t i) { return hn::PromoteTo(d16, hn::LoadU(I8(), own + first + i)); };
+    };
+    const Sums sums = Products(at(16), bytes + 16, Products(at(0), bytes, hn::Zero(I32())));
+    total = AddScaledSums(sums, Half(row) * x.scales[block], total);
+  }
+  return hn::GetLane(hn::SumOfLanes(FloatSums(), total));
+}
+
+float RowOfQ4(const std::byte* row, std::int64_t columns, const BytesOfToken& x) {
+  const Integers eight = hn::Set(I16(), 8);
+  hn::Vec<FloatSums> total = hn::Zero(FloatSums());
+  for (std::int64_t block = 0; block < columns / 32; ++block, row += 18) {
+    const std::int8_t* bytes = x.bytes + block * 32;
+    const std::byte* own = row + 2;
+    Sums sums =
+        Products([&](std::size_t i) { return hn::Sub(Lower(own + i), eight); }, bytes, hn::Zero(I32()));
+    sums = Products([&](std::size_t i) { return hn::Sub(Upper(own + i), eight); }, bytes + 16, sums);
+    total = AddScaledSums(sums, Half(row) * x.scales[block], total);
+  }
+  return hn::GetLane(hn::SumOfLanes(FloatSums(), total));
+}
+
+float RowOfQ4K(const std::byte* row, std::int64_t columns, const BytesOfToken& x) {
+  hn::Vec<FloatSums> total = hn::Zero(FloatSums());
+  float smallest = 0;
+  for (std::int64_t block = 0; block < columns / 256; ++block, row += 144) {
+    const float scale = Half(row), low = Half(row + 2);
+    const std::byte *groups = row + 4, *values = row + 16;
+    for (int group = 0; group < 8; ++group) {
+      const std::int64_t place = block * 8 + group;
+      const std::byte* own = values + group / 2 * 32;
+      const std::int8_t* bytes = x.bytes + place * 32;
+      const data::GroupScale g = data::group_scale(groups, group);
+      Sums sums = hn::Zero(I32());
+      for (std::size_t half = 0; half < 32; half += 16)
+        sums = group % 2 == 0
+                   ? Products([&](std::size_t i) { return Lower(own + half + i); }, bytes + half, sums)
+                   : Products([&](std::size_t i) { return Upper(own + half + i); }, bytes + half, sums);
+      total = AddScaledSums(sums, scale * static_cast<float>(g.scale) * x.scales[place], total);
+      smallest += low * static_cast<float>(g.smallest) * x.sums[place];
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(FloatSums(), total)) - smallest;
+}
+
+// The 16 numbers from `first` on of part `Part` of a half: four bits of one byte, two of another, less 32.
+template <int Part>
+HWY_INLINE Integers SixBits(const std::byte* lower, const std::byte* upper) {
+  const I16 d;
+  const Integers four = Part < 2 ? Lower(lower) : Upper(lower);
+  const Integers two = hn::And(hn::ShiftRight<2 * Part>(Bytes(upper)), hn::Set(d, 3));
+  return hn::Sub(hn::Or(four, hn::ShiftLeft<4>(two)), hn::Set(d, 32));
+}
+
+// A part is 32 numbers in two groups, each with a scale of its own.
+template <int Part>
+HWY_INLINE Sums SixBitPart(const std::byte* lower, const std::byte* upper, const std::byte* scales,
+                           const std::int8_t* bytes) {
+  const I32 d;
+  const std::byte* own = lower + Part % 2 * 32;
+  Sums sums = hn::Zero(d);
+  for (std::size_t group = 0; group < 2; ++group) {
+    const std::size_t first = group * 16;
+    const Sums products =
+        Products([&](std::size_t i) { return SixBits<Part>(own + first + i, upper + first + i); },
+                 bytes + first, hn::Zero(d));
+    const auto scale = static_cast<std::int8_t>(scales[2 * Part + static_cast<int>(group)]);
+    sums = hn::Add(sums, hn::Mul(products, hn::Set(d, scale)));
+  }
+  return sums;
+}
+
+float RowOfQ6K(const std::byte* row, std::int64_t columns, const BytesOfToken& x) {
+  hn::Vec<FloatSums> total = hn::Zero(FloatSums());
+  for (std::int64_t block = 0; block < columns / 256; ++block, row += 210) {
+    const float scale = Half(row + 208);
+    for (int half = 0; half < 2; ++half) {
+      const std::byte *lower = row + 64 * half, *upper = row + 128 + 32 * half,
+                      *scales = row + 192 + 8 * half;
+      const std::int64_t place = block * 8 + half * 4;
+      const std::int8_t* bytes = x.bytes + place * 32;
+      total = AddScaledSums(SixBitPart<0>(lower, upper, scales, bytes), scale * x.scales[place], total);
+      total =
+          AddScaledSums(SixBitPart<1>(lower, upper, scales, bytes + 32), scale * x.scales[place + 1], total);
+      total =
+          AddScaledSums(SixBitPart<2>(lower, upper, scales, bytes + 64), scale * x.scales[place + 2], total);
+      total =
+          AddScaledSums(SixBitPart<3>(lower, upper, scales, bytes + 96), scale * x.scales[place + 3], total);
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(FloatSums(), total));
+}
+
+// Four sums side by side hide the latency of adding. `load(i)`: the vector of weights from the i-th on,
+// `one(i)`: the weight alone.
+template <class Load, class One>
+HWY_INLINE float RowOfNumbers(const Load& load, const One& one, std::int64_t columns, const float* x) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= columns; i += 4 * lanes) {
+    a = hn::MulAdd(load(i), hn::LoadU(d, x + i), a);
+    b = hn::MulAdd(load(i + lanes), hn::LoadU(d, x + i + lanes), b);
+    c = hn::MulAdd(load(i + 2 * lanes), hn::LoadU(d, x + i + 2 * lanes), c);
+    e = hn::MulAdd(load(i + 3 * lanes), hn::LoadU(d, x + i + 3 * lanes), e);
+  }
+  for (; i + lanes <= columns; i += lanes) a = hn::MulAdd(load(i), hn::LoadU(d, x + i), a);
+  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+  for (; i < columns; ++i) sum += one(i) * x[i];
+  return sum;
+}
+
+float Dot(const float* w, const float* x, std::int64_t count) {
+  return RowOfNumbers([=](std::int64_t i) { return hn::LoadU(F32(), w + i); },
+                      [=](std::int64_t i) { return w[i]; }, count, x);
+}
+
+template <class Stored>
+float RowOfHalves(const std::byte* row, std::int64_t columns, const float* x) {
+  const auto* w = reinterpret_cast<const Stored*>(row);
+  const F32 d;
+  const hn::Rebind<Stored, F32> stored;
+  const hn::CappedTag<float, 1> single;
+  const hn::Rebind<Stored, decltype(single)> single_stored;
+  return RowOfNumbers(
+      [=](std::int64_t i) { return hn::PromoteTo(d, hn::LoadU(stored, w + i)); },
+      [=](std::int64_t i) { return hn::GetLane(hn::PromoteTo(single, hn::LoadU(single_stored, w + i))); },
+      columns, x);
+}
+
+void MultiplyRows(const Matrix& m, const Activations& x, std::int64_t first, std::int64_t last, float* y) {
+  const BytesOfToken bytes{x.bytes.data(), x.scales.data(), x.sums.data()};
+  const float* values = x.values.data();
+  for (std::int64_t r = first; r < last; ++r) {
+    const std::byte* row = m.row(r);
+    switch (m.packing) {
+      case Packing::f32: y[r] = Dot(reinterpret_cast<const float*>(row), values, m.columns); break;
+      case Packing::f16: y[r] = RowOfHalves<hwy::float16_t>(row, m.columns, values); break;
+      case Packing::bf16: y[r] = RowOfHalves<hwy::bfloat16_t>(row, m.columns, values); break;
+      case Packing::q8_0: y[r] = RowOfQ8(row, m.columns, bytes); break;
+      case Packing::q4_0: y[r] = RowOfQ4(row, m.columns, bytes); break;
+      case Packing::q4_k: y[r] = RowOfQ4K(row, m.columns, bytes); break;
+      case Packing::q6_k: y[r] = RowOfQ6K(row, m.columns, bytes); break;
+    }
+  }
+}
+
+// Four rows by `Tokens` tokens: as many sums in registers.
+template <int Tokens>
+HWY_INLINE void Tile(const float* rows, std::int64_t columns, const float* x, std::int64_t x_stride, float* y,
+                     std::int64_t y_stride) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  hn::Vec<F32> sums[4][Tokens];
+  for (auto& row : sums)
+    for (auto& sum : row) sum = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + lanes <= columns; i += lanes) {
+    hn::Vec<F32> of_tokens[Tokens];
+    for (int t = 0; t < Tokens; ++t) of_tokens[t] = hn::LoadU(d, x + t * x_stride + i);
+    for (int r = 0; r < 4; ++r) {
+      const auto weight = hn::LoadU(d, rows + r * columns + i);
+      for (int t = 0; t < Tokens; ++t) sums[r][t] = hn::MulAdd(weight, of_tokens[t], sums[r][t]);
+    }
+  }
+  for (int r = 0; r < 4; ++r)
+    for (int t = 0; t < Tokens; ++t) {
+      float sum = hn::GetLane(hn::SumOfLanes(d, sums[r][t]));
+      for (std::int64_t k = i; k < columns; ++k) sum += rows[r * columns + k] * x[t * x_stride + k];
+      y[t * y_stride + r] = sum;
+    }
+}
+
+void MultiplyPanel(const Panel& panel, const float* x, std::int64_t x_stride, std::int64_t tokens, float* y,
+                   std::int64_t y_stride) {
+  std::int64_t t = 0;
+  if (panel.count == panel_rows) {
+    for (; t + 3 <= tokens; t += 3)
+      Tile<3>(panel.rows, panel.columns, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+    for (; t < tokens; ++t)
+      Tile<1>(panel.rows, panel.columns, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+    return;
+  }
+  for (; t < tokens; ++t)
+    for (std::int64_t r = 0; r < panel.count; ++r)
+      y[t * y_stride + r] = Dot(panel.rows + r * panel.columns, x + t * x_stride, panel.columns);
+}
+
+void AddScaled(float factor, const float* x, float* y, std::int64_t count) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto f = hn::Set(d, factor);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::MulAdd(f, hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, y + i);
+  for (; i < count; ++i) y[i] += factor * x[i];
+}
+
+const char* NameOfTarget() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace superstep::language::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace superstep::language {
+
+HWY_EXPORT(MultiplyRows);
+HWY_EXPORT(MultiplyPanel);
+HWY_EXPORT(Dot);
+HWY_EXPORT(AddScaled);
+HWY_EXPORT(NameOfTarget);
+
+void Activations::set(std::span<const float> x, bool as_bytes) {
+  values = x;
+  if (!as_bytes) return;
+  const std::size_t blocks = x.size() / byte_block;
+  bytes.resize(blocks * byte_block), scales.resize(blocks), sums.resize(blocks);
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const std::span<const float> own = x.subspan(b * byte_block, byte_block);
+    float largest = 0;
+    for (const float value : own) largest = std::max(largest, std::abs(value));
+    const float scale = largest / 127, inverse = largest > 0 ? 127 / largest : 0;
+    int sum = 0;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const auto rounded = static_cast<int>(std::lrintf(own[i] * inverse));
+      bytes[b * byte_block + i] = static_cast<std::int8_t>(rounded);
+      sum += rounded;
+    }
+    scales[b] = scale, sums[b] = scale * static_cast<float>(sum);
+  }
+}
+
+void multiply_rows(const Matrix& matrix, const Activations& x, std::int64_t first, std::int64_t last,
+                   float* y) {
+  HWY_DYNAMIC_DISPATCH(MultiplyRows)(matrix, x, first, last, y);
+}
+void multiply_panel(const Panel& panel, const float* x, std::int64_t x_stride, std::int64_t tokens, float* y,
+                    std::int64_t y_stride) {
+  HWY_DYNAMIC_DISPATCH(MultiplyPanel)(panel, x, x_stride, tokens, y, y_stride);
+}
+float dot(const float* a, const float* b, std::int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(Dot)(a, b, count);
+}
+void add_scaled(float factor, const float* x, float* y, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(AddScaled)(factor, x, y, count);
+}
+const char* vectors_in_use() { return HWY_DYNAMIC_DISPATCH(NameOfTarget)(); }
+
+}  // namespace superstep::language
+#endif  // HWY_ONCE

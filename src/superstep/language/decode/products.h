@@ -1,0 +1,47 @@
+// Products of matrices of weights with activations, in the machine's vectors.
+//
+// One token: each row is read once, as the file packs it, which is what a processor's memory can do at best.
+// Blocks are multiplied as integers, by activations in blocks of 32 bytes with a scale each. Several tokens:
+// rows are unpacked to f32 once and multiplied by all of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "superstep/language/decode/matrix.h"
+
+namespace superstep::language {
+
+inline constexpr std::int64_t byte_block = 32;
+inline constexpr std::int64_t panel_rows = 4;
+
+// Of one token, as numbers and as bytes.
+struct Activations {
+  std::span<const float> values;
+  std::vector<std::int8_t> bytes;
+  std::vector<float> scales, sums;  // of each block; sums are scaled, too
+
+  // `as_bytes`: a matrix in blocks will be multiplied. The values must outlive this.
+  void set(std::span<const float> x, bool as_bytes);
+};
+
+// y[r] = row r of the matrix times x, for r in [first, last).
+void multiply_rows(const Matrix& matrix, const Activations& x, std::int64_t first, std::int64_t last,
+                   float* y);
+
+// Rows of f32, `panel_rows` at most, times `tokens` vectors: y[t * y_stride + r].
+struct Panel {
+  const float* rows;
+  std::int64_t count, columns;
+};
+void multiply_panel(const Panel& panel, const float* x, std::int64_t x_stride, std::int64_t tokens, float* y,
+                    std::int64_t y_stride);
+
+float dot(const float* a, const float* b, std::int64_t count);
+void add_scaled(float factor, const float* x, float* y, std::int64_t count);  // y += factor x
+
+// The name of the vector instructions in use: "AVX2".
+const char* vectors_in_use();
+
+}  // namespace superstep::language

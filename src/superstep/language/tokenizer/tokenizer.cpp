@@ -1,0 +1,290 @@
+#include "superstep/language/tokenizer/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "superstep/base/error.h"
+#include "superstep/base/file.h"
+#include "superstep/base/printable.h"
+#include "superstep/language/tokenizer/tokenizer_state.h"
+
+namespace superstep::language {
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+using State = Tokenizer::State;
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// Bytes of the character that begins here; 0: none does.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xc2 ? 0
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if (!is_continuation(text[i])) return 0;
+  // Longer than needed, halves of pairs, and beyond the last character.
+  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
+      (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f))
+    return 0;
+  return length;
+}
+
+bool join_rule(const State& s, std::int32_t left, std::int32_t right, Joined& joined) {
+  if (left < 0 || right < 0) return false;
+  if (s.scores.empty()) {
+    const auto found = s.merges.find(std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
+                                     static_cast<std::uint32_t>(right));
+    if (found == s.merges.end()) return false;
+    joined = found->second;
+    return true;
+  }
+  const auto found =
+      s.ids.find(s.texts[static_cast<std::size_t>(left)] + s.texts[static_cast<std::size_t>(right)]);
+  if (found == s.ids.end() || s.is_added[static_cast<std::size_t>(found->second)]) return false;
+  joined = {-s.scores[static_cast<std::size_t>(found->second)], found->second};
+  return true;
+}
+
+// A character that is no token becomes its bytes, where these are tokens, else the unknown one.
+void add_character(const State& s, std::string_view character, Tokens& pieces) {
+  const auto found = s.ids.find(std::string(character));
+  if (found != s.ids.end()) return pieces.push_back(found->second);
+  const bool as_bytes =
+      std::ranges::all_of(character, [&](char c) { return s.bytes[static_cast<unsigned char>(c)] >= 0; });
+  if (as_bytes) {
+    for (const char c : character) pieces.push_back(s.bytes[static_cast<unsigned char>(c)]);
+    return;
+  }
+  if (s.unknown < 0)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the tokenizer has no token for '{}'", printable(character)), s.where);
+  if (!s.joins_unknown || pieces.empty() || pieces.back() != s.unknown) pieces.push_back(s.unknown);
+}
+
+// One piece of a text, in the letters of the file.
+void encode_piece(const State& s, std::string_view piece, Tokens& tokens) {
+  if (s.words_as_they_are)
+    if (const auto found = s.ids.find(std::string(piece)); found != s.ids.end())
+      return tokens.push_back(found->second);
+  Tokens pieces;
+  for (std::size_t at = 0; at < piece.size();) {
+    const std::size_t length = std::max<std::size_t>(1, character_length(piece.substr(at)));
+    add_character(s, piece.substr(at, length), pieces);
+    at += length;
+  }
+  const Tokens joined = join_pairs(pieces, [&](std::int32_t left, std::int32_t right, Joined& result) {
+    return join_rule(s, left, right, result);
+  });
+  tokens.insert(tokens.end(), joined.begin(), joined.end());
+}
+
+void encode_bytes(const State& s, std::string_view text, bool first, Tokens& tokens) {
+  const bool spaced = s.prefix == State::Prefix::always || (s.prefix == State::Prefix::first && first);
+  const std::string own = spaced && !text.starts_with(' ') ? " " + std::string(text) : std::string(text);
+  std::vector<std::string_view> pieces{own};
+  for (const Splitter& splitter : s.splitters) {
+    std::vector<std::string_view> finer;
+    for (const std::string_view piece : pieces)
+      for (const std::string_view part : splitter.split(piece)) finer.push_back(part);
+    pieces = std::move(finer);
+  }
+  for (const std::string_view piece : pieces) {
+    std::string letters;
+    for (const char c : piece) letters += letter_of_byte(static_cast<unsigned char>(c));
+    encode_piece(s, letters, tokens);
+  }
+}
+
+void encode_characters(const State& s, std::string_view text, bool first, Tokens& tokens) {
+  std::string own;
+  if (s.prefix == State::Prefix::always || (s.prefix == State::Prefix::first && first)) own = space_sign;
+  for (const char c : text)
+    if (c == ' ')
+      own += space_sign;
+    else
+      own += c;
+  const std::string_view all = own;
+  std::size_t done = 0;
+  while (done < all.size()) {
+    std::size_t end = all.size();
+    if (s.splits_at_spaces)
+      end = std::min(
+          end,
+          all.find(space_sign, done + (all.substr(done).starts_with(space_sign) ? space_sign.size() : 1)));
+    encode_piece(s, all.substr(done, end - done), tokens);
+    done = end;
+  }
+}
+
+// The added token that begins here; null: none.
+const std::pair<std::string, std::int32_t>* added_at(const State& s, std::string_view text) {
+  for (const auto& each : s.added)
+    if (text.starts_with(each.first)) return &each;
+  return nullptr;
+}
+
+std::string byte_of_name(const std::string& name) {
+  if (name.size() != 6 || !name.starts_with("<0x") || name[5] != '>') return {};
+  const auto value = [&](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
+  if (value(name[3]) < 0 || value(name[4]) < 0) return {};
+  return std::string(1, static_cast<char>(value(name[3]) * 16 + value(name[4])));
+}
+
+// The bytes that letters stand for.
+std::string bytes_of_letters(const std::string& text) {
+  static const auto letters = [] {
+    std::unordered_map<std::string, char> map;
+    for (int byte = 0; byte < 256; ++byte)
+      map.emplace(letter_of_byte(static_cast<unsigned char>(byte)), static_cast<char>(byte));
+    return map;
+  }();
+  std::string bytes;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = std::max<std::size_t>(1, character_length(std::string_view(text).substr(at)));
+    const auto found = letters.find(text.substr(at, length));
+    if (found != letters.end())
+      bytes += found->second;
+    else
+      bytes += text.substr(at, length);
+    at += length;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::size_t first_bad_byte(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text.substr(at));
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
+std::string letter_of_byte(unsigned char byte) {
+  const auto is_itself = [](int b) { return (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174; };
+  int code = byte;
+  if (!is_itself(byte)) {
+    code = 256;
+    for (int b = 0; b < byte; ++b) code += !is_itself(b);
+  }
+  if (code < 0x80) return std::string(1, static_cast<char>(code));
+  return {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
+}
+
+void Tokenizer::State::add_token(const std::string& text, std::int32_t id) {
+  constexpr std::int32_t most_tokens = 1 << 22;
+  if (id < 0 || id >= most_tokens)
+    throw Error(ErrorCode::bad_file, fmt::format("token '{}' has the number {}", printable(text), id), where);
+  if (static_cast<std::size_t>(id) >= texts.size()) texts.resize(static_cast<std::size_t>(id) + 1);
+  texts[static_cast<std::size_t>(id)] = text;
+}
+
+void Tokenizer::State::index() {
+  is_added.assign(texts.size(), false);
+  bytes.fill(-1);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i].empty()) continue;
+    ids.emplace(texts[i], static_cast<std::int32_t>(i));
+    if (of_bytes) continue;
+    if (const std::string byte = byte_of_name(texts[i]); !byte.empty())
+      bytes[static_cast<unsigned char>(byte[0])] = static_cast<std::int32_t>(i);
+  }
+  std::erase_if(added, [](const auto& each) { return each.first.empty(); });
+  std::ranges::stable_sort(added, std::ranges::greater(), [](const auto& each) { return each.first.size(); });
+  for (const auto& [text, id] : added) is_added[static_cast<std::size_t>(id)] = true;
+}
+
+void Tokenizer::State::add_merge(const std::string& left, const std::string& right) {
+  const auto a = ids.find(left), b = ids.find(right), both = ids.find(left + right);
+  if (a == ids.end() || b == ids.end() || both == ids.end())
+    throw Error(ErrorCode::bad_file,
+                fmt::format("merge {} joins '{}' and '{}', which are not all tokens", merges.size(),
+                            printable(left), printable(right)),
+                where);
+  const std::uint64_t key =
+      std::uint64_t{static_cast<std::uint32_t>(a->second)} << 32 | static_cast<std::uint32_t>(b->second);
+  merges.emplace(key, Joined{static_cast<double>(merges.size()), both->second});
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+
+std::int64_t Tokenizer::size() const { return static_cast<std::int64_t>(state_->texts.size()); }
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
+  if (const std::size_t bad = first_bad_byte(text); bad != std::string_view::npos)
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the text is no UTF-8: byte {} is {:#04x}", bad, static_cast<unsigned char>(text[bad])),
+        {}, "convert it, for example with iconv");
+  const State& s = *state_;
+  Tokens tokens = s.begin;
+  std::size_t done = 0;
+  bool first = true;
+  const auto encode_until = [&](std::size_t end) {
+    if (end > done)
+      (s.of_bytes ? encode_bytes : encode_characters)(s, text.substr(done, end - done), first, tokens);
+    first = false;
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const auto* added = added_at(s, text.substr(at));
+    if (!added) {
+      ++at;
+      continue;
+    }
+    encode_until(at);
+    tokens.push_back(added->second);
+    at = done = at + added->first.size();
+  }
+  encode_until(text.size());
+  return tokens;
+}
+
+std::string Tokenizer::bytes_of(std::int32_t token) const {
+  const State& s = *state_;
+  if (token < 0 || static_cast<std::size_t>(token) >= s.texts.size() ||
+      s.is_added[static_cast<std::size_t>(token)])
+    return {};
+  const std::string& text = s.texts[static_cast<std::size_t>(token)];
+  if (s.of_bytes) return bytes_of_letters(text);
+  if (std::string byte = byte_of_name(text); !byte.empty()) return byte;
+  std::string plain;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool space = std::string_view(text).substr(at).starts_with(space_sign);
+    plain += space ? ' ' : text[at];
+    at += space ? space_sign.size() : 1;
+  }
+  return plain;
+}
+
+std::string Tokenizer::decode(const std::vector<std::int32_t>& tokens) const {
+  std::string text;
+  for (const std::int32_t token : tokens) text += bytes_of(token);
+  if (!state_->of_bytes && state_->prefix != State::Prefix::never && text.starts_with(' ')) text.erase(0, 1);
+  return text;
+}
+
+Tokenizer Tokenizer::beside(const data::WeightFile& file) {
+  if (file.format() == "GGUF") return from_notes(file);
+  const std::filesystem::path path = file.path().parent_path() / "tokenizer.json";
+  if (!std::filesystem::exists(path))
+    throw Error(ErrorCode::not_found, "the model's tokens are not known", path.string(),
+                "put the model's tokenizer.json beside its weights, or give numbers of tokens: --tokens");
+  return from_json(read_text_file(path), path.string());
+}
+
+}  // namespace superstep::language

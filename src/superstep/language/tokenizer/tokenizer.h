@@ -1,0 +1,47 @@
+// Texts as tokens and back: byte pair encodings, of bytes (GPT-2, Llama 3) or of characters with a sign for
+// spaces (SentencePiece: Llama 2, Mistral), as tokenizer.json of Hugging Face or a GGUF file describe them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "superstep/file/weights/weight_file.h"
+
+namespace superstep::language {
+
+class Tokenizer {
+ public:
+  // Throws Error: not_found, bad_file (what is wrong), unsupported (another kind of model, which it names).
+  static Tokenizer from_json(std::string_view text, const std::string& where);
+  static Tokenizer from_notes(const data::WeightFile& gguf);
+  // Of a GGUF file its own, else the tokenizer.json beside the weights.
+  static Tokenizer beside(const data::WeightFile& file);
+  ~Tokenizer();
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+
+  std::int64_t size() const;  // tokens, those that were added included
+
+  // With the tokens that every text begins with. What is written as an added token ("</s>") becomes that.
+  // Throws Error (invalid_argument) where the text is no UTF-8, with the place.
+  std::vector<std::int32_t> encode(std::string_view text) const;
+  // The bytes of a token, which may end in the middle of a character; of added ones nothing.
+  std::string bytes_of(std::int32_t token) const;
+  // The text of several: where every text begins with a space that nobody wrote, without it.
+  std::string decode(const std::vector<std::int32_t>& tokens) const;
+
+  struct State;
+
+ private:
+  explicit Tokenizer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The first byte that is no part of UTF-8; npos: there is none.
+std::size_t first_bad_byte(std::string_view text);
+
+}  // namespace superstep::language

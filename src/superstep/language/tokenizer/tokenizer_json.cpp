@@ -1,0 +1,153 @@
+// tokenizer.json, as Hugging Face's tokenizers write it.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/error.h"
+#include "superstep/base/printable.h"
+#include "superstep/language/tokenizer/tokenizer_state.h"
+
+namespace superstep::language {
+namespace {
+
+using nlohmann::json;
+using State = Tokenizer::State;
+
+class Reader {
+ public:
+  Reader(const json& object, State& state) : object_(object), s_(state) {}
+
+  void read() {
+    read_normalizer(object_.value("normalizer", json()));
+    read_splitting(object_.value("pre_tokenizer", json()));
+    read_model(object_.at("model"));
+    for (const json& each : object_.value("added_tokens", json::array())) {
+      const auto id = each.at("id").get<std::int32_t>();
+      s_.add_token(each.at("content").get<std::string>(), id);
+      s_.added.emplace_back(each.at("content").get<std::string>(), id);
+    }
+    s_.index();
+    read_merges(object_.at("model").at("merges"));
+    read_unknown(object_.at("model"));
+    read_template(object_.value("post_processor", json()));
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw Error(ErrorCode::unsupported, fmt::format("{} is not read", printable(what)), s_.where,
+                "byte pair encodings as GPT-2, Llama and Mistral have them are");
+  }
+
+  static std::string type_of(const json& object) {
+    return object.is_object() ? object.value("type", std::string()) : std::string();
+  }
+
+  // A space before the text and a sign for spaces, or nothing.
+  void read_normalizer(const json& normalizer) {
+    const std::string type = type_of(normalizer);
+    if (type.empty()) return;
+    if (type == "Sequence") {
+      for (const json& each : normalizer.at("normalizers")) read_normalizer(each);
+    } else if (type == "Prepend" && normalizer.at("prepend") == space_sign) {
+      s_.prefix = State::Prefix::always;
+    } else if (type != "Replace" || normalizer.at("content") != space_sign ||
+               normalizer.at("pattern") != json{{"String", " "}}) {
+      refuse("the normalizer '" + type + "'");
+    }
+  }
+
+  void read_splitting(const json& splitting) {
+    const std::string type = type_of(splitting);
+    if (type.empty()) return;
+    if (type == "Sequence") {
+      for (const json& each : splitting.at("pretokenizers")) read_splitting(each);
+    } else if (type == "Split") {
+      read_split(splitting);
+    } else if (type == "ByteLevel") {
+      s_.of_bytes = true;
+      if (splitting.value("add_prefix_space", true)) s_.prefix = State::Prefix::always;
+      if (splitting.value("use_regex", true)) s_.splitters.emplace_back(gpt2_pattern, s_.where);
+    } else if (type == "Metaspace" && splitting.value("replacement", std::string()) == space_sign) {
+      const std::string scheme = splitting.value("prepend_scheme", std::string("always"));
+      s_.prefix = scheme == "never"   ? State::Prefix::never
+                  : scheme == "first" ? State::Prefix::first
+                                      : State::Prefix::always;
+      s_.splits_at_spaces = splitting.value("split", true);
+    } else {
+      refuse("the pre_tokenizer '" + type + "'");
+    }
+  }
+
+  void read_split(const json& split) {
+    const json& pattern = split.at("pattern");
+    if (!pattern.contains("Regex") || split.value("behavior", std::string()) != "Isolated" ||
+        split.value("invert", false))
+      refuse("a Split that does not isolate the matches of a pattern");
+    s_.splitters.emplace_back(pattern.at("Regex").get<std::string>(), s_.where);
+  }
+
+  void read_model(const json& model) {
+    if (type_of(model) != "BPE" && model.contains("type")) refuse("the model '" + type_of(model) + "'");
+    for (const char* name : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
+      if (model.contains(name) && !model[name].is_null() && model[name] != "")
+        refuse(std::string("a model's ") + name);
+    for (const auto& [text, id] : model.at("vocab").items()) s_.add_token(text, id.get<std::int32_t>());
+    s_.words_as_they_are = model.value("ignore_merges", false);
+  }
+
+  void read_merges(const json& merges) {
+    for (const json& each : merges) {
+      if (each.is_array() && each.size() == 2) {
+        s_.add_merge(each[0].get<std::string>(), each[1].get<std::string>());
+        continue;
+      }
+      const auto pair = each.get<std::string>();
+      const std::size_t space = pair.find(' ', 1);
+      if (space == std::string::npos)
+        throw Error(ErrorCode::bad_file, fmt::format("merge '{}' is no pair", printable(pair)), s_.where);
+      s_.add_merge(pair.substr(0, space), pair.substr(space + 1));
+    }
+  }
+
+  void read_unknown(const json& model) {
+    if (!model.value("byte_fallback", false)) s_.bytes.fill(-1);
+    s_.joins_unknown = model.value("fuse_unk", false);
+    if (!model.contains("unk_token") || !model["unk_token"].is_string()) return;
+    const auto found = s_.ids.find(model["unk_token"].get<std::string>());
+    if (found != s_.ids.end()) s_.unknown = found->second;
+  }
+
+  // The special tokens in front of a text.
+  void read_template(const json& processor) {
+    const std::string type = type_of(processor);
+    if (type == "Sequence")
+      for (const json& each : processor.at("processors")) read_template(each);
+    if (type != "TemplateProcessing") return;
+    for (const json& part : processor.at("single")) {
+      if (!part.contains("SpecialToken")) break;
+      const auto name = part["SpecialToken"].at("id").get<std::string>();
+      for (const json& id : processor.at("special_tokens").at(name).at("ids"))
+        s_.begin.push_back(id.get<std::int32_t>());
+    }
+  }
+
+  const json& object_;
+  State& s_;
+};
+
+}  // namespace
+
+Tokenizer Tokenizer::from_json(std::string_view text, const std::string& where) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) throw Error(ErrorCode::bad_file, "this is no JSON object", where);
+  auto state = std::make_unique<State>();
+  state->where = where;
+  try {
+    Reader(object, *state).read();
+  } catch (const json::exception& error) {
+    throw Error(ErrorCode::bad_file, fmt::format("this is no tokenizer: {}", printable(error.what())), where);
+  }
+  return Tokenizer(std::move(state));
+}
+
+}  // namespace superstep::language

@@ -1,0 +1,50 @@
+// What a tokenizer is made of, as its two kinds of files fill it in.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "superstep/language/tokenizer/pair_merges.h"
+#include "superstep/language/tokenizer/splitter.h"
+#include "superstep/language/tokenizer/tokenizer.h"
+
+namespace superstep::language {
+
+inline constexpr std::string_view space_sign = "\u2581";  // that SentencePiece writes for a space
+
+struct Tokenizer::State {
+  std::string where;
+  bool of_bytes = false;           // else of characters with a sign for spaces
+  std::vector<std::string> texts;  // of tokens, as the file writes them
+  std::unordered_map<std::string, std::int32_t> ids;
+  std::unordered_map<std::uint64_t, Joined> merges;  // by left and right token
+  std::vector<double> scores;       // in their place: tokens of a high score are joined first
+  std::vector<Splitter> splitters;  // one after another
+  bool words_as_they_are = false;   // a piece that is a token stays it, whatever the merges say
+  enum class Prefix : std::uint8_t {
+    never,
+    first,
+    always
+  } prefix = Prefix::never;  // a space before the text
+  bool splits_at_spaces = false;
+  std::vector<std::pair<std::string, std::int32_t>> added;  // longest first
+  std::vector<bool> is_added;
+  std::vector<std::int32_t> begin;        // of every text
+  std::array<std::int32_t, 256> bytes{};  // tokens of single bytes; -1: none
+  std::int32_t unknown = -1;
+  bool joins_unknown = false;
+
+  // Once texts are there: ids, and the tokens of bytes.
+  void index();
+  // The two texts' tokens become their joined text's. Throws Error (bad_file) where one is no token.
+  void add_merge(const std::string& left, const std::string& right);
+  void add_token(const std::string& text, std::int32_t id);
+};
+
+// The letter that stands for a byte where encodings are of bytes (A. Radford et al. 2019).
+std::string letter_of_byte(unsigned char byte);
+
+}  // namespace superstep::language

@@ -1,0 +1,87 @@
+#include "superstep/run/serve/published_weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "superstep/base/options.h"
+#include "superstep/base/printable.h"
+#include "superstep/base/text.h"
+#include "superstep/file/weights/names.h"
+#include "superstep/run/model.h"
+
+namespace superstep::run {
+namespace {
+
+// Counts the heads where the arrangement of a rule asks for them.
+std::int64_t heads_of(const data::NameRule& rule, const Options& options) {
+  switch (rule.arrangement) {
+    case data::Arrangement::query_pairs: return options.integer("heads", 1, 1 << 20);
+    case data::Arrangement::key_pairs: return options.integer("key-heads", 1, 1 << 20);
+    default: return 0;
+  }
+}
+
+// What keeps a state from being taken from the file; empty: nothing.
+std::string difference(const std::string& state, const Shape& shape, const data::FoundWeight& found) {
+  if (!found.weight)
+    return fmt::format("{} {} is missing{}", state, to_string(shape),
+                       found.looked_for.empty() ? ": no name for it is known"
+                                                : ": no " + printable(join(found.looked_for, " or ")));
+  const Shape arranged = data::arranged_shape(*found.rule, found.weight->shape);
+  if (arranged == shape) return {};
+  return fmt::format("{} {} is {} {} in the file", state, to_string(shape), printable(found.weight->name),
+                     to_string(found.weight->shape));
+}
+
+[[noreturn]] void refuse(const std::vector<std::string>& differences, std::size_t states,
+                         const std::filesystem::path& path) {
+  std::string list;
+  for (const std::string& each : differences) list += "\n  " + each;
+  throw Error(ErrorCode::bad_file,
+              fmt::format("the file does not fit the model: {} of {} arrays differ{}\n", differences.size(),
+                          states, list),
+              path.string(), "build the model with the --set options of the file's sizes");
+}
+
+}  // namespace
+
+bool is_published_weights(const std::filesystem::path& path) {
+  return std::filesystem::is_regular_file(path) || data::holds_weights(path);
+}
+
+PublishedWeights load_published_weights(const TrainSettings& settings, const std::filesystem::path& path) {
+  TrainSettings in_f32 = settings;  // reduced precisions are made of the same states
+  in_f32.precision = "f32";
+  const Model model(in_f32);
+  const workload::Workload& workload = model.workload();
+  if (!workload.weight_names)
+    throw Error(
+        ErrorCode::unsupported,
+        fmt::format("no names are known that other programs give the weights of '{}'", settings.workload),
+        path.string(), "--weights takes the folder of a training run");
+  const data::WeightFile file = data::WeightFile::open(path);
+  const data::NamedWeights named(file);
+  const Options options(workload.options, model.settings().model_options);
+  const graph::Graph graph = model.inference()(1);
+  PublishedWeights weights;
+  std::vector<std::string> differences;
+  std::set<const data::Weight*> used;
+  for (const graph::ValueId id : graph.states()) {
+    const std::string& state = graph.value(id).name;
+    const data::FoundWeight found = data::find_weight(named, workload.weight_names(), state);
+    if (std::string why = difference(state, graph.type(id).shape, found); !why.empty()) {
+      differences.push_back(std::move(why));
+      continue;
+    }
+    used.insert(found.weight);
+    weights.states.emplace(state, data::arranged(*found.rule, *found.weight, heads_of(*found.rule, options)));
+  }
+  if (!differences.empty()) refuse(differences, graph.states().size(), path);
+  for (const data::Weight& weight : file.weights())
+    if (!used.contains(&weight)) weights.unused.push_back(weight.name);
+  return weights;
+}
+
+}  // namespace superstep::run

@@ -1,0 +1,16 @@
+// Opens whatever file of arrays there is.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "superstep/show/array_file.h"
+
+namespace superstep::show {
+
+// Opens an HDF5, npy, npz or model file, or weights (show/weight_arrays.h), told apart by their first bytes
+// or their names. npy, npz and models are read whole. Throws Error (not_found, bad_file, unsupported) that
+// names the file and, where there is one, the array.
+std::unique_ptr<ArrayFile> open_array_file(const std::filesystem::path& path);
+
+}  // namespace superstep::show

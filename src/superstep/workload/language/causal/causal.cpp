@@ -1,0 +1,87 @@
+#include "superstep/workload/language/causal/causal.h"
+
+#include <cmath>
+#include <vector>
+
+#include "superstep/op/elementwise/arithmetic.h"
+#include "superstep/op/move/movement.h"
+#include "superstep/op/move/view.h"
+#include "superstep/op/product/matmul.h"
+#include "superstep/op/rows/softmax.h"
+#include "superstep/workload/table.h"
+
+namespace superstep::workload {
+namespace {
+
+constexpr double hidden_score = -10000;  // added to the scores of later positions: its exponential is 0
+constexpr std::int64_t no_label = -100;
+
+// 0 where a position may look, a large negative number after it: [T, T].
+Var later_hidden(Builder& builder, std::int64_t length) {
+  Tensor mask(ElementType::f32, {length, length});
+  const auto values = mask.as<float>();
+  for (std::int64_t row = 0; row < length; ++row)
+    for (std::int64_t column = row + 1; column < length; ++column)
+      values[static_cast<std::size_t>(row * length + column)] = static_cast<float>(hidden_score);
+  return builder.constant(std::move(mask));
+}
+
+// Each key head as often as query heads share it, one after the other.
+Var shared(Var x, std::int64_t heads) {
+  const Shape shape = x.shape();
+  if (shape[1] == heads) return x;
+  const Var apart = op::reshape(x, {shape[0], shape[1], 1, shape[2], shape[3]});
+  const Var repeated = op::concat(std::vector<Var>(static_cast<std::size_t>(heads / shape[1]), apart), 2);
+  return op::reshape(repeated, {shape[0], heads, shape[2], shape[3]});
+}
+
+}  // namespace
+
+Var split_heads(Var x, std::int64_t heads) {
+  const Shape shape = x.shape();
+  return op::transpose(op::reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
+}
+
+Var causal_attention(Layers& layers, Var q, Var k, Var v, const std::string& name, double dropped) {
+  const op::NameScope scope(layers.builder(), name);
+  const Shape shape = q.shape();
+  const Var scaled = q * (1 / std::sqrt(static_cast<double>(shape[3])));
+  const Var scores =
+      op::matmul(scaled, op::swap_axes(shared(k, shape[1]), 2, 3)) + later_hidden(layers.builder(), shape[2]);
+  Var weights = op::softmax(scores, -1);
+  if (dropped > 0) weights = layers.dropout(weights, "weights.dropout", dropped);
+  const Var mixed = op::transpose(op::matmul(weights, shared(v, shape[1])), {0, 2, 1, 3});
+  return op::reshape(mixed, {shape[0], shape[2], shape[1] * shape[3]});
+}
+
+Recipe by_next_words() {
+  return {
+      .batch = 16,
+      .epochs = 4,
+      .loss = {{transform::LossTerm{.kind = transform::LossKind::token_cross_entropy, .target = "labels"}}},
+      .optimizer = {.kind = transform::OptimizerKind::adamw, .beta2 = 0.95, .weight_decay = 0.1},
+      .learning_rate = 5e-4,
+      .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.1}};
+}
+
+std::unique_ptr<Task> open_next_words(const TaskSettings& settings, const Options& model) {
+  // The token after each one; padding and the last position have none.
+  const auto next = [](const Tensor& tokens, std::int64_t index, std::span<float> row) {
+    const auto length = static_cast<std::int64_t>(row.size());
+    for (std::int64_t i = 0; i < length; ++i) {
+      const double following = i + 1 < length ? tokens.at(index * length + i + 1) : 0;
+      row[static_cast<std::size_t>(i)] = static_cast<float>(following == 0 ? no_label : following);
+    }
+  };
+  return open_table_task(
+      {.generator = "distilbert",
+       .settings = {"length=" + model.text("length"), "vocabulary=" + model.text("vocabulary")},
+       .default_samples = 1000,
+       .training_share = 0.9,
+       .group = {},
+       .inputs = {{"tokens"}},
+       .targets = {{.field = "tokens", .make = next}}},
+      settings);
+}
+
+}  // namespace superstep::workload

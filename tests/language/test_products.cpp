@@ -1,0 +1,151 @@
+// Products of packed weights against sums in f64 of the unpacked ones.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "superstep/base/random.h"
+#include "superstep/language/decode/products.h"
+
+namespace superstep::language {
+namespace {
+
+struct Kind {
+  Packing packing;
+  std::int64_t multiple;  // of columns
+  double tolerance;       // share of the sum of magnitudes
+};
+constexpr Kind kinds[] = {{Packing::f32, 1, 1e-6},   {Packing::f16, 1, 1e-6},   {Packing::bf16, 1, 1e-6},
+                          {Packing::q8_0, 32, 8e-3}, {Packing::q4_0, 32, 8e-3}, {Packing::q4_k, 256, 8e-3},
+                          {Packing::q6_k, 256, 8e-3}};
+
+std::uint16_t half_of(float value, Packing packing) {
+  return packing == Packing::bf16 ? bf16::round_from(value) : f16::round_from(value);
+}
+
+// Random bits are good weights but for the scales, which must be numbers of a usual size.
+void set_scales(Packing packing, std::byte* row, std::size_t bytes, RandomStream& random) {
+  const auto set = [&](std::size_t at) {
+    const std::uint16_t bits = f16::round_from(static_cast<float>(random.uniform(0.001, 0.01)));
+    std::memcpy(row + at, &bits, sizeof bits);
+  };
+  const std::size_t block = packing == Packing::q8_0   ? 34
+                            : packing == Packing::q4_0 ? 18
+                            : packing == Packing::q4_k ? 144
+                                                       : 210;
+  for (std::size_t at = 0; at < bytes; at += block) {
+    if (packing == Packing::q6_k) {
+      set(at + 208);
+    } else {
+      set(at);
+      if (packing == Packing::q4_k) set(at + 2);
+    }
+  }
+}
+
+struct Weights {
+  Matrix matrix;
+  std::vector<std::byte> bytes;
+};
+
+Weights random_weights(const Kind& kind, std::int64_t rows, std::int64_t columns, RandomStream& random) {
+  Weights w{{rows, columns, kind.packing, nullptr, nullptr}, {}};
+  w.bytes.resize(w.matrix.bytes());
+  w.matrix.data = w.bytes.data();
+  const std::size_t row_bytes = w.matrix.row_bytes();
+  if (is_in_blocks(kind.packing)) {
+    for (std::byte& byte : w.bytes) byte = static_cast<std::byte>(random.next_u32());
+    for (std::int64_t r = 0; r < rows; ++r)
+      set_scales(kind.packing, w.bytes.data() + static_cast<std::size_t>(r) * row_bytes, row_bytes, random);
+    return w;
+  }
+  for (std::int64_t i = 0; i < rows * columns; ++i) {
+    const auto value = static_cast<float>(random.uniform(-1, 1));
+    if (kind.packing == Packing::f32) {
+      std::memcpy(w.bytes.data() + 4 * i, &value, 4);
+    } else {
+      const std::uint16_t bits = half_of(value, kind.packing);
+      std::memcpy(w.bytes.data() + 2 * i, &bits, 2);
+    }
+  }
+  return w;
+}
+
+TEST(Products, AreThoseOfTheUnpackedWeights) {
+  RandomStream random(5);
+  for (const Kind& kind : kinds)
+    for (const std::int64_t factor : {1, 2, 3, 37}) {
+      const std::int64_t columns = kind.multiple * factor, rows = 5;
+      const Weights w = random_weights(kind, rows, columns, random);
+      std::vector<float> x(static_cast<std::size_t>(columns)), y(static_cast<std::size_t>(rows), NAN),
+          row(static_cast<std::size_t>(columns));
+      for (float& value : x) value = static_cast<float>(random.uniform(-1, 1));
+      Activations activations;
+      activations.set(x, is_in_blocks(kind.packing));
+      multiply_rows(w.matrix, activations, 0, rows, y.data());
+      for (std::int64_t r = 0; r < rows; ++r) {
+        unpack_row(w.matrix, r, row.data());
+        double sum = 0, magnitude = 0;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+          sum += static_cast<double>(row[i]) * x[i];
+          magnitude += std::abs(static_cast<double>(row[i]) * x[i]);
+        }
+        EXPECT_NEAR(y[static_cast<std::size_t>(r)], sum, kind.tolerance * magnitude)
+            << static_cast<int>(kind.packing) << " of " << columns << " columns, row " << r;
+      }
+    }
+}
+
+// Bytes of activations are exact where these are whole numbers up to 127 with a 127 in every block: then the
+// products of blocks are, too, but for the rounding of sums.
+TEST(Products, OfBlocksWithWholeActivationsAreExact) {
+  RandomStream random(6);
+  for (const Kind& kind : kinds) {
+    if (!is_in_blocks(kind.packing)) continue;
+    const std::int64_t columns = 512, rows = 4;
+    const Weights w = random_weights(kind, rows, columns, random);
+    std::vector<float> x(static_cast<std::size_t>(columns)), y(static_cast<std::size_t>(rows)), row(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = i % 32 == 3 ? 127 : static_cast<float>(static_cast<int>(random.below(255)) - 127);
+    Activations activations;
+    activations.set(x, true);
+    multiply_rows(w.matrix, activations, 0, rows, y.data());
+    for (std::int64_t r = 0; r < rows; ++r) {
+      unpack_row(w.matrix, r, row.data());
+      double sum = 0, magnitude = 0;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        sum += static_cast<double>(row[i]) * x[i];
+        magnitude += std::abs(static_cast<double>(row[i]) * x[i]);
+      }
+      EXPECT_NEAR(y[static_cast<std::size_t>(r)], sum, 2e-6 * magnitude) << static_cast<int>(kind.packing);
+    }
+  }
+}
+
+TEST(Products, OfPanelsAreThoseOfRows) {
+  RandomStream random(7);
+  for (const std::int64_t columns : {1, 7, 8, 33, 130})
+    for (const std::int64_t count : {1, 3, 4})
+      for (const std::int64_t tokens : {1, 2, 3, 5, 8}) {
+        std::vector<float> rows(static_cast<std::size_t>(count * columns)),
+            x(static_cast<std::size_t>(tokens * columns)), y(static_cast<std::size_t>(tokens * 6), -7);
+        for (float& value : rows) value = static_cast<float>(random.uniform(-1, 1));
+        for (float& value : x) value = static_cast<float>(random.uniform(-1, 1));
+        multiply_panel({rows.data(), count, columns}, x.data(), columns, tokens, y.data(), 6);
+        for (std::int64_t t = 0; t < tokens; ++t)
+          for (std::int64_t r = 0; r < 6; ++r) {
+            double sum = 0;
+            for (std::int64_t k = 0; r < count && k < columns; ++k)
+              sum += static_cast<double>(rows[static_cast<std::size_t>(r * columns + k)]) *
+                     x[static_cast<std::size_t>(t * columns + k)];
+            const float found = y[static_cast<std::size_t>(t * 6 + r)];
+            if (r < count)
+              EXPECT_NEAR(found, sum, 1e-5);
+            else
+              EXPECT_EQ(found, -7) << "written beyond the panel";
+          }
+      }
+}
+
+}  // namespace
+}  // namespace superstep::language

@@ -1,6 +1,9 @@
 // Plans on disk: written, read back, and refused where they are damaged.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "superstep/base/random.h"
 #include "superstep/machine/ipu/kept_plans.h"
 
 namespace superstep::machine::ipu {
@@ -57,6 +60,28 @@ TEST(KeptPlans, AChangedByteIsSeen) {
     EXPECT_EQ(read_records(damaged, found), 0u) << i;
     EXPECT_TRUE(found.empty());
   }
+}
+
+// Bodies of any bytes under a right length and checksum: they are records or are refused, and nothing else
+// happens.
+TEST(KeptPlans, AnyBodyIsReadOrRefused) {
+  const std::string whole = record_of({1, 2}, a_plan(1));
+  RandomStream random(1);
+  int refused = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::string body = whole.substr(8);
+    if (round % 4 == 0) body.resize(random.below(body.size()));
+    for (std::uint64_t change = random.below(4); change > 0 && !body.empty(); --change)
+      body[random.below(body.size())] = static_cast<char>(random.next_u32());
+    std::uint32_t head[2] = {static_cast<std::uint32_t>(body.size()), 0x811c9dc5u};
+    for (const char byte : body) head[1] = (head[1] ^ static_cast<unsigned char>(byte)) * 0x01000193u;
+    std::string record(sizeof head, '\0');
+    std::memcpy(record.data(), head, sizeof head);
+    PlansByKey found;
+    refused += read_records(record + body, found) == 0;
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_LT(refused, 4000);
 }
 
 }  // namespace

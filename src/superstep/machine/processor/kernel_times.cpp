@@ -19,10 +19,14 @@ bool begins_number(const std::string& text, std::size_t i) {
   return is_digit(text[i]) && !in_word;
 }
 
+// Larger ones count as this: files are hostile.
+constexpr double largest_number = 1e15;
+
 std::vector<double> numbers_of(const std::string& text) {
   std::vector<double> numbers;
   for (std::size_t i = 0; i < text.size(); ++i)
-    if (begins_number(text, i)) numbers.push_back(std::log2(1 + std::strtod(text.c_str() + i, nullptr)));
+    if (begins_number(text, i))
+      numbers.push_back(std::log2(1 + std::min(largest_number, std::strtod(text.c_str() + i, nullptr))));
   return numbers;
 }
 

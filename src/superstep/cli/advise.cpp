@@ -12,6 +12,7 @@
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/advise/page.h"
+#include "superstep/machine/ipu/kept_plans.h"
 
 namespace superstep::cli {
 namespace {
@@ -83,6 +84,7 @@ void advise(const Arguments& arguments) {
   settings.threads = thread_count();
   settings.model.batch = settings.trains ? settings.most_samples : 0;
   const record::HostLoad load;
+  const machine::ipu::KeptPlans kept;
   const lab::Advice advice = lab::advise(settings);
   if (!arguments.page.empty()) lab::write_page(advice, arguments.page);
   std::vector<record::Result> results = lab::results_of(advice);

@@ -11,6 +11,7 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/formats/system_json.h"
 #include "superstep/lab/machine/host_machine.h"
+#include "superstep/lab/processor/probes.h"
 #include "superstep/record/environment.h"
 
 namespace superstep::cli {
@@ -18,6 +19,7 @@ namespace {
 
 struct Arguments {
   std::string out = "cpu-local.toml", folder, description;
+  std::uint64_t probes = lab::probe_count;
   std::vector<std::string> given;
 };
 
@@ -41,6 +43,7 @@ void measure(const Arguments& arguments) {
   const lab::HostMachine machine = lab::measure_host({.id = id.empty() ? "cpu-local" : id,
                                                       .threads = thread_count(),
                                                       .folder = arguments.folder,
+                                                      .probes = arguments.probes,
                                                       .progress = [](const std::string& what) {
                                                         if (!common().quiet)
                                                           tell(fmt::format("measuring {}\n", what));
@@ -80,6 +83,13 @@ void declare_machine(CLI::App& command) {
   measuring
       ->add_option("--folder", a->folder, "where file speed is measured (default: that of temporary files)")
       ->type_name("DIR");
+  measuring
+      ->add_option(
+          "--probes", a->probes,
+          "small networks by which the engine's kernels are timed, for predict --on FILE.toml; 0: none")
+      ->type_name("N")
+      ->check(whole_number_from(0, static_cast<std::int64_t>(lab::probe_count)))
+      ->capture_default_str();
   measuring->fallthrough();  // --json and --quiet may stand at the end
   measuring->callback([a] { measure(*a); });
   CLI::App* const describing = command.add_subcommand(

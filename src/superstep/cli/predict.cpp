@@ -10,26 +10,30 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/prediction_words.h"
+#include "superstep/cli/shared/processor_words.h"
 #include "superstep/machine/ipu/convolution.h"
+#include "superstep/machine/ipu/kept_plans.h"
 #include "superstep/op/core/definition.h"
 #include "superstep/run/model.h"
+#include "superstep/target/target.h"
 
 namespace superstep::cli {
 namespace {
 
 struct Arguments {
   std::vector<std::string> shapes, bounds;  // of a model file
-  std::string workload, machine = "gc200", mode = "train", precision = "f16", stack, scaling;
+  std::string workload, machine = "gc200", mode = "train", precision, stack, scaling;
   ChipArguments chips;
-  std::int64_t micro_batch = 0;
+  std::int64_t micro_batch = 0, batch = 0;
   int device_iterations = 1, loaders = 1;
-  double sample_seconds = 0;
+  double sample_seconds = 0, measure = 0;
   std::string input_type;
   bool explain = false, recompute = false, largest = false, approximate = false, provenance = false,
        extrapolate = false;
@@ -42,6 +46,7 @@ constexpr const char* footer =
     "Examples:\n"
     "  superstep predict braggnn --on gc200 --micro-batch 512 --explain\n"
     "  superstep predict resnet50 --on bow --micro-batch 16 --precision 16.16 --replicas 16 --accumulate 8\n"
+    "  superstep predict braggnn --on cpu --batch 512 --threads 2\n"
     "  superstep predict unet-256 --on gc200 --micro-batch 1 --pipeline auto --units 4 --accumulate 16\n"
     "  superstep predict braggnn --on a100-40gb --precision tf32 --stack pytorch-eager --provenance\n"
     "  superstep predict resnet50 --on bow --precision 16.16 --micro-batch 20 --recompute --accumulate 4 "
@@ -287,8 +292,64 @@ machine::PredictSettings settings_of(const Arguments& arguments, const run::Mode
   return settings;
 }
 
-void predict(const Arguments& arguments) {
-  const machine::Machine machine = machine_of(arguments);
+// The plan run here, beside what was predicted of it.
+void add_measured(target::Executable& plan, bool training, double seconds, double predicted,
+                  std::vector<Metric>& metrics) {
+  const lab::MeasuredRuns measured = lab::measure_runs(plan, training, seconds);
+  metrics.push_back({.name = "measured_step_time", .value = measured.median, .unit = "s"});
+  metrics.push_back({.name = "measured_step_time_best", .value = measured.best, .unit = "s"});
+  if (!common().quiet)
+    fmt::print(
+        "measured here        {} at best, {} in the median of {} runs: predicted over the best {:.2f}\n",
+        format_seconds(measured.best), format_seconds(measured.median), measured.runs,
+        predicted / measured.best);
+}
+
+// The plan that would run here, on this computer or one like it.
+void predict_processor(const Arguments& arguments, const machine::Machine& machine) {
+  const bool training = arguments.mode == "train";
+  const run::Model model({.workload = arguments.workload,
+                          .precision = arguments.precision.empty() ? "f32" : arguments.precision,
+                          .model_options = arguments.settings,
+                          .shapes = arguments.shapes,
+                          .bounds = arguments.bounds});
+  const target::Target& cpu = target::find_target("cpu");
+  const std::int64_t batch = arguments.batch > 0       ? arguments.batch
+                             : model.fixed_batch() > 0 ? model.fixed_batch()
+                             : training                ? model.settings().batch
+                                                       : 1;
+  const auto plan = cpu.compile(training ? model.training_step(&cpu) : model.inference(&cpu),
+                                {.batch = batch,
+                                 .micro_batch = model.fixed_batch() > 0 ? batch : arguments.micro_batch,
+                                 .threads = thread_count()});
+  const lab::ProcessorPrediction prediction = lab::predict_plan(machine, plan->summary(), training);
+  std::vector<Metric> metrics = processor_metrics(prediction);
+  if (!prediction.beyond.empty() && !arguments.extrapolate)
+    throw Error(ErrorCode::unsupported, join(prediction.beyond, "; "), arguments.workload,
+                "--extrapolate predicts it all the same");
+  const std::string precision = model.settings().precision;
+  if (!common().quiet)
+    fmt::print("{}", processor_text(fmt::format("{} ({}), {}", arguments.workload, arguments.mode, precision),
+                                    machine, prediction, arguments.explain));
+  if (arguments.provenance && !common().quiet) fmt::print("\n{}", provenance_text(machine));
+  if (arguments.measure > 0) add_measured(*plan, training, arguments.measure, prediction.seconds, metrics);
+  nlohmann::json config = processor_config(machine, prediction);
+  config["mode"] = arguments.mode;
+  config["precision"] = precision;
+  write_result(command_result("predict", arguments.workload, config, metrics, machine.id()));
+}
+
+void predict(const Arguments& given) {
+  if (given.machine == "cpu")
+    return predict_processor(given, lab::this_computer(thread_count(), [](const std::string& what) {
+                               if (!common().quiet) tell(what + "\n");
+                             }));
+  const machine::Machine machine = machine_of(given);
+  if (machine.processor()) return predict_processor(given, machine);
+  const machine::ipu::KeptPlans kept;
+  Arguments arguments = given;
+  if (arguments.precision.empty()) arguments.precision = "f16";
+  if (arguments.micro_batch == 0) arguments.micro_batch = arguments.batch;
   const run::Model model = model_of(arguments);
   const target::GraphAtBatch graph_at = arguments.mode == "train" ? model.training_step() : model.inference();
   machine::PredictSettings settings = settings_of(arguments, model);
@@ -311,6 +372,22 @@ void predict(const Arguments& arguments) {
                               config_of(arguments, machine, settings, prediction), metrics, machine.id()));
 }
 
+// What is said beside the prediction, and how far it may go.
+void declare_flags(CLI::App& command, const std::shared_ptr<Arguments>& a) {
+  command.add_option("--measure", a->measure, "of a processor: run the plan here for so many seconds, too")
+      ->check(number_from(0, 1e4))
+      ->type_name("S");
+  command.add_flag("--recompute", a->recompute, "keep checkpoints, run the forward pass again");
+  command.add_flag("--largest", a->largest, "find the largest micro-batch that fits");
+  command.add_option("--scaling", a->scaling, "weak or strong: a table over 1, 2, 4 ... --replicas")
+      ->check(CLI::IsMember({"weak", "strong"}));
+  command.add_flag("--provenance", a->provenance, "every constant with its kind, range and source");
+  command.add_flag("--extrapolate", a->extrapolate, "predict beyond what the constants were calibrated on");
+  command.add_flag("--explain", a->explain, "every kernel, with the plan found for it");
+  command.add_flag("--approximate", a->approximate,
+                   "count operators without a cost model as element-wise work");
+}
+
 }  // namespace
 
 void declare_predict(CLI::App& command) {
@@ -318,7 +395,9 @@ void declare_predict(CLI::App& command) {
   const auto count = CLI::Range(1, 1 << 20);
   command.add_option("workload", a->workload, "a workload (superstep list workloads) or a model file")
       ->required();
-  command.add_option("--on", a->machine, "a machine (superstep list machines) or a machine file")
+  command
+      .add_option("--on", a->machine,
+                  "a machine (superstep list machines), a machine file, or cpu: this computer")
       ->type_name("MACHINE")
       ->capture_default_str();
   command
@@ -332,7 +411,13 @@ void declare_predict(CLI::App& command) {
   command.add_option("--micro-batch", a->micro_batch, "samples a unit takes at a time")
       ->check(count)
       ->type_name("N");
-  command.add_option("--precision", a->precision, "of data, sums and weights")->capture_default_str();
+  command
+      .add_option("--batch", a->batch,
+                  "of a processor: samples of a step, which its plan cuts into micro-batches itself")
+      ->check(count)
+      ->type_name("N");
+  command.add_option("--precision", a->precision,
+                     "of data, sums and weights (default: f16; on a processor f32)");
   add_chip_options(command, a->chips);
   command.add_option("--device-iterations", a->device_iterations, "steps a call of the program")
       ->check(count)
@@ -354,15 +439,7 @@ void declare_predict(CLI::App& command) {
       ->type_name("NAME=N,...")
       ->allow_extra_args(false);
   add_bound_option(command, a->bounds);
-  command.add_flag("--recompute", a->recompute, "keep checkpoints, run the forward pass again");
-  command.add_flag("--largest", a->largest, "find the largest micro-batch that fits");
-  command.add_option("--scaling", a->scaling, "weak or strong: a table over 1, 2, 4 ... --replicas")
-      ->check(CLI::IsMember({"weak", "strong"}));
-  command.add_flag("--provenance", a->provenance, "every constant with its kind, range and source");
-  command.add_flag("--extrapolate", a->extrapolate, "predict beyond what the constants were calibrated on");
-  command.add_flag("--explain", a->explain, "every kernel, with the plan found for it");
-  command.add_flag("--approximate", a->approximate,
-                   "count operators without a cost model as element-wise work");
+  declare_flags(command, a);
   command.add_option("--set", a->settings, "name=value of an option of the model; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);

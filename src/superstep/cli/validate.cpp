@@ -12,6 +12,7 @@
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/validate/application_rows.h"
 #include "superstep/lab/validate/stack_fit.h"
+#include "superstep/machine/ipu/kept_plans.h"
 
 namespace superstep::cli {
 namespace {
@@ -144,6 +145,7 @@ void fit(const Arguments& arguments, const lab::ValidateOptions& options) {
 void validate(const Arguments& arguments) {
   const lab::ValidateOptions options{arguments.machine, arguments.family, thread_count()};
   if (arguments.fit > 0) return fit(arguments, options);
+  const machine::ipu::KeptPlans kept;
   const lab::Validation validation = lab::validate(arguments.file, options);
   if (!common().quiet) {
     // Applications are few, and each is a story of its own; operators are summed up.

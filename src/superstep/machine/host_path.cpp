@@ -28,10 +28,12 @@ HostPath host_path(const CostModel& model, const HostWork& work) {
   path.reads_ahead = work.loaders > 1 || !stack || stack->value("reads_ahead") != 0;
   path.link = work.accumulate * model.host_seconds(work.transfer_bytes);
   path.call = machine.value("host_call") / work.device_iterations;
+  const double decode = stack && work.in_files ? stack->value("host_decode") : 0,
+               join = stack && work.are_graphs ? stack->value("host_graph") : 0;
   if (work.training)
     path.loader = work.samples / work.loaders *
                   (machine.value("host_sample") + work.loader_bytes / machine.value("host_feed_rate") +
-                   work.extra_seconds + (stack && work.in_files ? stack->value("host_decode") : 0));
+                   work.extra_seconds + decode + join);
   return path;
 }
 
@@ -66,7 +68,7 @@ FedInterval fed_interval(const Machine& machine, const HostWork& work, double st
     move(machine.constant(name));
   if (machine.stack())
     for (const Constant& constant : machine.stack()->constants)
-      if (constant.name == "host_decode") move(constant);
+      if (constant.name == "host_decode" || constant.name == "host_graph") move(constant);
   return {fed * std::exp(-std::sqrt(with.down)), fed * std::exp(std::sqrt(with.up)),
           alone * std::exp(-std::sqrt(without.down)), alone * std::exp(std::sqrt(without.up))};
 }

@@ -20,6 +20,7 @@ struct HostWork {
   int loaders = 1;           // processes that prepare samples
   double extra_seconds = 0;  // of a loader on one sample, beside the constants
   bool in_files = false;     // a sample is a picture in a file of its own
+  bool are_graphs = false;   // a sample is a graph of a size of its own
   bool training = true;
 };
 

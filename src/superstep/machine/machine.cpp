@@ -88,6 +88,10 @@ std::string Machine::digest() const {
   };
   add(constants_);
   if (stack()) add(stack()->constants);
+  if (processor_)
+    for (const KernelTime& time : processor_->times)
+      for (const double number : {time.flops, time.bytes, time.seconds})
+        add_to_hash(hash, std::bit_cast<std::uint64_t>(number));
   return fmt::format("{:016x}", hash);
 }
 

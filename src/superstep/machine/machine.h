@@ -11,18 +11,22 @@
 //     [stacks.poptorch]              the software that drives it (machine/stack.h)
 //     host_call = { value = 2e-4, unit = "s", kind = "GU", source = "", range = [1e-4, 1e-3] }
 //
+// Files that `superstep machine measure` writes have [kernels] too: what the engine's kernels took there.
+//
 // `stacks_of = "a100-40gb"` takes over the stacks of another machine, whatever else differs.
 // kind is ME (measured), VC (vendor code), DS (data sheet), DE (derived) or GU (guess); `range`, `note` and
 // `open` are optional. Files are treated as hostile: every key is checked against the style's table.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "superstep/base/error.h"
 #include "superstep/machine/constant.h"
+#include "superstep/machine/processor/kernel_times.h"
 #include "superstep/machine/stack.h"
 #include "superstep/machine/style.h"
 
@@ -54,6 +58,10 @@ class Machine {
   bool has_stack(std::string_view stack_name) const;
   void set_stacks(std::vector<Stack> stacks) { stacks_ = std::move(stacks); }
 
+  // Of a processor that the engine's kernels were timed on; none: it was not measured.
+  const std::optional<ProcessorTimes>& processor() const { return processor_; }
+  void set_processor(ProcessorTimes times) { processor_ = std::move(times); }
+
   const std::string& file() const { return file_; }  // where it came from
   std::string digest() const;                        // of every name and value, in 16 hexadecimal digits
   void set_file(std::string file) { file_ = std::move(file); }
@@ -63,6 +71,7 @@ class Machine {
   Style style_;
   std::vector<Constant> constants_;
   std::vector<Stack> stacks_;
+  std::optional<ProcessorTimes> processor_;
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   std::size_t driven_by_ = none;
 };

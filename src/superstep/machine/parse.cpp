@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t largest_file = 1 << 20;  // bytes; a machine file has some thousands
 constexpr int deepest_base = 4;                // files based on files
+constexpr double most_threads = 1 << 20;
 
 using Sources = std::map<std::string, std::string, std::less<>>;
 
@@ -26,6 +27,7 @@ struct Draft {
   Sources sources;
   std::vector<Constant> constants;
   std::vector<Stack> stacks;
+  std::optional<ProcessorTimes> processor;
 };
 
 class Reader {
@@ -48,6 +50,8 @@ class Reader {
   void read_sources(const toml::table& table, Draft& draft) const;
   void read_constants(const toml::table& table, Draft& draft) const;
   void read_stacks(const toml::table& table, Draft& draft) const;
+  void read_kernels(const toml::table& table, Draft& draft) const;
+  void read_times(const toml::table& times, ProcessorTimes& processor) const;
   void take_over_stacks(const toml::table& table, Draft& draft, int depth) const;
   Draft built_in(const std::string& id, const std::string& key, int depth) const;
   // Those of the specs that `table` has, each once.
@@ -242,6 +246,56 @@ void Reader::read_stacks(const toml::table& table, Draft& draft) const {
   }
 }
 
+// [kernels.times]: a kernel's description, and for each size that was measured a list as it is written by
+// to_toml.
+void Reader::read_times(const toml::table& times, ProcessorTimes& processor) const {
+  for (const auto& [kernel, node] : times) {
+    const std::string key = fmt::format("kernels.times.'{}'", kernel.str());
+    const toml::array* const rows = node.as_array();
+    if (!rows) refuse(key, "must be a list");
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+      const toml::array* const row = (*rows)[i].as_array();
+      if (!row || row->size() != 6)
+        refuse(key, "must have lists of six numbers",
+               "operations, bytes, bytes of the plan, threads that share it, threads at work, seconds");
+      double numbers[6];
+      for (std::size_t k = 0; k < 6; ++k)
+        numbers[k] = number_of(toml::node_view<const toml::node>((*row)[k]), key);
+      if (numbers[5] <= 0) refuse(key, "a time must be above zero");
+      for (const std::size_t count : {std::size_t{3}, std::size_t{4}})
+        if (numbers[count] < 1 || numbers[count] > most_threads)
+          refuse(key, "a number of threads must be one or more");
+      processor.times.push_back({.kernel = std::string(kernel.str()),
+                                 .flops = numbers[0],
+                                 .bytes = numbers[1],
+                                 .working_set = numbers[2],
+                                 .sharing = static_cast<int>(numbers[3]),
+                                 .busy = static_cast<int>(numbers[4]),
+                                 .seconds = numbers[5]});
+    }
+  }
+}
+
+void Reader::read_kernels(const toml::table& table, Draft& draft) const {
+  if (!table["kernels"]) return;
+  const toml::table* const kernels = table["kernels"].as_table();
+  if (!kernels) refuse("kernels", "must be a table");
+  static const std::vector<std::string> keys{"instructions", "threads", "step_overhead", "uncertainty",
+                                             "times"};
+  check_keys(*kernels, "kernels.", keys);
+  ProcessorTimes processor;
+  processor.instructions = text_of(*kernels, "kernels.", "instructions", true);
+  processor.step_overhead = number_of((*kernels)["step_overhead"], "kernels.step_overhead");
+  processor.uncertainty = number_of((*kernels)["uncertainty"], "kernels.uncertainty");
+  const double threads = number_of((*kernels)["threads"], "kernels.threads");
+  if (threads < 1 || threads > most_threads) refuse("kernels.threads", "must be one or more");
+  processor.threads = static_cast<int>(threads);
+  const toml::table* const times = (*kernels)["times"].as_table();
+  if (!times || times->empty()) refuse("kernels.times", "must be a table with a kernel or more");
+  read_times(*times, processor);
+  draft.processor = std::move(processor);
+}
+
 Draft Reader::built_in(const std::string& id, const std::string& key, int depth) const {
   if (depth >= deepest_base) refuse(key, "files are based on each other too often");
   for (const BuiltIn& file : built_in_files())
@@ -267,7 +321,7 @@ void Reader::read_base(const toml::table& table, Draft& draft, int depth) const 
 Draft Reader::read(std::string_view text, int depth) const {
   // "measured" is what a measurement found beside the style's constants: kept in files, not read.
   static const std::vector<std::string> keys{"id",      "name",      "style",  "based_on", "stacks_of",
-                                             "sources", "constants", "stacks", "measured"};
+                                             "sources", "constants", "stacks", "measured", "kernels"};
   const toml::table table = parse(text);
   check_keys(table, "", keys);
   Draft draft;
@@ -285,6 +339,7 @@ Draft Reader::read(std::string_view text, int depth) const {
   read_constants(table, draft);
   take_over_stacks(table, draft, depth);
   read_stacks(table, draft);
+  read_kernels(table, draft);
   return draft;
 }
 
@@ -307,6 +362,7 @@ Machine parse_machine(std::string_view text, const std::string& where) {
   }
   Machine machine(std::move(draft.id), std::move(draft.name), *draft.style, std::move(ordered));
   machine.set_stacks(std::move(draft.stacks));
+  if (draft.processor) machine.set_processor(std::move(*draft.processor));
   return machine;
 }
 

@@ -66,6 +66,7 @@ HostWork host_work(const Graph& graph, const PredictSettings& settings, bool tra
       .loaders = settings.loaders,
       .extra_seconds = settings.host_sample_seconds,
       .in_files = settings.samples_in_files,
+      .are_graphs = settings.samples_are_graphs,
       .training = training};
   double prepared = 0;
   for (const graph::ValueId id : graph.inputs()) {

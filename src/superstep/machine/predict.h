@@ -17,14 +17,15 @@ struct PredictSettings {
   Precision precision;
   std::int64_t micro_batch = 1;
   int accumulate = 1, replicas = 1;
-  std::vector<int> pipeline;       // relative layers a stage; empty: one stage
-  bool recompute = false;          // keep checkpoints only
-  double samples_per_item = 1;     // things that a loader prepares for one item of the batch axis: a pack's
-  int device_iterations = 1;       // steps a call of the program
-  int loaders = 1;                 // processes of the host that prepare a replica's samples
-  double host_sample_seconds = 0;  // a loader's work on one sample beside the machine's constants
-  bool samples_in_files = false;   // pictures, which a loader opens and decodes one by one
-  int input_bytes = 0;             // of an element of the inputs, on the host's link; 0: the precision's
+  std::vector<int> pipeline;        // relative layers a stage; empty: one stage
+  bool recompute = false;           // keep checkpoints only
+  double samples_per_item = 1;      // things that a loader prepares for one item of the batch axis: a pack's
+  int device_iterations = 1;        // steps a call of the program
+  int loaders = 1;                  // processes of the host that prepare a replica's samples
+  double host_sample_seconds = 0;   // a loader's work on one sample beside the machine's constants
+  bool samples_in_files = false;    // pictures, which a loader opens and decodes one by one
+  bool samples_are_graphs = false;  // nodes and edges, which a loader joins and numbers anew, batch by batch
+  int input_bytes = 0;              // of an element of the inputs, on the host's link; 0: the precision's
 };
 
 struct Stage {

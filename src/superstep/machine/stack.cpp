@@ -26,6 +26,7 @@ constexpr ConstantSpec specs[] = {
     {"memory_share", "", "of the best memory rate, reached by a stack's kernels", 1, 1, 1},
     {"reads_ahead", "", "1 where samples are prepared while the machine works", 1, 1, 1},
     {"host_decode", "s", "a loader's time to open, decode and cut to size a picture in a file", 0, 0, 0},
+    {"host_graph", "s", "a loader's time to join a graph to the others of its batch", 0, 0, 0},
 };
 
 }  // namespace

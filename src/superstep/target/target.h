@@ -94,7 +94,7 @@ struct PlanStep {
   PlanPart part = PlanPart::body;
   ElementType arithmetic = ElementType::f32;  // what is multiplied: f32, bf16, i8
   std::int64_t executions = 0;                // in the last run, by all threads; counted where it is measured
-  int threads = 1;                            // that share an execution
+  int threads = 1;                            // that share an execution; where it was not run, as planned
 };
 
 // One execution of a step.
@@ -122,9 +122,13 @@ struct PlanSummary {
   std::size_t activation_bytes = 0, at_a_time = 1;
   std::size_t state_bytes = 0, constant_bytes = 0, gradient_bytes = 0;
   double compile_seconds = 0;
-  std::size_t plan_bytes = 0;   // all that the plan takes, every thread's share included; 0: not known
-  std::string choice;           // how the micro-batch came about, for people; may be empty
-  std::vector<PlanStep> steps;  // of a micro-batch
+  std::size_t plan_bytes = 0;  // all that the plan takes, every thread's share included; 0: not known
+  // Micro-batches are worked on in so many groups, a thread each; in step, all go through the steps together
+  // and wait for each other where they share one. 0: the target does not say.
+  std::size_t groups = 0;
+  bool in_step = false;
+  std::string choice;                     // how the micro-batch came about, for people; may be empty
+  std::vector<PlanStep> steps;            // of a micro-batch
   std::vector<PlanStep> prepare, update;  // before and after the micro-batches
 
   // What the plan takes, or where that is not known the sum of its parts.

@@ -85,6 +85,10 @@ def reduced(command: str) -> str:
         few = '--chains 2 --warm-up 20 --draws 10 --doublings 4 --leapfrog 10' + (' --windows 3' if '--windows' in command else '')
         command = re.sub(r'--(warm-up|draws|leapfrog|windows|chains|threads) \d+ ?', '', command).strip() + ' ' + few
     command = re.sub(r'--sizes \S+', '--sizes 4K..64K', command)
+    if command.startswith('machine measure'):
+        command += ' --probes 1'
+    if re.search(r'^predict .*--on \S*box\.toml', command):
+        command += ' --extrapolate'  # by the few kernels of that
     if re.match(r'(mpirun .*)?(@ )?bench ', command) and '--seconds' not in command and 'all-reduce' not in command:
         command += ' --seconds 0.02'
     return command

@@ -32,7 +32,7 @@ CALLS = {
     'report': '--run {run} --samples 100 --out {folder}/report',
     'validate': '{cycles}',
     'compare': '{json} {json}',
-    'machine measure': '--out {folder}/here.toml',
+    'machine measure': '--out {folder}/here.toml --probes 1',
     'machine system': '--out {folder}/system.json',
     'onnx check': '{model}',
     'onnx export': 'mlp --out {folder}/model.onnx',

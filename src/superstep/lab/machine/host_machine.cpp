@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
@@ -14,6 +15,7 @@
 #include "superstep/lab/machine/peak_kernels.h"
 #include "superstep/lab/machine/rates.h"
 #include "superstep/lab/measure/protocol.h"
+#include "superstep/lab/processor/kernel_measurement.h"
 #include "superstep/record/environment.h"
 #include "superstep/record/host_load.h"
 
@@ -68,6 +70,7 @@ class HostMeasurement {
     for (const int threads : thread_counts()) measure_threads(threads);
     add_times();
     add_constants();
+    add_kernels();
     machine_.busy = !load_.warning().empty();
     return std::move(machine_);
   }
@@ -166,6 +169,18 @@ class HostMeasurement {
          "where products reach half of that, between sizes that double"});
   }
 
+  void add_kernels() {
+    if (settings_.probes == 0) return;
+    machine_.kernels =
+        measure_kernels({.threads = measuring_threads(settings_.threads),
+                         .probes = settings_.probes,
+                         .peaks = {.flops = find("f32_fma_1").value,
+                                   .bytes = find(has("L3_copy_1") ? "L3_copy_1" : "L2_copy_1").value,
+                                   .memory_bytes = find("memory_read_1").value,
+                                   .cache = has("L3_size") ? find("L3_size").value : find("L2_size").value},
+                         .progress = [this](const std::string& what) { say(what); }});
+  }
+
   void constant(const char* name, const std::string& from, const char* unit, std::string note = {}) {
     const HostQuantity& q = find(from);
     machine_.constants.push_back(
@@ -222,6 +237,25 @@ std::string line_of(const HostQuantity& q) {
   return line + " }\n";
 }
 
+std::string kernels_text(const machine::ProcessorTimes& kernels) {
+  if (kernels.times.empty()) return {};
+  std::string text = fmt::format(
+      "\n# What the engine's kernels took: operations, bytes, bytes of the plan around them, threads that "
+      "share one,\n"
+      "# threads at work, seconds.\n[kernels]\ninstructions = {}\nthreads = {}\nstep_overhead = {:.4g}\n"
+      "uncertainty = {:.4g}\n\n[kernels.times]\n",
+      quoted(kernels.instructions), kernels.threads, std::max(0.0, kernels.step_overhead),
+      kernels.uncertainty);
+  std::map<std::string, std::string> rows;
+  for (const machine::KernelTime& time : kernels.times) {
+    std::string& list = rows[time.kernel];
+    list += fmt::format("{}[{:.6g}, {:.6g}, {:.4g}, {}, {}, {:.4g}]", list.empty() ? "" : ", ", time.flops,
+                        time.bytes, time.working_set, time.sharing, time.busy, time.seconds);
+  }
+  for (const auto& [kernel, list] : rows) text += fmt::format("{} = [{}]\n", quoted(kernel), list);
+  return text;
+}
+
 }  // namespace
 
 HostMachine measure_host(const HostMachineSettings& settings) { return HostMeasurement(settings).run(); }
@@ -238,7 +272,7 @@ std::string to_toml(const HostMachine& machine) {
   for (const HostQuantity& constant : machine.constants) text += line_of(constant);
   text += "\n# Everything that was measured; a suffix _N is the number of threads.\n[measured]\n";
   for (const HostQuantity& quantity : machine.measured) text += line_of(quantity);
-  return text;
+  return text + kernels_text(machine.kernels);
 }
 
 record::Result to_result(const HostMachine& machine, int threads) {

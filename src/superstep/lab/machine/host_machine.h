@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "superstep/machine/processor/kernel_times.h"
 #include "superstep/record/result.h"
 
 namespace superstep::lab {
@@ -22,6 +23,7 @@ struct HostMachine {
   bool busy = false;                    // the machine had other work to do meanwhile
   std::vector<HostQuantity> constants;  // of a machine file's style "kernel-by-kernel"
   std::vector<HostQuantity> measured;   // everything that was measured
+  machine::ProcessorTimes kernels;      // of the engine
 };
 
 struct HostMachineSettings {
@@ -29,10 +31,11 @@ struct HostMachineSettings {
   int threads = 1;
   std::filesystem::path folder;  // where file speed is measured; empty: the folder of temporary files
   std::size_t file_bytes = std::size_t{256} << 20;
+  std::uint64_t probes = 96;  // networks whose kernels are timed (lab/processor/probes.h)
   std::function<void(const std::string& what)> progress = {};
 };
 
-// Takes half a minute. Throws Error (io) when the folder cannot be written.
+// Takes one to two minutes. Throws Error (io) when the folder cannot be written.
 HostMachine measure_host(const HostMachineSettings& settings);
 
 // The constants as TOML, in the form that `--on FILE.toml` takes, and the table [measured] behind them.

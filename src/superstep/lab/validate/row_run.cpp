@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "superstep/base/text.h"
@@ -93,16 +94,20 @@ struct PublishedData {
   std::string_view workload;
   bool in_files = false;
   int loaders = 1;
+  bool are_graphs = false;
 };
 constexpr PublishedData published_data[] = {
     {"resnet50", false, 8},           {"efficientnet-b0", false, 8},    {"efficientnet-b4", false, 8},
-    {"mobilenet-v3-small", false, 8}, {"mobilenet-v3-large", false, 8}, {"conductivity", true, 1}};
+    {"mobilenet-v3-small", false, 8}, {"mobilenet-v3-large", false, 8}, {"conductivity", true, 1},
+    {"polymer-gcn", false, 1, true},  {"polymer-mpnn", false, 1, true}, {"gin", false, 1, true},
+    {"schnet", false, 1, true},       {"yieldgnn", false, 1, true}};
 
 void set_data(RowRun& run) {
   for (const PublishedData& data : published_data) {
     if (data.workload != run.workload) continue;
     run.settings.samples_in_files = data.in_files;
     run.settings.loaders = data.loaders;
+    run.settings.samples_are_graphs = data.are_graphs;
   }
 }
 
@@ -147,6 +152,23 @@ bool takes_best_batch(const RowRun& run) {
          machine::find_machine(run.machine).style() == Style::kernel_by_kernel;
 }
 
+// A number that stands before these words; 0: there is none.
+std::int64_t number_before(const std::string& note, std::string_view words) {
+  std::size_t begin = note.find(words);
+  if (begin == std::string::npos) return 0;
+  while (begin > 0 && note[begin - 1] >= '0' && note[begin - 1] <= '9') --begin;
+  return std::atoll(note.c_str() + begin);
+}
+
+// Samples of a step, as items of the batch axis, where a note has the steps of an epoch and the samples, of
+// which one of five folds is kept aside; 0: it does not say.
+std::int64_t batch_of_epoch(const std::string& note, double samples_per_item) {
+  const std::int64_t steps = number_before(note, " steps an epoch"), all = number_before(note, " polymers");
+  if (steps == 0 || all == 0) return 0;
+  const double trained = static_cast<double>(all) * (note.find("five folds") == std::string::npos ? 1 : 0.8);
+  return std::max<std::int64_t>(1, std::llround(trained / static_cast<double>(steps) / samples_per_item));
+}
+
 // Micro-batch and accumulation.
 void set_batches(const PublishedTable& table, std::size_t row, const PublicSetUp* set_up, RowRun& run) {
   const auto count = [&](const char* column) { return table.integer(row, column, 0); };
@@ -155,6 +177,7 @@ void set_batches(const PublishedTable& table, std::size_t row, const PublicSetUp
   const bool free = is_ipu(run.machine) && count("grad_accum") == 0;  // how a step is cut is not said
   const std::string& note = table.text(row, "note");
   if (micro == 0) micro = number_after(note, "batch per GPU ");
+  if (micro == 0) micro = batch_of_epoch(note, run.settings.samples_per_item);
   if (micro > 0 && run.machine == "v100" && run.settings.precision.name == "f32")
     if (const std::int64_t wide = number_after(note, "V100 FP32: "); wide > 0) micro = wide;
   if (micro == 0) {

@@ -4,21 +4,6 @@
 
 namespace superstep::machine::ipu {
 
-Cycles& Cycles::operator+=(const Cycles& other) {
-  compute += other.compute;
-  exchange += other.exchange;
-  sync += other.sync;
-  rearrange += other.rearrange;
-  control += other.control;
-  return *this;
-}
-
-Cycles operator*(double factor, Cycles cycles) {
-  for (double* part : {&cycles.compute, &cycles.exchange, &cycles.sync, &cycles.rearrange, &cycles.control})
-    *part *= factor;
-  return cycles;
-}
-
 const char* Cycles::largest() const {
   const std::pair<double, const char*> parts[] = {{compute, "compute"},
                                                   {exchange, "exchange"},

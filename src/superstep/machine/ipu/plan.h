@@ -15,9 +15,20 @@ struct Cycles {
   double control = 0;    // the program around it
 
   double total() const { return compute + exchange + sync + rearrange + control; }
-  Cycles& operator+=(const Cycles& other);
+  Cycles& operator+=(const Cycles& other) {
+    compute += other.compute;
+    exchange += other.exchange;
+    sync += other.sync;
+    rearrange += other.rearrange;
+    control += other.control;
+    return *this;
+  }
   friend Cycles operator+(Cycles a, const Cycles& b) { return a += b; }
-  friend Cycles operator*(double factor, Cycles cycles);
+  friend Cycles operator*(double factor, Cycles cycles) {
+    for (double* part : {&cycles.compute, &cycles.exchange, &cycles.sync, &cycles.rearrange, &cycles.control})
+      *part *= factor;
+    return cycles;
+  }
   const char* largest() const;  // "compute", "exchange", ...
 };
 

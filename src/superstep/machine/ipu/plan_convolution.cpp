@@ -1,14 +1,21 @@
 // The plan of a pass of a convolution: the fastest of the forms it can be done as. Plans are kept for as long
-// as the process lasts.
+// as the process lasts, and on disk where the program asks for that (kept_plans.h).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
 #include <vector>
 
-#include "superstep/machine/ipu/part_plan.h"
+#include "superstep/base/file.h"
+#include "superstep/base/system/user_folders.h"
+#include "superstep/machine/ipu/kept_plans.h"
+#include "superstep/machine/ipu/planner_digest.h"
 #include "superstep/machine/ipu/tile_share.h"
 
 namespace superstep::machine::ipu {
@@ -64,7 +71,7 @@ PartPlan find_plan(const Hardware& hardware, const Convolution& forward, Pass pa
 }
 
 // Everything a plan depends on.
-using Key = std::vector<double>;
+using Key = PlanKey;
 
 Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement& arrangement, bool parts) {
   const auto number = [](auto value) { return static_cast<double>(value); };
@@ -115,6 +122,7 @@ Key key_of(const Hardware& h, const Convolution& c, Pass pass, const Arrangement
 class PlanCache {
  public:
   bool find(const Key& key, PartPlan& plan) {
+    std::call_once(read_, [this] { read(); });
     const std::shared_lock lock(mutex_);
     const auto found = plans_.find(key);
     ++(found == plans_.end() ? searched_ : remembered_);
@@ -125,13 +133,42 @@ class PlanCache {
   void keep(Key key, const PartPlan& plan) {
     const std::unique_lock lock(mutex_);
     if (plans_.size() >= most_plans) plans_.clear();
+    if (!path_.empty()) news_ += record_of(key, plan);
     plans_.emplace(std::move(key), plan);
+  }
+  // Before the first plan is asked for.
+  void look_in(std::filesystem::path path) { path_ = std::move(path); }
+  void append() {
+    const std::unique_lock lock(mutex_);
+    if (path_.empty() || news_.empty()) return;
+    std::error_code ignored;
+    // A file that has grown beyond all use is begun anew.
+    const bool anew = std::filesystem::file_size(path_, ignored) > most_bytes && !ignored;
+    std::ofstream file(path_, std::ios::binary | (anew ? std::ios::trunc : std::ios::app));
+    file.write(news_.data(), static_cast<std::streamsize>(news_.size()));
+    news_.clear();
   }
   PlanCounts counts() const { return {searched_, remembered_}; }
 
  private:
   // Chosen: bounds the memory of a long sweep; beyond, the cache begins anew.
   static constexpr std::size_t most_plans = 100000;
+  static constexpr std::uintmax_t most_bytes = 64 << 20;  // chosen likewise
+  // A damaged file is put away, so that what is appended to it is found again.
+  void read() {
+    std::error_code ignored;
+    if (path_.empty() || !std::filesystem::exists(path_, ignored)) return;
+    try {
+      const std::string text = read_text_file(path_);
+      if (read_records(text, plans_) < text.size()) std::filesystem::remove(path_, ignored);
+    } catch (const Error&) {
+      path_.clear();
+    }
+  }
+
+  std::once_flag read_;
+  std::filesystem::path path_;  // empty: plans are not kept on disk
+  std::string news_;            // records that are not there yet
   mutable std::shared_mutex mutex_;
   std::map<Key, PartPlan> plans_;
   std::atomic<std::uint64_t> searched_ = 0, remembered_ = 0;
@@ -174,6 +211,19 @@ double part_cycles(const Hardware& hardware, const PartPlan& plan, const Convolu
   whole.rows.assign(product.rows.size(), 1);
   return tile_cycles(hardware, product, plan.grain, share_of(product, plan.grain, whole));
 }
+
+void look_for_plans_in(std::filesystem::path path) {
+  if (path.empty()) {
+    try {
+      path = user_cache_folder() / fmt::format("plans-{}", planner_digest);
+    } catch (const Error&) {
+      return;  // no such folder can be made: plans are searched for
+    }
+  }
+  plan_cache().look_in(std::move(path));
+}
+
+void keep_plans() { plan_cache().append(); }
 
 PlanCounts plan_counts() { return plan_cache().counts(); }
 

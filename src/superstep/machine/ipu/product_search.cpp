@@ -138,7 +138,7 @@ class Search {
     find_share(product_, grain_, partition_, share_);
     if (compute_bound(hardware_, product_, grain_, partition_, share_) >= best_cycles_) return;
     if (temporary_bytes(product_, share_) > limit_) return;
-    const double cycles = cost_of(hardware_, product_, grain_, partition_, share_).cycles.total();
+    const double cycles = cycles_of(hardware_, product_, grain_, partition_, share_).total();
     if (cycles >= best_cycles_) return;
     found_ = true;
     best_cycles_ = cycles;

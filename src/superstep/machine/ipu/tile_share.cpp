@@ -276,7 +276,7 @@ double tile_cycles(const Hardware& hardware, const Product& product, const Grain
 
 double least_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
                     const Partition& partition, const TileShare& share) {
-  const double cycles = cost_of(hardware, product, grain, partition, share).cycles.total();
+  const double cycles = cycles_of(hardware, product, grain, partition, share).total();
   // Two positions a worker take longer than three.
   const std::int64_t turning = 3 * hardware.workers;
   if (grain.vertex != Vertex::amp_1x1 || share.positions >= turning) return cycles;
@@ -287,8 +287,8 @@ double least_cycles(const Hardware& hardware, const Product& product, const Grai
                                             vertex_cycles(hardware, product, grain, share)));
 }
 
-Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grain, const Partition& partition,
-             const TileShare& share) {
+Cycles cycles_of(const Hardware& hardware, const Product& product, const Grain& grain,
+                 const Partition& partition, const TileShare& share) {
   const double bytes = static_cast<double>(bytes_of(product.element));
   const std::int64_t depth = partition.inputs * partition.kernel;
   Cycles turn = gather_cycles(hardware, product, partition, share);
@@ -301,16 +301,20 @@ Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grai
   turn += reduce_partials(hardware, product, share.partials, depth);
   turn += turn_cycles(hardware, product, partition, share, depth);
   const double turns = static_cast<double>(partition.serial_outputs * partition.serial_inputs);
+  Cycles cycles = program_cycles(hardware) + turns * turn;
+  if (depth > 1 || product.element == product.partials) return cycles;
+  const auto elements =
+      static_cast<std::int64_t>(share.partials * static_cast<double>(partition.serial_outputs));
+  const std::int64_t cast = cast_cycles(hardware, elements, product.partials, product.element);
+  cycles += superstep_cycles(hardware, static_cast<double>(cast), 0);
+  return cycles;
+}
+
+Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grain, const Partition& partition,
+             const TileShare& share) {
+  const double bytes = static_cast<double>(bytes_of(product.element));
   Plan plan;
-  plan.cycles = program_cycles(hardware) + turns * turn;
-  if (depth == 1 && product.element != product.partials) {
-    const double elements = share.partials * static_cast<double>(partition.serial_outputs);
-    plan.cycles +=
-        superstep_cycles(hardware,
-                         static_cast<double>(cast_cycles(hardware, static_cast<std::int64_t>(elements),
-                                                         product.partials, product.element)),
-                         0);
-  }
+  plan.cycles = cycles_of(hardware, product, grain, partition, share);
   plan.vertex = name_of(grain.vertex);
   plan.tiles = partition.tiles();
   plan.bytes.temporary = (share.left + share.right) * bytes;

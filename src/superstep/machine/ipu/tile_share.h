@@ -42,6 +42,9 @@ double temporary_bytes(const Product& product, const TileShare& share);
 double tile_cycles(const Hardware& hardware, const Product& product, const Grain& grain,
                    const TileShare& share);
 
+// The cycles of a plan, which is what a search compares.
+Cycles cycles_of(const Hardware& hardware, const Product& product, const Grain& grain,
+                 const Partition& partition, const TileShare& share);
 Plan cost_of(const Hardware& hardware, const Product& product, const Grain& grain, const Partition& partition,
              const TileShare& share);
 

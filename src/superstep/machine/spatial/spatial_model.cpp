@@ -30,10 +30,13 @@ std::vector<OperatorCost> SpatialModel::operators(const graph::Graph&, const std
 // Sections by capacity: what one kernel hands to the next stays on the chip within a section.
 Parts SpatialModel::together(std::span<const OperatorCost> costs) const {
   Parts sum = CostModel::together(costs);
-  double written = 0, weights = 0;
+  double written = 0, weights = 0, forward = 0;
+  bool trains = false;
   for (const OperatorCost& cost : costs) {
     written += cost.work.write_bytes;
     weights += cost.work.weight_bytes;
+    if (cost.work.phase == graph::Phase::forward) forward += cost.work.write_bytes;
+    trains = trains || cost.work.phase == graph::Phase::backward;
   }
   const double capacity = value("chip_memory"), stages = static_cast<double>(costs.size());
   const double sections =
@@ -41,7 +44,9 @@ Parts SpatialModel::together(std::span<const OperatorCost> costs) const {
   if (sections > 1) {
     sum.fill += sections * value("section_switch");
     const double borders = 2 * written / std::max(1.0, stages) * sections;
-    sum.memory += (borders + weights) / value("memory_rate");
+    // The sections of the backward pass read what those of the forward pass made: it waits beside the chip.
+    const double kept = trains ? 2 * forward : 0;
+    sum.memory += (borders + kept + weights) / value("memory_rate");
   }
   // The first sample passes all stages before the last one works.
   sum.fill += stages * 1000 / value("clock");

@@ -3,7 +3,8 @@
 // All kernels work at the same time, each on a share of the units that is proportional to its arithmetic.
 // Where parameters and what a micro-batch leaves behind do not fit the chip, the graph is cut into sections:
 // each is laid out in turn (section_switch), and what passes between sections goes through memory beside the
-// chip. Weights that do not fit stream in and out layer by layer.
+// chip; in training that is all that the forward pass makes, which the backward pass reads. Weights that do
+// not fit stream in and out layer by layer.
 #pragma once
 
 #include "superstep/machine/cost_model.h"

@@ -348,6 +348,8 @@ PlanSummary CpuExecutable::summary() const {
       .gradient_bytes = sums_ ? plan_.accumulator_bytes * gradient_buffers(plan_, options_) : 0,
       .compile_seconds = compile_seconds_,
       .plan_bytes = plan_bytes(plan_, options_),
+      .groups = groups(),
+      .in_step = in_step_,
       .choice = plan_.choice,
       .steps = {},
       .prepare = {},
@@ -372,10 +374,22 @@ std::size_t CpuExecutable::step_count() const {
   return plan_.prepare.size() + plan_.body.size() + 1 + plan_.update.size();
 }
 
+int CpuExecutable::planned_threads(std::size_t step) const {
+  const auto of = [&](const Step& planned) {
+    return threads_that_pay(planned.kernel->info(), pool_.threads());
+  };
+  if (step < plan_.prepare.size()) return of(plan_.prepare[step]);
+  if (step > sum_step()) return of(plan_.update[step - sum_step() - 1]);
+  const std::size_t i = step - plan_.prepare.size();
+  if (in_step_) return divided_[i] ? pool_.threads() : 1;
+  return groups() == 1 ? of(plan_.body[i]) : 1;
+}
+
 PlanStep CpuExecutable::described_step(std::size_t step) const {
-  const auto of = [](const Step& planned, PlanPart part) {
+  const auto of = [&](const Step& planned, PlanPart part) {
     PlanStep info = planned.info;
     info.part = part;
+    info.threads = planned_threads(step);
     return info;
   };
   if (step < plan_.prepare.size()) return of(plan_.prepare[step], PlanPart::prepare);
@@ -389,7 +403,8 @@ PlanStep CpuExecutable::described_step(std::size_t step) const {
           .refusals = {},
           .flops = values * summed,
           .bytes = 4 * values * (summed + 1),
-          .part = PlanPart::update};
+          .part = PlanPart::update,
+          .threads = pool_.threads()};
 }
 
 PlanStep CpuExecutable::measured_step(std::size_t step) const {

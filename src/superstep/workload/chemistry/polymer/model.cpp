@@ -193,6 +193,7 @@ Workload polymer_network(const char* name, const char* summary, bool with_bonds,
       .fit = fitted_polymer_mean,
       .metrics = {{"r2", "", true}, {"mae", "K"}, {"rmse", "K"}},
       .target = QualityTarget{.metric = "r2", .value = 0.85, .higher_is_better = true},
+      .things_a_sample = 9,
   };
 }
 

@@ -200,6 +200,7 @@ void serve(const Arguments& arguments) {
       });
   if (!common().quiet)
     fmt::print("{}{}", account_table(report), report.drained ? "all that was taken in was answered\n" : "");
+  if (!common().quiet && !arguments.pull.empty()) fmt::print("{}", stream_table(report));
   nlohmann::json models = nlohmann::json::object();
   for (const edge::ServedModel& model : report.models) models[model.name] = model.version;
   write_result(command_result("serve", join(arguments.models, ","),

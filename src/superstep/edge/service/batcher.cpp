@@ -116,6 +116,7 @@ std::optional<Batch> Batcher::take() {
       std::unique_lock lock(mutex_);
       work_.wait(lock, [&] { return closed_ || !queue_.empty(); });
       drop_expired(ended);
+      if (!ended.empty()) room_.notify_all();
       if (queue_.empty()) {
         over = closed_;
       } else if (!is_batch_ready(Clock::now())) {

@@ -143,7 +143,8 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
   }
 
   void refuse(int status, std::string_view message) {
-    keep_alive_ = false;  // the body that may follow is not read
+    keep_alive_ = false;  // the body that may follow is not kept
+    refused_ = true;
     write({.status = status, .body = fmt::format(R"({{"error":"{}"}})", message)});
   }
 
@@ -167,6 +168,7 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
     auto memory = std::make_shared<MemoryBudget::Share>(std::move(response.memory));
     stream_.expires_after(server_.settings().header_time + std::chrono::seconds(bytes / slowest_body));
     auto written = [self = shared_from_this(), message, memory](error_code failed, std::size_t) {
+      if (!failed && self->refused_) return self->hear_out();
       if (failed || !message->keep_alive()) return self->close();
       self->wait_for_request();
     };
@@ -177,6 +179,23 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
     } else {
       http::async_write(stream_, *message, std::move(written));
     }
+  }
+
+  // Who is still sending a body would lose the answer if the connection ended under it: the rest is read and
+  // forgotten, for a while.
+  void hear_out() {
+    error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(std::chrono::seconds(2));
+    forget_more(std::size_t{256} << 20);
+  }
+  void forget_more(std::size_t most) {
+    buffer_.consume(buffer_.size());
+    stream_.async_read_some(buffer_.prepare(65536),
+                            [self = shared_from_this(), most](error_code failed, std::size_t bytes) {
+                              if (failed || bytes >= most) return self->close();
+                              self->forget_more(most - bytes);
+                            });
   }
 
   void close() {
@@ -190,7 +209,7 @@ class Connection : public Session, public std::enable_shared_from_this<Connectio
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   MemoryBudget::Share memory_;
-  bool idle_ = false, keep_alive_ = true, without_body_ = false;
+  bool idle_ = false, keep_alive_ = true, without_body_ = false, refused_ = false;
 };
 
 }  // namespace

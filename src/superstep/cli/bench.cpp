@@ -11,6 +11,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/bench_run.h"
+#include "superstep/cli/shared/bench_serve.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/bench/baseline.h"
@@ -26,7 +27,9 @@
 namespace superstep::cli {
 namespace {
 
-using Arguments = BenchArguments;
+struct Arguments : BenchArguments {
+  ServeBenchArguments serve;
+};
 using record::Result;
 
 constexpr const char* examples =
@@ -41,6 +44,7 @@ constexpr const char* examples =
     "  superstep bench all-reduce --ranks 2 --sizes 4K..256M         or: mpirun -n 2 superstep bench "
     "all-reduce\n"
     "  superstep bench gradients --ranks 2 --sizes 1M..64M           what their exchange adds to a step\n"
+    "  superstep bench serve http://127.0.0.1:8000 --request-rate 500,1000,2000    a server under load\n"
     "  superstep bench gemm,lstm --processes 5                       repeats in fresh processes\n"
     "  superstep bench gemm --self-check                             do two runs agree?\n"
     "Times are medians of all samples after a warm-up; [low, high] holds the median with 95 %.";
@@ -61,6 +65,10 @@ std::vector<run::SumOrder> orders_of(const std::string& name) {
   if (name == "both") return {run::SumOrder::by_rank, run::SumOrder::library};
   throw Error(ErrorCode::invalid_argument, "there is no such order of sums", name,
               "there are ranks, library and both");
+}
+
+OutputChoice output_of(const Arguments& arguments) {
+  return {arguments.format, arguments.out, !arguments.no_record};
 }
 
 // Between the ranks that a launcher started, or between those that this process starts to be replaced by.
@@ -113,13 +121,15 @@ std::string peers_text(const std::vector<Result>& results) {
   return text;
 }
 
-OutputChoice output_of(const Arguments& arguments) {
-  return {arguments.format, arguments.out, !arguments.no_record};
-}
-
 void bench(const Arguments& arguments) {
   if (arguments.what == std::vector<std::string>{"all-reduce"}) return bench_all_reduce(arguments);
   if (arguments.what == std::vector<std::string>{"gradients"}) return bench_gradients(arguments);
+  if (arguments.what.front() == "serve") {
+    if (arguments.what.size() != 2)
+      throw Error(ErrorCode::invalid_argument, "takes the address of a server", "serve",
+                  "superstep bench serve http://127.0.0.1:8000");
+    return bench_serve(arguments.what[1], arguments.serve, arguments.seconds, output_of(arguments));
+  }
   check_bench(arguments);
   const record::HostLoad load;
   std::vector<Result> results, second;
@@ -147,7 +157,7 @@ void declare_what(CLI::App& command, Arguments& a) {
       .add_option(
           "what", a.what,
           "gemm, conv, relu, lstm, workloads and model files (.onnx; separated by commas), all-reduce, "
-          "or gradients")
+          "gradients, or serve and a server's address")
       ->required()
       ->delimiter(',');
   command.add_option("--config", a.configs, "published configurations, by name, or all")
@@ -280,6 +290,7 @@ void declare_bench(CLI::App& command) {
   declare_protocol(command, *a);
   declare_load(command, *a);
   declare_collectives(command, *a);
+  declare_serve_bench(command, a->serve);
   command
       .add_option("--format", a->format, "text, json, google, csv, deepbench, nccl, nccl-json, mllog, trace")
       ->type_name("FORMAT")

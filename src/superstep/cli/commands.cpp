@@ -25,7 +25,9 @@ void declare_records(CLI::App& command);
 void declare_report(CLI::App& command);
 void declare_sample(CLI::App& command);
 void declare_scale(CLI::App& command);
+void declare_serve(CLI::App& command);
 void declare_show(CLI::App& command);
+void declare_stream(CLI::App& command);
 void declare_train(CLI::App& command);
 void declare_validate(CLI::App& command);
 void declare_workflow(CLI::App& command);
@@ -36,6 +38,9 @@ const std::vector<Command>& commands() {
       {"generate", "make data from the physics of a workload", declare_generate},
       {"train", "train a model, with checkpoints, a log and an ONNX file at the end", declare_train},
       {"infer", "apply a trained model to a file, and measure its latency", declare_infer},
+      {"serve", "answer requests over HTTP by trained models: batches, versions, metrics", declare_serve},
+      {"stream", "a detector that is not there: frames at a rate, with faults of known counts",
+       declare_stream},
       {"sample",
        "draw the posterior of a model's parameters: NUTS, HMC, forecasts that say how sure they are",
        declare_sample},

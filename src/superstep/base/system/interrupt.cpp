@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "superstep/base/listener.h"
+#include "superstep/base/system/asked_to_stop.h"
 #include "superstep/base/system/partial_files.h"
 #include "superstep/base/watch.h"
 
@@ -156,8 +157,8 @@ void end_when_asked(int code, Words last_words, Words heard) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-bool interrupted() {
-  if (deaf.load(std::memory_order_relaxed) > 0) return false;
+bool interrupted() { return deaf.load(std::memory_order_relaxed) == 0 && asked_to_stop(); }
+bool asked_to_stop() {
   if (stop_requested.load(std::memory_order_relaxed)) return true;
   const auto asked_too = check().installed();
   return asked_too && (*asked_too)();

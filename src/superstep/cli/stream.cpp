@@ -1,0 +1,151 @@
+// superstep stream WORKLOAD|FILE: a detector that is not there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/text.h"
+#include "superstep/cli/command.h"
+#include "superstep/cli/shared/outcome.h"
+#include "superstep/edge/stream/detector.h"
+#include "superstep/edge/stream/frames.h"
+
+namespace superstep::cli {
+namespace {
+
+struct Arguments {
+  std::string what, dataset, to = "tcp://127.0.0.1:31001", format = "stream2", series = "series",
+                             arrive = "constant", faults;
+  double rate = 1000, patience = 30;
+  std::int64_t frames = 10'000, different = 1024, burst = 64, seed = 1;
+};
+
+constexpr const char* examples =
+    "Examples:\n"
+    "  superstep stream braggnn --rate 2000 --frames 100000      patches of simulated peaks\n"
+    "  superstep stream scan.h5 --dataset data --to 'tcp://*:31001' --series scan-7\n"
+    "  superstep stream braggnn --faults drop=1e-3,dup=1e-3,corrupt=1e-4,reorder=8\n"
+    "  superstep serve run/ --pull tcp://127.0.0.1:31001         takes them\n"
+    "What is dropped, doubled and damaged is drawn by --seed and counted, so that a receiver's account can "
+    "be\n"
+    "held against it: it must miss what was dropped and what was damaged.";
+
+edge::DetectorSettings settings_of(const Arguments& a) {
+  return {.to = a.to,
+          .format = edge::wire_format_from_name(a.format),
+          .series = a.series,
+          .frames = static_cast<std::uint64_t>(a.frames),
+          .rate = a.rate,
+          .pace = a.arrive == "poisson" ? edge::Pace::poisson
+                  : a.arrive == "burst" ? edge::Pace::burst
+                                        : edge::Pace::constant,
+          .burst = static_cast<std::uint64_t>(a.burst),
+          .faults = edge::faults_from_text(a.faults),
+          .seed = static_cast<std::uint64_t>(a.seed),
+          .patience = a.patience};
+}
+
+void print(const Arguments& a, const Tensor& pixels, const edge::DetectorReport& report) {
+  const double rate = static_cast<double>(a.frames) / report.seconds;
+  const double bytes = static_cast<double>(pixels.byte_count()) / static_cast<double>(pixels.shape()[0]);
+  const auto count = [](std::uint64_t value) { return format_count(static_cast<double>(value)); };
+  fmt::print("{}: {} frames of {} ({}) in {}: {} frames/s, {}/s\n", a.series,
+             format_count(static_cast<double>(a.frames)), name_of(pixels.type()), format_bytes(bytes),
+             format_seconds(report.seconds), format_count(rate), format_bytes(rate * bytes));
+  fmt::print("sent {}, dropped {}, twice {}, corrupt {}, out of order {}\n", count(report.sent),
+             count(report.dropped), count(report.twice), count(report.corrupt), count(report.reordered));
+  fmt::print("held back by the receiver {} times; 99 % were at most {} late\n", count(report.held_back),
+             format_seconds(report.lateness_p99));
+  if (a.rate > 0 && rate < 0.99 * a.rate)
+    fmt::print("note: {} frames/s were asked for\n", format_count(a.rate));
+}
+
+void stream(const Arguments& arguments) {
+  const edge::DetectorSettings settings = settings_of(arguments);
+  const Tensor pixels =
+      edge::frames_of(arguments.what, arguments.dataset, std::min(arguments.different, arguments.frames),
+                      settings.seed, thread_count());
+  const edge::DetectorReport report = edge::send_series(pixels, settings);
+  if (!common().quiet) print(arguments, pixels, report);
+  const auto metric = [](const char* name, double value, const char* unit) {
+    return Metric{.name = name, .value = value, .unit = unit};
+  };
+  write_result(command_result(
+      "stream", arguments.what,
+      {{"format", arguments.format},
+       {"series", arguments.series},
+       {"rate", arguments.rate},
+       {"arrive", arguments.arrive},
+       {"faults", arguments.faults},
+       {"seed", arguments.seed},
+       {"shape", pixels.shape().extents()}},
+      {metric("frames_rate", static_cast<double>(arguments.frames) / report.seconds, "frames/s"),
+       metric("frames", static_cast<double>(arguments.frames), ""),
+       metric("sent", static_cast<double>(report.sent), ""),
+       metric("dropped", static_cast<double>(report.dropped), ""),
+       metric("twice", static_cast<double>(report.twice), ""),
+       metric("corrupt", static_cast<double>(report.corrupt), ""),
+       metric("held_back", static_cast<double>(report.held_back), ""),
+       metric("lateness_p99", report.lateness_p99, "s")}));
+}
+
+void declare_source(CLI::App& command, Arguments& a) {
+  command
+      .add_option("what", a.what,
+                  "a workload, whose data are generated, or a file of arrays (.h5, .npy, .npz)")
+      ->required();
+  command.add_option("--dataset", a.dataset, "of a file with several: the array whose rows are frames")
+      ->type_name("NAME");
+  command.add_option("--frames", a.frames, "of the series")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, static_cast<std::int64_t>(edge::most_frames)))
+      ->capture_default_str();
+  command.add_option("--different", a.different, "of them at most; they are sent round and round")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command.add_option("--series", a.series, "its name")->type_name("NAME")->capture_default_str();
+  command.add_option("--seed", a.seed, "of the data and of the faults")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void declare_stream(CLI::App& command) {
+  const auto a = std::make_shared<Arguments>();
+  declare_source(command, *a);
+  command.add_option("--to", a->to, "where receivers connect to; 'tcp://*:31001' is every interface")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  command.add_option("--format", a->format, "stream2 (DECTRIS' stream version 2) or raw (superstep-frame/1)")
+      ->check(CLI::IsMember({"stream2", "raw"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command.add_option("--rate", a->rate, "frames a second; 0: as fast as they are taken")
+      ->type_name("R")
+      ->check(number_from(0, 1e7))
+      ->capture_default_str();
+  command.add_option("--arrive", a->arrive, "constant, poisson, burst: --burst frames at once")
+      ->check(CLI::IsMember({"constant", "poisson", "burst"}))
+      ->type_name("HOW")
+      ->capture_default_str();
+  command.add_option("--burst", a->burst, "frames of a burst")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command
+      .add_option("--faults", a->faults,
+                  "drop=SHARE, dup=SHARE, corrupt=SHARE, reorder=N, separated by commas")
+      ->type_name("FAULT,...");
+  command.add_option("--patience", a->patience, "seconds to wait for a receiver")
+      ->type_name("S")
+      ->check(number_from(0, 86400))
+      ->capture_default_str();
+  command.footer(examples);
+  command.callback([a] { stream(*a); });
+}
+
+}  // namespace superstep::cli

@@ -1,0 +1,194 @@
+#include "superstep/edge/load/target.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio.hpp>
+#include <boost/beast.hpp>
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/random.h"
+#include "superstep/base/tensor.h"
+#include "superstep/edge/protocol/datatype.h"
+
+namespace superstep::edge {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using nlohmann::json;
+
+struct Reply {
+  int status = 0;
+  std::string body;
+};
+
+Reply ask(const LoadTarget& target, http::verb verb, const std::string& path) {
+  const std::string where = fmt::format("http://{}:{}{}", target.host, target.port, path);
+  try {
+    asio::io_context context;
+    beast::tcp_stream stream(context);
+    asio::ip::tcp::resolver resolver(context);
+    stream.connect(resolver.resolve(target.host, target.port));
+    http::request<http::string_body> request(verb, path, 11);
+    request.set(http::field::host, target.host);
+    request.keep_alive(false);
+    request.prepare_payload();
+    http::write(stream, request);
+    beast::flat_buffer buffer;
+    http::response_parser<http::string_body> parser;
+    parser.body_limit(std::size_t{16} << 20);
+    http::read(stream, buffer, parser);
+    return {static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
+  } catch (const boost::system::system_error& error) {
+    throw Error(ErrorCode::io, "does not answer: " + error.code().message(), where,
+                "start the server first: superstep serve MODEL");
+  }
+}
+
+json ask_json(const LoadTarget& target, http::verb verb, const std::string& path) {
+  const Reply reply = ask(target, verb, path);
+  json value = json::parse(reply.body, nullptr, false);
+  if (reply.status != 200 || value.is_discarded())
+    throw Error(reply.status == 404 ? ErrorCode::not_found : ErrorCode::bad_file,
+                fmt::format("answers with status {}: {}", reply.status, reply.body.substr(0, 200)),
+                fmt::format("http://{}:{}{}", target.host, target.port, path));
+  return value;
+}
+
+ElementType element_of(const std::string& datatype, const std::string& name) {
+  for (const ElementType type : all_element_types)
+    if (datatype == datatype_of(type)) return type;
+  throw Error(ErrorCode::unsupported, fmt::format("takes {}, which no load is made of", datatype), name);
+}
+
+std::string only_model(const LoadTarget& target) {
+  const json index = ask_json(target, http::verb::post, "/v2/repository/index");
+  std::vector<std::string> names;
+  for (const json& model : index) names.push_back(model.at("name").get<std::string>());
+  if (names.size() != 1)
+    throw Error(ErrorCode::invalid_argument, fmt::format("serves {}", fmt::join(names, ", ")),
+                fmt::format("http://{}:{}", target.host, target.port),
+                "give its address with /v2/models/NAME");
+  return names.front();
+}
+
+LoadTarget parse(const std::string& url) {
+  constexpr std::string_view scheme = "http://", models = "/v2/models/";
+  std::string_view rest = url;
+  if (rest.starts_with(scheme)) rest.remove_prefix(scheme.size());
+  const std::string_view authority = rest.substr(0, rest.find('/'));
+  std::string_view path = rest.substr(authority.size());
+  while (path.ends_with('/')) path.remove_suffix(1);
+  const std::size_t colon = authority.rfind(':');
+  LoadTarget target{.host = std::string(authority.substr(0, colon)), .port = "80"};
+  if (colon != std::string_view::npos) target.port = std::string(authority.substr(colon + 1));
+  if (path.starts_with(models)) target.model = std::string(path.substr(models.size()));
+  const bool good = !target.host.empty() && (path.empty() || !target.model.empty()) &&
+                    target.model.find('/') == std::string::npos;
+  if (!good || url.starts_with("https://"))
+    throw Error(ErrorCode::invalid_argument, "is no address of a served model", url,
+                "give http://HOST:PORT, or http://HOST:PORT/v2/models/NAME");
+  return target;
+}
+
+std::int64_t count_of(const LoadPort& port, std::int64_t rows) {
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i < port.extents.size(); ++i)
+    count *= port.extents[i] >= 0 ? port.extents[i] : i == 0 ? rows : 1;
+  return count;
+}
+
+Tensor random_values(const LoadPort& port, std::int64_t rows, RandomStream& random) {
+  Tensor values(port.element, Shape{count_of(port, rows)});
+  if (is_floating(port.element))
+    for (std::int64_t i = 0; i < values.element_count(); ++i) values.set(i, random.normal());
+  return values;
+}
+
+json extents_of(const LoadPort& port, std::int64_t rows) {
+  json extents = json::array();
+  for (std::size_t i = 0; i < port.extents.size(); ++i)
+    extents.push_back(port.extents[i] >= 0 ? port.extents[i] : i == 0 ? rows : 1);
+  return extents;
+}
+
+json data_of(const Tensor& values) {
+  json data = json::array();
+  for (std::int64_t i = 0; i < values.element_count(); ++i) {
+    if (values.type() == ElementType::boolean)
+      data.push_back(values.at(i) != 0);
+    else if (is_floating(values.type()))
+      data.push_back(static_cast<float>(values.at(i)));
+    else
+      data.push_back(static_cast<std::int64_t>(values.at(i)));
+  }
+  return data;
+}
+
+}  // namespace
+
+LoadTarget open_target(const std::string& url) {
+  LoadTarget target = parse(url);
+  try {
+    if (target.model.empty()) target.model = only_model(target);
+    const json metadata = ask_json(target, http::verb::get, "/v2/models/" + target.model);
+    if (metadata.contains("versions") && !metadata["versions"].empty())
+      target.version = metadata["versions"][0].get<std::string>();
+    for (const json& input : metadata.at("inputs")) {
+      const auto name = input.at("name").get<std::string>();
+      target.inputs.push_back({.name = name,
+                               .element = element_of(input.at("datatype").get<std::string>(), name),
+                               .extents = input.at("shape").get<std::vector<std::int64_t>>()});
+    }
+  } catch (const json::exception& error) {
+    throw Error(ErrorCode::bad_file, fmt::format("does not speak the protocol: {}", error.what()), url);
+  }
+  return target;
+}
+
+ServerTimes server_times(const LoadTarget& target) {
+  ServerTimes times;
+  const Reply reply = ask(target, http::verb::get, fmt::format("/v2/models/{}/stats", target.model));
+  const json value = json::parse(reply.body, nullptr, false);
+  if (reply.status != 200 || value.is_discarded()) return times;
+  try {
+    const json& stats = value.at("model_stats").at(0);
+    times.rows = stats.at("inference_count").get<std::uint64_t>();
+    times.batches = stats.at("execution_count").get<std::uint64_t>();
+    const json& of = stats.at("inference_stats");
+    times.requests = of.at("success").at("count").get<std::uint64_t>();
+    times.queue = of.at("queue").at("ns").get<double>() * 1e-9;
+    times.compute = of.at("compute_infer").at("ns").get<double>() * 1e-9;
+  } catch (const json::exception&) {
+    return {};  // another server's form
+  }
+  return times;
+}
+
+std::string infer_message(const LoadTarget& target, std::int64_t rows, bool binary, std::uint64_t seed) {
+  RandomStream random(seed);
+  json inputs = json::array();
+  std::string tensors;
+  for (const LoadPort& port : target.inputs) {
+    const Tensor values = random_values(port, rows, random);
+    json input{
+        {"name", port.name}, {"datatype", datatype_of(port.element)}, {"shape", extents_of(port, rows)}};
+    if (binary) {
+      input["parameters"] = {{"binary_data_size", values.byte_count()}};
+      tensors.append(reinterpret_cast<const char*>(values.bytes()), values.byte_count());
+    } else {
+      input["data"] = data_of(values);
+    }
+    inputs.push_back(std::move(input));
+  }
+  json request{{"inputs", inputs}};
+  if (binary) request["parameters"] = {{"binary_data_output", true}};
+  const std::string text = request.dump();
+  return fmt::format("POST /v2/models/{}/infer HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\n{}\r\n{}{}",
+                     target.model, target.host, text.size() + tensors.size(),
+                     binary ? fmt::format("Inference-Header-Content-Length: {}\r\n", text.size()) : "", text,
+                     tensors);
+}
+
+}  // namespace superstep::edge

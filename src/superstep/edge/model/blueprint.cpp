@@ -1,0 +1,158 @@
+#include "superstep/edge/model/blueprint.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+#include "superstep/base/system/mapped_file.h"
+#include "superstep/run/model.h"
+#include "superstep/run/serve/infer.h"
+
+namespace superstep::edge {
+namespace {
+
+// FNV-1a of 64 bits: short, and the same everywhere. It tells versions of one's own apart; it is no proof
+// against somebody who wants two of them to look alike.
+class ContentHash {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (const std::byte byte : bytes)
+      hash_ = (hash_ ^ static_cast<std::uint64_t>(byte)) * 1099511628211ULL;  // the prime of FNV
+  }
+  void add(std::string_view text) {
+    add(std::as_bytes(std::span(text)));
+    add(std::as_bytes(std::span("", 1)));  // "ab", "c" is not "a", "bc"
+  }
+  std::string name() const { return fmt::format("{:016x}", hash_); }
+
+ private:
+  std::uint64_t hash_ = 14695981039346656037ULL;  // the offset basis of FNV
+};
+
+bool is_run_folder(const std::string& what) {
+  return std::filesystem::is_regular_file(std::filesystem::path(what) / "config.json");
+}
+
+run::TrainSettings settings_of(const ModelSource& source, std::map<std::string, Tensor>& states) {
+  run::TrainSettings settings{.workload = source.what, .shapes = source.shapes};
+  if (is_run_folder(source.what)) {
+    run::Weights weights = run::load_weights(source.what);
+    settings = std::move(weights.settings);
+    states = std::move(weights.states);
+  }
+  if (source.precision == "int8")
+    throw Error(
+        ErrorCode::invalid_argument, "int8 is calibrated first", "--precision",
+        "'superstep infer MODEL --precision int8 --onnx FILE' writes the calibrated model: serve FILE");
+  settings.precision = source.precision;
+  settings.data.clear();
+  return settings;
+}
+
+target::GraphAtBatch with_states(target::GraphAtBatch build, std::map<std::string, Tensor> states) {
+  return [build = std::move(build), states = std::move(states)](std::int64_t batch) {
+    graph::Graph graph = build(batch);
+    for (const graph::ValueId id : graph.states())
+      if (const auto found = states.find(graph.value(id).name); found != states.end())
+        graph.set_data(id, found->second);
+    return graph;
+  };
+}
+
+struct Extents {
+  std::vector<ServedPort> inputs, outputs;
+};
+
+Extents extents_of(const graph::Graph& graph) {
+  Extents extents;
+  for (const graph::ValueId id : graph.inputs())
+    extents.inputs.push_back({graph.value(id).name, graph.type(id).element, graph.type(id).shape});
+  for (const graph::Output& output : graph.outputs())
+    extents.outputs.push_back(
+        {output.name, graph.type(output.value).element, graph.type(output.value).shape});
+  return extents;
+}
+
+// One row of a port whose first axis, and no other, is the batch; none of any other port.
+std::optional<ServedPort> row_of(const ServedPort& one, const ServedPort& two) {
+  const std::vector<std::int64_t>&a = one.shape.extents(), &b = two.shape.extents();
+  if (a.empty() || a.size() != b.size() || a[0] != 1 || b[0] != 2 ||
+      !std::equal(a.begin() + 1, a.end(), b.begin() + 1))
+    return std::nullopt;
+  return ServedPort{one.name, one.element, Shape(std::vector<std::int64_t>(a.begin() + 1, a.end()))};
+}
+
+bool take_rows(const std::vector<ServedPort>& one, const std::vector<ServedPort>& two,
+               std::vector<ServedPort>& rows) {
+  if (one.size() != two.size()) return false;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    const auto row = row_of(one[i], two[i]);
+    if (!row) return false;
+    rows.push_back(*row);
+  }
+  return true;
+}
+
+ServedPorts ports_of(const run::Model& model, const target::GraphAtBatch& graph) {
+  const bool may_be_batched =
+      model.fixed_batch() == 0 && !model.one_a_call() && model.whole_outputs().empty();
+  const Extents one = extents_of(graph(std::max<std::int64_t>(1, model.fixed_batch())));
+  if (may_be_batched) {
+    ServedPorts ports;
+    const Extents two = extents_of(graph(2));
+    if (take_rows(one.inputs, two.inputs, ports.inputs) && take_rows(one.outputs, two.outputs, ports.outputs))
+      return ports;
+  }
+  return {.batched = false, .inputs = one.inputs, .outputs = one.outputs};
+}
+
+std::size_t bytes_of(const std::vector<ServedPort>& ports) {
+  return std::accumulate(ports.begin(), ports.end(), std::size_t{0},
+                         [](std::size_t sum, const ServedPort& port) { return sum + port.row_bytes(); });
+}
+
+// The form of the model, as its settings or its file say it, and its parameters.
+std::string version_of(const run::Model& model, const graph::Graph& graph, std::size_t& parameter_bytes) {
+  ContentHash hash;
+  nlohmann::json settings = run::to_json(model.settings());
+  for (const char* of_training : {"data", "weights", "workload"}) settings.erase(of_training);
+  hash.add(settings.dump());
+  const std::string& what = model.settings().workload;
+  if (what.ends_with(".onnx"))
+    hash.add(MappedFile(what).bytes());
+  else
+    hash.add(what);
+  for (const graph::ValueId id : graph.states()) {
+    const graph::Value& value = graph.value(id);
+    const Tensor data = value.data.clone();  // those of a recipe are made for this alone
+    hash.add(value.name);
+    hash.add({data.bytes(), data.byte_count()});
+    parameter_bytes += data.byte_count();
+  }
+  return hash.name();
+}
+
+}  // namespace
+
+std::size_t ServedPorts::input_bytes() const { return bytes_of(inputs); }
+std::size_t ServedPorts::output_bytes() const { return bytes_of(outputs); }
+
+Blueprint read_blueprint(const ModelSource& source, const target::Target& target) {
+  std::map<std::string, Tensor> states;
+  const run::Model model(settings_of(source, states));
+  const bool trained = !states.empty() || source.what.ends_with(".onnx");
+  Blueprint blueprint{.trained = trained};
+  blueprint.graph = with_states(model.inference(&target), std::move(states));
+  blueprint.call_rows = std::max<std::int64_t>(1, model.fixed_batch());
+  blueprint.ports = ports_of(model, blueprint.graph);
+  if (blueprint.ports.inputs.empty())
+    throw Error(ErrorCode::unsupported, "has no input: there is nothing to ask it", source.what);
+  blueprint.version = version_of(model, blueprint.graph(blueprint.call_rows), blueprint.parameter_bytes);
+  return blueprint;
+}
+
+}  // namespace superstep::edge

@@ -1,0 +1,108 @@
+#include "superstep/edge/model/version.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "superstep/base/stopwatch.h"
+
+namespace superstep::edge {
+namespace {
+
+// Beyond it seven copies a worker are more than the few microseconds of fitting sizes are worth (chosen).
+constexpr std::size_t many_parameter_bytes = std::size_t{8} << 20;
+
+std::vector<Tensor> tensors_of(std::span<const target::Executable::Port> ports) {
+  std::vector<Tensor> tensors;
+  for (const auto& port : ports) tensors.emplace_back(port.type.element, port.type.shape);
+  return tensors;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> plan_sizes(const Blueprint& blueprint, std::int64_t max_batch) {
+  if (!blueprint.ports.batched) return {1};
+  const std::int64_t factor = blueprint.parameter_bytes > many_parameter_bytes ? 4 : 2;
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t rows = 1; rows < max_batch; rows *= factor) sizes.push_back(rows);
+  sizes.push_back(max_batch);
+  return sizes;
+}
+
+Version::Plan Version::compiled(const Blueprint& blueprint, const target::Target& target, std::int64_t rows,
+                                int threads) {
+  const std::int64_t batch = ports_.batched ? rows : blueprint.call_rows;
+  target::CompileOptions options{.batch = batch, .threads = threads};
+  if (!ports_.batched) options.micro_batch = batch;
+  Plan plan;
+  plan.executable = target.compile(blueprint.graph, options);
+  plan.inputs = tensors_of(plan.executable->inputs());
+  plan.outputs = tensors_of(plan.executable->outputs());
+  plan_bytes_ += plan.executable->summary().bytes_in_all();
+  return plan;
+}
+
+// The least of several: what other programs of the machine add is not the plan's.
+double Version::timed(Plan& plan) const {
+  constexpr int calls = 7;
+  double least = std::numeric_limits<double>::infinity();
+  plan.executable->run(plan.inputs, plan.outputs);  // touches its memory
+  for (int call = 0; call < calls; ++call) {
+    const Stopwatch watch;
+    plan.executable->run(plan.inputs, plan.outputs);
+    least = std::min(least, watch.seconds());
+  }
+  return least;
+}
+
+Version::Version(const Blueprint& blueprint, const target::Target& target, const VersionSettings& settings)
+    : id_(blueprint.version),
+      ports_(blueprint.ports),
+      trained_(blueprint.trained),
+      max_batch_(blueprint.ports.batched ? settings.max_batch : 1),
+      workers_(static_cast<std::size_t>(settings.workers)) {
+  for (const std::int64_t rows : plan_sizes(blueprint, max_batch_)) {
+    for (Plans& plans : workers_) plans.push_back(compiled(blueprint, target, rows, settings.threads));
+    sizes_.push_back({rows, timed(workers_[0].back())});
+  }
+  splits_ = cheapest_splits(sizes_, max_batch_);
+}
+
+// Rows [first, first + count) of all ranges, one behind the other, into a plan's inputs or out of its
+// outputs.
+void Version::copy_rows(std::span<const RowRange> ranges, std::int64_t first, std::int64_t count, Plan& plan,
+                        bool in) const {
+  const std::vector<ServedPort>& ports = in ? ports_.inputs : ports_.outputs;
+  std::int64_t begin = 0;  // of a range, in all rows
+  for (const RowRange& range : ranges) {
+    const std::int64_t from = std::max(first, begin), to = std::min(first + count, begin + range.count);
+    for (std::size_t port = 0; port < ports.size() && from < to; ++port) {
+      const std::size_t row = ports[port].row_bytes(), bytes = static_cast<std::size_t>(to - from) * row;
+      const std::size_t of_range = static_cast<std::size_t>(range.first + from - begin) * row;
+      const std::size_t of_plan = static_cast<std::size_t>(from - first) * row;
+      if (bytes == 0) continue;
+      if (in)
+        std::memcpy(plan.inputs[port].bytes() + of_plan, range.inputs[port].bytes() + of_range, bytes);
+      else
+        std::memcpy(range.outputs[port].bytes() + of_range, plan.outputs[port].bytes() + of_plan, bytes);
+    }
+    begin += range.count;
+  }
+}
+
+void Version::run(int worker, std::span<const RowRange> ranges) {
+  Plans& plans = workers_[static_cast<std::size_t>(worker)];
+  std::int64_t rows = 0, done = 0;
+  for (const RowRange& range : ranges) rows += range.count;
+  for (const std::int64_t size : splits_.at(static_cast<std::size_t>(rows))) {
+    const auto at = std::ranges::find(sizes_, size, &TimedSize::rows) - sizes_.begin();
+    Plan& plan = plans[static_cast<std::size_t>(at)];
+    const std::int64_t count = std::min(size, rows - done);
+    copy_rows(ranges, done, count, plan, true);
+    plan.executable->run(plan.inputs, plan.outputs);
+    copy_rows(ranges, done, count, plan, false);
+    done += count;
+  }
+}
+
+}  // namespace superstep::edge

@@ -1,0 +1,125 @@
+#include "superstep/edge/protocol/metrics.h"
+
+#include <fmt/format.h>
+
+namespace superstep::edge {
+namespace {
+
+// One family of samples: its head once, then a line a sample.
+class Family {
+ public:
+  Family(std::string& text, std::string name, const char* kind, const char* help)
+      : text_(text), name_(std::move(name)) {
+    text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name_, help, name_, kind);
+  }
+  template <class Value>
+  void add(const std::string& labels, Value value, const char* ending = "") {
+    text_ += fmt::format("{}{}{{{}}} {}\n", name_, ending, labels, value);
+  }
+
+ private:
+  std::string& text_;
+  std::string name_;
+};
+
+std::string of(const std::string& model) { return fmt::format("model=\"{}\"", model); }
+
+void add_histogram(Family& family, const std::string& labels, const Durations& times) {
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < Durations::edges; ++i) {
+    below += times.in(i);
+    family.add(fmt::format("{},le=\"{:.6g}\"", labels, Durations::edge(i)), below, "_bucket");
+  }
+  family.add(labels + ",le=\"+Inf\"", times.count(), "_bucket");
+  family.add(labels, static_cast<double>(times.nanoseconds()) * 1e-9, "_sum");
+  family.add(labels, times.count(), "_count");
+}
+
+void add_tallies(Family& family, const Repository& repository, std::uint64_t Tally::*member) {
+  for (const auto& [name, model] : repository.models()) {
+    const Account account = model->batcher().account();
+    for (const Outcome outcome : all_outcomes)
+      family.add(fmt::format("{},outcome=\"{}\"", of(name), name_of(outcome)), account.of(outcome).*member);
+  }
+}
+
+void add_counts(std::string& text, const Repository& repository) {
+  Family received(text, "superstep_received_total", "counter", "requests that came");
+  for (const auto& [name, model] : repository.models())
+    received.add(of(name), model->batcher().account().received.requests);
+  Family requests(text, "superstep_requests_total", "counter", "requests by what became of them");
+  add_tallies(requests, repository, &Tally::requests);
+  Family rows(text, "superstep_rows_total", "counter", "rows of requests by what became of them");
+  add_tallies(rows, repository, &Tally::rows);
+  Family queue(text, "superstep_queue_requests", "gauge", "requests that wait or are computed");
+  for (const auto& [name, model] : repository.models()) {
+    const Account account = model->batcher().account();
+    queue.add(of(name) + ",state=\"waiting\"", account.waiting.requests);
+    queue.add(of(name) + ",state=\"running\"", account.running.requests);
+  }
+}
+
+void add_times(std::string& text, const Repository& repository) {
+  Family seconds(text, "superstep_seconds", "histogram",
+                 "of a request in the queue and in all, and of computing a batch");
+  for (const auto& [name, model] : repository.models()) {
+    const ServiceTimes times = model->batcher().times();
+    add_histogram(seconds, of(name) + ",stage=\"queue\"", times.queue);
+    add_histogram(seconds, of(name) + ",stage=\"compute\"", times.compute);
+    add_histogram(seconds, of(name) + ",stage=\"total\"", times.total);
+  }
+  Family batches(text, "superstep_batches_total", "counter", "batches by their rows");
+  for (const auto& [name, model] : repository.models())
+    for (const auto& [rows, times] : model->batcher().times().by_rows)
+      batches.add(fmt::format("{},rows=\"{}\"", of(name), rows), times.count());
+}
+
+void add_versions(std::string& text, const Repository& repository) {
+  Family info(text, "superstep_model_info", "gauge", "1 for the version that answers");
+  for (const auto& [name, model] : repository.models())
+    if (const auto version = model->current())
+      info.add(fmt::format("{},version=\"{}\"", of(name), version->id()), 1);
+  Family swaps(text, "superstep_model_swaps_total", "counter", "changes of the version that answers");
+  for (const auto& [name, model] : repository.models()) {
+    const ModelService::Swaps counts = model->swaps();
+    swaps.add(of(name) + ",result=\"done\"", counts.done);
+    swaps.add(of(name) + ",result=\"rolled_back\"", counts.rolled_back);
+    swaps.add(of(name) + ",result=\"failed\"", counts.failed);
+  }
+}
+
+void add_stream(std::string& text, const StreamAccount& account) {
+  text +=
+      "# HELP superstep_frames_received_total frames of the stream\n# TYPE superstep_frames_received_total "
+      "counter\n";
+  text += fmt::format("superstep_frames_received_total {}\n", account.received);
+  Family frames(text, "superstep_frames_total", "counter", "frames by what became of them");
+  for (const Outcome outcome : all_outcomes)
+    if (outcome != Outcome::invalid)
+      frames.add(fmt::format("outcome=\"{}\"", name_of(outcome)), account.of(outcome));
+  frames.add("outcome=\"corrupt\"", account.corrupt);
+  frames.add("outcome=\"duplicate\"", account.duplicate);
+  frames.add("outcome=\"unfitting\"", account.unfitting);
+  frames.add("outcome=\"late\"", account.late);
+  text += "# HELP superstep_frames_waiting frames not yet answered\n# TYPE superstep_frames_waiting gauge\n";
+  text += fmt::format("superstep_frames_waiting {}\n", account.waiting);
+  text +=
+      "# HELP superstep_frames_missing_total of ended series\n# TYPE superstep_frames_missing_total "
+      "counter\n";
+  text += fmt::format("superstep_frames_missing_total {}\n", account.missing);
+}
+
+}  // namespace
+
+std::string metrics_text(const Repository& repository, const std::optional<StreamAccount>& stream) {
+  std::string text;
+  Family ready(text, "superstep_ready", "gauge", "1 while requests are taken");
+  text += fmt::format("superstep_ready {}\n", repository.is_open() ? 1 : 0);
+  add_counts(text, repository);
+  add_times(text, repository);
+  add_versions(text, repository);
+  if (stream) add_stream(text, *stream);
+  return text;
+}
+
+}  // namespace superstep::edge

@@ -1,0 +1,353 @@
+#include "superstep/edge/protocol/routes.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "superstep/base/text.h"
+#include "superstep/edge/protocol/datatype.h"
+#include "superstep/edge/protocol/infer_codec.h"
+#include "superstep/edge/protocol/metrics.h"
+#include "superstep/edge/protocol/status_page.h"
+
+namespace superstep::edge {
+namespace {
+
+using nlohmann::json;
+
+// What goes wrong with a status of its own.
+struct StatusError {
+  int status;
+  std::string message;
+};
+
+constexpr int bad_request = 400, unauthorized = 401, forbidden = 403, not_found = 404,
+              method_not_allowed = 405, too_large = 413, too_many = 429, our_fault = 500, unavailable = 503,
+              too_late = 504;
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument:
+    case ErrorCode::unsupported: return bad_request;
+    case ErrorCode::not_found: return not_found;
+    case ErrorCode::out_of_memory: return unavailable;
+    default: return our_fault;
+  }
+}
+
+int status_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::refused:
+    case Outcome::dropped: return too_many;
+    case Outcome::expired: return too_late;
+    case Outcome::closed: return unavailable;
+    default: return our_fault;
+  }
+}
+
+HttpResponse json_response(const json& value) { return {.body = value.dump()}; }
+
+// The parts of a path: "v2/models/a/ready" is four.
+std::vector<std::string> parts_of(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return split(path, '/');
+}
+
+// --- what is read
+
+json ports_json(const std::vector<ServedPort>& ports, bool batched) {
+  json list = json::array();
+  for (const ServedPort& port : ports) {
+    std::vector<std::int64_t> shape = port.shape.extents();
+    if (batched) shape.insert(shape.begin(), -1);
+    list.push_back({{"name", port.name}, {"datatype", datatype_of(port.element)}, {"shape", shape}});
+  }
+  return list;
+}
+
+json metadata(const ModelService& model, const Version& version) {
+  json versions = json::array({version.id()});
+  if (const auto former = model.former(); former && former->id() != version.id())
+    versions.push_back(former->id());
+  return {{"name", model.name()},
+          {"versions", versions},
+          {"platform", "superstep"},
+          {"inputs", ports_json(version.ports().inputs, version.ports().batched)},
+          {"outputs", ports_json(version.ports().outputs, version.ports().batched)}};
+}
+
+// As Triton's clients read it, with max_batch_size.
+json configuration(const ModelService& model, const Version& version) {
+  const auto ports = [](const std::vector<ServedPort>& all) {
+    json list = json::array();
+    for (const ServedPort& port : all)
+      list.push_back({{"name", port.name},
+                      {"data_type", fmt::format("TYPE_{}", datatype_of(port.element))},
+                      {"dims", port.shape.extents()}});
+    return list;
+  };
+  return {{"name", model.name()},
+          {"platform", "superstep"},
+          {"max_batch_size", version.ports().batched ? version.max_batch() : 0},
+          {"input", ports(version.ports().inputs)},
+          {"output", ports(version.ports().outputs)}};
+}
+
+json tally_json(std::uint64_t count, std::uint64_t nanoseconds) {
+  return {{"count", count}, {"ns", nanoseconds}};
+}
+json tally_json(const Durations& times) { return tally_json(times.count(), times.nanoseconds()); }
+
+// Compute is of batches: a request's share is not told apart.
+json statistics(const ModelService& model) {
+  const Account account = model.batcher().account();
+  const ServiceTimes times = model.batcher().times();
+  json batches = json::array();
+  for (const auto& [rows, durations] : times.by_rows)
+    batches.push_back({{"batch_size", rows}, {"compute_infer", tally_json(durations)}});
+  std::uint64_t unserved = 0;
+  json outcomes = json::object();
+  for (const Outcome outcome : all_outcomes) {
+    const Tally& tally = account.of(outcome);
+    outcomes[name_of(outcome)] = {{"requests", tally.requests}, {"rows", tally.rows}};
+    if (outcome != Outcome::served) unserved += tally.requests;
+  }
+  const auto version = model.current();
+  return {{"name", model.name()},
+          {"version", version ? version->id() : ""},
+          {"inference_count", account.of(Outcome::served).rows},
+          {"execution_count", times.compute.count()},
+          {"inference_stats",
+           {{"success", tally_json(times.total)},
+            {"fail", tally_json(unserved, 0)},
+            {"queue", tally_json(times.queue)},
+            {"compute_infer", tally_json(times.compute)}}},
+          {"batch_stats", batches},
+          {"account",
+           {{"received", {{"requests", account.received.requests}, {"rows", account.received.rows}}},
+            {"waiting", account.waiting.requests},
+            {"running", account.running.requests},
+            {"outcomes", outcomes}}}};
+}
+
+json index_of(const Repository& repository) {
+  json list = json::array();
+  for (const auto& [name, model] : repository.models()) {
+    const auto version = model->current();
+    list.push_back({{"name", name},
+                    {"version", version ? version->id() : ""},
+                    {"state", version ? "READY" : "UNAVAILABLE"},
+                    {"reason", version ? "" : "unloaded"}});
+  }
+  return list;
+}
+
+std::shared_ptr<Version> version_of(const ModelService& model, std::string_view id) {
+  std::shared_ptr<Version> version = model.find(id);
+  if (version) return version;
+  if (!model.current()) throw StatusError{unavailable, fmt::format("model '{}' is unloaded", model.name())};
+  throw StatusError{not_found, fmt::format("model '{}' has no version '{}' in memory; it answers with '{}'",
+                                           model.name(), id, model.current()->id())};
+}
+
+// models/NAME[/versions/V]/VERB, taken apart.
+struct ModelPath {
+  std::string name, version, verb;
+};
+
+std::optional<ModelPath> model_path(const std::vector<std::string>& parts) {
+  if (parts.size() < 3 || parts[0] != "v2" || parts[1] != "models") return std::nullopt;
+  ModelPath path{.name = parts[2], .version = {}, .verb = {}};
+  std::size_t next = 3;
+  if (parts.size() > 4 && parts[3] == "versions") {
+    path.version = parts[4];
+    next = 5;
+  }
+  if (parts.size() > next + 1) return std::nullopt;
+  if (parts.size() == next + 1) path.verb = parts[next];
+  return path;
+}
+
+bool same_secret(std::string_view a, std::string_view b) {
+  unsigned differ = a.size() == b.size() ? 0 : 1;  // as long for a guess that begins well as for another
+  for (std::size_t i = 0; i < a.size(); ++i)
+    differ |= static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^
+                                    static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]));
+  return differ == 0;
+}
+
+}  // namespace
+
+HttpResponse error_response(int status, std::string_view message) {
+  // What came with the request may be quoted, and need not be UTF-8.
+  return {.status = status,
+          .body = json{{"error", message}}.dump(-1, ' ', false, json::error_handler_t::replace)};
+}
+
+ModelService& Routes::model(std::string_view name) const {
+  if (ModelService* found = repository_.find(name)) return *found;
+  std::vector<std::string> names;
+  for (const auto& [known, service] : repository_.models()) names.push_back(known);
+  throw StatusError{not_found,
+                    fmt::format("there is no model '{}' ({})", name, unknown_name_hint(name, names))};
+}
+
+HttpResponse Routes::model_read(std::string_view path) {
+  const auto where = model_path(parts_of(path));
+  if (!where) throw StatusError{not_found, fmt::format("there is nothing at '{}'", path)};
+  const ModelService& service = model(where->name);
+  if (where->verb == "stats") return json_response({{"model_stats", json::array({statistics(service)})}});
+  if (where->verb == "ready") {
+    const bool ready = repository_.is_open() && service.find(where->version) != nullptr;
+    HttpResponse response = json_response({{"name", service.name()}, {"ready", ready}});
+    response.status = ready ? 200 : unavailable;
+    return response;
+  }
+  const std::shared_ptr<Version> version = version_of(service, where->version);
+  if (where->verb.empty()) return json_response(metadata(service, *version));
+  if (where->verb == "config") return json_response(configuration(service, *version));
+  throw StatusError{not_found, fmt::format("there is nothing at '{}'", path)};
+}
+
+HttpResponse Routes::read(std::string_view path) {
+  const std::vector<std::string> parts = parts_of(path);
+  const std::string whole = join(parts, "/");
+  if (whole.empty()) return {.content_type = "text/html; charset=utf-8", .body = status_page(repository_)};
+  if (whole == "metrics")
+    return {.content_type = "text/plain; version=0.0.4",
+            .body = metrics_text(repository_, settings_.stream ? settings_.stream() : std::nullopt)};
+  if (whole == "v2")
+    return json_response({{"name", "superstep"},
+                          {"version", settings_.server_version},
+                          {"extensions", {"binary_tensor_data", "model_repository", "statistics"}}});
+  if (whole == "v2/health/live") return json_response({{"live", true}});
+  if (whole == "v2/health/ready") {
+    const bool ready = repository_.is_open();
+    HttpResponse response = json_response({{"live", true}, {"ready", ready}});
+    response.status = ready ? 200 : unavailable;
+    return response;
+  }
+  if (whole == "v2/models/stats") {
+    json all = json::array();
+    for (const auto& [name, service] : repository_.models()) all.push_back(statistics(*service));
+    return json_response({{"model_stats", all}});
+  }
+  return model_read(path);
+}
+
+void Routes::require_permission(const HttpRequest& request) const {
+  if (!settings_.token.empty()) {
+    if (!same_secret(request.authorization, "Bearer " + settings_.token))
+      throw StatusError{unauthorized, "changes need the server's token: 'Authorization: Bearer TOKEN'"};
+    return;
+  }
+  if (!settings_.changes_allowed)
+    throw StatusError{forbidden, "changes are off: this server listens beyond this machine and has no token"};
+  // A page somewhere must not reach a server on its reader's machine.
+  if (request.from_a_page)
+    throw StatusError{forbidden, "pages of a browser change nothing here without the server's token"};
+}
+
+HttpResponse Routes::change(const HttpRequest& request) {
+  const std::vector<std::string> parts = parts_of(request.path);
+  if (join(parts, "/") == "v2/repository/index") return json_response(index_of(repository_));
+  const bool of_repository = parts.size() == 5 && parts[0] == "v2" && parts[1] == "repository" &&
+                             parts[2] == "models" && (parts[4] == "load" || parts[4] == "unload");
+  const bool of_model =
+      parts.size() == 4 && parts[0] == "v2" && parts[1] == "models" && parts[3] == "rollback";
+  if (!of_repository && !of_model)
+    throw StatusError{not_found, fmt::format("there is nothing to post to at '{}'", request.path)};
+  require_permission(request);
+  ModelService& service = model(parts[of_repository ? 3 : 2]);
+  bool changed = true;
+  if (of_model)
+    service.roll_back();
+  else if (parts[4] == "load")
+    changed = service.reload();
+  else
+    service.unload();
+  const auto version = service.current();
+  return json_response(
+      {{"name", service.name()}, {"version", version ? version->id() : ""}, {"changed", changed}});
+}
+
+void Routes::infer(HttpRequest request, const Reply& reply) {
+  const auto where = model_path(parts_of(request.path));
+  ModelService& service = model(where->name);
+  if (!repository_.is_open()) throw StatusError{unavailable, "the server is shutting down, or not ready yet"};
+  std::shared_ptr<Version> version = version_of(service, where->version);
+  const BatcherSettings& limits = service.batcher().settings();
+  auto memory = std::make_shared<MemoryBudget::Share>();
+  const auto admit = [&](std::int64_t rows) {
+    if (rows > limits.queue_rows)
+      throw StatusError{too_large,
+                        fmt::format("a request has at most {} rows here, not {}", limits.queue_rows, rows)};
+    // Outputs are in memory twice, and as text in JSON.
+    const ServedPorts& ports = version->ports();
+    *memory = budget_.take(static_cast<std::size_t>(rows) * (ports.input_bytes() + 5 * ports.output_bytes()));
+    if (!*memory) throw StatusError{unavailable, "the server has no memory left for this request; try again"};
+  };
+  InferRequest decoded;
+  try {
+    decoded = decode_infer_request(version->ports(), request.body, request.json_bytes, admit);
+  } catch (...) {
+    service.batcher().count_invalid();
+    throw;
+  }
+  auto job = std::make_shared<Job>();
+  job->version = version;
+  job->rows = decoded.rows;
+  job->inputs = std::move(decoded.inputs);
+  job->outputs = make_outputs(version->ports(), decoded.rows);
+  const Nanoseconds timeout =
+      decoded.timeout.value_or(std::chrono::duration_cast<std::chrono::microseconds>(settings_.deadline));
+  if (timeout.count() > 0) job->deadline = Clock::now() + timeout;
+  auto held = std::make_shared<MemoryBudget::Share>(std::move(request.memory));
+  job->done = [reply, memory, held, name = service.name(), id = std::move(decoded.id),
+               wanted = std::move(decoded.outputs)](Job& done, Outcome outcome, const std::string& why) {
+    if (outcome != Outcome::served)
+      return reply(error_response(status_of(outcome),
+                                  why.empty() ? fmt::format("the request was {}", name_of(outcome)) : why));
+    HttpResponse response;
+    try {
+      InferAnswer answer =
+          encode_infer_answer(done.version->ports(), name, done.version->id(), id, wanted, done.outputs);
+      if (answer.json_bytes) response.content_type = "application/octet-stream";
+      response.body = std::move(answer.body);
+      response.json_bytes = answer.json_bytes;
+    } catch (const Error& error) {
+      response = error_response(status_of(error.code()), error.what());
+    }
+    response.memory = std::move(*memory);
+    reply(std::move(response));
+  };
+  if (!service.batcher().submit(job))
+    reply(repository_.is_open() ? error_response(too_many, "the queue is full; try again")
+                                : error_response(unavailable, "the server is shutting down"));
+}
+
+HttpResponse Routes::answer(const HttpRequest& request) {
+  if (request.method == "GET" || request.method == "HEAD") return read(request.path);
+  if (request.method == "POST") return change(request);
+  throw StatusError{method_not_allowed, fmt::format("{} is not understood here", request.method)};
+}
+
+void Routes::handle(HttpRequest request, Reply reply) {
+  try {
+    const auto where = model_path(parts_of(request.path));
+    if (request.method == "POST" && where && where->verb == "infer") return infer(std::move(request), reply);
+    reply(answer(request));
+  } catch (const StatusError& error) {
+    reply(error_response(error.status, error.message));
+  } catch (const Error& error) {
+    reply(error_response(status_of(error.code()), error.what()));
+  } catch (const std::bad_alloc&) {
+    reply(error_response(unavailable, "the server has no memory left for this request"));
+  } catch (const std::exception& error) {
+    reply(error_response(our_fault, error.what()));
+  }
+}
+
+}  // namespace superstep::edge

@@ -1,0 +1,48 @@
+// What a server answers: the Open Inference Protocol, the repository of models, metrics and a page for
+// people. Knows nothing of sockets.
+#pragma once
+
+#include <string>
+
+#include "superstep/edge/http/message.h"
+#include "superstep/edge/service/repository.h"
+#include "superstep/edge/stream/stream_account.h"
+
+namespace superstep::edge {
+
+struct RouteSettings {
+  std::string server_version;
+  std::string token;            // that changes need; empty: none
+  bool changes_allowed = true;  // without a token
+  Nanoseconds deadline{0};      // of requests that give none; 0: none
+  // What became of a stream's frames; empty: there is none.
+  std::function<std::optional<StreamAccount>()> stream;
+};
+
+class Routes {
+ public:
+  // All must outlive it.
+  Routes(Repository& repository, MemoryBudget& budget, RouteSettings settings)
+      : repository_(repository), budget_(budget), settings_(std::move(settings)) {}
+
+  // Answers at once, or, of inference, when it is done. Changes of models are made by the calling thread.
+  void handle(HttpRequest request, Reply reply);
+
+ private:
+  HttpResponse answer(const HttpRequest& request);
+  HttpResponse read(std::string_view path);
+  HttpResponse model_read(std::string_view path);
+  HttpResponse change(const HttpRequest& request);
+  void infer(HttpRequest request, const Reply& reply);
+  void require_permission(const HttpRequest& request) const;
+  ModelService& model(std::string_view name) const;
+
+  Repository& repository_;
+  MemoryBudget& budget_;
+  RouteSettings settings_;
+};
+
+// With the status that its kind has: {"error": "..."}.
+HttpResponse error_response(int status, std::string_view message);
+
+}  // namespace superstep::edge

@@ -1,0 +1,139 @@
+#include "superstep/edge/serve.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "superstep/base/file.h"
+#include "superstep/base/stopwatch.h"
+#include "superstep/base/system/asked_to_stop.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/edge/protocol/routes.h"
+
+namespace superstep::edge {
+namespace {
+
+std::string token_of(const std::filesystem::path& file) {
+  if (file.empty()) return {};
+  std::string token = read_text_file(file);
+  while (!token.empty() && std::isspace(static_cast<unsigned char>(token.back()))) token.pop_back();
+  constexpr std::size_t least = 8, most = 1024;
+  if (token.size() < least || token.size() > most)
+    throw Error(ErrorCode::invalid_argument, "a token has 8 to 1,024 letters", file.string(),
+                "head -c 24 /dev/urandom | base64 makes one");
+  return token;
+}
+
+ServedModel facts_of(const ModelService& model) {
+  ServedModel facts{.name = model.name(), .account = model.batcher().account()};
+  if (const auto version = model.current()) {
+    facts.version = version->id();
+    facts.trained = version->trained();
+    facts.batched = version->ports().batched;
+    facts.sizes.assign(version->sizes().begin(), version->sizes().end());
+    facts.plan_bytes = version->plan_bytes();
+  }
+  return facts;
+}
+
+std::vector<ServedModel> facts_of(const Repository& repository) {
+  std::vector<ServedModel> facts;
+  for (const auto& [name, model] : repository.models()) facts.push_back(facts_of(*model));
+  return facts;
+}
+
+// What compiles a model, or waits until one that does is through.
+bool takes_long(const HttpRequest& request) {
+  return request.method == "POST" && !request.path.ends_with("/infer") && !request.path.ends_with("/index");
+}
+
+ModelService& of_stream(const ServeSettings& settings, const Repository& repository) {
+  const auto& models = repository.models();
+  ModelService* model = settings.stream_model.empty() && models.size() == 1
+                            ? models.begin()->second.get()
+                            : repository.find(settings.stream_model);
+  if (!model)
+    throw Error(
+        ErrorCode::invalid_argument,
+        settings.stream_model.empty() ? "which of the models answers the stream?" : "there is no such model",
+        settings.stream_model.empty() ? "--pull" : settings.stream_model, "give --pull-model NAME");
+  return *model;
+}
+
+// Nobody is told anything any more once what would tell them is gone, however that came about.
+struct DrainedAtTheEnd {
+  Repository& repository;
+  ~DrainedAtTheEnd() { repository.drain(Clock::now()); }
+};
+
+void wait_for_the_end(double seconds, const Stopwatch& since) {
+  constexpr auto between_looks = std::chrono::milliseconds(20);
+  while (!asked_to_stop() && (seconds == 0 || since.seconds() < seconds))
+    std::this_thread::sleep_for(between_looks);
+}
+
+}  // namespace
+
+NamedSource named_source(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  NamedSource named;
+  named.source.what = equals == std::string::npos ? text : text.substr(equals + 1);
+  if (equals != std::string::npos) {
+    named.name = text.substr(0, equals);
+  } else {
+    const std::filesystem::path path = std::filesystem::path(text).lexically_normal();
+    named.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+    if (named.name.ends_with(".onnx")) named.name.resize(named.name.size() - 5);
+  }
+  return named;
+}
+
+ServeReport serve(const ServeSettings& settings,
+                  const std::function<void(const std::vector<ServedModel>&, const ServePlaces&)>& on_ready) {
+  MemoryBudget budget(settings.memory);
+  Repository repository;
+  for (const NamedSource& model : settings.models)
+    repository.add(std::make_unique<ModelService>(model.name, model.source, settings.service));
+  const std::string token = token_of(settings.token_file);
+  std::unique_ptr<Receiver> receiver;
+  Routes routes(
+      repository, budget,
+      {.server_version = settings.server_version,
+       .token = token,
+       .changes_allowed = Address{settings.server.address, 0}.is_loopback(),
+       .deadline = settings.deadline,
+       .stream = [&receiver] { return receiver ? std::optional(receiver->account()) : std::nullopt; }});
+  // From here on the end is orderly: what was taken in is answered first, and no step of a model hears of the
+  // end.
+  const Uninterrupted until_drained;
+  if (!settings.stream.pull.empty())
+    receiver = std::make_unique<Receiver>(settings.stream, of_stream(settings, repository));
+  const DrainedAtTheEnd before_the_receiver{repository};
+  Server server(
+      settings.server, budget,
+      [&](HttpRequest request, Reply reply) { routes.handle(std::move(request), std::move(reply)); },
+      takes_long);
+  const DrainedAtTheEnd before_the_server{repository};
+  repository.open();
+  const Stopwatch watch;
+  on_ready(facts_of(repository), {.port = server.port(),
+                                  .pull = receiver ? receiver->pull_endpoint() : "",
+                                  .publish = receiver ? receiver->publish_endpoint() : ""});
+  wait_for_the_end(settings.seconds, watch);
+  const auto until = Clock::now() + settings.drain;
+  server.stop_accepting();
+  if (receiver) receiver->stop();
+  ServeReport report{.drained = repository.drain(until)};
+  if (receiver) receiver->finish();
+  server.finish(std::max(until, Clock::now() + std::chrono::milliseconds(500)));
+  report.seconds = watch.seconds();
+  report.models = facts_of(repository);
+  report.connections = server.counts();
+  if (receiver) {
+    report.stream = receiver->account();
+    report.files = receiver->files();
+    report.stream_failure = receiver->failure();
+  }
+  return report;
+}
+
+}  // namespace superstep::edge

@@ -1,0 +1,68 @@
+// A server of models, from its start to its end: what `superstep serve` does.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "superstep/edge/http/server.h"
+#include "superstep/edge/service/model_service.h"
+#include "superstep/edge/stream/receiver.h"
+
+namespace superstep::edge {
+
+struct NamedSource {
+  std::string name;
+  ModelSource source;
+};
+// "NAME=MODEL", or MODEL under a name of its own: the workload's, the file's without its ending, the
+// folder's.
+NamedSource named_source(const std::string& text);
+
+struct ServeSettings {
+  std::vector<NamedSource> models;
+  ServiceSettings service;
+  ServerSettings server;
+  std::size_t memory = std::size_t{1} << 30;  // of requests on their way
+  Nanoseconds deadline{0};                    // of requests that give none; 0: none
+  std::filesystem::path token_file;           // holds the token that changes need; empty: none
+  std::chrono::milliseconds drain{10'000};    // for answers to what waits when it stops
+  double seconds = 0;                         // stop after so long; 0: when it is asked to
+  std::string server_version;
+  ReceiverSettings stream;   // `pull` empty: none
+  std::string stream_model;  // that answers it; empty: the only one
+};
+
+struct ServedModel {
+  std::string name, version;
+  bool trained = true, batched = true;
+  std::vector<TimedSize> sizes;
+  std::size_t plan_bytes = 0;
+  Account account;
+};
+
+struct ServeReport {
+  std::vector<ServedModel> models;
+  ServerCounts connections;
+  StreamAccount stream;
+  std::vector<std::string> files;  // with answers to the stream
+  std::string stream_failure;      // why some of them are not there; empty: they are
+  bool drained = true;             // all that was taken in was answered
+  double seconds = 0;
+};
+
+struct ServePlaces {
+  std::uint16_t port = 0;
+  std::string pull, publish;  // of the stream, with the ports that the system chose
+};
+
+// `on_ready` is told once what answers, and where. Returns when the program was asked to stop
+// (base/system/interrupt.h) and what waited was answered. Throws what reading and compiling models and
+// listening throw.
+ServeReport serve(
+    const ServeSettings& settings,
+    const std::function<void(const std::vector<ServedModel>& models, const ServePlaces& places)>& on_ready);
+
+}  // namespace superstep::edge

@@ -1,0 +1,128 @@
+#include "superstep/edge/service/model_service.h"
+
+#include <fmt/format.h>
+
+#include "superstep/base/system/own_threads.h"
+
+namespace superstep::edge {
+namespace {
+
+std::shared_ptr<Version> compiled(const Blueprint& blueprint, const ServiceSettings& settings) {
+  return std::make_shared<Version>(
+      blueprint, target::find_target(settings.target),
+      VersionSettings{
+          .max_batch = settings.batcher.max_batch, .workers = settings.workers, .threads = settings.threads});
+}
+
+std::vector<RowRange> ranges_of(const Batch& batch) {
+  std::vector<RowRange> ranges;
+  for (const Piece& piece : batch.pieces)
+    ranges.push_back({.inputs = piece.job->inputs,
+                      .outputs = piece.job->outputs,
+                      .first = piece.first,
+                      .count = piece.count});
+  return ranges;
+}
+
+}  // namespace
+
+ModelService::ModelService(std::string name, ModelSource source, const ServiceSettings& settings)
+    : name_(std::move(name)), settings_(settings), source_(std::move(source)), batcher_(settings.batcher) {
+  const Blueprint blueprint = read_blueprint(source_, target::find_target(settings_.target));
+  current_ = compiled(blueprint, settings_);
+  try {
+    for (int worker = 0; worker < settings_.workers; ++worker)
+      workers_.push_back(start_thread([this, worker] { work(worker); }));
+  } catch (...) {
+    finish_workers();
+    throw;
+  }
+}
+
+ModelService::~ModelService() { finish_workers(); }
+
+void ModelService::finish_workers() {
+  batcher_.close();
+  batcher_.abandon();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ModelService::work(int worker) {
+  while (const auto batch = batcher_.take()) {
+    std::string failure;
+    try {
+      batch->pieces.front().job->version->run(worker, ranges_of(*batch));
+    } catch (const std::exception& error) {
+      failure = error.what();
+      if (failure.empty()) failure = "the model failed";
+    }
+    executions_.fetch_add(1, std::memory_order_relaxed);
+    batcher_.finish(*batch, failure);
+  }
+}
+
+ModelSource ModelService::source() const { return source_; }
+
+std::shared_ptr<Version> ModelService::current() const {
+  const std::scoped_lock lock(mutex_);
+  return current_;
+}
+
+std::shared_ptr<Version> ModelService::former() const {
+  const std::scoped_lock lock(mutex_);
+  return former_;
+}
+
+std::shared_ptr<Version> ModelService::find(std::string_view version) const {
+  const std::scoped_lock lock(mutex_);
+  if (version.empty() || (current_ && current_->id() == version)) return current_;
+  return former_ && former_->id() == version ? former_ : nullptr;
+}
+
+bool ModelService::reload() {
+  const std::scoped_lock change(change_);
+  try {
+    const Blueprint blueprint = read_blueprint(source_, target::find_target(settings_.target));
+    const std::shared_ptr<Version> present = current();
+    if (present && present->id() == blueprint.version) return false;
+    if (present && !(present->ports() == blueprint.ports))
+      throw Error(ErrorCode::unsupported, "has other inputs or outputs than what is served under this name",
+                  source_.what, "serve it under another name");
+    std::shared_ptr<Version> next = compiled(blueprint, settings_);
+    const std::scoped_lock lock(mutex_);
+    former_ = std::exchange(current_, std::move(next));
+    ++swaps_.done;
+    return true;
+  } catch (...) {
+    const std::scoped_lock lock(mutex_);
+    ++swaps_.failed;
+    throw;
+  }
+}
+
+void ModelService::roll_back() {
+  const std::scoped_lock change(change_);
+  const std::scoped_lock lock(mutex_);
+  if (!former_)
+    throw Error(ErrorCode::invalid_argument, "there is no former version to go back to", name_,
+                "versions are kept from one load to the next");
+  std::swap(current_, former_);
+  ++swaps_.rolled_back;
+}
+
+void ModelService::unload() {
+  const std::scoped_lock change(change_);
+  std::shared_ptr<Version> present, past;  // given back outside of the lock
+  const std::scoped_lock lock(mutex_);
+  present = std::move(current_);
+  past = std::move(former_);
+  current_ = nullptr;
+  former_ = nullptr;
+}
+
+ModelService::Swaps ModelService::swaps() const {
+  const std::scoped_lock lock(mutex_);
+  return swaps_;
+}
+
+}  // namespace superstep::edge

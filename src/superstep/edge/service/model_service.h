@@ -1,0 +1,71 @@
+// One model that is served: its versions, its queue and its workers.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "superstep/edge/service/batcher.h"
+
+namespace superstep::edge {
+
+struct ServiceSettings {
+  BatcherSettings batcher;
+  int workers = 1;
+  int threads = 1;  // of a worker
+  std::string target = "cpu";
+};
+
+class ModelService {
+ public:
+  // Reads and compiles the model and starts the workers. Throws what read_blueprint() and compilation throw.
+  ModelService(std::string name, ModelSource source, const ServiceSettings& settings);
+  ~ModelService();  // what waits is told that it will not be served
+  ModelService(const ModelService&) = delete;
+  ModelService& operator=(const ModelService&) = delete;
+
+  const std::string& name() const { return name_; }
+  const ServiceSettings& settings() const { return settings_; }
+  ModelSource source() const;
+
+  // The version that answers; null while the model is unloaded.
+  std::shared_ptr<Version> current() const;
+  std::shared_ptr<Version> former() const;  // null: there is none to go back to
+  // Either of them by its name, "" the current one; null: there is no such version.
+  std::shared_ptr<Version> find(std::string_view version) const;
+
+  Batcher& batcher() { return batcher_; }
+  const Batcher& batcher() const { return batcher_; }
+
+  // Reads the source anew, compiles it aside and lets it answer from then on; requests that wait are answered
+  // by the version they came for. False: it is what is served already. Throws as the constructor, and
+  // (unsupported) where inputs or outputs would change: the present version goes on.
+  bool reload();
+  // The former version answers again, and the present one is kept in its place. Throws Error
+  // (invalid_argument) where there is none.
+  void roll_back();
+  void unload();  // gives back the memory of both once nobody needs them
+
+  struct Swaps {
+    std::uint64_t done = 0, rolled_back = 0, failed = 0;
+  };
+  Swaps swaps() const;
+  std::int64_t executions() const { return executions_.load(std::memory_order_relaxed); }
+
+ private:
+  void work(int worker);
+  void finish_workers();
+
+  const std::string name_;
+  const ServiceSettings settings_;
+  const ModelSource source_;
+  Batcher batcher_;
+  std::mutex change_;  // one change of versions at a time
+  mutable std::mutex mutex_;
+  std::shared_ptr<Version> current_, former_;
+  Swaps swaps_;
+  std::atomic<std::int64_t> executions_ = 0;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace superstep::edge

@@ -1,0 +1,178 @@
+#include "superstep/edge/stream/detector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "superstep/base/option_range.h"
+#include "superstep/base/progress.h"
+#include "superstep/base/random.h"
+#include "superstep/base/statistics.h"
+#include "superstep/base/stopwatch.h"
+#include "superstep/base/system/interrupt.h"
+#include "superstep/base/text.h"
+#include "superstep/edge/stream/socket.h"
+
+namespace superstep::edge {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+enum Purpose : std::uint32_t { of_faults, of_order, of_arrivals, of_damage };
+
+class Detector {
+ public:
+  Detector(const Tensor& pixels, const DetectorSettings& settings)
+      : pixels_(pixels),
+        settings_(settings),
+        socket_(SocketKind::push, settings.to,
+                {.high_water = settings.high_water, .linger = std::chrono::milliseconds(30'000)}),
+        arrivals_(settings.seed, 0, of_arrivals) {}
+
+  DetectorReport run() {
+    hand_over(encode_begin(settings_.format, {settings_.series, settings_.frames}, frame(0)));
+    const Stopwatch watch;
+    begin_ = SteadyClock::now();
+    Progress progress("stream " + settings_.series, static_cast<double>(settings_.frames), "frames");
+    for (std::uint64_t first = 0; first < settings_.frames; first += window()) {
+      for (const std::uint64_t number : order_of(first)) send(number);
+      progress.update(static_cast<double>(std::min(settings_.frames, first + window())));
+    }
+    report_.seconds = watch.seconds();
+    hand_over(encode_end(settings_.format, {settings_.series}));
+    std::ranges::sort(lateness_);
+    report_.lateness_p99 = lateness_.empty() ? 0 : nearest_rank(lateness_, 0.99);
+    return report_;
+  }
+
+ private:
+  std::uint64_t window() const { return std::max<std::uint64_t>(1, settings_.faults.reorder); }
+
+  Frame frame(std::uint64_t number) const {
+    const auto count = static_cast<std::uint64_t>(pixels_.shape()[0]);
+    const std::size_t bytes = pixels_.byte_count() / count;
+    const std::vector<std::int64_t>& extents = pixels_.shape().extents();
+    return {.series = settings_.series,
+            .number = number,
+            .element = pixels_.type(),
+            .extents = {extents.begin() + 1, extents.end()},
+            .pixels = {pixels_.bytes() + number % count * bytes, bytes}};
+  }
+
+  std::vector<std::uint64_t> order_of(std::uint64_t first) {
+    std::vector<std::uint64_t> numbers(std::min(window(), settings_.frames - first));
+    std::iota(numbers.begin(), numbers.end(), first);
+    RandomStream random(settings_.seed, first, of_order);
+    for (std::size_t i = numbers.size(); i > 1; --i) std::swap(numbers[i - 1], numbers[random.below(i)]);
+    for (std::size_t i = 0; i < numbers.size(); ++i) report_.reordered += numbers[i] != first + i;
+    return numbers;
+  }
+
+  // When the next frame is due, in seconds since the first.
+  double next_due() {
+    if (settings_.rate == 0) return 0;
+    const double due = due_;
+    ++paced_;
+    if (settings_.pace == Pace::poisson)
+      due_ -= std::log1p(-arrivals_.uniform()) / settings_.rate;
+    else if (settings_.pace == Pace::constant)
+      due_ = static_cast<double>(paced_) / settings_.rate;
+    else
+      due_ = static_cast<double>(paced_ / settings_.burst * settings_.burst) / settings_.rate;
+    return due;
+  }
+
+  void send(std::uint64_t number) {
+    const double due = next_due();
+    const auto when =
+        begin_ + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(due));
+    RandomStream random(settings_.seed, number, of_faults);
+    const bool drop = random.uniform() < settings_.faults.drop,
+               twice = random.uniform() < settings_.faults.twice,
+               corrupt = random.uniform() < settings_.faults.corrupt;
+    std::vector<std::string> message = encode_frame(settings_.format, frame(number));
+    if (settings_.rate > 0) std::this_thread::sleep_until(when);
+    if (interrupted()) throw Error(ErrorCode::interrupted, fmt::format("at frame {}", number));
+    if (drop) {
+      ++report_.dropped;
+      return;
+    }
+    if (corrupt) {
+      ++report_.corrupt;
+      std::string& last = message.back();
+      last.resize(RandomStream(settings_.seed, number, of_damage).below(last.size()));
+    }
+    hand_over(message);
+    ++report_.sent;
+    if (twice && !corrupt) {
+      ++report_.twice;
+      ++report_.sent;
+      hand_over(message);
+    }
+    if (settings_.rate > 0)
+      lateness_.push_back(std::chrono::duration<double>(SteadyClock::now() - when).count());
+  }
+
+  void hand_over(const std::vector<std::string>& message) {
+    if (socket_.send(message, std::chrono::milliseconds(0))) return;
+    ++report_.held_back;
+    const Stopwatch watch;
+    while (!socket_.send(message, std::chrono::milliseconds(100))) {
+      if (interrupted()) throw Error(ErrorCode::interrupted, "nobody takes frames");
+      if (watch.seconds() > settings_.patience)
+        throw Error(ErrorCode::io,
+                    fmt::format("nobody has taken a frame for {}", format_seconds(settings_.patience)),
+                    settings_.to, "superstep serve MODEL --pull tcp://THIS_HOST:PORT takes them");
+    }
+  }
+
+  const Tensor& pixels_;
+  const DetectorSettings& settings_;
+  Socket socket_;
+  RandomStream arrivals_;
+  SteadyClock::time_point begin_;
+  double due_ = 0;
+  std::uint64_t paced_ = 0;
+  std::vector<double> lateness_;
+  DetectorReport report_;
+};
+
+}  // namespace
+
+Faults faults_from_text(const std::string& text) {
+  Faults faults;
+  if (text.empty()) return faults;
+  for (const std::string& word : split(text, ',')) {
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const auto value = equals == std::string::npos ? std::nullopt : finite_number(word.substr(equals + 1));
+    double* share = name == "drop"      ? &faults.drop
+                    : name == "dup"     ? &faults.twice
+                    : name == "corrupt" ? &faults.corrupt
+                                        : nullptr;
+    if (share && value && *value >= 0 && *value <= 1)
+      *share = *value;
+    else if (name == "reorder" && value && *value >= 1 && *value <= 65536)
+      faults.reorder = static_cast<std::uint64_t>(*value);
+    else
+      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is no fault", word), "--faults",
+                  "drop=SHARE, dup=SHARE, corrupt=SHARE (0 to 1), reorder=N");
+  }
+  return faults;
+}
+
+DetectorReport send_series(const Tensor& pixels, const DetectorSettings& settings) {
+  if (pixels.shape().rank() < 1 || pixels.shape()[0] < 1)
+    throw Error(ErrorCode::invalid_argument, "there are no frames to send");
+  if (settings.frames > most_frames)
+    throw Error(ErrorCode::invalid_argument, fmt::format("a series has at most {} frames", most_frames),
+                "--frames");
+  return Detector(pixels, settings).run();
+}
+
+}  // namespace superstep::edge

@@ -1,0 +1,50 @@
+// A detector that is not there: sends frames at a rate, with faults of known counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "superstep/base/tensor.h"
+#include "superstep/edge/stream/wire.h"
+
+namespace superstep::edge {
+
+// Shares of frames, drawn by a frame's number from the seed.
+struct Faults {
+  double drop = 0;            // not sent
+  double twice = 0;           // sent again
+  double corrupt = 0;         // cut short
+  std::uint64_t reorder = 0;  // frames are sent in another order within windows of so many
+};
+// "drop=1e-3,dup=1e-4,corrupt=1e-5,reorder=8". Throws Error (invalid_argument).
+Faults faults_from_text(const std::string& text);
+
+enum class Pace { constant, poisson, burst };
+
+struct DetectorSettings {
+  std::string to = "tcp://127.0.0.1:31001";  // bound
+  WireFormat format = WireFormat::stream2;
+  std::string series = "series";
+  std::uint64_t frames = 0;
+  double rate = 1000;  // frames a second; 0: as fast as they are taken
+  Pace pace = Pace::constant;
+  std::uint64_t burst = 64;  // frames of a burst; the rate stays the mean
+  Faults faults;
+  std::uint64_t seed = 1;
+  int high_water = 1000;
+  double patience = 30;  // seconds to wait for a receiver, at the beginning and where it does not take
+};
+
+struct DetectorReport {
+  std::uint64_t sent = 0;  // messages of frames, second ones too
+  std::uint64_t dropped = 0, twice = 0, corrupt = 0, reordered = 0, held_back = 0;
+  double seconds = 0;
+  double lateness_p99 = 0;  // s behind the due time when a frame was handed over
+};
+
+// `pixels`: frames along the first axis, which are sent round and round. Throws Error (io) where nobody takes
+// frames for as long as the patience is, (interrupted).
+DetectorReport send_series(const Tensor& pixels, const DetectorSettings& settings);
+
+}  // namespace superstep::edge

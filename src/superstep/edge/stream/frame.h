@@ -1,0 +1,38 @@
+// What comes from a detector: the beginning of a series, its frames, its end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "superstep/base/element_type.h"
+
+namespace superstep::edge {
+
+struct SeriesBegin {
+  std::string series;
+  std::uint64_t frames = 0;  // announced; 0: not known
+};
+
+struct Frame {
+  std::string series;
+  std::uint64_t number = 0;  // from 0 on
+  ElementType element = ElementType::f32;
+  std::vector<std::int64_t> extents;
+  std::span<const std::byte> pixels;                       // within the message, or `unpacked`; little-endian
+  std::shared_ptr<const std::vector<std::byte>> unpacked;  // where the message has them compressed
+};
+
+struct SeriesEnd {
+  std::string series;
+};
+
+// Numbers of frames are kept as bits: a number beyond this is none (chosen: 8 MB a series).
+inline constexpr std::uint64_t most_frames = std::uint64_t{1} << 26;
+// Of a series' name, which becomes a file's.
+inline constexpr std::size_t most_name_bytes = 128;
+
+}  // namespace superstep::edge

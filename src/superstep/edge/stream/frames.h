@@ -1,0 +1,17 @@
+// Frames to send: of a workload's generator, or of a file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "superstep/base/tensor.h"
+
+namespace superstep::edge {
+
+// `what`: a workload, whose data are generated, or a file of arrays (.npy, .npz, .h5, .safetensors), whose
+// `dataset` (empty: the only one) has a frame a row. At most `most` of them. Throws Error: not_found,
+// invalid_argument, unsupported (a workload whose model takes several inputs).
+Tensor frames_of(const std::string& what, const std::string& dataset, std::int64_t most, std::uint64_t seed,
+                 int threads);
+
+}  // namespace superstep::edge

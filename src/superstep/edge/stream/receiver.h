@@ -1,0 +1,109 @@
+// Frames of a detector through a model: from a ZeroMQ socket to files and to whoever listens.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "superstep/edge/service/model_service.h"
+#include "superstep/edge/stream/results.h"
+#include "superstep/edge/stream/series.h"
+#include "superstep/edge/stream/socket.h"
+#include "superstep/edge/stream/stream_account.h"
+#include "superstep/edge/stream/wire.h"
+
+namespace superstep::edge {
+
+struct ReceiverSettings {
+  std::string pull;              // where frames come from
+  std::string publish;           // where answers are published; empty: nowhere
+  std::filesystem::path folder;  // of files with the answers; empty: none
+  float scale = 1;               // of pixels that are no f32
+  std::size_t most_frame_bytes = std::size_t{64} << 20;
+  std::size_t part_bytes = std::size_t{64} << 20;  // of answers in a file
+};
+
+// Two threads: one receives and asks the model, one takes the answers. While the model's queue is full
+// nothing is received, which holds the sender back (unless the queue drops its oldest).
+class Receiver {
+ public:
+  // Throws Error (unsupported) where the model has several inputs or none of f32, and what Socket throws.
+  Receiver(const ReceiverSettings& settings, ModelService& model);
+  ~Receiver();
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  std::string pull_endpoint() const { return pull_.endpoint(); }
+  std::string publish_endpoint() const { return publish_endpoint_; }
+  StreamAccount account() const;
+  std::vector<std::string> files() const;
+  std::string failure() const;  // why answers cannot be written, or frames not received; empty: they can
+
+  // Receives no more. What the model was asked is still answered.
+  void stop();
+  // After the model has told all it was asked: takes the last answers, ends every series, writes the files.
+  void finish();
+
+ private:
+  struct OpenSeries {
+    Series series;
+    std::optional<SeriesResults> results;
+    std::uint64_t waiting = 0;
+    bool ended = false;
+    StreamAccount account;  // of this series
+  };
+  using SeriesPointer = std::shared_ptr<OpenSeries>;
+  struct Answered {
+    SeriesPointer series;
+    std::uint64_t frame = 0;
+    std::shared_ptr<Version> version;
+    std::vector<Tensor> outputs;
+    std::int64_t rows = 0;
+  };
+
+  void receive();
+  void take(const MessageParts& parts);
+  void begin(const SeriesBegin& message);
+  void wait_for_room();
+  void take_frame(const Frame& frame);
+  void end(const SeriesEnd& message);
+  SeriesPointer series_of(const std::string& name);  // null: it has ended
+  SeriesPointer accept(const Frame& frame);          // counts it; null: it is not asked about
+  JobPointer job_of(const Frame& frame, const std::shared_ptr<Version>& version) const;
+  void settle(const SeriesPointer& series, Outcome outcome);
+
+  void take_answers();
+  void hand_over(const Answered& answered);
+  void publish(const Answered& answered);
+  void close_if_done(const SeriesPointer& series);
+  void write_summary(const OpenSeries& series);
+  template <class Write>
+  bool try_to_write(const Write& write);
+  template <class Write>
+  void insist_on_writing(const Write& write);
+
+  const ReceiverSettings settings_;
+  ModelService& model_;
+  Socket pull_;
+  std::unique_ptr<Socket> publish_;  // of the thread that takes answers
+  std::string publish_endpoint_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable answers_there_, room_;
+  bool stopping_ = false, finishing_ = false;
+  StreamAccount account_;
+  std::map<std::string, SeriesPointer> open_;
+  std::list<std::string> order_, closed_;  // names: as they were begun, as they ended (the latest)
+  std::deque<Answered> answers_;
+  std::deque<SeriesPointer> ending_;
+  std::vector<std::string> files_;
+  std::string failure_, socket_failure_;
+  std::thread receiver_, taker_;
+};
+
+}  // namespace superstep::edge

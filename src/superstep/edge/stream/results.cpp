@@ -1,0 +1,64 @@
+#include "superstep/edge/stream/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "superstep/run/user/arrays.h"
+
+namespace superstep::edge {
+
+SeriesResults::SeriesResults(std::filesystem::path folder, std::string series, std::size_t part_bytes)
+    : folder_(std::move(folder)), series_(std::move(series)), part_bytes_(part_bytes) {}
+
+void SeriesResults::add(std::uint64_t frame, std::uint64_t version, const std::vector<ServedPort>& ports,
+                        const std::vector<Tensor>& outputs, std::int64_t rows) {
+  ports_ = ports;
+  values_.resize(ports.size());
+  for (std::int64_t row = 0; row < rows; ++row) rows_.push_back({frame, version, rows_.size()});
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    values_[i].append(reinterpret_cast<const char*>(outputs[i].bytes()), outputs[i].byte_count());
+    bytes_ += outputs[i].byte_count();
+  }
+}
+
+std::filesystem::path SeriesResults::next_file() {
+  std::filesystem::path file;
+  do file = folder_ / fmt::format("{}-{:04}.h5", series_, ++number_);
+  while (std::filesystem::exists(file));
+  return file;
+}
+
+void SeriesResults::flush() {
+  if (rows_.empty()) return;
+  std::vector<Row> order = rows_;
+  std::ranges::stable_sort(order, {}, &Row::frame);
+  const auto count = static_cast<std::int64_t>(order.size());
+  data::NamedTensors arrays;
+  Tensor frames(ElementType::u64, Shape{count}), versions(ElementType::u64, Shape{count});
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    frames.as<std::uint64_t>()[i] = order[i].frame;
+    versions.as<std::uint64_t>()[i] = order[i].version;
+  }
+  arrays["frame"] = frames;
+  arrays["version"] = versions;
+  for (std::size_t port = 0; port < ports_.size(); ++port) {
+    std::vector<std::int64_t> extents = ports_[port].shape.extents();
+    extents.insert(extents.begin(), count);
+    Tensor values(ports_[port].element, Shape(std::move(extents)));
+    const std::size_t row = ports_[port].row_bytes();
+    for (std::size_t i = 0; i < order.size(); ++i)
+      std::memcpy(values.bytes() + i * row, values_[port].data() + order[i].at * row, row);
+    const bool taken = arrays.contains(ports_[port].name);
+    arrays[taken ? "output_" + ports_[port].name : ports_[port].name] = values;
+  }
+  const std::filesystem::path file = next_file();
+  run::write_arrays(file, arrays);
+  files_.push_back(file.string());
+  rows_.clear();
+  values_.assign(ports_.size(), {});
+  bytes_ = 0;
+}
+
+}  // namespace superstep::edge

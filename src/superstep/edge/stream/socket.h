@@ -1,0 +1,48 @@
+// ZeroMQ sockets: messages of several parts, with time limits.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace superstep::edge {
+
+enum class SocketKind { push, pull, publish, subscribe };
+
+// What a receiver has of a message: valid until the next one is received.
+using MessageParts = std::vector<std::span<const std::byte>>;
+
+// Used by one thread at a time.
+class Socket {
+ public:
+  struct Settings {
+    int high_water = 64;                  // messages that wait in it
+    std::int64_t most_bytes = 1 << 28;    // of a part that comes
+    std::chrono::milliseconds linger{0};  // for what is not sent when it is closed
+    bool connects = false;                // also where it sends
+  };
+
+  // Who sends binds and who receives connects, unless the settings or the address say otherwise:
+  // "tcp://*:31001" and a port "*" are bound. Throws Error: invalid_argument (no address), io.
+  Socket(SocketKind kind, const std::string& endpoint, const Settings& settings);
+  ~Socket();
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  // What it is bound to, with the port that the system chose where "tcp://127.0.0.1:*" was asked for.
+  std::string endpoint() const;
+
+  // False: there was no room within the time; nothing of it was sent.
+  bool send(std::span<const std::string> parts, std::chrono::milliseconds wait);
+  // False: nothing came within the time.
+  bool receive(MessageParts& parts, std::chrono::milliseconds wait);
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace superstep::edge

@@ -1,0 +1,323 @@
+"""The program as a service: what it prints, how it ends, kills at any moment, clients of other houses."""
+
+import argparse
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+PROGRAM = CLIENT = ''
+SOURCE = Path(__file__).resolve().parents[2]
+
+
+def superstep(*words, folder, timeout=120):
+    return subprocess.run([PROGRAM, *map(str, words)], cwd=folder, capture_output=True, text=True, timeout=timeout)
+
+
+class Served:
+    """A server that runs, with what it says."""
+
+    def __init__(self, *words, folder, port=0):
+        self.process = subprocess.Popen([PROGRAM, 'serve', *map(str, words), '--http', f'127.0.0.1:{port}'], cwd=folder,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.said, self.url = [], None
+        for line in self.process.stdout:
+            self.said.append(line)
+            if line.startswith('ready at '):
+                self.url = line.split()[-1]
+                break
+        if self.url is None:
+            raise RuntimeError('did not start: ' + ''.join(self.said) + self.process.stderr.read())
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        out, errors = self.process.communicate(timeout=60)
+        return self.process.returncode, ''.join(self.said) + out, errors
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            return json.load(answer)
+
+    def post(self, path, body=b'', headers=None):
+        request = urllib.request.Request(self.url + path, data=body, headers=headers or {}, method='POST')
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def infer(self, model, rows=1, value=0.5):
+        port = self.get(f'/v2/models/{model}')['inputs'][0]
+        shape = [rows] + port['shape'][1:]
+        count = 1
+        for extent in shape:
+            count *= extent
+        body = {'inputs': [{'name': port['name'], 'datatype': 'FP32', 'shape': shape, 'data': [value] * count}]}
+        return self.post(f'/v2/models/{model}/infer', json.dumps(body).encode())
+
+
+class Service(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def train(self, run='run', seed=1):
+        done = superstep('train', 'mlp', '--samples', 600, '--steps', 4, '--batch', 64, '--seed', seed, '--out', run,
+                         '--quiet', folder=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_run_is_served_until_it_is_asked_to_stop(self):
+        self.train()
+        with Served('numbers=run', '--json', 'served.json', folder=self.folder) as served:
+            status, answer = served.infer('numbers', rows=3)
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(answer['outputs'][0]['shape'][0], 3)
+            status, answer = served.infer('numbers', rows=100000 // 100 * 5)
+            self.assertEqual(status, 413, answer)
+            code, said, errors = served.end()
+        self.assertEqual(code, 0, errors)
+        self.assertIn('all that was taken in was answered', said)
+        self.assertNotIn('initial weights', errors)
+        result = json.loads((self.folder / 'served.json').read_text())
+        result = result.get('results', [result])[0]
+        metrics = result['metrics']
+        self.assertEqual(metrics['numbers_requests_served']['value'], 1)
+        self.assertEqual(metrics['numbers_requests_invalid']['value'], 1)
+
+    def test_what_waits_is_answered_before_the_end(self):
+        with Served('mlp', '--workers', 1, '--max-batch', 1, folder=self.folder) as served:
+            host, port = served.url[7:].split(':')
+            name = served.get('/v2/models/mlp')['inputs'][0]
+            shape = [2000] + name['shape'][1:]
+            count = 2000
+            for extent in name['shape'][1:]:
+                count *= extent
+            head = json.dumps({'parameters': {'binary_data_output': True},
+                               'inputs': [{'name': name['name'], 'datatype': 'FP32', 'shape': shape,
+                                           'parameters': {'binary_data_size': 4 * count}}]}).encode()
+            message = (f'POST /v2/models/mlp/infer HTTP/1.1\r\nHost: x\r\nContent-Length: {len(head) + 4 * count}\r\n'
+                       f'Inference-Header-Content-Length: {len(head)}\r\n\r\n').encode() + head + bytes(4 * count)
+            asked = [socket.create_connection((host, int(port))) for _ in range(2)]
+            for connection in asked:
+                connection.sendall(message)
+            for _ in range(1000):
+                account = served.get('/v2/models/mlp/stats')['model_stats'][0]['account']
+                if account['received']['requests'] == 2:
+                    break
+                time.sleep(0.005)
+            code, said, errors = served.end()
+            for connection in asked:
+                answer = connection.recv(300)
+                self.assertTrue(answer.startswith(b'HTTP/1.1 200'), answer)
+                connection.close()
+        self.assertEqual(code, 0, said + errors)
+
+    def test_versions_are_swapped_and_rolled_back_while_it_serves(self):
+        self.train(seed=1)
+        with Served('m=run', folder=self.folder) as served:
+            first = served.get('/v2/models/m')['versions'][0]
+            failures, over = [], threading.Event()
+
+            def keep_asking():
+                while not over.is_set():
+                    status, answer = served.infer('m', rows=2)
+                    if status != 200:
+                        failures.append(answer)
+            clients = [threading.Thread(target=keep_asking) for _ in range(4)]
+            for client in clients:
+                client.start()
+            os.rename(self.folder / 'run', self.folder / 'old')
+            self.train(seed=2)
+            status, answer = served.post('/v2/repository/models/m/load')
+            self.assertEqual((status, answer.get('changed')), (200, True), answer)
+            self.assertNotEqual(answer['version'], first)
+            status, answer = served.post('/v2/models/m/rollback')
+            self.assertEqual((status, answer['version']), (200, first))
+            over.set()
+            for client in clients:
+                client.join()
+            self.assertEqual(failures, [])
+            self.assertEqual(served.end()[0], 0)
+
+    def test_a_server_that_is_killed_comes_back(self):
+        """kill -9 at random moments under load: the next start answers with the same version."""
+        draw, versions = random.Random(3), set()
+        for _ in range(12):
+            with Served('mlp', folder=self.folder) as served:
+                versions.add(served.infer('mlp')[1]['model_version'])
+                load = subprocess.Popen([PROGRAM, 'bench', 'serve', served.url, '--concurrency', '4', '--seconds', '5',
+                                         '--no-record'], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(draw.uniform(0, 0.6))
+                served.process.kill()
+                self.assertNotEqual(load.wait(60), 0, 'a client hears of it')
+        self.assertEqual(len(versions), 1)
+
+    def test_killed_while_it_writes_it_leaves_whole_files(self):
+        draw = random.Random(5)
+        for attempt in range(12):
+            folder = self.folder / str(attempt)
+            folder.mkdir()
+            port = free_port()
+            with Served('mlp', '--pull', f'tcp://127.0.0.1:{port}', '--write', 'out', '--quiet', folder=folder) as served:
+                detector = subprocess.Popen([PROGRAM, 'stream', 'mlp', '--to', f'tcp://127.0.0.1:{port}', '--rate', '0',
+                                             '--frames', '300000', '--series', 's', '--patience', '1', '--quiet'],
+                                            cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(draw.uniform(0.1, 1.5))
+                served.process.kill()
+                detector.wait(90)
+            for file in (folder / 'out').glob('*.h5'):
+                shown = superstep('show', file, '--out', folder / 'page.html', folder=folder)
+                self.assertEqual(shown.returncode, 0, shown.stderr)
+
+    def test_frames_are_counted_as_the_detector_counts_them(self):
+        for form in ('stream2', 'raw'):
+            port = free_port()
+            with Served('mlp', '--pull', f'tcp://127.0.0.1:{port}', '--write', form, '--json', 'served.json',
+                        folder=self.folder) as served:
+                sent = superstep('stream', 'mlp', '--to', f'tcp://127.0.0.1:{port}', '--rate', 20000, '--frames', 20000,
+                                 '--format', form, '--faults', 'drop=0.01,dup=0.01,corrupt=0.005,reorder=8', '--json',
+                                 'sent.json', folder=self.folder)
+                self.assertEqual(sent.returncode, 0, sent.stderr)
+                for _ in range(600):
+                    if (self.folder / form / 'series.json').exists():
+                        break
+                    time.sleep(0.05)
+                code, said, errors = served.end()
+            self.assertEqual(code, 0, said + errors)
+            metrics = [json.loads((self.folder / name).read_text()) for name in ('sent.json', 'served.json')]
+            sent, served = [{name: of['value'] for name, of in one.get('results', [one])[0]['metrics'].items()}
+                            for one in metrics]
+            self.assertEqual(served['frames_received'], sent['sent'])
+            self.assertEqual(served['frames_corrupt'], sent['corrupt'])
+            self.assertEqual(served['frames_duplicate'], sent['twice'])
+            self.assertEqual(served['frames_missing'], sent['dropped'] + sent['corrupt'])
+            self.assertEqual(served['frames_served'], 20000 - sent['dropped'] - sent['corrupt'])
+
+    def test_wrong_calls_say_so(self):
+        for words, code, part in ((['nothing-of-the-kind'], 2, 'nothing-of-the-kind'), (['mlp', 'mlp'], 2, 'this name'),
+                                  (['mlp', '--http', '8000'], 2, 'HOST:PORT'), (['mlp', '--precision', 'int8'], 2, 'int8'),
+                                  (['mlp', '--token-file', 'none'], 1, 'none'), (['mlp', '--write', 'x'], 2, '--pull'),
+                                  (['mlp', '--pull', 'x'], 2, 'tcp://'), (['missing.onnx'], 1, 'missing.onnx')):
+            done = superstep('serve', *words, '--for', '0.1', *([] if '--http' in words else ['--http', '127.0.0.1:0']),
+                             folder=self.folder)
+            self.assertEqual(done.returncode, code, (words, done.stdout, done.stderr))
+            self.assertIn(part, done.stderr)
+
+    def test_the_clients_of_the_page(self):
+        with Served('braggnn', folder=self.folder) as served:
+            host, port = served.url[7:].split(':')
+            done = subprocess.run([CLIENT, host, port, 'braggnn', 'patch', '1', '11', '11'], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(json.loads(done.stdout)['outputs'][0]['shape'], [1, 2])
+            done = subprocess.run([CLIENT, host, port, 'braggnn', 'patch', '1', '11', '12'], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            try:
+                import numpy  # noqa: F401
+            except ImportError:
+                self.skipTest('the client in Python needs numpy')
+            done = subprocess.run([sys.executable, SOURCE / 'examples/serving/client.py', served.url, 'braggnn'],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertTrue(done.stdout.startswith('ploc [4, 2] ['), done.stdout)
+
+    def test_the_commands_of_the_page(self):
+        """In their order, on ports that are free here."""
+        page = (SOURCE / 'docs/serve.md').read_text()
+        commands = [line.strip() for line in page.splitlines() if re.match(r'    (superstep|curl) ', line)]
+        self.assertGreaterEqual(len(commands), 8)
+        ports, server, said = {'8000': free_port(), '31001': free_port()}, None, ''
+        for command in commands:
+            for there, here in ports.items():
+                command = command.replace(there, str(here))
+            program, *words = shlex.split(command)
+            if program == 'superstep' and words[0] == 'serve':
+                if server:
+                    self.assertEqual(server.end()[0], 0)
+                server = Served(*words[1:], folder=self.folder, port=ports['8000'])
+                self.addCleanup(server.__exit__)
+                continue
+            if program == 'curl' and not shutil.which('curl'):
+                continue
+            done = subprocess.run([PROGRAM if program == 'superstep' else program, *words], cwd=self.folder,
+                                  capture_output=True, text=True, timeout=200)
+            self.assertEqual(done.returncode, 0, (command, done.stdout, done.stderr))
+            said += done.stdout
+        for _ in range(600):
+            if (self.folder / 'answers/series.json').exists():
+                break
+            time.sleep(0.05)
+        code, table, errors = server.end()
+        self.assertEqual(code, 0, table + errors)
+        self.assertTrue((self.folder / 'answers/series-0001.h5').exists())
+        sent = dict(re.findall(r'(dropped|twice|corrupt) ([\d,]+)', said))
+        received = table[table.index('stream'):].splitlines()
+        counts = dict(zip(received[0].split(), received[2].split()))
+        self.assertEqual(counts['duplicate'], sent['twice'])
+        self.assertEqual(counts['corrupt'], sent['corrupt'])
+        self.assertEqual(int(counts['missing']), int(sent['dropped']) + int(sent['corrupt']))
+
+    def test_a_client_of_another_house(self):
+        try:
+            import numpy
+            import tritonclient.http as triton
+        except ImportError:
+            self.skipTest('tritonclient is not installed: pip install tritonclient[http]')
+        with Served('braggnn', folder=self.folder) as served:
+            client = triton.InferenceServerClient(served.url[7:])
+            self.assertTrue(client.is_server_live() and client.is_server_ready() and client.is_model_ready('braggnn'))
+            metadata = client.get_model_metadata('braggnn')
+            rows = numpy.random.default_rng(1).random((5, 1, 11, 11), dtype=numpy.float32)
+            answers = []
+            for binary in (True, False):
+                given = triton.InferInput(metadata['inputs'][0]['name'], rows.shape, 'FP32')
+                given.set_data_from_numpy(rows, binary_data=binary)
+                wanted = [triton.InferRequestedOutput(metadata['outputs'][0]['name'], binary_data=binary)]
+                for outputs in (None, wanted):
+                    result = client.infer('braggnn', [given], outputs=outputs, request_id='9')
+                    self.assertEqual(result.get_response()['id'], '9')
+                    answers.append(result.as_numpy(metadata['outputs'][0]['name']))
+            for answer in answers:
+                self.assertEqual(answer.shape, (5, 2))
+                numpy.testing.assert_array_equal(answer, answers[0])
+            self.assertEqual(client.get_model_repository_index()[0]['state'], 'READY')
+            self.assertGreater(client.get_inference_statistics('braggnn')['model_stats'][0]['inference_count'], 0)
+            self.assertEqual(client.get_model_config('braggnn')['max_batch_size'], 64)
+            with self.assertRaises(triton.InferenceServerException if hasattr(triton, 'InferenceServerException') else Exception):
+                client.infer('nothing', [given])
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(('127.0.0.1', 0))
+        return found.getsockname()[1]
+
+
+if __name__ == '__main__':
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--program', required=True)
+    parser.add_argument('--client', required=True)
+    options, rest = parser.parse_known_args()
+    PROGRAM, CLIENT = (str(Path(one).resolve()) for one in (options.program, options.client))
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=1)

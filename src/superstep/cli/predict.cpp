@@ -346,6 +346,9 @@ void predict(const Arguments& given) {
                              }));
   const machine::Machine machine = machine_of(given);
   if (machine.processor()) return predict_processor(given, machine);
+  if (given.measure > 0)
+    throw Error(ErrorCode::invalid_argument, "only this computer can be measured", "--measure",
+                "--on cpu, or a file of superstep machine measure");
   const machine::ipu::KeptPlans kept;
   Arguments arguments = given;
   if (arguments.precision.empty()) arguments.precision = "f16";

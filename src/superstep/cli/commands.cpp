@@ -68,7 +68,8 @@ const std::vector<Command>& commands() {
       {"records", "what was measured so far: list, show, export, import", declare_records},
       {"report", "a training run as one table and one page", declare_report},
       {"scale", "training over several ranks: efficiency, communication, waiting", declare_scale},
-      {"show", "make a page of what is in an HDF5, npy or npz file, in weights or in an ONNX model", declare_show},
+      {"show", "make a page of what is in an HDF5, npy or npz file, in weights or in an ONNX model",
+       declare_show},
       {"completion", "a script that completes commands and options in your shell", declare_completion, false},
       {"man", "the manual pages, made of what --help says", declare_man, false},
   };

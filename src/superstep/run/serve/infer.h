@@ -40,7 +40,7 @@ struct InferSettings {
   std::vector<std::string> model_options;  // name=value; of a run's weights its own are taken
   std::filesystem::path weights;  // a run's folder, or a file or folder of weights that another program
                                   // wrote; empty: initial weights (for throughput alone)
-  std::filesystem::path input;   // empty: generated data
+  std::filesystem::path input;    // empty: generated data
   std::filesystem::path output;  // .h5, .npz, .npy (one output), .safetensors, a table where the task has one
                                  // (.csv); empty: nothing is written
   std::string target = "cpu";

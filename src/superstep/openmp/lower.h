@@ -14,7 +14,7 @@ namespace superstep::openmp {
 struct LowerOptions {
   int threads = 1;
   bool timing_only = false;
-  // Leaves out the last element of every exchange of halos: a test of tests, whose comparisons must then
+  // Leaves out one element of every exchange of halos: a test of tests, whose comparisons must then
   // fail.
   bool withhold_halo_element = false;
 };

@@ -1,0 +1,458 @@
+#include "superstep/openmp/lower.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "superstep/openmp/body_vertex.h"
+#include "superstep/openmp/reduce.h"
+
+namespace superstep::openmp {
+namespace {
+
+// Partial results that one vertex combines, and the arrays of more elements than a tile should have around
+// its cell: a padded cell of more than four times the cell is received apart instead. Both chosen.
+constexpr std::size_t combined_at_once = 32;
+constexpr std::int64_t padding_limit = 4, padding_free = 64;
+
+// A launch with its arrays: the same vertices each time it runs.
+using Binding = std::pair<int, std::vector<DeviceArray*>>;
+
+// What a launch does with one of its arrays: on the array's own boxes, or on boxes received for it.
+struct Operand {
+  bool used = false, direct = false;
+  int signature = -1;                // of the boxes that must be there before the body runs
+  std::vector<bsp::Tensor> tensors;  // a part
+  std::vector<Box> boxes;            // what they hold
+  std::optional<bsp::Program> refresh, write_back;
+};
+
+struct Bound {
+  std::vector<Operand> operands;
+  std::optional<bsp::Program> compute;  // and reductions
+};
+
+class Lowering {
+ public:
+  Lowering(const bsp::Device& device, std::span<const Command> commands,
+           std::span<const std::shared_ptr<const Plan>> plans, const LowerOptions& options)
+      : graph_(device), device_(device), commands_(commands), plans_(plans), options_(options) {}
+
+  LoweredQueue run() {
+    make_storage();
+    for (std::size_t i = 0; i < commands_.size(); ++i) {
+      const Command& command = commands_[i];
+      if (command.kind == CommandKind::launch)
+        add_launch(command);
+      else
+        add_transfer(i);
+    }
+    return finish();
+  }
+
+ private:
+  void make_storage();
+  void widen(const Command& command, std::map<DeviceArray*, Halo>& halos) const;
+  bool fits_directly(const Plan& plan, std::size_t slot, const Storage& storage) const;
+  int signature_of(const DeviceArray* array, bool direct, const Plan& plan, const std::vector<Box>& boxes);
+  Operand make_operand(const Plan& plan, std::size_t slot, const Storage& storage);
+  void make_direct(const Plan& plan, std::size_t slot, const Storage& storage, Operand& operand);
+  void make_received(const Plan& plan, std::size_t slot, const Storage& storage, Operand& operand);
+  Bound& bound(const Command& command);
+  bsp::Program make_compute(const Binding& binding, const std::vector<Operand>& operands);
+  std::vector<bsp::Tensor> add_partials(const Plan& plan, std::size_t reduction);
+  void add_combining(const Binding& binding, std::size_t reduction, const bsp::Tensor& partials,
+                     bsp::Sequence& program);
+  void add_launch(const Command& command);
+  void add_transfer(std::size_t index);
+  void add_step(const std::string& key, const bsp::Program& program);
+  bsp::VertexRef combining_vertex(bsp::ComputeSet set, Operator op, ElementType type, bool onto,
+                                  const bsp::Tensor& in, const bsp::Tensor& out, std::uint32_t tile);
+  LoweredQueue finish();
+
+  std::string name(const Plan& plan, const std::string& what) const {
+    return fmt::format("{} {}", to_string(plan.region.place), what);
+  }
+
+  bsp::Graph graph_;
+  bsp::Device device_;
+  std::span<const Command> commands_;
+  std::span<const std::shared_ptr<const Plan>> plans_;
+  LowerOptions options_;
+  std::map<DeviceArray*, std::unique_ptr<Storage>> storage_;
+  std::map<Binding, Bound> bound_;
+  std::map<std::tuple<const DeviceArray*, bool, std::vector<std::uint32_t>, std::vector<Box>>, int>
+      signatures_;
+  std::map<int, std::vector<bsp::Tensor>> received_;   // by signature
+  std::map<const DeviceArray*, std::set<int>> fresh_;  // signatures whose boxes hold the array's values
+  std::map<std::string, int> step_numbers_;
+  std::vector<bsp::Program> steps_;
+  std::vector<int> row_;
+  LoweredQueue result_;
+};
+
+std::vector<Box> needed(const ArrayUse& use) { return use.writes ? use.reached : use.read; }
+
+// The tiles' boxes of an array reach as far as its direct readers do, unless that is too far.
+void Lowering::widen(const Command& command, std::map<DeviceArray*, Halo>& halos) const {
+  const Plan& plan = *plans_[static_cast<std::size_t>(command.plan)];
+  for (std::size_t slot = 0; slot < command.arrays.size(); ++slot) {
+    DeviceArray* array = command.arrays[slot];
+    if (plan.region.arrays[slot].extents != array->placement->extents) continue;
+    std::map<std::uint32_t, Box> cells;
+    std::int64_t largest = 0;
+    array->placement->cells.for_each([&](std::uint32_t tile, const Box& cell) {
+      cells[tile] = cell;
+      largest = std::max(largest, cell.volume());
+    });
+    Halo halo = halos[array];
+    std::int64_t padded = 0;
+    for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+      const Box& reached = plan.uses[slot].reached[i];
+      if (reached.empty()) continue;
+      const auto cell = cells.find(plan.parts[i].tile);
+      if (cell == cells.end() || cell->second.empty()) return;
+      for (std::size_t axis = 0; axis < reached.rank(); ++axis) {
+        halo.low[axis] = std::max(halo.low[axis], cell->second.begin[axis] - reached.begin[axis]);
+        halo.high[axis] = std::max(halo.high[axis], reached.end[axis] - cell->second.end[axis]);
+      }
+    }
+    for (const auto& [tile, cell] : cells) {
+      std::int64_t volume = 1;
+      for (std::size_t axis = 0; axis < cell.rank(); ++axis)
+        volume *=
+            std::min(array->placement->extents[axis], cell.extent(axis) + halo.low[axis] + halo.high[axis]);
+      padded = std::max(padded, volume);
+    }
+    if (padded <= padding_limit * largest + padding_free) halos[array] = halo;
+  }
+}
+
+void Lowering::make_storage() {
+  std::map<DeviceArray*, Halo> halos;
+  std::vector<DeviceArray*> order;
+  for (const Command& command : commands_)
+    for (DeviceArray* array : command.arrays)
+      if (!halos.contains(array)) {
+        const std::vector<std::int64_t> none(array->placement->extents.size(), 0);
+        halos[array] = {none, none};
+        order.push_back(array);
+      }
+  std::set<Binding> seen;
+  for (const Command& command : commands_)
+    if (command.kind == CommandKind::launch && seen.insert({command.plan, command.arrays}).second)
+      widen(command, halos);
+  for (DeviceArray* array : order) {
+    storage_[array] = std::make_unique<Storage>(graph_, *array, halos[array]);
+    const Storage& storage = *storage_[array];
+    LoweredQueue::Image image{array, fmt::format("image {}", array->number), storage.owned(0, array->count)};
+    const bsp::Tensor tensor = storage.tensor(image.boxes);
+    graph_.create_host_write(image.handle, tensor);
+    graph_.create_host_read(image.handle, tensor);
+    result_.images.push_back(std::move(image));
+  }
+}
+
+bool Lowering::fits_directly(const Plan& plan, std::size_t slot, const Storage& storage) const {
+  if (plan.region.arrays[slot].extents != storage.extents()) return false;
+  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+    const int cell = storage.cell_of(plan.parts[i].tile);
+    if (cell < 0) return false;
+    const auto number = static_cast<std::size_t>(cell);
+    if (storage.own(number).empty()) return false;
+    if (!storage.padded(number).contains(plan.uses[slot].reached[i])) return false;
+    if (!storage.own(number).contains(plan.uses[slot].written[i])) return false;
+  }
+  return true;
+}
+
+int Lowering::signature_of(const DeviceArray* array, bool direct, const Plan& plan,
+                           const std::vector<Box>& boxes) {
+  std::vector<std::uint32_t> tiles;
+  for (const PlanPart& part : plan.parts) tiles.push_back(part.tile);
+  const auto next = static_cast<int>(signatures_.size());
+  return signatures_.try_emplace({array, direct, std::move(tiles), boxes}, next).first->second;
+}
+
+bsp::Program copy(std::vector<bsp::Tensor> from, std::vector<bsp::Tensor> to, const std::string& name) {
+  return bsp::Copy(bsp::concat(from), bsp::concat(to), name);
+}
+
+void Lowering::make_direct(const Plan& plan, std::size_t slot, const Storage& storage, Operand& operand) {
+  const std::vector<Box> reads = needed(plan.uses[slot]);
+  std::vector<bsp::Tensor> from, to;
+  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+    const int cell = storage.cell_of(plan.parts[i].tile);
+    const auto number = static_cast<std::size_t>(cell);
+    operand.tensors.push_back(storage.box(number).flatten());
+    operand.boxes.push_back(storage.padded(number));
+    if (reads[i].empty()) continue;
+    storage.pair_up(reads[i], storage.extents(), storage.slice(number, reads[i]), cell, from, to);
+  }
+  if (options_.withhold_halo_element && !from.empty()) {
+    // Its ends may be corners of a box, which nobody reads.
+    const std::int64_t middle = from.back().num_elements() / 2, end = from.back().num_elements();
+    for (std::vector<bsp::Tensor>* list : {&from, &to})
+      list->back() = bsp::concat(list->back().slice(0, middle), list->back().slice(middle + 1, end));
+  }
+  if (!from.empty()) operand.refresh = copy(from, to, name(plan, "halo of " + plan.region.arrays[slot].name));
+}
+
+void Lowering::make_received(const Plan& plan, std::size_t slot, const Storage& storage, Operand& operand) {
+  const ArrayUse& use = plan.uses[slot];
+  const RegionArray& array = plan.region.arrays[slot];
+  operand.boxes = use.reached;
+  std::vector<bsp::Tensor>& tensors = received_[operand.signature];
+  if (tensors.empty()) {
+    std::int64_t total = 0;
+    for (const Box& box : operand.boxes) total += box.volume();
+    const bsp::Tensor variable =
+        graph_.add_variable(stored_type(array.type), {total}, name(plan, "copy of " + array.name));
+    std::int64_t first = 0;
+    bsp::TileMapping mapping(device_.num_tiles());
+    for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+      const std::int64_t end = first + operand.boxes[i].volume();
+      if (end > first) mapping[plan.parts[i].tile].push_back({first, end});
+      tensors.push_back(variable.slice(first, end));
+      first = end;
+    }
+    graph_.set_tile_mapping(variable, mapping);
+  }
+  operand.tensors = tensors;
+  std::vector<bsp::Tensor> from, to, results, owned;
+  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+    const Box& box = operand.boxes[i];
+    std::vector<std::int64_t> extents, begin, end;
+    for (std::size_t axis = 0; axis < box.rank(); ++axis) extents.push_back(box.extent(axis));
+    const bsp::Tensor local = tensors[i].reshape(Shape(extents));
+    if (!box.empty()) storage.pair_up(box, array.extents, local, -1, from, to);
+    const Box& written = use.written[i];
+    if (written.empty()) continue;
+    for (std::size_t axis = 0; axis < box.rank(); ++axis) {
+      begin.push_back(written.begin[axis] - box.begin[axis]);
+      end.push_back(written.end[axis] - box.begin[axis]);
+    }
+    storage.pair_up(written, array.extents, local.slice(begin, end), -1, owned, results);
+  }
+  if (!from.empty()) operand.refresh = copy(from, to, name(plan, "copy of " + array.name));
+  if (!owned.empty()) operand.write_back = copy(results, owned, name(plan, "results to " + array.name));
+}
+
+Operand Lowering::make_operand(const Plan& plan, std::size_t slot, const Storage& storage) {
+  Operand operand;
+  const ArrayUse& use = plan.uses[slot];
+  operand.used = use.reads || use.writes;
+  if (!operand.used) return operand;
+  operand.direct = fits_directly(plan, slot, storage);
+  operand.signature =
+      signature_of(&storage.array(), operand.direct, plan, operand.direct ? needed(use) : use.reached);
+  if (operand.direct)
+    make_direct(plan, slot, storage, operand);
+  else
+    make_received(plan, slot, storage, operand);
+  return operand;
+}
+
+bsp::VertexRef Lowering::combining_vertex(bsp::ComputeSet set, Operator op, ElementType type, bool onto,
+                                          const bsp::Tensor& in, const bsp::Tensor& out, std::uint32_t tile) {
+  const bsp::VertexClass description = combining_class(op, type, onto);
+  if (!graph_.has_codelet(description.name)) graph_.add_codelets({description});
+  const bsp::VertexRef vertex = graph_.add_vertex(set, description.name, {{"in", in}, {"out", out}});
+  graph_.set_tile_mapping(vertex, tile);
+  return vertex;
+}
+
+// Room for a result of every worker of every part.
+std::vector<bsp::Tensor> Lowering::add_partials(const Plan& plan, std::size_t reduction) {
+  const RegionArray& array =
+      plan.region.arrays[static_cast<std::size_t>(plan.region.reductions[reduction].array)];
+  const std::int64_t size = array.count() * device_.workers;
+  const auto parts = static_cast<std::int64_t>(plan.parts.size());
+  const bsp::Tensor variable =
+      graph_.add_variable(stored_type(array.type), {parts, size}, name(plan, "partial " + array.name));
+  std::vector<bsp::Tensor> result;
+  for (std::int64_t i = 0; i < parts; ++i) {
+    graph_.set_tile_mapping(variable[i], plan.parts[static_cast<std::size_t>(i)].tile);
+    result.push_back(variable[i]);
+  }
+  return result;
+}
+
+// The workers' results on each tile, then groups of neighbours, then onto the array: always in this order.
+void Lowering::add_combining(const Binding& binding, std::size_t number, const bsp::Tensor& partials,
+                             bsp::Sequence& program) {
+  const Plan& plan = *plans_[static_cast<std::size_t>(binding.first)];
+  const Reduction& reduction = plan.region.reductions[number];
+  const auto slot = static_cast<std::size_t>(reduction.array);
+  const RegionArray& array = plan.region.arrays[slot];
+  std::vector<bsp::Tensor> values;
+  std::vector<std::uint32_t> tiles;
+  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+    values.push_back(partials[static_cast<std::int64_t>(i)]);
+    tiles.push_back(plan.parts[i].tile);
+  }
+  const std::string what = name(plan, "reduction of " + array.name);
+  std::size_t group = 1;  // first each tile's own
+  while (group == 1 || values.size() > 1) {
+    const std::size_t groups = (values.size() + group - 1) / group;
+    const bsp::Tensor sums = graph_.add_variable(stored_type(array.type),
+                                                 {static_cast<std::int64_t>(groups), array.count()}, what);
+    const bsp::ComputeSet set = graph_.add_compute_set(what);
+    std::vector<bsp::Tensor> next;
+    std::vector<std::uint32_t> next_tiles;
+    for (std::size_t g = 0; g < groups; ++g) {
+      const std::size_t first = g * group, end = std::min(values.size(), first + group);
+      const std::vector<bsp::Tensor> in(values.begin() + static_cast<std::ptrdiff_t>(first),
+                                        values.begin() + static_cast<std::ptrdiff_t>(end));
+      const bsp::Tensor out = sums[static_cast<std::int64_t>(g)];
+      graph_.set_tile_mapping(out, tiles[first]);
+      combining_vertex(set, reduction.op, array.type, false, bsp::concat(in), out, tiles[first]);
+      next.push_back(out);
+      next_tiles.push_back(tiles[first]);
+    }
+    program.add(bsp::Execute(set, what));
+    values = std::move(next);
+    tiles = std::move(next_tiles);
+    group = combined_at_once;
+  }
+  const Storage& storage = *storage_.at(binding.second[slot]);
+  const auto owned = storage.owned(0, array.count());
+  const bsp::ComputeSet set = graph_.add_compute_set(what);
+  // Owned boxes of an array of one cell are in the order of its elements.
+  if (storage.cells() != 1)
+    refuse("reduction", fmt::format("the result {} is spread over {} tiles", array.name, storage.cells()),
+           to_string(plan.region.place), "reduce into an array that no other region is dealt by");
+  combining_vertex(set, reduction.op, array.type, true, values[0], storage.tensor(owned), tiles[0]);
+  program.add(bsp::Execute(set, what));
+}
+
+bsp::Program Lowering::make_compute(const Binding& binding, const std::vector<Operand>& operands) {
+  const std::shared_ptr<const Plan>& plan = plans_[static_cast<std::size_t>(binding.first)];
+  const std::string class_name = fmt::format("{}#{}", to_string(plan->region.place), binding.first);
+  if (!graph_.has_codelet(class_name)) graph_.add_codelets({body_class(plan, class_name, device_.workers)});
+  std::vector<std::vector<bsp::Tensor>> partials;
+  for (std::size_t r = 0; r < plan->region.reductions.size(); ++r) partials.push_back(add_partials(*plan, r));
+  const bsp::ComputeSet set = graph_.add_compute_set(name(*plan, "compute"));
+  for (std::size_t i = 0; i < plan->parts.size(); ++i) {
+    const bsp::VertexRef vertex = graph_.add_vertex(set, class_name);
+    graph_.set_tile_mapping(vertex, plan->parts[i].tile);
+    std::vector<Box> local(operands.size());
+    for (std::size_t slot = 0; slot < operands.size(); ++slot) {
+      if (!operands[slot].used) continue;
+      graph_.connect(bsp::field(vertex, fmt::format("array {}", slot)), operands[slot].tensors[i]);
+      local[slot] = operands[slot].boxes[i];
+    }
+    for (std::size_t r = 0; r < partials.size(); ++r)
+      graph_.connect(bsp::field(vertex, fmt::format("reduction {}", r)), partials[r][i]);
+    set_body_state(graph_, vertex, *plan, plan->parts[i], local);
+    const bsp::PerfEstimate cost = cost_of_part(*plan, plan->parts[i], device_);
+    graph_.set_perf_estimate(vertex, cost.cycles, cost.flops);
+  }
+  bsp::Sequence program;
+  program.add(bsp::Execute(set, name(*plan, "compute")));
+  for (std::size_t r = 0; r < partials.size(); ++r) {
+    std::vector<bsp::Tensor> rows;
+    for (const bsp::Tensor& tensor : partials[r]) rows.push_back(tensor.expand({0}));
+    add_combining(binding, r, bsp::concat(rows), program);
+  }
+  return program;
+}
+
+Bound& Lowering::bound(const Command& command) {
+  const Binding binding{command.plan, command.arrays};
+  const auto [place, added] = bound_.try_emplace(binding);
+  if (!added) return place->second;
+  const Plan& plan = *plans_[static_cast<std::size_t>(command.plan)];
+  Bound& result = place->second;
+  for (std::size_t slot = 0; slot < command.arrays.size(); ++slot)
+    result.operands.push_back(make_operand(plan, slot, *storage_.at(command.arrays[slot])));
+  if (!plan.parts.empty()) result.compute = make_compute(binding, result.operands);
+  return result;
+}
+
+void Lowering::add_step(const std::string& key, const bsp::Program& program) {
+  const auto [place, added] = step_numbers_.try_emplace(key, static_cast<int>(steps_.size()));
+  if (added) steps_.push_back(program);
+  row_.push_back(place->second);
+}
+
+void Lowering::add_launch(const Command& command) {
+  Bound& launch = bound(command);
+  if (!launch.compute) return;  // no iterations
+  const Plan& plan = *plans_[static_cast<std::size_t>(command.plan)];
+  bsp::Sequence program;
+  std::string key = fmt::format("launch {}", command.plan);
+  for (std::size_t slot = 0; slot < launch.operands.size(); ++slot) {
+    const Operand& operand = launch.operands[slot];
+    DeviceArray* array = command.arrays[slot];
+    const bool stale = operand.used && operand.refresh && fresh_[array].insert(operand.signature).second;
+    key += fmt::format(" {}{}", array->number, stale ? "*" : "");
+    if (stale) program.add(*operand.refresh);
+  }
+  program.add(*launch.compute);
+  for (std::size_t slot = 0; slot < launch.operands.size(); ++slot) {
+    if (launch.operands[slot].write_back) program.add(*launch.operands[slot].write_back);
+    if (plan.uses[slot].writes) fresh_[command.arrays[slot]].clear();
+  }
+  for (const Reduction& reduction : plan.region.reductions)
+    fresh_[command.arrays[static_cast<std::size_t>(reduction.array)]].clear();
+  add_step(key, program);
+}
+
+void Lowering::add_transfer(std::size_t index) {
+  const Command& command = commands_[index];
+  DeviceArray* array = command.arrays[0];
+  const Storage& storage = *storage_.at(array);
+  const bool in = command.kind == CommandKind::to_device;
+  LoweredQueue::Transfer transfer{fmt::format("{} {}", in ? "to" : "from", index), index,
+                                  storage.owned(command.begin, command.end)};
+  if (transfer.boxes.empty()) return;
+  const bsp::Tensor tensor = storage.tensor(transfer.boxes);
+  const std::string what = fmt::format("{} {} {}", array->name, in ? "from" : "to", "the host");
+  if (in) {
+    const bsp::DataStream stream =
+        graph_.add_host_to_device_fifo(transfer.handle, tensor.element_type(), tensor.num_elements());
+    add_step(transfer.handle, bsp::Copy(stream, tensor, what));
+    fresh_[array].clear();
+  } else {
+    const bsp::DataStream stream =
+        graph_.add_device_to_host_fifo(transfer.handle, tensor.element_type(), tensor.num_elements());
+    add_step(transfer.handle, bsp::Copy(tensor, stream, what));
+  }
+  result_.transfers.push_back(std::move(transfer));
+}
+
+LoweredQueue Lowering::finish() {
+  bsp::Sequence main;
+  for (const Turns& turns : find_turns(row_)) {
+    bsp::Sequence body;
+    for (std::size_t i = 0; i < turns.period; ++i)
+      body.add(steps_[static_cast<std::size_t>(row_[turns.begin + i])]);
+    if (turns.count == 1) {
+      main.add(body);
+      continue;
+    }
+    main.add(bsp::Repeat(turns.count, body));
+    result_.captured += fmt::format("{}{} x ({} step{})", result_.captured.empty() ? "" : ", ", turns.count,
+                                    turns.period, turns.period == 1 ? "" : "s");
+  }
+  const bsp::Program programs[] = {main};
+  bsp::CompileOptions compile;
+  compile.allow_undefined_reads = true;  // map(alloc) gives memory that holds anything
+  compile.timing_only = options_.timing_only;
+  result_.engine = std::make_unique<bsp::Engine>(
+      graph_, programs, bsp::EngineOptions{.threads = options_.threads, .timing_only = options_.timing_only},
+      compile);
+  return std::move(result_);
+}
+
+}  // namespace
+
+LoweredQueue lower_queue(const bsp::Device& device, std::span<const Command> commands,
+                         std::span<const std::shared_ptr<const Plan>> plans, const LowerOptions& options) {
+  return Lowering(device, commands, plans, options).run();
+}
+
+}  // namespace superstep::openmp

@@ -1,0 +1,380 @@
+#include "superstep/openmp/offload.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "superstep/openmp/place.h"
+#include "superstep/openmp/present.h"
+
+namespace superstep::openmp {
+namespace {
+
+void put(std::string& key, const void* data, std::size_t bytes) {
+  key.append(static_cast<const char*>(data), bytes);
+}
+void put(std::string& key, std::int64_t number) { put(key, &number, sizeof(number)); }
+
+// Everything that tells one launch from another.
+std::string key_of(const Region& region) {
+  std::string key = to_string(region.place);
+  put(key, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(region.body)));
+  put(key, region.distributed);
+  for (const Range& loop : region.loops) {
+    put(key, loop.begin);
+    put(key, loop.end);
+  }
+  for (const RegionArray& array : region.arrays) {
+    put(key, static_cast<std::int64_t>(array.extents.size()));
+    for (const std::int64_t extent : array.extents) put(key, extent);
+  }
+  for (const Access& access : region.accesses) {
+    put(key, access.array * 4 + access.reads * 2 + access.writes);
+    for (const Affine& subscript : access.subscripts) {
+      put(key, subscript.constant);
+      for (std::size_t k = 0; k < region.loops.size(); ++k) put(key, subscript.coefficient(k));
+    }
+  }
+  for (const Reduction& reduction : region.reductions) {
+    put(key, reduction.array);
+    put(key, static_cast<std::int64_t>(reduction.op));
+  }
+  put(key, &region.work, sizeof(double) * 11);
+  put(key, region.work.vectorised);
+  put(key, region.scalars.data(), region.scalars.size());
+  return key;
+}
+
+struct KnownPlan {
+  Region region;
+  std::vector<DeviceArray*> arrays;
+  std::shared_ptr<const Plan> plan;  // made when the queue first runs
+  std::uint64_t launches = 0;        // waiting in the queue
+  double weight() const {
+    return static_cast<double>(launches) * static_cast<double>(region.iterations().volume()) *
+           cycles_of(region.work, widest_float(region));
+  }
+};
+
+struct Program {
+  LoweredQueue queue;
+  std::map<std::string, std::uint64_t> launches;  // of one run, by region
+};
+
+}  // namespace
+
+class Offload::Implementation {
+ public:
+  Implementation(bsp::Device device, const OffloadOptions& options)
+      : device_(std::move(device)), options_(options) {}
+
+  void launch(const Region& region, std::span<void* const> pointers);
+  void transfer(CommandKind kind, PresentArray& there, std::byte* host, std::int64_t begin, std::int64_t end);
+  void run();
+  Report report() const;
+
+  bsp::Device device_;
+  OffloadOptions options_;
+  PresentTable present_;
+  const bsp::Profile* last_ = nullptr;
+
+ private:
+  struct Memory {  // of an array, while no program holds it
+    std::vector<std::byte> bytes;
+    Program* holder = nullptr;  // whose engine has the newest values
+  };
+
+  void place_queue();
+  std::string queue_key() const;
+  Program& program();
+  void write_memory(Program& program);
+  void pull(DeviceArray& array);
+  std::vector<std::vector<std::byte>> connect(Program& program);
+
+  std::vector<Command> queue_;
+  std::map<std::string, int> plan_numbers_;
+  std::vector<KnownPlan> plans_;
+  std::map<std::string, std::unique_ptr<Program>> programs_;
+  std::map<DeviceArray*, Memory> memory_;
+  std::vector<std::string> order_;  // regions, by first launch
+  std::uint64_t runs_ = 0;
+};
+
+void Offload::Implementation::launch(const Region& region, std::span<void* const> pointers) {
+  if (pointers.size() != region.arrays.size())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} arrays for a region of {}", pointers.size(), region.arrays.size()),
+                to_string(region.place), "give every array of the region");
+  std::vector<DeviceArray*> arrays;
+  for (std::size_t slot = 0; slot < pointers.size(); ++slot) {
+    const RegionArray& seen = region.arrays[slot];
+    const PresentArray* there = present_.find(pointers[slot]);
+    const std::string where = to_string(region.place);
+    if (!there)
+      refuse("unmapped", fmt::format("{} is not on the device", seen.name), where,
+             "map it, or enclose the region in target data");
+    if (there->array->type != seen.type || there->array->count != seen.count())
+      refuse("unmapped",
+             fmt::format("{} is {} elements of {} here, {} of {} are on the device", seen.name, seen.count(),
+                         superstep::name_of(seen.type), there->array->count,
+                         superstep::name_of(there->array->type)),
+             where, "map the section that the region uses");
+    arrays.push_back(there->array);
+  }
+  std::string key = key_of(region);
+  for (const DeviceArray* array : arrays) put(key, array->number);
+  const auto [place, added] = plan_numbers_.try_emplace(std::move(key), static_cast<int>(plans_.size()));
+  if (added) {
+    try {
+      check_region(region);
+      for (const Access& access : region.accesses)
+        for (std::size_t slot = 0; slot < arrays.size(); ++slot)
+          if (access.writes && arrays[slot] == arrays[static_cast<std::size_t>(access.array)] &&
+              slot != static_cast<std::size_t>(access.array))
+            refuse("alias",
+                   fmt::format("{} and {} are one array", region.arrays[slot].name,
+                               region.arrays[static_cast<std::size_t>(access.array)].name),
+                   region.where(access), "write to an array of its own");
+    } catch (...) {
+      plan_numbers_.erase(place);
+      throw;
+    }
+    plans_.push_back({region, arrays, nullptr, 0});
+    if (const std::string where = to_string(region.place); std::ranges::find(order_, where) == order_.end())
+      order_.push_back(where);
+  }
+  ++plans_[static_cast<std::size_t>(place->second)].launches;
+  Command command;
+  command.plan = place->second;
+  command.arrays = std::move(arrays);
+  queue_.push_back(std::move(command));
+}
+
+void Offload::Implementation::transfer(CommandKind kind, PresentArray& there, std::byte* host,
+                                       std::int64_t begin, std::int64_t end) {
+  if (begin < 0 || end > there.array->count || begin > end)
+    refuse("unmapped",
+           fmt::format("elements {} to {} of {}, which has {}", begin, end, there.array->name,
+                       there.array->count),
+           {}, "update what is mapped");
+  if (begin == end) return;
+  Command command;
+  command.kind = kind;
+  command.arrays = {there.array};
+  command.begin = begin;
+  command.end = end;
+  const std::size_t size = size_in_bytes(there.array->type);
+  std::byte* first = host + static_cast<std::size_t>(begin) * size;
+  if (kind == CommandKind::from_device) command.host = first;
+  if (kind == CommandKind::to_device && !options_.timing_only)
+    command.data.assign(first, first + static_cast<std::size_t>(end - begin) * size);
+  queue_.push_back(std::move(command));
+}
+
+// Regions that weigh most are placed first, and with them their arrays.
+void Offload::Implementation::place_queue() {
+  std::vector<std::size_t> waiting;
+  for (std::size_t i = 0; i < plans_.size(); ++i)
+    if (plans_[i].launches > 0 && !plans_[i].plan) waiting.push_back(i);
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [&](std::size_t a, std::size_t b) { return plans_[a].weight() > plans_[b].weight(); });
+  for (KnownPlan& known : plans_) known.launches = 0;
+  for (const std::size_t i : waiting) {
+    KnownPlan& known = plans_[i];
+    known.plan = std::make_shared<const Plan>(
+        make_plan(known.region, place_region(known.region, known.arrays, device_)));
+  }
+  for (const Command& command : queue_)
+    for (DeviceArray* array : command.arrays)
+      if (!array->placement) place_evenly(*array, device_);
+}
+
+std::string Offload::Implementation::queue_key() const {
+  std::string key;
+  for (const Command& command : queue_) {
+    put(key, static_cast<std::int64_t>(command.kind) * 1'000'000'000 + command.plan);
+    for (const DeviceArray* array : command.arrays) put(key, array->number);
+    put(key, command.begin);
+    put(key, command.end);
+  }
+  return key;
+}
+
+Program& Offload::Implementation::program() {
+  std::unique_ptr<Program>& known = programs_[queue_key()];
+  if (known) return *known;
+  try {
+    std::vector<std::shared_ptr<const Plan>> plans;
+    for (const KnownPlan& plan : plans_) plans.push_back(plan.plan);
+    auto made = std::make_unique<Program>();
+    made->queue = lower_queue(device_, queue_, plans,
+                              {options_.threads, options_.timing_only, options_.withhold_halo_element});
+    for (const Command& command : queue_)
+      if (command.kind == CommandKind::launch)
+        ++made->launches[to_string(plans_[static_cast<std::size_t>(command.plan)].region.place)];
+    known = std::move(made);
+  } catch (...) {
+    programs_.erase(queue_key());
+    throw;
+  }
+  return *known;
+}
+
+void Offload::Implementation::pull(DeviceArray& array) {
+  Memory& memory = memory_[&array];
+  const std::size_t size = size_in_bytes(array.type);
+  memory.bytes.resize(static_cast<std::size_t>(array.count) * size);
+  if (!memory.holder) return;
+  for (const LoweredQueue::Image& image : memory.holder->queue.images) {
+    if (image.array != &array) continue;
+    std::vector<std::byte> packed(memory.bytes.size());
+    memory.holder->queue.engine->read_tensor(image.handle, packed.data(), packed.size());
+    unpack(image.boxes, array.placement->extents, size, 0, packed.data(), memory.bytes.data());
+  }
+  memory.holder = nullptr;
+}
+
+void Offload::Implementation::write_memory(Program& program) {
+  for (const LoweredQueue::Image& image : program.queue.images) {
+    if (memory_[image.array].holder == &program) continue;
+    pull(*image.array);
+    Memory& memory = memory_[image.array];
+    std::vector<std::byte> packed(memory.bytes.size());
+    pack(image.boxes, image.array->placement->extents, size_in_bytes(image.array->type), 0,
+         memory.bytes.data(), packed.data());
+    program.queue.engine->write_tensor(image.handle, packed.data(), packed.size());
+    memory = {{}, &program};
+  }
+}
+
+std::vector<std::vector<std::byte>> Offload::Implementation::connect(Program& program) {
+  std::vector<std::vector<std::byte>> buffers;
+  for (const LoweredQueue::Transfer& transfer : program.queue.transfers) {
+    const Command& command = queue_[transfer.command];
+    const DeviceArray& array = *command.arrays[0];
+    const std::size_t size = size_in_bytes(array.type);
+    std::vector<std::byte>& buffer = buffers.emplace_back();
+    buffer.resize(options_.timing_only ? size : static_cast<std::size_t>(command.end - command.begin) * size);
+    if (options_.timing_only) continue;
+    if (command.kind == CommandKind::to_device)
+      pack(transfer.boxes, array.placement->extents, size, command.begin, command.data.data(), buffer.data());
+    program.queue.engine->connect_stream(transfer.handle, buffer.data(), buffer.data() + buffer.size());
+  }
+  return buffers;
+}
+
+void Offload::Implementation::run() {
+  if (queue_.empty()) return;
+  struct Emptied {
+    std::vector<Command>& queue;
+    ~Emptied() { queue.clear(); }
+  } emptied{queue_};
+  place_queue();
+  Program& now = program();
+  if (!options_.timing_only) write_memory(now);
+  const std::vector<std::vector<std::byte>> buffers = connect(now);
+  now.queue.engine->run();
+  ++runs_;
+  last_ = &now.queue.engine->profile();
+  if (options_.timing_only) return;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const LoweredQueue::Transfer& transfer = now.queue.transfers[i];
+    const Command& command = queue_[transfer.command];
+    if (command.kind != CommandKind::from_device) continue;
+    const DeviceArray& array = *command.arrays[0];
+    unpack(transfer.boxes, array.placement->extents, size_in_bytes(array.type), command.begin,
+           buffers[i].data(), command.host);
+  }
+}
+
+namespace {
+
+void add(ReportRow& row, const bsp::StepProfile& step, std::uint64_t times) {
+  row.compute += step.cost.compute * times;
+  row.exchange += (step.cost.exchange + step.cost.global_exchange) * times;
+  row.sync += step.cost.sync * times;
+  row.host += step.cost.host_exchange * times;
+  row.control += step.cost.control * times;
+  row.exchanged_bytes += step.exchanged_bytes * times;
+  row.host_bytes += step.host_bytes * times;
+  row.flops += step.flops * times;
+  row.tiles = std::max(row.tiles, step.compute_tiles);
+}
+
+}  // namespace
+
+Report Offload::Implementation::report() const {
+  Report report;
+  report.device = device_.name;
+  report.clock_hz = device_.clock_hz;
+  report.bytes_per_tile = device_.bytes_per_tile;
+  report.programs = programs_.size();
+  report.runs = runs_;
+  for (const std::string& place : order_) report.rows.push_back({.what = place});
+  report.rows.push_back({.what = "transfers, loops"});
+  for (const auto& [key, program] : programs_) {
+    const bsp::Profile& profile = program->queue.engine->profile();
+    report.cycles += profile.total_cycles();
+    if (!program->queue.captured.empty()) report.captured.push_back(program->queue.captured);
+    for (const bsp::TileMemory& tile : profile.compilation.tiles)
+      report.fullest_tile_bytes = std::max(report.fullest_tile_bytes, tile.including_gaps());
+    for (std::size_t i = 0; i < profile.total.times.size(); ++i) {
+      const bsp::StepProfile& step = profile.compilation.steps[i];
+      auto row = std::ranges::find_if(report.rows, [&](const ReportRow& candidate) {
+        return step.name.starts_with(candidate.what + " ");
+      });
+      add(row == report.rows.end() ? report.rows.back() : *row, step, profile.total.times[i]);
+    }
+    for (ReportRow& row : report.rows)
+      if (const auto found = program->launches.find(row.what); found != program->launches.end())
+        row.launches += found->second * profile.run_count;
+  }
+  return report;
+}
+
+Offload::Offload(bsp::Device device, const OffloadOptions& options)
+    : implementation_(std::make_unique<Implementation>(std::move(device), options)) {}
+Offload::~Offload() = default;
+
+void Offload::enter(void* host, const std::string& name, ElementType type, std::int64_t count, Enter how) {
+  PresentArray& there = implementation_->present_.add(host, name, type, count);
+  if (there.references++ == 0 && how == Enter::to)
+    implementation_->transfer(CommandKind::to_device, there, there.host, 0, count);
+}
+
+void Offload::leave(void* host, Leave how) {
+  PresentArray& there = implementation_->present_.get(host, "an array that is to leave");
+  if (how != Leave::remove && --there.references > 0) return;
+  if (how == Leave::from) {
+    implementation_->transfer(CommandKind::from_device, there, there.host, 0, there.array->count);
+    finish();
+  }
+  implementation_->present_.remove(host);
+}
+
+bool Offload::present(const void* host) const { return implementation_->present_.find(host) != nullptr; }
+
+void Offload::update_to(const void* host, std::int64_t begin, std::int64_t end) {
+  PresentArray& there = implementation_->present_.get(host, "an array to update");
+  implementation_->transfer(CommandKind::to_device, there, there.host, begin, end);
+}
+
+void Offload::update_from(void* host, std::int64_t begin, std::int64_t end) {
+  PresentArray& there = implementation_->present_.get(host, "an array to update");
+  implementation_->transfer(CommandKind::from_device, there, there.host, begin, end);
+  finish();
+}
+
+void Offload::launch(const Region& region, std::span<void* const> arrays) {
+  implementation_->launch(region, arrays);
+}
+
+void Offload::finish() { implementation_->run(); }
+
+const bsp::Device& Offload::device() const { return implementation_->device_; }
+
+Report Offload::report() const { return implementation_->report(); }
+
+const bsp::Profile* Offload::last_profile() const { return implementation_->last_; }
+
+}  // namespace superstep::openmp

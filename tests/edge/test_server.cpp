@@ -50,7 +50,7 @@ struct Served {
 };
 
 std::string infer_body(const Served& served, std::int64_t rows, const json& parameters = json::object()) {
-  const ServedPort& port = served.ports().inputs[0];
+  const ServedPort port = served.ports().inputs[0];
   std::vector<std::int64_t> shape = port.shape.extents();
   shape.insert(shape.begin(), rows);
   const std::vector<float> data(static_cast<std::size_t>(rows * port.shape.element_count()), 0.5F);
@@ -193,6 +193,9 @@ TEST(Server, LetsGoOfWhoSendsTooSlowly) {
   body.send("POST /v2/models/m/infer HTTP/1.1\r\nContent-Length: 10\r\n\r\n123");
   EXPECT_TRUE(header.is_closed(20'000));
   EXPECT_TRUE(body.is_closed(20'000));
+  // The socket is closed first, then counted.
+  for (int i = 0; i < 500 && served.server->counts().timed_out < 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(served.server->counts().timed_out, 2U);
 }
 

@@ -17,6 +17,7 @@ void SeriesResults::add(std::uint64_t frame, std::uint64_t version, const std::v
   ports_ = ports;
   values_.resize(ports.size());
   for (std::int64_t row = 0; row < rows; ++row) rows_.push_back({frame, version, rows_.size()});
+  bytes_ += static_cast<std::size_t>(rows) * (sizeof frame + sizeof version);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     values_[i].append(reinterpret_cast<const char*>(outputs[i].bytes()), outputs[i].byte_count());
     bytes_ += outputs[i].byte_count();

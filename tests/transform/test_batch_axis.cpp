@@ -95,6 +95,15 @@ INSTANTIATE_TEST_SUITE_P(
              "axis 0"},  // six rows a sample
         Case{"unsqueezed", X "constant %a : i64[1] = [0]\n%y : f32[1,8,6] = Unsqueeze(%x, %a)", "axis 1"},
         Case{"joined along features", X "%y : f32[8,12] = Concat(%x, %x) {axis = 1}", "axis 0"},
+        Case{"a state in front of each",
+             X "state %s : f32[1,2] = [1.0, 2.0]\nconstant %e : i64[2] = [8, 2]\n"
+               "%f : f32[8,2] = Expand(%s, %e)\n%y : f32[8,8] = Concat(%f, %x) {axis = 1}",
+             "axis 0"},
+        Case{"a state's row in front of each",
+             X
+             "state %s : f32[8,1] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]\nconstant %e : i64[2] = [8, 2]\n"
+             "%f : f32[8,2] = Expand(%s, %e)\n%y : f32[8,8] = Concat(%f, %x) {axis = 1}",
+             "joins samples with something else"},
         Case{"joined along samples", X "%y : f32[16,6] = Concat(%x, %x) {axis = 0}",
              "picks or moves samples within the batch"},
         Case{"cut along features",

@@ -12,10 +12,12 @@ int shift_of(const BatchSite& site, std::size_t input) {
   return site.output_shape().rank() - site.shape(input).rank();
 }
 
-// The axes of an input along which its elements may differ.
+// The axes of an input along which its elements may differ: not those of a single place.
 std::uint64_t variation(const BatchSite& site, std::size_t input) {
-  const int rank = site.shape(input).rank();
-  const std::uint64_t axes = rank >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rank) - 1;
+  const Shape& shape = site.shape(input);
+  std::uint64_t axes = 0;
+  for (int axis = 0; axis < shape.rank() && axis < 64; ++axis)
+    if (shape[axis] > 1) axes |= std::uint64_t{1} << axis;
   return site.inputs[input].varies & axes;
 }
 

@@ -78,7 +78,8 @@ TEST(Wire, ReadsWhatOthersWrite) {
              "\xd8\x28\x82\x81\x01\xd8\x40\x41"
              "x" +
              "\xff\xff";
-  const auto frame = std::get<Frame>(decode({message}));
+  const std::vector<std::string> parts{message};  // a frame's pixels are where its message is
+  const auto frame = std::get<Frame>(decode(parts));
   EXPECT_EQ(frame.number, 3U);
   EXPECT_EQ(frame.element, ElementType::u16);
   EXPECT_EQ(frame.extents, (std::vector<std::int64_t>{1, 2}));
@@ -93,7 +94,8 @@ TEST(Wire, ReadsCompressedPixels) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with("lz4_") && !name.starts_with("bslz4_")) continue;
     const std::string message = read_text_file(entry.path());
-    const auto frame = std::get<Frame>(decode({message}));
+    const std::vector<std::string> parts{message};
+    const auto frame = std::get<Frame>(decode(parts));
     std::vector<float> values(frame.pixels.size() / size_in_bytes(frame.element));
     convert_pixels(frame.element, frame.pixels, 1, false, values);
     ASSERT_EQ(values.size(), frame.extents[0] == 5 ? 35U : 13130U);

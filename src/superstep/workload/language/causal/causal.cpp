@@ -35,6 +35,36 @@ Var shared(Var x, std::int64_t heads) {
   return op::reshape(repeated, {shape[0], heads, shape[2], shape[3]});
 }
 
+Recipe recipe() {
+  return {
+      .batch = 16,
+      .epochs = 4,
+      .loss = {{transform::LossTerm{.kind = transform::LossKind::token_cross_entropy, .target = "labels"}}},
+      .optimizer = {.kind = transform::OptimizerKind::adamw, .beta2 = 0.95, .weight_decay = 0.1},
+      .learning_rate = 5e-4,
+      .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.1}};
+}
+
+std::unique_ptr<Task> open_blocks(const TaskSettings& settings, const Options& model) {
+  // The token after each one; padding and the last position have none.
+  const auto next = [](const Tensor& tokens, std::int64_t index, std::span<float> row) {
+    const auto length = static_cast<std::int64_t>(row.size());
+    for (std::int64_t i = 0; i < length; ++i) {
+      const double following = i + 1 < length ? tokens.at(index * length + i + 1) : 0;
+      row[static_cast<std::size_t>(i)] = static_cast<float>(following == 0 ? no_label : following);
+    }
+  };
+  return open_table_task(
+      {.generator = "distilbert",
+       .settings = {"length=" + model.text("length"), "vocabulary=" + model.text("vocabulary")},
+       .default_samples = 1000,
+       .training_share = 0.9,
+       .group = {},
+       .inputs = {{"tokens"}},
+       .targets = {{.field = "tokens", .make = next}}},
+      settings);
+}
+
 }  // namespace
 
 Var split_heads(Var x, std::int64_t heads) {
@@ -54,34 +84,24 @@ Var causal_attention(Layers& layers, Var q, Var k, Var v, const std::string& nam
   return op::reshape(mixed, {shape[0], shape[2], shape[1] * shape[3]});
 }
 
-Recipe by_next_words() {
-  return {
-      .batch = 16,
-      .epochs = 4,
-      .loss = {{transform::LossTerm{.kind = transform::LossKind::token_cross_entropy, .target = "labels"}}},
-      .optimizer = {.kind = transform::OptimizerKind::adamw, .beta2 = 0.95, .weight_decay = 0.1},
-      .learning_rate = 5e-4,
-      .schedule = {.kind = Schedule::Kind::cosine, .warm_up_share = 0.1}};
+graph::Graph next_words_graph(const char* name, std::int64_t batch, std::int64_t length, std::uint64_t seed,
+                              FunctionRef<Var(Layers& layers, Var ids)> decoder) {
+  graph::Graph graph(name);
+  op::Builder b(graph);
+  Layers layers(b, seed);
+  const Var ids = b.input("input_ids", ElementType::i64, {batch, length});
+  b.output("logits", decoder(layers, ids));
+  return graph;
 }
 
-std::unique_ptr<Task> open_next_words(const TaskSettings& settings, const Options& model) {
-  // The token after each one; padding and the last position have none.
-  const auto next = [](const Tensor& tokens, std::int64_t index, std::span<float> row) {
-    const auto length = static_cast<std::int64_t>(row.size());
-    for (std::int64_t i = 0; i < length; ++i) {
-      const double following = i + 1 < length ? tokens.at(index * length + i + 1) : 0;
-      row[static_cast<std::size_t>(i)] = static_cast<float>(following == 0 ? no_label : following);
-    }
-  };
-  return open_table_task(
-      {.generator = "distilbert",
-       .settings = {"length=" + model.text("length"), "vocabulary=" + model.text("vocabulary")},
-       .default_samples = 1000,
-       .training_share = 0.9,
-       .group = {},
-       .inputs = {{"tokens"}},
-       .targets = {{.field = "tokens", .make = next}}},
-      settings);
+Workload by_next_words(Workload workload, std::int64_t length, std::int64_t vocabulary) {
+  workload.inputs = {{"input_ids", ElementType::i64, {length}, "", "tokens"}};
+  workload.outputs = {
+      {"logits", ElementType::f32, {length, vocabulary}, "", "a score a token that may come next"}};
+  workload.targets = {{"labels", ElementType::i64, {length}, "", "the next token, -100 where there is none"}};
+  workload.training = recipe();
+  workload.open = open_blocks;
+  return workload;
 }
 
 }  // namespace superstep::workload

@@ -1,20 +1,22 @@
 // The parts of the models that continue text, which their files share.
 #pragma once
 
-#include <memory>
 #include <string>
 
+#include "superstep/base/function_ref.h"
 #include "superstep/workload/layers.h"
-#include "superstep/workload/recipe.h"
-#include "superstep/workload/task.h"
+#include "superstep/workload/workload.h"
 
 namespace superstep::workload {
 
-// Blocks of a synthetic language: every token predicts the next one.
-std::unique_ptr<Task> open_next_words(const TaskSettings& settings, const Options& model);
+// input_ids [batch, length] -> logits [batch, length, vocabulary], by what `decoder` makes of the tokens.
+graph::Graph next_words_graph(const char* name, std::int64_t batch, std::int64_t length, std::uint64_t seed,
+                              FunctionRef<Var(Layers& layers, Var ids)> decoder);
 
-// Softmax and cross entropy of the next tokens, by AdamW.
-Recipe by_next_words();
+// The workload with the ports, the data (blocks of a synthetic language: every token predicts the next one)
+// and the recipe (cross entropy of the next tokens, by AdamW) of such a model; length and vocabulary as by
+// default.
+Workload by_next_words(Workload workload, std::int64_t length, std::int64_t vocabulary);
 
 // softmax(q k' / sqrt(head size)) v, in which no position sees a later one. q [N, heads, T, size], k and v
 // [N, key heads, T, size], each shared by as many heads -> [N, T, heads * size].

@@ -81,18 +81,14 @@ class Decoder {
 
 graph::Graph build_gpt2(std::int64_t batch, const Options& options, std::uint64_t seed) {
   const Sizes sizes = sizes_of(options);
-  graph::Graph graph(name_of_model);
-  Builder b(graph);
-  Layers layers(b, seed);
-  const Var ids = b.input("input_ids", ElementType::i64, {batch, sizes.length});
-  b.output("logits", Decoder(layers, sizes).run(ids));
-  return graph;
+  return next_words_graph(name_of_model, batch, sizes.length, seed,
+                          [&](Layers& layers, Var ids) { return Decoder(layers, sizes).run(ids); });
 }
 
 }  // namespace
 
 Workload gpt2() {
-  return {
+  Workload workload{
       .name = name_of_model,
       .summary = "the next tokens of a text, by twelve transformer layers of width 768",
       .options = {{"layers", "12", "one after the other"},
@@ -103,15 +99,9 @@ Workload gpt2() {
                   {"vocabulary", "50257", "tokens that there are"}},
       .build = build_gpt2,
       .parameters = 124439808,
-      .inputs = {{"input_ids", ElementType::i64, {128}, "", "tokens"}},
-      .outputs = {{"logits", ElementType::f32, {128, 50257}, "", "a score a token that may come next"}},
-      .targets = {{"labels", ElementType::i64, {128}, "", "the next token, -100 where there is none"}},
-      .training = by_next_words(),
-      .open = open_next_words,
-      .metrics = {},
-      .target = std::nullopt,
       .weight_names = language::gpt2_names,
   };
+  return by_next_words(std::move(workload), 128, 50257);
 }
 
 }  // namespace superstep::workload

@@ -130,18 +130,14 @@ class Decoder {
 
 graph::Graph build_llama(std::int64_t batch, const Options& options, std::uint64_t seed) {
   const Sizes sizes = sizes_of(options);
-  graph::Graph graph(name_of_model);
-  Builder b(graph);
-  Layers layers(b, seed);
-  const Var ids = b.input("input_ids", ElementType::i64, {batch, sizes.length});
-  b.output("logits", Decoder(layers, sizes).run(ids));
-  return graph;
+  return next_words_graph(name_of_model, batch, sizes.length, seed,
+                          [&](Layers& layers, Var ids) { return Decoder(layers, sizes).run(ids); });
 }
 
 }  // namespace
 
 Workload llama() {
-  return {
+  Workload workload{
       .name = name_of_model,
       .summary = "the next tokens of a text, by layers with rotary positions and gates",
       .options = {{"layers", "2", "one after the other"},
@@ -158,15 +154,9 @@ Workload llama() {
       .build = build_llama,
       // 2 * 512 * 64 + 2 * (64 * (64 + 32 + 32 + 64) + 3 * 64 * 172 + 2 * 64) + 64
       .parameters = 156480,
-      .inputs = {{"input_ids", ElementType::i64, {64}, "", "tokens"}},
-      .outputs = {{"logits", ElementType::f32, {64, 512}, "", "a score a token that may come next"}},
-      .targets = {{"labels", ElementType::i64, {64}, "", "the next token, -100 where there is none"}},
-      .training = by_next_words(),
-      .open = open_next_words,
-      .metrics = {},
-      .target = std::nullopt,
       .weight_names = language::llama_names,
   };
+  return by_next_words(std::move(workload), 64, 512);
 }
 
 }  // namespace superstep::workload

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "tests/cli/program.h"
 #include "tests/contains.h"
@@ -32,6 +33,14 @@ class Words : public ::testing::Test {
   }
   ScratchFolder folder_;
 };
+
+// The page that a newcomer reads first shows the table as the program prints it, whole.
+TEST_F(Words, TheReadmeHasTheZooAsItIsListed) {
+  std::istringstream lines(run("list workloads").output);
+  std::string shown = "    $ superstep list workloads\n";
+  for (std::string line; std::getline(lines, line);) shown += "    " + line + "\n";
+  EXPECT_TRUE(contains(content_of(SUPERSTEP_SOURCE "/README.md"), shown)) << shown;
+}
 
 TEST_F(Words, HelpIsGivenHoweverItIsAskedFor) {
   const std::string all = run("--help").output, train = run("train --help").output;

@@ -100,7 +100,7 @@ void print_ready(const edge::ServeSettings& settings, const std::vector<edge::Se
                    format_bytes(static_cast<double>(model.plan_bytes))});
   const bool v6 = settings.server.address.find(':') != std::string::npos;
   if (!common().quiet)
-    fmt::print("{}{} workers of {} threads each\n", table.to_string(), settings.service.workers,
+    fmt::print("{}workers: {}, threads of each: {}\n", table.to_string(), settings.service.workers,
                settings.service.threads);
   fmt::print("ready at http://{}:{}\n", v6 ? "[" + settings.server.address + "]" : settings.server.address,
              places.port);

@@ -29,13 +29,13 @@ void add_model(page::Page& page, const ModelService& model) {
   page.heading(model.name());
   const auto version = model.current(), former = model.former();
   const ServiceTimes times = model.batcher().times();
-  page.facts(
-      {{"version", version ? version->id() : "unloaded"},
-       {"former version", former ? former->id() : "none"},
-       {"workers", fmt::format("{} of {} threads", model.settings().workers, model.settings().threads)},
-       {"mean time in the queue", mean_of(times.queue)},
-       {"mean time of a batch", mean_of(times.compute)},
-       {"mean time of a request", mean_of(times.total)}});
+  page.facts({{"version", version ? version->id() : "unloaded"},
+              {"former version", former ? former->id() : "none"},
+              {"workers", fmt::to_string(model.settings().workers)},
+              {"threads of a worker", fmt::to_string(model.settings().threads)},
+              {"mean time in the queue", mean_of(times.queue)},
+              {"mean time of a batch", mean_of(times.compute)},
+              {"mean time of a request", mean_of(times.total)}});
   page.table({"", "requests", "rows"}, account_rows(model.batcher().account()));
 }
 

@@ -4,13 +4,10 @@
 // image f32 [N, 3, 224, 224] -> logits f32 [N, 1000].
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
-#include "superstep/op/product/matmul.h"
-#include "superstep/op/rows/softmax.h"
+#include "superstep/workload/attention.h"
 #include "superstep/workload/vision/classifier.h"
 
 namespace superstep::workload {
@@ -66,11 +63,6 @@ class VisionTransformer {
     return op::concat(std::vector{op::expand(own, {batch, 1, s_.width}), rows}, 1) + places;
   }
 
-  Var heads(Var x) {
-    return op::transpose(op::reshape(x, {x.shape()[0], x.shape()[1], s_.heads, s_.width / s_.heads}),
-                         {0, 2, 1, 3});
-  }
-
   Var attention(Var x, const std::string& name) {
     const Var q = layers_.linear(x, name + ".query", s_.width),
               k = layers_.linear(x, name + ".key", s_.width),
@@ -78,9 +70,8 @@ class VisionTransformer {
     Var mixed;
     {
       const op::NameScope scope(b_, name);
-      const Var scaled = q * (1 / std::sqrt(static_cast<double>(s_.width / s_.heads)));
-      const Var weights = op::softmax(op::matmul(heads(scaled), op::swap_axes(heads(k), 2, 3)), -1);
-      mixed = op::reshape(op::transpose(op::matmul(weights, heads(v)), {0, 2, 1, 3}), x.shape());
+      mixed = workload::attention(layers_, split_heads(q, s_.heads), split_heads(k, s_.heads),
+                                  split_heads(v, s_.heads), std::nullopt, 0);
     }
     return layers_.linear(mixed, name + ".out", s_.width);
   }

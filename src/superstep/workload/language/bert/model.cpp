@@ -13,7 +13,7 @@
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
 #include "superstep/op/product/matmul.h"
-#include "superstep/op/rows/softmax.h"
+#include "superstep/workload/attention.h"
 #include "superstep/workload/language/bert/bert.h"
 #include "superstep/workload/layers.h"
 #include "superstep/workload/workload.h"
@@ -72,12 +72,6 @@ class Encoder {
     return op::reshape(padding, {mask.shape()[0], 1, 1, s_.length});
   }
 
-  // [N, T, width] -> [N, heads, T, width / heads].
-  Var heads(Var x) {
-    return op::transpose(op::reshape(x, {x.shape()[0], s_.length, s_.heads, s_.width / s_.heads}),
-                         {0, 2, 1, 3});
-  }
-
   Var attention(Var x, Var hidden, const std::string& name) {
     const Var q = layers_.linear(x, name + ".query", s_.width),
               k = layers_.linear(x, name + ".key", s_.width),
@@ -85,10 +79,8 @@ class Encoder {
     Var mixed;
     {
       const op::NameScope scope(b_, name);
-      const Var scaled = q * (1 / std::sqrt(static_cast<double>(s_.width / s_.heads)));
-      const Var scores = op::matmul(heads(scaled), op::swap_axes(heads(k), 2, 3)) + hidden;
-      const Var weights = layers_.dropout(op::softmax(scores, -1), "weights.dropout", dropped_share);
-      mixed = op::reshape(op::transpose(op::matmul(weights, heads(v)), {0, 2, 1, 3}), x.shape());
+      mixed = workload::attention(layers_, split_heads(q, s_.heads), split_heads(k, s_.heads),
+                                  split_heads(v, s_.heads), hidden, dropped_share);
     }
     return layers_.linear(mixed, name + ".out", s_.width);
   }

@@ -1,13 +1,9 @@
 #include "superstep/workload/language/causal/causal.h"
 
-#include <cmath>
 #include <vector>
 
-#include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/movement.h"
 #include "superstep/op/move/view.h"
-#include "superstep/op/product/matmul.h"
-#include "superstep/op/rows/softmax.h"
 #include "superstep/workload/table.h"
 
 namespace superstep::workload {
@@ -67,21 +63,11 @@ std::unique_ptr<Task> open_blocks(const TaskSettings& settings, const Options& m
 
 }  // namespace
 
-Var split_heads(Var x, std::int64_t heads) {
-  const Shape shape = x.shape();
-  return op::transpose(op::reshape(x, {shape[0], shape[1], heads, shape[2] / heads}), {0, 2, 1, 3});
-}
-
 Var causal_attention(Layers& layers, Var q, Var k, Var v, const std::string& name, double dropped) {
   const op::NameScope scope(layers.builder(), name);
-  const Shape shape = q.shape();
-  const Var scaled = q * (1 / std::sqrt(static_cast<double>(shape[3])));
-  const Var scores =
-      op::matmul(scaled, op::swap_axes(shared(k, shape[1]), 2, 3)) + later_hidden(layers.builder(), shape[2]);
-  Var weights = op::softmax(scores, -1);
-  if (dropped > 0) weights = layers.dropout(weights, "weights.dropout", dropped);
-  const Var mixed = op::transpose(op::matmul(weights, shared(v, shape[1])), {0, 2, 1, 3});
-  return op::reshape(mixed, {shape[0], shape[2], shape[1] * shape[3]});
+  const std::int64_t heads = q.shape()[1], length = q.shape()[2];
+  return attention(layers, q, shared(k, heads), shared(v, heads), later_hidden(layers.builder(), length),
+                   dropped);
 }
 
 graph::Graph next_words_graph(const char* name, std::int64_t batch, std::int64_t length, std::uint64_t seed,

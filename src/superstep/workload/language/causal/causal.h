@@ -4,6 +4,7 @@
 #include <string>
 
 #include "superstep/base/function_ref.h"
+#include "superstep/workload/attention.h"
 #include "superstep/workload/layers.h"
 #include "superstep/workload/workload.h"
 
@@ -21,8 +22,5 @@ Workload by_next_words(Workload workload, std::int64_t length, std::int64_t voca
 // softmax(q k' / sqrt(head size)) v, in which no position sees a later one. q [N, heads, T, size], k and v
 // [N, key heads, T, size], each shared by as many heads -> [N, T, heads * size].
 Var causal_attention(Layers& layers, Var q, Var k, Var v, const std::string& name, double dropped);
-
-// [N, T, heads * size] -> [N, heads, T, size].
-Var split_heads(Var x, std::int64_t heads);
 
 }  // namespace superstep::workload

@@ -146,17 +146,9 @@ void declare_advise(CLI::App& command) {
                   "u8, f16 or f32: of samples on the host's link (default: the precision's)")
       ->check(CLI::IsMember({"u8", "f16", "f32"}))
       ->type_name("TYPE");
-  command
-      .add_option("--set", a->settings.model.model_options,
-                  "name=value of an option of the model; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, a->settings.model.model_options);
   add_bound_option(command, a->settings.model.bounds);
-  command
-      .add_option("--shape", a->settings.model.shapes,
-                  "of a model file: input=EXTENTS or symbol=N; may be repeated")
-      ->type_name("NAME=EXTENTS")
-      ->allow_extra_args(false);
+  add_shape_option(command, a->settings.model.shapes);
   command.add_option("--loss", a->settings.model.loss,
                      "of a model file that is trained: superstep train --help");
   command

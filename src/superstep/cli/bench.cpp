@@ -206,9 +206,7 @@ void declare_what(CLI::App& command, Arguments& a) {
 
 void declare_files(CLI::App& command, Arguments& a) {
   add_bound_option(command, a.bounds);
-  command.add_option("--shape", a.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
-      ->type_name("NAME=N,...")
-      ->allow_extra_args(false);
+  add_shape_option(command, a.shapes);
   command.add_option("--loss", a.loss, "of a model file that is trained (default: mse)")->type_name("LOSS");
   command.add_flag(
       "--peers", a.peers,

@@ -111,14 +111,9 @@ void declare_graph(CLI::App& command) {
       .add_option("--out", arguments->out,
                   "write the graph to a file; text then has all tensors and can be parsed back")
       ->type_name("FILE");
-  command.add_option("--set", request.model_options, "name=value of an option of the model; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, request.model_options);
   add_bound_option(command, request.bounds);
-  command
-      .add_option("--shape", request.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
-      ->type_name("NAME=N,...")
-      ->allow_extra_args(false);
+  add_shape_option(command, request.shapes);
   command
       .add_option("--loss", request.loss,
                   "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")

@@ -231,10 +231,7 @@ void declare_infer(CLI::App& command) {
       ->check(positive())
       ->default_str("512; of a model file without data 1");
   add_bound_option(command, settings.bounds);
-  command
-      .add_option("--shape", settings.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
-      ->type_name("NAME=N,...")
-      ->allow_extra_args(false);
+  add_shape_option(command, settings.shapes);
   command.add_option("--samples", settings.samples, "use so many samples")->type_name("N")->check(positive());
   declare_answers(command, settings);
   command.add_option("--on", settings.target, "where to run: superstep list targets")

@@ -438,14 +438,10 @@ void declare_predict(CLI::App& command) {
                   "u8, f16 or f32: of samples on the host's link (default: the precision's)")
       ->check(CLI::IsMember({"u8", "f16", "f32"}))
       ->type_name("TYPE");
-  command.add_option("--shape", a->shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
-      ->type_name("NAME=N,...")
-      ->allow_extra_args(false);
+  add_shape_option(command, a->shapes);
   add_bound_option(command, a->bounds);
   declare_flags(command, a);
-  command.add_option("--set", a->settings, "name=value of an option of the model; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, a->settings);
   command.footer(footer);
   command.callback([a] { predict(*a); });
 }

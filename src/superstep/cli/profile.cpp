@@ -133,16 +133,11 @@ void declare_profile(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(3, 100000))
       ->capture_default_str();
-  command.add_option("--set", request.model_options, "name=value of an option of the model; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, request.model_options);
   command.add_option("--data", arguments->data, "the data; without them they are generated")
       ->type_name("FILE");
   add_bound_option(command, request.bounds);
-  command
-      .add_option("--shape", request.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
-      ->type_name("NAME=N,...")
-      ->allow_extra_args(false);
+  add_shape_option(command, request.shapes);
   add_chip_options(command, arguments->chips);
   command.add_option("--out", arguments->out, "folder for profile.html and trace.json")->type_name("DIR");
   command.footer(examples);

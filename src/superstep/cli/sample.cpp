@@ -272,17 +272,9 @@ void declare_model(CLI::App& command, Arguments& arguments) {
                   "of a model file: mse, l1, cross_entropy; of some outputs: mse:position,l1:width")
       ->type_name("LOSS");
   add_bound_option(command, model.bounds);
-  command.add_option("--shape", model.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
-      ->type_name("NAME=N,...")
-      ->allow_extra_args(false);
-  command
-      .add_option("--freeze", model.freeze,
-                  "of a model file: initialisers that stay as they are; may be repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command.add_option("--set", model.model_options, "name=value of an option of the model; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_shape_option(command, model.shapes);
+  add_freeze_option(command, model.freeze);
+  add_set_option(command, model.model_options);
   command.add_option("--seed", model.seed, "seed of data, first weights and chains")
       ->type_name("N")
       ->check(whole_number_from(0))

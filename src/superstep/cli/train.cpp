@@ -219,22 +219,9 @@ void declare_model(CLI::App& command, run::TrainSettings& settings) {
                   "of a model file: mse, l1, huber, cross_entropy; of some outputs: mse:position,l1:width")
       ->type_name("LOSS");
   add_bound_option(command, settings.bounds);
-  command
-      .add_option("--shape", settings.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
-      ->type_name("NAME=N,...")
-      ->allow_extra_args(false);
-  command
-      .add_option(
-          "--train", settings.train,
-          "of a model file: initialisers that are trained beside its weights, * and ? in them; may be "
-          "repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command
-      .add_option("--freeze", settings.freeze,
-                  "of a model file: initialisers that are not trained; may be repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+  add_shape_option(command, settings.shapes);
+  add_train_option(command, settings.train);
+  add_freeze_option(command, settings.freeze);
   command
       .add_option("--weights", settings.weights,
                   "begin with what this run has learnt, or with weights that others wrote (safetensors, "
@@ -258,10 +245,7 @@ void declare_gradient_and_options(CLI::App& command, run::TrainSettings& setting
       ->type_name("N")
       ->check(whole_number_from(0))
       ->capture_default_str();
-  command
-      .add_option("--set", settings.model_options, "name=value of an option of the model; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, settings.model_options);
 }
 
 void declare_records_and_ranks(CLI::App& command, Arguments& arguments) {

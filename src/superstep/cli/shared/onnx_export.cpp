@@ -73,24 +73,10 @@ void declare_onnx_export(CLI::App& command) {
   command.add_option("--loss", model.loss, "of a model file: mse, l1, huber, cross_entropy")
       ->type_name("LOSS");
   add_bound_option(command, model.bounds);
-  command.add_option("--shape", model.shapes, "of a model file: input=EXTENTS or symbol=N; may be repeated")
-      ->type_name("NAME=N,...")
-      ->allow_extra_args(false);
-  command
-      .add_option(
-          "--train", model.train,
-          "of a model file: initialisers that are trained beside its weights, * and ? in them; may be "
-          "repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command
-      .add_option("--freeze", model.freeze,
-                  "of a model file: initialisers that are not trained; may be repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command.add_option("--set", model.model_options, "name=value of an option of the model; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_shape_option(command, model.shapes);
+  add_train_option(command, model.train);
+  add_freeze_option(command, model.freeze);
+  add_set_option(command, model.model_options);
   command.add_option("--seed", model.seed, "seed of initial weights")
       ->type_name("N")
       ->check(whole_number_from(0))

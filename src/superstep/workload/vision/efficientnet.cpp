@@ -54,8 +54,9 @@ Var efficient_block(Layers& layers, Var x, const std::string& name, const Effici
 graph::Graph build_efficientnet(const EfficientScale& scale, std::int64_t batch, const Options& options,
                                 std::uint64_t seed) {
   const ClassifierSizes sizes = classifier_sizes(options);
+  const double factor = scale.width * options.number("width", 0.1, 10);
   const auto width = [&](std::int64_t channels) {
-    return rounded_width(scale.width * static_cast<double>(channels));
+    return rounded_width(factor * static_cast<double>(channels));
   };
   graph::Graph graph(scale.name);
   Builder b(graph);
@@ -94,6 +95,8 @@ graph::Graph build_b4(std::int64_t batch, const Options& options, std::uint64_t 
 
 Workload efficientnet(std::int64_t size) {
   Workload workload = classifier(size);
+  workload.options.push_back(
+      {"width", "1", "times the channels as published: 0.5 has about a quarter of the work"});
   workload.options.push_back(
       {"stochastic-depth", "0",
        "share of the samples that leave out the last block in training; earlier blocks less"});

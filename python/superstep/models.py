@@ -94,7 +94,7 @@ class Session:
     turns. One that was made before the process was forked refuses calls in the child.
     """
 
-    __slots__ = ("_core", "_run", "_executor", "inputs", "outputs", "plan")
+    __slots__ = ("_core", "_run", "_executor", "inputs", "outputs", "plan", "__weakref__")
 
     def __init__(self, core: _core.Session) -> None:
         self._core = core
@@ -221,7 +221,7 @@ class Session:
 class Trainer:
     """A training step compiled for one batch: forward pass, loss, backward pass and optimiser in one call."""
 
-    __slots__ = ("_core", "_step", "inputs", "plan")
+    __slots__ = ("_core", "_step", "inputs", "plan", "__weakref__")
 
     def __init__(self, core: _core.Trainer) -> None:
         self._core = core

@@ -75,18 +75,24 @@ def train(module, inputs):
     begin = time.time()
     module = copy.deepcopy(module)
     training_steps.without_dropout(module)
-    with torch.no_grad():
-        output = export_models.tensors(copy.deepcopy(module).train()(*inputs))[0]
+    try:
+        with torch.no_grad():
+            output = export_models.tensors(copy.deepcopy(module).train()(*inputs))[0]
+    except Exception as error:
+        return {"failure": f"PyTorch does not train it on this batch: {' '.join(str(error).split())[:200]}"}
     if not output.is_floating_point():
         return {"failure": "its first output has no fractions: there is no squared error of it"}
     module.train()
     target = torch.randn(output.shape, generator=torch.Generator().manual_seed(7))
     before = training_steps.parameters_of(module)
     step = superstep.torch.train_step(copy.deepcopy(module), "mse", optimizer_of(module.parameters()), inputs, threads=1)
-    losses = [step(*inputs, target) for _ in range(STEPS)]
+    peer = training_steps.in_torch(module, inputs, target, "mse", optimizer_of, STEPS, False)
+    try:
+        losses = [step(*inputs, target) for _ in range(STEPS)]
+    except superstep.Diverged as error:
+        return {"failure": f"{error.message}; PyTorch's losses: {', '.join(f'{loss:.3g}' for loss in peer[0])}"}
     step.write_back()
     found = training_steps.parameters_of(step.module)
-    peer = training_steps.in_torch(module, inputs, target, "mse", optimizer_of, STEPS, False)
     exact = exact_steps(module, inputs, target)
     row = training_steps.differences(losses, found, *(exact or peer), before)
     if exact:

@@ -3,6 +3,7 @@
 results, of what train_models.py did.
 
     page.py bench/models/results.json docs/model-files.md
+    page.py bench/models/python.json docs/python.md        the section of what from_python.py made
 """
 
 import json
@@ -168,7 +169,7 @@ def python_text(data):
     """The section of from_python.py's results."""
     rows = data["rows"]
     served, trained = [r for r in rows if "error" in r.get("serving", {})], [r for r in rows if "loss" in r.get("training", {})]
-    told = [f"| {name} | {kind} | {reason[:220].replace('|', '/').replace('<', '&lt;')} |" for name, kind, reason in python_exceptions(rows)]
+    told = [f"| {name} | {kind} | {reason[:300].replace('|', '/').replace('<', '&lt;')} |" for name, kind, reason in python_exceptions(rows)]
     return ["### Architectures", "",
             f"`bench/models/from_python.py` takes the {len(rows)} networks of `bench/models/architectures` through both functions, beside PyTorch",
             f"{data['torch']}: {len(served)} are compiled, {sum(map(is_served, served))} of them within {SERVED:g} of PyTorch's outputs; {len(trained)} are trained for "
@@ -192,9 +193,23 @@ def text(data, training=None):
         "## Refused", "", *refusals(rows), "", "## Every file, the worst first", "", *table(rows), ""])
 
 
+def with_section(page, section):
+    """A page with its section of this title anew."""
+    begin = page.index(section[0] + "\n")
+    end = page.index("\n## ", begin) + 1
+    return page[:begin] + "\n".join(section) + "\n" + page[end:]
+
+
+def main(results, file):
+    data = json.loads(results.read_text())
+    if data["schema"].startswith("superstep-from-python"):
+        file.write_text(with_section(file.read_text(), python_text(data)))
+        return
+    training = results.with_name("training.json")
+    file.write_text(text(data, json.loads(training.read_text()) if training.exists() else None))
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    results = pathlib.Path(sys.argv[1])
-    training = results.with_name("training.json")
-    pathlib.Path(sys.argv[2]).write_text(text(json.loads(results.read_text()), json.loads(training.read_text()) if training.exists() else None))
+    main(*map(pathlib.Path, sys.argv[1:]))

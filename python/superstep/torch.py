@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from .errors import Error, InvalidArgument, Unsupported
+from .errors import Diverged, Error, InvalidArgument, Unsupported
 from .models import Model, Plan, Port, Session, Trainer
 
 __all__ = ["ExportError", "CompiledModule", "TrainStep", "compile", "train_step", "export"]
@@ -152,7 +152,9 @@ def _converted(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], export
             except InvalidArgument:
                 raise
             except Exception as error:  # exporters raise whatever the module raised
-                reasons[name] = " ".join(str(error).split())[:500] or type(error).__name__
+                plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # without the colours of terminals
+                plain = plain.rpartition("## Exception summary")[2]  # what stands before it is advice to developers
+                reasons[name] = " ".join(plain.split())[:500] or type(error).__name__
                 continue
             try:
                 return use(file)
@@ -380,7 +382,10 @@ class TrainStep:
         given = {name: named[name] for name in names if name in named}
         given[next(name for name in names if name not in named)] = values[-1].detach()
         rate = float(self._optimizer.param_groups[0]["lr"]) if self._optimizer is not None else 0.0
-        return self.trainer.step(named=given, learning_rate=rate)
+        try:
+            return self.trainer.step(named=given, learning_rate=rate)
+        except Diverged as error:  # of a file that is gone
+            raise Diverged(error.message, type(self.module).__name__, error.hint) from None
 
     def _variance(self, name: str, found: torch.Tensor) -> torch.Tensor:
         """A running variance as PyTorch keeps it, from that of the file: files average the variance of each batch over its n

@@ -174,7 +174,7 @@ def _require_here(module: torch.nn.Module) -> None:
 class CompiledModule:
     """A module compiled for the shapes of its example: called as the module is, with tensors.
 
-    Its parameters are those that the module had when it was compiled; :meth:`take_parameters` takes them anew.
+    Its parameters are those that the module had when it was compiled; ``take_parameters`` takes them anew.
     """
 
     def __init__(self, session: Session, structure: Any, inputs: int) -> None:
@@ -321,7 +321,7 @@ def _rehearsed(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tup
 class TrainStep:
     """Training steps of a module: forward pass, loss, backward pass and optimiser in one call, in place of PyTorch's.
 
-    The parameters are learned here; :meth:`write_back` gives them, and the statistics of normalisations, to the module.
+    The parameters are learned here; ``write_back`` gives them, and the statistics of normalisations, to the module.
     """
 
     def __init__(self, module: torch.nn.Module, trainer: Trainer, optimizer: Any, inputs: int,
@@ -425,7 +425,7 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
         learning_rate: where `optimizer` is a name.
         precision: ``"f32"`` or ``"bf16"``.
         threads: 0: every processor there is.
-        exporter: as of :func:`compile`.
+        exporter: as of ``compile``.
         seed: of the masks of dropouts, which are other ones than PyTorch's.
 
     Parameters without ``requires_grad`` stay as they are, and those that the first output does not depend on. Every parameter that
@@ -434,7 +434,7 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
     these are refused).
 
     Raises:
-        ExportError: as :func:`compile`.
+        ExportError: as ``compile``.
     """
     inputs = _inputs(example)
     _require_here(module)

@@ -3,6 +3,7 @@
 results, of what train_models.py did.
 
     page.py bench/models/results.json docs/model-files.md
+    page.py bench/models/python.json docs/python.md        the section of what from_python.py made
 """
 
 import json
@@ -137,6 +138,45 @@ def training_text(data):
             "", *training_table(rows), ""]
 
 
+# What superstep.torch says of itself in docs/python.md.
+SERVED, TRAINED = 1e-3, 1e-4
+
+
+def is_served(row):
+    return row.get("serving", {}).get("error", math.inf) <= SERVED
+
+
+def is_trained(row):
+    """As near to PyTorch in f64 as asked for, or no further than four times as far as PyTorch in f32 is."""
+    found = row.get("training", {})
+    return all(found.get(name, math.inf) <= max(TRAINED, 4 * found.get("peer_" + name, 0.0)) for name in ("loss", "parameters"))
+
+
+def python_exceptions(rows):
+    """(architecture, what of it, what came of it) of all that is not as it should be."""
+    for row in rows:
+        if "failure" in row:
+            yield row["name"], "both", row["failure"]
+        for kind, fine in (("serving", is_served), ("training", is_trained)):
+            found = row.get(kind)
+            if found and "failure" in found:
+                yield row["name"], kind, found["failure"]
+            elif found and not fine(row):
+                yield row["name"], kind, ", ".join(f"{name} {value:.0e}" for name, value in found.items() if name != "seconds")
+
+
+def python_text(data):
+    """The section of from_python.py's results."""
+    rows = data["rows"]
+    served, trained = [r for r in rows if "error" in r.get("serving", {})], [r for r in rows if "loss" in r.get("training", {})]
+    told = [f"| {name} | {kind} | {reason[:300].replace('|', '/').replace('<', '&lt;')} |" for name, kind, reason in python_exceptions(rows)]
+    return ["### Architectures", "",
+            f"`bench/models/from_python.py` takes the {len(rows)} networks of `bench/models/architectures` through both functions, beside PyTorch",
+            f"{data['torch']}: {len(served)} are compiled, {sum(map(is_served, served))} of them within {SERVED:g} of PyTorch's outputs; {len(trained)} are trained for "
+            f"{data['steps']} steps of SGD,", f"{sum(map(is_trained, trained))} of them with losses and parameters within {TRAINED:g} of PyTorch in f64 (or four times as far from it as PyTorch",
+            "in f32 is). The others:", "", *(["| network | what | what is said, or the differences |", "|---|---|---|", *told] if told else ["None."]), ""]
+
+
 def text(data, training=None):
     rows = sorted(data["rows"], key=lambda row: ratio_of(row["engines"]) or 0)
     loads = [row["load"] for row in rows]
@@ -153,9 +193,23 @@ def text(data, training=None):
         "## Refused", "", *refusals(rows), "", "## Every file, the worst first", "", *table(rows), ""])
 
 
+def with_section(page, section):
+    """A page with its section of this title anew."""
+    begin = page.index(section[0] + "\n")
+    end = page.index("\n## ", begin) + 1
+    return page[:begin] + "\n".join(section) + "\n" + page[end:]
+
+
+def main(results, file):
+    data = json.loads(results.read_text())
+    if data["schema"].startswith("superstep-from-python"):
+        file.write_text(with_section(file.read_text(), python_text(data)))
+        return
+    training = results.with_name("training.json")
+    file.write_text(text(data, json.loads(training.read_text()) if training.exists() else None))
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    results = pathlib.Path(sys.argv[1])
-    training = results.with_name("training.json")
-    pathlib.Path(sys.argv[2]).write_text(text(json.loads(results.read_text()), json.loads(training.read_text()) if training.exists() else None))
+    main(*map(pathlib.Path, sys.argv[1:]))

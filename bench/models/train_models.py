@@ -69,19 +69,11 @@ import torch
 import export_models
 import page
 import time_models
+import training_steps
 from architectures import entries
 
 
 # ---- the model and its data
-
-def without_dropout(module):
-    for part in module.modules():
-        if isinstance(part, torch.nn.modules.dropout._DropoutNd):
-            part.p = 0.0
-        for name in ("dropout", "dropout_p", "attention_dropout", "dropout_prob"):
-            if isinstance(getattr(part, name, None), float):
-                setattr(part, name, 0.0)
-
 
 def more(array, times, generator):
     """`times` as many samples: floats anew with the same spread, whole numbers of the same range."""
@@ -97,7 +89,7 @@ def task_of(name, loss, times):
     """The module in training mode, its inputs and targets."""
     builder = next(build for entry, _, build in entries() if entry == name)
     module, inputs = export_models.build(builder)
-    without_dropout(module)
+    training_steps.without_dropout(module)
     module.train()
     generator = torch.Generator().manual_seed(7)
     if times > 1:
@@ -109,39 +101,21 @@ def task_of(name, loss, times):
     return module, inputs, target
 
 
-def loss_of(loss, outputs, target):
-    first = export_models.tensors(outputs)[0]
-    if loss == "cross_entropy":
-        return torch.nn.functional.cross_entropy(first, target)
-    return torch.nn.functional.mse_loss(first, target.to(first.dtype))
-
-
 # ---- PyTorch
 
-def stepper(module, inputs, target, loss, kind, flags=None, compiled=False):
+def optimizer_of(kind, flags=None):
+    """Makes the optimiser of these parameters."""
     _, name, constants, rate = OPTIMIZERS[kind]
-    optimizer = getattr(torch.optim, name)(module.parameters(), lr=rate, **constants, **(flags or {}))
+    return lambda parameters: getattr(torch.optim, name)(parameters, lr=rate, **constants, **(flags or {}))
+
+
+def stepper(module, inputs, target, loss, kind, flags=None, compiled=False):
     forward = torch.compile(module, dynamic=False) if compiled else module
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        value = loss_of(loss, forward(*inputs), target)
-        value.backward()
-        optimizer.step()
-        return value
-
-    return step
+    return training_steps.stepper(module, inputs, target, loss, optimizer_of(kind, flags)(module.parameters()), forward)
 
 
 def steps_in_torch(module, inputs, target, loss, kind, double):
-    """The losses of STEPS steps and all parameters that the loss depends on after them, by name."""
-    module = copy.deepcopy(module)
-    if double:
-        module = module.double()
-        inputs = tuple(x.double() if x.is_floating_point() else x for x in inputs)
-    step = stepper(module, inputs, target, loss, kind, {"foreach": False})
-    losses = [float(step()) for _ in range(STEPS)]
-    return losses, {n: p.detach().double().numpy().copy() for n, p in module.named_parameters() if p.grad is not None}
+    return training_steps.in_torch(module, inputs, target, loss, optimizer_of(kind, {"foreach": False}), STEPS, double)
 
 
 # ---- Superstep
@@ -194,20 +168,6 @@ class Trainer(time_models.Ours):
 
 # ---- agreement
 
-def largest_loss_difference(losses, exact):
-    return max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(losses, exact))
-
-
-def length(arrays):
-    return float(numpy.sqrt(sum((a ** 2).sum() for a in arrays)))
-
-
-def differences(losses, found, exact_losses, exact, before):
-    apart = length(found[n].reshape(exact[n].shape) - exact[n] for n in exact)
-    return {"loss": largest_loss_difference(losses, exact_losses), "parameters": apart / max(length(exact.values()), 1e-30),
-            "moves": apart / max(length(exact[n] - before[n] for n in exact), 1e-30)}
-
-
 def compare(trainer, task, loss, kind, before):
     module, inputs, target = task
     exact_losses, exact = steps_in_torch(module, inputs, target, loss, kind, True)
@@ -216,8 +176,8 @@ def compare(trainer, task, loss, kind, before):
     missing = sorted(set(exact) - set(found))
     if missing:
         return {"failure": "not trained: " + ", ".join(missing)[:200]}
-    peer_differences = differences(peer_losses, peer, exact_losses, exact, before)
-    return {**differences(losses, found, exact_losses, exact, before), **{"peer_" + key: d for key, d in peer_differences.items()}}
+    peer_differences = training_steps.differences(peer_losses, peer, exact_losses, exact, before)
+    return {**training_steps.differences(losses, found, exact_losses, exact, before), **{"peer_" + key: d for key, d in peer_differences.items()}}
 
 
 # ---- time
@@ -275,7 +235,7 @@ def row_of(name, loss, times):
         path, output = exported(name, task, ARGUMENTS.folder)
     except Exception as error:
         return dict(row, failure="export: " + " ".join(str(error).split())[:300])
-    before = {n: p.detach().double().numpy().copy() for n, p in task[0].named_parameters()}
+    before = training_steps.parameters_of(task[0])
     for kind in ARGUMENTS.optimizers.split(","):
         trainer = Trainer(ARGUMENTS.build, path, OPTIMIZERS[kind][0], loss, ARGUMENTS.threads, output)
         try:

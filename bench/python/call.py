@@ -72,7 +72,8 @@ def main():
         session = superstep.load(arguments.model, batch=arguments.batch, threads=1)
         port = session.inputs[0]
         x = numpy.random.default_rng(1).random(port.shape).astype(port.dtype)
-        rounds = {name: [] for name in (found := contenders(session, x, file))}
+        found = contenders(session, x, file)
+        rounds = {name: [] for name in found}
         for _ in range(ROUNDS):
             for name, timed in found.items():
                 rounds[name].append(timed(arguments.calls // ROUNDS))

@@ -131,6 +131,8 @@ Given::Given(Given&& other) noexcept
 }
 
 bool Given::take_buffer(nb::handle array, const Port& port) {
+  static PyObject* const numpys = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
+  foreign_ = reinterpret_cast<PyObject*>(Py_TYPE(array.ptr())) != numpys;
   if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
     PyErr_Clear();
     view_.obj = nullptr;

@@ -24,7 +24,7 @@ class Given {
 
   const Tensor& tensor() const { return tensor_; }
   bool copied() const { return copied_; }    // it was not row-major, or not aligned
-  bool foreign() const { return foreign_; }  // it came through DLPack, not as a buffer
+  bool foreign() const { return foreign_; }  // it is no array of NumPy
 
  private:
   bool take_buffer(nanobind::handle array, const Port& port);

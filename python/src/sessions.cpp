@@ -60,7 +60,7 @@ void run(HeldSession& held, const std::vector<Tensor>& inputs, std::vector<Tenso
   work();
 }
 
-// As the first array that came through DLPack: a tensor of PyTorch for tensors of PyTorch.
+// As the first array that is not NumPy's: a tensor of PyTorch for tensors of PyTorch.
 nb::object like_given(nb::object array, nb::tuple arrays, nb::dict named, const Port& port) {
   static const auto like = [] { return nb::module_::import_("superstep.arrays").attr("like"); };
   return like()(array, arrays, named, std::string(name_of(port.element)));

@@ -7,7 +7,7 @@
     run = superstep.train("model.onnx", {"x": x, "target": y}, loss="mse", epochs=10)
     y = run.load(batch=8)(x)
 
-:mod:`superstep.torch` takes modules of PyTorch. Everything that goes wrong is a :class:`superstep.Error`.
+``superstep.torch`` takes modules of PyTorch. Everything that goes wrong is a ``superstep.Error``.
 """
 
 from .errors import (BadFile, BadGraph, CopyWarning, Diverged, Error, InputOutput, Internal, Interrupted, InvalidArgument,

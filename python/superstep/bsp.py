@@ -179,7 +179,7 @@ class Graph:
     """A device graph: variables with their tiles, compute sets of vertices, functions.
 
     Args:
-        device: a machine (:func:`devices`).
+        device: a machine (``devices``).
         ipus: chips.
         replication: replicas that share the chips.
     """
@@ -292,7 +292,7 @@ class Graph:
         self._keep(handle, tensor)
 
     def add_function(self, program: Program) -> Function:
-        """A program that several places :func:`Call`."""
+        """A program that several places ``Call``."""
         return self._core.add_function(program)
 
     def _keep(self, handle: str, tensor: Tensor) -> None:
@@ -368,7 +368,7 @@ class Engine:
     """Programs of a graph, compiled: runs them on this machine's cores, with the same bits on any number of threads.
 
     Args:
-        programs: that :meth:`run` takes by number.
+        programs: that ``run`` takes by number.
         threads: of this machine.
         timing_only: touches no data, only counts.
         allow_out_of_memory: goes on when a tile is too full; the profile shows it.

@@ -1,6 +1,6 @@
 """What goes wrong, as exceptions.
 
-Every one is an :class:`Error`: what (``message``), where (a file, an operator, an input: ``where``) and what to do about it
+Every one is an ``Error``: what (``message``), where (a file, an operator, an input: ``where``) and what to do about it
 (``hint``). Each kind is a class of its own and, where Python has an exception for it, one of those too, so
 ``except FileNotFoundError`` and ``except superstep.NotFound`` both do. Ctrl-C is ``KeyboardInterrupt``, as everywhere.
 """
@@ -114,5 +114,5 @@ _KINDS = {kind.code: kind for kind in (InvalidArgument, NotFound, BadFile, BadGr
 
 
 def of_kind(code: str, message: str, where: str = "", hint: str = "") -> Error:
-    """The exception of a kind, by the kind's words; unknown words are of kind :class:`Internal`."""
+    """The exception of a kind, by the kind's words; unknown words are of kind ``Internal``."""
     return _KINDS.get(code, Internal)(message, where, hint)

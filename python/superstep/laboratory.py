@@ -137,7 +137,7 @@ def predict(workload: str, *, on: str = "gc200", mode: str = "train", **options:
 
     Args:
         workload: of the zoo, or an ONNX file.
-        on: a machine (:func:`machines`) or a machine file.
+        on: a machine (``machines``) or a machine file.
         mode: ``"train"`` or ``"infer"``.
         options: ``micro_batch=16``, ``precision="16.16"``, ``largest=True``, ``set={"patch": 13}``, ...
     """

@@ -26,7 +26,7 @@ def version() -> str:
 
 
 def zoo() -> list[str]:
-    """The names of the workloads that :func:`load` and :class:`Model` know."""
+    """The names of the workloads that ``load`` and ``Model`` know."""
     return _core.zoo()
 
 
@@ -87,14 +87,14 @@ class Session:
     """A model compiled for one batch, precision and number of threads: call it with arrays.
 
     Arrays are NumPy's or of anything with DLPack (PyTorch, JAX, CuPy's on the host). Row-major memory is read where it lies;
-    what lies otherwise is copied, with a :class:`~superstep.CopyWarning`. Results are arrays of NumPy, or what the inputs were
+    what lies otherwise is copied, with a ``superstep.CopyWarning``. Results are arrays of NumPy, or what the inputs were
     (tensors of PyTorch, arrays of JAX), over memory of their own.
 
     Other threads of Python run while a call works. A session does one call at a time: several threads may call it and take
     turns. One that was made before the process was forked refuses calls in the child.
     """
 
-    __slots__ = ("_core", "_run", "_executor", "inputs", "outputs", "plan")
+    __slots__ = ("_core", "_run", "_executor", "inputs", "outputs", "plan", "__weakref__")
 
     def __init__(self, core: _core.Session) -> None:
         self._core = core
@@ -110,7 +110,7 @@ class Session:
         Args:
             inputs: arrays of the shapes and element types of ``self.inputs``.
             out: arrays to write the outputs to, one for each of ``self.outputs``: row-major, writable.
-            named: inputs by name. For names that are no words of Python: :meth:`run`.
+            named: inputs by name. For names that are no words of Python: ``run``.
 
         Returns:
             The output; of a model with several a tuple, in the order of ``self.outputs``.
@@ -221,7 +221,7 @@ class Session:
 class Trainer:
     """A training step compiled for one batch: forward pass, loss, backward pass and optimiser in one call."""
 
-    __slots__ = ("_core", "_step", "inputs", "plan")
+    __slots__ = ("_core", "_step", "inputs", "plan", "__weakref__")
 
     def __init__(self, core: _core.Trainer) -> None:
         self._core = core
@@ -247,7 +247,7 @@ class Trainer:
 
     @property
     def steps(self) -> int:
-        """Steps made so far, those before a :meth:`restore` included."""
+        """Steps made so far, those before a ``restore`` included."""
         return self._core.steps()
 
     def parameters(self) -> dict[str, numpy.ndarray]:
@@ -267,7 +267,7 @@ class Trainer:
         self._core.save(os.fspath(file))
 
     def restore(self, file: PathLike) -> None:
-        """Reads what :meth:`save` wrote."""
+        """Reads what ``save`` wrote."""
         self._core.restore(os.fspath(file))
 
     def __repr__(self) -> str:
@@ -317,7 +317,7 @@ class Model:
     """A model with its parameters, at any batch: a workload of the zoo, or an ONNX file.
 
     Args:
-        what: the name of a workload (:func:`zoo`), or the path of an ONNX file.
+        what: the name of a workload (``zoo``), or the path of an ONNX file.
         options: of a workload: ``{"patch": 13}``. The program's ``--set``.
         shapes: of an ONNX file, extents that it leaves open: ``{"x": (-1, 3, 224, 224)}`` for an input (-1: as the file says),
             ``{"length": 64}`` for a symbol of the file.
@@ -386,7 +386,7 @@ class Model:
             precision: ``"f32"``, ``"bf16"``, ``"f16"``, or ``"int8"``, which needs `calibration`.
             threads: that work on a call; 0: every processor there is.
             micro_batch: samples that go through the model at a time; 0: the target chooses.
-            target: where it runs (:func:`targets`).
+            target: where it runs (``targets``).
             memory_limit: bytes that the plan may take; 0: no limit.
             calibration: samples by input, a row a sample, that the ranges of 8-bit numbers are taken from.
         """
@@ -400,7 +400,7 @@ class Model:
             optimizer: ``"sgd:momentum=0.9"``, ``"adam"``, ``"adamw:weight_decay=0.01"``, ``"adamax"``, ``"rmsprop"``; empty:
                 the workload's own.
             learning_rate: 0: the workload's own.
-            precision: ``"f32"`` or ``"bf16"``; the others as in :meth:`compile`.
+            precision: ``"f32"`` or ``"bf16"``; the others as in ``compile``.
         """
         settings = self._settings(batch, precision, threads, micro_batch, target, memory_limit, None)
         return Trainer(self._core.trainer(settings, optimizer, float(learning_rate)))
@@ -431,10 +431,10 @@ def load(what: PathLike, *, batch: int = 0, precision: str = "f32", threads: int
     """Opens a model and compiles it: ``m = superstep.load("model.onnx", batch=8)``, then ``m(x)``.
 
     Args:
-        what: an ONNX file, the folder of a training run, or the name of a workload (:func:`zoo`; with its initial
+        what: an ONNX file, the folder of a training run, or the name of a workload (``zoo``; with its initial
             parameters).
 
-    The others are those of :class:`Model` and :meth:`Model.compile`.
+    The others are those of ``Model`` and ``Model.compile``.
     """
     path = os.fspath(what)
     if os.path.isdir(path) and os.path.exists(os.path.join(path, "config.json")):

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from .errors import Error, InvalidArgument, Unsupported
+from .errors import Diverged, Error, InvalidArgument, Unsupported
 from .models import Model, Plan, Port, Session, Trainer
 
 __all__ = ["ExportError", "CompiledModule", "TrainStep", "compile", "train_step", "export"]
@@ -56,12 +56,14 @@ def _inputs(example: Any) -> tuple[torch.Tensor, ...]:
 
 @contextlib.contextmanager
 def _plain(module: torch.nn.Module, training: bool) -> Iterator[None]:
-    """The module in the mode that is exported, and attention in operators that files have."""
+    """The module in the mode that is exported, and attention in operators that files have. A module in training mode is trained
+    as it stands: parts of it that were set to eval() stay so."""
     before = [(part, part.training) for part in module.modules()]
     buffers = [(buffer, buffer.detach().clone()) for buffer in module.buffers()]  # a pass in training mode changes statistics
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
-    module.train(training)
+    if not (training and module.training):
+        module.train(training)
     try:
         yield
     finally:
@@ -102,7 +104,7 @@ def export(module: torch.nn.Module, example: Any, file: str | os.PathLike[str], 
         options["external_data"] = False
     if training:
         options |= ({"optimize": False} if exporter == "dynamo" else
-                    {"training": torch.onnx.TrainingMode.TRAINING, "do_constant_folding": False})
+                    {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False})
     if open_batch:
         options |= _dynamic(inputs, exporter)
     with _plain(module, training), warnings.catch_warnings(), torch.enable_grad() if training else torch.no_grad():
@@ -150,7 +152,9 @@ def _converted(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], export
             except InvalidArgument:
                 raise
             except Exception as error:  # exporters raise whatever the module raised
-                reasons[name] = " ".join(str(error).split())[:500] or type(error).__name__
+                plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # without the colours of terminals
+                plain = plain.rpartition("## Exception summary")[2]  # what stands before it is advice to developers
+                reasons[name] = " ".join(plain.split())[:500] or type(error).__name__
                 continue
             try:
                 return use(file)
@@ -170,7 +174,7 @@ def _require_here(module: torch.nn.Module) -> None:
 class CompiledModule:
     """A module compiled for the shapes of its example: called as the module is, with tensors.
 
-    Its parameters are those that the module had when it was compiled; :meth:`take_parameters` takes them anew.
+    Its parameters are those that the module had when it was compiled; ``take_parameters`` takes them anew.
     """
 
     def __init__(self, session: Session, structure: Any, inputs: int) -> None:
@@ -284,14 +288,48 @@ def _optimizer_text(optimizer: Any) -> str:
     return kind + ":" + ",".join(f"{name}={float(value)!r}" for name, value in constants.items())
 
 
+_Normalisation = torch.nn.modules.batchnorm._BatchNorm
+
+
+def _rehearsed(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[set[str], dict[str, list[int]]]:
+    """What one step of PyTorch would do: the names of parameters that the first output does not depend on, and of each
+    normalisation that keeps statistics, by name, of how many elements each of its calls takes them."""
+    taken: dict[str, list[int]] = {}
+    hooks = []
+    for name, part in module.named_modules():
+        if isinstance(part, _Normalisation) and part.track_running_stats:
+            if not part.training:
+                raise Unsupported("is in evaluation mode in a module that is trained: here its statistics would be learned", name,
+                                  "train() it; or, to keep its statistics, write it as a formula of its buffers")
+            if part.momentum is None:
+                raise Unsupported("has statistics that are averaged over all steps (momentum=None)", name, "give a momentum")
+            hooks.append(part.register_forward_hook(
+                lambda part, given, _, name=name: taken.setdefault(name, []).append(given[0].numel() // given[0].shape[1])))
+    try:
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            outputs = _tensors(module(*inputs))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    named = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    if not outputs or not outputs[0].requires_grad:
+        return set(), taken
+    gradients = torch.autograd.grad(outputs[0].sum(), list(named.values()), allow_unused=True)
+    return {name for name, gradient in zip(named, gradients) if gradient is None}, taken
+
+
 class TrainStep:
     """Training steps of a module: forward pass, loss, backward pass and optimiser in one call, in place of PyTorch's.
 
-    The parameters are learned here; :meth:`write_back` gives them, and the statistics of normalisations, to the module.
+    The parameters are learned here; ``write_back`` gives them, and the statistics of normalisations, to the module.
     """
 
-    def __init__(self, module: torch.nn.Module, trainer: Trainer, optimizer: Any, inputs: int) -> None:
+    def __init__(self, module: torch.nn.Module, trainer: Trainer, optimizer: Any, inputs: int,
+                 idle: set[str] = frozenset(), taken: Mapping[str, list[int]] | None = None) -> None:  # type: ignore[assignment]
         self.module = module
+        self._idle = idle
+        self._taken = dict(taken or {})
+        self._written = trainer.steps
         self.trainer = trainer
         self._optimizer = None if isinstance(optimizer, str) else optimizer
         self._inputs = inputs
@@ -301,6 +339,7 @@ class TrainStep:
         for name, buffer in module.named_buffers():
             if name in self._places:  # as the module has it, whatever the exporter's passes made of it
                 self.trainer.set_parameter(self._places[name], buffer.detach().contiguous())
+        self._first = {name: buffer.detach().clone() for name, buffer in module.named_buffers()}
 
     def _places_of(self, states: set[str]) -> dict[str, str]:
         """The state of each parameter and buffer; of one that has several names, under any of them."""
@@ -317,7 +356,7 @@ class TrainStep:
 
     def check(self) -> None:
         """Throws where a parameter of the module is not trained here, or came here as something else."""
-        missing = [name for name, p in self.module.named_parameters() if p.requires_grad and name not in self._places]
+        missing = [name for name, p in self.module.named_parameters() if p.requires_grad and name not in self._places and name not in self._idle]
         if missing:
             raise Unsupported("are not trained in the file that the exporter wrote: " + ", ".join(missing[:5]) +
                               (f" and {len(missing) - 5} more" if len(missing) > 5 else ""), type(self.module).__name__,
@@ -343,15 +382,35 @@ class TrainStep:
         given = {name: named[name] for name in names if name in named}
         given[next(name for name in names if name not in named)] = values[-1].detach()
         rate = float(self._optimizer.param_groups[0]["lr"]) if self._optimizer is not None else 0.0
-        return self.trainer.step(named=given, learning_rate=rate)
+        try:
+            return self.trainer.step(named=given, learning_rate=rate)
+        except Diverged as error:  # of a file that is gone
+            raise Diverged(error.message, type(self.module).__name__, error.hint) from None
+
+    def _variance(self, name: str, found: torch.Tensor) -> torch.Tensor:
+        """A running variance as PyTorch keeps it, from that of the file: files average the variance of each batch over its n
+        elements, PyTorch the sum of squares over n - 1. Both are sums over steps, so one follows from the other."""
+        place = name.removesuffix(".running_var")
+        counts = set(self._taken.get(place, ()))
+        if name == place or len(counts) != 1:
+            return found
+        calls = self.trainer.steps * len(self._taken[place])
+        count, kept = counts.pop(), (1 - self.module.get_submodule(place).momentum) ** calls  # type: ignore[operator]
+        begun = kept * self._first[name].double()
+        return begun + (found.double() - begun) * (count / (count - 1)) if count > 1 else found
 
     def write_back(self) -> None:
-        """Gives the module what was learned: its parameters, and buffers such as running statistics."""
+        """Gives the module what was learned: its parameters, and buffers such as running statistics, as PyTorch would have them."""
         states = {state: self.trainer.parameter(state) for state in set(self._places.values())}
         with torch.no_grad():
             for name, tensor in [*self.module.named_parameters(), *self.module.named_buffers()]:
                 if name in self._places:
-                    tensor.copy_(torch.from_numpy(states[self._places[name]]).to(tensor.dtype))
+                    tensor.copy_(self._variance(name, torch.from_numpy(states[self._places[name]])).to(tensor.dtype))
+            for place, counts in self._taken.items():
+                batches = self.module.get_submodule(place).num_batches_tracked
+                if batches is not None:
+                    batches += (self.trainer.steps - self._written) * len(counts)
+        self._written = self.trainer.steps
 
 
 def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any, *, learning_rate: float = 0.0,
@@ -366,20 +425,24 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
         learning_rate: where `optimizer` is a name.
         precision: ``"f32"`` or ``"bf16"``.
         threads: 0: every processor there is.
-        exporter: as of :func:`compile`.
+        exporter: as of ``compile``.
         seed: of the masks of dropouts, which are other ones than PyTorch's.
 
-    Parameters without ``requires_grad`` stay as they are. Every parameter that PyTorch would train is trained, under its own
-    name and from its own values, or the call is refused.
+    Parameters without ``requires_grad`` stay as they are, and those that the first output does not depend on. Every parameter that
+    PyTorch would train is trained, under its own name and from its own values, or the call is refused. A module in evaluation mode is
+    trained as after ``train()``; one in training mode as it stands, with parts that were set to ``eval()`` (normalisations among
+    these are refused).
 
     Raises:
-        ExportError: as :func:`compile`.
+        ExportError: as ``compile``.
     """
     inputs = _inputs(example)
     _require_here(module)
     text, name = _optimizer_text(optimizer), _loss_name(loss)
     trained = [n for n, p in module.named_parameters() if p.requires_grad]
     frozen = [n for n, p in module.named_parameters() if not p.requires_grad]
+    with _plain(module, True):
+        idle, taken = _rehearsed(module, inputs)
 
     def use(file: pathlib.Path) -> TrainStep:
         import onnx
@@ -389,7 +452,7 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
         model = Model(file, loss=term, seed=seed, train=[n for n in trained if n in known],
                       freeze=[n for n in frozen if n in known])
         step = TrainStep(module, model.trainer(optimizer=text, learning_rate=learning_rate, precision=precision,
-                                               threads=threads), optimizer, len(inputs))
+                                               threads=threads), optimizer, len(inputs), idle, taken)
         step.check()
         return step
 

@@ -70,7 +70,7 @@ class TrainingResult:
         return Model.from_run(self.folder)
 
     def load(self, **settings: Any) -> Session:
-        """The trained model, compiled: ``result.load(batch=8)``. Settings are those of :meth:`Model.compile`."""
+        """The trained model, compiled: ``result.load(batch=8)``. Settings are those of ``Model.compile``."""
         return self.model().compile(**settings)
 
     def _repr_html_(self) -> str:
@@ -196,13 +196,13 @@ def train(model: PathLike | None = None, data: Any = None, *, loss: str = "", op
         samples: use so many; 0: all.
         threads: 0: every processor there is.
         seed: of initial parameters, of generated data, of the order of the samples.
-        options, shapes, train, freeze: as of :class:`Model`.
+        options, shapes, train, freeze: as of ``Model``.
         recipe: ``"quick"`` or ``"published"``, where a workload has both.
         augment: where the data allow it.
         out: the run's folder; None: a temporary one, which goes with the result.
         resume: `out` holds a run: go on with it, as it was begun; `epochs`, `steps`, `until` and `threads` may be given anew.
         checkpoint_seconds: between checkpoints within an epoch, in s.
-        callbacks: a function, or several, called with every :class:`Event`; one that returns False ends the run, with a
+        callbacks: a function, or several, called with every ``Event``; one that returns False ends the run, with a
             checkpoint. What one raises ends the run the same way and is raised here.
         progress: True, False, or a function of (label, unit, note, done, total); None: shown on terminals and in notebooks.
 

@@ -54,6 +54,24 @@ class ModelFiles(unittest.TestCase):
         self.assertIn("| b | 4 | sgd | no &lt;loss> |", text)
         self.assertIn("Geometric mean of the gain of 1 models: 2.00; worst 2.00.", text)
 
+    def test_what_python_takes_is_counted_and_the_rest_named(self):
+        fine = {"loss": 1e-6, "parameters": 1e-7, "moves": 1.0, "peer_loss": 1e-9, "peer_parameters": 1e-9}
+        far = fine | {"loss": 3e-4, "peer_loss": 1e-4}
+        rows = [{"name": "a", "serving": {"error": 1e-6, "seconds": 1}, "training": fine},
+                {"name": "b", "serving": {"error": 2e-3}, "training": far}, {"name": "c", "serving": {"failure": "no <op>"},
+                                                                            "training": far | {"peer_loss": 1e-6}}]
+        self.assertEqual([page.is_served(row) for row in rows], [True, False, False])
+        self.assertEqual([page.is_trained(row) for row in rows], [True, True, False])
+        text = "\n".join(page.python_text({"torch": "9", "steps": 3, "rows": rows}))
+        self.assertIn("| b | serving | error 2e-03 |", text)
+        self.assertIn("| c | serving | no &lt;op> |", text)
+        self.assertNotIn("| a |", text)
+        self.assertNotIn("| b | training", text)
+
+    def test_the_section_of_python_is_of_its_results(self):
+        found = json.loads((root / "bench" / "models" / "python.json").read_text())
+        self.assertIn("\n".join(page.python_text(found)), (root / "docs" / "python.md").read_text())
+
     def test_the_page_is_of_the_results(self):
         results = json.loads((root / "bench" / "models" / "results.json").read_text())
         training = root / "bench" / "models" / "training.json"

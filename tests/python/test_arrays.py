@@ -268,3 +268,55 @@ def test_signal_handlers_are_pythons():
     before = signal.getsignal(signal.SIGINT)
     superstep.load("mlp", threads=1)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def drawn(random, x):
+    """An array with or without the elements, type and shape of `x`, in some layout; and whether it is to be taken."""
+    types = ["f4"] * 12 + ["f8", "f2", "i4", "u1", "?", "c8", ">f4", "O", "S4", "M8[s]"]
+    kind = types[random.integers(len(types))]
+    taken = kind == "f4"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        array = numpy.abs(x).astype("i8").astype(kind) if kind == "M8[s]" else x.astype(kind)
+    for _ in range(random.integers(4)):
+        change = random.integers(8)
+        if change == 0:
+            array = array[tuple(slice(None, None, -1) if random.random() < 0.5 else slice(None) for _ in array.shape)]
+        elif change == 1:
+            order = random.permutation(array.ndim)
+            array = numpy.ascontiguousarray(array.transpose(order)).transpose(numpy.argsort(order))
+        elif change == 2:
+            wide = numpy.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+            wide[..., ::2] = array
+            array = wide[..., ::2]
+        elif change == 3 and array.dtype.itemsize > 1 and kind != "O":
+            raw = numpy.zeros(array.nbytes + 1, numpy.uint8)[1:].view(array.dtype).reshape(array.shape)
+            raw[...] = array
+            array = raw
+        elif change == 4:
+            array = array.view()
+            array.flags.writeable = False
+        elif change == 5:
+            array, taken = array[: random.integers(len(array))], False  # no rows, or too few
+        elif change == 6:
+            array, taken = array[..., None], False
+        else:
+            array = array.copy(order="F")
+        if array.size == 0:
+            break
+    return array, taken
+
+
+@pytest.mark.filterwarnings("ignore::superstep.CopyWarning")
+def test_drawn_arrays_are_read_as_they_are_or_refused(session, x):
+    random = numpy.random.default_rng(3)
+    counts = {True: 0, False: 0}
+    for _ in range(3000):
+        array, taken = drawn(random, x)
+        counts[taken] += 1
+        if taken:
+            assert (session(array) == session(numpy.array(array, order="C", copy=True))).all()
+        else:
+            with pytest.raises(superstep.InvalidArgument, match="'patch'"):
+                session(array)
+    assert min(counts.values()) > 500

@@ -158,7 +158,10 @@ def test_other_threads_run_meanwhile():
     sys.setswitchinterval(0.2)  # without a gift nobody else would run for that long
     try:
         began = counted[0]
-        session(x)
+        for _ in range(10):  # on a busy machine the other thread may not be on a processor at once
+            session(x)
+            if counted[0] - began > 100:
+                break
         assert counted[0] - began > 100
     finally:
         sys.setswitchinterval(before)

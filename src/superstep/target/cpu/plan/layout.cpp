@@ -58,6 +58,7 @@ class Assigner {
     layout_.is_alias.resize(graph.node_count());
     children_.resize(graph.value_count());
     wants_image_.resize(graph.value_count());
+    wants_rows_.resize(graph.value_count());
   }
 
   Layout run() {
@@ -94,6 +95,11 @@ class Assigner {
         for (std::size_t k = 0; k < node.outputs.size(); ++k)
           if ((entry.outputs >> k & 1u) && node.outputs[k].valid()) want_image(node.outputs[k]);
       }
+    for (const Node& node : graph_.nodes())
+      if (const op::ProductKind kind = op::traits_of(node.op).product_kind;
+          kind == op::ProductKind::convolution || kind == op::ProductKind::transposed_convolution ||
+          node.op == "ConvInteger")
+        want_rows(node.inputs[1]);
     // A conversion of type reads in the order in which it writes, and bytes that are joined to an image are
     // written as one.
     for (std::size_t i = graph_.node_count(); i-- > 0;) {
@@ -118,6 +124,15 @@ class Assigner {
       return false;
     const Shape& weights = shape(forward ? node.inputs[1] : node.outputs[0]);
     return has_few_channels(node, graph_.type(node.inputs[0]), weights);
+  }
+
+  // The weights of a convolution, which are packed from where they lie: row-major, also behind conversions of
+  // type. A view that lies otherwise is copied.
+  void want_rows(ValueId id) {
+    wants_rows_[id.index()] = true;
+    const graph::Value& value = graph_.value(id);
+    if (value.kind == graph::ValueKind::computed && graph_.node(value.producer).op == "Cast")
+      want_rows(graph_.node(value.producer).inputs[0]);
   }
 
   void want_image(ValueId id) {
@@ -259,7 +274,7 @@ class Assigner {
     std::optional<Strides> strides;
     const bool stored_by_user =
         value.kind == graph::ValueKind::constant || value.kind == graph::ValueKind::state;
-    if (!stored_by_user) {
+    if (!stored_by_user && !wants_rows_[id.index()]) {
       strides = wanted(id);
       if (!strides) strides = as_read(id);
       if (!strides && value.kind == graph::ValueKind::computed && !is_product(value)) strides = inherited(id);
@@ -314,9 +329,9 @@ class Assigner {
     if (is_view_operator(node)) {
       const View source = source_of(node);
       if (const auto strides = forwards(node, source.strides)) {
-        // A view that somebody wants as an image and that is none is copied into one.
+        // A view that somebody wants as an image or row-major and that is not so is copied.
         const ValueId output = node.outputs[0];
-        if (!wants_image_[output.index()] || is_image(shape(output), *strides)) {
+        if (may_lie(output, *strides)) {
           view(output) = {source.root, source.offset, *strides};
           layout_.is_alias[id.index()] = true;
           return;
@@ -345,6 +360,7 @@ class Assigner {
         part.strides[axis] *= (*cuts)[i].steps[axis];
       const ValueId output = node.outputs[i];
       if (wants_image_[output.index()] && !is_image_with_gaps(shape(output), part.strides)) return false;
+      if (wants_rows_[output.index()] && !is_row_major(shape(output), part.strides)) return false;
       parts.push_back(std::move(part));
     }
     for (std::size_t i = 0; i < parts.size(); ++i) view(node.outputs[i]) = std::move(parts[i]);
@@ -364,17 +380,29 @@ class Assigner {
     return true;
   }
 
-  static bool is_image(const Shape& shape, const Strides& strides) {
-    const Strides image = dense_strides(shape, image_order(shape.rank()));
-    for (std::size_t axis = 0; axis < strides.size(); ++axis)
-      if (shape[static_cast<int>(axis)] > 1 && strides[axis] != image[axis]) return false;
+  static bool are_same(const Shape& shape, const Strides& a, const Strides& b) {
+    for (std::size_t axis = 0; axis < a.size(); ++axis)
+      if (shape[static_cast<int>(axis)] > 1 && a[axis] != b[axis]) return false;
     return true;
+  }
+
+  static bool is_image(const Shape& shape, const Strides& strides) {
+    return are_same(shape, strides, dense_strides(shape, image_order(shape.rank())));
+  }
+
+  static bool is_row_major(const Shape& shape, const Strides& strides) {
+    return are_same(shape, strides, shape.row_major_strides());
+  }
+
+  bool may_lie(ValueId id, const Strides& strides) const {
+    return (!wants_image_[id.index()] || is_image(shape(id), strides)) &&
+           (!wants_rows_[id.index()] || is_row_major(shape(id), strides));
   }
 
   const Graph& graph_;
   Layout layout_;
   std::vector<std::vector<NodeId>> children_;
-  std::vector<bool> wants_image_;
+  std::vector<bool> wants_image_, wants_rows_;
   struct Join {
     ValueId whole;
     std::int64_t begin = 0;  // its first channel there

@@ -248,7 +248,8 @@ class Service(unittest.TestCase):
                     'pixel=10nm,crop=12,mean=kept', folder=self.folder) as served:
             detector = subprocess.Popen([PROGRAM, 'stream', 'scan.h5', '--dataset', 'diff', '--to', f'tcp://127.0.0.1:{port}',
                                          '--series', 'scan', '--frames', '1200', '--rate', '100', '--quiet'],
-                                        cwd=self.folder, stderr=subprocess.PIPE, text=True)
+                                        cwd=self.folder, stderr=subprocess.DEVNULL)
+            self.addCleanup(detector.wait)
             self.addCleanup(detector.kill)
             for _ in range(400):
                 if served.get('/live/state')['added'] > 20:
@@ -292,8 +293,8 @@ class Service(unittest.TestCase):
                                   (['mlp', '--token-file', 'none'], 1, 'none'), (['mlp', '--write', 'x'], 2, '--pull'),
                                   (['mlp', '--pull', 'x'], 2, 'tcp://'), (['mlp', '--journal', 'x'], 2, '--pull'),
                                   (['mlp', '--pull', 'tcp://127.0.0.1:9', '--journal', 'x'], 2, '--write'),
-                                  (['mlp', '--pull', 'tcp://127.0.0.1:9', '--stitch', 'crop=12'], 2, '--stitch'),
-                                  (['mlp', '--pull', 'tcp://127.0.0.1:9', '--learn', 'x'], 2, 'folder'), (['missing.onnx'], 1, 'missing.onnx')):
+                                  (['mlp', '--pull', 'tcp://127.0.0.1:9', '--stitch', 'crop=12'], 1, '--stitch'),
+                                  (['mlp', '--pull', 'tcp://127.0.0.1:9', '--learn', 'x'], 1, 'folder'), (['missing.onnx'], 1, 'missing.onnx')):
             done = superstep('serve', *words, '--for', '0.1', *([] if '--http' in words else ['--http', '127.0.0.1:0']),
                              folder=self.folder)
             self.assertEqual(done.returncode, code, (words, done.stdout, done.stderr))

@@ -220,14 +220,23 @@ void compare_pictures(DemoScan& scan, const fs::path& file) {
     scan.correlation_without = data::correlation(scan.picture_without.mean, scan.truth, weight);
 }
 
+// A phase is known up to a constant, one of the whole scan: labels and truth need not have the same.
+std::vector<double> errors_of(std::span<const float> answers, const LearnScan& truth) {
+  LearnScan turned = truth;
+  turn(turned, turn_between(answers, truth, crop));
+  std::vector<LearnSample> samples;
+  for (std::size_t i = 0; i < turned.size(); ++i) samples.push_back({&turned, i});
+  return phase_errors(answers, samples, crop);
+}
+
 void judge(const DemoSettings& settings, int number, Version& first, DemoScan& scan) {
   const LearnScan truth = read_labelled(scan_file(settings, number), settings.points);
   std::vector<LearnSample> samples;
   for (std::size_t i = 0; i < truth.size(); ++i) samples.push_back({&truth, i});
   const auto values = static_cast<std::size_t>(window * window);
   const std::vector<float> answers = answers_in(settings, scan, values), without = answers_to(first, samples);
-  scan.errors = phase_errors(answers, samples, crop);
-  scan.without = phase_errors(without, samples, crop);
+  scan.errors = errors_of(answers, truth);
+  scan.without = errors_of(without, truth);
   scan.picture = stitched(truth, answers);
   scan.picture_without = stitched(truth, without);
   compare_pictures(scan, scan_file(settings, number));

@@ -31,7 +31,7 @@ struct DemoScan {
   double width = 0, defocus = 0;
   std::string version;  // that answered most of it
   // Mean distance of phases in the middles of the windows from the true ones (rad): of what was answered, and
-  // of what the first version would have; of every frame.
+  // of what the first version would have; of every frame, without one constant of the whole scan.
   std::vector<double> errors, without;
   StitchedPicture picture, picture_without;
   std::vector<float> truth;  // where `picture` is

@@ -106,6 +106,7 @@ void write_demo_page(const std::filesystem::path& path, const DemoReport& report
   page.plot(errors_over_time(report));
   page.heading("Scan by scan");
   page.paragraph(
+      "(One constant phase of each whole scan, which no measurement can tell, is left out of the errors.) "
       "Error: mean distance of phases in the middle 12 x 12 pixels of each window from the true ones (rad). "
       "Correlation: of the stitched picture with the true phase where it is covered. 'Without': what the "
       "first version "

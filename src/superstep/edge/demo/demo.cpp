@@ -42,7 +42,7 @@ fs::path scan_file(const DemoSettings& settings, int scan) {
 }
 
 // Scan 0 is what is learnt from before; its sample drifts by, and its probe becomes wider and less in focus.
-void make_scan(const DemoSettings& settings, int scan) {
+void make_scan(const DemoSettings& settings, const fs::path& file, int scan, int drifts) {
   const std::vector<std::string> options{
       fmt::format("window={}", window),
       fmt::format("points={}", settings.points),
@@ -50,15 +50,18 @@ void make_scan(const DemoSettings& settings, int scan) {
       fmt::format("first={}", scan),
       "photons=1e6",
       "stop=0.3",
-      fmt::format("width={}", settings.width + scan * settings.wider),
-      fmt::format("defocus={:.3f}", settings.defocus + scan * settings.more)};
+      fmt::format("width={}", settings.width + drifts * settings.wider),
+      fmt::format("defocus={:.3f}", settings.defocus + drifts * settings.more)};
   ThreadPool pool(settings.threads);
   workload::make_generator(workload_name, options)
-      ->write({.path = scan_file(settings, scan),
+      ->write({.path = file,
                .seed = settings.seed,
                .samples = static_cast<std::uint64_t>(settings.points),
                .pool = &pool});
 }
+
+// The probe as it was before it drifted, on a part of the sample that the first training has not seen.
+fs::path regression_file(const DemoSettings& settings) { return settings.folder / "regression.h5"; }
 
 double train_first(const DemoSettings& settings) {
   constexpr double most_seconds = 1800;
@@ -102,7 +105,7 @@ ServeSettings serve_settings(const DemoSettings& settings, const std::string& pu
                               .folder = settings.folder / "pictures",
                               .positions = {}};
   serve.learn = LearnSettings{.folder = settings.folder / "learnt",
-                              .regression = scan_file(settings, 0),
+                              .regression = regression_file(settings),
                               .epochs = settings.epochs,
                               .crop = crop,
                               .budget = 600,
@@ -275,7 +278,9 @@ DemoReport run_demo(const DemoSettings& settings, const std::function<void(const
                 "give another one by --out");
   make_folder(settings.folder);
   DemoReport report;
-  for (int scan = 0; scan <= settings.scans; ++scan) make_scan(settings, scan);
+  for (int scan = 0; scan <= settings.scans; ++scan)
+    make_scan(settings, scan_file(settings, scan), scan, scan);
+  make_scan(settings, regression_file(settings), settings.scans + 1, 0);
   told(fmt::format("{} scans of {} points made; trains on the first, with the true phases",
                    settings.scans + 1, settings.points));
   report.training_seconds = train_first(settings);

@@ -215,11 +215,86 @@ class Service(unittest.TestCase):
             self.assertEqual(served['frames_missing'], sent['dropped'] + sent['corrupt'])
             self.assertEqual(served['frames_served'], 20000 - sent['dropped'] - sent['corrupt'])
 
+    def test_a_hangup_has_it_read_its_models_anew(self):
+        self.train(seed=1)
+        with Served('m=run', folder=self.folder) as served:
+            first = served.get('/v2/models/m')['versions'][0]
+            os.rename(self.folder / 'run', self.folder / 'old')
+            self.train(seed=2)
+            served.process.send_signal(signal.SIGHUP)
+            for _ in range(400):
+                if served.get('/v2/models/m')['versions'][0] != first:
+                    break
+                time.sleep(0.05)
+            self.assertNotEqual(served.get('/v2/models/m')['versions'][0], first)
+            digest = served.get('/v2/models/m/config')['parameters']['sha256']['string_value']
+            self.assertTrue(digest.startswith(served.get('/v2/models/m')['versions'][0]))
+            code, _, errors = served.end()
+            self.assertEqual(code, 0, errors)
+            self.assertIn('m: version', errors)
+
+    def scan(self, name, points=300):
+        done = superstep('generate', 'ptychonn-128', '--set', 'window=32', '--set', f'points={points}', '--samples', points,
+                         '--out', name, '--quiet', folder=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_scan_is_shown_while_it_runs(self):
+        self.scan('scan.h5')
+        done = superstep('train', 'ptychonn-128', '--set', 'window=32', '--data', 'scan.h5', '--epochs', 1, '--out', 'run',
+                         '--quiet', folder=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        port = free_port()
+        with Served('run', '--pull', f'tcp://127.0.0.1:{port}', '--write', 'out', '--scale', 'log', '--stitch',
+                    'pixel=10nm,crop=12,mean=kept', folder=self.folder) as served:
+            detector = subprocess.Popen([PROGRAM, 'stream', 'scan.h5', '--dataset', 'diff', '--to', f'tcp://127.0.0.1:{port}',
+                                         '--series', 'scan', '--frames', '1200', '--rate', '100', '--quiet'],
+                                        cwd=self.folder, stderr=subprocess.DEVNULL)
+            self.addCleanup(detector.wait)
+            self.addCleanup(detector.kill)
+            for _ in range(400):
+                if served.get('/live/state')['added'] > 20:
+                    break
+                time.sleep(0.05)
+            self.assertGreater(served.get('/live/state')['added'], 20)
+            if shutil.which('chromium'):
+                dom = subprocess.run(['chromium', '--headless', '--no-sandbox', '--disable-gpu', '--no-first-run',
+                                      f'--user-data-dir={self.folder}/profile', '--virtual-time-budget=4000', '--dump-dom',
+                                      served.url + '/live'], capture_output=True, text=True, timeout=100).stdout
+                self.assertRegex(dom, r'series scan: [1-9]\d* windows')
+                self.assertIn('/live/mean.png?', dom)
+                self.assertRegex(dom, r'<td>served</td><td>[1-9]')
+            detector.kill()
+            self.assertEqual(served.end()[0], 0)
+        self.assertTrue((self.folder / 'out/scan.cxi').exists() and (self.folder / 'out/scan.tiff').exists())
+
+    def test_it_learns_while_it_measures(self):
+        """superstep demo edge, small: whole cycles of labels, training, gate, swap; the report; an exact account."""
+        done = superstep('demo', 'edge', '--out', 'demo', '--points', 200, '--scans', 2, '--first-epochs', 2, '--epochs', 2,
+                         '--json', 'demo.json', folder=self.folder, timeout=280)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        result = json.loads((self.folder / 'demo.json').read_text())
+        metrics = {name: of['value'] for name, of in result.get('results', [result])[0]['metrics'].items()}
+        self.assertEqual((metrics['frames_served'], metrics['frames_missing']), (400, 0))
+        events = [json.loads(line) for line in (self.folder / 'demo/learnt/events.jsonl').read_text().splitlines()]
+        names = [event['event'] for event in events]
+        self.assertEqual(names.count('labelled'), 2, names)
+        self.assertEqual(names.count('trained'), 2, names)
+        self.assertEqual(names.count('accepted') + names.count('rejected'), 2, names)
+        for event in events:
+            if event['event'] == 'swapped':
+                manifest = json.loads((self.folder / 'demo/learnt/versions' / event['to'] / 'manifest.json').read_text())
+                self.assertEqual(manifest['parent'], event['from'])
+                self.assertTrue(manifest['sha256'].startswith(event['to']))
+        self.assertIn('without learning', (self.folder / 'demo/report.html').read_text())
+
     def test_wrong_calls_say_so(self):
         for words, code, part in ((['nothing-of-the-kind'], 2, 'nothing-of-the-kind'), (['mlp', 'mlp'], 2, 'this name'),
                                   (['mlp', '--http', '8000'], 2, 'HOST:PORT'), (['mlp', '--precision', 'int8'], 2, 'int8'),
                                   (['mlp', '--token-file', 'none'], 1, 'none'), (['mlp', '--write', 'x'], 2, '--pull'),
-                                  (['mlp', '--pull', 'x'], 2, 'tcp://'), (['missing.onnx'], 1, 'missing.onnx')):
+                                  (['mlp', '--pull', 'x'], 2, 'tcp://'), (['mlp', '--journal', 'x'], 2, '--pull'),
+                                  (['mlp', '--pull', 'tcp://127.0.0.1:9', '--journal', 'x'], 2, '--write'),
+                                  (['mlp', '--pull', 'tcp://127.0.0.1:9', '--stitch', 'crop=12'], 1, '--stitch'),
+                                  (['mlp', '--pull', 'tcp://127.0.0.1:9', '--learn', 'x'], 1, 'folder'), (['missing.onnx'], 1, 'missing.onnx')):
             done = superstep('serve', *words, '--for', '0.1', *([] if '--http' in words else ['--http', '127.0.0.1:0']),
                              folder=self.folder)
             self.assertEqual(done.returncode, code, (words, done.stdout, done.stderr))

@@ -504,11 +504,11 @@ TEST(Detector, ReadsFaultsAndFrames) {
   EXPECT_EQ(faults.reorder, 8U);
   for (const char* bad : {"drop", "drop=2", "x=1", "reorder=0", "drop=a", ","})
     EXPECT_THROW(faults_from_text(bad), Error) << bad;
-  EXPECT_EQ(frames_of("braggnn", "", 16, 1, 1).shape()[0], 16);
+  EXPECT_EQ(frames_of("braggnn", "", 16, 1, 1).pixels.shape()[0], 16);
   const ScratchFolder folder;
   run::write_arrays(folder / "a.npz", {{"x", mlp_frames(5, 1)}, {"y", mlp_frames(3, 1)}});
-  EXPECT_EQ(frames_of((folder / "a.npz").string(), "y", 100, 1, 1).shape()[0], 3);
-  EXPECT_EQ(frames_of((folder / "a.npz").string(), "x", 2, 1, 1).shape()[0], 2);
+  EXPECT_EQ(frames_of((folder / "a.npz").string(), "y", 100, 1, 1).pixels.shape()[0], 3);
+  EXPECT_EQ(frames_of((folder / "a.npz").string(), "x", 2, 1, 1).pixels.shape()[0], 2);
   expect_error(ErrorCode::invalid_argument, {"x, y", "--dataset"},
                [&] { frames_of((folder / "a.npz").string(), "", 9, 1, 1); });
   expect_error(ErrorCode::not_found, {"none.h5"},

@@ -17,6 +17,7 @@ void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
 void declare_machine(CLI::App& command);
 void declare_man(CLI::App& command);
+void declare_demo(CLI::App& command);
 void declare_md(CLI::App& command);
 void declare_onnx(CLI::App& command);
 void declare_profile(CLI::App& command);
@@ -41,6 +42,8 @@ const std::vector<Command>& commands() {
       {"serve", "answer requests over HTTP by trained models: batches, versions, metrics", declare_serve},
       {"stream", "a detector that is not there: frames at a rate, with faults of known counts",
        declare_stream},
+      {"demo", "an experiment that is not there, end to end: detector, server, pictures, learning",
+       declare_demo},
       {"sample",
        "draw the posterior of a model's parameters: NUTS, HMC, forecasts that say how sure they are",
        declare_sample},

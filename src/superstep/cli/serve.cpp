@@ -9,6 +9,7 @@
 
 #include "superstep/base/option_range.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/system/hangup.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
@@ -22,9 +23,13 @@ struct Arguments {
   std::vector<std::string> models;
   std::vector<std::string> shapes;
   std::string precision = "f32", http = "127.0.0.1:8000", queue_full = "block", token_file;
-  std::string memory = "1G", body = "64M", pull, pull_model, publish, write;
+  std::string memory = "1G", body = "64M", pull, pull_model, publish, write, journal, stitch, positions,
+              learn, regression, learn_when = "each-scan", scale = "1";
   std::int64_t max_batch = 64, queue = 4096;
-  double max_delay = 0, deadline = 0, drain = 10, seconds = 0, scale = 1;  // us, ms, s, s
+  double max_delay = 0, deadline = 0, drain = 10, seconds = 0;  // us, ms, s, s
+  int learn_epochs = 6;
+  double budget = 60;
+  double stall = 300;  // s
   int workers = 0, http_threads = 1, connections = 1024;
 };
 
@@ -36,18 +41,58 @@ constexpr const char* examples =
     "  superstep serve run/ --http '*:8000' --token-file token    for other machines; changes need the "
     "token\n"
     "  superstep serve run/ --pull tcp://detector:31001 --write answers/    frames of a detector\n"
+    "  superstep serve run/ --pull tcp://detector:31001 --write answers/ --journal kept/    and none is "
+    "lost\n"
     "Then:\n"
     "  curl localhost:8000/v2/models/peaks                 what it takes and gives\n"
     "  curl localhost:8000/metrics                         counts and times, for Prometheus\n"
     "  curl -X POST localhost:8000/v2/repository/models/peaks/load    answer with what is in run/ now\n"
     "  curl -X POST localhost:8000/v2/models/peaks/rollback           answer with the version before\n"
-    "It ends when it is asked to (Ctrl-C, SIGTERM), after it has answered what waits. docs/serve.md has "
+    "It ends when it is asked to (Ctrl-C, SIGTERM), after it has answered what waits; SIGHUP has it read its "
+    "models "
+    "anew. docs/serve.md has "
     "more.";
 
 edge::QueueFull queue_full_of(const std::string& name) {
   return name == "drop-old"   ? edge::QueueFull::drop_oldest
          : name == "drop-new" ? edge::QueueFull::refuse
                               : edge::QueueFull::wait;
+}
+
+// Options that mean nothing without another one.
+void require_sense(const Arguments& a) {
+  for (const auto& [given, option] : {std::pair(&a.publish, "--publish"),
+                                      {&a.write, "--write"},
+                                      {&a.pull_model, "--pull-model"},
+                                      {&a.journal, "--journal"},
+                                      {&a.stitch, "--stitch"},
+                                      {&a.positions, "--positions"},
+                                      {&a.learn, "--learn"}})
+    if (a.pull.empty() && !given->empty())
+      throw Error(ErrorCode::invalid_argument, "is of a stream, and there is none", option, "give --pull");
+  if (!a.journal.empty() && a.write.empty())
+    throw Error(ErrorCode::invalid_argument, "keeps frames until their answers are in files", "--journal",
+                "say where these go: --write DIR");
+  if (!a.positions.empty() && a.stitch.empty())
+    throw Error(ErrorCode::invalid_argument, "is of pictures that are stitched", "--positions",
+                "give --stitch");
+  if (!a.learn.empty() && a.models.size() != 1)
+    throw Error(ErrorCode::invalid_argument, "one model learns, and it is the only one", "--learn");
+}
+
+// What is made of scans, beside answers.
+void set_scans(const Arguments& a, edge::ServeSettings& settings) {
+  if (!a.stitch.empty())
+    settings.live = edge::Live::Settings{
+        .stitch = edge::stitch_settings_from_text(a.stitch), .folder = a.write, .positions = a.positions};
+  if (!a.learn.empty())
+    settings.learn = edge::LearnSettings{
+        .folder = a.learn,
+        .regression = a.regression,
+        .each_scan = a.learn_when == "each-scan",
+        .epochs = a.learn_epochs,
+        .budget = a.budget,
+        .pixel = settings.live ? settings.live->stitch.pixel : edge::StitchSettings{}.pixel};
 }
 
 edge::ServeSettings settings_of(const Arguments& a) {
@@ -79,13 +124,15 @@ edge::ServeSettings settings_of(const Arguments& a) {
   settings.stream = {.pull = a.pull,
                      .publish = a.publish,
                      .folder = a.write,
-                     .scale = static_cast<float>(a.scale),
+                     .journal = a.journal,
+                     .scale = static_cast<float>(finite_number(a.scale).value_or(1)),
+                     .logarithm = a.scale == "log",
+                     .stall = std::chrono::milliseconds(static_cast<std::int64_t>(a.stall * 1e3)),
                      .most_frame_bytes = settings.server.most_body_bytes};
   settings.stream_model = a.pull_model;
-  for (const auto& [given, option] :
-       {std::pair(&a.publish, "--publish"), {&a.write, "--write"}, {&a.pull_model, "--pull-model"}})
-    if (a.pull.empty() && !given->empty())
-      throw Error(ErrorCode::invalid_argument, "is of a stream, and there is none", option, "give --pull");
+  require_sense(a);
+  set_scans(a, settings);
+  settings.on_reload = [](const std::string& what) { tell(fmt::format("superstep: {}\n", what)); };
   return settings;
 }
 
@@ -188,6 +235,7 @@ void require_no_loss(const Arguments& a, const edge::ServeReport& report) {
 
 void serve(const Arguments& arguments) {
   const edge::ServeSettings settings = settings_of(arguments);
+  watch_for_hangups();
   const edge::ServeReport report = edge::serve(
       settings, [&](const std::vector<edge::ServedModel>& models, const edge::ServePlaces& places) {
         for (const edge::ServedModel& model : models)
@@ -258,9 +306,9 @@ void declare_stream(CLI::App& command, Arguments& a) {
       ->type_name("ADDRESS");
   command.add_option("--pull-model", a.pull_model, "the model that answers frames (default: the only one)")
       ->type_name("NAME");
-  command.add_option("--scale", a.scale, "of pixels, before the model has them")
-      ->type_name("X")
-      ->check(number_from(-1e30, 1e30))
+  command.add_option("--scale", a.scale, "of pixels, before the model has them; log: it has log(1 + pixel)")
+      ->type_name("X|log")
+      ->check(CLI::Number | CLI::IsMember({"log"}))
       ->capture_default_str();
   command.add_option("--publish", a.publish, "publish answers to frames: tcp://*:31002")
       ->type_name("ADDRESS");
@@ -269,6 +317,56 @@ void declare_stream(CLI::App& command, Arguments& a) {
           "--write", a.write,
           "write answers to frames to DIR/SERIES-0001.h5 and on, and what was missing to DIR/SERIES.json")
       ->type_name("DIR");
+  command
+      .add_option(
+          "--journal", a.journal,
+          "keep frames in DIR until their answers are written, and go on there after any end: none that was "
+          "acknowledged is lost. It needs a sender that waits for that: superstep stream --acknowledge")
+      ->type_name("DIR");
+  command
+      .add_option(
+          "--stitch", a.stitch,
+          "one growing picture of all frames, at /live and in --write DIR/SERIES.cxi and .tiff: pixel=10nm, "
+          "crop=12 (px of a window's middle), mean=removed or kept (of each window's phase), output=NAME")
+      ->type_name("NAME=X,...");
+  command
+      .add_option("--positions", a.positions,
+                  "of the scan, where frames bring none: a table with lines FRAME,Y,X in metres")
+      ->type_name("FILE.csv");
+  command
+      .add_option("--stall", a.stall,
+                  "end a series of which nothing came for so many seconds; 0: wait for ever")
+      ->type_name("S")
+      ->check(number_from(0, 1e7))
+      ->capture_default_str();
+}
+
+void declare_learning(CLI::App& command, Arguments& a) {
+  command
+      .add_option("--learn", a.learn,
+                  "learn from each scan when it has ended, and serve what proves better; versions, labelled "
+                  "scans and "
+                  "what happened are in DIR. For runs of ptychonn-128")
+      ->type_name("DIR");
+  command
+      .add_option(
+          "--learn-when", a.learn_when,
+          "each-scan, or on-drift: when errors against labels have risen, or POST /learn asked for it")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"each-scan", "on-drift"}))
+      ->capture_default_str();
+  command.add_option("--learn-epochs", a.learn_epochs, "over the newest scan and as much of earlier ones")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command.add_option("--budget", a.budget, "seconds that a training may take")
+      ->type_name("S")
+      ->check(number_from(1, 1e6))
+      ->capture_default_str();
+  command
+      .add_option("--regression", a.regression,
+                  "a labelled scan (diff, phase, position) on which new weights must not be worse")
+      ->type_name("FILE.h5");
 }
 
 void declare_limits(CLI::App& command, Arguments& a) {
@@ -326,6 +424,7 @@ void declare_serve(CLI::App& command) {
       ->allow_extra_args(false);
   declare_queue(command, *a);
   declare_stream(command, *a);
+  declare_learning(command, *a);
   declare_limits(command, *a);
   command.footer(examples);
   command.callback([a] { serve(*a); });

@@ -18,6 +18,7 @@ struct Arguments {
   std::string what, dataset, to = "tcp://127.0.0.1:31001", format = "stream2", series = "series",
                              arrive = "constant", faults;
   double rate = 1000, patience = 30;
+  bool acknowledge = false;
   std::int64_t frames = 10'000, different = 1024, burst = 64, seed = 1;
 };
 
@@ -43,6 +44,7 @@ edge::DetectorSettings settings_of(const Arguments& a) {
           .burst = static_cast<std::uint64_t>(a.burst),
           .faults = edge::faults_from_text(a.faults),
           .seed = static_cast<std::uint64_t>(a.seed),
+          .acknowledge = a.acknowledge,
           .patience = a.patience};
 }
 
@@ -57,15 +59,18 @@ void print(const Arguments& a, const Tensor& pixels, const edge::DetectorReport&
              count(report.dropped), count(report.twice), count(report.corrupt), count(report.reordered));
   fmt::print("held back by the receiver {} times; 99 % were at most {} late\n", count(report.held_back),
              format_seconds(report.lateness_p99));
+  if (a.acknowledge)
+    fmt::print("all were acknowledged; sent again for want of it: {}\n", count(report.sent_again));
   if (a.rate > 0 && rate < 0.99 * a.rate)
     fmt::print("note: {} frames/s were asked for\n", format_count(a.rate));
 }
 
 void stream(const Arguments& arguments) {
-  const edge::DetectorSettings settings = settings_of(arguments);
-  const Tensor pixels =
+  edge::DetectorSettings settings = settings_of(arguments);
+  const auto [pixels, positions] =
       edge::frames_of(arguments.what, arguments.dataset, std::min(arguments.different, arguments.frames),
                       settings.seed, thread_count());
+  settings.positions = positions;
   const edge::DetectorReport report = edge::send_series(pixels, settings);
   if (!common().quiet) print(arguments, pixels, report);
   const auto metric = [](const char* name, double value, const char* unit) {
@@ -86,6 +91,7 @@ void stream(const Arguments& arguments) {
        metric("dropped", static_cast<double>(report.dropped), ""),
        metric("twice", static_cast<double>(report.twice), ""),
        metric("corrupt", static_cast<double>(report.corrupt), ""),
+       metric("sent_again", static_cast<double>(report.sent_again), ""),
        metric("held_back", static_cast<double>(report.held_back), ""),
        metric("lateness_p99", report.lateness_p99, "s")}));
 }
@@ -93,7 +99,9 @@ void stream(const Arguments& arguments) {
 void declare_source(CLI::App& command, Arguments& a) {
   command
       .add_option("what", a.what,
-                  "a workload, whose data are generated, or a file of arrays (.h5, .npy, .npz)")
+                  "a workload, whose data are generated, or a file of arrays (.h5, .npy, .npz); its "
+                  "'position', where it has one, "
+                  "goes with the frames")
       ->required();
   command.add_option("--dataset", a.dataset, "of a file with several: the array whose rows are frames")
       ->type_name("NAME");
@@ -138,8 +146,10 @@ void declare_stream(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--faults", a->faults,
-                  "drop=SHARE, dup=SHARE, corrupt=SHARE, reorder=N, separated by commas")
+                  "drop=SHARE, dup=SHARE, corrupt=SHARE, reorder=N, stall=SECONDS@EVERY, separated by commas")
       ->type_name("FAULT,...");
+  command.add_flag("--acknowledge", a->acknowledge,
+                   "send again what the receiver has not said to keep: superstep serve --journal does");
   command.add_option("--patience", a->patience, "seconds to wait for a receiver")
       ->type_name("S")
       ->check(number_from(0, 86400))

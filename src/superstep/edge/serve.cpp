@@ -6,6 +6,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/asked_to_stop.h"
+#include "superstep/base/system/hangup.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/edge/protocol/routes.h"
 
@@ -65,11 +66,69 @@ struct DrainedAtTheEnd {
   ~DrainedAtTheEnd() { repository.drain(Clock::now()); }
 };
 
-void wait_for_the_end(double seconds, const Stopwatch& since) {
-  constexpr auto between_looks = std::chrono::milliseconds(20);
-  while (!asked_to_stop() && (seconds == 0 || since.seconds() < seconds))
-    std::this_thread::sleep_for(between_looks);
+// What is served under a name is read anew; what cannot be read changes nothing.
+void reload_all(const Repository& repository, const std::function<void(const std::string&)>& tell) {
+  for (const auto& [name, model] : repository.models()) {
+    std::string outcome;
+    try {
+      outcome =
+          model->reload() ? "version " + model->current()->id() + " answers" : "is what is served already";
+    } catch (const std::exception& error) {
+      outcome = error.what();
+    }
+    if (tell) tell(name + ": " + outcome);
+  }
 }
+
+void wait_for_the_end(const ServeSettings& settings, const Repository& repository, Learner* learner,
+                      const Stopwatch& since) {
+  constexpr auto between_looks = std::chrono::milliseconds(20);
+  while (!asked_to_stop() && (settings.seconds == 0 || since.seconds() < settings.seconds)) {
+    if (settings.should_stop && settings.should_stop(learner)) return;
+    if (take_hangup()) reload_all(repository, settings.on_reload);
+    std::this_thread::sleep_for(between_looks);
+  }
+}
+
+void add_models(const ServeSettings& settings, Repository& repository) {
+  std::vector<NamedSource> models = settings.models;
+  if (settings.learn && models.size() == 1)  // where a server before this one has come to
+    models[0].source.what = Learner::present_run(settings.learn->folder, models[0].source.what);
+  for (const NamedSource& model : models)
+    repository.add(std::make_unique<ModelService>(model.name, model.source, settings.service));
+}
+
+// What there is of a stream: who receives its frames, what grows of them, who learns from them.
+struct StreamSide {
+  std::unique_ptr<Live> live;
+  std::unique_ptr<Learner> learner;
+  std::unique_ptr<Receiver> receiver;
+
+  void open(const ServeSettings& settings, ModelService& model, Routes& routes) {
+    if (settings.live) {
+      Live::Settings of_live = *settings.live;
+      of_live.model = model.name();
+      live = std::make_unique<Live>(std::move(of_live), model.current()->ports());
+      routes.show(live.get());
+    }
+    if (settings.learn) {
+      learner = std::make_unique<Learner>(*settings.learn, model);
+      routes.learn_by(learner.get());
+    }
+    receiver = std::make_unique<Receiver>(settings.stream, model, live.get(), learner.get());
+  }
+  void finish() {
+    if (receiver) receiver->finish();
+    if (live) live->finish();
+    if (learner) learner->stop();
+  }
+  void tell(ServeReport& report) const {
+    if (!receiver) return;
+    report.stream = receiver->account();
+    report.files = receiver->files();
+    report.stream_failure = receiver->failure();
+  }
+};
 
 }  // namespace
 
@@ -91,22 +150,21 @@ ServeReport serve(const ServeSettings& settings,
                   const std::function<void(const std::vector<ServedModel>&, const ServePlaces&)>& on_ready) {
   MemoryBudget budget(settings.memory);
   Repository repository;
-  for (const NamedSource& model : settings.models)
-    repository.add(std::make_unique<ModelService>(model.name, model.source, settings.service));
+  add_models(settings, repository);
   const std::string token = token_of(settings.token_file);
-  std::unique_ptr<Receiver> receiver;
-  Routes routes(
-      repository, budget,
-      {.server_version = settings.server_version,
-       .token = token,
-       .changes_allowed = Address{settings.server.address, 0}.is_loopback(),
-       .deadline = settings.deadline,
-       .stream = [&receiver] { return receiver ? std::optional(receiver->account()) : std::nullopt; }});
+  StreamSide stream;
+  Routes routes(repository, budget,
+                {.server_version = settings.server_version,
+                 .token = token,
+                 .changes_allowed = Address{settings.server.address, 0}.is_loopback(),
+                 .deadline = settings.deadline,
+                 .stream = [&stream] {
+                   return stream.receiver ? std::optional(stream.receiver->account()) : std::nullopt;
+                 }});
   // From here on the end is orderly: what was taken in is answered first, and no step of a model hears of the
   // end.
   const Uninterrupted until_drained;
-  if (!settings.stream.pull.empty())
-    receiver = std::make_unique<Receiver>(settings.stream, of_stream(settings, repository));
+  if (!settings.stream.pull.empty()) stream.open(settings, of_stream(settings, repository), routes);
   const DrainedAtTheEnd before_the_receiver{repository};
   Server server(
       settings.server, budget,
@@ -116,23 +174,19 @@ ServeReport serve(const ServeSettings& settings,
   repository.open();
   const Stopwatch watch;
   on_ready(facts_of(repository), {.port = server.port(),
-                                  .pull = receiver ? receiver->pull_endpoint() : "",
-                                  .publish = receiver ? receiver->publish_endpoint() : ""});
-  wait_for_the_end(settings.seconds, watch);
+                                  .pull = stream.receiver ? stream.receiver->pull_endpoint() : "",
+                                  .publish = stream.receiver ? stream.receiver->publish_endpoint() : ""});
+  wait_for_the_end(settings, repository, stream.learner.get(), watch);
   const auto until = Clock::now() + settings.drain;
   server.stop_accepting();
-  if (receiver) receiver->stop();
+  if (stream.receiver) stream.receiver->stop();
   ServeReport report{.drained = repository.drain(until)};
-  if (receiver) receiver->finish();
+  stream.finish();
   server.finish(std::max(until, Clock::now() + std::chrono::milliseconds(500)));
   report.seconds = watch.seconds();
   report.models = facts_of(repository);
   report.connections = server.counts();
-  if (receiver) {
-    report.stream = receiver->account();
-    report.files = receiver->files();
-    report.stream_failure = receiver->failure();
-  }
+  stream.tell(report);
   return report;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "superstep/edge/http/server.h"
+#include "superstep/edge/learn/learner.h"
 #include "superstep/edge/service/model_service.h"
 #include "superstep/edge/stream/receiver.h"
 
@@ -31,8 +32,14 @@ struct ServeSettings {
   std::chrono::milliseconds drain{10'000};    // for answers to what waits when it stops
   double seconds = 0;                         // stop after so long; 0: when it is asked to
   std::string server_version;
-  ReceiverSettings stream;   // `pull` empty: none
-  std::string stream_model;  // that answers it; empty: the only one
+  // Told of each model what came of reading it anew, which a hangup (base/system/hangup.h) asks for.
+  std::function<void(const std::string& what)> on_reload{};
+  ReceiverSettings stream;               // `pull` empty: none
+  std::optional<LearnSettings> learn{};  // from the stream's scans; none: nothing is learnt
+  // Asked between looks for a reason to stop, beside signals; with the learner, where there is one.
+  std::function<bool(Learner* learner)> should_stop{};
+  std::optional<Live::Settings> live{};  // pictures of scans that grow; none: they are not stitched
+  std::string stream_model;              // that answers it; empty: the only one
 };
 
 struct ServedModel {

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "superstep/base/sha256.h"
 #include "superstep/base/system/mapped_file.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/infer.h"
@@ -15,22 +16,17 @@
 namespace superstep::edge {
 namespace {
 
-// FNV-1a of 64 bits: short, and the same everywhere. It tells versions of one's own apart; it is no proof
-// against somebody who wants two of them to look alike.
 class ContentHash {
  public:
-  void add(std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes)
-      hash_ = (hash_ ^ static_cast<std::uint64_t>(byte)) * 1099511628211ULL;  // the prime of FNV
-  }
+  void add(std::span<const std::byte> bytes) { hash_.add(bytes); }
   void add(std::string_view text) {
     add(std::as_bytes(std::span(text)));
     add(std::as_bytes(std::span("", 1)));  // "ab", "c" is not "a", "bc"
   }
-  std::string name() const { return fmt::format("{:016x}", hash_); }
+  std::string digest() { return hash_.hexadecimal(); }
 
  private:
-  std::uint64_t hash_ = 14695981039346656037ULL;  // the offset basis of FNV
+  Sha256 hash_;
 };
 
 bool is_run_folder(const std::string& what) {
@@ -116,7 +112,7 @@ std::size_t bytes_of(const std::vector<ServedPort>& ports) {
 }
 
 // The form of the model, as its settings or its file say it, and its parameters.
-std::string version_of(const run::Model& model, const graph::Graph& graph, std::size_t& parameter_bytes) {
+std::string digest_of(const run::Model& model, const graph::Graph& graph, std::size_t& parameter_bytes) {
   ContentHash hash;
   nlohmann::json settings = run::to_json(model.settings());
   for (const char* of_training : {"data", "weights", "workload"}) settings.erase(of_training);
@@ -133,7 +129,7 @@ std::string version_of(const run::Model& model, const graph::Graph& graph, std::
     hash.add({data.bytes(), data.byte_count()});
     parameter_bytes += data.byte_count();
   }
-  return hash.name();
+  return hash.digest();
 }
 
 }  // namespace
@@ -151,7 +147,9 @@ Blueprint read_blueprint(const ModelSource& source, const target::Target& target
   blueprint.ports = ports_of(model, blueprint.graph);
   if (blueprint.ports.inputs.empty())
     throw Error(ErrorCode::unsupported, "has no input: there is nothing to ask it", source.what);
-  blueprint.version = version_of(model, blueprint.graph(blueprint.call_rows), blueprint.parameter_bytes);
+  blueprint.digest = digest_of(model, blueprint.graph(blueprint.call_rows), blueprint.parameter_bytes);
+  constexpr std::size_t figures_of_a_name = 16;  // those of a number of 64 bits, as files of answers have it
+  blueprint.version = blueprint.digest.substr(0, figures_of_a_name);
   return blueprint;
 }
 

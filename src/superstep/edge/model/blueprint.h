@@ -42,7 +42,8 @@ struct ModelSource {
 };
 
 struct Blueprint {
-  std::string version;  // of 16 hexadecimal figures, by its content: the model's form and its parameters
+  std::string digest;   // SHA-256 of its content: the model's form and its parameters
+  std::string version;  // the first 16 figures of it
   bool trained = true;  // a workload without a run has its first weights
   ServedPorts ports;
   std::int64_t call_rows = 1;       // rows of the graph's batch that a call has, where it is not batched

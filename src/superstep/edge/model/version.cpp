@@ -57,6 +57,7 @@ double Version::timed(Plan& plan) const {
 
 Version::Version(const Blueprint& blueprint, const target::Target& target, const VersionSettings& settings)
     : id_(blueprint.version),
+      digest_(blueprint.digest),
       ports_(blueprint.ports),
       trained_(blueprint.trained),
       max_batch_(blueprint.ports.batched ? settings.max_batch : 1),

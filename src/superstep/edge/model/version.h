@@ -31,6 +31,7 @@ class Version {
   Version(const Blueprint& blueprint, const target::Target& target, const VersionSettings& settings);
 
   const std::string& id() const { return id_; }
+  const std::string& digest() const { return digest_; }  // SHA-256 of the content
   const ServedPorts& ports() const { return ports_; }
   bool trained() const { return trained_; }
   std::int64_t max_batch() const { return max_batch_; }
@@ -52,7 +53,7 @@ class Version {
   void copy_rows(std::span<const RowRange> ranges, std::int64_t first, std::int64_t count, Plan& plan,
                  bool in) const;
 
-  std::string id_;
+  std::string id_, digest_;
   ServedPorts ports_;
   bool trained_;
   std::int64_t max_batch_;

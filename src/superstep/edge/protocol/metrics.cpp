@@ -109,9 +109,29 @@ void add_stream(std::string& text, const StreamAccount& account) {
   text += fmt::format("superstep_frames_missing_total {}\n", account.missing);
 }
 
+void add_learning(std::string& text, const Learner::State& state) {
+  Family doing(text, "superstep_learn_state", "gauge", "1 for what the learner does");
+  for (const char* one : {"waits", "labels", "trains", "judges", "shadows", "failed"})
+    doing.add(fmt::format("state=\"{}\"", one), state.doing == one ? 1 : 0);
+  Family cycles(text, "superstep_learn_total", "counter", "scans, and what came of learning from them");
+  const Learner::Counts& counts = state.counts;
+  for (const auto& [name, count] : {std::pair("scans", counts.scans),
+                                    {"trained", counts.trained},
+                                    {"swapped", counts.swapped},
+                                    {"rejected", counts.rejected},
+                                    {"failed", counts.failed},
+                                    {"rolled_back", counts.rolled_back}})
+    cycles.add(fmt::format("result=\"{}\"", name), count);
+  Family drift(
+      text, "superstep_drift", "gauge",
+      "of the last scan: probability that a feature is as it was; errors: how far their mean has risen");
+  for (const auto& [name, value] : state.drift) drift.add(fmt::format("detector=\"{}\"", name), value);
+}
+
 }  // namespace
 
-std::string metrics_text(const Repository& repository, const std::optional<StreamAccount>& stream) {
+std::string metrics_text(const Repository& repository, const std::optional<StreamAccount>& stream,
+                         const Learner* learner) {
   std::string text;
   Family ready(text, "superstep_ready", "gauge", "1 while requests are taken");
   text += fmt::format("superstep_ready {}\n", repository.is_open() ? 1 : 0);
@@ -119,6 +139,7 @@ std::string metrics_text(const Repository& repository, const std::optional<Strea
   add_times(text, repository);
   add_versions(text, repository);
   if (stream) add_stream(text, *stream);
+  if (learner) add_learning(text, learner->state());
   return text;
 }
 

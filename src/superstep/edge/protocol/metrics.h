@@ -4,11 +4,13 @@
 #include <optional>
 #include <string>
 
+#include "superstep/edge/learn/learner.h"
 #include "superstep/edge/service/repository.h"
 #include "superstep/edge/stream/stream_account.h"
 
 namespace superstep::edge {
 
-std::string metrics_text(const Repository& repository, const std::optional<StreamAccount>& stream = {});
+std::string metrics_text(const Repository& repository, const std::optional<StreamAccount>& stream = {},
+                         const Learner* learner = nullptr);
 
 }  // namespace superstep::edge

@@ -8,6 +8,7 @@
 #include "superstep/base/text.h"
 #include "superstep/edge/protocol/datatype.h"
 #include "superstep/edge/protocol/infer_codec.h"
+#include "superstep/edge/protocol/live_page.h"
 #include "superstep/edge/protocol/metrics.h"
 #include "superstep/edge/protocol/status_page.h"
 
@@ -91,6 +92,8 @@ json configuration(const ModelService& model, const Version& version) {
   return {{"name", model.name()},
           {"platform", "superstep"},
           {"max_batch_size", version.ports().batched ? version.max_batch() : 0},
+          {"parameters",
+           {{"version", {{"string_value", version.id()}}}, {"sha256", {{"string_value", version.digest()}}}}},
           {"input", ports(version.ports().inputs)},
           {"output", ports(version.ports().outputs)}};
 }
@@ -142,6 +145,22 @@ json index_of(const Repository& repository) {
                     {"reason", version ? "" : "unloaded"}});
   }
   return list;
+}
+
+json learning_of(const Learner& learner) {
+  const Learner::State state = learner.state();
+  const Learner::Counts& counts = state.counts;
+  return {{"state", state.doing},
+          {"failure", state.failure},
+          {"drift", state.drift},
+          {"counts",
+           {{"scans", counts.scans},
+            {"trained", counts.trained},
+            {"swapped", counts.swapped},
+            {"rejected", counts.rejected},
+            {"failed", counts.failed},
+            {"rolled_back", counts.rolled_back}}},
+          {"events", learner.events()}};
 }
 
 std::shared_ptr<Version> version_of(const ModelService& model, std::string_view id) {
@@ -211,13 +230,32 @@ HttpResponse Routes::model_read(std::string_view path) {
   throw StatusError{not_found, fmt::format("there is nothing at '{}'", path)};
 }
 
+HttpResponse Routes::live_picture(std::string_view name) {
+  for (const auto& [file, shown] : {std::pair("mean.png", Live::Shown::mean),
+                                    {"spread.png", Live::Shown::spread},
+                                    {"coverage.png", Live::Shown::coverage}})
+    if (name == file) {
+      std::string png = live_->png(shown);
+      if (png.empty()) throw StatusError{not_found, "there is no picture yet"};
+      return {.content_type = "image/png", .body = std::move(png)};
+    }
+  throw StatusError{not_found, fmt::format("there is no picture '{}'", name)};
+}
+
 HttpResponse Routes::read(std::string_view path) {
   const std::vector<std::string> parts = parts_of(path);
   const std::string whole = join(parts, "/");
   if (whole.empty()) return {.content_type = "text/html; charset=utf-8", .body = status_page(repository_)};
+  if (live_ && whole == "live") return {.content_type = "text/html; charset=utf-8", .body = live_page()};
+  if (learner_ && whole == "learn") return json_response(learning_of(*learner_));
+  if (live_ && whole == "live/state")
+    return json_response(
+        live_state(*live_, repository_, settings_.stream ? settings_.stream() : std::nullopt, learner_));
+  if (live_ && parts[0] == "live" && parts.size() == 2) return live_picture(parts[1]);
   if (whole == "metrics")
-    return {.content_type = "text/plain; version=0.0.4",
-            .body = metrics_text(repository_, settings_.stream ? settings_.stream() : std::nullopt)};
+    return {
+        .content_type = "text/plain; version=0.0.4",
+        .body = metrics_text(repository_, settings_.stream ? settings_.stream() : std::nullopt, learner_)};
   if (whole == "v2")
     return json_response({{"name", "superstep"},
                           {"version", settings_.server_version},
@@ -253,6 +291,11 @@ void Routes::require_permission(const HttpRequest& request) const {
 HttpResponse Routes::change(const HttpRequest& request) {
   const std::vector<std::string> parts = parts_of(request.path);
   if (join(parts, "/") == "v2/repository/index") return json_response(index_of(repository_));
+  if (learner_ && join(parts, "/") == "learn") {
+    require_permission(request);
+    learner_->request();
+    return json_response(learning_of(*learner_));
+  }
   const bool of_repository = parts.size() == 5 && parts[0] == "v2" && parts[1] == "repository" &&
                              parts[2] == "models" && (parts[4] == "load" || parts[4] == "unload");
   const bool of_model =

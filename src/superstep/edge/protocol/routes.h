@@ -5,6 +5,8 @@
 #include <string>
 
 #include "superstep/edge/http/message.h"
+#include "superstep/edge/learn/learner.h"
+#include "superstep/edge/live/live.h"
 #include "superstep/edge/service/repository.h"
 #include "superstep/edge/stream/stream_account.h"
 
@@ -25,12 +27,17 @@ class Routes {
   Routes(Repository& repository, MemoryBudget& budget, RouteSettings settings)
       : repository_(repository), budget_(budget), settings_(std::move(settings)) {}
 
+  // Pages show it from then on; it must outlive this. Before requests are handled.
+  void show(Live* live) { live_ = live; }
+  void learn_by(Learner* learner) { learner_ = learner; }
+
   // Answers at once, or, of inference, when it is done. Changes of models are made by the calling thread.
   void handle(HttpRequest request, Reply reply);
 
  private:
   HttpResponse answer(const HttpRequest& request);
   HttpResponse read(std::string_view path);
+  HttpResponse live_picture(std::string_view name);
   HttpResponse model_read(std::string_view path);
   HttpResponse change(const HttpRequest& request);
   void infer(HttpRequest request, const Reply& reply);
@@ -40,6 +47,8 @@ class Routes {
   Repository& repository_;
   MemoryBudget& budget_;
   RouteSettings settings_;
+  Live* live_ = nullptr;
+  Learner* learner_ = nullptr;
 };
 
 // With the status that its kind has: {"error": "..."}.

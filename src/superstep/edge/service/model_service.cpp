@@ -61,7 +61,10 @@ void ModelService::work(int worker) {
   }
 }
 
-ModelSource ModelService::source() const { return source_; }
+ModelSource ModelService::source() const {
+  const std::scoped_lock lock(mutex_);
+  return source_;
+}
 
 std::shared_ptr<Version> ModelService::current() const {
   const std::scoped_lock lock(mutex_);
@@ -79,18 +82,21 @@ std::shared_ptr<Version> ModelService::find(std::string_view version) const {
   return former_ && former_->id() == version ? former_ : nullptr;
 }
 
-bool ModelService::reload() {
+bool ModelService::reload() { return replace(source()); }
+
+bool ModelService::replace(const ModelSource& source) {
   const std::scoped_lock change(change_);
   try {
-    const Blueprint blueprint = read_blueprint(source_, target::find_target(settings_.target));
+    const Blueprint blueprint = read_blueprint(source, target::find_target(settings_.target));
     const std::shared_ptr<Version> present = current();
     if (present && present->id() == blueprint.version) return false;
     if (present && !(present->ports() == blueprint.ports))
       throw Error(ErrorCode::unsupported, "has other inputs or outputs than what is served under this name",
-                  source_.what, "serve it under another name");
+                  source.what, "serve it under another name");
     std::shared_ptr<Version> next = compiled(blueprint, settings_);
     const std::scoped_lock lock(mutex_);
     former_ = std::exchange(current_, std::move(next));
+    source_ = source;
     ++swaps_.done;
     return true;
   } catch (...) {

@@ -41,6 +41,8 @@ class ModelService {
   // by the version they came for. False: it is what is served already. Throws as the constructor, and
   // (unsupported) where inputs or outputs would change: the present version goes on.
   bool reload();
+  // The same of another source, which is the model's from then on.
+  bool replace(const ModelSource& source);
   // The former version answers again, and the present one is kept in its place. Throws Error
   // (invalid_argument) where there is none.
   void roll_back();
@@ -58,7 +60,7 @@ class ModelService {
 
   const std::string name_;
   const ServiceSettings settings_;
-  const ModelSource source_;
+  ModelSource source_;  // behind mutex_
   Batcher batcher_;
   std::mutex change_;  // one change of versions at a time
   mutable std::mutex mutex_;

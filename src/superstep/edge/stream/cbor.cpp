@@ -1,5 +1,7 @@
 #include "superstep/edge/stream/cbor.h"
 
+#include <bit>
+
 namespace superstep::edge {
 namespace {
 
@@ -42,6 +44,19 @@ std::uint64_t CborReader::unsigned_integer() {
   const Head item = require(CborKind::unsigned_integer);
   if (item.extra == indefinite_length) refuse("a number without a value");
   return item.value;
+}
+
+double CborReader::number() {
+  const Head item = head();
+  constexpr int of_32_bits = 26, of_64_bits = 27;
+  if (item.kind == CborKind::unsigned_integer && item.extra != indefinite_length)
+    return static_cast<double>(item.value);
+  if (item.kind == CborKind::negative_integer && item.extra != indefinite_length)
+    return -1 - static_cast<double>(item.value);
+  if (item.kind == CborKind::simple && item.extra == of_32_bits)
+    return std::bit_cast<float>(static_cast<std::uint32_t>(item.value));
+  if (item.kind != CborKind::simple || item.extra != of_64_bits) refuse("a number was expected");
+  return std::bit_cast<double>(item.value);
 }
 
 std::uint64_t CborReader::tag() {
@@ -126,6 +141,13 @@ CborWriter& CborWriter::head(CborKind kind, std::uint64_t value) {
   bytes_ += static_cast<char>(type | static_cast<unsigned>(24 + width));
   for (int byte = (1 << width) - 1; byte >= 0; --byte)
     bytes_ += static_cast<char>(value >> (8 * byte) & 0xff);
+  return *this;
+}
+
+CborWriter& CborWriter::number(double value) {
+  bytes_ += '\xfb';
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  for (int byte = 7; byte >= 0; --byte) bytes_ += static_cast<char>(bits >> (8 * byte) & 0xff);
   return *this;
 }
 

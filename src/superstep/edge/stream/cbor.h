@@ -30,6 +30,7 @@ class CborReader {
   // All throw Error (bad_file) where the bytes end early or are of another kind.
   CborKind next_kind() const;
   std::uint64_t unsigned_integer();
+  double number();  // whole or not; of 32 or 64 bits where it is not
   std::uint64_t tag();
   std::string_view text();             // of one piece
   std::span<const std::byte> bytes();  // of one piece
@@ -60,6 +61,7 @@ class CborWriter {
   CborWriter& array(std::uint64_t elements) { return head(CborKind::array, elements); }
   CborWriter& tag(std::uint64_t number) { return head(CborKind::tag, number); }
   CborWriter& unsigned_integer(std::uint64_t value) { return head(CborKind::unsigned_integer, value); }
+  CborWriter& number(double value);
   CborWriter& text(std::string_view value);
   CborWriter& bytes(std::span<const std::byte> value);
   std::string take() { return std::move(bytes_); }

@@ -16,6 +16,7 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
+#include "superstep/edge/stream/acknowledged.h"
 #include "superstep/edge/stream/socket.h"
 
 namespace superstep::edge {
@@ -28,11 +29,14 @@ enum Purpose : std::uint32_t { of_faults, of_order, of_arrivals, of_damage };
 class Detector {
  public:
   Detector(const Tensor& pixels, const DetectorSettings& settings)
-      : pixels_(pixels),
-        settings_(settings),
-        socket_(SocketKind::push, settings.to,
-                {.high_water = settings.high_water, .linger = std::chrono::milliseconds(30'000)}),
-        arrivals_(settings.seed, 0, of_arrivals) {}
+      : pixels_(pixels), settings_(settings), arrivals_(settings.seed, 0, of_arrivals) {
+    if (settings.acknowledge)
+      acknowledged_.emplace(settings.to, static_cast<std::size_t>(settings.high_water));
+    else
+      pushed_.emplace(
+          SocketKind::push, settings.to,
+          Socket::Settings{.high_water = settings.high_water, .linger = std::chrono::milliseconds(30'000)});
+  }
 
   DetectorReport run() {
     hand_over(encode_begin(settings_.format, {settings_.series, settings_.frames}, frame(0)));
@@ -44,7 +48,9 @@ class Detector {
       progress.update(static_cast<double>(std::min(settings_.frames, first + window())));
     }
     report_.seconds = watch.seconds();
+    wait_for_acknowledgements();  // the end is the last that anybody hears
     hand_over(encode_end(settings_.format, {settings_.series}));
+    wait_for_acknowledgements();
     std::ranges::sort(lateness_);
     report_.lateness_p99 = lateness_.empty() ? 0 : nearest_rank(lateness_, 0.99);
     return report_;
@@ -61,7 +67,10 @@ class Detector {
             .number = number,
             .element = pixels_.type(),
             .extents = {extents.begin() + 1, extents.end()},
-            .pixels = {pixels_.bytes() + number % count * bytes, bytes}};
+            .pixels = {pixels_.bytes() + number % count * bytes, bytes},
+            .position = settings_.positions.empty()
+                            ? std::nullopt
+                            : std::optional(settings_.positions[number % settings_.positions.size()])};
   }
 
   std::vector<std::uint64_t> order_of(std::uint64_t first) {
@@ -88,7 +97,8 @@ class Detector {
   }
 
   void send(std::uint64_t number) {
-    const double due = next_due();
+    double due = next_due();
+    due += stalled(due);
     const auto when =
         begin_ + std::chrono::duration_cast<SteadyClock::duration>(std::chrono::duration<double>(due));
     RandomStream random(settings_.seed, number, of_faults);
@@ -118,22 +128,50 @@ class Detector {
       lateness_.push_back(std::chrono::duration<double>(SteadyClock::now() - when).count());
   }
 
+  bool send_within(const std::vector<std::string>& message, std::chrono::milliseconds wait) {
+    return acknowledged_ ? acknowledged_->send(message, wait) : pushed_->send(message, wait);
+  }
+
+  void require_patience(const Stopwatch& watch) const {
+    if (interrupted()) throw Error(ErrorCode::interrupted, "nobody takes frames");
+    if (watch.seconds() > settings_.patience)
+      throw Error(
+          ErrorCode::io, fmt::format("nobody has taken a frame for {}", format_seconds(settings_.patience)),
+          settings_.to,
+          settings_.acknowledge
+              ? "superstep serve MODEL --pull tcp://THIS_HOST:PORT --journal DIR --write DIR takes them"
+              : "superstep serve MODEL --pull tcp://THIS_HOST:PORT takes them");
+  }
+
   void hand_over(const std::vector<std::string>& message) {
-    if (socket_.send(message, std::chrono::milliseconds(0))) return;
+    if (send_within(message, std::chrono::milliseconds(0))) return;
     ++report_.held_back;
     const Stopwatch watch;
-    while (!socket_.send(message, std::chrono::milliseconds(100))) {
-      if (interrupted()) throw Error(ErrorCode::interrupted, "nobody takes frames");
-      if (watch.seconds() > settings_.patience)
-        throw Error(ErrorCode::io,
-                    fmt::format("nobody has taken a frame for {}", format_seconds(settings_.patience)),
-                    settings_.to, "superstep serve MODEL --pull tcp://THIS_HOST:PORT takes them");
+    while (!send_within(message, std::chrono::milliseconds(100))) require_patience(watch);
+  }
+
+  void wait_for_acknowledgements() {
+    if (!acknowledged_) return;
+    Stopwatch watch;
+    for (std::size_t left = acknowledged_->unacknowledged();
+         !acknowledged_->wait_for_all(std::chrono::milliseconds(100));) {
+      require_patience(watch);
+      if (acknowledged_->unacknowledged() < left) watch = Stopwatch();
+      left = acknowledged_->unacknowledged();
     }
+    report_.sent_again = acknowledged_->sent_again();
+  }
+
+  // Seconds later than it would be due without the stalls.
+  double stalled(double due) const {
+    if (settings_.faults.stall == 0) return 0;
+    return std::floor(due / settings_.faults.every) * settings_.faults.stall;
   }
 
   const Tensor& pixels_;
   const DetectorSettings& settings_;
-  Socket socket_;
+  std::optional<Socket> pushed_;
+  std::optional<AcknowledgedSender> acknowledged_;
   RandomStream arrivals_;
   SteadyClock::time_point begin_;
   double due_ = 0;
@@ -141,6 +179,20 @@ class Detector {
   std::vector<double> lateness_;
   DetectorReport report_;
 };
+
+constexpr const char* known_faults =
+    "drop=SHARE, dup=SHARE, corrupt=SHARE (0 to 1), reorder=N, stall=SECONDS@EVERY_SECONDS";
+
+void read_stall(const std::string& word, Faults& faults) {
+  const std::size_t at = word.find('@');
+  const auto seconds =
+      at < 6 || at == std::string::npos ? std::nullopt : finite_number(word.substr(6, at - 6));
+  const auto every = at == std::string::npos ? std::nullopt : finite_number(word.substr(at + 1));
+  faults.stall = seconds.value_or(0);
+  faults.every = every.value_or(0);
+  if (faults.stall <= 0 || faults.every <= 0 || faults.stall > 3600 || faults.every > 1e6)
+    throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is no fault", word), "--faults", known_faults);
+}
 
 }  // namespace
 
@@ -150,18 +202,23 @@ Faults faults_from_text(const std::string& text) {
   for (const std::string& word : split(text, ',')) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
-    const auto value = equals == std::string::npos ? std::nullopt : finite_number(word.substr(equals + 1));
+    if (name == "stall") {
+      read_stall(word, faults);
+      continue;
+    }
+    const double value =
+        (equals == std::string::npos ? std::nullopt : finite_number(word.substr(equals + 1))).value_or(-1);
     double* share = name == "drop"      ? &faults.drop
                     : name == "dup"     ? &faults.twice
                     : name == "corrupt" ? &faults.corrupt
                                         : nullptr;
-    if (share && value && *value >= 0 && *value <= 1)
-      *share = *value;
-    else if (name == "reorder" && value && *value >= 1 && *value <= 65536)
-      faults.reorder = static_cast<std::uint64_t>(*value);
+    if (share && value >= 0 && value <= 1)
+      *share = value;
+    else if (name == "reorder" && value >= 1 && value <= 65536)
+      faults.reorder = static_cast<std::uint64_t>(value);
     else
       throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is no fault", word), "--faults",
-                  "drop=SHARE, dup=SHARE, corrupt=SHARE (0 to 1), reorder=N");
+                  known_faults);
   }
   return faults;
 }

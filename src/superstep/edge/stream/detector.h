@@ -12,18 +12,20 @@ namespace superstep::edge {
 
 // Shares of frames, drawn by a frame's number from the seed.
 struct Faults {
-  double drop = 0;            // not sent
-  double twice = 0;           // sent again
-  double corrupt = 0;         // cut short
-  std::uint64_t reorder = 0;  // frames are sent in another order within windows of so many
+  double drop = 0;              // not sent
+  double twice = 0;             // sent again
+  double corrupt = 0;           // cut short
+  std::uint64_t reorder = 0;    // frames are sent in another order within windows of so many
+  double stall = 0, every = 0;  // seconds that nothing is sent, each so many seconds
 };
-// "drop=1e-3,dup=1e-4,corrupt=1e-5,reorder=8". Throws Error (invalid_argument).
+// "drop=1e-3,dup=1e-4,corrupt=1e-5,reorder=8,stall=2@10". Throws Error (invalid_argument).
 Faults faults_from_text(const std::string& text);
 
 enum class Pace { constant, poisson, burst };
 
 struct DetectorSettings {
-  std::string to = "tcp://127.0.0.1:31001";  // bound
+  std::string to = "tcp://127.0.0.1:31001";            // bound
+  std::vector<std::pair<double, double>> positions{};  // (y, x) in m, sent round and round like frames
   WireFormat format = WireFormat::stream2;
   std::string series = "series";
   std::uint64_t frames = 0;
@@ -33,12 +35,14 @@ struct DetectorSettings {
   Faults faults;
   std::uint64_t seed = 1;
   int high_water = 1000;
-  double patience = 30;  // seconds to wait for a receiver, at the beginning and where it does not take
+  bool acknowledge = false;  // send again what no receiver has said to keep (acknowledged.h)
+  double patience = 30;      // seconds to wait for a receiver, at the beginning and where it does not take
 };
 
 struct DetectorReport {
   std::uint64_t sent = 0;  // messages of frames, second ones too
   std::uint64_t dropped = 0, twice = 0, corrupt = 0, reordered = 0, held_back = 0;
+  std::uint64_t sent_again = 0;  // for want of an acknowledgement
   double seconds = 0;
   double lateness_p99 = 0;  // s behind the due time when a frame was handed over
 };

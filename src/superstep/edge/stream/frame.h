@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "superstep/base/element_type.h"
@@ -24,6 +25,7 @@ struct Frame {
   std::vector<std::int64_t> extents;
   std::span<const std::byte> pixels;                       // within the message, or `unpacked`; little-endian
   std::shared_ptr<const std::vector<std::byte>> unpacked;  // where the message has them compressed
+  std::optional<std::pair<double, double>> position;       // of the scan, (y, x) in m
 };
 
 struct SeriesEnd {

@@ -30,10 +30,11 @@ Tensor generated_frames(const std::string& workload, std::int64_t count, std::ui
   return inputs[0];
 }
 
-Tensor frames_in_file(const std::string& file, const std::string& dataset, std::int64_t most) {
+FrameSource frames_in_file(const std::string& file, const std::string& dataset, std::int64_t most) {
   const run::NamedTensors arrays = run::read_arrays(file);
   std::vector<std::string> names;
   for (const auto& [name, array] : arrays) names.push_back(name);
+  const auto position = arrays.find("position");
   if (dataset.empty() && names.size() != 1)
     throw Error(ErrorCode::invalid_argument, fmt::format("holds {}", join(names, ", ")), file,
                 "name one by --dataset");
@@ -46,19 +47,24 @@ Tensor frames_in_file(const std::string& file, const std::string& dataset, std::
     throw Error(ErrorCode::invalid_argument, "has no row: frames are the rows of an array", file);
   std::vector<std::int64_t> extents = array.shape().extents();
   extents[0] = std::min(extents[0], most);
-  Tensor frames(array.type(), Shape(std::move(extents)));
+  Tensor frames(array.type(), Shape(extents));
   std::copy_n(array.bytes(), frames.byte_count(), frames.bytes());
-  return frames;
+  FrameSource source{.pixels = frames, .positions = {}};
+  if (position != arrays.end() && position->second.shape() == Shape{array.shape()[0], 2})
+    for (std::int64_t i = 0; i < extents[0]; ++i)
+      source.positions.emplace_back(position->second.at(2 * i), position->second.at(2 * i + 1));
+  return source;
 }
 
 }  // namespace
 
-Tensor frames_of(const std::string& what, const std::string& dataset, std::int64_t most, std::uint64_t seed,
-                 int threads) {
+FrameSource frames_of(const std::string& what, const std::string& dataset, std::int64_t most,
+                      std::uint64_t seed, int threads) {
   const std::string ending = std::filesystem::path(what).extension().string();
   const bool file = std::filesystem::exists(what) || ending == ".npy" || ending == ".npz" ||
                     ending == ".h5" || ending == ".hdf5" || ending == ".safetensors";
-  return file ? frames_in_file(what, dataset, most) : generated_frames(what, most, seed, threads);
+  if (file) return frames_in_file(what, dataset, most);
+  return {.pixels = generated_frames(what, most, seed, threads), .positions = {}};
 }
 
 }  // namespace superstep::edge

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "superstep/base/tensor.h"
 
@@ -11,7 +13,11 @@ namespace superstep::edge {
 // `what`: a workload, whose data are generated, or a file of arrays (.npy, .npz, .h5, .safetensors), whose
 // `dataset` (empty: the only one) has a frame a row. At most `most` of them. Throws Error: not_found,
 // invalid_argument, unsupported (a workload whose model takes several inputs).
-Tensor frames_of(const std::string& what, const std::string& dataset, std::int64_t most, std::uint64_t seed,
-                 int threads);
+struct FrameSource {
+  Tensor pixels;                                     // a frame a row
+  std::vector<std::pair<double, double>> positions;  // (y, x) in m: a file's `position` [n, 2]; else empty
+};
+FrameSource frames_of(const std::string& what, const std::string& dataset, std::int64_t most,
+                      std::uint64_t seed, int threads);
 
 }  // namespace superstep::edge

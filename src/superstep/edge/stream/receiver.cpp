@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -39,10 +40,17 @@ std::uint64_t number_of(const std::string& version) {
 
 }  // namespace
 
-Receiver::Receiver(const ReceiverSettings& settings, ModelService& model)
+Receiver::Receiver(const ReceiverSettings& settings, ModelService& model, Live* live, FrameListener* listener)
     : settings_(settings),
       model_(model),
-      pull_(SocketKind::pull, settings.pull,
+      live_(live),
+      listener_(listener),
+      journal_(settings.journal.empty()
+                   ? nullptr
+                   : std::make_unique<Journal>(Journal::Settings{.folder = settings.journal,
+                                                                 .results = settings.folder,
+                                                                 .segment_bytes = settings.segment_bytes})),
+      pull_(settings.journal.empty() ? SocketKind::pull : SocketKind::router, settings.pull,
             {.most_bytes = static_cast<std::int64_t>(settings.most_frame_bytes)}) {
   const ServedPorts ports = model.current()->ports();
   if (ports.inputs.size() != 1 || ports.inputs[0].element != ElementType::f32)
@@ -101,6 +109,7 @@ void Receiver::finish() {
     const std::scoped_lock lock(mutex_);
     finishing_ = true;
     for (const auto& [name, series] : open_) {
+      if (journal_) continue;  // the next server goes on with it
       series->ended = true;
       ending_.push_back(series);
     }
@@ -114,19 +123,89 @@ void Receiver::finish() {
 
 void Receiver::receive() {
   MessageParts parts;
-  for (;;) {
-    {
-      const std::scoped_lock lock(mutex_);
-      if (stopping_) return;
-    }
-    try {
-      if (pull_.receive(parts, look_up)) take(parts);
-    } catch (const std::exception& error) {
-      const std::scoped_lock lock(mutex_);
-      socket_failure_ = error.what();
-      return;
-    }
+  try {
+    if (journal_) resume();
+    while (receive_one(parts)) continue;
+    if (!acknowledgements_.empty()) acknowledge();
+  } catch (const std::exception& error) {
+    const std::scoped_lock lock(mutex_);
+    socket_failure_ = error.what();
   }
+}
+
+bool Receiver::receive_one(MessageParts& parts) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopping_) return false;
+  }
+  const auto wait = acknowledgements_.empty() ? look_up : std::chrono::milliseconds(1);
+  const bool came = pull_.receive(parts, wait);
+  if (came && (!journal_ || acknowledgements_.take(parts)))
+    take(parts);
+  else if (came)
+    take({});  // nobody could be told that it came
+  if (acknowledgements_.are_due() || (!came && !acknowledgements_.empty())) acknowledge();
+  if (settings_.stall.count() > 0) end_stalled();
+  return true;
+}
+
+// What was appended is on the disk before anybody hears that it is kept.
+void Receiver::acknowledge() {
+  if (!insist_on_writing([&] { journal_->commit(); }, stopping_)) return;
+  acknowledgements_.send(pull_);
+}
+
+void Receiver::end_stalled() {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [name, series] : open_) {
+    if (series->ended || Clock::now() - series->last_came < settings_.stall) continue;
+    series->ended = true;
+    ending_.push_back(series);
+    answers_there_.notify_all();
+  }
+}
+
+// --- what a receiver before this one left
+
+void Receiver::resume(const Journal::Known& known) {
+  const SeriesPointer series = opened(known.series.name(), known.files_named, known.files);
+  series->series = known.series;
+  StreamAccount account;
+  account.received = known.series.seen();
+  account.waiting = known.waiting.size();
+  for (const Outcome outcome : all_outcomes)
+    (outcome == Outcome::invalid ? account.unfitting : account.of(outcome)) =
+        known.outcomes[static_cast<std::size_t>(outcome)];
+  series->account = account;
+  account_ += account;
+  series->ended = known.ended;
+  if (known.ended && account.waiting == 0) ending_.push_back(series);
+}
+
+void Receiver::replay(const MessageParts& parts) {
+  const auto frame = std::get<Frame>(decode_message(parts));
+  wait_for_room();
+  SeriesPointer series;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopping_) return;
+    series = open_.at(frame.series);
+  }
+  ask(series, frame);
+}
+
+void Receiver::resume() {
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = journal_->closed();
+    for (const auto& [name, known] : journal_->known()) resume(known);
+  }
+  answers_there_.notify_all();
+  journal_->replay([&](const MessageParts& parts) { replay(parts); },
+                   [&](const std::string& series, std::uint64_t number) {
+                     const std::scoped_lock lock(mutex_);
+                     settle(open_.at(series), number, Outcome::failed);
+                   });
 }
 
 void Receiver::take(const MessageParts& parts) {
@@ -141,7 +220,7 @@ void Receiver::take(const MessageParts& parts) {
   }
   if (const auto* started = std::get_if<SeriesBegin>(&message)) return begin(*started);
   if (const auto* ended = std::get_if<SeriesEnd>(&message)) return end(*ended);
-  take_frame(std::get<Frame>(message));
+  take_frame(std::get<Frame>(message), parts);
 }
 
 Receiver::SeriesPointer Receiver::series_of(const std::string& name) {
@@ -154,19 +233,50 @@ Receiver::SeriesPointer Receiver::series_of(const std::string& name) {
     oldest->ended = true;
     ending_.push_back(oldest);
   }
+  return opened(name, 0, {});
+}
+
+Receiver::SeriesPointer Receiver::opened(const std::string& name, int files_named,
+                                         std::vector<std::string> files) {
   auto series = std::make_shared<OpenSeries>(OpenSeries{.series = Series(name)});
-  if (!settings_.folder.empty()) series->results.emplace(settings_.folder, name, settings_.part_bytes);
+  if (!settings_.folder.empty()) {
+    SeriesResults::Settings results{.folder = settings_.folder,
+                                    .series = name,
+                                    .part_bytes = settings_.part_bytes,
+                                    .first_number = files_named + 1};
+    for (const std::string& file : files) results.files.push_back((settings_.folder / file).string());
+    if (journal_) {
+      results.before = [this, name](const std::string& file, int number, const auto& frames) {
+        journal_->announce_file(name, file, number, frames);
+      };
+      results.after = [this, name](const std::string& file, int, const auto& frames) {
+        journal_->file_is_there(name, file, frames);
+      };
+    }
+    series->results.emplace(std::move(results));
+  }
   open_.emplace(name, series);
   order_.push_back(name);
   return series;
 }
 
 void Receiver::begin(const SeriesBegin& message) {
-  const std::scoped_lock lock(mutex_);
-  if (const SeriesPointer series = series_of(message.series)) series->series.announce(message.frames);
+  {
+    const std::scoped_lock lock(mutex_);
+    const SeriesPointer series = series_of(message.series);
+    if (!series) return;
+    series->series.announce(message.frames);
+  }
+  if (journal_) insist_on_writing([&] { journal_->begin(message.series, message.frames); }, stopping_);
 }
 
 void Receiver::end(const SeriesEnd& message) {
+  bool known = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    known = series_of(message.series) != nullptr;
+  }
+  if (journal_ && known && !insist_on_writing([&] { journal_->end(message.series); }, stopping_)) return;
   {
     const std::scoped_lock lock(mutex_);
     const SeriesPointer series = series_of(message.series);
@@ -185,6 +295,7 @@ Receiver::SeriesPointer Receiver::accept(const Frame& frame) {
     ++account_.late;
     return nullptr;
   }
+  series->last_came = Clock::now();
   ++series->account.received;
   if (!series->series.add(frame.number)) {
     ++account_.duplicate;
@@ -197,7 +308,7 @@ Receiver::SeriesPointer Receiver::accept(const Frame& frame) {
 }
 
 // What was waiting has become something. The last of a series that has ended ends it.
-void Receiver::settle(const SeriesPointer& series, Outcome outcome) {
+void Receiver::settle(const SeriesPointer& series, std::uint64_t frame, Outcome outcome) {
   for (StreamAccount* account : {&account_, &series->account}) {
     --account->waiting;
     if (outcome == Outcome::invalid)
@@ -205,6 +316,14 @@ void Receiver::settle(const SeriesPointer& series, Outcome outcome) {
     else
       ++account->of(outcome);
   }
+  // What was not its turn yet is asked again by the next receiver.
+  const bool is_final =
+      outcome != Outcome::served && outcome != Outcome::closed && outcome != Outcome::refused;
+  if (journal_ && is_final) try {
+      journal_->settle(series->series.name(), frame, outcome);
+    } catch (const Error& error) {  // no room on the disk: the next receiver finds out again
+      failure_ = error.what();
+    }
   if (!series->ended || series->account.waiting > 0) return;
   ending_.push_back(series);
   answers_there_.notify_one();
@@ -218,6 +337,8 @@ JobPointer Receiver::job_of(const Frame& frame, const std::shared_ptr<Version>& 
     std::memcpy(job->inputs[0].bytes(), frame.pixels.data(), frame.pixels.size());
   else
     convert_pixels(frame.element, frame.pixels, settings_.scale, true, job->inputs[0].as<float>());
+  if (settings_.logarithm)
+    for (float& value : job->inputs[0].as<float>()) value = std::log1p(std::max(0.0f, value));
   return job;
 }
 
@@ -228,27 +349,44 @@ void Receiver::wait_for_room() {
   room_.wait(lock, [&] { return stopping_ || answers_.size() < most; });
 }
 
-void Receiver::take_frame(const Frame& frame) {
+void Receiver::take_frame(const Frame& frame, const MessageParts& parts) {
   wait_for_room();
   const SeriesPointer series = accept(frame);
   if (!series) return;
+  if (journal_ &&
+      !insist_on_writing([&] { journal_->frame(frame.series, frame.number, parts); }, stopping_)) {
+    const std::scoped_lock lock(mutex_);
+    return settle(series, frame.number, Outcome::closed);
+  }
+  ask(series, frame);
+}
+
+void Receiver::tell_listener(const Frame& frame) const {
+  std::vector<float> pixels(frame.pixels.size() / size_in_bytes(frame.element));
+  convert_pixels(frame.element, frame.pixels, settings_.scale, frame.element != ElementType::f32, pixels);
+  listener_->on_frame(frame, pixels);
+}
+
+void Receiver::ask(const SeriesPointer& series, const Frame& frame) {
   const std::shared_ptr<Version> version = model_.current();
   const JobPointer job = version ? job_of(frame, version) : nullptr;
   if (!job) {
     const std::scoped_lock lock(mutex_);
-    return settle(series, version ? Outcome::invalid : Outcome::refused);
+    return settle(series, frame.number, version ? Outcome::invalid : Outcome::refused);
   }
-  job->done = [this, series, number = frame.number](Job& done, Outcome outcome, const std::string&) {
+  if (listener_) tell_listener(frame);
+  job->done = [this, series, number = frame.number, position = frame.position](Job& done, Outcome outcome,
+                                                                               const std::string&) {
     const std::scoped_lock lock(mutex_);
     if (outcome == Outcome::served)
-      answers_.push_back({series, number, done.version, std::move(done.outputs), done.rows});
+      answers_.push_back({series, number, done.version, std::move(done.outputs), done.rows, position});
     else
-      settle(series, outcome);
+      settle(series, number, outcome);
     answers_there_.notify_one();
   };
   if (model_.batcher().submit(job, true)) return;
   const std::scoped_lock lock(mutex_);
-  settle(series, Outcome::refused);
+  settle(series, frame.number, Outcome::refused);
 }
 
 // --- the thread that takes answers
@@ -268,13 +406,23 @@ void Receiver::take_answers() {
         ending = ending_.front();
         ending_.pop_front();
       } else {
-        return;
+        break;
       }
     }
     if (answered)
       hand_over(*answered);
     else
       close_if_done(ending);
+  }
+  if (journal_) flush_open_series();
+}
+
+// What the next receiver need not ask again.
+void Receiver::flush_open_series() {
+  for (const auto& [name, series] : open_) {
+    if (!series->results) continue;
+    insist_on_writing([&] { series->results->flush(); }, finishing_);
+    files_.insert(files_.end(), series->results->files().begin(), series->results->files().end());
   }
 }
 
@@ -291,15 +439,16 @@ bool Receiver::try_to_write(const Write& write) {
   return why.empty();
 }
 
-// Until there is room again, say: meanwhile answers wait, then frames, and at last the detector. Given up
-// when all of it is to end.
+// Until there is room again, say: meanwhile answers wait, then frames, and at last the detector. False: it
+// was given up, when all of it is to end.
 template <class Write>
-void Receiver::insist_on_writing(const Write& write) {
+bool Receiver::insist_on_writing(const Write& write, const bool& given_up) {
   constexpr auto between_tries = std::chrono::milliseconds(200);
   while (!try_to_write(write)) {
     std::unique_lock lock(mutex_);
-    if (room_.wait_for(lock, between_tries, [&] { return finishing_; })) return;
+    if (room_.wait_for(lock, between_tries, [&] { return given_up; })) return false;
   }
+  return true;
 }
 
 void Receiver::hand_over(const Answered& answered) {
@@ -310,14 +459,17 @@ void Receiver::hand_over(const Answered& answered) {
     const std::scoped_lock lock(mutex_);
     socket_failure_ = error.what();
   }
+  if (live_)
+    live_->add(answered.series->series.name(), answered.frame, answered.position, answered.outputs,
+               *answered.version);
   if (answered.series->results) {
     SeriesResults& results = *answered.series->results;
     results.add(answered.frame, number_of(answered.version->id()), answered.version->ports().outputs,
                 answered.outputs, answered.rows);
-    if (results.wants_flush()) insist_on_writing([&] { results.flush(); });
+    if (results.wants_flush()) insist_on_writing([&] { results.flush(); }, finishing_);
   }
   const std::scoped_lock lock(mutex_);
-  settle(answered.series, Outcome::served);
+  settle(answered.series, answered.frame, Outcome::served);
 }
 
 void Receiver::publish(const Answered& answered) {
@@ -352,9 +504,12 @@ void Receiver::close_if_done(const SeriesPointer& series) {
     account_.missing += series->series.missing();
     account_.incomplete += series->series.missing() > 0;
   }
+  if (live_) live_->close(series->series.name());
+  if (listener_) listener_->on_end(series->series.name());
   if (!series->results) return;
-  insist_on_writing([&] { series->results->flush(); });
-  insist_on_writing([&] { write_summary(*series); });
+  insist_on_writing([&] { series->results->flush(); }, finishing_);
+  insist_on_writing([&] { write_summary(*series); }, finishing_);
+  if (journal_) insist_on_writing([&] { journal_->close(series->series.name()); }, finishing_);
   const std::scoped_lock lock(mutex_);
   files_.insert(files_.end(), series->results->files().begin(), series->results->files().end());
 }

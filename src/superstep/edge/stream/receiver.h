@@ -10,7 +10,11 @@
 #include <optional>
 #include <thread>
 
+#include "superstep/edge/journal/journal.h"
+#include "superstep/edge/live/live.h"
 #include "superstep/edge/service/model_service.h"
+#include "superstep/edge/stream/acknowledged.h"
+#include "superstep/edge/stream/frame_listener.h"
 #include "superstep/edge/stream/results.h"
 #include "superstep/edge/stream/series.h"
 #include "superstep/edge/stream/socket.h"
@@ -23,17 +27,26 @@ struct ReceiverSettings {
   std::string pull;              // where frames come from
   std::string publish;           // where answers are published; empty: nowhere
   std::filesystem::path folder;  // of files with the answers; empty: none
-  float scale = 1;               // of pixels that are no f32
+  // Frames are kept here until their answers are in files, and acknowledged (acknowledged.h); empty: they are
+  // not.
+  std::filesystem::path journal;
+  std::size_t segment_bytes = std::size_t{64} << 20;  // of the journal's files
+  float scale = 1;                                    // of pixels that are no f32
+  bool logarithm = false;                             // the model has log(1 + pixel)
+  std::chrono::milliseconds stall{0};  // a series of which nothing came for so long is ended; 0: none is
   std::size_t most_frame_bytes = std::size_t{64} << 20;
   std::size_t part_bytes = std::size_t{64} << 20;  // of answers in a file
 };
 
 // Two threads: one receives and asks the model, one takes the answers. While the model's queue is full
-// nothing is received, which holds the sender back (unless the queue drops its oldest).
+// nothing is received, which holds the sender back (unless the queue drops its oldest). With a journal a
+// series goes on where a receiver before this one ended, however it ended.
 class Receiver {
  public:
   // Throws Error (unsupported) where the model has several inputs or none of f32, and what Socket throws.
-  Receiver(const ReceiverSettings& settings, ModelService& model);
+  // `live` and `listener` may be null; they must outlive this.
+  Receiver(const ReceiverSettings& settings, ModelService& model, Live* live = nullptr,
+           FrameListener* listener = nullptr);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -42,6 +55,7 @@ class Receiver {
   std::string publish_endpoint() const { return publish_endpoint_; }
   StreamAccount account() const;
   std::vector<std::string> files() const;
+  std::uint64_t journal_bytes() const { return journal_ ? journal_->bytes() : 0; }
   std::string failure() const;  // why answers cannot be written, or frames not received; empty: they can
 
   // Receives no more. What the model was asked is still answered.
@@ -56,6 +70,7 @@ class Receiver {
     std::uint64_t waiting = 0;
     bool ended = false;
     StreamAccount account;  // of this series
+    Clock::time_point last_came = Clock::now();
   };
   using SeriesPointer = std::shared_ptr<OpenSeries>;
   struct Answered {
@@ -64,31 +79,46 @@ class Receiver {
     std::shared_ptr<Version> version;
     std::vector<Tensor> outputs;
     std::int64_t rows = 0;
+    Live::Position position;
   };
 
   void receive();
+  bool receive_one(MessageParts& parts);
+  void resume();
+  void resume(const Journal::Known& known);
+  void replay(const MessageParts& parts);
+  void acknowledge();
+  void end_stalled();
   void take(const MessageParts& parts);
   void begin(const SeriesBegin& message);
   void wait_for_room();
-  void take_frame(const Frame& frame);
+  void take_frame(const Frame& frame, const MessageParts& parts);
+  void tell_listener(const Frame& frame) const;
+  void ask(const SeriesPointer& series, const Frame& frame);
   void end(const SeriesEnd& message);
   SeriesPointer series_of(const std::string& name);  // null: it has ended
   SeriesPointer accept(const Frame& frame);          // counts it; null: it is not asked about
   JobPointer job_of(const Frame& frame, const std::shared_ptr<Version>& version) const;
-  void settle(const SeriesPointer& series, Outcome outcome);
+  SeriesPointer opened(const std::string& name, int files_named, std::vector<std::string> files);
+  void settle(const SeriesPointer& series, std::uint64_t frame, Outcome outcome);
 
   void take_answers();
   void hand_over(const Answered& answered);
   void publish(const Answered& answered);
   void close_if_done(const SeriesPointer& series);
+  void flush_open_series();
   void write_summary(const OpenSeries& series);
   template <class Write>
   bool try_to_write(const Write& write);
   template <class Write>
-  void insist_on_writing(const Write& write);
+  bool insist_on_writing(const Write& write, const bool& given_up);
 
   const ReceiverSettings settings_;
   ModelService& model_;
+  Live* const live_;
+  FrameListener* const listener_;
+  std::unique_ptr<Journal> journal_;  // null: there is none
+  Acknowledgements acknowledgements_;
   Socket pull_;
   std::unique_ptr<Socket> publish_;  // of the thread that takes answers
   std::string publish_endpoint_;

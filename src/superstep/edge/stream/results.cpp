@@ -9,8 +9,8 @@
 
 namespace superstep::edge {
 
-SeriesResults::SeriesResults(std::filesystem::path folder, std::string series, std::size_t part_bytes)
-    : folder_(std::move(folder)), series_(std::move(series)), part_bytes_(part_bytes) {}
+SeriesResults::SeriesResults(Settings settings)
+    : settings_(std::move(settings)), files_(settings_.files), number_(settings_.first_number - 1) {}
 
 void SeriesResults::add(std::uint64_t frame, std::uint64_t version, const std::vector<ServedPort>& ports,
                         const std::vector<Tensor>& outputs, std::int64_t rows) {
@@ -26,13 +26,12 @@ void SeriesResults::add(std::uint64_t frame, std::uint64_t version, const std::v
 
 std::filesystem::path SeriesResults::next_file() {
   std::filesystem::path file;
-  do file = folder_ / fmt::format("{}-{:04}.h5", series_, ++number_);
+  do file = settings_.folder / fmt::format("{}-{:04}.h5", settings_.series, ++number_);
   while (std::filesystem::exists(file));
   return file;
 }
 
-void SeriesResults::flush() {
-  if (rows_.empty()) return;
+data::NamedTensors SeriesResults::sorted(std::vector<std::uint64_t>& numbers) const {
   std::vector<Row> order = rows_;
   std::ranges::stable_sort(order, {}, &Row::frame);
   const auto count = static_cast<std::int64_t>(order.size());
@@ -41,6 +40,7 @@ void SeriesResults::flush() {
   for (std::size_t i = 0; i < order.size(); ++i) {
     frames.as<std::uint64_t>()[i] = order[i].frame;
     versions.as<std::uint64_t>()[i] = order[i].version;
+    if (numbers.empty() || numbers.back() != order[i].frame) numbers.push_back(order[i].frame);
   }
   arrays["frame"] = frames;
   arrays["version"] = versions;
@@ -54,12 +54,22 @@ void SeriesResults::flush() {
     const bool taken = arrays.contains(ports_[port].name);
     arrays[taken ? "output_" + ports_[port].name : ports_[port].name] = values;
   }
+  return arrays;
+}
+
+void SeriesResults::flush() {
+  if (rows_.empty()) return;
+  std::vector<std::uint64_t> frames;
+  const data::NamedTensors arrays = sorted(frames);
   const std::filesystem::path file = next_file();
+  const std::string name = file.filename().string();
+  if (settings_.before) settings_.before(name, number_, frames);
   run::write_arrays(file, arrays);
   files_.push_back(file.string());
   rows_.clear();
   values_.assign(ports_.size(), {});
   bytes_ = 0;
+  if (settings_.after) settings_.after(name, number_, frames);
 }
 
 }  // namespace superstep::edge

@@ -17,6 +17,8 @@ class Series {
   std::uint64_t announced() const { return announced_; }
 
   bool add(std::uint64_t number);  // false: it was there already
+  bool has(std::uint64_t number) const { return number < there_.size() && there_[number]; }
+  std::uint64_t end() const { return there_.size(); }  // beyond the largest that came
   std::uint64_t seen() const { return seen_; }
   // Announced ones that did not come; where nothing was announced, gaps before the last that did.
   std::uint64_t missing() const { return expected() - seen_of_expected(); }
@@ -26,7 +28,6 @@ class Series {
  private:
   std::uint64_t expected() const;
   std::uint64_t seen_of_expected() const;
-  bool has(std::uint64_t number) const { return number < there_.size() && there_[number]; }
 
   std::string name_;
   std::uint64_t announced_ = 0, seen_ = 0;

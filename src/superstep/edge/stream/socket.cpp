@@ -18,6 +18,8 @@ int type_of(SocketKind kind) {
     case SocketKind::pull: return ZMQ_PULL;
     case SocketKind::publish: return ZMQ_PUB;
     case SocketKind::subscribe: return ZMQ_SUB;
+    case SocketKind::dealer: return ZMQ_DEALER;
+    case SocketKind::router: return ZMQ_ROUTER;
   }
   return ZMQ_PAIR;
 }
@@ -42,7 +44,7 @@ class Part {
 bool is_bound(SocketKind kind, const std::string& endpoint) {
   if (endpoint.starts_with("tcp://*:") || endpoint.ends_with(":*") || endpoint.starts_with("tcp://0.0.0.0:"))
     return true;
-  return kind == SocketKind::push || kind == SocketKind::publish;
+  return kind == SocketKind::push || kind == SocketKind::publish || kind == SocketKind::dealer;
 }
 
 }  // namespace

@@ -10,7 +10,9 @@
 
 namespace superstep::edge {
 
-enum class SocketKind { push, pull, publish, subscribe };
+// `dealer` and `router` send and receive: a router's messages have the address of the other side as first
+// part.
+enum class SocketKind { push, pull, publish, subscribe, dealer, router };
 
 // What a receiver has of a message: valid until the next one is received.
 using MessageParts = std::vector<std::span<const std::byte>>;

@@ -23,6 +23,13 @@ struct StreamAccount {
 
   std::uint64_t& of(Outcome outcome) { return outcomes[static_cast<std::size_t>(outcome)]; }
   std::uint64_t of(Outcome outcome) const { return outcomes[static_cast<std::size_t>(outcome)]; }
+  StreamAccount& operator+=(const StreamAccount& other) {
+    received += other.received, waiting += other.waiting, corrupt += other.corrupt;
+    duplicate += other.duplicate, unfitting += other.unfitting, late += other.late;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += other.outcomes[i];
+    series += other.series, incomplete += other.incomplete, missing += other.missing;
+    return *this;
+  }
   bool balances() const {
     std::uint64_t sum = waiting + corrupt + duplicate + unfitting + late;
     for (const std::uint64_t count : outcomes) sum += count;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "superstep/edge/stream/cbor.h"
@@ -116,6 +117,23 @@ void read_channels(CborReader& reader, Frame& frame) {
   if (first) refuse("a frame without pixels");
 }
 
+std::pair<double, double> checked(double y, double x) {
+  if (!std::isfinite(y) || !std::isfinite(x)) refuse("a position that is none");
+  return {y, x};
+}
+
+// What the user had the detector send along: a map may say where the stage was.
+void read_user_data(CborReader& reader, Frame& frame) {
+  if (reader.next_kind() != CborKind::map) return reader.skip();
+  for_each_key(reader, [&](std::string_view key) {
+    if (key != "position") return reader.skip();
+    bool indefinite = false;
+    if (reader.begin(CborKind::array, indefinite) != 2 || indefinite) refuse("a position that is none");
+    const double y = reader.number();
+    frame.position = checked(y, reader.number());
+  });
+}
+
 struct Stream2Fields {
   std::string type, series;
   std::uint64_t frames = 0;
@@ -130,6 +148,8 @@ void read_field(CborReader& reader, std::string_view key, Stream2Fields& fields)
     fields.series = reader.text();
   else if (key == "number_of_images" && reader.next_kind() == CborKind::unsigned_integer)
     fields.frames = reader.unsigned_integer();
+  else if (key == "user_data")
+    read_user_data(reader, fields.frame);
   else if (key == "image_id") {
     fields.frame.number = reader.unsigned_integer();
     fields.has_number = true;
@@ -190,6 +210,11 @@ Frame raw_frame(const json& head, std::span<const std::byte> pixels) {
       refuse("'shape' is no list of extents");
     frame.extents.push_back(extent.get<std::int64_t>());
   }
+  if (const auto found = head.find("position"); found != head.end()) {
+    if (!found->is_array() || found->size() != 2 || !(*found)[0].is_number() || !(*found)[1].is_number())
+      refuse("'position' is no pair of numbers");
+    frame.position = checked((*found)[0].get<double>(), (*found)[1].get<double>());
+  }
   check(frame);
   return frame;
 }
@@ -244,25 +269,26 @@ std::vector<std::string> encode_begin(WireFormat format, const SeriesBegin& begi
 
 std::vector<std::string> encode_frame(WireFormat format, const Frame& frame) {
   const std::string_view pixels(reinterpret_cast<const char*>(frame.pixels.data()), frame.pixels.size());
-  if (format == WireFormat::raw)
-    return {json{{"protocol", raw_protocol},
-                 {"type", "frame"},
-                 {"series", frame.series},
-                 {"frame", frame.number},
-                 {"shape", frame.extents},
-                 {"dtype", name_of(frame.element)}}
-                .dump(),
-            std::string(pixels)};
+  if (format == WireFormat::raw) {
+    json head{{"protocol", raw_protocol}, {"type", "frame"},        {"series", frame.series},
+              {"frame", frame.number},    {"shape", frame.extents}, {"dtype", name_of(frame.element)}};
+    if (frame.position) head["position"] = {frame.position->first, frame.position->second};
+    return {head.dump(), std::string(pixels)};
+  }
   const auto array = std::ranges::find(typed_arrays, frame.element, &TypedArray::element);
   if (array == std::end(typed_arrays))
     throw Error(ErrorCode::unsupported, fmt::format("has no arrays of {}", name_of(frame.element)), "stream2",
                 "--format raw has");
   CborWriter writer;
-  writer.map(5).text("type").text("image").text("series_id").unsigned_integer(1);
+  writer.map(frame.position ? 6 : 5).text("type").text("image").text("series_id").unsigned_integer(1);
   writer.text("series_unique_id").text(frame.series).text("image_id").unsigned_integer(frame.number);
   writer.text("data").map(1).text("threshold_1").tag(tag_of_array).array(2).array(frame.extents.size());
   for (const std::int64_t extent : frame.extents) writer.unsigned_integer(static_cast<std::uint64_t>(extent));
   writer.tag(array->tag).bytes(frame.pixels);
+  if (frame.position) {
+    writer.text("user_data").map(1).text("position").array(2);
+    writer.number(frame.position->first).number(frame.position->second);
+  }
   return {writer.take()};
 }
 

@@ -10,6 +10,9 @@ from torch import nn
 from torch.nn import functional as F
 
 
+ENERGY_UNIT = 0.1  # eV, that schnet's last layer counts in
+
+
 def sums(values, index, count):
     return values.new_zeros((count,) + values.shape[1:]).index_add_(0, index, values)
 
@@ -87,7 +90,7 @@ class YieldGnn(nn.Module):
         same = (reaction.unsqueeze(1) == reaction.unsqueeze(2)).triu()
         pack, first, second = same.nonzero(as_tuple=True)
         first, second = pack * self.count + first, pack * self.count + second
-        own = self.pair(local) - self.pair.bias / 2  # the bias is there once
+        own = self.pair(local)  # half of the bias comes with each atom
         score = torch.sigmoid(self.attention(F.relu(own[first] + own[second])))
         there = sums(local[second] * score, first, packs * self.count)
         return there + sums(local[first] * score * (first != second).unsqueeze(1), second, packs * self.count)
@@ -140,7 +143,7 @@ class Schnet(nn.Module):
         for first, second, own, mix, last in zip(self.filter1, self.filter2, self.own, self.mix, self.last):
             filters = second(shifted_softplus(first(gaussians))) * weight
             x = x + last(shifted_softplus(mix(sums(own(x)[source] * filters, target, len(x)))))
-        return self.out(shifted_softplus(self.hidden(x)))
+        return ENERGY_UNIT * self.out(shifted_softplus(self.hidden(x)))
 
     def forward(self, z, pos, edge_index, batch):
         packs = z.shape[0]
@@ -154,7 +157,7 @@ class Schnet(nn.Module):
 
 
 def loss_of_clusters(outputs, targets):
-    missed, astray = outputs[0] - targets[0], outputs[1] - targets[2]
+    missed, astray = (outputs[0] - targets[0]) / ENERGY_UNIT, outputs[1] - targets[2]
     return (targets[1] * missed * missed).mean() + (targets[3] * astray * astray).mean()
 
 

@@ -32,8 +32,26 @@ TEST(Bench, WrongCallsSayWhatToDo) {
   expect_refused("bench mlp --load bursty", 2, {"bursty", "single"});
   expect_refused("bench gemm --format xml", 2, {"xml"});
   expect_refused("bench gemm --on gpu", 2, {"gpu"});
+  expect_refused("bench gemm --gradient forward:1", 2, {"--gradient", "gemm is a primitive"});
+  expect_refused("bench mlp,relu --gradient forward:1", 2, {"relu is a primitive"});
   expect_refused("report --results none.json", 1, {"none.json"});
   expect_refused("compare none.json other.json", 1, {".json", "there is no such file"});
+}
+
+// A primitive and a workload have this name: what only workloads take means the workload.
+TEST(Bench, LstmWithAGradientIsTheWorkload) {
+  const ScratchFolder folder;
+  const std::string rest = " --mode train --batch 2 --seconds 0.02 --threads 1 --no-peak --json out.json";
+  const auto measured = [&](const std::string& words) {
+    const Outcome outcome = run_program(folder / "", "bench lstm" + words + rest);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    return json::parse(content_of(folder / "out.json"));
+  };
+  const json forward = measured(" --gradient reverse --gradient forward:1");
+  ASSERT_GE(forward.size(), 2U);
+  EXPECT_EQ(forward[0]["workload"]["name"], "lstm") << forward[0];
+  EXPECT_EQ(forward[1]["config"]["gradient"], "forward:1") << forward[1];
+  EXPECT_TRUE(measured(" --config rnn_k3")["id"].get<std::string>().starts_with("rnn_k3"));
 }
 
 TEST(Bench, MeasuresTheFirstAgainAndSaysHowItChanged) {

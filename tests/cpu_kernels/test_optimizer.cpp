@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "superstep/target/cpu/kernels/elementwise/optimizer.h"
+#include "superstep/target/cpu/kernels/elementwise/wide_optimizer.h"
 #include "tests/cpu_kernels/support/check.h"
 
 namespace superstep::kernels {
@@ -132,6 +133,91 @@ TEST(Optimizer, refuses_what_makes_no_sense) {
   EXPECT_EQ("there is no gradient", prepare(Optimizer{.count = 3, .gradient_buffers = 0}).error().reason);
   EXPECT_EQ("Nesterov's method needs a momentum and no dampening",
             prepare(Optimizer{.count = 3, .nesterov = true}).error().reason);
+}
+
+// ---- f64
+
+std::vector<WideOptimizer> all_wide_optimizers() {
+  std::vector<WideOptimizer> list;
+  for (OptimizerRule rule : {OptimizerRule::sgd, OptimizerRule::adam, OptimizerRule::adamw,
+                             OptimizerRule::adamax, OptimizerRule::rmsprop})
+    for (double decay : {0.0, 0.1}) list.push_back({.rule = rule, .weight_decay = decay});
+  list.push_back({.momentum = 0.9, .weight_decay = 0.05});
+  list.push_back({.momentum = 0.8, .nesterov = true});
+  list.push_back({.rule = OptimizerRule::rmsprop, .momentum = 0.9, .beta2 = 0.9, .epsilon = 1e-3});
+  return list;
+}
+
+// One parameter by the formulas of op/training/optimizer.h, whose buffers begin at zero.
+struct ExactWide {
+  double p, m = 0, v = 0;
+
+  void step(const WideOptimizer& o, double lr, std::int64_t t, double gradient) {
+    const bool decoupled = o.rule == OptimizerRule::adamw;
+    const double wd = o.weight_decay, g = gradient + (decoupled ? 0 : wd) * p;
+    const double c1 = 1 - std::pow(o.beta1, t), c2 = 1 - std::pow(o.beta2, t);
+    if (o.rule == OptimizerRule::sgd) {
+      m = o.momentum * m + g;
+      p -= lr * (o.nesterov ? g + o.momentum * m : m);
+    } else if (o.rule == OptimizerRule::rmsprop) {
+      v = o.beta2 * v + (1 - o.beta2) * g * g, m = o.momentum * m + lr * g / std::sqrt(v + o.epsilon);
+      p -= m;
+    } else if (o.rule == OptimizerRule::adamax) {
+      m = o.beta1 * m + (1 - o.beta1) * g, v = std::max(o.beta2 * v, std::abs(g) + o.epsilon);
+      p -= lr * m / (c1 * v);
+    } else {
+      m = o.beta1 * m + (1 - o.beta1) * g, v = o.beta2 * v + (1 - o.beta2) * g * g;
+      p -= lr * (m / c1 / (std::sqrt(v / c2) + o.epsilon) + (decoupled ? wd : 0) * p);
+    }
+  }
+};
+
+// The largest distance from the formulas after five steps; `wrong` changes the rate that they see.
+double distance_in_f64(WideOptimizer o, std::int64_t count, double wrong = 1) {
+  o.count = count;
+  GuardedBuffer p(ElementType::f64, count), g(o.gradient, count), rate(o.rate, 1);
+  std::vector<GuardedBuffer> states;
+  for (std::size_t i = 0; i < state_arrays(o); ++i) states.emplace_back(ElementType::f64, count);
+  p.fill_random(1), rate.set(0, 0.01);
+  std::vector<ExactWide> exact;
+  for (std::int64_t i = 0; i < count; ++i) exact.push_back({p.get(i)});
+  const KernelPointer kernel = require_kernel(prepare(o));
+  std::int64_t step = 0;
+  std::vector<const void*> inputs{rate.data(), g.data()};
+  if (kernel->info().inputs == 3) inputs.push_back(&step);
+  std::vector<void*> outputs{p.data()};
+  for (auto& s : states) outputs.push_back(s.data());
+  double apart = 0;
+  for (; step < 5; ++step) {
+    g.fill_random(static_cast<std::uint64_t>(step) + 3);
+    run_kernel(*kernel, inputs, outputs);
+    for (std::int64_t i = 0; i < count; ++i) {
+      ExactWide& one = exact[static_cast<std::size_t>(i)];
+      one.step(o, wrong * rate.get(0), step + 1, g.get(i));
+      apart = std::max(apart, std::abs(one.p - p.get(i)));
+    }
+  }
+  return apart;
+}
+
+TEST(OptimizerOfF64, FollowsItsFormulasToTheDigitsOfF64) {
+  for (WideOptimizer o : all_wide_optimizers())
+    for (const ElementType type : {ElementType::f32, ElementType::f64}) {
+      o.gradient = o.rate = type;
+      for (const std::int64_t count : {1, 7, 64, 103, 10007}) EXPECT_LE(distance_in_f64(o, count), 1e-14);
+    }
+}
+
+TEST(OptimizerOfF64, TheTestWouldNoticeAWrongRate) {
+  for (const WideOptimizer& o : all_wide_optimizers()) EXPECT_GT(distance_in_f64(o, 8, 1 + 1e-9), 1e-13);
+}
+
+TEST(OptimizerOfF64, RefusesWhatMakesNoSense) {
+  EXPECT_EQ("there is no such rule in f64",
+            prepare(WideOptimizer{.rule = OptimizerRule::adagrad}).error().reason);
+  EXPECT_EQ("Nesterov's method needs a momentum", prepare(WideOptimizer{.nesterov = true}).error().reason);
+  EXPECT_EQ("the gradient is not f32 or f64",
+            prepare(WideOptimizer{.gradient = ElementType::bf16}).error().reason);
 }
 
 }  // namespace

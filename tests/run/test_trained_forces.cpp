@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "superstep/base/file.h"
@@ -10,6 +12,7 @@
 #include "superstep/physics/materials/sutton_chen.h"
 #include "superstep/run/serve/infer.h"
 #include "superstep/run/serve/trained_forces.h"
+#include "superstep/run/train/run_directory.h"
 #include "superstep/run/train/train.h"
 #include "tests/expect_error.h"
 #include "tests/scratch.h"
@@ -17,15 +20,20 @@
 namespace superstep::run {
 namespace {
 
+TrainSettings small_run() {
+  return {.workload = "deepmd",
+          .model_options = {"embedding=4,8", "axis=4", "fitting=8,8", "precision=mixed", "halving=0",
+                            "virial=0,0"},
+          .samples = 40,
+          .batch = 4};
+}
+
 class DeepmdRun : public ::testing::Test {
  protected:
   void SetUp() override {
-    train({.workload = "deepmd",
-           .model_options = {"embedding=4,8", "axis=4", "fitting=8,8", "precision=mixed"},
-           .samples = 40,
-           .batch = 4,
-           .epochs = 2},
-          {.out = folder_ / "run"});
+    TrainSettings settings = small_run();
+    settings.epochs = 2;
+    train(settings, {.out = folder_ / "run"});
   }
   static data::Configuration crystal(int cells) {
     data::Configuration all = data::face_centred_cubic(29, 3.6, cells);
@@ -76,22 +84,51 @@ TEST_F(DeepmdRun, RefusesWhatItDoesNotKnow) {
                [&] { TrainedForces(folder_ / "other", {29}); });
 }
 
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream text(line);
+  return {std::istream_iterator<std::string>(text), {}};
+}
+
+// The lines of a folder's lcurve.out as numbers, behind the names of DeePMD-kit's columns.
+std::vector<std::vector<double>> curve_in(const std::filesystem::path& folder) {
+  std::istringstream curve(read_text_file(folder / "lcurve.out"));
+  std::string line;
+  EXPECT_TRUE(std::getline(curve, line));
+  EXPECT_EQ(words_of(line),
+            (std::vector<std::string>{"#", "step", "rmse_val", "rmse_trn", "rmse_e_val", "rmse_e_trn",
+                                      "rmse_f_val", "rmse_f_trn", "rmse_v_val", "rmse_v_trn", "lr"}));
+  std::vector<std::vector<double>> rows;
+  while (std::getline(curve, line)) {
+    std::vector<double>& row = rows.emplace_back();
+    for (const std::string& word : words_of(line)) row.push_back(std::stod(word));
+    EXPECT_EQ(row.size(), 10U) << line;
+    for (const double number : row) EXPECT_GT(number, 0) << line;
+  }
+  return rows;
+}
+
 // A line an epoch, of numbers that DeePMD-kit's readers take.
 TEST_F(DeepmdRun, KeepsLcurveOut) {
-  std::istringstream curve(read_text_file(folder_ / "run" / "lcurve.out"));
-  std::string header, line;
-  ASSERT_TRUE(std::getline(curve, header));
-  EXPECT_EQ(header, "#  step      rmse_trn    rmse_e_val    rmse_f_val         lr");
-  int lines = 0;
-  while (std::getline(curve, line)) {
-    std::istringstream numbers(line);
-    double step, training, energy, force, rate;
-    ASSERT_TRUE(numbers >> step >> training >> energy >> force >> rate) << line;
-    EXPECT_GT(training, 0);
-    EXPECT_GT(force, 0);
-    ++lines;
-  }
-  EXPECT_EQ(lines, 2);
+  const auto rows = curve_in(folder_ / "run");
+  ASSERT_EQ(rows.size(), 2U);
+  // What metrics.jsonl says of all validation frames, in eV, eV/A and eV.
+  const nlohmann::json last = RunDirectory::open(folder_ / "run").read_log().back();
+  const double names[] = {last.at("energy_rmse"), last.at("force_rmse"), last.at("virial_rmse")};
+  for (const std::size_t k : {0U, 1U, 2U})
+    EXPECT_NEAR(rows[1][3 + 2 * k], 1e-3 * names[k], 1e-7 * names[k] + 1e-4 * rows[1][3 + 2 * k]);
+  // The root of the whole loss: 32 atoms, energies and forces weigh 1, virials nothing.
+  const double energy = rows[1][3], force = rows[1][5];
+  EXPECT_NEAR(rows[1][1], std::sqrt(32 * energy * energy + force * force), 1e-3 * rows[1][1]);
+}
+
+// A run that ends within its first epoch has a line, too.
+TEST_F(DeepmdRun, KeepsLcurveOutOfLessThanAnEpoch) {
+  TrainSettings settings = small_run();
+  settings.steps = 3;
+  train(settings, {.out = folder_ / "short"});
+  const auto rows = curve_in(folder_ / "short");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0][0], 3);
 }
 
 }  // namespace

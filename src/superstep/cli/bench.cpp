@@ -177,10 +177,10 @@ void declare_what(CLI::App& command, Arguments& a) {
       ->delimiter(',')
       ->capture_default_str();
   command
-      .add_option(
-          "--gradient", a.gradients,
-          "of training steps of workloads: reverse, forward:K or mixed:LAYER,... as for 'train'; may be "
-          "repeated")
+      .add_option("--gradient", a.gradients,
+                  "of training steps of workloads: reverse, forward:K or mixed:LAYER,... as for 'train' "
+                  "(lstm is the workload then); may be "
+                  "repeated")
       ->type_name("MODE")
       ->allow_extra_args(false)
       ->capture_default_str();

@@ -31,10 +31,24 @@ using record::Result;
 
 constexpr double memory_share = 0.6;  // of what is free, for the tensors of a configuration
 
-std::optional<lab::PrimitiveKind> kind_of(const std::string& name) {
+// The option that only workloads and model files take, where one is given; "" where none is.
+std::string option_of_workloads(const BenchArguments& arguments) {
+  if (arguments.gradients != std::vector<std::string>{"reverse"}) return "--gradient";
+  if (!arguments.model_options.empty()) return "--set";
+  if (!arguments.loads.empty()) return "--load";
+  return arguments.micro_batch > 0 ? "--micro-batch" : "";
+}
+
+bool is_workload(const std::string& name) {
+  return std::ranges::any_of(workload::workloads(), [&](const auto& each) { return each.name == name; });
+}
+
+// A name that is a workload's, too, is one where the call says what primitives do not take.
+std::optional<lab::PrimitiveKind> kind_of(const BenchArguments& arguments, const std::string& name) {
   for (const auto kind : {lab::PrimitiveKind::gemm, lab::PrimitiveKind::conv, lab::PrimitiveKind::relu,
                           lab::PrimitiveKind::lstm})
-    if (name == lab::name_of(kind)) return kind;
+    if (name == lab::name_of(kind) && (option_of_workloads(arguments).empty() || !is_workload(name)))
+      return kind;
   return std::nullopt;
 }
 
@@ -117,7 +131,7 @@ lab::WorkloadBenchSettings workload_settings(const BenchArguments& arguments, co
 }
 
 std::size_t count_of(const BenchArguments& arguments, const std::string& what) {
-  if (const auto kind = kind_of(what))
+  if (const auto kind = kind_of(arguments, what))
     return primitives_of(arguments, *kind).size() * arguments.modes.size() * arguments.precisions.size();
   return lab::count_results(workload_settings(arguments, what));
 }
@@ -146,7 +160,7 @@ class Teller {
 
 void run_one(const BenchArguments& arguments, const std::string& what, const lab::MachinePeak& peak,
              const std::function<void(const Result&)>& done) {
-  if (const auto kind = kind_of(what)) {
+  if (const auto kind = kind_of(arguments, what)) {
     lab::PrimitiveBenchSettings settings = primitive_settings(arguments, *kind);
     settings.done = done;
     lab::bench_primitives(settings, peak);
@@ -273,6 +287,14 @@ void check_files(const BenchArguments& arguments) {
                 "write a workload as one: superstep onnx export");
 }
 
+// What a primitive would not heed is refused.
+void check_primitive(const BenchArguments& arguments, const std::string& what, lab::PrimitiveKind kind) {
+  if (const std::string option = option_of_workloads(arguments); !option.empty())
+    throw Error(ErrorCode::invalid_argument, fmt::format("is for workloads, and {} is a primitive", what),
+                option, "superstep list workloads");
+  if (!arguments.sweep) primitives_of(arguments, kind);
+}
+
 }  // namespace
 
 void check_bench(const BenchArguments& arguments) {
@@ -285,9 +307,9 @@ void check_bench(const BenchArguments& arguments) {
   for (const std::string& load : arguments.loads) lab::load_pattern_from_name(load);
   target::find_target(arguments.target);
   for (const std::string& what : arguments.what)
-    if (const auto kind = kind_of(what); kind && !arguments.sweep)
-      primitives_of(arguments, *kind);
-    else if (!kind && !run::is_model_file(what))
+    if (const auto kind = kind_of(arguments, what))
+      check_primitive(arguments, what, *kind);
+    else if (!run::is_model_file(what))
       workload::find_workload(what);
   check_files(arguments);
 }

@@ -270,6 +270,7 @@ class Training {
     observer_.epoch_ended(epoch, epoch_throughput());
     quality_ = evaluate(epoch, Validation::quick);
     const bool reached = reaches_goal(epoch);
+    const json points = curve_points(epoch - 1);
     json line{{"step", state_.step},
               {"epoch", epoch},
               {"seconds", run_seconds()},
@@ -277,16 +278,26 @@ class Training {
               {"learning_rate", rate_of(state_.step - 1)}};
     line["throughput"] = epoch_throughput();
     for (const Metric& metric : quality_) line[metric.name] = metric.value;
+    line.update(points);
     epoch_losses_.push_back(line["loss"]);
     state_.epoch_loss = epoch_seconds_ = 0;
     state_.epoch_steps = epoch_timed_steps_ = 0;
     state_.reached = reached;
     watch_plateau();
     keeper_.log(line);
-    if (const auto* keeps = dynamic_cast<const workload::KeepsCurve*>(task_.get()); keeps && keeper_.writes())
-      keeps->write_curve(keeper_.folder(), keeper_.directory().read_log());
+    write_curve();
     keep_best();
     progress.milestone(fmt::format("epoch {} of {:.4g}, {}", epoch, settings_.epochs, note()));
+  }
+
+  // Of a task that keeps a curve; nothing else is there to see.
+  json curve_points(std::int64_t epoch) {
+    const auto together = all_or_none();
+    return validation_->curve_points(*executable_, epoch);
+  }
+  void write_curve() {
+    if (const auto* keeps = dynamic_cast<const workload::KeepsCurve*>(task_.get()); keeps && keeper_.writes())
+      keeps->write_curve(keeper_.folder(), keeper_.directory().read_log());
   }
 
   // Quick validation first, then all samples: a target is reached on all of them or not at all. What ranks
@@ -360,6 +371,9 @@ class Training {
     const bool within_epoch = state_.step % batches_ != 0;
     if (within_epoch && state_.step > first_step) observer_.epoch_ended(epoch(), epoch_throughput());
     quality_ = evaluate((state_.step + batches_ - 1) / batches_, task_->size());
+    // A curve ends where the run does, within an epoch, too.
+    const bool ends_within = within_epoch && state_.step > first_step;
+    const json points = ends_within ? curve_points(state_.step / batches_) : json::object();
     const HoldEnd until_it_is_written;
     add_speed(report, waited);
     report.metrics.push_back({.name = "loss", .value = told_loss(), .unit = ""});
@@ -370,7 +384,10 @@ class Training {
     model_.write_onnx(keeper_.directory().model(), served(states_of(*executable_)));
     json line{{"step", state_.step}, {"event", "finished"}, {"seconds", run_seconds()}};
     for (const Metric& metric : report.metrics) line[metric.name] = metric.value;
+    line.update(points);
+    if (ends_within) line["learning_rate"] = rate_of(state_.step - 1);
     keeper_.log(line);
+    write_curve();
     return report;
   }
 

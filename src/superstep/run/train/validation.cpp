@@ -4,11 +4,22 @@
 #include <numeric>
 
 #include "superstep/run/train/checkpoint.h"
+#include "superstep/workload/training_curve.h"
 
 namespace superstep::run {
 namespace {
 
 constexpr std::int64_t evaluation_batch = 256;
+constexpr std::int64_t curve_samples =
+    64;  // of each kind that a line of a curve looks at: chosen, a moment's work
+
+// At most `most` of the samples from `first` on, at equal distances.
+std::vector<std::int64_t> spread_over(std::int64_t first, std::int64_t samples, std::int64_t most) {
+  std::vector<std::int64_t> indices;
+  const std::int64_t taken = std::min(samples, most);
+  for (std::int64_t i = 0; i < taken; ++i) indices.push_back(first + i * samples / taken);
+  return indices;
+}
 
 target::CompileOptions options_for(const Model& model, const Task& task, int threads) {
   const std::int64_t samples = std::max<std::int64_t>(1, task.size() - task.training_count());
@@ -31,14 +42,32 @@ Validation::Validation(const target::Target& target, const Model& model, const T
 std::vector<Metric> Validation::quality(target::Executable& trained, std::int64_t most) {
   const std::int64_t first = task_.training_count(), last = std::min(task_.size(), first + most);
   if (last <= first) return {};
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(last - first));
+  std::iota(indices.begin(), indices.end(), first);
+  return task_.quality(indices, predict(trained, indices));
+}
+
+nlohmann::json Validation::curve_points(target::Executable& trained, std::int64_t epoch) {
+  const auto* keeps = dynamic_cast<const workload::KeepsCurve*>(&task_);
+  nlohmann::json points = nlohmann::json::object();
+  if (!keeps) return points;
+  const auto add = [&](const char* name, std::int64_t first, std::int64_t samples) {
+    const std::vector<std::int64_t> indices = spread_over(first, samples, curve_samples);
+    if (indices.empty()) return;
+    points[name] = keeps->curve_point(indices, predict(trained, indices), static_cast<std::uint64_t>(epoch));
+  };
+  add("validation_errors", task_.training_count(), task_.size() - task_.training_count());
+  add("training_errors", 0, task_.training_count());
+  return points;
+}
+
+std::vector<Tensor> Validation::predict(target::Executable& trained, std::span<const std::int64_t> indices) {
   // Training and its validation never need their memory at the same time.
   trained.release_working_memory();
   evaluator_.set_parameters(served(states_of(trained)), "the trained model");
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(last - first));
-  std::iota(indices.begin(), indices.end(), first);
-  const std::vector<Tensor> predictions = evaluator_.predict(task_, indices, pool_);
+  std::vector<Tensor> predictions = evaluator_.predict(task_, indices, pool_);
   evaluator_.release();
-  return task_.quality(indices, predictions);
+  return predictions;
 }
 
 }  // namespace superstep::run

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "superstep/base/metric.h"
@@ -26,7 +28,14 @@ class Validation {
   // of `trained`, which gets it back with its next run. Throws Error (interrupted) on Ctrl-C.
   std::vector<Metric> quality(target::Executable& trained, std::int64_t most);
 
+  // Of a task that keeps a curve (workload/training_curve.h), what its line says of up to 64 validation
+  // samples and up to 64 of training, as far as there are any: validation_errors and training_errors. Empty
+  // for other tasks.
+  nlohmann::json curve_points(target::Executable& trained, std::int64_t epoch);
+
  private:
+  std::vector<Tensor> predict(target::Executable& trained, std::span<const std::int64_t> indices);
+
   const Task& task_;
   ThreadPool& pool_;
   Evaluator evaluator_;

@@ -20,6 +20,10 @@
 namespace superstep::workload {
 namespace {
 
+// Our metrics, in thousandths, and what DeePMD-kit calls them.
+constexpr std::pair<const char*, const char*> curve_columns[] = {
+    {"energy_rmse", "rmse_e"}, {"force_rmse", "rmse_f"}, {"virial_rmse", "rmse_v"}};
+
 constexpr std::size_t fitted_frames = 20;  // that potentials are fitted to: 2,000 force components and more
 
 double atoms_of(const PlacedFrame& frame) { return static_cast<double>(frame.row.size()); }
@@ -124,18 +128,19 @@ class FrameTask : public Task, public KeepsCurve {
     is_xyz(path) ? write_frames(path, found, order) : write_rows(path, found, order);
   }
 
-  // lcurve.out, a line an epoch, in eV and A with DeePMD-kit's names of columns.
+  // In eV and A, by DeePMD-kit's names: rmse is the root of the whole loss.
+  nlohmann::json curve_point(std::span<const std::int64_t> indices, std::span<const Tensor> outputs,
+                             std::uint64_t epoch) const override {
+    nlohmann::json point{{"rmse", std::sqrt(loss_of(answers(indices, outputs), epoch))}};
+    for (const Metric& metric : quality(indices, outputs))
+      for (const auto& [ours, theirs] : curve_columns)
+        if (metric.name == ours) point[theirs] = 1e-3 * metric.value;
+    return point;
+  }
+
   void write_curve(const std::filesystem::path& folder,
                    const std::vector<nlohmann::json>& log) const override {
-    std::string text = "#  step      rmse_trn    rmse_e_val    rmse_f_val         lr\n";
-    for (const nlohmann::json& line : log) {
-      if (!line.contains("epoch") || !line.contains("loss") || !line.contains("energy_rmse")) continue;
-      const auto number = [&](const char* name) { return line.value(name, std::nan("")); };
-      text += fmt::format("{:7} {:13.4e} {:13.4e} {:13.4e} {:10.2e}\n", line.value("step", std::int64_t{0}),
-                          std::sqrt(number("loss")), 1e-3 * number("energy_rmse"),
-                          1e-3 * number("force_rmse"), number("learning_rate"));
-    }
-    write_file_atomically(folder / "lcurve.out", text);
+    write_file_atomically(folder / "lcurve.out", deepmd_curve(log));
   }
 
   nlohmann::json describe() const override {
@@ -170,6 +175,29 @@ class FrameTask : public Task, public KeepsCurve {
     for (const std::int64_t i : indices)
       squares += std::pow(*at(i).frame.labels.energy / atoms_of(at(i)) - mean, 2);
     return 1e3 * std::sqrt(squares / static_cast<double>(indices.size()));
+  }
+
+  // The mean over frames of p_e dE^2 / N + p_f sum dF^2 / (3 N) + p_v sum dV^2 / (9 N).
+  double loss_of(const FrameAnswers& all, std::uint64_t epoch) const {
+    double loss = 0;
+    for (std::size_t i = 0; i < all.frames.size(); ++i) {
+      const data::Labels& known = all.frames[i]->frame.labels;
+      const double atoms = atoms_of(*all.frames[i]);
+      const auto weighed = [&](const Prefactor& prefactor, double numbers, double squares) {
+        loss += at_epoch(prefactor, sizes_.halving, epoch) / numbers * squares;
+      };
+      if (known.energy) weighed(sizes_.energy, atoms, std::pow(all.energies[i] - *known.energy, 2));
+      double force = 0, virial = 0;
+      for (std::size_t k = 0; k < known.forces.size(); ++k) {
+        const data::Cartesian apart = all.forces[i][k] - known.forces[k];
+        force += dot(apart, apart);
+      }
+      weighed(sizes_.force, 3 * atoms, force);
+      for (std::size_t k = 0; known.virial && k < 9; ++k)
+        virial += std::pow(all.virials[i][k] - (*known.virial)[k], 2);
+      weighed(sizes_.virial, 9 * atoms, virial);
+    }
+    return loss / static_cast<double>(std::max<std::size_t>(1, all.frames.size()));
   }
 
   // energy, its weight, force, its weight, virial, its weight.

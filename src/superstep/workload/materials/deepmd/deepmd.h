@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <span>
@@ -109,5 +110,9 @@ struct FrameAnswers {
   std::vector<std::array<double, 9>> virials;        // eV
 };
 std::string present_frames(const FrameAnswers& answers, page::Page& page);
+
+// lcurve.out from the lines of a run's metrics.jsonl: steps, errors on validation and training frames (of
+// which the run looked at some), the learning rate.
+std::string deepmd_curve(const std::vector<nlohmann::json>& log);
 
 }  // namespace superstep::workload

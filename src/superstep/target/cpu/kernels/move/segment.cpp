@@ -16,29 +16,20 @@ namespace {
 
 // Columns that one part sums, where there are fewer packs than parts: whole cache lines of either type.
 constexpr std::int64_t columns_of_a_part = 64;
-
-// The indices of one pack.
-class PackIndices {
- public:
-  PackIndices(const void* memory, ElementType type, std::int64_t first, std::int64_t rows)
-      : memory_(memory), wide_(type == ElementType::i64), first_(first), rows_(rows) {}
-
-  // The row in [0, rows), or -1: none.
-  std::int32_t operator[](std::int64_t entry) const {
-    const std::int64_t at = first_ + entry, index = wide_ ? static_cast<const std::int64_t*>(memory_)[at]
-                                                          : static_cast<const std::int32_t*>(memory_)[at];
-    if (index < -1 || index >= rows_)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("index {} is neither a row in [0, {}) nor -1, none", index, rows_),
-                  "an index of rows");
-    return static_cast<std::int32_t>(index);
+// `count` indices as 32 bits: rows in [0, rows), or -1: none.
+template <class Index>
+void take_indices(const Index* from, std::int64_t count, std::int64_t rows, std::int32_t* to) {
+  bool outside = false;
+  for (std::int64_t e = 0; e < count; ++e) {
+    outside |= from[e] < -1 || from[e] >= rows;
+    to[e] = static_cast<std::int32_t>(from[e]);
   }
-
- private:
-  const void* memory_;
-  bool wide_;
-  std::int64_t first_, rows_;
-};
+  if (!outside) return;
+  const Index* const first = std::find_if(from, from + count, [&](Index i) { return i < -1 || i >= rows; });
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("index {} is neither a row in [0, {}) nor -1, none", *first, rows),
+              "an index of rows");
+}
 
 // A pack, or a range of a pack's columns where packs alone would not occupy the threads.
 struct Piece {
@@ -51,9 +42,17 @@ class Pieces {
     if (p.packs < most_parts) blocks_ = std::max<std::int64_t>(1, p.width / columns_of_a_part);
   }
   std::int64_t count() const { return p_.packs * blocks_; }
-  Piece operator[](std::int64_t i) const {
-    const std::int64_t block = i % blocks_, first = block * columns_of_a_part;
-    return {i / blocks_, first, block + 1 == blocks_ ? p_.width - first : columns_of_a_part};
+
+  // Calls run(piece) for all of the range, with what lies side by side in a pack as one.
+  template <class Run>
+  void for_each(PartRange range, const Run& run) const {
+    for (std::int64_t i = range.begin; i < range.end;) {
+      const std::int64_t pack = i / blocks_, last = std::min(range.end, (pack + 1) * blocks_);
+      const std::int64_t first = i % blocks_ * columns_of_a_part;
+      const std::int64_t end = last % blocks_ == 0 ? p_.width : last % blocks_ * columns_of_a_part;
+      run(Piece{pack, first, end - first});
+      i = last;
+    }
   }
 
  private:
@@ -73,6 +72,7 @@ class PackedKernel : public Kernel {
       : Kernel(std::move(info)),
         p_(with_strides(packed)),
         pieces_(packed),
+        loops_(row_loops(packed.type)),
         size_(static_cast<std::int64_t>(size_in_bytes(packed.type))) {
     info_.parts = std::clamp<std::int64_t>(pieces_.count(), 1, most_parts);
   }
@@ -84,11 +84,14 @@ class PackedKernel : public Kernel {
  protected:
   virtual void run_range(const Arguments& arguments, PartRange range) const = 0;
 
-  // Those of slot 1, or the targets of a product in slot 2.
-  PackIndices indices(const Arguments& arguments, std::size_t slot, const Piece& piece,
-                      std::int64_t rows) const {
-    const std::int64_t stride = slot == 2 ? p_.target_stride : p_.index_stride;
-    return {arguments.inputs[slot], p_.index_type, piece.pack * stride, rows};
+  // Those of a pack, of slot 1, or the targets of a product in slot 2.
+  void take(const Arguments& arguments, std::size_t slot, std::int64_t pack, std::int64_t rows,
+            std::int32_t* to) const {
+    const std::int64_t first = pack * (slot == 2 ? p_.target_stride : p_.index_stride);
+    if (p_.index_type == ElementType::i64)
+      take_indices(static_cast<const std::int64_t*>(arguments.inputs[slot]) + first, p_.entries, rows, to);
+    else
+      take_indices(static_cast<const std::int32_t*>(arguments.inputs[slot]) + first, p_.entries, rows, to);
   }
   // Column `piece.first` of the first row of a pack that has so many rows.
   std::int64_t offset(const Piece& piece, std::int64_t rows) const {
@@ -97,73 +100,112 @@ class PackedKernel : public Kernel {
 
   PackedRows p_;
   Pieces pieces_;
+  RowLoops loops_;
   std::int64_t size_;  // bytes of an element
 };
 
 class GatherPacked final : public PackedKernel {
  public:
-  using PackedKernel::PackedKernel;
-
- private:
-  void run_range(const Arguments& arguments, PartRange range) const override {
-    for (std::int64_t i = range.begin; i < range.end; ++i) gather(arguments, pieces_[i]);
+  GatherPacked(KernelInfo info, const PackedRows& packed) : PackedKernel(std::move(info), packed) {
+    info_.scratch_bytes = static_cast<std::size_t>(p_.entries) * sizeof(std::int32_t);
   }
 
-  void gather(const Arguments& arguments, const Piece& piece) const {
-    const PackIndices rows = indices(arguments, 1, piece, p_.rows);
-    const std::byte* from = static_cast<const std::byte*>(arguments.inputs[0]) + offset(piece, p_.rows);
-    std::byte* to = static_cast<std::byte*>(arguments.outputs[0]) + offset(piece, p_.entries);
-    const std::int64_t stride = p_.width * size_;
-    const auto bytes = static_cast<std::size_t>(piece.columns * size_);
+ private:
+  static constexpr std::int64_t word = 4;  // bytes that the loop moves at a time
+
+  void run_range(const Arguments& arguments, PartRange range) const override {
+    auto* const rows = static_cast<std::int32_t*>(arguments.scratch);
+    std::int64_t taken = -1;
+    pieces_.for_each(range, [&](const Piece& piece) {
+      if (piece.pack != taken) take(arguments, 1, piece.pack, p_.rows, rows);
+      taken = piece.pack;
+      const std::byte* from = static_cast<const std::byte*>(arguments.inputs[0]) + offset(piece, p_.rows);
+      std::byte* to = static_cast<std::byte*>(arguments.outputs[0]) + offset(piece, p_.entries);
+      const std::int64_t stride = p_.width * size_, bytes = piece.columns * size_;
+      if (stride % word == 0 && bytes % word == 0)
+        loops_.copy({.x = from,
+                     .y = to,
+                     .stride = stride / word,
+                     .columns = bytes / word,
+                     .entries = p_.entries,
+                     .row = rows});
+      else
+        copy_bytes(from, to, stride, static_cast<std::size_t>(bytes), rows);
+    });
+  }
+
+  void copy_bytes(const std::byte* from, std::byte* to, std::int64_t stride, std::size_t bytes,
+                  const std::int32_t* rows) const {
     for (std::int64_t e = 0; e < p_.entries; ++e, to += stride) {
-      const std::int32_t row = rows[e];
-      if (row < 0)
+      if (rows[e] < 0)
         std::memset(to, 0, bytes);
       else
-        std::memcpy(to, from + row * stride, bytes);
+        std::memcpy(to, from + rows[e] * stride, bytes);
     }
   }
 };
 
-// The entries of a pack, brought into the order of the rows they are added to, and in that of the entries
-// among those of one row. Then every row of the result is summed in registers and written once.
-class EntryOrder {
+// The entries of a pack: which row of the data each adds to which row of the result. They are brought into
+// the order of the rows they are added to, and in that of the entries among those of one row: every row of
+// the result is then summed in registers and written once. (Adding entry by entry in memory, as they come, is
+// no quicker: every number of the result is then read and written once an entry.)
+class Entries {
  public:
   static std::size_t bytes(const PackedRows& p) {
-    return static_cast<std::size_t>(p.count + 1 + 2 * p.entries) * sizeof(std::int32_t);
+    return static_cast<std::size_t>(p.count + 1 + 5 * p.entries) * sizeof(std::int32_t);
   }
 
-  EntryOrder(const PackedRows& p, void* scratch)
+  Entries(const PackedRows& p, void* scratch)
       : p_(p),
-        begin_(static_cast<std::int32_t*>(scratch)),
-        row_(begin_ + p.count + 1),
-        weight_(reinterpret_cast<float*>(row_ + p.entries)) {}
+        end_(static_cast<std::int32_t*>(scratch)),
+        to_(end_ + p.count + 1),
+        from_(to_ + p.entries),
+        row_(from_ + p.entries),
+        weight_(reinterpret_cast<float*>(row_ + p.entries)),
+        ordered_(weight_ + p.entries) {}
 
-  // row_of(e): which row of the data the entry adds, -1 for none; weight_of(e) its weight.
-  template <class RowOf, class WeightOf>
-  void arrange(const PackIndices& target, const RowOf& row_of, const WeightOf& weight_of) {
-    std::fill_n(begin_, p_.count + 1, 0);
-    for (std::int64_t e = 0; e < p_.entries; ++e)
-      if (const std::int32_t to = target[e]; to >= 0 && row_of(e) >= 0) ++begin_[to];
-    std::inclusive_scan(begin_, begin_ + p_.count + 1, begin_);
-    // From the last entry on: each is put in front of those of its row that follow it.
-    for (std::int64_t e = p_.entries; e-- > 0;) {
-      const std::int32_t to = target[e], row = row_of(e);
-      if (to < 0 || row < 0) continue;
-      const std::int32_t place = --begin_[to];
-      row_[place] = row;
-      weight_[place] = weight_of(e);
+  std::int32_t* to() { return to_; }
+  std::int32_t* from() { return from_; }
+  float* weight() { return weight_; }
+
+  // listed: rows of the data are named by from(), or else entry e adds row e; weights may be null. Row r of
+  // the result is place r + 1 here, and place 0 takes what adds to none: no loop asks.
+  void arrange(bool listed, const float* weight) {
+    for (std::int64_t e = 0; listed && e < p_.entries; ++e) to_[e] = from_[e] < 0 ? -1 : to_[e];
+    std::int64_t entries = p_.entries;
+    while (entries > 0 && to_[entries - 1] < 0) --entries;
+    std::fill_n(end_, p_.count + 1, 0);
+    bool in_order = true;
+    for (std::int32_t e = 0, before = 0; e < entries; ++e) {
+      in_order &= to_[e] >= before;
+      before = to_[e];
+      ++end_[before + 1];
     }
+    if (in_order) {
+      std::inclusive_scan(end_, end_ + p_.count + 1, end_);
+      rows_ = listed ? from_ : nullptr, weights_ = weight;
+      return;
+    }
+    // From where each place's entries begin to where they end.
+    std::exclusive_scan(end_, end_ + p_.count + 1, end_, 0);
+    for (std::int32_t e = 0; e < entries; ++e) {
+      const std::int32_t place = end_[to_[e] + 1]++;
+      row_[place] = listed ? from_[e] : e;
+      if (weight) ordered_[place] = weight[e];
+    }
+    rows_ = row_, weights_ = weight ? ordered_ : nullptr;
   }
 
-  const std::int32_t* begin() const { return begin_; }
-  const std::int32_t* row() const { return row_; }
-  const float* weight() const { return weight_; }
+  const std::int32_t* begin() const { return end_; }  // of row r: where those of the row before end
+  const std::int32_t* rows() const { return rows_; }  // null: the entries' own
+  const float* weights() const { return weights_; }
 
  private:
   const PackedRows& p_;
-  std::int32_t *begin_, *row_;
-  float* weight_;
+  std::int32_t *end_, *to_, *from_, *row_;
+  float *weight_, *ordered_;
+  const std::int32_t* rows_ = nullptr;
+  const float* weights_ = nullptr;
 };
 
 // In f64 sums are f64, too; few graphs are, and their rows are short: no loop of their own for each vector.
@@ -172,82 +214,59 @@ void sum_rows_f64(const RowSums& s) {
     double* to = static_cast<double*>(s.y) + r * s.stride;
     std::fill_n(to, s.columns, 0.0);
     for (std::int32_t k = s.begin[r]; k < s.begin[r + 1]; ++k) {
-      const double* from = static_cast<const double*>(s.x) + s.row[k] * s.stride;
+      const double* from = static_cast<const double*>(s.x) + (s.row ? s.row[k] : k) * s.stride;
       for (std::int64_t c = 0; c < s.columns; ++c) to[c] += from[c];
     }
   }
 }
 
-class SummingKernel : public PackedKernel {
+// A segment sum, or a sparse product, whose rows are listed and have weights.
+class SummingKernel final : public PackedKernel {
  public:
-  SummingKernel(KernelInfo info, const PackedRows& packed)
-      : PackedKernel(std::move(info), packed),
-        sum_(packed.type == ElementType::f64 ? sum_rows_f64 : row_sum_loop(packed.type)) {
-    info_.scratch_bytes = EntryOrder::bytes(packed);
+  SummingKernel(KernelInfo info, const PackedRows& packed, bool is_product)
+      : PackedKernel(std::move(info), packed), is_product_(is_product) {
+    if (!loops_.sum) loops_.sum = sum_rows_f64;
+    info_.scratch_bytes = Entries::bytes(packed);
   }
-
- protected:
-  virtual void arrange(const Arguments& arguments, const Piece& piece, EntryOrder& order) const = 0;
-  virtual std::int64_t data_rows() const = 0;
-  virtual bool is_weighted() const = 0;
 
  private:
   void run_range(const Arguments& arguments, PartRange range) const override {
-    EntryOrder order(p_, arguments.scratch);
-    std::int64_t arranged = -1;
-    for (std::int64_t i = range.begin; i < range.end; ++i) {
-      const Piece piece = pieces_[i];
-      if (piece.pack != arranged) arrange(arguments, piece, order);
-      arranged = piece.pack;
-      sum_({.x = static_cast<const std::byte*>(arguments.inputs[0]) + offset(piece, data_rows()),
-            .y = static_cast<std::byte*>(arguments.outputs[0]) + offset(piece, p_.count),
-            .stride = p_.width,
-            .columns = piece.columns,
-            .count = p_.count,
-            .begin = order.begin(),
-            .row = order.row(),
-            .weight = is_weighted() ? order.weight() : nullptr});
-    }
+    Entries entries(p_, arguments.scratch);
+    std::int64_t taken = -1;
+    pieces_.for_each(range, [&](const Piece& piece) {
+      if (piece.pack != taken) take_entries(arguments, piece.pack, entries);
+      taken = piece.pack;
+      const void* x = static_cast<const std::byte*>(arguments.inputs[0]) +
+                      offset(piece, is_product_ ? p_.rows : p_.entries);
+      void* y = static_cast<std::byte*>(arguments.outputs[0]) + offset(piece, p_.count);
+      loops_.sum({.x = x,
+                  .y = y,
+                  .stride = p_.width,
+                  .columns = piece.columns,
+                  .count = p_.count,
+                  .begin = entries.begin(),
+                  .row = entries.rows(),
+                  .weight = entries.weights()});
+    });
   }
 
-  RowSumLoop* sum_;
-};
-
-class SegmentSum final : public SummingKernel {
- public:
-  using SummingKernel::SummingKernel;
-
- private:
-  void arrange(const Arguments& arguments, const Piece& piece, EntryOrder& order) const override {
-    order.arrange(
-        indices(arguments, 1, piece, p_.count),
-        [](std::int64_t entry) { return static_cast<std::int32_t>(entry); },
-        [](std::int64_t) { return 1.0f; });
+  void take_entries(const Arguments& arguments, std::int64_t pack, Entries& entries) const {
+    take(arguments, is_product_ ? 2 : 1, pack, p_.count, entries.to());
+    if (is_product_) take(arguments, 1, pack, p_.rows, entries.from());
+    if (is_product_ && p_.type == ElementType::bf16)
+      std::transform(static_cast<const bf16*>(arguments.inputs[3]) + pack * p_.entries,
+                     static_cast<const bf16*>(arguments.inputs[3]) + (pack + 1) * p_.entries,
+                     entries.weight(), [](bf16 weight) { return static_cast<float>(weight); });
+    entries.arrange(is_product_, weights(arguments, pack, entries));
   }
-  std::int64_t data_rows() const override { return p_.entries; }
-  bool is_weighted() const override { return false; }
-};
 
-class SparseProduct final : public SummingKernel {
- public:
-  using SummingKernel::SummingKernel;
-
- private:
-  void arrange(const Arguments& arguments, const Piece& piece, EntryOrder& order) const override {
-    const PackIndices source = indices(arguments, 1, piece, p_.rows);
-    const auto arrange_with = [&](const auto* weight) {
-      order.arrange(
-          indices(arguments, 2, piece, p_.count), [&](std::int64_t entry) { return source[entry]; },
-          [&](std::int64_t entry) { return static_cast<float>(weight[entry]); });
-    };
-    const std::int64_t first = piece.pack * p_.entries;
-    if (p_.type == ElementType::bf16)
-      arrange_with(static_cast<const bf16*>(arguments.inputs[3]) + first);
-    else
-      arrange_with(static_cast<const float*>(arguments.inputs[3]) + first);
+  const float* weights(const Arguments& arguments, std::int64_t pack, Entries& entries) const {
+    if (!is_product_) return nullptr;
+    if (p_.type == ElementType::bf16) return entries.weight();
+    return static_cast<const float*>(arguments.inputs[3]) + pack * p_.entries;
   }
-  std::int64_t data_rows() const override { return p_.rows; }
-  bool is_weighted() const override { return true; }
+
+  bool is_product_;
 };
 
 std::string fault_of(const PackedRows& p) {
@@ -293,7 +312,7 @@ Prepared prepare_segment_sum(const PackedRows& p) {
   KernelInfo info = describe(p, "segment sum", summed + product_of(p.packs, p.count, p.width),
                              product_of(p.packs, p.entries, 1), summed);
   info.inputs = 2;
-  return std::make_unique<SegmentSum>(std::move(info), p);
+  return std::make_unique<SummingKernel>(std::move(info), p, false);
 }
 
 Prepared prepare_sparse_product(const PackedRows& p) {
@@ -303,7 +322,7 @@ Prepared prepare_sparse_product(const PackedRows& p) {
   KernelInfo info = describe(p, "sparse product", elements, 2 * product_of(p.packs, p.entries, 1),
                              2 * product_of(p.packs, p.entries, p.width));
   info.inputs = 4;
-  return std::make_unique<SparseProduct>(std::move(info), p);
+  return std::make_unique<SummingKernel>(std::move(info), p, true);
 }
 
 }  // namespace superstep::kernels

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "superstep/target/cpu/kernels/elementwise/optimizer.h"
+#include "superstep/target/cpu/kernels/elementwise/wide_optimizer.h"
 #include "superstep/target/cpu/kernels/product/updating_product.h"
 #include "superstep/target/cpu/lower/lowering.h"
 #include "superstep/target/cpu/lower/matrix_product.h"
@@ -178,9 +179,51 @@ Lowered lower_updating_product(Lowering& lowering, NodeId id, NodeId product) {
   return {};
 }
 
+// With all digits of its attributes: they are rounded for f32 alone.
+kernels::WideOptimizer wide_settings_of(const Lowering& lowering, const Node& node, const Inputs& inputs) {
+  const kernels::Optimizer rule = settings_of(node);
+  const double epsilon = node.op == "superstep.RMSProp" ? 1e-3 : 1e-8;
+  return {.rule = rule.rule,
+          .count = lowering.shape(inputs.parameter).element_count(),
+          .rate = lowering.element_in_memory(inputs.learning_rate),
+          .gradient = lowering.element_in_memory(inputs.gradient),
+          .momentum = node.attributes.number("momentum", 0),
+          .nesterov = rule.nesterov,
+          .beta1 = rule.beta1,
+          .beta2 = rule.beta2,
+          .epsilon = node.attributes.number("epsilon", epsilon),
+          .weight_decay = node.attributes.number("weight_decay", 0)};
+}
+
+// Parameters of f64, each alone: few models have them.
+Lowered lower_wide_optimizer(Lowering& lowering, NodeId id) {
+  const Node& node = lowering.graph().node(id);
+  const Inputs inputs = inputs_of(node);
+  if (inputs.step.valid() && lowering.type(inputs.step).element != ElementType::i64)
+    return refuse("optimiser of f64", "the step is not an i64");
+  for (ValueId id_of : inputs.moments)
+    if (lowering.graph().value(id_of).kind != graph::ValueKind::state)
+      return refuse("optimiser of f64", "a moment is not a state");
+  if (lowering.graph().value(inputs.parameter).kind != graph::ValueKind::state)
+    return refuse("optimiser of f64", "the parameter is not a state");
+  if (!lowering.is_row_major(inputs.gradient))
+    return refuse("optimiser of f64", "the gradient is not row-major");
+  const kernels::WideOptimizer settings = wide_settings_of(lowering, node, inputs);
+  if (inputs.moments.size() != kernels::state_arrays(settings))
+    return refuse("optimiser of f64", "a momentum without its buffer, or a buffer without a momentum");
+  auto kernel = kernels::prepare(settings);
+  if (!kernel) return std::unexpected(kernel.error());
+  std::vector<DraftOperand> reads{lowering.read(inputs.learning_rate), lowering.read(inputs.gradient)};
+  if (inputs.step.valid()) reads.push_back(lowering.read(inputs.step));
+  lowering.emit(node.op, node.name, std::move(*kernel), std::move(reads), updated_by(lowering, inputs));
+  mark_updated(lowering, id);
+  return {};
+}
+
 Lowered lower_optimizer(Lowering& lowering, NodeId id) {
   const Node& node = lowering.graph().node(id);
   const Inputs first = inputs_of(node);
+  if (lowering.type(first.parameter).element == ElementType::f64) return lower_wide_optimizer(lowering, id);
   if (Lowered fine = check(lowering, node, first); !fine) return fine;
   if (const auto product = lowering.product_of_gradient(id)) {
     Lowered updating = lower_updating_product(lowering, id, *product);

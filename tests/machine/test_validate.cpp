@@ -72,6 +72,13 @@ TEST_F(Validate, RefusesDamagedTables) {
   EXPECT_TRUE(contains(refusal(with_cycles("many")), "'many' is not a number"));
   EXPECT_TRUE(contains(refusal("kind,tiles,cycles,m,k,n\ngemm,1472,5,-3,1,1\n"), "is not a count"));
   EXPECT_TRUE(contains(refusal("kind,tiles,cycles\ngemm,7,5\n"), "no machine has 7 tiles"));
+  EXPECT_TRUE(contains(refusal("kind,tiles,cycles,stride_h\nconv,1472,5,0\n"),
+                       "column stride_h: 0 is not a count above 0"));
+  for (const char* shape : {"4xy", "1e400", "0x4", ""})
+    EXPECT_TRUE(
+        contains(refusal(std::string("kind,tiles,cycles,shape,dims\nreduce,1472,5,") + shape + ",0\n"),
+                 "is no extent"))
+        << shape;
 }
 
 constexpr const char* application_header =

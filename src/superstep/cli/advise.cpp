@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "superstep/base/error.h"
+#include "superstep/base/option_range.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/model_options.h"
@@ -47,9 +48,10 @@ double seconds_from(const std::string& text) {
   constexpr Unit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}};
   for (const Unit& unit : units)
     if (text.ends_with(unit.name)) {
-      std::string number = text.substr(0, text.size() - std::string_view(unit.name).size());
-      if (!positive()(number).empty()) break;
-      return std::stod(number) * unit.seconds;
+      const std::string number = text.substr(0, text.size() - std::string_view(unit.name).size());
+      const auto value = finite_number(number);
+      if (!value || *value <= 0) break;
+      return *value * unit.seconds;
     }
   throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is no time", text), "--at-most",
               "write 5ms, 200us or 1.5s");
@@ -61,11 +63,12 @@ std::map<std::string, double> numbers_by_machine(const std::vector<std::string>&
   std::map<std::string, double> numbers;
   for (const std::string& assignment : assignments) {
     const std::size_t equals = assignment.find('=');
-    std::string number = equals == std::string::npos ? "" : assignment.substr(equals + 1);
-    if (number.empty() || !positive()(number).empty())
+    const auto number =
+        equals == std::string::npos ? std::nullopt : finite_number(assignment.substr(equals + 1));
+    if (!number || *number <= 0)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("'{}' is no MACHINE=NUMBER above zero", assignment), option);
-    numbers[machine::find_machine(assignment.substr(0, equals)).id()] = std::stod(number);
+    numbers[machine::find_machine(assignment.substr(0, equals)).id()] = *number;
   }
   return numbers;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "superstep/base/error.h"
+#include "superstep/base/option_range.h"
 #include "superstep/base/text.h"
 #include "superstep/record/member.h"
 
@@ -60,8 +61,7 @@ std::string text_at(const json& object, std::initializer_list<const char*> path)
 }
 
 double number_at(const json& object, std::initializer_list<const char*> path) {
-  const std::string text = text_at(object, path);
-  return text.empty() || text.find_first_not_of("0123456789.eE+-") != std::string::npos ? 0 : std::stod(text);
+  return finite_number(text_at(object, path)).value_or(0);
 }
 
 std::string joined(const std::string& a, const std::string& b) { return a + (b.empty() ? "" : " " + b); }

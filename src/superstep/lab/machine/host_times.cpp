@@ -13,6 +13,7 @@
 
 #include "superstep/base/error.h"
 #include "superstep/base/statistics.h"
+#include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/run_together.h"
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/measure/clock.h"
@@ -68,7 +69,9 @@ class TemporaryFile {
     if (lseek(descriptor_, 0, SEEK_SET) != 0) fail("cannot go to the beginning of the file");
     const double begun = steady_clock().seconds();
     for (std::size_t done = 0; done < bytes;) {
+      if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while measuring");
       const ssize_t moved = transfer();
+      if (moved < 0 && errno == EINTR) continue;
       if (moved <= 0) fail("cannot read or write the file");
       done += static_cast<std::size_t>(moved);
     }

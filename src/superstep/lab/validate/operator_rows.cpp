@@ -1,8 +1,11 @@
 #include "superstep/lab/validate/operator_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "superstep/base/option_range.h"
 #include "superstep/base/text.h"
 #include "superstep/machine/ipu/operators.h"
 #include "superstep/machine/ipu/superstep_cost.h"
@@ -22,8 +25,9 @@ struct Row {
   const PublishedTable& table;
   std::size_t index;
 
+  // At least one, of what may be absent or 0 (`otherwise`) at least that.
   std::int64_t count(std::string_view column, std::int64_t otherwise = 1) const {
-    return table.integer(index, column, otherwise);
+    return table.integer(index, column, otherwise, std::min<std::int64_t>(otherwise, 1));
   }
   const std::string& text(std::string_view column) const { return table.text(index, column); }
   bool does(std::string_view pass) const {
@@ -145,9 +149,12 @@ Plan reduction_row(const Row& row) {
   const std::vector<std::string> extents = split(row.text("shape"), 'x'), axes = split(row.text("dims"), '+');
   machine::ipu::Reduction reduction{.element = row.element()};
   for (std::size_t i = 0; i < extents.size(); ++i) {
-    const double extent = std::stod(extents[i]);
+    const auto extent = whole_number(extents[i]);
+    if (!extent || *extent < 1)
+      throw Error(ErrorCode::bad_file, fmt::format("column shape: '{}' is no extent", extents[i]),
+                  row.table.where(row.index));
     const bool reduced = std::find(axes.begin(), axes.end(), std::to_string(i)) != axes.end();
-    (reduced ? reduction.depth : reduction.outputs) *= extent;
+    (reduced ? reduction.depth : reduction.outputs) *= static_cast<double>(*extent);
   }
   return plan_reduction(row.hardware, reduction);
 }

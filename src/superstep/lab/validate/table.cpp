@@ -94,17 +94,22 @@ double PublishedTable::number(std::size_t row, std::string_view column, double o
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (error != std::errc() || end != cell.data() + cell.size())
     throw Error(ErrorCode::bad_file, fmt::format("column {}: '{}' is not a number", column, cell),
-                fmt::format("{}:{}", where_, lines_[row]));
+                where(row));
   return value;
 }
 
-std::int64_t PublishedTable::integer(std::size_t row, std::string_view column, std::int64_t otherwise) const {
+std::int64_t PublishedTable::integer(std::size_t row, std::string_view column, std::int64_t otherwise,
+                                     std::int64_t lowest) const {
   const double value = number(row, column, static_cast<double>(otherwise));
   constexpr double largest = 1e15;  // a double has every whole number up to there
-  if (value < 0 || value > largest || value != static_cast<double>(static_cast<std::int64_t>(value)))
-    throw Error(ErrorCode::bad_file, fmt::format("column {}: {} is not a count", column, value),
-                fmt::format("{}:{}", where_, lines_[row]));
+  if (value < static_cast<double>(lowest) || value > largest ||
+      value != static_cast<double>(static_cast<std::int64_t>(value)))
+    throw Error(ErrorCode::bad_file,
+                fmt::format("column {}: {} is not a count{}", column, value, lowest > 0 ? " above 0" : ""),
+                where(row));
   return static_cast<std::int64_t>(value);
 }
+
+std::string PublishedTable::where(std::size_t row) const { return fmt::format("{}:{}", where_, lines_[row]); }
 
 }  // namespace superstep::lab

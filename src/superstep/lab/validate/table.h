@@ -21,7 +21,9 @@ class PublishedTable {
                           std::string_view column) const;  // "" where there is no such column
   // Empty: `otherwise`. Throws Error (bad_file) with line and column when it is no number.
   double number(std::size_t row, std::string_view column, double otherwise) const;
-  std::int64_t integer(std::size_t row, std::string_view column, std::int64_t otherwise) const;
+  std::int64_t integer(std::size_t row, std::string_view column, std::int64_t otherwise,
+                       std::int64_t lowest = 0) const;
+  std::string where(std::size_t row) const;  // file:line
   const std::string& where() const { return where_; }
 
  private:

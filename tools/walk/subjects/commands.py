@@ -170,6 +170,9 @@ PREPARATIONS = {
         'train ptychonn-64 --set window=32 --samples 36 --batch 8 --steps 1 --out run-ptychonn-64',
         'infer ptychonn-64 --weights run-ptychonn-64 --input scan.h5 --output windows.h5',
     ),
+    'physics.md': (
+        'generate ptychonn-64 --set window=32 --samples 36 --out scan.h5',
+    ),
     'conductivity.md': (
         'train conductivity --set side=32 --set width=4 --samples 400 --batch 20 --steps 2 --out run-conductivity',
     ),

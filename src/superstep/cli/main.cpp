@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/printable.h"
 #include "superstep/base/progress.h"
+#include "superstep/base/system/child_process.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/thread_pool.h"
@@ -146,6 +147,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using superstep::cli::report;
+  superstep::heed_parent();
   superstep::occupy_standard_descriptors();
   superstep::watch_for_interrupts();
   superstep::end_when_asked(superstep::cli::exit_interrupted, superstep::cli::words_at_the_end,

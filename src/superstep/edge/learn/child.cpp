@@ -48,7 +48,7 @@ std::string words_for(int status, const std::filesystem::path& errors) {
 ChildOutcome run_child(const std::vector<std::string>& command, const std::filesystem::path& errors,
                        double most_seconds, const std::function<bool()>& should_pause,
                        const std::function<bool()>& should_end) {
-  const auto started = start_process(command, errors);
+  const auto started = start_process(command, errors, Outlives::no);
   if (!started) return {.why = fmt::format("{}: {}", command[0], std::strerror(started.error()))};
   const pid_t child = *started;
   setpriority(PRIO_PROCESS, static_cast<id_t>(child), niceness);

@@ -53,7 +53,7 @@ class Bar:
     """A bar in a notebook: one output, which is written anew."""
 
     def __init__(self) -> None:
-        from IPython.display import display
+        from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
         self._shown = display(_Page("", ""), display_id=True)
         self._measured: _Page | None = None
 

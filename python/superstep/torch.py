@@ -445,7 +445,7 @@ class TrainStep:
         if name == place or len(counts) != 1:
             return found
         calls = self.trainer.steps * len(self._taken[place])
-        count, kept = counts.pop(), (1 - self.module.get_submodule(place).momentum) ** calls  # type: ignore[operator]
+        count, kept = counts.pop(), (1 - self.module.get_submodule(place).momentum) ** calls  # type: ignore[operator, unused-ignore]
         begun = kept * self._first[name].double()
         return begun + (found.double() - begun) * (count / (count - 1)) if count > 1 else found
 
@@ -457,7 +457,7 @@ class TrainStep:
                 if name in self._places:
                     tensor.copy_(self._variance(name, torch.from_numpy(states[self._places[name]])).to(tensor.dtype))
             for place, counts in self._taken.items():
-                batches = self.module.get_submodule(place).num_batches_tracked
+                batches: Any = self.module.get_submodule(place).num_batches_tracked
                 if batches is not None:
                     batches += (self.trainer.steps - self._written) * len(counts)
         self._written = self.trainer.steps
@@ -507,4 +507,5 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
         step.check()
         return step
 
-    return _converted(module, inputs, exporter, True, False, use)
+    step: TrainStep = _converted(module, inputs, exporter, True, False, use)
+    return step

@@ -8,11 +8,13 @@ import export_models
 
 
 def without_dropout(module):
-    """Dropouts off: masks of two implementations are never the same."""
+    """Dropouts and branches that are left out at random off: masks of two implementations are never the same."""
     for part in module.modules():
         if isinstance(part, torch.nn.modules.dropout._DropoutNd):
             part.p = 0.0
-        for name in ("dropout", "dropout_p", "attention_dropout", "dropout_prob"):
+        if type(part).__name__ == "StochasticDepth":
+            part.p = 0.0
+        for name in ("dropout", "dropout_p", "attention_dropout", "dropout_prob", "drop_prob"):
             if isinstance(getattr(part, name, None), float):
                 setattr(part, name, 0.0)
 

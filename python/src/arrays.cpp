@@ -98,6 +98,21 @@ void gather(const Foreign& array, std::size_t bytes, std::size_t axis, const std
     gather(array, bytes, axis + 1, from + static_cast<std::int64_t>(i) * step, to);
 }
 
+// The array of NumPy over a tensor of PyTorch: cheaper than an export by DLPack. None where there is no such
+// array (a tensor of another device, with gradients, of bf16), and of other libraries, whose `numpy` may
+// copy.
+nb::object as_numpy(nb::handle object) {
+  PyTypeObject* const type = Py_TYPE(object.ptr());
+  const nb::object module =
+      nb::getattr(nb::handle(reinterpret_cast<PyObject*>(type)), "__module__", nb::none());
+  if (!nb::isinstance<nb::str>(module) || PyUnicode_CompareWithASCIIString(module.ptr(), "torch") != 0 ||
+      !nb::hasattr(object, "numpy"))
+    return {};
+  PyObject* const array = PyObject_CallMethod(object.ptr(), "numpy", nullptr);
+  if (!array) PyErr_Clear();
+  return nb::steal(array);
+}
+
 [[noreturn]] void refuse_object(nb::handle object, const Port& port) {
   const std::string kind = nb::cast<std::string>(object.type().attr("__name__"));
   if (nb::cast<bool>(nb::bool_(nb::getattr(object, "requires_grad", nb::bool_(false)))))
@@ -114,7 +129,12 @@ void gather(const Foreign& array, std::size_t bytes, std::size_t axis, const std
 }  // namespace
 
 Given::Given(nb::handle array, const Port& port) {
-  if (!take_buffer(array, port)) take_dlpack(array, port);
+  if (take_buffer(array, port)) return;
+  const nb::object same = as_numpy(array);  // the view holds it
+  if (same.is_valid() && take_buffer(same, port))
+    foreign_ = true;
+  else
+    take_dlpack(array, port);
 }
 
 Given::~Given() {

@@ -237,7 +237,7 @@ class Graph:
         if isinstance(mapping, int):
             self._core.set_tile(tensor._core, mapping)
         else:
-            self._core.set_tile_mapping(tensor._core, [list(map(tuple, intervals)) for intervals in mapping])
+            self._core.set_tile_mapping(tensor._core, [[(begin, end) for begin, end in intervals] for intervals in mapping])
 
     def map_linearly(self, tensor: Tensor, minimum: int = 1, grain: int = 1) -> None:
         """Elements in equal shares, `grain` at a time, at least `minimum` a tile, from tile 0 up."""
@@ -400,7 +400,8 @@ class Engine:
     def read(self, handle: str) -> numpy.ndarray:
         """Reads a tensor."""
         element, shape = self._port(handle)
-        return self._core.read(handle, element, list(shape))
+        values: numpy.ndarray = self._core.read(handle, element, list(shape))
+        return values
 
     def run(self, program: int = 0) -> None:
         """Runs a program."""
@@ -418,7 +419,8 @@ class Engine:
 
     def profile(self) -> dict[str, Any]:
         """Everything counted, as docs/bsp.md explains it (``superstep-bsp-profile/1``)."""
-        return json.loads(self._core.profile_json())
+        counted: dict[str, Any] = json.loads(self._core.profile_json())
+        return counted
 
     def summary(self) -> str:
         """The profile in words."""

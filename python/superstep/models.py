@@ -256,7 +256,8 @@ class Trainer:
 
     def parameter(self, name: str) -> numpy.ndarray:
         """A copy of one of them."""
-        return self._core.parameter(name)
+        value: numpy.ndarray = self._core.parameter(name)
+        return value
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Gives one of them another value, of its own type and shape."""
@@ -284,7 +285,8 @@ class _Parameters(Mapping[str, numpy.ndarray]):
     def __getitem__(self, name: str) -> numpy.ndarray:
         if name not in self._names:
             raise KeyError(name)
-        return self._core.parameter(name)
+        value: numpy.ndarray = self._core.parameter(name)
+        return value
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._core.set_parameter(name, value)

@@ -35,20 +35,40 @@ class Line:
             sys.stderr.write("\n")
 
 
+class _Page:
+    """What a notebook shows, as HTML; what keeps text alone has the same in words."""
+
+    def __init__(self, page: str, text: str) -> None:
+        self._page = page
+        self._text = text
+
+    def _repr_html_(self) -> str:
+        return self._page
+
+    def __repr__(self) -> str:
+        return self._text
+
+
 class Bar:
-    """A bar in a notebook."""
+    """A bar in a notebook: one output, which is written anew."""
 
     def __init__(self) -> None:
-        from IPython.display import HTML, display
-        self._html = HTML
-        self._shown = display(HTML(""), display_id=True)
+        from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
+        self._shown = display(_Page("", ""), display_id=True)
+        self._measured: _Page | None = None
 
     def __call__(self, label: str, unit: str, note: str, done: float, total: float) -> None:
         bar = f'<progress max="{total:g}" value="{done:g}" style="width:20em"></progress>' if total > 0 else ""
-        self._shown.update(self._html(f"<span>{html.escape(label)}</span> {bar} <span>{html.escape(note)}</span>"))
+        share = f" {100 * min(1.0, done / total):3.0f} %" if total > 0 else ""
+        page = _Page(f"<span>{html.escape(label)}</span> {bar} <span>{html.escape(note)}</span>", f"{label}{share}  {note}".rstrip())
+        if total > 0:
+            self._measured = page
+        self._shown.update(page)
 
     def close(self) -> None:
-        """The bar stays as it is."""
+        """The last bar stays, with how far it came: not what short work was done after it."""
+        if self._measured:
+            self._shown.update(self._measured)
 
 
 def listener(wanted: bool | Listener | None) -> Any:

@@ -75,6 +75,55 @@ def _plain(module: torch.nn.Module, training: bool) -> Iterator[None]:
                 buffer.copy_(value)
 
 
+def _of_depth(part: torch.nn.Module) -> tuple[float, str]:
+    """How often, and for what ("row", "batch"), a module leaves a branch out, where it is one that does nothing else: torchvision's
+    StochasticDepth, and what is called DropPath elsewhere."""
+    kind = type(part).__name__
+    if kind == "StochasticDepth":
+        return float(getattr(part, "p", 0.0)), str(getattr(part, "mode", ""))
+    if kind.endswith("DropPath") and not list(part.children()) and getattr(part, "scale_by_keep", True):
+        return float(getattr(part, "drop_prob", 0.0) or 0.0), "row"
+    return 0.0, ""
+
+
+@contextlib.contextmanager
+def _depth_as_dropout(module: torch.nn.Module) -> Iterator[None]:
+    """Branches that are left out at random, by a dropout of ones: files draw those anew at every step, other numbers once."""
+
+    def dropped(share: float, mode: str) -> Any:
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            ones = torch.ones_like(x[:, :1].flatten(1)[:, :1] if mode == "row" else x.flatten()[:1])
+            kept = torch.nn.functional.dropout(ones, share, True)
+            return x * kept.reshape([x.shape[0] if mode == "row" else 1] + [1] * (x.dim() - 1))
+        return forward
+
+    changed = []
+    for part in module.modules():
+        share, mode = _of_depth(part)
+        if part.training and share > 0 and mode in ("row", "batch"):
+            part.forward = dropped(share, mode)
+            changed.append(part)
+    try:
+        yield
+    finally:
+        for part in changed:
+            del part.forward
+
+
+_DRAWN = ("RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Bernoulli", "Multinomial")
+
+
+def _refuse_draws(file: pathlib.Path) -> None:
+    """A file of a training step that draws random numbers, other than by dropouts, would draw the same ones at every step."""
+    import onnx
+    content = onnx.load(str(file), load_external_data=False)
+    for nodes in (content.graph.node, *(function.node for function in content.functions)):
+        for node in nodes:
+            if node.op_type in _DRAWN:
+                raise Unsupported(f"node '{node.name}' ({node.op_type}) draws random numbers, which would be the same at every step",
+                                  hint="give them as an input; torch.nn.Dropout, StochasticDepth and DropPath are drawn anew")
+
+
 def _names(kind: str, count: int) -> list[str]:
     return [f"{kind}{i}" for i in range(count)]
 
@@ -107,7 +156,8 @@ def export(module: torch.nn.Module, example: Any, file: str | os.PathLike[str], 
                     {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False})
     if open_batch:
         options |= _dynamic(inputs, exporter)
-    with _plain(module, training), warnings.catch_warnings(), torch.enable_grad() if training else torch.no_grad():
+    with (_plain(module, training), _depth_as_dropout(module), warnings.catch_warnings(),
+          torch.enable_grad() if training else torch.no_grad()):
         warnings.simplefilter("ignore")
         torch.onnx.export(module, inputs, os.fspath(file), dynamo=EXPORTERS[exporter], **options)
 
@@ -395,7 +445,7 @@ class TrainStep:
         if name == place or len(counts) != 1:
             return found
         calls = self.trainer.steps * len(self._taken[place])
-        count, kept = counts.pop(), (1 - self.module.get_submodule(place).momentum) ** calls  # type: ignore[operator]
+        count, kept = counts.pop(), (1 - self.module.get_submodule(place).momentum) ** calls  # type: ignore[operator, unused-ignore]
         begun = kept * self._first[name].double()
         return begun + (found.double() - begun) * (count / (count - 1)) if count > 1 else found
 
@@ -407,7 +457,7 @@ class TrainStep:
                 if name in self._places:
                     tensor.copy_(self._variance(name, torch.from_numpy(states[self._places[name]])).to(tensor.dtype))
             for place, counts in self._taken.items():
-                batches = self.module.get_submodule(place).num_batches_tracked
+                batches: Any = self.module.get_submodule(place).num_batches_tracked
                 if batches is not None:
                     batches += (self.trainer.steps - self._written) * len(counts)
         self._written = self.trainer.steps
@@ -446,6 +496,7 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
 
     def use(file: pathlib.Path) -> TrainStep:
         import onnx
+        _refuse_draws(file)
         graph = onnx.load(str(file), load_external_data=False).graph
         known = {initializer.name for initializer in graph.initializer}
         term = f"{name}:{graph.output[0].name}" if len(graph.output) > 1 else name
@@ -456,4 +507,5 @@ def train_step(module: torch.nn.Module, loss: Any, optimizer: Any, example: Any,
         step.check()
         return step
 
-    return _converted(module, inputs, exporter, True, False, use)
+    step: TrainStep = _converted(module, inputs, exporter, True, False, use)
+    return step

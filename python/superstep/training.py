@@ -88,7 +88,8 @@ def _rows(values: Sequence[Any]) -> numpy.ndarray:
     return numpy.stack([numpy.asarray(value) for value in values])
 
 
-def _samples(data: Any) -> list[tuple[Any, ...] | Mapping[str, Any]]:
+def _samples(data: Any) -> list[Any]:
+    """Of each sample its parts: a tuple, a list, or a mapping."""
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
         samples = [data[i] for i in range(len(data))]
     else:
@@ -131,8 +132,7 @@ def _until(until: str | tuple[str, float] | Mapping[str, float] | None) -> tuple
         if len(until) != 1:
             raise InvalidArgument("names one metric", "until")
         return next(iter(until.items()))
-    name, value = until
-    return name, float(value)
+    return until[0], float(until[1])
 
 
 def _data_file(model: str, data: Any, settings: dict[str, Any], folder: pathlib.Path) -> str:

@@ -249,4 +249,5 @@ def test_no_dependency_but_numpy():
 def test_the_package_is_typed():
     folder = pathlib.Path(superstep.__file__).parent
     assert (folder / "py.typed").exists()
-    assert "class Session" in (folder / "_core.pyi").read_text()
+    assert "class Session" in (folder / "_core/__init__.pyi").read_text()
+    assert "class Graph" in (folder / "_core/bsp.pyi").read_text() and not list(folder.glob("_core/*.py"))

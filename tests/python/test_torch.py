@@ -271,3 +271,39 @@ def test_a_module_that_cannot_be_exported_says_what_the_exporters_said():
 
     with pytest.raises((bridge.ExportError, RuntimeError, Exception)):
         bridge.compile(Branches(), torch.randn(2, 4))
+
+
+class DropPath(torch.nn.Module):
+    """As many libraries have it: a branch is left out for some samples."""
+
+    def __init__(self, drop_prob):
+        super().__init__()
+        self.drop_prob = drop_prob
+
+    def forward(self, x):
+        kept = (1 - self.drop_prob + torch.rand([x.shape[0]] + [1] * (x.dim() - 1))).floor()
+        return x / (1 - self.drop_prob) * kept
+
+
+class Noisy(torch.nn.Module):
+    def forward(self, x):
+        return x + torch.rand_like(x)
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_branches_left_out_are_drawn_anew(exporter):
+    torch.manual_seed(1)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), DropPath(0.5)).train()
+    x, y = torch.randn(4, 3), torch.zeros(4, 3)
+    step = bridge.train_step(net, "mse", torch.optim.SGD(net.parameters(), lr=1e-30), x, threads=1, exporter=exporter)
+    rows = (2 * net[0](x)).detach().square().sum(1)
+    wanted = [float(sum(rows[i] for i in range(4) if kept >> i & 1)) / 12 for kept in range(16)]
+    losses = [step(x, y) for _ in range(32)]
+    assert all(min(abs(loss - one) for one in wanted) < 1e-5 for loss in losses)  # every sample whole, or left out
+    assert len({round(loss, 4) for loss in losses}) > 4 and "forward" not in vars(net[1])
+
+
+def test_numbers_that_would_be_drawn_once_are_refused():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), Noisy()).train()
+    with error_of(superstep.Unsupported, "the same at every step"):
+        bridge.train_step(net, "mse", torch.optim.SGD(net.parameters(), lr=0.1), torch.randn(4, 3), threads=1)

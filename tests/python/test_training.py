@@ -1,12 +1,14 @@
 """Whole runs: the program's bits, data from anywhere, callbacks, going on."""
 import subprocess
+import sys
+import types
 
 import numpy
 import pytest
 from support import error_of
 
 import superstep
-from superstep import program
+from superstep import program, progress
 
 SETTINGS = {"batch": 32, "optimizer": "adam", "learning_rate": 1e-3, "seed": 5, "threads": 2}
 
@@ -161,3 +163,17 @@ def test_what_was_trained_is_served(tmp_path):
     assert (superstep.load(result.folder, batch=4, threads=1)(x) == session(x)).all()
     page = result._repr_html_()
     assert "<svg" in page and "throughput" in page
+
+
+def test_a_notebook_has_one_bar(monkeypatch):
+    shown, updates = [], []
+    handle = types.SimpleNamespace(update=updates.append)
+    display = types.ModuleType("IPython.display")
+    display.display = lambda page, display_id: shown.append(page) or handle
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    bar = progress.Bar()
+    bar("model", "steps", "loss 1", 5, 10)
+    bar("evaluating model", "", "", 0, 0)
+    bar.close()
+    assert len(shown) == 1 and len(updates) == 3
+    assert repr(updates[-1]) == "model  50 %  loss 1" and 'value="5"' in updates[-1]._repr_html_()

@@ -4,6 +4,7 @@
 
 #include "superstep/base/file.h"
 #include "superstep/baseline/materials/coulomb_ridge.h"
+#include "superstep/file/hdf5/hdf5.h"
 #include "tests/baseline/run_baseline.h"
 #include "tests/expect_error.h"
 #include "tests/physics/force_checks.h"
@@ -50,13 +51,35 @@ TEST(CoulombRidge, ReadsBothFormatsAlike) {
     EXPECT_EQ(hdf5[i].configuration.elements, xyz[i].configuration.elements);
     EXPECT_EQ(hdf5[i].energy, xyz[i].energy);
   }
-  write_file_atomically(folder / "bad.xyz", std::string_view("1\n\nH 0 0 0\n"));
-  expect_error(ErrorCode::bad_file, {"bad.xyz, frame 0", "without energy"},
-               [&] { read_clusters(folder / "bad.xyz"); });
-  write_file_atomically(folder / "bad.xyz",
-                        std::string_view("1\nenergy=1 Properties=species:S:1:pos:R:3\nH 0 0 0\n"));
-  expect_error(ErrorCode::bad_file, {"bad.xyz, frame 0", "not a water cluster"},
-               [&] { read_clusters(folder / "bad.xyz"); });
+}
+
+// What training refuses too, in its words: the place of a frame, counted from 1, and the atoms.
+TEST(CoulombRidge, NamesTheFrameAndTheAtoms) {
+  const ScratchFolder folder;
+  const std::string labelled = "Properties=species:S:1:pos:R:3 energy=1";
+  const std::string good = "3\n" + labelled + "\nO 0 0 0\nH 1 0 0\nH 0 1 0\n";
+  const auto refused = [&](const std::string& frame, const std::string& message) {
+    write_file_atomically(folder / "bad.xyz", good + frame);
+    expect_error(ErrorCode::bad_file, {"bad.xyz, frame 2", message},
+                 [&] { read_clusters(folder / "bad.xyz"); });
+  };
+  refused("1\n\nH 0 0 0\n", "has no energy to learn from");
+  refused("3\n\nO 0 0 0\nH 1 0 0\nH 1 0 0\n", "atoms 2 (H) and 3 (H) are at one place");
+  refused("1\n" + labelled + " Lattice=\"9 0 0 0 9 0 0 0 9\"\nH 0 0 0\n", "has a periodic box");
+  refused("1\n" + labelled + "\nH 0 0 0\n", "not a water cluster");
+  const auto two = [](std::vector<double> values, const Shape& shape) {
+    values.insert(values.end(), values.begin(), values.end());
+    return Tensor::from<double>(shape, values);
+  };
+  data::Hdf5Writer file(folder / "bad.h5");
+  file.write("z", two({8, 1, 1}, {2, 3}));
+  Tensor pos = two({0, 0, 0, 1, 0, 0, 0, 1, 0}, {2, 3, 3});
+  for (std::int64_t k = 0; k < 3; ++k) pos.set(15 + k, pos.at(12 + k));
+  file.write("pos", pos);
+  file.write("energy", two({-1}, {2}));
+  file.close();
+  expect_error(ErrorCode::bad_file, {"bad.h5, cluster 2", "atoms 2 (H) and 3 (H) are at one place"},
+               [&] { read_clusters(folder / "bad.h5"); });
 }
 
 }  // namespace

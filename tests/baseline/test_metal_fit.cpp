@@ -80,7 +80,7 @@ TEST(MetalFit, RefusesFramesItCannotUse) {
   const ScratchFolder folder;
   const auto refused = [&](const std::string& text, const std::string& message) {
     write_file_atomically(folder / "a.xyz", text);
-    expect_error(ErrorCode::bad_file, {"a.xyz, frame 0", message},
+    expect_error(ErrorCode::bad_file, {"a.xyz, frame 1", message},
                  [&] { read_metal_frames(folder / "a.xyz"); });
   };
   refused("1\n\nCu 0 0 0\n", "without energy and forces");

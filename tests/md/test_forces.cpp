@@ -184,6 +184,47 @@ data::Configuration water_box(std::int64_t molecules, double sd = 0.03) {
   return rattled(make_water_box(molecules, 0.95, 4).atoms, sd, 6);
 }
 
+// A box, and twenty-seven of it beside each other, are one crystal, however thin the box.
+data::Configuration repeated(const data::Configuration& atoms, int times) {
+  data::Configuration all;
+  const Cell& cell = *atoms.cell;
+  for (int i = 0; i < times * times * times; ++i) {
+    const Cartesian shift = double(i / (times * times)) * cell.a + double(i / times % times) * cell.b +
+                            double(i % times) * cell.c;
+    for (std::size_t a = 0; a < atoms.positions.size(); ++a) {
+      all.elements.push_back(atoms.elements[a]);
+      all.positions.push_back(atoms.positions[a] + shift);
+    }
+  }
+  all.cell = Cell{double(times) * cell.a, double(times) * cell.b, double(times) * cell.c};
+  return all;
+}
+
+void expect_of_a_crystal(const char* potential, data::Configuration box,
+                         const std::vector<std::string>& settings) {
+  SCOPED_TRACE(potential);
+  data::Configuration crystal = repeated(box, 3);
+  const auto small = field_of(potential, box, settings), large = field_of(potential, crystal, settings);
+  ASSERT_LT(box.cell->a.x, small->cutoff());
+  const Evaluation one = evaluated(*small, box), all = evaluated(*large, crystal);
+  EXPECT_NEAR(all.energy, 27 * one.energy, 1e-10 * std::abs(all.energy));
+  double largest = 0;
+  for (const Cartesian& force : one.forces) largest = std::max(largest, norm(force));
+  EXPECT_GT(largest, 1e-3);
+  for (std::size_t i = 0; i < all.forces.size(); ++i)
+    EXPECT_LT(norm(all.forces[i] - one.forces[i % one.forces.size()]), 1e-10 * largest) << i;
+  for (std::size_t k = 0; k < 9; ++k)
+    EXPECT_NEAR(all.virial[k], 27 * one.virial[k], 1e-9 * std::abs(27 * one.virial[0])) << k;
+}
+
+TEST(ClassicalForces, OfABoxThinnerThanTheCutoffAreThoseOfTheCrystal) {
+  const auto one_cell = [](const char* lattice) { return rattled(make_lattice(lattice, 3).atoms, 0.15, 5); };
+  expect_of_a_crystal("lennard-jones", one_cell("fcc:Ar:5.3:1"), {});
+  expect_of_a_crystal("morse", one_cell("fcc:Cu:3.61:1"), {});
+  expect_of_a_crystal("sutton-chen", one_cell("fcc:Ni0.5Cu0.5:3.57:1"), {});
+  expect_of_a_crystal("spc-fw", water_box(4), {"cutoff=7"});
+}
+
 TEST(WaterForces, AreDifferencesOfTheEnergy) {
   for (const std::int64_t molecules : {2, 30}) {
     data::Configuration atoms = water_box(molecules);

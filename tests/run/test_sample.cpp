@@ -14,6 +14,7 @@
 #include "superstep/run/sample/chains.h"
 #include "superstep/run/sample/sample.h"
 #include "superstep/sampling/laplace.h"
+#include "superstep/sampling/warm_up.h"
 #include "tests/contains.h"
 #include "tests/expect_error.h"
 #include "tests/onnx/proto_builder.h"
@@ -423,6 +424,30 @@ TEST(Windows, SlideAndGoOn) {
     EXPECT_EQ(pieces.windows[w].log_likelihood, whole.windows[w].log_likelihood) << w;
   s.model = network("mlp");
   expect_error(ErrorCode::unsupported, {"no series"}, [&] { sample(s, {}, {}); });
+}
+
+// Of the logarithm of the noise: what a window begins with is what the last one drew, to the shrinkage.
+TEST(Windows, TakeTheirVariancesFromTheDrawsOfTheLastOne) {
+  const ScratchFolder folder;
+  SampleSettings s;
+  s.model = network("mcmc", {"units=2", "window=60"});
+  s.methods = {"hmc"}, s.leapfrog_steps = 16;
+  s.warm_up = 100, s.draws = 200, s.chains = 2;
+  s.windows = {.count = 1, .stride = 5, .warm_up = 30};
+  sample(s, folder / "out", {});
+  const auto first = data::read_npz(folder / "out/window-0000/chain-1.npz");
+  sampling::RunningVariance drawn(1);
+  for (std::int64_t draw = 0; draw < s.draws; ++draw) {
+    const double log_noise = std::log(first.at("noise").at(draw));
+    drawn.add({&log_noise, 1});
+  }
+  s.windows.count = 2;
+  sample(s, folder / "out", {});
+  const auto second = data::read_npz(folder / "out/window-0001/chain-1.npz");
+  const auto last_of = [](const Tensor& all) { return all.at(all.element_count() - 1); };
+  const double variance = drawn.regularised()[0], before = last_of(first.at("state/inverse_mass"));
+  EXPECT_NEAR(last_of(second.at("state/inverse_mass")), variance, 1e-4 * variance);
+  EXPECT_GT(std::abs(before - variance), 1e-3 * variance);
 }
 
 }  // namespace

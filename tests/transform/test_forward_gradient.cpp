@@ -269,6 +269,27 @@ TEST(Jacobian, IsThatOfDifferencesInEitherMode) {
   expect_jacobian_of_differences(1, 1);
 }
 
+// All columns by tangents side by side against a row at a time by the reverse pass: the same to rounding.
+TEST(Jacobian, ByTangentsIsTheOneByReverseMode) {
+  constexpr std::int64_t inputs = 3, outputs = 7;
+  const std::vector<std::string> by = {"x"};
+  const Graph model = bent(inputs, outputs);
+  const Tensor x = random_tensor(ElementType::f64, {inputs}, 4);
+  const Tensor jacobian = output_of(verified(jacobian_graph(model, by)), x);
+  const Graph rows = verified(vjp_graph(model, by));
+  double largest = 0;
+  for (std::int64_t i = 0; i < outputs; ++i) {
+    Tensor unit = Tensor::full(ElementType::f64, {outputs}, 0);
+    unit.set(i, 1);
+    const Tensor row = op::evaluate(rows, std::vector<Tensor>{x, unit}).outputs.back();
+    for (std::int64_t k = 0; k < inputs; ++k) {
+      EXPECT_NEAR(jacobian.at(i * inputs + k), row.at(k), 1e-15) << i << " " << k;
+      largest = std::max(largest, std::abs(row.at(k)));
+    }
+  }
+  EXPECT_GT(largest, 0.1);
+}
+
 TEST(Jacobian, OfSeveralOutputsByInputsAndStatesHasTheirExtents) {
   const std::vector<std::string> by = {"x", "out.weight"};
   const Graph graph = verified(jacobian_graph(perceptron(), by));

@@ -10,6 +10,7 @@
 #include "superstep/base/stopwatch.h"
 #include "superstep/base/text.h"
 #include "superstep/baseline/regression.h"
+#include "superstep/file/atoms/clusters.h"
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/hdf5/hdf5.h"
@@ -24,10 +25,10 @@ std::vector<LabelledCluster> read_xyz_clusters(const std::filesystem::path& path
   std::vector<LabelledCluster> clusters;
   data::XyzReader reader(path);
   for (data::XyzFrame frame; reader.next(frame);) {
-    if (!frame.labels.energy)
-      throw Error(ErrorCode::bad_file, "a frame without energy",
-                  fmt::format("{}, frame {}", path.string(), clusters.size()));
-    clusters.push_back({std::move(frame.configuration), *frame.labels.energy});
+    std::string place = fmt::format("{}, frame {}", path.string(), clusters.size() + 1);
+    data::require_cluster(frame.configuration, place);
+    data::require_energy(frame.labels.energy, place);
+    clusters.push_back({std::move(frame.configuration), *frame.labels.energy, std::move(place)});
   }
   return clusters;
 }
@@ -47,6 +48,9 @@ std::vector<LabelledCluster> read_hdf5_clusters(const std::filesystem::path& pat
       cluster.configuration.elements.push_back(static_cast<int>(z.at(a)));
       cluster.configuration.positions.push_back({pos.at(3 * a), pos.at(3 * a + 1), pos.at(3 * a + 2)});
     }
+    cluster.place = fmt::format("{}, cluster {}", path.string(), i + 1);
+    data::require_cluster(cluster.configuration, cluster.place);
+    data::require_energy(cluster.energy, cluster.place);
   }
   return clusters;
 }
@@ -194,11 +198,11 @@ std::vector<LabelledCluster> read_clusters(const std::filesystem::path& path) {
   const std::string extension = path.extension().string();
   std::vector<LabelledCluster> clusters =
       extension == ".xyz" || extension == ".extxyz" ? read_xyz_clusters(path) : read_hdf5_clusters(path);
-  for (std::size_t i = 0; i < clusters.size(); ++i) {
-    const auto& elements = clusters[i].configuration.elements;
-    if (elements.empty() || elements != data::water_elements(static_cast<int>(elements.size() / 3)))
+  for (const LabelledCluster& cluster : clusters) {
+    const auto& elements = cluster.configuration.elements;
+    if (elements != data::water_elements(static_cast<int>(elements.size() / 3)))
       throw Error(ErrorCode::bad_file, "not a water cluster with its atoms as O H H of each molecule",
-                  fmt::format("{}, frame {}", path.string(), i));
+                  cluster.place);
   }
   return clusters;
 }

@@ -5,6 +5,7 @@
 
 #include <Eigen/Dense>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "superstep/base/thread_pool.h"
@@ -17,9 +18,10 @@ namespace superstep::baseline {
 struct LabelledCluster {
   data::Configuration configuration;
   double energy = 0;  // eV
+  std::string place;  // where it was read: "frames.xyz, frame 3"
 };
 // Water clusters (O H H of one molecule after the other) of an extended XYZ file with energies, or of an HDF5
-// file with z, pos and energy. Throws Error that names file and frame.
+// file with z, pos and energy. Throws Error that names file and frame, as the network's does.
 std::vector<LabelledCluster> read_clusters(const std::filesystem::path& path);
 
 // The upper triangle of the Coulomb matrix, padded with zeros to `most_atoms`: 0.5 Z^2.4 on the diagonal, Z

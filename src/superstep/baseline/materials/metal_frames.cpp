@@ -22,8 +22,7 @@ void require_one_metal(const DeepmdFrame& frame, int element, const std::string&
 MetalFrames read_metal_frames(const std::filesystem::path& path) {
   MetalFrames read = data::read_labelled_frames(path);
   for (std::size_t i = 0; i < read.frames.size(); ++i)
-    require_one_metal(read.frames[i], read.frames[0].configuration.elements.at(0),
-                      fmt::format("{}, frame {}", path.string(), i));
+    require_one_metal(read.frames[i], read.frames[0].configuration.elements.at(0), read.place[i]);
   return read;
 }
 

@@ -13,11 +13,31 @@
 #include "superstep/run/ranks/communicator.h"
 #include "superstep/run/sample/chains.h"
 #include "superstep/run/sample/sample.h"
+#include "superstep/sampling/warm_up.h"
 
 namespace superstep::run {
 namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t enough_for_variances = 100;  // draws of a chain; chosen: they know them to 15 %
+
+// Position and step of a chain, and the variances of what it drew: of all but the same posterior, they are
+// known better than a short warm-up could learn them.
+sampling::ChainState start_behind(const ChainRecord& record) {
+  const sampling::ChainState& state = record.state;
+  sampling::ChainState start{
+      .position = state.position, .step = state.step, .inverse_mass = state.inverse_mass};
+  const std::size_t size = state.position.size(), draws = size == 0 ? 0 : record.positions.size() / size;
+  if (draws < enough_for_variances) return start;
+  sampling::RunningVariance drawn(size);
+  std::vector<double> values(size);
+  for (std::size_t draw = 0; draw < draws; ++draw) {
+    std::copy_n(record.positions.begin() + static_cast<std::ptrdiff_t>(draw * size), size, values.begin());
+    drawn.add(values);
+  }
+  start.inverse_mass = drawn.regularised();
+  return start;
+}
 
 const std::vector<std::string>& columns() {
   static const std::vector<std::string> all = {"first",           "log_likelihood", "floor",
@@ -140,10 +160,11 @@ class Sliding {
     const MethodSummary summary = summarise(method, job.settings, posterior, *data, records, pool_);
     keep(window, *task, *data, summary, watch.seconds());
     last_.clear();
-    for (const ChainRecord& each : records) last_.push_back(each.state);
+    for (const ChainRecord& each : records) last_.push_back(start_behind(each));
   }
 
-  // Position, variances and step; the warm-up begins anew.
+  // The warm-up begins anew, for the step alone: variances out of a few dozen iterations made one that the
+  // handful left behind them could not learn.
   void begin_where_the_last_ended(ChainJob& job, std::size_t window) {
     if (last_.empty())
       for (int c = 0; c < settings_.chains; ++c) {
@@ -151,12 +172,11 @@ class Sliding {
         if (!before)
           throw Error(ErrorCode::not_found, "the chains of the last window are not there",
                       folder(window - 1).string(), "begin anew in another --out");
-        last_.push_back(before->state);
+        last_.push_back(start_behind(*before));
       }
     job.settings.warm_up = settings_.windows.warm_up;
-    for (const sampling::ChainState& state : last_)
-      job.starts.push_back(
-          {.position = state.position, .step = state.step, .inverse_mass = state.inverse_mass});
+    job.settings.learn_variances = false;
+    job.starts = last_;
   }
 
   // The line last: what it says is there.
@@ -183,7 +203,7 @@ class Sliding {
   ThreadPool& pool_;
   const Tell& tell_;
   std::vector<WindowResult> done_;
-  std::vector<sampling::ChainState> last_;  // of the last window of this sitting
+  std::vector<sampling::ChainState> last_;  // where the chains of the next window begin
 };
 
 }  // namespace

@@ -222,7 +222,7 @@ class ClusterTask : public Task {
     return path.extension() == ".xyz" || path.extension() == ".extxyz";
   }
   static baseline::LabelledCluster labelled(const Cluster& cluster) {
-    return {cluster.atoms, cluster.energy.value_or(NAN)};
+    return {cluster.atoms, cluster.energy.value_or(NAN), cluster.place};
   }
   bool generated() const { return source_.starts_with("generated"); }
   bool is_water() const {

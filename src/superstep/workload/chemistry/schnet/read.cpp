@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "superstep/file/atoms/element.h"
+#include "superstep/file/atoms/clusters.h"
 #include "superstep/file/atoms/extxyz.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/workload/chemistry/schnet/schnet.h"
@@ -15,40 +15,25 @@ namespace superstep::workload {
 namespace {
 
 constexpr std::int64_t default_clusters = 4000;
-constexpr double one_place = 1e-3;  // A; chosen: no two nuclei of anything come within a hundred times that
 
-[[noreturn]] void refuse(const Cluster& cluster, const std::string& message, const std::string& hint = {}) {
-  throw Error(ErrorCode::bad_file, message, cluster.place, hint);
-}
-
-std::string atom_name(const Cluster& cluster, std::size_t atom) {
-  return fmt::format("{} ({})", atom + 1, data::element_symbol(cluster.atoms.elements[atom]));
+[[noreturn]] void refuse(const Cluster& cluster, const std::string& message) {
+  throw Error(ErrorCode::bad_file, message, cluster.place);
 }
 
 void check_atoms(const Cluster& cluster) {
-  const auto& [elements, positions, cell] = cluster.atoms;
-  if (elements.empty()) refuse(cluster, "has no atoms");
-  if (cell)
-    refuse(cluster, "has a periodic box: the network knows open space alone",
-           "leave Lattice away, or say pbc=\"F F F\"");
-  for (std::size_t i = 0; i < elements.size(); ++i) {
+  const auto& elements = cluster.atoms.elements;
+  for (std::size_t i = 0; i < elements.size(); ++i)
     if (elements[i] < 1 || elements[i] >= embedded_elements)
       refuse(cluster, fmt::format("atom {} is of element {}: there is room for 1 to {}", i + 1, elements[i],
                                   embedded_elements - 1));
-    if (!std::isfinite(data::norm(positions[i])))
-      refuse(cluster, fmt::format("atom {} has coordinates that are not finite", atom_name(cluster, i)));
-    for (std::size_t j = 0; j < i; ++j)
-      if (data::norm(positions[i] - positions[j]) < one_place)
-        refuse(cluster,
-               fmt::format("atoms {} and {} are at one place", atom_name(cluster, j), atom_name(cluster, i)));
-  }
+  data::require_cluster(cluster.atoms, cluster.place);
 }
 
-void check_labels(const Cluster& cluster) {
-  if (cluster.energy && !std::isfinite(*cluster.energy)) refuse(cluster, "its energy is not finite");
+void check_labels(const Cluster& cluster, bool required) {
+  if (required || cluster.energy) data::require_energy(cluster.energy, cluster.place);
   for (std::size_t i = 0; i < cluster.forces.size(); ++i)
     if (!std::isfinite(data::norm(cluster.forces[i])))
-      refuse(cluster, fmt::format("the force on atom {} is not finite", atom_name(cluster, i)));
+      refuse(cluster, fmt::format("the force on atom {} is not finite", data::atom_name(cluster.atoms, i)));
 }
 
 // n where the atoms are those of n molecules of water; else 1.
@@ -128,10 +113,8 @@ std::vector<Cluster> read_clusters(const TaskSettings& settings, const Options& 
   if (clusters.empty()) throw Error(ErrorCode::bad_file, "has no clusters", settings.data.string());
   for (Cluster& cluster : clusters) {
     check_atoms(cluster);
-    check_labels(cluster);
+    check_labels(cluster, settings.labels_required);
     cluster.molecules = molecules_of(cluster.atoms.elements);
-    if (settings.labels_required && !cluster.energy)
-      refuse(cluster, "has no energy to learn from", "energy=... belongs into the second line, in eV");
   }
   return clusters;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "superstep/base/integers.h"
+#include "superstep/file/atoms/clusters.h"
 #include "superstep/file/atoms/element.h"
 #include "superstep/physics/materials/neighbor_list.h"
 #include "superstep/workload/materials/deepmd/deepmd.h"
@@ -46,9 +47,7 @@ class Placing {
     throw Error(ErrorCode::bad_file, message, placed_.place, hint);
   }
 
-  std::string atom_name(std::size_t atom) const {
-    return fmt::format("{} ({})", atom + 1, data::element_symbol(atoms_.elements[atom]));
-  }
+  std::string atom_name(std::size_t atom) const { return data::atom_name(atoms_, atom); }
 
   void check_positions() const {
     for (std::size_t i = 0; i < atoms_.positions.size(); ++i)

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "superstep/base/base64.h"
+#include "superstep/base/encoding/base64.h"
 
 namespace superstep {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "superstep/base/sha256.h"
+#include "superstep/base/encoding/sha256.h"
 
 namespace superstep {
 namespace {

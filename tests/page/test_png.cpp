@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "superstep/base/base64.h"
+#include "superstep/base/encoding/base64.h"
 #include "superstep/base/error.h"
 #include "superstep/page/page.h"
 

@@ -1,7 +1,7 @@
 // Printing: the inverse of text_parse.cpp.
 #include <fmt/format.h>
 
-#include "superstep/base/base64.h"
+#include "superstep/base/encoding/base64.h"
 #include "superstep/graph/text.h"
 #include "superstep/graph/text_element.h"
 #include "superstep/graph/text_name.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "superstep/base/base64.h"
+#include "superstep/base/encoding/base64.h"
 #include "superstep/graph/text_element.h"
 
 namespace superstep::graph {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "superstep/base/base64.h"
+#include "superstep/base/encoding/base64.h"
 
 namespace superstep::page {
 namespace {

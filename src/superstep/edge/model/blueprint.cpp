@@ -8,7 +8,7 @@
 #include <numeric>
 #include <optional>
 
-#include "superstep/base/sha256.h"
+#include "superstep/base/encoding/sha256.h"
 #include "superstep/base/system/mapped_file.h"
 #include "superstep/run/model.h"
 #include "superstep/run/serve/infer.h"

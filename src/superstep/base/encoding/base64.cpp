@@ -1,4 +1,4 @@
-#include "superstep/base/base64.h"
+#include "superstep/base/encoding/base64.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "superstep/base/sha256.h"
+#include "superstep/base/encoding/sha256.h"
 
 #include <fmt/format.h>
 

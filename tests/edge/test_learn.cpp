@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "superstep/base/file.h"
 #include "superstep/base/random.h"
 #include "superstep/edge/learn/child.h"
 #include "superstep/edge/learn/learner.h"
@@ -81,6 +82,49 @@ TEST(Judge, BoundsAGain) {
   EXPECT_LT(gain, 0.1);
   EXPECT_LT(lower_bound_of_gain(before, uniform(2, 200), 1), 0) << "no gain";
   EXPECT_NEAR(standard_error_of_gain(before, after), 0.05 / std::sqrt(2.0) / std::sqrt(200.0), 2e-4);
+}
+
+// What is served is taken back when it is worse than chance would have it, not when it is better or the same.
+TEST(Judge, TellsWhatIsWorse) {
+  const std::vector<double> before = uniform(1, 200);
+  std::vector<double> more = before, less = before;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    more[i] += 0.1 + 0.05 * std::sin(static_cast<double>(i));
+    less[i] -= 0.1 + 0.05 * std::sin(static_cast<double>(i));
+  }
+  EXPECT_TRUE(is_worse(more, before));
+  EXPECT_FALSE(is_worse(less, before));
+  EXPECT_FALSE(is_worse(before, before));
+  EXPECT_FALSE(is_worse(uniform(2, 200), before)) << "by chance";
+}
+
+TEST(VersionFolder, KeepsChoosesAndGoesBack) {
+  const ScratchFolder folder;
+  const VersionFolder versions(folder / "");
+  const auto made = [&](const char* words) {
+    std::filesystem::create_directories(folder / "run");
+    write_file_atomically(folder / "run/weights", words);
+    return folder / "run";
+  };
+  const auto weights = [&] { return read_text_file(std::filesystem::path(*versions.present()) / "weights"); };
+  EXPECT_FALSE(versions.present().has_value());
+  versions.keep("a", made("first"), {{"version", "a"}});
+  EXPECT_FALSE(versions.present().has_value()) << "kept, not chosen";
+  versions.choose("a");
+  EXPECT_EQ(weights(), "first");
+  std::filesystem::create_directories(folder /
+                                      "versions/b/run/half");  // begun by who was killed: no manifest
+  versions.choose("b");
+  EXPECT_FALSE(versions.present().has_value()) << "half a version is none";
+  versions.keep("b", made("second"), {{"version", "b"}});
+  versions.choose("b");
+  EXPECT_EQ(weights(), "second");
+  versions.keep("b", made("again"), {{"version", "b"}});
+  EXPECT_EQ(weights(), "second") << "whole versions stay as they are";
+  versions.choose("a");
+  EXPECT_EQ(weights(), "first");
+  versions.choose("what it was begun with");
+  EXPECT_FALSE(versions.present().has_value());
 }
 
 TEST(Judge, MeasuresPhasesAsAngles) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "superstep/base/statistics.h"
 #include "superstep/base/system/standard_streams.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
@@ -32,10 +33,9 @@ struct Arguments {
 std::string table_of(const edge::DemoReport& report) {
   TextTable table({"scan", "version", "error (rad)", "without", "correlation", "without", "learnt in"});
   for (const edge::DemoScan& scan : report.scans)
-    table.add_row({scan.name, scan.version, fmt::format("{:.3f}", edge::mean_of(scan.errors)),
-                   fmt::format("{:.3f}", edge::mean_of(scan.without)),
-                   fmt::format("{:.3f}", scan.correlation), fmt::format("{:.3f}", scan.correlation_without),
-                   format_seconds(scan.learnt_seconds)});
+    table.add_row({scan.name, scan.version, fmt::format("{:.3f}", mean(scan.errors)),
+                   fmt::format("{:.3f}", mean(scan.without)), fmt::format("{:.3f}", scan.correlation),
+                   fmt::format("{:.3f}", scan.correlation_without), format_seconds(scan.learnt_seconds)});
   return table.to_string();
 }
 
@@ -47,8 +47,8 @@ std::vector<Metric> metrics_of(const edge::DemoReport& report) {
   int number = 0;
   for (const edge::DemoScan& scan : report.scans) {
     const std::string name = fmt::format("scan{}_", ++number);
-    add(name + "phase_mae", edge::mean_of(scan.errors), "rad");
-    add(name + "phase_mae_without", edge::mean_of(scan.without), "rad");
+    add(name + "phase_mae", mean(scan.errors), "rad");
+    add(name + "phase_mae_without", mean(scan.without), "rad");
     add(name + "correlation", scan.correlation, "");
     add(name + "learnt_in", scan.learnt_seconds, "s");
   }

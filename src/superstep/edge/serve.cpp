@@ -93,7 +93,7 @@ void wait_for_the_end(const ServeSettings& settings, const Repository& repositor
 void add_models(const ServeSettings& settings, Repository& repository) {
   std::vector<NamedSource> models = settings.models;
   if (settings.learn && models.size() == 1)  // where a server before this one has come to
-    models[0].source.what = Learner::present_run(settings.learn->folder, models[0].source.what);
+    models[0].source.what = VersionFolder(settings.learn->folder).present().value_or(models[0].source.what);
   for (const NamedSource& model : models)
     repository.add(std::make_unique<ModelService>(model.name, model.source, settings.service));
 }

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "superstep/base/error.h"
+#include "superstep/base/statistics.h"
 #include "superstep/base/text.h"
 #include "superstep/file/csv.h"
 #include "superstep/file/hdf5/hdf5.h"
@@ -14,12 +15,6 @@
 
 namespace superstep::baseline {
 namespace {
-
-double mean_of(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
 
 double deviation_of(double squares, double freedoms) {
   return std::sqrt(std::max(squares / freedoms, 1e-300));
@@ -142,14 +137,14 @@ double Forecast::log_density(double value) const {
 }
 
 Forecast forecast_constant(std::span<const double> next) {
-  const double mean = mean_of(next);
+  const double level = mean(next);
   double squares = 0;
-  for (const double value : next) squares += (value - mean) * (value - mean);
-  return {mean, deviation_of(squares, static_cast<double>(next.size()) - 1)};
+  for (const double value : next) squares += (value - level) * (value - level);
+  return {level, deviation_of(squares, static_cast<double>(next.size()) - 1)};
 }
 
 Forecast forecast_ar1(std::span<const double> last, std::span<const double> next, double now) {
-  const double mean_last = mean_of(last), mean_next = mean_of(next);
+  const double mean_last = mean(last), mean_next = mean(next);
   double both = 0, squares = 0, residual = 0;
   for (std::size_t i = 0; i < last.size(); ++i) {
     both += (last[i] - mean_last) * (next[i] - mean_next);

@@ -266,7 +266,7 @@ void run_scan(const DemoSettings& settings, const std::string& endpoint, int num
         (event["event"] == "accepted" || event["event"] == "rejected"))
       told(fmt::format("{}: {} after {:.1f} s: error on points kept aside {:.3f} -> {:.3f} rad", scan.name,
                        event["event"].get<std::string>(), scan.learnt_seconds,
-                       event["error_before"].get<double>(), event["error_after"].get<double>()));
+                       event.value("error_before", std::nan("")), event.value("error_after", std::nan(""))));
 }
 
 }  // namespace

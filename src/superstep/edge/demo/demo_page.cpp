@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "superstep/base/statistics.h"
 #include "superstep/base/text.h"
 #include "superstep/edge/demo/demo.h"
 #include "superstep/page/page.h"
@@ -19,7 +20,7 @@ page::Series means_of(const DemoReport& report, const char* label, std::vector<d
     const std::vector<double>& values = scan.*errors;
     for (std::size_t first = 0; first + points_of_a_mean <= values.size(); first += points_of_a_mean) {
       series.x.push_back(static_cast<double>(before + first + points_of_a_mean / 2));
-      series.y.push_back(mean_of(std::span(values).subspan(first, points_of_a_mean)));
+      series.y.push_back(mean(std::span(values).subspan(first, points_of_a_mean)));
     }
     before += values.size();
   }
@@ -44,8 +45,8 @@ std::vector<std::vector<std::string>> rows_of(const DemoReport& report) {
   std::vector<std::vector<std::string>> rows;
   for (const DemoScan& scan : report.scans)
     rows.push_back({scan.name, fmt::format("{:.0f} nm", scan.width), fmt::format("{:.1f}", scan.defocus),
-                    scan.version, fmt::format("{:.3f}", mean_of(scan.errors)),
-                    fmt::format("{:.3f}", mean_of(scan.without)), fmt::format("{:.3f}", scan.correlation),
+                    scan.version, fmt::format("{:.3f}", mean(scan.errors)),
+                    fmt::format("{:.3f}", mean(scan.without)), fmt::format("{:.3f}", scan.correlation),
                     fmt::format("{:.3f}", scan.correlation_without), format_seconds(scan.learnt_seconds)});
   return rows;
 }

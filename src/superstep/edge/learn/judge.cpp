@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "superstep/base/random.h"
+#include "superstep/base/statistics.h"
 #include "superstep/edge/service/job.h"
 
 namespace superstep::edge {
@@ -79,11 +80,6 @@ void turn(LearnScan& scan, double angle) {
   for (float& value : scan.labels) value = static_cast<float>(wrapped(static_cast<double>(value) + angle));
 }
 
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) /
-         static_cast<double>(std::max<std::size_t>(1, values.size()));
-}
-
 double lower_bound_of_gain(std::span<const double> before, std::span<const double> after, std::uint64_t seed,
                            int draws) {
   if (before.empty()) return 0;
@@ -105,13 +101,17 @@ double lower_bound_of_gain(std::span<const double> before, std::span<const doubl
 double standard_error_of_gain(std::span<const double> before, std::span<const double> after) {
   const double count = static_cast<double>(before.size());
   if (count < 2) return 0;
-  const double mean = mean_of(before) - mean_of(after);
+  const double gain = mean(before) - mean(after);
   double squares = 0;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const double away = before[i] - after[i] - mean;
+    const double away = before[i] - after[i] - gain;
     squares += away * away;
   }
   return std::sqrt(squares / (count - 1) / count);
+}
+
+bool is_worse(std::span<const double> now, std::span<const double> before) {
+  return mean(now) - mean(before) > 2 * standard_error_of_gain(now, before);
 }
 
 }  // namespace superstep::edge

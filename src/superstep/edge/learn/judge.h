@@ -22,11 +22,12 @@ std::vector<double> phase_errors(std::span<const float> answers, std::span<const
 double turn_between(std::span<const float> answers, const LearnScan& scan, std::int64_t crop);
 void turn(LearnScan& scan, double angle);
 
-double mean_of(std::span<const double> values);
 // The mean of a - b that 95 % of `draws` resamplings with replacement exceed (one-sided, paired).
 double lower_bound_of_gain(std::span<const double> before, std::span<const double> after, std::uint64_t seed,
                            int draws = 1000);
 // The standard error of the mean of a - b.
 double standard_error_of_gain(std::span<const double> before, std::span<const double> after);
+// By more than two of these.
+bool is_worse(std::span<const double> now, std::span<const double> before);
 
 }  // namespace superstep::edge

@@ -7,6 +7,7 @@
 
 #include "superstep/base/file.h"
 #include "superstep/base/random.h"
+#include "superstep/base/statistics.h"
 #include "superstep/base/system/own_threads.h"
 #include "superstep/edge/learn/child.h"
 #include "superstep/run/serve/infer.h"
@@ -48,13 +49,12 @@ bool is_finite(std::span<const float> values) {
 
 }  // namespace
 
-std::string Learner::present_run(const fs::path& folder, const std::string& otherwise) {
-  return fs::exists(folder / "current/manifest.json") ? fs::canonical(folder / "current/run").string()
-                                                      : otherwise;
-}
-
 Learner::Learner(LearnSettings settings, ModelService& service)
-    : settings_(std::move(settings)), service_(service), present_run_(service.source().what) {
+    : settings_(std::move(settings)),
+      service_(service),
+      versions_(settings_.folder),
+      first_run_(service.source().what),
+      present_run_(first_run_) {
   if (!fs::is_regular_file(fs::path(present_run_) / "config.json"))
     throw Error(ErrorCode::unsupported, "learning begins with a run's folder", present_run_,
                 "superstep train ptychonn-128 --out run makes one");
@@ -249,22 +249,20 @@ bool Learner::should_learn(const LearnScan& scan, std::span<const double> errors
   bool by_labels = false;
   constexpr std::size_t window = 50;  // errors are means of so many
   for (std::size_t first = 0; first + window <= errors.size(); first += window)
-    by_labels = error_trend_.add(mean_of(errors.subspan(first, window))) || by_labels;
+    by_labels = error_trend_.add(mean(errors.subspan(first, window))) || by_labels;
   json event{{"event", "looked"},
              {"scan", scan.name},
-             {"error", mean_of(errors)},
+             {"error", mean(errors)},
              {"version", present_->id()},
              {"inputs", drift.found},
              {"labels", by_labels},
              {"trend", error_trend_.statistic()}};
+  std::map<std::string, double> signs{{"errors", error_trend_.statistic()}};
+  for (std::size_t i = 0; i < frame_features; ++i)
+    event["probability"][name_of_feature(i)] = signs[name_of_feature(i)] = drift.features[i].probability;
+  note(std::move(event));
   const std::scoped_lock lock(mutex_);
-  for (std::size_t i = 0; i < frame_features; ++i) {
-    state_.drift[name_of_feature(i)] = drift.features[i].probability;
-    event["probability"][name_of_feature(i)] = drift.features[i].probability;
-  }
-  state_.drift["errors"] = error_trend_.statistic();
-  event["seconds"] = since_start_.seconds();
-  events_.push_back(event);
+  state_.drift = std::move(signs);
   const bool asked = std::exchange(asked_, false);
   return settings_.each_scan || by_labels || asked;
 }
@@ -274,18 +272,17 @@ void Learner::take_back_if_worse(const LearnScan& scan, std::span<const LearnSam
                                  std::span<const double> errors) {
   if (!former_) return;
   const std::vector<double> before = phase_errors(answers_to(*former_, all), all, settings_.crop);
-  const double worse = mean_of(errors) - mean_of(before), unsure = standard_error_of_gain(errors, before);
   note({{"event", "compared"},
         {"scan", scan.name},
-        {"error", mean_of(errors)},
-        {"former_error", mean_of(before)},
-        {"standard_error", unsure}});
-  if (worse > 2 * unsure) {
+        {"error", mean(errors)},
+        {"former_error", mean(before)},
+        {"standard_error", standard_error_of_gain(errors, before)}});
+  if (is_worse(errors, before)) {
     service_.roll_back();
-    set_current(former_->id());
+    versions_.choose(former_->id());
     note({{"event", "rolled back"}, {"from", present_->id()}, {"to", former_->id()}});
     std::swap(present_, former_);
-    present_run_ = present_run(settings_.folder, present_run_);
+    present_run_ = versions_.present().value_or(first_run_);
     const std::scoped_lock lock(mutex_);
     ++state_.counts.rolled_back;
   }
@@ -347,18 +344,17 @@ bool Learner::passes_gate(const LearnScan& scan, Candidate& candidate) {
                             after = phase_errors(answers, held_out, settings_.crop);
   const double gain = lower_bound_of_gain(before, after, settings_.seed + cycle_);
   bool good = is_finite(answers) && gain > 0;
-  candidate.gate = {{"held_out", held_out.size()},
-                    {"error_before", mean_of(before)},
-                    {"error_after", mean_of(after)},
-                    {"gain_at_least", gain}};
+  candidate.gate = {{"held_out", held_out.size()}, {"gain_at_least", gain}};
+  if (!held_out.empty())  // else nothing can be gained
+    candidate.gate.update({{"error_before", mean(before)}, {"error_after", mean(after)}});
   std::vector<LearnSample> old;
   for (const auto& one : earlier_)
     for (const LearnSample& sample : samples_of(*one, true)) old.push_back(sample);
   if (regression_)
     for (const LearnSample& sample : samples_of(*regression_, true)) old.push_back(sample);
   if (!old.empty()) {
-    const double was = mean_of(phase_errors(answers_to(*present_, old), old, settings_.crop)),
-                 is = mean_of(phase_errors(answers_to(*candidate.version, old), old, settings_.crop));
+    const double was = mean(phase_errors(answers_to(*present_, old), old, settings_.crop)),
+                 is = mean(phase_errors(answers_to(*candidate.version, old), old, settings_.crop));
     good = good && is <= worse_on_regression * was;
     candidate.gate["regression_before"] = was;
     candidate.gate["regression_after"] = is;
@@ -394,45 +390,27 @@ json Learner::shadow(Candidate& candidate) {
   seen.labels = answers_to(*present_, samples);
   const std::vector<float> answers = answers_to(*candidate.version, samples);
   if (!is_finite(answers)) throw Error(ErrorCode::bad_file, "the new version's answers are not finite");
-  return {{"frames", seen.size()}, {"apart", mean_of(phase_errors(answers, samples, settings_.crop))}};
-}
-
-void Learner::set_current(const std::string& version) {
-  const fs::path link = settings_.folder / "current", aside = settings_.folder / "current.new";
-  if (!fs::exists(settings_.folder / "versions" / version)) {  // what it was begun with
-    fs::remove(link);
-    return;
-  }
-  fs::remove(aside);
-  fs::create_directory_symlink(fs::path("versions") / version, aside);
-  fs::rename(aside, link);
+  return {{"frames", seen.size()}, {"apart", mean(phase_errors(answers, samples, settings_.crop))}};
 }
 
 void Learner::publish(const LearnScan& scan, Candidate& candidate, const json& shadow) {
   const std::string id = candidate.version->id();
-  const fs::path folder = settings_.folder / "versions" / id;
-  if (!fs::exists(folder / "manifest.json")) {
-    fs::remove_all(folder);  // begun by a server that was killed
-    make_folder(folder);
-    fs::rename(candidate.run, folder / "run");
-    const json manifest{{"version", id},
-                        {"sha256", candidate.version->digest()},
-                        {"parent", present_->id()},
-                        {"scan", scan.name},
-                        {"labels", scan.method},
-                        {"frames", scan.size()},
-                        {"earlier_scans", earlier_.size() + (regression_ ? 1 : 0)},
-                        {"epochs", settings_.epochs},
-                        {"batch", settings_.batch},
-                        {"learning_rate", settings_.learning_rate},
-                        {"seed", settings_.seed + cycle_},
-                        {"gate", candidate.gate},
-                        {"shadow", shadow}};
-    write_file_atomically(folder / "manifest.json", manifest.dump(1) + "\n");
-  }
-  const std::string run = (folder / "run").string();
+  const std::string run = versions_.keep(id, candidate.run,
+                                         {{"version", id},
+                                          {"sha256", candidate.version->digest()},
+                                          {"parent", present_->id()},
+                                          {"scan", scan.name},
+                                          {"labels", scan.method},
+                                          {"frames", scan.size()},
+                                          {"earlier_scans", earlier_.size() + (regression_ ? 1 : 0)},
+                                          {"epochs", settings_.epochs},
+                                          {"batch", settings_.batch},
+                                          {"learning_rate", settings_.learning_rate},
+                                          {"seed", settings_.seed + cycle_},
+                                          {"gate", candidate.gate},
+                                          {"shadow", shadow}});
   if (!service_.replace({.what = run, .precision = service_.source().precision})) return;
-  set_current(id);
+  versions_.choose(id);
   note({{"event", "swapped"}, {"scan", scan.name}, {"from", present_->id()}, {"to", id}, {"shadow", shadow}});
   former_ = std::exchange(present_, candidate.version);
   present_run_ = run;

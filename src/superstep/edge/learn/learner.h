@@ -4,9 +4,7 @@
 // scan.
 //
 // FOLDER/
-//   versions/VERSION/run/            the weights, as a run's folder; VERSION is the hash of their content
-//   versions/VERSION/manifest.json   where they come from: written last, so that what has one is whole
-//   current                          a link to the version that is served
+//   versions/, current               what it made and which of it is served (versions.h)
 //   scans/                           labelled scans, the newest within the bound of bytes
 //   events.jsonl                     what happened, a line an event
 //   work/                            of the cycle at hand
@@ -24,6 +22,7 @@
 #include "superstep/edge/learn/drift.h"
 #include "superstep/edge/learn/judge.h"
 #include "superstep/edge/learn/scan.h"
+#include "superstep/edge/learn/versions.h"
 #include "superstep/edge/service/model_service.h"
 #include "superstep/edge/stream/frame_listener.h"
 
@@ -32,7 +31,7 @@ namespace superstep::edge {
 struct LearnSettings {
   std::filesystem::path folder;
   std::filesystem::path regression;  // labelled scan that a new version must not be worse on; empty: none
-  bool each_scan = true;  // false: when two of the three signs of drift are there, or one of labels
+  bool each_scan = true;             // false: when errors against labels have risen, or somebody asks
   int epochs = 6, threads = 1, passes = 60;  // of training; of reconstruction
   std::int64_t batch = 16, crop = 12;
   double learning_rate = 1e-3, budget = 60;  // s of a training
@@ -52,9 +51,6 @@ class Learner : public FrameListener {
   ~Learner() override;
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
-
-  // The run of the version that was served last by this folder; `otherwise` where there is none.
-  static std::string present_run(const std::filesystem::path& folder, const std::string& otherwise);
 
   void on_frame(const Frame& frame, std::span<const float> pixels) override;
   void on_end(const std::string& series) override;
@@ -93,7 +89,6 @@ class Learner : public FrameListener {
   std::vector<LearnSample> training_samples(const LearnScan& scan);
   void remember(const std::shared_ptr<LearnScan>& scan);
   std::shared_ptr<Version> compiled(const std::string& run) const;
-  void set_current(const std::string& version);
   bool stopping() const;
   bool is_busy() const;  // the queue of the model is more than a quarter full
   void note(nlohmann::json event);
@@ -104,6 +99,8 @@ class Learner : public FrameListener {
   std::string workload_;
   std::vector<std::string> options_;
   std::shared_ptr<Version> present_, former_;  // as judged: of one worker
+  const VersionFolder versions_;
+  const std::string first_run_;  // what learning began with
   std::string present_run_;
   std::optional<LearnScan> regression_;
   std::vector<std::shared_ptr<LearnScan>> earlier_;

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <limits>
-#include <numbers>
 #include <set>
 
 #include "superstep/base/error.h"
+#include "superstep/base/integers.h"
 #include "superstep/base/option_range.h"
 #include "superstep/base/text.h"
+#include "superstep/physics/xray/ptycho_stitch.h"
 
 namespace superstep::edge {
 namespace {
@@ -21,15 +21,6 @@ constexpr double farthest = 1LL << 30;     // px: where a position is still a pl
 constexpr double largest_value = 1 << 15;  // squares of many windows fit into 64 bits
 
 std::int64_t fixed(double value) { return std::llround(value * one); }
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
-
-void remove_mean(std::vector<float>& phase) {
-  std::complex<double> sum = 0;
-  for (const float value : phase) sum += std::polar(1.0, static_cast<double>(value));
-  const double mean = std::arg(sum);
-  for (float& value : phase) value = static_cast<float>(std::remainder(value - mean, 2 * std::numbers::pi));
-}
 
 std::vector<float> middle_of(std::span<const float> window, std::int64_t n, std::int64_t crop) {
   std::vector<float> values;
@@ -101,7 +92,7 @@ bool StitchCanvas::add(std::span<const float> window, std::int64_t n, std::pair<
   const double top = snapped(position.first / settings_.pixel - half),
                left = snapped(position.second / settings_.pixel - half);
   if (!(std::abs(top) < farthest && std::abs(left) < farthest)) return false;
-  if (settings_.phase_mean) remove_mean(values);
+  if (settings_.phase_mean) data::remove_circular_mean(values);
   const std::vector<Deposit> all = deposits(values, crop, top, left);
   std::set<Place> wanted;
   for (const Deposit& deposit : all) wanted.insert({floor_div(deposit.y, side), floor_div(deposit.x, side)});
@@ -119,6 +110,16 @@ bool StitchCanvas::add(std::span<const float> window, std::int64_t n, std::pair<
   }
   ++added_;
   return true;
+}
+
+ValueRange range_of(std::span<const float> values) {
+  ValueRange range;
+  for (const float value : values) {
+    if (std::isnan(value)) continue;
+    range.low = std::isnan(range.low) ? value : std::min(range.low, value);
+    range.high = std::isnan(range.high) ? value : std::max(range.high, value);
+  }
+  return range;
 }
 
 StitchedPicture StitchCanvas::picture() const {

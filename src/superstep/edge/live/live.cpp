@@ -206,20 +206,13 @@ std::string Live::png(Shown what) {
   std::vector<float> values = what == Shown::mean     ? picture.mean
                               : what == Shown::spread ? picture.spread
                                                       : picture.weight;
-  float low = 0, high = 1;
-  bool any = false;
-  for (const float value : values)
-    if (!std::isnan(value)) {
-      low = any ? std::min(low, value) : value;
-      high = any ? std::max(high, value) : value;
-      any = true;
-    }
+  const ValueRange range = range_of(values);
   for (float& value : values)  // what is not covered yet is dark
-    if (std::isnan(value)) value = low;
+    if (std::isnan(value)) value = range.low;
   const auto bytes =
       page::encode_png(page::colored(values, picture.width, picture.height,
                                      what == Shown::mean ? page::Colormap::gray : page::Colormap::viridis,
-                                     low, std::max(high, low + 1e-6f)));
+                                     range.low, std::max(range.high, range.low + 1e-6f)));
   const std::scoped_lock lock(mutex_);
   Drawn& drawn = drawn_[what];
   drawn.png.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());

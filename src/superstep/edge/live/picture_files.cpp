@@ -53,14 +53,7 @@ void write_picture_cxi(const std::filesystem::path& path, const StitchedPicture&
 
 void write_picture_tiff(const std::filesystem::path& path, const StitchedPicture& picture,
                         const PictureFacts& facts) {
-  float low = 0, high = 0;
-  bool any = false;
-  for (const float value : picture.mean) {
-    if (std::isnan(value)) continue;
-    low = any ? std::min(low, value) : value;
-    high = any ? std::max(high, value) : value;
-    any = true;
-  }
+  const auto [low, high] = range_of(picture.mean);
   std::vector<std::uint8_t> pixels;
   for (const float value : picture.mean)
     pixels.push_back(std::isnan(value) || high <= low

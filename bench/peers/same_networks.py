@@ -98,10 +98,10 @@ def with_drawn_weights(file, network, model):
     return found
 
 
-def packs_of_graphs(inputs, random):
+def packs_of_graphs(network, inputs, random):
     """Whole packs: consecutive atoms are a graph, and edges join atoms of one."""
     extents = {each.name: [d.dim_value or PACKS for d in each.type.tensor_type.shape.dim] for each in inputs}
-    rows, graphs = extents["batch"][1], {"yieldgnn": 5, "gin": 16, "schnet": 10}.get(inputs.network, 24)
+    rows, graphs = extents["batch"][1], {"yieldgnn": 5, "gin": 16, "schnet": 10}.get(network, 24)
     batch = np.sort(np.tile(np.arange(rows) * graphs // rows, (PACKS, 1)), 1)
     edges = np.zeros(extents["edge_index"], "i8")
     for pack in range(PACKS):
@@ -124,20 +124,15 @@ def frames_of_copper(random):
             "neighbours": neighbours, "images": random.integers(0, 2, (PACKS, atoms, near, 3)).astype("f4")}
 
 
-class Inputs(list):
-    network = ""
-
-
 def compare(program, network, folder):
     file = pathlib.Path(folder) / (network + ".onnx")
     options = [word for option in OPTIONS.get(network, []) for word in ("--set", option)]
     subprocess.run([program, "onnx", "export", network, *options, "--out", file], check=True, stdout=subprocess.DEVNULL)
     model = models.make(network, 1).eval()
     session = onnxruntime.InferenceSession(with_drawn_weights(file, network, model).SerializeToString())
-    graph_inputs = Inputs(onnx.load(file).graph.input)
-    graph_inputs.network = network
+    graph_inputs = onnx.load(file).graph.input
     random = np.random.default_rng(2)
-    inputs = frames_of_copper(random) if network == "deepmd" else packs_of_graphs(graph_inputs, random)
+    inputs = frames_of_copper(random) if network == "deepmd" else packs_of_graphs(network, graph_inputs, random)
     inputs = {each.name: inputs[each.name] for each in graph_inputs}
     ours = session.run(None, inputs)
     with torch.no_grad():

@@ -15,11 +15,24 @@ void put(std::string& key, const void* data, std::size_t bytes) {
 }
 void put(std::string& key, std::int64_t number) { put(key, &number, sizeof(number)); }
 
+// Takes the record apart, so that a member more than these does not compile.
+void put(std::string& key, const Work& work) {
+  const auto& [loads, stores, integers, floats, divisions, roots, exponentials, logarithms, sines, powers,
+               inner_loops, vectorised] = work;
+  for (const double each : {loads, stores, integers, floats, divisions, roots, exponentials, logarithms,
+                            sines, powers, inner_loops})
+    put(key, &each, sizeof(each));
+  put(key, std::int64_t{vectorised});
+}
+
 // Everything that tells one launch from another.
 std::string key_of(const Region& region) {
   std::string key = to_string(region.place);
   put(key, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(region.body)));
   put(key, region.distributed);
+  for (const std::size_t count :
+       {region.loops.size(), region.arrays.size(), region.accesses.size(), region.reductions.size()})
+    put(key, static_cast<std::int64_t>(count));
   for (const Range& loop : region.loops) {
     put(key, loop.begin);
     put(key, loop.end);
@@ -39,8 +52,7 @@ std::string key_of(const Region& region) {
     put(key, reduction.array);
     put(key, static_cast<std::int64_t>(reduction.op));
   }
-  put(key, &region.work, sizeof(double) * 11);
-  put(key, region.work.vectorised);
+  put(key, region.work);
   put(key, region.scalars.data(), region.scalars.size());
   return key;
 }

@@ -9,11 +9,8 @@
 namespace superstep::page {
 namespace {
 
-using Color = std::array<std::uint8_t, 3>;
 using Table = std::array<Color, 256>;
 using Linear = std::array<double, 3>;
-
-constexpr Color not_a_number = {255, 0, 255};
 
 // Every 17th entry of viridis (S. van der Walt and N. Smith, 2015, CC0).
 constexpr Color viridis_anchors[] = {{68, 1, 84},    {72, 26, 108},  {71, 47, 125},  {65, 68, 135},
@@ -86,28 +83,16 @@ const Table& table_of(Colormap map) {
   return tables[static_cast<int>(map)];
 }
 
-struct Range {
-  float low, high;
-};
-
-Range finite_range(std::span<const float> values) {
-  Range range{INFINITY, -INFINITY};
-  for (float value : values)
-    if (std::isfinite(value)) range = {std::min(range.low, value), std::max(range.high, value)};
-  return range.low <= range.high ? range : Range{0, 1};
-}
-
-Range default_range(std::span<const float> values, Colormap map) {
+ValueRange default_range(std::span<const float> values, Colormap map) {
   constexpr float pi = std::numbers::pi_v<float>;
   if (map == Colormap::phase) return {-pi, pi};
-  const Range range = finite_range(values);
+  const ValueRange range = finite_range(values);
   if (map != Colormap::difference) return range;
   const float reach = std::max(std::abs(range.low), std::abs(range.high));
   return {-reach, reach};
 }
 
-Color color_of(float value, Range range, const Table& table) {
-  if (std::isnan(value)) return not_a_number;
+Color color_of(float value, ValueRange range, const Table& table) {
   if (range.low == range.high) return table[value < range.low ? 0 : value > range.high ? 255 : 127];
   const double part = (double{value} - range.low) / (double{range.high} - range.low);
   return table[static_cast<std::size_t>(std::lround(255 * std::clamp(part, 0.0, 1.0)))];
@@ -115,19 +100,26 @@ Color color_of(float value, Range range, const Table& table) {
 
 }  // namespace
 
+ValueRange finite_range(std::span<const float> values) {
+  ValueRange range{INFINITY, -INFINITY};
+  for (float value : values)
+    if (std::isfinite(value)) range = {std::min(range.low, value), std::max(range.high, value)};
+  return range.low <= range.high ? range : ValueRange{0, 1};
+}
+
 Image colored(std::span<const float> values, int width, int height, Colormap map, std::optional<float> low,
-              std::optional<float> high) {
+              std::optional<float> high, Color missing) {
   if (width < 0 || height < 0 || values.size() != static_cast<std::size_t>(width) * height)
     throw Error(ErrorCode::invalid_argument, "a picture of " + std::to_string(width) + " x " +
                                                  std::to_string(height) + " pixels cannot have " +
                                                  std::to_string(values.size()) + " values");
-  const Range found = default_range(values, map);
-  const Range range{low.value_or(found.low), high.value_or(found.high)};
+  const ValueRange found = default_range(values, map);
+  const ValueRange range{low.value_or(found.low), high.value_or(found.high)};
   const Table& table = table_of(map);
   Image image{width, height, {}};
   image.rgb.reserve(3 * values.size());
   for (float value : values) {
-    const Color color = color_of(value, range, table);
+    const Color color = std::isnan(value) ? missing : color_of(value, range, table);
     image.rgb.insert(image.rgb.end(), color.begin(), color.end());
   }
   return image;

@@ -3,6 +3,7 @@
 // read a page.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -26,12 +27,21 @@ struct Image {
 // `phase` is cyclic: for angles in [-pi, pi]; `difference` is white at zero, blue below and red above.
 enum class Colormap { gray, viridis, phase, difference };
 
+using Color = std::array<std::uint8_t, 3>;  // red, green, blue
+inline constexpr Color wrong_color = {255, 0, 255}, no_value_color = {136, 136, 136};
+
+// The smallest and largest finite value; 0 and 1 where there is none.
+struct ValueRange {
+  float low, high;
+};
+ValueRange finite_range(std::span<const float> values);
+
 // Maps values (row-major, height x width) to colours, `low` to the first and `high` to the last; without
 // them the smallest and largest finite value (`phase`: -pi and pi; `difference`: as far on both sides of
-// zero). NaN is drawn in magenta. Throws Error (invalid_argument) when the number of values is not width x
-// height.
+// zero). NaN is drawn in `missing`: as a mistake, unless the caller means it. Throws Error (invalid_argument)
+// when the number of values is not width x height.
 Image colored(std::span<const float> values, int width, int height, Colormap map,
-              std::optional<float> low = {}, std::optional<float> high = {});
+              std::optional<float> low = {}, std::optional<float> high = {}, Color missing = wrong_color);
 
 // A PNG file of the picture. Throws Error (invalid_argument) for a picture without pixels.
 std::vector<std::byte> encode_png(const Image& image);

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "superstep/base/statistics.h"
 #include "superstep/base/text.h"
 #include "superstep/edge/demo/demo.h"
@@ -51,11 +49,10 @@ std::vector<std::vector<std::string>> rows_of(const DemoReport& report) {
   return rows;
 }
 
-page::Picture picture_of(const StitchedPicture& shape, std::vector<float> values, std::string caption,
+page::Picture picture_of(const StitchedPicture& shape, const std::vector<float>& values, std::string caption,
                          float low) {
-  for (float& value : values)
-    if (std::isnan(value)) value = 0;
-  return {.image = page::colored(values, shape.width, shape.height, page::Colormap::viridis, low, 0.0f),
+  return {.image = page::colored(values, shape.width, shape.height, page::Colormap::viridis, low, 0.0f,
+                                 page::no_value_color),
           .caption = std::move(caption),
           .scale = 2,
           .bar = page::ColorBar{.low = fmt::format("{:.1f}", low), .high = "0", .label = "phase, rad"}};
@@ -96,20 +93,22 @@ void add_events(page::Page& page, const DemoReport& report) {
 void write_demo_page(const std::filesystem::path& path, const DemoReport& report) {
   page::Page page("An experiment that learns while it measures");
   page.paragraph(fmt::format(
-      "A simulated detector sent {} scans of a sample, with a probe that becomes wider and goes out of focus "
+      "A simulated detector sent {} {} of a sample, with a probe that becomes wider and goes out of focus "
       "from scan "
       "to scan. A server answered each pattern with the phase under the probe, stitched the answers, and "
       "after each "
       "scan learnt from it: labels by iterative reconstruction (rPIE), training in a process of its own, a "
       "gate, a "
       "swap. All of it took {}, {} of it the training before the scans.",
-      report.scans.size(), format_seconds(report.seconds), format_seconds(report.training_seconds)));
+      report.scans.size(), report.scans.size() == 1 ? "scan" : "scans", format_seconds(report.seconds),
+      format_seconds(report.training_seconds)));
   page.plot(errors_over_time(report));
   page.heading("Scan by scan");
   page.paragraph(
       "(One constant phase of each whole scan, which no measurement can tell, is left out of the errors.) "
       "Error: mean distance of phases in the middle 12 x 12 pixels of each window from the true ones (rad). "
-      "Correlation: of the stitched picture with the true phase where it is covered. 'Without': what the "
+      "Correlation: of the stitched picture with the true phase where it is covered (elsewhere it is gray). "
+      "'Without': what the "
       "first version "
       "says of the same frames. The sample moves by 8 pixels a scan: much of it has been seen before.");
   page.table(

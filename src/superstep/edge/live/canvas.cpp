@@ -112,16 +112,6 @@ bool StitchCanvas::add(std::span<const float> window, std::int64_t n, std::pair<
   return true;
 }
 
-ValueRange range_of(std::span<const float> values) {
-  ValueRange range;
-  for (const float value : values) {
-    if (std::isnan(value)) continue;
-    range.low = std::isnan(range.low) ? value : std::min(range.low, value);
-    range.high = std::isnan(range.high) ? value : std::max(range.high, value);
-  }
-  return range;
-}
-
 StitchedPicture StitchCanvas::picture() const {
   std::int64_t top = INT64_MAX, left = INT64_MAX, bottom = INT64_MIN, right = INT64_MIN;
   const auto for_cells = [this](const auto& use) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -31,12 +30,6 @@ struct StitchedPicture {
   int height = 0, width = 0;
   std::vector<float> mean, spread, weight;  // spread: the standard deviation of what overlaps
 };
-
-// Of the values that are not NaN: of pixels that are covered. NaN of none.
-struct ValueRange {
-  float low = std::numeric_limits<float>::quiet_NaN(), high = std::numeric_limits<float>::quiet_NaN();
-};
-ValueRange range_of(std::span<const float> values);
 
 class StitchCanvas {
  public:

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "superstep/base/file.h"
 #include "superstep/base/option_range.h"
@@ -203,16 +202,12 @@ std::string Live::png(Shown what) {
   }
   const StitchedPicture picture = canvas->picture();
   if (picture.width == 0) return {};
-  std::vector<float> values = what == Shown::mean     ? picture.mean
-                              : what == Shown::spread ? picture.spread
-                                                      : picture.weight;
-  const ValueRange range = range_of(values);
-  for (float& value : values)  // what is not covered yet is dark
-    if (std::isnan(value)) value = range.low;
-  const auto bytes =
-      page::encode_png(page::colored(values, picture.width, picture.height,
-                                     what == Shown::mean ? page::Colormap::gray : page::Colormap::viridis,
-                                     range.low, std::max(range.high, range.low + 1e-6f)));
+  const std::vector<float>& values = what == Shown::mean     ? picture.mean
+                                     : what == Shown::spread ? picture.spread
+                                                             : picture.weight;
+  const auto map = what == Shown::mean ? page::Colormap::gray : page::Colormap::viridis;
+  const auto bytes = page::encode_png(
+      page::colored(values, picture.width, picture.height, map, {}, {}, page::no_value_color));
   const std::scoped_lock lock(mutex_);
   Drawn& drawn = drawn_[what];
   drawn.png.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());

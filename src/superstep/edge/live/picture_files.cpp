@@ -8,6 +8,7 @@
 #include "superstep/base/tensor.h"
 #include "superstep/file/hdf5/hdf5.h"
 #include "superstep/file/tiff.h"
+#include "superstep/page/page.h"
 
 namespace superstep::edge {
 namespace {
@@ -53,7 +54,7 @@ void write_picture_cxi(const std::filesystem::path& path, const StitchedPicture&
 
 void write_picture_tiff(const std::filesystem::path& path, const StitchedPicture& picture,
                         const PictureFacts& facts) {
-  const auto [low, high] = range_of(picture.mean);
+  const auto [low, high] = page::finite_range(picture.mean);
   std::vector<std::uint8_t> pixels;
   for (const float value : picture.mean)
     pixels.push_back(std::isnan(value) || high <= low

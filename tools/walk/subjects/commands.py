@@ -1,6 +1,7 @@
 """Every command that the pages and the help print: it runs, or is at work until it is stopped; none is a wrong call."""
 import re
 import shutil
+import sys
 import threading
 from pathlib import Path
 
@@ -24,6 +25,9 @@ def attempts(walk: Walk) -> list:
             if command in seen or PLACEHOLDER.search(command):
                 continue
             seen.add(command)
+            if missing := missing_tools(command):
+                print(f'note: not tried, for there is no {", ".join(missing)}: superstep {command}', file=sys.stderr)
+                continue
             if walk.only not in f'{where}: superstep {command}':
                 continue  # not left to others: the next of its page waits for the one before
             found.append(attempt(walk, page, command, where))
@@ -39,6 +43,12 @@ def everything_printed(walk: Walk) -> dict:
     for command in [''] + all_commands(walk) + commands_of(walk):
         printed[f'{command} --help'.strip()] = [without_program(line) for line in examples_of(walk, command)]
     return printed
+
+
+def missing_tools(command: str) -> list:
+    """Programs of the system that a command pipes into, `... | man -l -`, and that are not installed here."""
+    tools = [part.split()[0] for part in command.split('|')[1:] if part.split()]
+    return [tool for tool in tools if not tool.startswith(('superstep', 'build/')) and shutil.which(tool) is None]
 
 
 class Page:

@@ -100,7 +100,7 @@ ServeSettings serve_settings(const DemoSettings& settings, const std::string& pu
   serve.service.batcher.max_batch = 16;
   serve.service.batcher.when_full = QueueFull::wait;
   serve.server.port = settings.port;
-  serve.stream = {.pull = pull, .folder = settings.folder / "answers", .logarithm = true};
+  serve.stream = {.pull = pull, .folder = settings.folder / "answers", .meaning = Pixels::logarithm};
   serve.live = Live::Settings{.stitch = {.pixel = pixel, .crop = crop, .phase_mean = false},
                               .folder = settings.folder / "pictures",
                               .positions = {}};

@@ -4,6 +4,7 @@
 namespace superstep::cli {
 
 void declare_advise(CLI::App& command);
+void declare_sweep(CLI::App& command);
 void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
@@ -58,6 +59,7 @@ const std::vector<Command>& commands() {
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},
       {"advise", "which machine, split, precision and batch for a model and a goal, ranked, with reasons",
        declare_advise},
+      {"sweep", "predictions over a grid of machines, precisions, batches and replicas", declare_sweep},
       {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
       {"workflow", "a whole study: data, networks, the conventional method, what comes of them, a page",

@@ -13,6 +13,7 @@ void declare_completion(CLI::App& command);
 void declare_crystal(CLI::App& command);
 void declare_design(CLI::App& command);
 void declare_generate(CLI::App& command);
+void declare_account(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
@@ -43,6 +44,8 @@ const std::vector<Command>& commands() {
       {"serve", "answer requests over HTTP by trained models: batches, versions, metrics", declare_serve},
       {"stream", "a detector that is not there: frames at a rate, with faults of known counts",
        declare_stream},
+      {"account", "the accounts of servers that shared a stream, as one: sums, gaps, what came twice",
+       declare_account},
       {"demo", "an experiment that is not there, end to end: detector, server, pictures, learning",
        declare_demo},
       {"sample",

@@ -114,8 +114,9 @@ class Call : public grpc::ServerGenericBidiReactor {
     StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
   }
   void OnDone() override {
-    site_.busy.end();
-    delete this;
+    Busy& busy = site_.busy;
+    delete this;  // with its share of the memory, before it counts as ended
+    busy.end();
   }
 
  private:

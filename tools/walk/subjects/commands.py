@@ -206,6 +206,7 @@ PREPARATIONS = {
     'force-fields.md': (
         'generate deepmd --set cells=2 --samples 40 --out copper.xyz',
         'train deepmd --set embedding=4,8 --set axis=4 --set fitting=8,8 --samples 40 --epochs 3 --out run-deepmd',
+        'md spc-fw --water 32 --density 1 --relax 0.02 --ensemble nvt --temperature 310 --steps 80 --frame-every 2 --out water/1',
     ),
     'crystal --help': (
         'train deepmd --set embedding=4,8 --set axis=4 --set fitting=8,8 --samples 40 --epochs 3 --out run-deepmd',
@@ -236,6 +237,8 @@ def prepared(walk: Walk, where: str) -> Path:
         outcome = run(walk.line(command + ' --quiet', folder), most_seconds=120)
         if outcome.code != DONE:
             raise RuntimeError(f'cannot prepare {where}: superstep {command}: {outcome.errors}')
+    if (folder / 'water').exists():  # the page's trajectories, joined
+        shutil.copy(folder / 'water/1/trajectory.xyz', folder / 'water.xyz')
     (folder / 'my.csv').write_text(POLYMERS)
     (folder / 'bad.csv').write_text(BAD_POLYMERS)
     (folder / 'my-molecules.csv').write_text(MOLECULES)

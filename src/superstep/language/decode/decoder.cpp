@@ -86,14 +86,16 @@ struct Decoder::State {
     std::int64_t first;  // column of y
   };
 
+  // Rows of a product's matrix that one thread takes.
+  struct Part {
+    const Product* product;
+    std::int64_t first, last;
+  };
+
   void multiply(std::span<const Product> products, const Rows& x) {
     const bool in_blocks = std::ranges::any_of(
         products, [](const Product& p) { return is_in_blocks(p.linear->matrix.packing); });
     if (x.count() == 1 && !(exact && in_blocks)) return multiply_one(products, x, in_blocks);
-    struct Part {
-      const Product* product;
-      std::int64_t first, last;
-    };
     std::vector<Part> parts;
     for (const Product& p : products) {
       const std::int64_t rows = p.linear->matrix.rows;
@@ -160,10 +162,6 @@ struct Decoder::State {
   void multiply_one(std::span<const Product> products, const Rows& x, bool in_blocks) {
     Activations activations;
     activations.set(x.of(0), in_blocks);
-    struct Part {
-      const Product* product;
-      std::int64_t first, last;
-    };
     std::vector<Part> parts;
     for (const Product& p : products) {
       // Large pieces, but enough of them that threads end together.

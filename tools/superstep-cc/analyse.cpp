@@ -63,6 +63,12 @@ bool read_distributed(Walk& walk, const OMPExecutableDirective* directive) {
   return true;
 }
 
+// A type that only the function knows: an outlined body does not.
+bool is_hidden(QualType type) {
+  const TagDecl* tag = element_of(type)->getAsTagDecl();
+  return tag && tag->getDeclContext()->isFunctionOrMethod();
+}
+
 // Private copies are made once a worker, so that a value must not pass from one iteration to another. One
 // thread may pass it on as well, where the program says firstprivate or private: then only the order could
 // differ.
@@ -71,6 +77,14 @@ void check_items(Walk& walk) {
     const QualType type = item.var->getType();
     if (item.role == Role::first_private && !type->isScalarType() && !type->isConstantArrayType())
       walk.region.refuse_dealing("clause: " + item.var->getNameAsString() + " is a copy of a struct");
+    if (walk.region.chunked && !item.takes_memory() && walk.is_modified(item.var))
+      walk.region.refuse_dealing("clause: " + item.var->getNameAsString() +
+                                 " is changed from iteration to iteration in chunks");
+    if (is_hidden(item.var->getType())) {
+      walk.region.refuse_dealing("clause: the type of " + item.var->getNameAsString() +
+                                 " is local to its function");
+      walk.region.hidden_type = true;
+    }
     if (item.used && item.takes_memory() && type_code(walk.source.context, element_of(type)) < 0)
       walk.region.refuse_dealing("not-affine: elements of " + item.var->getNameAsString() +
                                  " are no numbers");
@@ -103,6 +117,11 @@ void analyse(Source& source, Region& region) {
   walk.visit(region.iteration ? region.iteration : region.body);
   mark_written(walk);
   region.not_whole = unfit(source, region.body);
+  if (region.hidden_type && region.not_whole.empty())
+    region.not_whole = "clause: a type is local to its function; move it out";
+  if (region.asks_who && region.limited)
+    region.refuse_dealing(
+        "clause: num_teams, thread_limit, num_threads or if, and a body that asks for its numbers");
   if (!region.not_whole.empty()) region.refuse_dealing(region.not_whole);
 }
 

@@ -131,12 +131,20 @@ void read_directive(Source& source, Region& region, const OMPExecutableDirective
   for (const OMPClause* clause : directive->clauses()) {
     if (isa<OMPMapClause>(clause) || clause->isImplicit() || read_lists(source, region, clause, outermost))
       continue;
+    region.limited = region.limited || isa<OMPNumTeamsClause>(clause) || isa<OMPThreadLimitClause>(clause) ||
+                     isa<OMPNumThreadsClause>(clause);
+    if (const auto* schedule = dyn_cast<OMPScheduleClause>(clause))
+      region.chunked = region.chunked || schedule->getChunkSize();
+    if (const auto* schedule = dyn_cast<OMPDistScheduleClause>(clause))
+      region.chunked = region.chunked || schedule->getChunkSize();
     if (const auto* device = dyn_cast<OMPDeviceClause>(clause)) {
       region.device = "(int)(" + source.words(device->getDevice()) + ")";
     } else if (const auto* condition = dyn_cast<OMPIfClause>(clause)) {
       const auto modifier = condition->getNameModifier();
       if (outermost && (modifier == llvm::omp::OMPD_unknown || modifier == llvm::omp::OMPD_target))
         region.host_if = source.words(condition->getCondition());
+      else
+        region.limited = true;
     } else if (!is_hint(clause)) {
       source.refuse(directive->getBeginLoc(),
                     "clause: " + llvm::omp::getOpenMPClauseName(clause->getClauseKind()).str() +

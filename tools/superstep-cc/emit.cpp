@@ -95,7 +95,7 @@ std::string Emitter::arguments_type() const {
   for (std::size_t i = 0; i < region_.items.size(); ++i) {
     const Item& item = region_.items[i];
     const std::string name = item.var->getNameAsString();
-    if (item.role == Role::first_private && item.used)
+    if (item.role == Role::first_private && item.used && !region_.hidden_type)
       fields += "  " + declare(source_, item.var->getType(), name) + ";\n";
     for (const auto& [extent, words] : variable_extents(item, static_cast<int>(i)))
       fields += "  long " + extent + ";\n";
@@ -364,7 +364,7 @@ std::string Emitter::call(const std::string& original) const {
   for (std::size_t i = 0; i < region_.items.size(); ++i) {
     const Item& item = region_.items[i];
     const std::string name = item.var->getNameAsString();
-    if (item.role == Role::first_private && item.used)
+    if (item.role == Role::first_private && item.used && !region_.hidden_type)
       result += "    __builtin_memcpy((void *)&sst_b." + name + ", (const void *)&" + name +
                 ", sizeof sst_b." + name + ");\n";
     for (const auto& [extent, words] : variable_extents(item, static_cast<int>(i)))

@@ -71,6 +71,9 @@ struct Region {
   std::string not_dealt, not_whole;                    // reasons; empty: it is
   std::string device = "sst_default_device", host_if;  // text
   bool vectorised = false, asks_who = false;
+  bool hidden_type = false;
+  bool limited = false;  // clauses say how many teams or threads there may be
+  bool chunked = false;  // which iterations follow one another on a thread
 
   int item_of(const clang::VarDecl* var) const {
     for (std::size_t i = 0; i < items.size(); ++i)

@@ -56,6 +56,16 @@ unsigned Source::pragma_end(const OMPExecutableDirective* directive) const {
   return static_cast<unsigned>(std::min(at, text.size()));
 }
 
+// Clang keeps some expressions of clauses in variables of its own: their text is that of the expression.
+std::string Source::words(const Expr* expression) const {
+  while (const auto* name = dyn_cast<DeclRefExpr>(expression->IgnoreParenImpCasts())) {
+    const auto* kept = dyn_cast<OMPCapturedExprDecl>(name->getDecl());
+    if (!kept || !kept->getInit()) break;
+    expression = kept->getInit();
+  }
+  return text.slice(begin(expression), end_of(expression)).str();
+}
+
 std::string Source::where(SourceLocation place) const {
   return file(place) + ":" + std::to_string(line(place)) + ":" + std::to_string(column(place));
 }

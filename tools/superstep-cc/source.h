@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "clang/AST/ASTContext.h"
+#include "clang/AST/DeclOpenMP.h"
 #include "clang/AST/StmtOpenMP.h"
 #include "clang/Basic/SourceManager.h"
 #include "clang/Lex/Lexer.h"
@@ -39,9 +40,7 @@ class Source {
     return begin(
         clang::Lexer::getLocForEndOfToken(expression->getEndLoc(), 0, manager, context.getLangOpts()));
   }
-  std::string words(const clang::Expr* expression) const {
-    return text.slice(begin(expression), end_of(expression)).str();
-  }
+  std::string words(const clang::Expr* expression) const;
   // The line of a directive: from its # to the end of the line.
   unsigned pragma_begin(const clang::OMPExecutableDirective* directive) const;
   unsigned pragma_end(const clang::OMPExecutableDirective* directive) const;

@@ -43,8 +43,7 @@ class Translator : public RecursiveASTVisitor<Translator> {
     if (const auto* update = dyn_cast<OMPTargetUpdateDirective>(directive))
       standalone(directive, "sst_update", update_items(source, update));
     if (kind == llvm::omp::OMPD_target_data && directive->hasAssociatedStmt())
-      return RecursiveASTVisitor::TraverseStmt(
-          const_cast<Stmt*>(directive->getInnermostCapturedStmt()->getCapturedStmt()));
+      return TraverseStmt(const_cast<Stmt*>(directive->getInnermostCapturedStmt()->getCapturedStmt()));
     return RecursiveASTVisitor::TraverseStmt(statement);
   }
 
@@ -151,6 +150,17 @@ class Translator : public RecursiveASTVisitor<Translator> {
                          marker(directive)});
     const unsigned end = source.end(directive);
     edits.push_back({end, end, "\n    }\n    " + call(directive, "sst_exit", items.size(), "sst_v") + "\n}"});
+  }
+
+  // Whatever is left of target constructs would silently be another compiler's.
+  void check_nothing_is_left(const std::string& translated) {
+    llvm::SmallVector<llvm::StringRef> lines;
+    llvm::StringRef(translated).split(lines, '\n');
+    for (const llvm::StringRef line : lines)
+      if (line.ltrim().starts_with("#pragma omp") &&
+          (line.contains(" target") || line.contains("declare target")))
+        source.refuse(source.manager.getLocForStartOfFile(source.manager.getMainFileID()),
+                      "clause: not translated: " + line.trim().str());
   }
 
   // Pragmas of declare target, which a compiler for the host has no use for.

@@ -13,6 +13,7 @@ class Walk {
 
   // Which variables are written, and which are named other than as a plain read of an element.
   void collect(const clang::Stmt* body);
+  bool is_modified(const clang::VarDecl* var) const { return modified_.contains(var); }
   bool only_read(const clang::VarDecl* var) const { return !disturbed_.contains(var); }
   std::set<const clang::VarDecl*> reached;  // elements are, or may be, reached through these
 

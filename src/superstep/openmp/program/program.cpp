@@ -3,48 +3,21 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <mutex>
 
 #include "superstep/openmp/program/device.h"
+#include "superstep/openmp/program/report_json.h"
 
 namespace superstep::openmp {
 namespace {
 
-nlohmann::json json_of(const ReportRow& row) {
-  return {{"what", row.what},
-          {"launches", row.launches},
-          {"tiles", row.tiles},
-          {"compute", row.compute},
-          {"exchange", row.exchange},
-          {"sync", row.sync},
-          {"host", row.host},
-          {"control", row.control},
-          {"exchanged_bytes", row.exchanged_bytes},
-          {"host_bytes", row.host_bytes},
-          {"flops", row.flops}};
-}
-
 nlohmann::json json_of(const ProgramDevice& device) {
-  const Report report = device.report();
-  nlohmann::json result{{"device", report.device},
-                        {"clock_hz", report.clock_hz},
-                        {"cycles", report.cycles},
-                        {"fullest_tile_bytes", report.fullest_tile_bytes},
-                        {"bytes_per_tile", report.bytes_per_tile},
-                        {"programs", report.programs},
-                        {"runs", report.runs},
-                        {"captured", report.captured},
-                        {"replaced", report.replaced}};
-  for (const ReportRow& row : report.rows) result["rows"].push_back(json_of(row));
+  nlohmann::json result = json_of(device.report());
   result["regions"] = nlohmann::json::array();
   for (const auto& [key, record] : device.regions())
-    result["regions"].push_back({{"what", to_string(record.place)},
-                                 {"dealt", record.dealt},
-                                 {"on_one_tile", record.on_one_tile},
-                                 {"on_host", record.on_host},
-                                 {"checked", record.checked},
-                                 {"reason", record.reason},
-                                 {"difference", record.difference}});
+    result["regions"].push_back(
+        json_of(RegionOutcome{to_string(record.place), record.dealt, record.on_one_tile, record.on_host,
+                              record.checked, record.reason, record.difference}));
   return result;
 }
 
@@ -79,9 +52,16 @@ ProgramDevice& device() {
   return program.device();
 }
 
+// One thread of the program at a time. It keeps the device while its own loops run in place of a region.
+std::recursive_mutex& one_at_a_time() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
 // What reaches C is no exception.
 template <class F>
 auto guarded(F&& call) {
+  const std::lock_guard lock(one_at_a_time());
   try {
     return call();
   } catch (const Error& error) {
@@ -111,14 +91,17 @@ using namespace superstep::openmp;
 int sst_target(const sst_region* region, const sst_item* items, int count, const long* numbers,
                const void* scalars, long scalar_bytes, int device_number) {
   return guarded([&] {
-    return device().target(*region, list(items, count), numbers,
-                           {static_cast<const std::byte*>(scalars), static_cast<std::size_t>(scalar_bytes)},
-                           device_number);
+    const int result = device().target(
+        *region, list(items, count), numbers,
+        {static_cast<const std::byte*>(scalars), static_cast<std::size_t>(scalar_bytes)}, device_number);
+    if (result == 1) one_at_a_time().lock();  // until sst_target_end
+    return result;
   });
 }
 
 void sst_target_end() {
   guarded([] { device().target_end(); });
+  one_at_a_time().unlock();
 }
 
 void sst_enter(const char* file, int line, const sst_item* items, int count, int device_number) {

@@ -22,6 +22,7 @@ void declare_man(CLI::App& command);
 void declare_demo(CLI::App& command);
 void declare_md(CLI::App& command);
 void declare_onnx(CLI::App& command);
+void declare_openmp(CLI::App& command);
 void declare_profile(CLI::App& command);
 void declare_predict(CLI::App& command);
 void declare_records(CLI::App& command);
@@ -69,6 +70,8 @@ const std::vector<Command>& commands() {
       {"md", "molecular dynamics with a classical potential or a trained model: trajectory, means, a page",
        declare_md},
       {"onnx", "check and export ONNX files, and run the test suite of ONNX backends", declare_onnx},
+      {"openmp", "C with OpenMP target constructs on modelled tiles: translated, run, counted, checked",
+       declare_openmp},
       {"bench", "time primitives and workloads by one protocol", declare_bench},
       {"compare", "two sets of results side by side: which differences are beyond the noise",
        declare_compare},

@@ -7,8 +7,9 @@
 static float x[N], y[N], z[N], ax[N], ay[N], az[N];
 
 int main(void) {
-  for (int i = 0; i < N; i++) x[i] = (float)(i * 37 % 101), y[i] = (float)(i * 53 % 103), z[i] = (float)(i * 71 % 107);
-  #pragma omp target teams distribute parallel for map(to: x, y, z) map(from: ax, ay, az)
+  for (int i = 0; i < N; i++)
+    x[i] = (float)(i * 37 % 101), y[i] = (float)(i * 53 % 103), z[i] = (float)(i * 71 % 107);
+#pragma omp target teams distribute parallel for map(to : x, y, z) map(from : ax, ay, az)
   for (int i = 0; i < N; i++) {
     float sx = 0, sy = 0, sz = 0;
     for (int j = 0; j < N; j++) {

@@ -12,7 +12,7 @@ static unsigned mix(unsigned x) {
 int main(void) {
   const int n = 100000;
   int hits = 0;
-  #pragma omp target teams distribute parallel for reduction(+: hits)
+#pragma omp target teams distribute parallel for reduction(+ : hits)
   for (int i = 0; i < n; i++) {
     const float x = (float)(mix(2u * i) >> 8) / 16777216.0f, y = (float)(mix(2u * i + 1u) >> 8) / 16777216.0f;
     if (x * x + y * y < 1) hits++;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define N 100000
+#define N 40000
 
 static float a[N], b[N], c[N];
 
@@ -11,18 +11,18 @@ int main(void) {
   const float s = 0.4142135623f;
   float dot = 0;
   for (int i = 0; i < N; i++) a[i] = 1.0f, b[i] = 2.0f, c[i] = 0.0f;
-  #pragma omp target data map(tofrom: a, b, c)
+#pragma omp target data map(tofrom : a, b, c)
   for (int k = 0; k < rounds; k++) {
-    #pragma omp target teams distribute parallel for simd
+#pragma omp target teams distribute parallel for simd
     for (int i = 0; i < N; i++) c[i] = a[i];
-    #pragma omp target teams distribute parallel for simd
+#pragma omp target teams distribute parallel for simd
     for (int i = 0; i < N; i++) b[i] = s * c[i];
-    #pragma omp target teams distribute parallel for simd
+#pragma omp target teams distribute parallel for simd
     for (int i = 0; i < N; i++) c[i] = a[i] + b[i];
-    #pragma omp target teams distribute parallel for simd
+#pragma omp target teams distribute parallel for simd
     for (int i = 0; i < N; i++) a[i] = b[i] + s * c[i];
   }
-  #pragma omp target teams distribute parallel for reduction(+: dot) map(to: a, b)
+#pragma omp target teams distribute parallel for reduction(+ : dot) map(to : a, b)
   for (int i = 0; i < N; i++) dot += a[i] * b[i];
 
   float x = 1, y = 2, z = 0;
@@ -31,6 +31,7 @@ int main(void) {
   for (int i = 0; i < N; i++) wrong += a[i] != x || b[i] != y || c[i] != z;
   const double expected = (double)N * x * y, off = fabs(dot - expected) / expected,
                most = 2.0 * N * 6e-8; /* the rounding of a sum of N numbers in any order */
-  printf("%d elements differ from %.7g %.7g %.7g; dot %s\n", wrong, x, y, z, off < most ? "agrees" : "differs");
+  printf("%d elements differ from %.7g %.7g %.7g; dot %s\n", wrong, x, y, z,
+         off < most ? "agrees" : "differs");
   return wrong != 0 || off >= most;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -34,10 +35,11 @@ std::string words(ElementType type, const std::byte* bytes) {
   });
 }
 
-// Whether two sums of one set of numbers may be so far apart: parts in 10^5 of f32, in 10^12 of f64. Chosen,
-// some thousand additions' rounding; sums that nearly cancel may be further apart.
-bool near(ElementType type, const std::byte* a, const std::byte* b) {
-  double x = 0, y = 0, share = 1e-5;
+// Whether two sums of `numbers` numbers of one sign may be so far apart: the bound of rounding in any order
+// (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2). Sums that nearly cancel may be
+// further apart.
+bool near(ElementType type, double numbers, const std::byte* a, const std::byte* b) {
+  double x = 0, y = 0, share = numbers * 0x1p-24;
   if (type == ElementType::f32) {
     float p = 0, q = 0;
     std::memcpy(&p, a, sizeof(p));
@@ -46,7 +48,7 @@ bool near(ElementType type, const std::byte* a, const std::byte* b) {
   } else if (type == ElementType::f64) {
     std::memcpy(&x, a, sizeof(x));
     std::memcpy(&y, b, sizeof(y));
-    share = 1e-12;
+    share = numbers * 0x1p-53;
   } else {
     return false;
   }
@@ -56,6 +58,9 @@ bool near(ElementType type, const std::byte* a, const std::byte* b) {
 }  // namespace
 
 std::string Contents::difference(const std::set<void*>& sums) const {
+  // Those of the largest array: what a region adds up is in one.
+  double numbers = 64;
+  for (const Offload::Mapped& array : arrays_) numbers = std::max(numbers, static_cast<double>(array.count));
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     const Offload::Mapped& array = arrays_[i];
     const auto* now = static_cast<const std::byte*>(array.host);
@@ -64,7 +69,7 @@ std::string Contents::difference(const std::set<void*>& sums) const {
     for (std::size_t at = 0; at < bytes_[i].size(); at += size) {
       const std::byte* tiles = bytes_[i].data() + at;
       if (std::memcmp(now + at, tiles, size) == 0) continue;
-      if (sums.contains(array.host) && near(array.type, now + at, tiles)) continue;
+      if (sums.contains(array.host) && near(array.type, numbers, now + at, tiles)) continue;
       return fmt::format("{}[{}] is {} on the tiles and {} on the host", array.name, at / size,
                          words(array.type, tiles), words(array.type, now + at));
     }

@@ -322,7 +322,7 @@ class Service(unittest.TestCase):
         page = (SOURCE / 'docs/serve.md').read_text()
         commands = [line.strip() for line in page.splitlines() if re.match(r'    (superstep|curl) ', line)]
         self.assertGreaterEqual(len(commands), 8)
-        ports, server, said = {'8000': free_port(), '31001': free_port()}, None, ''
+        ports, server, said = {'8000': free_port(), '8001': free_port(), '31001': free_port()}, None, ''
         for command in commands:
             for there, here in ports.items():
                 command = command.replace(there, str(here))

@@ -1,7 +1,7 @@
 """A server for a long time: series after series with faults through a journal, requests beside them, swaps and ways back.
 Every account must be exact, every request answered, and the server's memory flat within 2 %.
 
-python3 tests/edge/soak.py --program build/superstep --minutes 60 [--out soak.json]    ctest runs a quarter of a minute
+python3 tests/edge/soak.py --program build/superstep --minutes 60 [--out soak.json] 
 """
 
 import argparse
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def superstep(program, folder, *words):
 class Soak:
     def __init__(self, program, folder, options):
         self.program, self.folder, self.options, self.port = program, folder, options, free_port()
-        self.frames = self.requests = self.swaps = self.series = 0
+        self.frames = self.requests = self.refused = self.swaps = self.series = 0
         self.memory, self.wrong, self.over = [], [], threading.Event()
         for seed in (1, 2):
             superstep(program, folder, 'train', 'braggnn', '--samples', 600, '--steps', 4, '--batch', 64, '--seed', seed, '--out',
@@ -61,8 +62,13 @@ class Soak:
         values = [0.5] * 121
         body = json.dumps({'inputs': [{'name': 'patch', 'datatype': 'FP32', 'shape': [1, 1, 11, 11], 'data': values}]}).encode()
         while not self.over.wait(0.05):
-            self.post('/v2/models/run/infer', body)
-            self.requests += 1
+            try:
+                self.post('/v2/models/run/infer', body)
+                self.requests += 1
+            except urllib.error.HTTPError as error:
+                if error.code != 429:  # the stream has filled the queue: said to the client, as the page has it
+                    raise
+                self.refused += 1
 
     def swap(self):
         """The other version answers, or the one before again, in turn."""
@@ -150,11 +156,11 @@ def main():
     grown, anonymous = soak.growth(1), soak.growth(2)
     if grown is not None and options.minutes >= 10 and grown > 0.02:
         soak.wrong.append(f'memory has grown by {100 * grown:.1f} %')
-    said = {'seconds': seconds, 'frames': soak.frames, 'series': soak.series, 'requests': soak.requests, 'swaps': soak.swaps,
+    said = {'seconds': seconds, 'frames': soak.frames, 'series': soak.series, 'requests': soak.requests, 'refused': soak.refused, 'swaps': soak.swaps,
             'grown': grown, 'grown_anonymous': anonymous, 'memory': soak.memory, 'wrong': soak.wrong}
     if options.out:
         Path(options.out).write_text(json.dumps(said) + '\n')
-    print(f'{seconds:.0f} s: {soak.frames:,.0f} frames in {soak.series} series, {soak.requests:,} requests, {soak.swaps} swaps'
+    print(f'{seconds:.0f} s: {soak.frames:,.0f} frames in {soak.series} series, {soak.requests:,} requests ({soak.refused} refused), {soak.swaps} swaps'
           + ('' if grown is None else f', memory {soak.memory[-1][1] / 1e6:.1f} MB, {100 * grown:+.2f} %'))
     for wrong in soak.wrong:
         print(f'soak: {wrong}')

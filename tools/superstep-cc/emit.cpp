@@ -72,6 +72,10 @@ class Emitter {
   std::string copies() const;
   std::string who(const std::string& body, bool alone) const;
   std::string whole() const;
+  std::string reduced_locals(std::string& tail) const;
+  bool moves(const Access& access, int loop) const;
+  std::string element_pointers(std::string& units) const;
+  std::string dealt_loops() const;
   std::string dealt() const;
   std::string tables() const;
   std::string table(const std::string& file) const;
@@ -111,9 +115,6 @@ std::string Emitter::copies() const {
   for (const Item& item : region_.items) {
     if (!item.used || item.takes_memory()) continue;
     const std::string name = item.var->getNameAsString();
-    bool counter = false;
-    for (const Loop& loop : region_.distributed) counter = counter || loop.counter == item.var;
-    (void)counter;
     result += "  " + declare(source_, item.var->getType(), name) + ";\n";
     if (item.role == Role::first_private)
       result += "  __builtin_memcpy((void *)&" + name + ", &sst_a->" + name + ", sizeof " + name + ");\n";
@@ -177,8 +178,9 @@ std::string Emitter::whole() const {
          id_ + "));\n  (void)sst_a; (void)sst_o;\n" + copies() + head + who(body, true) + "}\n";
 }
 
-std::string Emitter::dealt() const {
-  std::string head, tail;
+// Reduced variables as locals of a part, and what gives their partial results back at its end.
+std::string Emitter::reduced_locals(std::string& tail) const {
+  std::string head;
   for (std::size_t r = 0, i = 0; i < region_.items.size(); ++i) {
     const Item& item = region_.items[i];
     if (item.role != Role::reduced) continue;
@@ -197,8 +199,24 @@ std::string Emitter::dealt() const {
               from + ";\n";
     }
   }
+  return head;
+}
+
+// Is a loop, or a subscript of its own, part of what an access reaches?
+bool Emitter::moves(const Access& access, int loop) const {
+  const int extra = loop - static_cast<int>(region_.distributed.size() + region_.inner.size());
+  for (std::size_t d = 0; d < access.subscripts.size(); ++d)
+    if (extra >= 0 ? access.extra[d] == extra
+                   : access.subscripts[d].valid && access.subscripts[d].coefficients.contains(loop))
+      return true;
+  return false;
+}
+
+// Pointers to the elements of an access and its strides, by number. `units`: the strides of the last loop
+// that is dealt, which most often are one; then the compiler is told.
+std::string Emitter::element_pointers(std::string& units) const {
   const int last = static_cast<int>(region_.distributed.size()) - 1;
-  std::string units;
+  std::string head;
   for (std::size_t a = 0; a < region_.accesses.size(); ++a) {
     const Access& access = region_.accesses[a];
     const std::string number = std::to_string(a);
@@ -207,27 +225,20 @@ std::string Emitter::dealt() const {
     head += "  " + type + " = (void *)((char *)sst_p->data[" + number + "] + sst_p->origin[" + number +
             "] * (long)sizeof(*sst_d" + number + "));\n  (void)sst_d" + number + ";\n";
     for (int k = 0; k < loops_; ++k) {
+      if (!moves(access, k)) continue;
       const std::string stride = "sst_p->strides[" + std::to_string(static_cast<int>(a) * loops_ + k) + "]";
       const int extra = k - static_cast<int>(region_.distributed.size() + region_.inner.size());
-      const std::string name = extra >= 0 ? "sst_x" + number + "_" + std::to_string(extra)
-                                          : "sst_s" + number + "_" + std::to_string(k);
-      bool used = false;
-      for (std::size_t d = 0; d < access.subscripts.size(); ++d)
-        used = used ||
-               (extra >= 0 ? access.extra[d] == extra
-                           : access.subscripts[d].valid && access.subscripts[d].coefficients.contains(k));
-      if (!used) continue;
-      if (extra >= 0) {
-        head += "  const long sst_x" + std::to_string(extra) + " = " + stride + ";\n";
-      } else if (k == last) {
-        // Most often neighbours in memory: then the compiler is told.
-        units += (units.empty() ? "" : " && ") + stride + " == 1";
-        head += "  const long " + name + " = sst_unit ? 1 : " + stride + ";\n";
-      } else {
-        head += "  const long " + name + " = " + stride + ";\n";
-      }
+      const std::string name =
+          extra >= 0 ? "sst_x" + std::to_string(extra) : "sst_s" + number + "_" + std::to_string(k);
+      if (k == last) units += (units.empty() ? "" : " && ") + stride + " == 1";
+      head += "  const long " + name + " = " + (k == last ? "sst_unit ? 1 : " : "") + stride + ";\n";
     }
   }
+  return head;
+}
+
+// The loops that are dealt, over a part's own share of them.
+std::string Emitter::dealt_loops() const {
   std::string loops, close;
   for (std::size_t k = 0; k < region_.distributed.size(); ++k) {
     const std::string n = std::to_string(k);
@@ -240,19 +251,22 @@ std::string Emitter::dealt() const {
   }
   std::vector<Edit> edits = sequential_edits(source_, region_.iteration);
   for (const Edit& edit : region_.edits) edits.push_back(edit);
-  const std::string body =
-      loops + line_marker(source_.line(region_.iteration->getBeginLoc())) +
-      source_.with(source_.begin(region_.iteration), source_.end(region_.iteration), edits) + "\n" + close +
-      "\n";
-  const std::string arguments = "(const sst_part *sst_p, const int sst_unit)";
-  return "static inline __attribute__((always_inline)) void sst_loops_" + id_ + arguments +
-         " {\n  const struct sst_args_" + id_ +
+  return loops + line_marker(source_.line(region_.iteration->getBeginLoc())) +
+         source_.with(source_.begin(region_.iteration), source_.end(region_.iteration), edits) + "\n" +
+         close + "\n";
+}
+
+std::string Emitter::dealt() const {
+  std::string tail, units;
+  const std::string head = reduced_locals(tail) + element_pointers(units);
+  return "static inline __attribute__((always_inline)) void sst_loops_" + id_ +
+         "(const sst_part *sst_p, const int sst_unit) {\n  const struct sst_args_" + id_ +
          " *sst_a = sst_p->scalars;\n  const long *sst_o = (const long *)((const char *)sst_p->scalars + "
          "SST_WORDS(struct sst_args_" +
-         id_ + "));\n  (void)sst_a; (void)sst_o; (void)sst_unit;\n" + copies() + head + who(body, false) +
-         tail + "}\nstatic void sst_dealt_" + id_ + "(const sst_part *sst_p) {\n  if (" +
-         (units.empty() ? "1" : units) + ") sst_loops_" + id_ + "(sst_p, 1); else sst_loops_" + id_ +
-         "(sst_p, 0);\n}\n";
+         id_ + "));\n  (void)sst_a; (void)sst_o; (void)sst_unit;\n" + copies() + head +
+         who(dealt_loops(), false) + tail + "}\nstatic void sst_dealt_" + id_ +
+         "(const sst_part *sst_p) {\n  if (" + (units.empty() ? "1" : units) + ") sst_loops_" + id_ +
+         "(sst_p, 1); else sst_loops_" + id_ + "(sst_p, 0);\n}\n";
 }
 
 std::string Emitter::sum(const Linear& value, int loops) const {

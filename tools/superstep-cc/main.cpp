@@ -97,6 +97,7 @@ int main(int count, char** words) {
   for (const std::string& file : call.files) {
     const superstep_cc::Translation translation = superstep_cc::translate(file, call.arguments);
     done = done && translation.done;
+    std::fputs(translation.warnings.c_str(), stderr);
     if (call.explain) std::fputs(translation.explanation.c_str(), stderr);
     if (!translation.done) continue;
     if (call.print) {

@@ -69,6 +69,7 @@ struct Region {
   std::vector<Work> work;
   std::vector<Edit> edits;                             // of the iteration's text, as it is dealt
   std::string not_dealt, not_whole;                    // reasons; empty: it is
+  std::vector<std::string> guesses;                    // what cycles and operations are counted by guess
   std::string device = "sst_default_device", host_if;  // text
   bool vectorised = false, asks_who = false;
   bool hidden_type = false;

@@ -21,7 +21,7 @@ class Translator : public RecursiveASTVisitor<Translator> {
   explicit Translator(ASTContext& context) : source(context) {}
   Source source;
   std::vector<Edit> edits;
-  std::string explanation;
+  std::string explanation, warnings;
 
   bool TraverseFunctionDecl(FunctionDecl* function) {
     const unsigned before = function_;
@@ -83,6 +83,8 @@ class Translator : public RecursiveASTVisitor<Translator> {
     std::erase_if(edits, [&](const Edit& edit) { return edit.begin == function_ && edit.end == function_; });
     edits.push_back({function_, function_,
                      before_[function_] + "# " + std::to_string(line_at(function_)) + " " + file + "\n"});
+    for (const std::string& guess : found.guesses)
+      warnings += source.where(directive->getBeginLoc()) + ": warning: cycles: " + guess + "\n";
     explanation += source.where(directive->getBeginLoc()) + ": ";
     if (found.not_dealt.empty())
       explanation += std::to_string(found.distributed.size()) + " loop(s) dealt to tiles, " +
@@ -189,6 +191,7 @@ class Consumer : public ASTConsumer {
     translator.TraverseDecl(context.getTranslationUnitDecl());
     result_.text = translator.text();
     result_.explanation = translator.explanation;
+    result_.warnings = translator.warnings;
     result_.done = translator.source.refusals == 0;
   }
 

@@ -10,6 +10,7 @@ struct Translation {
   bool done = false;
   std::string text;
   std::string explanation;  // a line a region: what becomes of it
+  std::string warnings;     // a line for all whose cycles are counted by guess
 };
 // `arguments`: -I, -D and the like. What is wrong, or refused, has been printed to standard error.
 Translation translate(const std::string& file, const std::vector<std::string>& arguments);

@@ -77,8 +77,10 @@ void Walk::visit_call(const CallExpr* call) {
     work().*(known->cost) += 1;
   else if (function->getName().starts_with("omp_"))
     region.asks_who = true;
-  else
-    region.asks_who = true, work().integers += 10;  // a call (GU): what it does is not counted
+  else {
+    region.asks_who = true, work().integers += 10;  // a guess
+    region.guesses.push_back("a call of " + function->getNameAsString() + at(call) + " counts as 10 operations");
+  }
 }
 
 void Walk::visit_store(const Expr* target, bool reads) {
@@ -128,6 +130,10 @@ void Walk::visit_local(const VarDecl* var) {
     region.refuse_dealing("not-affine: " + var->getNameAsString() + " is a pointer of the body's own");
 }
 
+void Walk::guess_turns(const Stmt* loop) {
+  region.guesses.push_back("a loop" + at(loop) + ", whose turns are not known at launch, counts as one turn");
+}
+
 void Walk::visit_loop(const ForStmt* loop) {
   Loop read;
   const unsigned before = around_;
@@ -150,6 +156,7 @@ void Walk::visit_loop(const ForStmt* loop) {
     region.inner.push_back(read);
     around_ |= bit;
   } else {
+    guess_turns(loop);
     if (loop->getInit()) visit(loop->getInit());
     if (loop->getCond()) visit_expression(loop->getCond());
     if (loop->getInc()) visit_expression(loop->getInc());
@@ -171,6 +178,7 @@ void Walk::visit(const Stmt* statement) {
     return;
   }
   if (const auto* loop = dyn_cast<ForStmt>(statement)) return visit_loop(loop);
+  if (isa<WhileStmt>(statement) || isa<DoStmt>(statement)) guess_turns(statement);
   if (const auto* expression = dyn_cast<Expr>(statement)) return visit_expression(expression);
   if (const auto* declaration = dyn_cast<DeclStmt>(statement)) {
     for (const Decl* each : declaration->decls())

@@ -38,6 +38,7 @@ class Walk {
 
   void visit_expression(const clang::Expr* expression);
   void visit_store(const clang::Expr* target, bool reads);
+  void guess_turns(const clang::Stmt* loop);
   void visit_loop(const clang::ForStmt* loop);
   void visit_call(const clang::CallExpr* call);
   void visit_name(const clang::DeclRefExpr* name);

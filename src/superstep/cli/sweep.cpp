@@ -8,6 +8,7 @@
 #include "superstep/base/error.h"
 #include "superstep/base/system/interrupt.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/input_type.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/machine/ipu/kept_plans.h"
@@ -41,10 +42,7 @@ void sweep(const Arguments& arguments) {
   settings.replicas = lab::counts_from(arguments.replicas, "--replicas");
   if (arguments.recompute == "yes") settings.recomputes = {true};
   if (arguments.recompute == "both") settings.recomputes = {false, true};
-  settings.input_bytes = arguments.input_type == "u8"    ? 1
-                         : arguments.input_type == "f16" ? 2
-                         : arguments.input_type == "f32" ? 4
-                                                         : 0;
+  settings.input_bytes = input_bytes_of(arguments.input_type);
   settings.threads = thread_count();
   const record::HostLoad load;
   const machine::ipu::KeptPlans kept;
@@ -100,11 +98,7 @@ void declare_sweep(CLI::App& command) {
       ->check(whole_number_from(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
-  command
-      .add_option("--input-type", a->input_type,
-                  "u8, f16 or f32: of samples on the host's link (default: the precision's)")
-      ->check(CLI::IsMember({"u8", "f16", "f32"}))
-      ->type_name("TYPE");
+  add_input_type_option(command, a->input_type);
   add_set_option(command, a->settings.model.model_options);
   add_bound_option(command, a->settings.model.bounds);
   add_shape_option(command, a->settings.model.shapes);

@@ -52,11 +52,11 @@ $(BUILD)/build.ninja: CMakeLists.txt tools/setup
 
 # PREFIX says where (default: /usr/local).
 install: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) superstep superstep_library
+	@ninja -C $(BUILD) what_is_installed
 	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 
 package: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) superstep superstep_library
+	@ninja -C $(BUILD) what_is_installed
 	cd $(BUILD) && cpack -G DEB
 
 wheel: $(BUILD)/build.ninja

@@ -20,6 +20,16 @@ configure_package_config_file(cmake/superstep-config.cmake.in ${CMAKE_BINARY_DIR
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/superstep-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/superstep-config.cmake ${CMAKE_BINARY_DIR}/superstep-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/superstep)
+# The translator of target constructs, the library of what it translates and its header, where they are built.
+add_custom_target(what_is_installed DEPENDS superstep superstep_library)
+if(TARGET superstep-cc)
+  add_dependencies(what_is_installed superstep-cc superstep_omp)
+  install(TARGETS superstep-cc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
+  install(TARGETS superstep_omp LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
+  install(FILES tools/superstep-cc/include/omp.h DESTINATION ${CMAKE_INSTALL_LIBDIR}/superstep/openmp)
+  # Clang's own headers, and the compiler of translated programs.
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc, libclang-common-19-dev")
+endif()
 # The prefix as seen from where the file lies, so that an installed tree can be moved.
 file(RELATIVE_PATH pkgconfig_to_prefix /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
 set(pkgconfig_to_prefix "\${pcfiledir}/${pkgconfig_to_prefix}")

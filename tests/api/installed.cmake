@@ -104,3 +104,13 @@ find_program(ZSH zsh)
 if(ZSH)
   must(${ZSH} -n ${prefix}/share/zsh/site-functions/_superstep)
 endif()
+
+# The translator of target constructs, where it was built: from a prefix that has been moved.
+if(EXISTS ${prefix}/bin/superstep-cc)
+  file(RENAME ${prefix} ${WORK}/moved)
+  must(${CMAKE_COMMAND} -E env SUPERSTEP_HOME=${WORK}/home ${WORK}/moved/bin/superstep openmp ${SOURCE}/examples/openmp/heat.c --tiles 16 --check -- 66 3)
+  must_say("heat.c:24: 1 launches checked: as on the host")
+  must(${CMAKE_COMMAND} -E env PATH=${WORK}/moved/bin:$ENV{PATH} superstep-cc ${SOURCE}/examples/openmp/heat.c -o heat)
+  must(${CMAKE_COMMAND} -E env SUPERSTEP_OMP_OPTIONS=tiles=16 ./heat 66 3)
+  must_say("sum about")
+endif()

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "places.h"
 #include "translate.h"
 
 namespace {
@@ -82,8 +83,8 @@ int compile(const Call& call, const Words& translated) {
   for (const std::string& word : call.arguments)
     if (word.starts_with("-std=")) words.push_back(word);
   words.insert(words.end(), call.link.begin(), call.link.end());
-  words.insert(words.end(),
-               {"-L" SUPERSTEP_OMP_FOLDER, "-lsuperstep_omp", "-Wl,-rpath," SUPERSTEP_OMP_FOLDER, "-lm"});
+  const std::string libraries = superstep_cc::library_folder();
+  words.insert(words.end(), {"-L" + libraries, "-lsuperstep_omp", "-Wl,-rpath," + libraries, "-lm"});
   return run(words);
 }
 

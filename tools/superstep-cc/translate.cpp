@@ -8,6 +8,7 @@
 #include "clang/Tooling/Tooling.h"
 #include "emit.h"
 #include "maps.h"
+#include "places.h"
 #include "superstep/openmp/program/abi.h"
 
 namespace superstep_cc {
@@ -227,7 +228,7 @@ Translation translate(const std::string& file, const std::vector<std::string>& a
     llvm::errs() << "error: no temporary file can be made\n";
     return result;
   }
-  std::vector<std::string> first{"-E", "-isystem", SUPERSTEP_CC_INCLUDE};
+  std::vector<std::string> first{"-E", "-isystem", include_folder()};
   first.insert(first.end(), arguments.begin(), arguments.end());
   first.insert(first.end(), {file, "-o", preprocessed.str().str()});
   std::vector<std::string> second{"-fsyntax-only", "-x", "cpp-output"};

@@ -18,6 +18,7 @@ struct Common {
   bool quiet = false;    // no progress bars, no tables
   std::string progress;  // how progress is shown: none, line, bar; empty: bar on a terminal, line elsewhere
   int threads = 0;       // 0: all processors the process may use
+  std::vector<std::string> handed_on;  // what follows "--", where the command hands it on (Command::hands_on)
 };
 Common& common();
 int thread_count();  // common().threads, or the processors there are
@@ -27,6 +28,7 @@ struct Command {
   const char* summary;  // one line, shown by `superstep --help`
   void (*declare)(CLI::App& command);
   bool has_result = true;  // takes --json
+  bool hands_on = false;   // what follows "--" is for the program that it starts
 };
 
 // What a number must be (base/option_range.h). Every option that takes a number has one of these: infinity,

@@ -71,7 +71,7 @@ const std::vector<Command>& commands() {
        declare_md},
       {"onnx", "check and export ONNX files, and run the test suite of ONNX backends", declare_onnx},
       {"openmp", "C with OpenMP target constructs on modelled tiles: translated, run, counted, checked",
-       declare_openmp},
+       declare_openmp, true, true},
       {"bench", "time primitives and workloads by one protocol", declare_bench},
       {"compare", "two sets of results side by side: which differences are beyond the noise",
        declare_compare},

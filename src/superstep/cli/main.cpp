@@ -123,13 +123,27 @@ void declare_all(CLI::App& program) {
   program.parse_complete_callback([&program] { show_progress(name_of_command(program)); });
 }
 
+// What follows "--" of a command that hands it on to the program that it starts; taken out of the words.
+std::vector<std::string> take_handed_on(std::vector<std::string>& words) {
+  const auto command = std::ranges::find_if(
+      commands(), [&](const Command& each) { return !words.empty() && words[0] == each.name; });
+  if (command == commands().end() || !command->hands_on) return {};
+  const auto mark = std::ranges::find(words, "--");
+  if (mark == words.end()) return {};
+  std::vector<std::string> handed_on(mark + 1, words.end());
+  words.erase(mark, words.end());
+  return handed_on;
+}
+
 int run(int argc, char** argv) {
   CLI::App program(
       "Superstep: compiles scientific machine-learning models, trains and serves them, and predicts how "
       "they run on AI accelerators.",
       "superstep");
   declare_all(program);
-  std::vector<std::string> words = understood({argv + 1, argv + argc}, program);
+  std::vector<std::string> words{argv + 1, argv + argc};
+  common().handed_on = take_handed_on(words);
+  words = understood(std::move(words), program);
   require_known_command(words, program);
   try {
     std::ranges::reverse(words);  // CLI11 takes them from the end

@@ -109,6 +109,7 @@ void run_program(const Arguments& a) {
   std::vector<std::string> call{program};
   std::istringstream arguments(a.arguments);
   for (std::string word; arguments >> word;) call.push_back(word);
+  call.insert(call.end(), common().handed_on.begin(), common().handed_on.end());
   const int status = run(call);
   if (!std::filesystem::exists(report)) {
     if (status != 0)
@@ -150,14 +151,13 @@ void declare_openmp(CLI::App& command) {
   command.add_flag("--check", a->check, "run every region on the host too, and compare");
   command.add_flag("--timing-only", a->timing_only, "cycles and memory alone, no data");
   command.add_flag("--explain", a->explain, "what becomes of every region, before it runs");
-  command.add_option("--args", a->arguments, "what the program is called with, words in one text")
-      ->type_name("TEXT");
+  command.add_option("--args", a->arguments, "the same as words behind --, in one text")->type_name("TEXT");
   command.add_option("--keep", a->keep, "a folder for the translated C and the program")->type_name("FOLDER");
   command.footer(
       "Data of the regions are real, cycles are those of the machine's model. What is not dealt to tiles "
-      "says why.\n"
+      "says why. Words behind -- are the program's.\n"
       "Examples:\n"
-      "  superstep openmp heat.c --tiles 64 --check --args \"130 20\"\n"
+      "  superstep openmp heat.c --tiles 64 --check -- 130 20\n"
       "  superstep openmp heat.c --units 4 --json heat.json");
   command.callback([a] { run_program(*a); });
 }

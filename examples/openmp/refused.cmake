@@ -8,8 +8,16 @@ function(expect name code words)
     message(FATAL_ERROR "${name}: expected\n${words}\nand had\n${said}")
   endif()
 endfunction()
-expect(task "void f(int *a) {\n#pragma omp target map(tofrom: a[0:4])\n  {\n#pragma omp task\n    a[0] = 1;\n  }\n}\n"
-       "task.c:4:1: refused: clause: task inside a target region")
+expect(task "void f(int *a) {\n#pragma omp target map(tofrom: a[0:4])\n  {\n    a[0] = 0;\n#pragma omp taskloop\n    for (int i = 0; i < 4; i++) a[i] = 1;\n  }\n}\n"
+       "task.c:5:1: refused: clause: taskloop inside a target region")
+expect(iterator "void f(int *a) {\n#pragma omp target enter data map(iterator(int i = 0:4), to: a[i:1])\n}\n"
+       "iterator.c:2:31: refused: clause: map with iterator or mapper")
+expect(motion "void f(int *a) {\n#pragma omp target update to(iterator(int i = 0:4): a[i])\n}\n"
+       "motion.c:2:27: refused: clause: motion with iterator or mapper; write the sections out")
+expect(stride "void f(int *a) {\n#pragma omp target data map(to: a[0:4:2])\n  {}\n}\n"
+       "stride.c:2:")
+expect(link "struct s { struct s *next; int v; };\nvoid f(struct s *p, struct s *q) {\n#pragma omp target map(tofrom: p[0:1])\n  p->next = q;\n}\n"
+       "link.c:3:1: the host: pointer-chase: a pointer is written to memory: p->next = q (line 4)")
 expect(chase "struct s { struct s *next; int v; };\nvoid f(struct s *p) {\n#pragma omp target map(tofrom: p[0:4])\n  p->next->v = 1;\n}\n"
        "chase.c:3:1: the host: pointer-chase")
 expect(call "int g(int);\nvoid f(int *a) {\n#pragma omp target map(tofrom: a[0:4])\n  a[0] = g(1);\n}\n"

@@ -1,8 +1,10 @@
 // Loops and accesses of a region: which subscripts are sums of counters with coefficients that are known at
 // launch, what an iteration costs, and the text of the body on a tile's own boxes.
+#include "functions.h"
 #include "maps.h"
 #include "region.h"
 #include "superstep/openmp/program/abi.h"
+#include "types.h"
 #include "walk.h"
 
 namespace superstep_cc {
@@ -63,12 +65,6 @@ bool read_distributed(Walk& walk, const OMPExecutableDirective* directive) {
   return true;
 }
 
-// A type that only the function knows: an outlined body does not.
-bool is_hidden(QualType type) {
-  const TagDecl* tag = element_of(type)->getAsTagDecl();
-  return tag && tag->getDeclContext()->isFunctionOrMethod();
-}
-
 // Private copies are made once a worker, so that a value must not pass from one iteration to another. One
 // thread may pass it on as well, where the program says firstprivate or private: then only the order could
 // differ.
@@ -82,7 +78,7 @@ void check_items(Walk& walk) {
                                  " is changed from iteration to iteration in chunks");
     if (is_hidden(item.var->getType())) {
       walk.region.refuse_dealing("clause: the type of " + item.var->getNameAsString() +
-                                 " is local to its function");
+                                 " is local to its function and has attributes");
       walk.region.hidden_type = true;
     }
     if (item.used && item.takes_memory() && type_code(walk.source.context, element_of(type)) < 0)
@@ -94,10 +90,29 @@ void check_items(Walk& walk) {
 // Written items: all that anything but a plain read reaches.
 void mark_written(Walk& walk) {
   for (Item& item : walk.region.items) {
-    item.reached = item.used && item.takes_memory() && walk.reached.contains(item.var);
-    item.written = item.used && item.takes_memory() && !item.var->getType().isConstant(walk.source.context) &&
-                   !walk.only_read(item.var);
+    const bool memory = item.used && item.takes_memory();
+    const bool follows = walk.followed.contains(item.var);
+    item.reached = memory && (walk.reached.contains(item.var) || item.in_function);
+    item.written = memory && !item.var->getType().isConstant(walk.source.context) &&
+                   (item.in_function || !walk.only_read(item.var));
+    // A pointer that the region sets itself, or only compares, need not lead anywhere before.
+    if (!item.var->getType()->isPointerType() || item.role != Role::looked_up) continue;
+    if (!follows || walk.is_modified(item.var)) item.reached = false;
+    item.keeps_host_value = memory && !follows;
   }
+}
+
+// A pointer that is mapped itself, as a value: an address that one side has written means nothing on the
+// other.
+std::string mapped_pointer(const Region& region) {
+  for (const Item& item : region.items) {
+    const std::string name = item.var->getNameAsString();
+    if (item.used && item.role == Role::mapped && item.var->getType()->isPointerType() &&
+        item.address == "(void *)&(" + name + ")")
+      return "pointer-chase: the pointer " + name + " is mapped itself; map a section of it (line " +
+             std::to_string(item.line) + ")";
+  }
+  return "";
 }
 
 }  // namespace
@@ -107,6 +122,8 @@ void analyse(Source& source, Region& region) {
   walk.collect(region.body);
   const OMPExecutableDirective* loops = read_nested(source, region);
   add_implicit_items(source, region);
+  add_functions(source, region);
+  reduce_atomics(source, region);
   if (!loops) region.refuse_dealing("");
   if (!loops || !read_distributed(walk, loops)) {
     region.distributed.clear();
@@ -117,8 +134,9 @@ void analyse(Source& source, Region& region) {
   walk.visit(region.iteration ? region.iteration : region.body);
   mark_written(walk);
   region.not_whole = unfit(source, region.body);
+  if (region.not_whole.empty()) region.not_whole = mapped_pointer(region);
   if (region.hidden_type && region.not_whole.empty())
-    region.not_whole = "clause: a type is local to its function; move it out";
+    region.not_whole = "clause: a type with attributes is local to its function; move it out";
   if (region.asks_who && region.limited)
     region.refuse_dealing(
         "clause: num_teams, thread_limit, num_threads or if, and a body that asks for its numbers");

@@ -41,6 +41,55 @@ int operation_of(const OMPReductionClause* clause) {
   return words == "min" ? 2 : words == "max" ? 3 : -1;
 }
 
+void set_default(Source& source, Region& region, Item& item);
+
+// A variable, or a section of one, that parts combine their results into.
+void add_result(Source& source, Region& region, const Expr* expression, const VarDecl* var, int operation,
+                bool outermost) {
+  const int known = region.item_of(var);
+  Item& item = item_for(region, var);
+  if (known < 0 && !outermost) {
+    // What the target construct makes of it, which may be a copy whose result is lost.
+    set_default(source, region, item);
+  } else if (known < 0 || item.address.empty()) {
+    item.role = Role::mapped;
+    item.kind = sst_to | sst_from;
+    map_memory(source, expression, item);
+  }
+  if (item.role == Role::first_private || item.role == Role::private_copy)
+    region.refuse_dealing("clause: the result of a reduction, or a last value, is a copy");
+  else
+    item.role = Role::reduced;
+  item.operation = operation;
+}
+
+void add_last_value(Source& source, Region& region, const OMPLastprivateClause* clause,
+                    const Expr* expression, bool outermost) {
+  const VarDecl* var = variable(expression);
+  if (!var) return source.refuse(clause->getBeginLoc(), "clause: lastprivate of this; name variables");
+  if (clause->getKind() == OMPC_LASTPRIVATE_conditional)
+    region.refuse_dealing("clause: " + var->getNameAsString() + " keeps what was set last, conditionally");
+  if (const int known = region.item_of(var);
+      known >= 0 && region.items[static_cast<std::size_t>(known)].role == Role::first_private)
+    return region.refuse_dealing("clause: " + var->getNameAsString() + " is firstprivate and lastprivate");
+  if (!var->getType()->isArithmeticType() && !var->getType()->isEnumeralType())
+    region.refuse_dealing("clause: the last value of " + var->getNameAsString() + " is no number");
+  add_result(source, region, expression, var, last_value, outermost);
+}
+
+template <class Clause>
+void look_up(Region& region, const Clause* clause) {
+  for (const Expr* expression : clause->varlists())
+    if (const VarDecl* var = variable(expression)) {
+      Item& item = item_for(region, var);
+      const std::string name = var->getNameAsString();
+      item.role = Role::looked_up;
+      item.kind = sst_look_up;
+      item.address = (var->getType()->isPointerType() ? "(void *)(" : "(void *)&(") + name + ")";
+      item.bytes = var->getType()->isPointerType() ? "0" : "(long)sizeof(" + name + ")";
+    }
+}
+
 bool read_lists(Source& source, Region& region, const OMPClause* clause, bool outermost) {
   const auto each = [&](auto* list, Role role) {
     for (const Expr* expression : list->varlists())
@@ -59,10 +108,18 @@ bool read_lists(Source& source, Region& region, const OMPClause* clause, bool ou
     if (!list->isImplicit()) each(list, Role::first_private);
     return true;
   }
-  if (isa<OMPLastprivateClause>(clause) || isa<OMPLinearClause>(clause)) {
-    region.refuse_dealing("clause: lastprivate and linear keep a value of one iteration");
+  if (isa<OMPLinearClause>(clause)) {
+    region.refuse_dealing("clause: linear carries a value from iteration to iteration");
     return true;
   }
+  if (const auto* list = dyn_cast<OMPLastprivateClause>(clause)) {
+    for (const Expr* expression : list->varlists())
+      add_last_value(source, region, list, expression, outermost);
+    return true;
+  }
+  // An address of the device is the host's address of what stands for it.
+  if (const auto* device = dyn_cast<OMPIsDevicePtrClause>(clause)) return look_up(region, device), true;
+  if (const auto* device = dyn_cast<OMPHasDeviceAddrClause>(clause)) return look_up(region, device), true;
   const auto* reduction = dyn_cast<OMPReductionClause>(clause);
   if (!reduction) return false;
   const int operation = operation_of(reduction);
@@ -78,18 +135,7 @@ bool read_lists(Source& source, Region& region, const OMPClause* clause, bool ou
                     "clause: reduction of this; reduce a variable or a section of one");
       continue;
     }
-    const int known = region.item_of(var);
-    Item& item = item_for(region, var);
-    if (known < 0 || item.address.empty()) {
-      item.role = Role::mapped;
-      item.kind = sst_to | sst_from;
-      map_memory(source, expression, item);
-    }
-    if (item.role == Role::first_private || item.role == Role::private_copy)
-      region.refuse_dealing("clause: the result of a reduction is a copy");
-    else
-      item.role = Role::reduced;
-    item.operation = operation;
+    add_result(source, region, expression, var, operation, outermost);
   }
   return true;
 }

@@ -1,7 +1,9 @@
 #include "emit.h"
 
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "functions.h"
 #include "superstep/openmp/program/abi.h"
+#include "types.h"
 
 namespace superstep_cc {
 
@@ -10,14 +12,6 @@ using namespace clang;
 namespace {
 
 std::string number_text(int value) { return std::to_string(value); }
-
-// "float name", "int name[10]", "float (*name)[sst_a->...]": the variable's type around another name.
-std::string declare(const Source& source, QualType type, const std::string& name) {
-  PrintingPolicy policy(source.context.getLangOpts());
-  std::string result = name;
-  type.getUnqualifiedType().getAsStringInternal(result, policy);
-  return result;
-}
 
 bool has_variable_extent(QualType type) { return type->isVariablyModifiedType(); }
 
@@ -69,10 +63,12 @@ class Emitter {
 
  private:
   std::string arguments_type() const;
+  std::string field_of_copy(const VarDecl* var) const;
   std::string copies() const;
   std::string who(const std::string& body, bool alone) const;
   std::string whole() const;
   std::string reduced_locals(std::string& tail) const;
+  std::string has_last_iteration() const;
   bool moves(const Access& access, int loop) const;
   std::string element_pointers(std::string& units) const;
   std::string dealt_loops() const;
@@ -100,13 +96,21 @@ std::string Emitter::arguments_type() const {
     const Item& item = region_.items[i];
     const std::string name = item.var->getNameAsString();
     if (item.role == Role::first_private && item.used && !region_.hidden_type)
-      fields += "  " + declare(source_, item.var->getType(), name) + ";\n";
+      fields += "  " + field_of_copy(item.var) + ";\n";
+    if (item.keeps_host_value) fields += "  const void *sst_h" + number_text(static_cast<int>(i)) + ";\n";
     for (const auto& [extent, words] : variable_extents(item, static_cast<int>(i)))
       fields += "  long " + extent + ";\n";
   }
   for (std::size_t k = 0; k < region_.distributed.size(); ++k)
-    fields += "  long b" + std::to_string(k) + ", s" + std::to_string(k) + ";\n";
+    fields += "  long b" + std::to_string(k) + ", s" + std::to_string(k) + ", n" + std::to_string(k) + ";\n";
   return "struct sst_args_" + id_ + " {\n" + fields + "};\n";
+}
+
+// A copy in the arguments; of a type that only the function knows as its bytes.
+std::string Emitter::field_of_copy(const VarDecl* var) const {
+  if (!is_local_type(var->getType())) return declare(source_, var->getType(), var->getNameAsString());
+  const auto bytes = source_.context.getTypeSizeInChars(var->getType()).getQuantity();
+  return "_Alignas(16) char " + var->getNameAsString() + "[" + std::to_string(bytes) + "]";
 }
 
 // Firstprivate and private copies as locals.
@@ -165,17 +169,23 @@ std::string Emitter::whole() const {
     const bool pointer = item.var->getType()->isPointerType();
     const std::string name = pointer ? item.var->getNameAsString() : "sst_v" + number;
     head += "  " + pointer_declaration(source_, item, name, static_cast<int>(i)) + " = (void *)(sst_o[" +
-            std::to_string(2 * i) + "] < 0 ? 0 : (char *)sst_p->data[sst_o[" + std::to_string(2 * i) +
-            "]] + sst_o[" + std::to_string(2 * i + 1) + "]);\n  (void)" + name + ";\n";
+            std::to_string(2 * i) + "] < 0 ? " +
+            (item.keeps_host_value ? "(char *)sst_a->sst_h" + number : std::string("0")) +
+            " : (char *)sst_p->data[sst_o[" + std::to_string(2 * i) + "]] + sst_o[" +
+            std::to_string(2 * i + 1) + "]);\n  (void)" + name + ";\n";
+    if (item.in_function)
+      head += "  sst_at_" + item.var->getNameAsString() + " = (void *)sst_v" + number + ";\n";
   }
   std::vector<Edit> edits = sequential_edits(source_, region_.body);
   for (Edit& edit : named_through_pointers()) edits.push_back(edit);
+  for (Edit& edit : calls_of_clones(source_, region_.body, region_.clones)) edits.push_back(edit);
   std::string body = "  {" + line_marker(source_.line(region_.body->getBeginLoc())) +
                      source_.with(source_.begin(region_.body), source_.end(region_.body), edits) + "\n  }\n";
   return "static void sst_whole_" + id_ + "(const sst_part *sst_p) {\n  const struct sst_args_" + id_ +
          " *sst_a = sst_p->scalars;\n  const long *sst_o = (const long *)((const char *)sst_p->scalars + "
          "SST_WORDS(struct sst_args_" +
-         id_ + "));\n  (void)sst_a; (void)sst_o;\n" + copies() + head + who(body, true) + "}\n";
+         id_ + "));\n  (void)sst_a; (void)sst_o;\n" + types_in_sight(source_, region_) + copies() + head +
+         who(body, true) + "}\n";
 }
 
 // Reduced variables as locals of a part, and what gives their partial results back at its end.
@@ -190,6 +200,14 @@ std::string Emitter::reduced_locals(std::string& tail) const {
         "(void *)((char *)sst_p->reductions[" + slot + "] + sst_o[" + std::to_string(2 * i + 1) + "])";
     if (item.var->getType()->isPointerType()) {
       head += "  " + pointer_declaration(source_, item, name, static_cast<int>(i)) + " = " + from + ";\n";
+    } else if (item.operation == last_value) {
+      head += "  " + declare(source_, item.var->getType(), name) + "; (void)" + name + ";\n";
+      tail += "  if (" + has_last_iteration() + ") {\n";
+      for (std::size_t k = 0; k < region_.distributed.size(); ++k)
+        if (region_.distributed[k].counter == item.var)
+          tail += "    " + name + " = sst_a->b" + std::to_string(k) + " + sst_a->s" + std::to_string(k) +
+                  " * sst_a->n" + std::to_string(k) + ";\n";
+      tail += "    __builtin_memcpy(" + from + ", (void *)&" + name + ", sizeof " + name + ");\n  }\n";
     } else if (item.var->getType()->isScalarType()) {
       const std::string type = declare(source_, item.var->getType(), "");
       head += "  " + declare(source_, item.var->getType(), name) + " = *(" + type + " *)" + from + ";\n";
@@ -200,6 +218,14 @@ std::string Emitter::reduced_locals(std::string& tail) const {
     }
   }
   return head;
+}
+
+std::string Emitter::has_last_iteration() const {
+  std::string result;
+  for (std::size_t k = 0; k < region_.distributed.size(); ++k)
+    result += (k == 0 ? "sst_p->end[" : " && sst_p->end[") + std::to_string(k) + "] == sst_a->n" +
+              std::to_string(k);
+  return result;
 }
 
 // Is a loop, or a subscript of its own, part of what an access reaches?
@@ -251,6 +277,7 @@ std::string Emitter::dealt_loops() const {
   }
   std::vector<Edit> edits = sequential_edits(source_, region_.iteration);
   for (const Edit& edit : region_.edits) edits.push_back(edit);
+  for (Edit& edit : calls_of_clones(source_, region_.iteration, region_.clones)) edits.push_back(edit);
   return loops + line_marker(source_.line(region_.iteration->getBeginLoc())) +
          source_.with(source_.begin(region_.iteration), source_.end(region_.iteration), edits) + "\n" +
          close + "\n";
@@ -263,8 +290,8 @@ std::string Emitter::dealt() const {
          "(const sst_part *sst_p, const int sst_unit) {\n  const struct sst_args_" + id_ +
          " *sst_a = sst_p->scalars;\n  const long *sst_o = (const long *)((const char *)sst_p->scalars + "
          "SST_WORDS(struct sst_args_" +
-         id_ + "));\n  (void)sst_a; (void)sst_o; (void)sst_unit;\n" + copies() + head +
-         who(dealt_loops(), false) + tail + "}\nstatic void sst_dealt_" + id_ +
+         id_ + "));\n  (void)sst_a; (void)sst_o; (void)sst_unit;\n" + types_in_sight(source_, region_) +
+         copies() + head + who(dealt_loops(), false) + tail + "}\nstatic void sst_dealt_" + id_ +
          "(const sst_part *sst_p) {\n  if (" + (units.empty() ? "1" : units) + ") sst_loops_" + id_ +
          "(sst_p, 1); else sst_loops_" + id_ + "(sst_p, 0);\n}\n";
 }
@@ -356,9 +383,11 @@ std::string Emitter::original() const {
   std::string values, copies, close;
   int number = 0;
   for (const Item& item : region_.items) {
-    if (!item.used || item.takes_memory()) continue;
+    // A pointer that no clause names is a copy too.
+    const bool pointer = item.role == Role::looked_up && item.var->getType()->isPointerType();
+    if (!item.used || (item.takes_memory() && !pointer)) continue;
     const std::string name = item.var->getNameAsString(), copy = "sst_c" + std::to_string(number++);
-    if (item.role == Role::first_private) {
+    if (item.role == Role::first_private || pointer) {
       values += " __typeof__(" + name + ") " + copy + "; __builtin_memcpy((void *)&" + copy + ", (void *)&" +
                 name + ", sizeof " + copy + ");";
       copies += " __typeof__(" + name + ") " + name + "; __builtin_memcpy((void *)&" + name + ", (void *)&" +
@@ -381,6 +410,7 @@ std::string Emitter::call(const std::string& original) const {
     if (item.role == Role::first_private && item.used && !region_.hidden_type)
       result += "    __builtin_memcpy((void *)&sst_b." + name + ", (const void *)&" + name +
                 ", sizeof sst_b." + name + ");\n";
+    if (item.keeps_host_value) result += "    sst_b.sst_h" + std::to_string(i) + " = " + name + ";\n";
     for (const auto& [extent, words] : variable_extents(item, static_cast<int>(i)))
       result += "    sst_b." + extent + " = " + words + ";\n";
   }
@@ -388,7 +418,9 @@ std::string Emitter::call(const std::string& original) const {
     const Loop& loop = region_.distributed[k];
     result += "    sst_b.b" + std::to_string(k) + " = " +
               (loop.first.constant.empty() ? "0L" : loop.first.constant) + ";\n    sst_b.s" +
-              std::to_string(k) + " = " + loop.step + ";\n";
+              std::to_string(k) + " = " + loop.step + ";\n    sst_b.n" + std::to_string(k) +
+              " = sst_trips(sst_b.b" + std::to_string(k) + ", " +
+              (loop.end.constant.empty() ? "0L" : loop.end.constant) + ", " + loop.step + ");\n";
   }
   result += emit_items(source_, region_.items, false) + numbers();
   std::string device = region_.device;
@@ -402,8 +434,9 @@ std::string Emitter::call(const std::string& original) const {
 Emitted Emitter::run() {
   Emitted result;
   const std::string file = quoted(source_.file(region_.directive->getBeginLoc()));
-  result.functions = arguments_type() + (dealt_wanted() ? dealt() : "") + (whole_wanted() ? whole() : "") +
-                     tables() + table(file);
+  result.functions = declarations_of_clones(source_, region_) + arguments_type() +
+                     (dealt_wanted() ? dealt() : "") + (whole_wanted() ? whole() : "") + tables() +
+                     table(file);
   result.call = call(original());
   return result;
 }
@@ -424,7 +457,8 @@ std::string emit_items(Source& source, const std::vector<Item>& items, bool all_
     result += "      {" + quoted(name) + ", " + (memory ? item.address : "0") + ", " +
               (memory ? item.bytes : "0") + ", " + (memory ? base : "0") + ", " +
               std::to_string(type_code(source.context, element_of(item.var->getType()))) + ", " +
-              std::to_string(kind) + ", " + std::to_string(item.line) + "},\n";
+              std::to_string(kind) + ", " + std::to_string(item.line) + ", " + item.times + ", " +
+              item.pitch + "},\n";
   }
   return result + "      {0}};\n";
 }

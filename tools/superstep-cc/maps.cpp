@@ -23,6 +23,7 @@ namespace {
 
 struct Dimension {
   std::string lower = "0", length;  // empty: one element; "-": to the end
+  const Expr* stride = nullptr;
 };
 
 // From the base outwards.
@@ -35,6 +36,7 @@ void dimensions(Source& source, const Expr* expression, std::vector<Dimension>& 
     dimension.length = section->getLength()                    ? source.words(section->getLength())
                        : section->getColonLocFirst().isValid() ? "-"
                                                                : "";
+    dimension.stride = section->getStride();
     result.push_back(dimension);
   } else if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(expression)) {
     dimensions(source, subscript->getBase(), result);
@@ -44,7 +46,7 @@ void dimensions(Source& source, const Expr* expression, std::vector<Dimension>& 
 
 }  // namespace
 
-void map_memory(Source& source, const Expr* expression, Item& item) {
+void map_memory(Source& source, const Expr* expression, Item& item, bool in_pieces) {
   std::vector<Dimension> all;
   dimensions(source, expression, all);
   const std::string name = item.var->getNameAsString();
@@ -59,6 +61,10 @@ void map_memory(Source& source, const Expr* expression, Item& item) {
   std::string element = name, bytes;
   bool counted = false;  // a dimension of several elements was seen: those inside it must be whole
   for (const Dimension& dimension : all) {
+    const bool pieces = in_pieces && !counted && item.times == "-1L" && !dimension.length.empty();
+    if (dimension.stride && !pieces)
+      source.refuse(dimension.stride->getBeginLoc(),
+                    "clause: a stride here; give one in the outermost section of an update");
     const std::string row = element;
     const std::string extent = "(long)(sizeof(" + row + ") / sizeof((" + row + ")[0]))";
     const std::string length = dimension.length.empty() ? "1L"
@@ -66,6 +72,13 @@ void map_memory(Source& source, const Expr* expression, Item& item) {
                                    ? "(" + extent + " - (long)(" + dimension.lower + "))"
                                    : "(long)(" + dimension.length + ")";
     element = "(" + element + ")[" + dimension.lower + "]";
+    if (pieces) {
+      item.times = length;
+      const std::string stride = dimension.stride ? source.words(dimension.stride) : "1L";
+      item.pitch = "(long)(" + stride + ") * (long)sizeof(" + element + ")";
+      bytes = "(long)sizeof(" + element + ")";
+      continue;
+    }
     if (!counted)
       bytes = length + " * (long)sizeof(" + element + ")";
     else
@@ -79,7 +92,7 @@ void map_memory(Source& source, const Expr* expression, Item& item) {
 
 namespace {
 
-Item item_of_expression(Source& source, const Expr* expression, int kind) {
+Item item_of_expression(Source& source, const Expr* expression, int kind, bool in_pieces = false) {
   Item item;
   item.var = base_variable(expression);
   item.kind = kind;
@@ -89,7 +102,7 @@ Item item_of_expression(Source& source, const Expr* expression, int kind) {
                       " is not a variable or a section of one; map a pointer variable's section");
     return item;
   }
-  map_memory(source, expression, item);
+  map_memory(source, expression, item, in_pieces);
   if (item.var->getType().isConstant(source.context)) item.kind |= sst_constant;
   return item;
 }
@@ -131,7 +144,7 @@ std::vector<Item> update_items(Source& source, const OMPTargetUpdateDirective* d
                       "clause: motion with iterator or mapper; write the sections out");
     }
     for (const Expr* expression : clause->varlists())
-      if (Item item = item_of_expression(source, expression, kind); item.var) result.push_back(item);
+      if (Item item = item_of_expression(source, expression, kind, true); item.var) result.push_back(item);
   };
   for (const auto* clause : directive->getClausesOfKind<OMPToClause>()) add(clause, sst_to);
   for (const auto* clause : directive->getClausesOfKind<OMPFromClause>()) add(clause, sst_from);

@@ -7,7 +7,8 @@ namespace superstep_cc {
 
 const clang::VarDecl* base_variable(
     const clang::Expr* expression);  // null: not a variable or a section of one
-void map_memory(Source& source, const clang::Expr* expression, Item& item);
+// `in_pieces`: the outermost section may leave out elements, as those of updates may.
+void map_memory(Source& source, const clang::Expr* expression, Item& item, bool in_pieces = false);
 std::vector<Item> map_items(Source& source, const clang::OMPMapClause* clause);
 // Of an update: what it moves to, and from, the device.
 std::vector<Item> update_items(Source& source, const clang::OMPTargetUpdateDirective* directive);

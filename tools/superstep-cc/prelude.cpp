@@ -10,7 +10,8 @@ std::string start_of_file() {
   for (const char* name :
        {"is_initial_device", "get_num_devices", "get_initial_device", "get_default_device", "get_device_num",
         "get_team_num", "get_num_teams", "get_thread_num", "get_num_threads", "get_max_threads",
-        "in_parallel", "get_thread_limit", "get_max_teams"})
+        "in_parallel", "get_thread_limit", "get_max_teams", "target_is_present", "target_alloc",
+        "target_free", "target_memcpy"})
     result += std::string("#define omp_") + name + " sst_omp_" + name + "\n";
   // The C library's headers, read by Clang, declare these themselves; GCC has words of its own for them.
   for (const char* name : {"_Float32", "_Float64", "_Float32x", "_Float64x", "_Float128"})

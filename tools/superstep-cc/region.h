@@ -15,14 +15,19 @@ namespace superstep_cc {
 
 enum class Role { mapped, looked_up, first_private, private_copy, reduced };
 
+constexpr int last_value = 9;  // openmp::Operator::last_value
+
 // A variable of the program that a construct names, with what its clauses say.
 struct Item {
   const clang::VarDecl* var = nullptr;
   Role role = Role::mapped;
-  int kind = 0;                // sst_to, ...
-  std::string address, bytes;  // text
-  int operation = -1;          // of a reduction: openmp::Operator
+  int kind = 0;                             // sst_to, ...
+  std::string address, bytes;               // text
+  std::string times = "-1L", pitch = "0L";  // of an update, text
+  int operation = -1;                       // of a reduction: openmp::Operator
   bool used = false, written = false, reached = false;
+  bool keeps_host_value = false;  // a pointer that leads nowhere on the device: compared, or written only
+  bool in_function = false;       // a global that functions of the region name
   unsigned line = 0;
   bool takes_memory() const { return role != Role::first_private && role != Role::private_copy; }
 };
@@ -60,11 +65,13 @@ struct Work {
 
 struct Region {
   const clang::OMPExecutableDirective* directive = nullptr;
-  const clang::Stmt* body = nullptr;       // of the construct
-  const clang::Stmt* iteration = nullptr;  // of the distributed loops
+  const clang::FunctionDecl* function = nullptr;  // that it stands in
+  const clang::Stmt* body = nullptr;              // of the construct
+  const clang::Stmt* iteration = nullptr;         // of the distributed loops
   std::vector<Item> items;
   std::vector<Loop> distributed, inner;
-  std::vector<std::string> extra;  // extents
+  std::vector<std::string> extra;                  // extents
+  std::vector<const clang::FunctionDecl*> clones;  // functions that have a version for tiles
   std::vector<Access> accesses;
   std::vector<Work> work;
   std::vector<Edit> edits;                             // of the iteration's text, as it is dealt
@@ -94,6 +101,8 @@ clang::QualType element_of(clang::QualType type);  // below arrays and, once, a 
 bool read_clauses(Source& source, Region& region);
 // Items for variables that no clause names, as the specification has them.
 void add_implicit_items(Source& source, Region& region);
+// Scalars and arrays that only atomic updates with one operator touch: results of a reduction.
+void reduce_atomics(Source& source, Region& region);
 // Loops, accesses, costs; why it is not dealt, or not on a tile.
 void analyse(Source& source, Region& region);
 // What makes a body unfit for a tile's memory: pointers read from memory, calls of functions that are not

@@ -10,7 +10,6 @@ namespace {
 
 bool runs_on_one_thread(OpenMPDirectiveKind kind) {
   switch (kind) {
-    case llvm::omp::OMPD_task:
     case llvm::omp::OMPD_taskloop:
     case llvm::omp::OMPD_taskloop_simd:
     case llvm::omp::OMPD_scan:
@@ -40,12 +39,14 @@ class Sequential : public RecursiveASTVisitor<Sequential> {
       edits.push_back({source_.pragma_begin(directive), source_.pragma_end(directive), ";"});
       return true;
     }
+    // Tasks in the order of the program: what they depend on is there. Their copies are those of that moment.
+    const bool is_task = directive->getDirectiveKind() == llvm::omp::OMPD_task;
     std::string before = "{", values;
     for (const OMPClause* clause : directive->clauses()) {
       if (const auto* list = dyn_cast<OMPPrivateClause>(clause)) {
         for (const Expr* each : list->varlists()) before += " " + declaration(each) + ";";
       } else if (const auto* copies = dyn_cast<OMPFirstprivateClause>(clause);
-                 copies && !copies->isImplicit()) {
+                 copies && (!copies->isImplicit() || is_task)) {
         for (const Expr* each : copies->varlists()) {
           const std::string name = source_.words(each), copy = "sst_f" + std::to_string(copies_++);
           values += " __typeof__(" + name + ") " + copy + "; __builtin_memcpy((void *)&" + copy +

@@ -71,8 +71,9 @@ std::string Source::where(SourceLocation place) const {
 }
 
 void Source::refuse(SourceLocation place, const std::string& message) {
-  llvm::errs() << where(place) << ": refused: " << message << "\n";
   ++refusals;
+  const std::string words = where(place) + ": refused: " + message + "\n";
+  if (told_.insert(words).second) llvm::errs() << words;
 }
 
 std::string Source::with(unsigned from, unsigned to, std::vector<Edit> edits) const {

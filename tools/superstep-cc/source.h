@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,9 @@ class Source {
 
   // [begin, end) with the edits that lie in it, the outermost of those within each other.
   std::string with(unsigned begin, unsigned end, std::vector<Edit> edits) const;
+
+ private:
+  std::set<std::string> told_;  // a body is looked at more than once
 };
 
 std::string quoted(const std::string& text);  // as a literal of C

@@ -7,8 +7,10 @@
 #include "clang/Frontend/FrontendActions.h"
 #include "clang/Tooling/Tooling.h"
 #include "emit.h"
+#include "functions.h"
 #include "maps.h"
 #include "places.h"
+#include "scan.h"
 #include "superstep/openmp/program/abi.h"
 
 namespace superstep_cc {
@@ -26,10 +28,13 @@ class Translator : public RecursiveASTVisitor<Translator> {
 
   bool TraverseFunctionDecl(FunctionDecl* function) {
     const unsigned before = function_;
+    const FunctionDecl* const around = inside_;
+    inside_ = function;
     function_ = source.begin(function->getBeginLoc());
     while (function_ > 0 && source.text[function_ - 1] != '\n') --function_;
     const bool result = RecursiveASTVisitor::TraverseFunctionDecl(function);
     function_ = before;
+    inside_ = around;
     return result;
   }
 
@@ -72,9 +77,11 @@ class Translator : public RecursiveASTVisitor<Translator> {
   void region(const OMPExecutableDirective* directive) {
     Region found;
     found.directive = directive;
+    found.function = inside_;
     if (!read_clauses(source, found)) return;
     analyse(source, found);
     const Emitted emitted = emit_region(source, found, number_++);
+    add_clones(found);
     const std::string file = quoted(source.file(directive->getBeginLoc()));
     before_[function_] += emitted.functions;
     const unsigned end = source.end(directive);
@@ -95,6 +102,18 @@ class Translator : public RecursiveASTVisitor<Translator> {
                      (found.not_whole.empty() ? found.not_dealt : found.not_whole) + "\n";
   }
 
+  // Behind the functions that they are made of, once.
+  void add_clones(const Region& found) {
+    for (const FunctionDecl* function : found.clones) {
+      if (!cloned_.insert(function).second) continue;
+      const unsigned end = source.end(function->getBody());
+      edits.push_back({end, end,
+                       clone_of(source, function, found) + "# " +
+                           std::to_string(source.line(function->getBody()->getEndLoc())) + " " +
+                           quoted(source.file(function->getLocation())) + "\n"});
+    }
+  }
+
   unsigned line_at(unsigned offset) const {
     return source.line(source.manager.getLocForStartOfFile(source.manager.getMainFileID())
                            .getLocWithOffset(static_cast<int>(offset)));
@@ -106,7 +125,9 @@ class Translator : public RecursiveASTVisitor<Translator> {
       if (const auto* map = dyn_cast<OMPMapClause>(clause)) {
         for (const Item& item : map_items(source, map)) items.push_back(item);
       } else if (!isa<OMPIfClause>(clause) && !isa<OMPDeviceClause>(clause) &&
-                 !isa<OMPNowaitClause>(clause) && !isa<OMPDependClause>(clause) && !clause->isImplicit()) {
+                 !isa<OMPNowaitClause>(clause) && !isa<OMPDependClause>(clause) &&
+                 !isa<OMPUseDevicePtrClause>(clause) && !isa<OMPUseDeviceAddrClause>(clause) &&
+                 !clause->isImplicit()) {
         source.refuse(directive->getBeginLoc(),
                       "clause: " + llvm::omp::getOpenMPClauseName(clause->getClauseKind()).str() +
                           "; name the arrays in map");
@@ -178,6 +199,8 @@ class Translator : public RecursiveASTVisitor<Translator> {
   }
 
   unsigned function_ = 0;
+  const FunctionDecl* inside_ = nullptr;
+  std::set<const FunctionDecl*> cloned_;
   int number_ = 0;
   std::map<unsigned, std::string> before_;
   std::string globals_;
@@ -213,8 +236,8 @@ class Action : public ASTFrontendAction {
 
 bool run(std::unique_ptr<FrontendAction> action, std::vector<std::string> words) {
   auto files = llvm::makeIntrusiveRefCnt<FileManager>(FileSystemOptions());
-  words.insert(words.begin(),
-               {"clang", "-resource-dir=" SUPERSTEP_CLANG_RESOURCES, "-fopenmp", "-Wno-everything"});
+  words.insert(words.begin(), {"clang", "-resource-dir=" SUPERSTEP_CLANG_RESOURCES, "-fopenmp",
+                               "-Wno-everything", "-Werror=implicit-function-declaration"});
   tooling::ToolInvocation invocation(std::move(words), std::move(action), files.get());
   return invocation.run();
 }
@@ -235,7 +258,10 @@ Translation translate(const std::string& file, const std::vector<std::string>& a
   for (const std::string& word : arguments)
     if (word.starts_with("-std=") || word.starts_with("-fopenmp-version=")) second.push_back(word);
   second.push_back(preprocessed.str().str());
-  if (run(std::make_unique<PrintPreprocessedAction>(), first)) run(std::make_unique<Action>(result), second);
+  if (run(std::make_unique<PrintPreprocessedAction>(), first)) {
+    const auto text = llvm::MemoryBuffer::getFile(preprocessed);
+    if (text && scan_directives((*text)->getBuffer().str())) run(std::make_unique<Action>(result), second);
+  }
   llvm::sys::fs::remove(preprocessed);
   return result;
 }

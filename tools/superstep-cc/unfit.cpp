@@ -3,7 +3,7 @@
 #include <set>
 
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "region.h"
+#include "functions.h"
 
 namespace superstep_cc {
 
@@ -32,6 +32,13 @@ class Unfit : public RecursiveASTVisitor<Unfit> {
       stop(cast, "pointer-chase: a pointer is read from memory: " + source_.words(cast));
     return true;
   }
+  // The host's address on the device, or the device's on the host.
+  bool VisitBinaryOperator(BinaryOperator* binary) {
+    if (binary->getOpcode() != BO_Assign || !binary->getLHS()->getType()->isPointerType()) return true;
+    if (is_in_memory(binary->getLHS()->IgnoreParens()))
+      stop(binary, "pointer-chase: a pointer is written to memory: " + source_.words(binary));
+    return true;
+  }
   bool VisitCastExpr(CastExpr* cast) {
     if (cast->getCastKind() == CK_IntegralToPointer) stop(cast, "pointer-chase: a number becomes a pointer");
     return true;
@@ -56,7 +63,8 @@ class Unfit : public RecursiveASTVisitor<Unfit> {
   }
   bool VisitDeclRefExpr(DeclRefExpr* name) {
     const auto* var = dyn_cast<VarDecl>(name->getDecl());
-    if (!in_function_ || !var || !var->hasGlobalStorage() || var->getType().isConstant(source_.context))
+    if (!in_function_ || !var || !var->hasGlobalStorage() || var->getType().isConstant(source_.context) ||
+        is_global_of_device(var))
       return true;
     stop(name, "unmapped: a function of the region uses " + var->getNameAsString());
     return true;
@@ -68,6 +76,24 @@ class Unfit : public RecursiveASTVisitor<Unfit> {
   bool VisitGCCAsmStmt(GCCAsmStmt* statement) { return stop(statement, "host-call: assembly"), true; }
 
  private:
+  // A member or element of what is mapped, or of what a pointer leads to.
+  static bool is_in_memory(const Expr* target) {
+    bool part = false;
+    while (true) {
+      if (const auto* member = dyn_cast<MemberExpr>(target)) {
+        if (member->isArrow()) return true;
+        target = member->getBase()->IgnoreParenImpCasts();
+      } else if (const auto* subscript = dyn_cast<ArraySubscriptExpr>(target)) {
+        target = subscript->getBase()->IgnoreParenImpCasts();
+        if (target->getType()->isPointerType()) return true;
+      } else {
+        break;
+      }
+      part = true;
+    }
+    const auto* name = dyn_cast<DeclRefExpr>(target);
+    return isa<UnaryOperator>(target) || (part && name && name->refersToEnclosingVariableOrCapture());
+  }
   bool cast_is_local(const DeclRefExpr* name) const {
     return cast<VarDecl>(name->getDecl())->isLocalVarDecl() && name->getType()->isArrayType() &&
            !in_region_item(name);

@@ -1,4 +1,5 @@
 // The statements of a body: what they touch, and what they cost.
+#include "maps.h"
 #include "walk.h"
 
 namespace superstep_cc {
@@ -79,7 +80,8 @@ void Walk::visit_call(const CallExpr* call) {
     region.asks_who = true;
   else {
     region.asks_who = true, work().integers += 10;  // a guess
-    region.guesses.push_back("a call of " + function->getNameAsString() + at(call) + " counts as 10 operations");
+    region.guesses.push_back("a call of " + function->getNameAsString() + at(call) +
+                             " counts as 10 operations");
   }
 }
 
@@ -165,6 +167,14 @@ void Walk::visit_loop(const ForStmt* loop) {
   around_ = before;
 }
 
+// An atomic construct whose variable is no result of a reduction.
+bool Walk::is_race(const OMPAtomicDirective* directive) const {
+  if (!directive) return false;
+  const VarDecl* var = directive->getX() ? base_variable(directive->getX()) : nullptr;
+  const int item = var ? region.item_of(var) : -1;
+  return item < 0 || region.items[static_cast<std::size_t>(item)].role != Role::reduced;
+}
+
 void Walk::visit(const Stmt* statement) {
   if (!statement) return;
   if (const auto* captured = dyn_cast<CapturedStmt>(statement)) return visit(captured->getCapturedStmt());
@@ -172,7 +182,7 @@ void Walk::visit(const Stmt* statement) {
     for (const OMPClause* clause : directive->clauses())
       if (isa<OMPReductionClause>(clause) || isa<OMPLastprivateClause>(clause))
         region.refuse_dealing("clause: a nested construct combines results" + at(statement));
-    if (isa<OMPAtomicDirective>(directive) || isa<OMPCriticalDirective>(directive))
+    if (isa<OMPCriticalDirective>(directive) || is_race(dyn_cast<OMPAtomicDirective>(directive)))
       region.refuse_dealing("race: atomic or critical" + at(statement));
     if (directive->hasAssociatedStmt()) visit(directive->getRawStmt());
     return;

@@ -27,12 +27,22 @@ const VarDecl* root(const Expr* expression) {
 }
 
 struct Collector : RecursiveASTVisitor<Collector> {
-  std::set<const VarDecl*>&modified, &disturbed, &reached;
+  std::set<const VarDecl*>&modified, &disturbed, &reached, &followed;
   std::set<const Stmt*>& increments;
-  std::set<const Expr*> plain;  // names whose elements are only read
+  std::set<const Expr*> plain;   // names whose elements are only read
+  std::set<const Expr*> values;  // names of pointers that are set or compared
   Collector(std::set<const VarDecl*>& m, std::set<const VarDecl*>& d, std::set<const VarDecl*>& r,
-            std::set<const Stmt*>& i)
-      : modified(m), disturbed(d), reached(r), increments(i) {}
+            std::set<const VarDecl*>& f, std::set<const Stmt*>& i)
+      : modified(m), disturbed(d), reached(r), followed(f), increments(i) {}
+
+  void note_value(const Expr* expression) {
+    if (named(expression)) values.insert(expression->IgnoreParenImpCasts());
+  }
+  bool VisitCastExpr(CastExpr* cast) {
+    if (cast->getCastKind() == CK_PointerToIntegral || cast->getCastKind() == CK_PointerToBoolean)
+      note_value(cast->getSubExpr());
+    return true;
+  }
 
   void write(const Expr* target, const Stmt* by) {
     target = target->IgnoreParens();
@@ -48,6 +58,8 @@ struct Collector : RecursiveASTVisitor<Collector> {
   }
   bool VisitBinaryOperator(BinaryOperator* binary) {
     if (binary->isAssignmentOp()) write(binary->getLHS(), binary);
+    if (binary->getOpcode() == BO_Assign || binary->isComparisonOp()) note_value(binary->getLHS());
+    if (binary->isComparisonOp()) note_value(binary->getRHS());
     return true;
   }
   bool VisitUnaryOperator(UnaryOperator* unary) {
@@ -75,6 +87,7 @@ struct Collector : RecursiveASTVisitor<Collector> {
   bool VisitDeclRefExpr(DeclRefExpr* name) {
     if (const auto* var = dyn_cast<VarDecl>(name->getDecl())) {
       reached.insert(var);
+      if (!values.contains(name)) followed.insert(var);
       if ((var->getType()->isPointerType() || var->getType()->isArrayType() ||
            var->getType()->isRecordType()) &&
           !plain.contains(name))
@@ -87,7 +100,7 @@ struct Collector : RecursiveASTVisitor<Collector> {
 }  // namespace
 
 void Walk::collect(const Stmt* body) {
-  Collector collector(modified_, disturbed_, reached, increments_);
+  Collector collector(modified_, disturbed_, reached, followed, increments_);
   collector.TraverseStmt(const_cast<Stmt*>(body));
 }
 

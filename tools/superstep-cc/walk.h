@@ -15,7 +15,8 @@ class Walk {
   void collect(const clang::Stmt* body);
   bool is_modified(const clang::VarDecl* var) const { return modified_.contains(var); }
   bool only_read(const clang::VarDecl* var) const { return !disturbed_.contains(var); }
-  std::set<const clang::VarDecl*> reached;  // elements are, or may be, reached through these
+  std::set<const clang::VarDecl*> reached;   // elements are, or may be, reached through these
+  std::set<const clang::VarDecl*> followed;  // more than their value, as a pointer's, is asked for
 
   // for (i = first; i < end; i += step), with a counter that nothing else writes.
   bool read_loop(const clang::ForStmt* loop, Loop& result);
@@ -38,6 +39,7 @@ class Walk {
 
   void visit_expression(const clang::Expr* expression);
   void visit_store(const clang::Expr* target, bool reads);
+  bool is_race(const clang::OMPAtomicDirective* directive) const;
   void guess_turns(const clang::Stmt* loop);
   void visit_loop(const clang::ForStmt* loop);
   void visit_call(const clang::CallExpr* call);

@@ -125,6 +125,9 @@ void run_on_host(const Region& region, const std::vector<void*>& arrays) {
   for (std::size_t r = 0; r < reductions.size(); ++r) {
     const Reduction& reduction = region.reductions[r];
     const RegionArray& array = region.arrays[static_cast<std::size_t>(reduction.array)];
+    if (reduction.op == Operator::last_value && !iterations.empty())
+      fill_neutral(reduction.op, array.type, arrays[static_cast<std::size_t>(reduction.array)],
+                   array.count());
     combine(reduction.op, array.type, arrays[static_cast<std::size_t>(reduction.array)], reductions[r],
             array.count());
   }

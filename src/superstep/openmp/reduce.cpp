@@ -19,6 +19,7 @@ T neutral(Operator op) {
     case Operator::add:
     case Operator::bit_or:
     case Operator::bit_xor:
+    case Operator::last_value:
     case Operator::logical_or: return T(0);
     case Operator::multiply:
     case Operator::logical_and: return T(1);
@@ -70,7 +71,7 @@ struct CombiningVertex {
     const auto bytes = size_in_bytes(vertex.what->type) * static_cast<std::size_t>(vertex.out.size);
     const auto* in = static_cast<const std::byte*>(vertex.in.data);
     std::int64_t group = 0;
-    if (!vertex.what->onto) {
+    if (!vertex.what->onto || vertex.what->op == Operator::last_value) {
       std::memcpy(vertex.out.data, in, bytes);
       group = 1;
     }
@@ -94,7 +95,20 @@ void fill_neutral(Operator op, ElementType type, void* values, std::int64_t coun
   });
 }
 
+namespace {
+
+// One of the two is zeros.
+void combine_last_values(void* into, const void* from, std::size_t bytes) {
+  auto* a = static_cast<unsigned char*>(into);
+  const auto* b = static_cast<const unsigned char*>(from);
+  for (std::size_t i = 0; i < bytes; ++i) a[i] = static_cast<unsigned char>(a[i] | b[i]);
+}
+
+}  // namespace
+
 void combine(Operator op, ElementType type, void* into, const void* from, std::int64_t count) {
+  if (op == Operator::last_value)
+    return combine_last_values(into, from, size_in_bytes(type) * static_cast<std::size_t>(count));
   dispatch(type, [&]<class T>() {
     T* a = static_cast<T*>(into);
     const T* b = static_cast<const T*>(from);

@@ -17,6 +17,7 @@ const char* name_of(Operator op) {
     case Operator::bit_xor: return "^";
     case Operator::logical_and: return "&&";
     case Operator::logical_or: return "||";
+    case Operator::last_value: return "lastprivate";
   }
   return "?";
 }

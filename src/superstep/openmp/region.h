@@ -61,7 +61,8 @@ enum class Operator : std::uint8_t {
   bit_or,
   bit_xor,
   logical_and,
-  logical_or
+  logical_or,
+  last_value  // of the part that has the last iteration; the others leave zeros
 };
 const char* name_of(Operator op);  // as in the clause: "+", "min", "&&"
 

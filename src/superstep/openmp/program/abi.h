@@ -42,6 +42,7 @@ typedef struct sst_item {
   int type;  // ElementType, or the size in bytes of a struct, negative
   int kind;
   int line;
+  long times, pitch;  // of an update: so many such pieces, one every `pitch` bytes; -1: one
 } sst_item;
 
 typedef struct sst_access {
@@ -96,6 +97,12 @@ void sst_update(const char* file, int line, const sst_item* items, int count, in
 void sst_global(const char* file, int line, const char* name, void* address, long bytes, int type);
 // Gives `value`, and ends the program when a section leaves out elements of an inner dimension.
 long sst_whole_rows(long value, long lower, long length, long extent, const char* file, int line);
+// omp_target_is_present and so on.
+int sst_omp_target_is_present(const void* address, int device);
+void* sst_omp_target_alloc(unsigned long bytes, int device);
+void sst_omp_target_free(void* memory, int device);
+int sst_omp_target_memcpy(void* to, const void* from, unsigned long bytes, unsigned long to_offset,
+                          unsigned long from_offset, int to_device, int from_device);
 // Bodies whose functions ask who they are say so, and set back what was.
 const sst_part* sst_set_part(const sst_part* part);
 

@@ -8,10 +8,6 @@
 namespace superstep::openmp {
 namespace {
 
-long size_of(const sst_item& item) {
-  return item.type >= 0 ? static_cast<long>(size_in_bytes(static_cast<ElementType>(item.type))) : -item.type;
-}
-
 std::string first_line(const Error& error) {
   const std::string text = error.what();
   return text.substr(0, text.find('\n'));
@@ -79,6 +75,19 @@ void ProgramDevice::leave(const SourcePlace&, std::span<const sst_item> items) {
   std::erase_if(constants_, [&](void* host) { return !offload_.present(host); });
 }
 
+// Pieces that touch each other are one.
+void ProgramDevice::move_pieces(const sst_item& item, const Offload::Mapped& there) {
+  const auto size = static_cast<long>(size_in_bytes(there.type));
+  const bool together = item.times < 0 || item.pitch == item.bytes;
+  const long bytes = item.times >= 0 && together ? item.times * item.bytes : item.bytes;
+  const auto* begin = static_cast<const std::byte*>(item.address);
+  for (long piece = 0; piece < (together ? 1 : item.times); ++piece) {
+    const long first = (begin + piece * item.pitch - static_cast<const std::byte*>(there.host)) / size;
+    if (item.kind & sst_to) offload_.update_to(there.host, first, first + bytes / size);
+    if (item.kind & sst_from) offload_.ask_for(there.host, first, first + bytes / size);
+  }
+}
+
 void ProgramDevice::update(const SourcePlace& place, std::span<const sst_item> items) {
   bool read = false;
   for (const sst_item& item : items) {
@@ -89,11 +98,8 @@ void ProgramDevice::update(const SourcePlace& place, std::span<const sst_item> i
                "map it before");
       continue;
     }
-    const auto size = static_cast<long>(size_in_bytes(there->type));
-    const auto* begin = static_cast<const std::byte*>(item.address);
-    const long first = (begin - static_cast<const std::byte*>(there->host)) / size;
-    if (item.kind & sst_to) offload_.update_to(there->host, first, first + item.bytes / size);
-    if (item.kind & sst_from) offload_.ask_for(there->host, first, first + item.bytes / size), read = true;
+    read = read || item.kind & sst_from;
+    move_pieces(item, *there);
   }
   if (read) offload_.finish();
 }
@@ -173,6 +179,7 @@ int ProgramDevice::target(const sst_region& region, std::span<const sst_item> it
   if (is_host(device, to_string(place))) return 2;
   RegionRecord& record = record_of(region);
   enter(place, items);
+  for (const sst_item& item : items) adopt(item);
   std::optional<Launch> found;
   try {
     found.emplace(region, items, numbers, scalars, offload_);

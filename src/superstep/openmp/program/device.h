@@ -30,10 +30,15 @@ class ProgramDevice {
   void enter(const SourcePlace& place, std::span<const sst_item> items);
   void leave(const SourcePlace& place, std::span<const sst_item> items);
   void update(const SourcePlace& place, std::span<const sst_item> items);
+  // omp_target_alloc, omp_target_free, omp_target_memcpy.
+  void* allocate(std::size_t bytes);
+  void release(void* memory);
+  void copy(void* to, const void* from, std::size_t bytes, bool to_host, bool from_host);
   void add_global(const SourcePlace& place, const sst_item& item);
 
   bool is_host(int device, const std::string& where) const;  // throws Error for a number that no device has
   const Settings& settings() const { return settings_; }
+  bool present(const void* address) const { return offload_.mapped(address).has_value(); }
   Report report() const { return offload_.report(); }
   const std::map<std::pair<int, std::string>, RegionRecord>& regions() const { return regions_; }
   void finish() { offload_.finish(); }
@@ -50,12 +55,15 @@ class ProgramDevice {
   RegionRecord& record_of(const sst_region& region);
   bool launch(const Launch& launch, RegionRecord& record);
   void tell(RegionRecord& record, const std::string& reason, const char* where_it_runs);
+  void adopt(const sst_item& item);
+  void move_pieces(const sst_item& item, const Offload::Mapped& there);
   int to_host(const sst_region& region, std::span<const sst_item> items, RegionRecord& record);
 
   Settings settings_;
   Offload offload_;
   std::map<std::pair<int, std::string>, RegionRecord> regions_;
   std::set<void*> constants_, globals_;
+  std::map<void*, std::size_t> allocated_;  // memory of the device alone, with its bytes
   std::unique_ptr<Pending> pending_;
 };
 

@@ -232,8 +232,8 @@ void Launch::add_accesses(Region& region, Loops& loops, std::vector<Seen>& acces
 }
 
 void Launch::add_reductions(Region& region) const {
-  // Room that partial results may take on a tile: a chosen tenth of its memory.
-  constexpr std::size_t most = 64 * 1024;
+  // Six workers have a copy each, and three more are combined: a chosen half of a tile's memory.
+  constexpr std::size_t most = 32 * 1024;
   for (int r = 0; r < table_->reductions; ++r) {
     const int array = found_[static_cast<std::size_t>(table_->reduction[r].item)].array;
     if (array < 0)

@@ -127,8 +127,41 @@ void sst_update(const char* file, int line, const sst_item* items, int count, in
 
 void sst_global(const char* file, int line, const char* name, void* address, long bytes, int type) {
   guarded([&] {
-    const sst_item item{name, address, bytes, address, type, sst_to, line};
+    const sst_item item{name, address, bytes, address, type, sst_to, line, -1, 0};
     if (!device().settings().disabled) device().add_global({file, line}, item);
+  });
+}
+
+int sst_omp_target_is_present(const void* address, int device_number) {
+  return guarded([&] {
+    return device().is_host(device_number, "omp_target_is_present") || device().present(address) ? 1 : 0;
+  });
+}
+
+void* sst_omp_target_alloc(unsigned long bytes, int device_number) {
+  return guarded([&] {
+    return device().is_host(device_number, "omp_target_alloc") ? std::malloc(bytes)
+                                                               : device().allocate(bytes);
+  });
+}
+
+void sst_omp_target_free(void* memory, int device_number) {
+  guarded([&] {
+    if (device().is_host(device_number, "omp_target_free"))
+      std::free(memory);
+    else
+      device().release(memory);
+  });
+}
+
+int sst_omp_target_memcpy(void* to, const void* from, unsigned long bytes, unsigned long to_offset,
+                          unsigned long from_offset, int to_device, int from_device) {
+  return guarded([&] {
+    const bool to_host = device().is_host(to_device, "omp_target_memcpy"),
+               from_host = device().is_host(from_device, "omp_target_memcpy");
+    device().copy(static_cast<char*>(to) + to_offset, static_cast<const char*>(from) + from_offset, bytes,
+                  to_host, from_host);
+    return 0;
   });
 }
 

@@ -42,6 +42,8 @@ void take_word(const std::string& word, Settings& settings, Numbers& numbers) {
     settings.check = true;
   } else if (word == "timing-only") {
     settings.offload.timing_only = true;
+  } else if (word == "withhold-halo-element") {
+    settings.offload.withhold_halo_element = true;  // a test of tests
   } else if (word == "launch=each") {
     settings.each = true;
   } else if (word != "launch=captured") {

@@ -6,38 +6,37 @@
 int main(int argc, char** argv) {
   const int n = argc > 1 ? atoi(argv[1]) : 66, steps = argc > 2 ? atoi(argv[2]) : 60;
   const float a = 0.1f, k = 8, m1 = 0.07f, m2 = 0.3f, epsilon = 0.002f, b = 0.1f, dt = 0.01f, alpha = 0.08f;
-  float *e = malloc(sizeof(float) * n * n), *next = malloc(sizeof(float) * n * n),
-        *r = malloc(sizeof(float) * n * n);
+  float(*e)[n] = malloc(sizeof(float) * n * n), (*next)[n] = malloc(sizeof(float) * n * n),
+  (*r)[n] = malloc(sizeof(float) * n * n);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) {
-      e[i * n + j] = next[i * n + j] = j >= n / 2 ? 1.0f : 0.0f;
-      r[i * n + j] = i >= n / 2 ? 1.0f : 0.0f;
+      e[i][j] = next[i][j] = j >= n / 2 ? 1.0f : 0.0f;
+      r[i][j] = i >= n / 2 ? 1.0f : 0.0f;
     }
 
-#pragma omp target data map(tofrom : e [0:n * n], next [0:n * n], r [0:n * n])
+#pragma omp target data map(tofrom : e [0:n], next [0:n], r [0:n])
   for (int step = 0; step < steps; step++) {
 #pragma omp target teams distribute parallel for
     for (int i = 1; i < n - 1; i++) {
-      e[i * n] = e[i * n + 2];
-      e[i * n + n - 1] = e[i * n + n - 3];
+      e[i][0] = e[i][2];
+      e[i][n - 1] = e[i][n - 3];
     }
 #pragma omp target teams distribute parallel for
     for (int j = 1; j < n - 1; j++) {
-      e[j] = e[2 * n + j];
-      e[(n - 1) * n + j] = e[(n - 3) * n + j];
+      e[0][j] = e[2][j];
+      e[n - 1][j] = e[n - 3][j];
     }
 #pragma omp target teams distribute parallel for collapse(2)
     for (int i = 1; i < n - 1; i++)
       for (int j = 1; j < n - 1; j++) {
-        float here = e[i * n + j] + alpha * (e[i * n + j + 1] + e[i * n + j - 1] - 4 * e[i * n + j] +
-                                             e[(i + 1) * n + j] + e[(i - 1) * n + j]);
-        float rest = r[i * n + j];
+        float here = e[i][j] + alpha * (e[i][j + 1] + e[i][j - 1] - 4 * e[i][j] + e[i + 1][j] + e[i - 1][j]);
+        float rest = r[i][j];
         here -= dt * (k * here * (here - a) * (here - 1) + here * rest);
         rest += dt * (epsilon + m1 * rest / (here + m2)) * (-rest - k * here * (here - b - 1));
-        next[i * n + j] = here;
-        r[i * n + j] = rest;
+        next[i][j] = here;
+        r[i][j] = rest;
       }
-    float* t = e;
+    float(*t)[n] = e;
     e = next;
     next = t;
   }
@@ -45,9 +44,9 @@ int main(int argc, char** argv) {
   double sum = 0, recovery = 0, largest = 0;
   for (int i = 1; i < n - 1; i++)
     for (int j = 1; j < n - 1; j++) {
-      const double x = e[i * n + j];
+      const double x = e[i][j];
       sum += x * (1 + (i + 3 * j) % 7);
-      recovery += r[i * n + j];
+      recovery += r[i][j];
       largest = x > largest ? x : largest;
     }
   printf("%d steps: potential %.9g, at most %.9g; recovery %.9g\n", steps, sum, largest, recovery);

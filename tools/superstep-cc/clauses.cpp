@@ -165,6 +165,7 @@ bool is_hint(const OMPClause* clause) {
 }
 
 void read_directive(Source& source, Region& region, const OMPExecutableDirective* directive, bool outermost) {
+  region.vectorised = region.vectorised || isOpenMPSimdDirective(directive->getDirectiveKind());
   for (const OMPClause* clause : directive->clauses())
     if (const auto* map = dyn_cast<OMPMapClause>(clause); map && outermost && !map->isImplicit())
       for (Item& item : map_items(source, map)) {

@@ -384,7 +384,8 @@ bool Walk::access(const Expr* expression, bool reads, bool writes) {
   }
   region.edits.push_back({source.begin(expression), source.end_of(expression),
                           element_text(static_cast<int>(k), region.accesses[k], reference)});
-  if (reads) work().loads += 1;
+  // What an iteration has read before is in a register.
+  if (reads && (used_extra > 0 || loaded_.insert({k, around_}).second)) work().loads += 1;
   if (writes) work().stores += 1;
   return true;
 }

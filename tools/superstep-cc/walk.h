@@ -51,7 +51,8 @@ class Walk {
 
   std::set<const clang::VarDecl*> modified_, disturbed_;
   std::set<const clang::Stmt*> increments_;
-  unsigned around_ = 0;  // inner loops around here, as bits
+  std::set<std::pair<std::size_t, unsigned>> loaded_;  // accesses, by the loops that they were read in
+  unsigned around_ = 0;                                // inner loops around here, as bits
 };
 
 }  // namespace superstep_cc

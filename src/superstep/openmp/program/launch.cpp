@@ -248,7 +248,7 @@ void Launch::add_reductions(Region& region) const {
 
 Work Launch::work(const Loops& loops) const {
   Work sum;
-  sum.vectorised = table_->vectorised != 0;
+  sum.vectorised = table_->vectorised != 0;  // if the accesses let it: dealt()
   for (int i = 0; i < table_->works; ++i) {
     const sst_work& work = table_->work[i];
     double times = 1, starts = work.starts;
@@ -276,6 +276,21 @@ Body body_of(sst_body body) { return std::bit_cast<Body>(body); }
 
 }  // namespace
 
+namespace {
+
+// Whether neighbours along the last loop that is dealt are neighbours in every array, or one element.
+bool is_contiguous(const Region& region) {
+  const auto last = static_cast<std::size_t>(region.distributed - 1);
+  for (const Access& access : region.accesses)
+    for (std::size_t d = 0; d < access.subscripts.size(); ++d) {
+      const std::int64_t step = access.subscripts[d].coefficient(last);
+      if (step != 0 && (step != 1 || d + 1 < access.subscripts.size())) return false;
+    }
+  return true;
+}
+
+}  // namespace
+
 Region Launch::dealt() const {
   Region region;
   region.place = place();
@@ -290,6 +305,7 @@ Region Launch::dealt() const {
   region.scalars = all_scalars();
   region.body = body_of(table_->dealt);
   split_linear_subscripts(region);
+  region.work.vectorised = region.work.vectorised && is_contiguous(region);
   return region;
 }
 
@@ -313,6 +329,7 @@ Region Launch::whole() const {
     region.loops.push_back({0, mapped.count});
   }
   region.work = work(all);
+  region.work.vectorised = false;
   double times = 1;
   for (int k = 0; k < table_->distributed; ++k) times *= all.trips[static_cast<std::size_t>(k)];
   for (double* count : {&region.work.loads, &region.work.stores, &region.work.integer_operations,

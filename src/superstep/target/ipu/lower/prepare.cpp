@@ -150,6 +150,11 @@ std::function<bool(graph::Graph&)> rewriting(Wanted wanted, Rewriting each) {
   };
 }
 
+// Its steps need the norms of whole tensors, which lie on all tiles.
+bool has_a_ratio_of_norms(const graph::Graph& /*graph*/, const graph::Node& node) {
+  return node.op == "superstep.Lamb";
+}
+
 void unroll(transform::Rewrite& rewrite, const graph::Node& node) {
   rewrite.replace(node, transform::decomposition(rewrite, node));
 }
@@ -169,6 +174,10 @@ std::vector<transform::Pass> graph_passes() {
       {.name = "unroll_large_cells",
        .run = rewriting(is_too_large_a_cell, unroll),
        .summary = "recurrent cells whose weights a tile cannot hold, as their steps",
+       .rounding = transform::Pass::sums},
+      {.name = "optimize_by_norms",
+       .run = rewriting(has_a_ratio_of_norms, unroll),
+       .summary = "LAMB as its moments, the norms of whole tensors, and the step",
        .rounding = transform::Pass::sums},
       {.name = "optimize_apart",
        .run = rewriting(optimizes_several, optimize_apart),

@@ -445,6 +445,33 @@ TEST(Bert, HasThePublishedSizes) {
   EXPECT_TRUE(contains(error_of("bert-small", {"heads=5"}), "a width of 256 cannot be divided into 5 heads"));
 }
 
+// Pre-training with both heads, which the large size has by default; the base size answers without a pooler.
+TEST(Bert, PacksPairsThatDoNotSeeEachOther) {
+  const Graph graph =
+      built("bert-large", 1, {"layers=2", "width=16", "heads=2", "length=8", "vocabulary=64", "sequences=2"});
+  const auto said = [&](std::int64_t second) {
+    Tensor ids(ElementType::i64, {1, 8}), mask(ElementType::i64, {1, 8}), types(ElementType::i64, {1, 8}),
+        places(ElementType::i64, {1, 2}), positions(ElementType::i64, {1, 8}),
+        firsts(ElementType::i64, {1, 2});
+    for (std::int64_t i = 0; i < 8; ++i) {
+      ids.set(i, i < 4 ? static_cast<double>(7 + 3 * i) : static_cast<double>(second + i));
+      mask.set(i, i < 4 ? 1 : 2);
+      positions.set(i, static_cast<double>(i % 4));
+    }
+    places.set(0, 1), places.set(1, 6), firsts.set(1, 4);
+    const Tensor inputs[] = {ids, mask, types, places, positions, firsts};
+    return op::evaluate(graph, inputs).outputs;
+  };
+  const auto a = said(20), b = said(40);
+  double own = 0, other = 0;
+  for (std::int64_t i = 0; i < 2 * 64; ++i)
+    (i < 64 ? own : other) = std::max(i < 64 ? own : other, std::abs(a[0].at(i) - b[0].at(i)));
+  EXPECT_LT(own, 1e-6);
+  EXPECT_GT(other, 1e-3);  // the control: what was changed does change
+  EXPECT_NEAR(a[1].at(0), b[1].at(0), 1e-6);
+  EXPECT_GT(std::abs(a[1].at(2) - b[1].at(2)), 1e-5);
+}
+
 // With all queries zero every token gets the mean of the values; padding changes nothing (to 1e-6).
 TEST(Llama, HasThePublishedNumberOfParameters) {
   EXPECT_EQ(count_parameters(built(

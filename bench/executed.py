@@ -57,11 +57,37 @@ def predicted(arguments, workload, mode, batch, folder):
     return {"seconds": metrics["step_time"]["value"], "launch": result["config"]["breakdown"]["launch"], "tile": float(words[2]) * UNITS[words[3]]}, ""
 
 
+def agrees(ratio):
+    return 0.8 <= ratio <= 1.25
+
+
 def line(name, ratios):
+    if not ratios:
+        print(f"{name:14} no rows")
+        return
     ordered = sorted(ratios)
     at = lambda share: ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1)]
-    inside = sum(0.8 <= ratio <= 1.25 for ratio in ratios)
+    inside = sum(map(agrees, ratios))
     print(f"{name:14} rows {len(ratios)}, median {at(0.5):.2f}, from {ordered[0]:.2f} to {ordered[-1]:.2f}, 0.8 to 1.25: {inside}")
+
+
+def differences(rows, record):
+    """What the record of figures says otherwise, a line each."""
+    recorded = {(row[0].strip("`"), row[1]): row for row in record["rows"]}
+    found = []
+    for row in rows:
+        name = (row["workload"], row["mode"])
+        if name not in recorded:
+            found.append(f"{name[0]} {name[1]}: not in the record")
+            continue
+        _, _, batch, cycles, ratio, tile, tile_ratio = recorded[name]
+        tile_bytes = float(tile.split()[0]) * UNITS[tile.split()[1]]
+        for what, now, then in (("micro-batch", row["batch"], float(batch)), ("cycles", row["cycles_executed"], float(cycles.replace(",", ""))),
+                                ("cycles over predicted", row["cycles"], float(ratio)), ("fullest tile", row["tile_bytes"], tile_bytes),
+                                ("tile over predicted", row["tile"], float(tile_ratio))):
+            if abs(now - then) > 0.02 * abs(then):
+                found.append(f"{name[0]} {name[1]}: {what} {now:.4g}, recorded {then:.4g}")
+    return found
 
 
 def main():
@@ -73,10 +99,13 @@ def main():
     parser.add_argument("--workloads", default="")
     parser.add_argument("--limit", type=float, default=240)
     parser.add_argument("--out", default="")
+    parser.add_argument("--against", default="", help="a record of bench/figures/: end with 1 where a row's cycles or tile, executed or "
+                        "over predicted, are not those it has, within two hundredths")
     arguments = parser.parse_args()
     rows = []
-    for workload in [w for w in arguments.workloads.split(",") if w] or list(FORMS):
-        for mode in arguments.modes.split(","):
+    workloads, modes = [w for w in arguments.workloads.split(",") if w] or list(FORMS), arguments.modes.split(",")
+    for workload in workloads:
+        for mode in modes:
             with tempfile.TemporaryDirectory() as folder:
                 batch = FORMS[workload]
                 try:
@@ -90,7 +119,8 @@ def main():
                     continue
             cycles = (done["cycles"] / done["clock"] + plan["launch"]) / plan["seconds"]
             tile = done["tile"] / plan["tile"]
-            rows.append({"workload": workload, "mode": mode, "batch": batch, "cycles": cycles, "tile": tile, **done,
+            rows.append({"workload": workload, "mode": mode, "batch": batch, "cycles": cycles, "tile": tile,
+                         "cycles_executed": done["cycles"], "tile_bytes": done["tile"], "clock": done["clock"],
                          "predicted_seconds": plan["seconds"], "predicted_launch": plan["launch"], "predicted_tile": plan["tile"]})
             print(f"{workload:20} {mode:6} {batch:4} {done['cycles']:12.0f} cycles, {cycles:5.2f} of predicted; fullest tile "
                   f"{done['tile']:8.0f} B, {tile:5.2f} of predicted", flush=True)
@@ -98,6 +128,11 @@ def main():
     line("fullest tile", [row["tile"] for row in rows])
     if arguments.out:
         json.dump(rows, open(arguments.out, "w"), indent=1)
+    if arguments.against:
+        differing = differences(rows, json.load(open(arguments.against)))
+        missing = len(workloads) * len(modes) - len(rows)
+        print("\n".join(differing + [f"{missing} rows are missing"] * (missing > 0)) or "as recorded")
+        sys.exit(bool(differing or missing))
 
 
 if __name__ == "__main__":

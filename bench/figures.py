@@ -74,6 +74,11 @@ ABOUT_NARROW = ("The same run: ours in bf16 and int8, the fastest peer in the sa
                 "first, random weights. Peers' int8 is by their own tools (NNCF; ONNX Runtime's static quantisation).")
 
 
+def without_file(call):
+    """Where the result was written is of that machine alone."""
+    return re.sub(r" --json \S+", "", call)
+
+
 def records_of_run(run):
     """The records, by the names of their files, that a result of bench/run.py --json becomes. Raises ValueError where it says
     too little."""
@@ -85,7 +90,7 @@ def records_of_run(run):
     loads = [contest["load"] for contest in contests if "load" in contest]
     load = "%.1f to %.1f" % (min(loads), max(loads)) if loads else "not known"
     peers = ", ".join(peer_tables.versions(contests)) or "none"
-    head = {"date": run["date"], "machine": run["machine"], "command": "`%s`" % run["call"]}
+    head = {"date": run["date"], "machine": run["machine"], "command": "`%s`" % without_file(run["call"])}
     f32 = {"title": "Beside its peers", **head, "about": [ABOUT % (peak, peers, load)], "columns": peer_tables.COLUMNS,
            "rows": list(peer_tables.rows(contests, run["peak"])), "notes": ["; ".join(peer_tables.means(contests)) + "."]}
     narrow = {"title": "Beside its peers in narrower types", **head, "about": [ABOUT_NARROW], "columns": peer_tables.NARROW_COLUMNS,

@@ -98,9 +98,11 @@ typedef struct superstep_model_settings {
   const char* const* shapes;  /* null, or ending with null: "x=-1,3,224,224" */
   const char* loss;           /* null: mse */
   uint64_t seed;
+  const char* const* bounds; /* the same: "NODE=100", of results whose length depends on the data */
+  const char *const *train, *const *freeze; /* the same: names of initialisers, with * and ? */
 } superstep_model_settings;
 #define SUPERSTEP_MODEL_SETTINGS_INIT \
-  { sizeof(superstep_model_settings), 0, 0, 0, 1 }
+  { sizeof(superstep_model_settings), 0, 0, 0, 1, 0, 0, 0 }
 
 typedef struct superstep_compile_settings {
   size_t size;

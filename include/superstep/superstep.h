@@ -48,6 +48,9 @@ struct ModelSettings {
   std::vector<std::string> options;  // of a workload: "patch=13"
   std::vector<std::string>
       shapes;  // of an ONNX file, extents that it leaves open: "x=-1,3,224,224", "length=64"
+  // Of an ONNX file: how long results may be whose length depends on the data, "NODE=100" or "*=all". Results
+  // are padded to it; where a bound may be too small, an output "beyond_bounds" counts what found no room.
+  std::vector<std::string> bounds;
   // Of an ONNX file that is trained: initialisers that are trained beside its weights, and weights that are
   // not;
   // * and ? in a name stand for any letters and for one.

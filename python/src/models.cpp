@@ -24,6 +24,7 @@ HeldModel* open(const std::string& what, nb::dict given) {
   ModelSettings settings;
   settings.options = texts(given, "options");
   settings.shapes = texts(given, "shapes");
+  settings.bounds = texts(given, "bounds");
   settings.train = texts(given, "train");
   settings.freeze = texts(given, "freeze");
   settings.loss = nb::cast<std::string>(given["loss"]);

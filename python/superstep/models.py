@@ -323,6 +323,8 @@ class Model:
         options: of a workload: ``{"patch": 13}``. The program's ``--set``.
         shapes: of an ONNX file, extents that it leaves open: ``{"x": (-1, 3, 224, 224)}`` for an input (-1: as the file says),
             ``{"length": 64}`` for a symbol of the file.
+        bounds: of an ONNX file, how long results may be whose length depends on the data: ``{"nonzero": 100}`` by node,
+            ``{"*": "all"}`` for all of them. Results are padded; where a bound may be too small, ``beyond_bounds`` counts what found no room.
         loss: of an ONNX file that is trained: ``"mse"``, ``"l1"``, ``"huber"``, ``"cross_entropy"``, or terms by output.
         seed: of initial parameters and random masks.
         train: of an ONNX file, initialisers that are trained beside its weights; ``*`` and ``?`` stand for letters.
@@ -336,8 +338,9 @@ class Model:
 
     def __init__(self, what: PathLike, *, options: Mapping[str, Any] | Iterable[str] | None = None,
                  shapes: Mapping[str, Any] | Iterable[str] | None = None, loss: str = "", seed: int = 1,
-                 train: Iterable[str] = (), freeze: Iterable[str] = ()) -> None:
-        settings = {"options": _texts(options), "shapes": _texts(shapes), "loss": loss, "seed": seed, "train": list(train),
+                 train: Iterable[str] = (), freeze: Iterable[str] = (),
+                 bounds: Mapping[str, Any] | Iterable[str] | None = None) -> None:
+        settings = {"options": _texts(options), "shapes": _texts(shapes), "bounds": _texts(bounds), "loss": loss, "seed": seed, "train": list(train),
                     "freeze": list(freeze)}
         self._core = _core.open_model(os.fspath(what), settings)
 
@@ -429,7 +432,7 @@ class Model:
 def load(what: PathLike, *, batch: int = 0, precision: str = "f32", threads: int = 0,
          options: Mapping[str, Any] | Iterable[str] | None = None, shapes: Mapping[str, Any] | Iterable[str] | None = None,
          micro_batch: int = 0, target: str = "cpu", memory_limit: int = 0,
-         calibration: Mapping[str, Any] | None = None) -> Session:
+         calibration: Mapping[str, Any] | None = None, bounds: Mapping[str, Any] | Iterable[str] | None = None) -> Session:
     """Opens a model and compiles it: ``m = superstep.load("model.onnx", batch=8)``, then ``m(x)``.
 
     Args:
@@ -440,10 +443,10 @@ def load(what: PathLike, *, batch: int = 0, precision: str = "f32", threads: int
     """
     path = os.fspath(what)
     if os.path.isdir(path) and os.path.exists(os.path.join(path, "config.json")):
-        if options or shapes:
+        if options or shapes or bounds:
             raise InvalidArgument("a trained model has the options and shapes that it was trained with", path)
         model = Model.from_run(path)
     else:
-        model = Model(path, options=options, shapes=shapes)
+        model = Model(path, options=options, shapes=shapes, bounds=bounds)
     return model.compile(batch=batch, precision=precision, threads=threads, micro_batch=micro_batch, target=target,
                          memory_limit=memory_limit, calibration=calibration)

@@ -52,6 +52,22 @@ class CApi : public ::testing::Test {
   superstep_compile_settings settings_ = SUPERSTEP_COMPILE_SETTINGS_INIT;
 };
 
+TEST_F(CApi, TakesBoundsAndNamesOfWhatIsTrained) {
+  const char* bounds[] = {"*=2", nullptr};
+  superstep_model_settings settings = SUPERSTEP_MODEL_SETTINGS_INIT;
+  settings.bounds = bounds;
+  ASSERT_EQ(superstep_model_open(DETECTOR_FILE, &settings, &handles_.model), SUPERSTEP_OK) << last_words();
+  settings_.threads = 1;
+  ASSERT_EQ(superstep_session_create(handles_.model, &settings_, &handles_.session), SUPERSTEP_OK)
+      << last_words();
+  const superstep_port* ports = nullptr;
+  std::size_t count = 0;
+  ASSERT_EQ(superstep_session_outputs(handles_.session, &ports, &count), SUPERSTEP_OK);
+  bool counted = false;
+  for (std::size_t i = 0; i < count; ++i) counted |= std::string(ports[i].name) == "beyond_bounds";
+  EXPECT_TRUE(counted);
+}
+
 TEST_F(CApi, PortsAreArraysThatLiveAsLongAsTheHandle) {
   open("braggnn", 4);
   const superstep_port* ports = nullptr;

@@ -124,12 +124,15 @@ TEST(Int8, ShowsBothPrecisions) {
                                       "--calibrate 256 --batch 64 --byte-error 0 --onnx q.onnx "
                                       "--json q.json --explain");
   ASSERT_EQ(outcome.code, 0) << outcome.errors;
-  if (!test::multiplies_bytes_fast()) {
+  if (!test::multiplies_bytes()) {
     EXPECT_TRUE(contains(outcome.output, "0 of 13 products on bytes")) << outcome.output;
     EXPECT_TRUE(contains(outcome.output, "stays in f32: this processor has no fast products of bytes"));
     return;
   }
-  EXPECT_TRUE(contains(outcome.output, "4 of 13 products on bytes, ranges by percentile of 256 samples"));
+  EXPECT_TRUE(contains(outcome.output, " of 13 products on bytes, ranges by percentile of 256 samples"));
+  EXPECT_EQ(contains(outcome.output, "\n4 of 13 products"), test::multiplies_bytes_by_fours())
+      << outcome.output;
+  EXPECT_FALSE(contains(outcome.output, "\n0 of 13 products"));
   EXPECT_TRUE(contains(outcome.output, "integer convolution"));
   const auto metrics = metrics_of(folder / "q.json");
   for (const char* name : {"error_px_p50", "error_px_p75", "error_px_p95", "error_px_p995", "throughput"})

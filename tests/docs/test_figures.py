@@ -22,7 +22,7 @@ FAST = {"family": "openvino"}
 
 def run(**others):
     return {"schema": "superstep-result/1", "command": "bench", "date": "2031-02-03", "machine": "4 processors: Some 9000",
-            "call": "python3 bench/run.py --models mlp", "peak": {"f32_fma": 200e9, "bf16_dot": 400e9},
+            "call": "python3 bench/run.py --models mlp --json /here/alone.json", "peak": {"f32_fma": 200e9, "bf16_dot": 400e9},
             "contests": [{"model": "mlp", "mode": "infer", "load": 0.25, "results": [
                 result("Superstep", 10e-3, **OURS), result("Superstep int8", 12.34e-6, precision="int8", differs=0.0123, **OURS),
                 result("PyTorch 9", 90e-3, family="pytorch"), result("OpenVINO 7", 25e-3, **FAST),

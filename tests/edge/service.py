@@ -322,8 +322,10 @@ class Service(unittest.TestCase):
         page = (SOURCE / 'docs/serve.md').read_text()
         commands = [line.strip() for line in page.splitlines() if re.match(r'    (superstep|curl) ', line)]
         self.assertGreaterEqual(len(commands), 8)
-        ports, server, said = {'8000': free_port(), '31001': free_port()}, None, ''
+        ports, server, said = {'8000': free_port(), '8001': free_port(), '31001': free_port()}, None, ''
         for command in commands:
+            if any(word in command for word in ('--shared', 'kafka://', 'superstep account')):
+                continue  # several servers, and a cluster: scale_out.py, kafka.py
             for there, here in ports.items():
                 command = command.replace(there, str(here))
             program, *words = shlex.split(command)
@@ -354,6 +356,53 @@ class Service(unittest.TestCase):
         self.assertEqual(counts['duplicate'], sent['twice'])
         self.assertEqual(counts['corrupt'], sent['corrupt'])
         self.assertEqual(int(counts['missing']), int(sent['dropped']) + int(sent['corrupt']))
+
+    def test_a_client_of_another_house_over_grpc(self):
+        try:
+            import numpy
+            import tritonclient.grpc as triton
+        except ImportError:
+            self.skipTest('tritonclient is not installed: pip install tritonclient[grpc]')
+        port = free_port()
+        try:
+            served = Served('braggnn', '--grpc', f'127.0.0.1:{port}', folder=self.folder)
+        except RuntimeError as error:
+            self.assertIn('built without gRPC', str(error))
+            self.skipTest('this program was built without gRPC')
+        with served:
+            client = triton.InferenceServerClient(f'127.0.0.1:{port}')
+            self.assertTrue(client.is_server_live() and client.is_server_ready() and client.is_model_ready('braggnn'))
+            self.assertEqual(client.get_server_metadata().name, 'superstep')
+            metadata = client.get_model_metadata('braggnn')
+            self.assertEqual(list(metadata.inputs[0].shape), [-1, 1, 11, 11])
+            rows = numpy.random.default_rng(1).random((5, 1, 11, 11), dtype=numpy.float32)
+            given = triton.InferInput(metadata.inputs[0].name, rows.shape, 'FP32')
+            given.set_data_from_numpy(rows)
+            result = client.infer('braggnn', [given], request_id='9')
+            self.assertEqual(result.get_response().id, '9')
+            answer = result.as_numpy(metadata.outputs[0].name)
+            self.assertEqual(answer.shape, (5, 2))
+            over_http = served.post('/v2/models/braggnn/infer', json.dumps({'inputs': [{
+                'name': 'patch', 'datatype': 'FP32', 'shape': [5, 1, 11, 11], 'data': rows.ravel().tolist()}]}).encode())[1]
+            numpy.testing.assert_array_equal(answer.ravel(), numpy.float32(over_http['outputs'][0]['data']))
+            streamed, came = [], threading.Event()
+
+            def take(result, error):
+                streamed.append((result, error))
+                if len(streamed) == 3:
+                    came.set()
+            client.start_stream(take)
+            for name in ('braggnn', 'nothing', 'braggnn'):
+                client.async_stream_infer(name, [given])
+            self.assertTrue(came.wait(30))
+            client.stop_stream()
+            numpy.testing.assert_array_equal(streamed[0][0].as_numpy('ploc'), answer)
+            self.assertIn('nothing', str(streamed[1][1]))
+            numpy.testing.assert_array_equal(streamed[2][0].as_numpy('ploc'), answer)
+            with self.assertRaises(triton.InferenceServerException if hasattr(triton, 'InferenceServerException') else Exception) as caught:
+                client.infer('nothing', [given])
+            self.assertIn('NOT_FOUND', str(caught.exception))
+            self.assertEqual(served.end()[0], 0)
 
     def test_a_client_of_another_house(self):
         try:

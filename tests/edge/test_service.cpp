@@ -2,6 +2,7 @@
 // meanwhile.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <thread>
@@ -73,6 +74,23 @@ TEST(Service, AnswersARowAloneAsAmongOthers) {
   for (std::size_t row = 0; row < 40; ++row)
     expect_near(answers[row].get().values, {all.begin() + static_cast<std::ptrdiff_t>(row * width),
                                             all.begin() + static_cast<std::ptrdiff_t>((row + 1) * width)});
+}
+
+// Each row's answer is what the plan for one row says, to the last bit, whatever else was asked.
+TEST(Service, RowByRowAnswersHaveTheSameBitsInAnyBatch) {
+  for (const char* what : {"mlp", "braggnn", "ptychonn-64"}) {
+    ServiceSettings settings = small_service(2, 16);
+    settings.row_by_row = true;
+    ModelService service("m", {.what = what}, settings);
+    const std::vector<float> all = ask(service, 13, 5).get().values;
+    EXPECT_EQ(ask(service, 13, 5).get().values, all);
+    const std::size_t width = all.size() / 13;
+    std::vector<std::future<Answer>> answers;
+    for (std::int64_t row = 0; row < 13; ++row) answers.push_back(ask(service, 1, 5, row));
+    for (std::size_t row = 0; row < 13; ++row)
+      EXPECT_TRUE(std::ranges::equal(answers[row].get().values, std::span(all).subspan(row * width, width)))
+          << what << " " << row;
+  }
 }
 
 TEST(Service, NamesVersionsByTheirContent) {

@@ -9,6 +9,7 @@
 #include "superstep/base/error.h"
 #include "superstep/graph/verify.h"
 #include "superstep/lab/advise/advise.h"
+#include "superstep/lab/advise/coverage.h"
 #include "superstep/lab/advise/page.h"
 #include "superstep/lab/advise/reasons.h"
 #include "superstep/op/core/builder.h"
@@ -208,6 +209,38 @@ TEST(Advice, IsTheSameOnAnyNumberOfThreads) {
     settings.threads = threads;
     EXPECT_EQ(text_of(advise(settings), true), one) << threads;
   }
+}
+
+const MachineAdvice& of(const Advice& advice, const std::string& machine) {
+  return *std::ranges::find_if(advice.machines,
+                               [&](const MachineAdvice& one) { return one.machine.id() == machine; });
+}
+
+TEST(Advice, HoldsOperatorsAgainstTheListsOfCompilers) {
+  AdviseSettings settings = settings_of("braggnn", true);
+  settings.machines = {"gc200", "gaudi1", "a100-40gb", "groqchip"};
+  const Advice advice = advise(settings);
+  ASSERT_EQ(of(advice, "gc200").coverage.size(), 1U);
+  EXPECT_TRUE(of(advice, "gc200").coverage.front().whole());
+  EXPECT_TRUE(of(advice, "gaudi1").coverage.front().whole());
+  EXPECT_TRUE(of(advice, "a100-40gb").coverage.empty()) << "what only serves is not asked of a training";
+  EXPECT_TRUE(contains(text_of(advice, false), "PopART 3.4 takes all"));
+  EXPECT_TRUE(contains(text_of(advice, false), "PyTorch runs operators one by one"));
+  EXPECT_TRUE(contains(text_of(advice, false), "no public list"));
+}
+
+TEST(Coverage, NamesWhatIsMissingWithItsNumber) {
+  const machine::Machine gc200 = machine::find_machine("gc200"), a100 = machine::find_machine("a100-40gb");
+  const std::map<std::string, int> operators{{"Add", 3}, {"GridSample", 2}, {"PRelu", 4}, {"DFT", 1}};
+  const Coverage trained = coverage_of(gc200, operators, true).at(0);
+  EXPECT_EQ(trained.kinds, 4);
+  EXPECT_EQ(trained.missing, (std::vector<std::string>{"DFT", "GridSample (2)"}));
+  EXPECT_EQ(trained.untrained, std::vector<std::string>{"PRelu (4)"});
+  EXPECT_TRUE(coverage_of(gc200, operators, false).at(0).untrained.empty());
+  EXPECT_EQ(coverage_of(a100, operators, false).at(0).missing, std::vector<std::string>{"DFT"});
+  EXPECT_TRUE(coverage_of(a100, operators, true).empty());
+  EXPECT_EQ(coverage_words({trained}, gc200).front(),
+            "PopART 3.4 lacks DFT, GridSample (2), has no derivative of PRelu (4)");
 }
 
 TEST(Advice, RefusesGoalsThatLackTheirNumbers) {

@@ -122,6 +122,24 @@ TEST(Products, OfBlocksWithWholeActivationsAreExact) {
   }
 }
 
+TEST(Products, PartsOfRowsAreThoseOfTheWhole) {
+  RandomStream random(8);
+  for (const Kind& kind : kinds) {
+    const std::int64_t columns = 1280;
+    const Weights w = random_weights(kind, 3, columns, random);
+    std::vector<float> whole(static_cast<std::size_t>(columns)), part(whole.size());
+    for (std::int64_t r = 0; r < 3; ++r) {
+      unpack_row(w.matrix, r, whole.data());
+      for (const auto& [first, count] :
+           {std::pair<std::int64_t, std::int64_t>{0, 512}, {512, 768}, {1024, 256}}) {
+        unpack_part(w.matrix, r, first, count, part.data());
+        EXPECT_TRUE(std::equal(part.begin(), part.begin() + count, whole.begin() + first))
+            << static_cast<int>(kind.packing);
+      }
+    }
+  }
+}
+
 TEST(Products, OfPanelsAreThoseOfRows) {
   RandomStream random(7);
   for (const std::int64_t columns : {1, 7, 8, 33, 130})
@@ -131,7 +149,11 @@ TEST(Products, OfPanelsAreThoseOfRows) {
             x(static_cast<std::size_t>(tokens * columns)), y(static_cast<std::size_t>(tokens * 6), -7);
         for (float& value : rows) value = static_cast<float>(random.uniform(-1, 1));
         for (float& value : x) value = static_cast<float>(random.uniform(-1, 1));
-        multiply_panel({rows.data(), count, columns}, x.data(), columns, tokens, y.data(), 6);
+        const std::int64_t before = columns / 3;  // in two parts, the second of which is added
+        if (before > 0)
+          multiply_panel({rows.data(), count, before, columns}, x.data(), columns, tokens, y.data(), 6);
+        multiply_panel({rows.data() + before, count, columns - before, columns, before > 0},
+                       x.data() + before, columns, tokens, y.data(), 6);
         for (std::int64_t t = 0; t < tokens; ++t)
           for (std::int64_t r = 0; r < 6; ++r) {
             double sum = 0;

@@ -391,6 +391,67 @@ TEST(Offload, ReferencesAreCounted) {
   EXPECT_NE(text.str().find("count.c:1"), std::string::npos);
 }
 
+// a = a + s * b with another s each time, as the steps of an iterative solver have it.
+struct ScaledSums {
+  std::vector<float> a = std::vector<float>(640, 1.0f), b = numbers(640, 3), expected = a;
+  Region region;
+
+  ScaledSums() {
+    region.place = {"axpy.c", 1};
+    region.loops = {{0, 640}};
+    region.distributed = 1;
+    region.arrays = {{"a", ElementType::f32, {640}}, {"b", ElementType::f32, {640}}};
+    region.accesses = {updates(0, {index(0)}), reads(1, {index(0)})};
+    region.body = triad_body;
+  }
+  void launch(Offload& offload, float s) {
+    region.scalars = scalar_bytes(Heat{s});
+    offload.launch(region, std::vector<void*>{a.data(), b.data()});
+    for (std::size_t i = 0; i < a.size(); ++i) expected[i] = expected[i] + s * b[i];
+  }
+};
+
+TEST(Offload, ScalarsAreDataAndNotTheProgram) {
+  ScaledSums sums;
+  Offload offload(machine(8));
+  offload.enter(sums.a.data(), "a", ElementType::f32, 640, Enter::to);
+  offload.enter(sums.b.data(), "b", ElementType::f32, 640, Enter::to);
+  for (int step = 0; step < 20; ++step) {
+    sums.launch(offload, 0.25f + 0.125f * static_cast<float>(step));
+    offload.update_from(sums.a.data(), 0, 640);
+    EXPECT_EQ(sums.a, sums.expected) << "step " << step;
+  }
+  // With the arrays' way to the device, the first scalar in it; then with scalars that are sent.
+  EXPECT_EQ(offload.report().programs, 2u);
+}
+
+TEST(Offload, ScalarsThatChangeInOneQueueAreCapturedAsALoop) {
+  ScaledSums sums;
+  Offload offload(machine(8));
+  offload.enter(sums.a.data(), "a", ElementType::f32, 640, Enter::to);
+  offload.enter(sums.b.data(), "b", ElementType::f32, 640, Enter::to);
+  for (int step = 0; step < 30; ++step) sums.launch(offload, 1.0f / static_cast<float>(1 + step));
+  offload.leave(sums.a.data(), Leave::from);
+  EXPECT_EQ(sums.a, sums.expected);
+  EXPECT_EQ(offload.report().programs, 1u);
+  EXPECT_EQ(offload.report().captured, std::vector<std::string>{"30 x (2 steps)"});
+}
+
+TEST(Offload, ScalarsThatStayCostNothing) {
+  const auto host_cycles = [](float second) {
+    ScaledSums sums;
+    Offload offload(machine(8));
+    offload.enter(sums.a.data(), "a", ElementType::f32, 640, Enter::to);
+    offload.enter(sums.b.data(), "b", ElementType::f32, 640, Enter::to);
+    sums.launch(offload, 0.5f);
+    sums.launch(offload, second);
+    offload.leave(sums.a.data(), Leave::from);
+    return row(offload.report(), "axpy.c:1").host;
+  };
+  EXPECT_EQ(host_cycles(0.5f), 0u);
+  EXPECT_GT(host_cycles(0.75f), 0u);
+}
+
 TEST(Offload, RegionsWithoutIterations) {
   std::vector<float> u = numbers(12, 1), before = u;
   Offload offload(machine(4));

@@ -218,8 +218,8 @@ TEST(Calibrate, QuantisesWhatTheTargetMakesOfTheModel) {
     return quantize_model(target::find_target(target), network, {}, settings, fill_random);
   };
   const QuantizedModel composed = on("cpu"), written = on("reference");
-  if (!test::multiplies_bytes_fast()) {
-    EXPECT_EQ(composed.products, 0U);
+  if (!test::multiplies_bytes_by_fours()) {
+    EXPECT_LT(composed.products, written.products);
     EXPECT_FALSE(composed.slow.empty());
     EXPECT_GE(written.products, 2U);
     return;

@@ -161,7 +161,7 @@ graph::Graph one_convolution(std::int64_t batch, std::int64_t in, std::int64_t o
 }
 
 TEST(Integer, ProductsThatBytesSlowDownStayInF32) {
-  if (!test::multiplies_bytes_fast()) GTEST_SKIP() << "every product is slower on bytes here";
+  if (!test::multiplies_bytes_by_fours()) GTEST_SKIP() << "every product is slower on bytes here";
   const auto slow = [](const graph::Graph& model) {
     return target::find_target("cpu").slow_on_bytes(model, {});
   };
@@ -175,9 +175,28 @@ TEST(Integer, ProductsThatBytesSlowDownStayInF32) {
   for (const graph::Node& node : kept.nodes()) EXPECT_NE(node.op, "ConvInteger");
 }
 
+// By pairs (AVX2) wide pointwise products gain, and an expansion that runs as one with what is behind it does
+// not.
+TEST(Integer, WhatGainsByPairsIsPutOnBytes) {
+  if (test::multiplies_bytes_by_fours() || !test::multiplies_bytes())
+    GTEST_SKIP() << "no products by pairs here";
+  const auto slow = [](const graph::Graph& model) {
+    return target::find_target("cpu").slow_on_bytes(model, {});
+  };
+  EXPECT_TRUE(slow(one_convolution(4, 256, 256, 1)).empty());
+  graph::Graph graph("expansion");
+  op::Builder b(graph);
+  test::Layers layers(b, 3);
+  const op::Var x = b.input("x", ElementType::f32, {4, 64, 16, 16});
+  const op::Var wide = op::relu(layers.conv(x, "expand", 128, 1));
+  const op::ConvAttributes attributes{.pads = {1, 1, 1, 1}, .group = 128};
+  b.output("y", op::conv(wide, layers.parameter("depthwise", {128, 1, 3, 3}, 9), {}, attributes));
+  ASSERT_EQ(slow(graph).size(), 1u);
+}
+
 // The same thin product behind a wide one, which gives it bytes for nothing.
 TEST(Integer, ProductsThatGetBytesForNothingTakeThem) {
-  if (!test::multiplies_bytes_fast()) GTEST_SKIP() << "every product is slower on bytes here";
+  if (!test::multiplies_bytes_by_fours()) GTEST_SKIP() << "every product is slower on bytes here";
   graph::Graph graph("two");
   op::Builder b(graph);
   test::Layers layers(b, 3);

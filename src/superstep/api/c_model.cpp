@@ -17,6 +17,9 @@ ModelSettings settings_from(const superstep_model_settings* given) {
       complete(given, superstep_model_settings SUPERSTEP_MODEL_SETTINGS_INIT, "superstep_model_settings");
   return {.options = list_of(settings.options),
           .shapes = list_of(settings.shapes),
+          .bounds = list_of(settings.bounds),
+          .train = list_of(settings.train),
+          .freeze = list_of(settings.freeze),
           .loss = text_or_empty(settings.loss),
           .seed = settings.seed};
 }

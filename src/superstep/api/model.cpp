@@ -17,6 +17,7 @@ namespace {
 run::TrainSettings train_settings(const std::string& what, const ModelSettings& settings) {
   run::TrainSettings result{
       .workload = what, .model_options = settings.options, .shapes = settings.shapes, .loss = settings.loss};
+  result.bounds = settings.bounds;
   result.train = settings.train;
   result.freeze = settings.freeze;
   result.seed = settings.seed;

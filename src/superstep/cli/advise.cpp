@@ -10,6 +10,7 @@
 #include "superstep/base/option_range.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
+#include "superstep/cli/shared/input_type.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/lab/advise/page.h"
@@ -78,10 +79,7 @@ void advise(const Arguments& arguments) {
   settings.trains = arguments.mode == "train";
   settings.goal = lab::goal_from_name(arguments.goal);
   if (!arguments.at_most.empty()) settings.latency_limit = seconds_from(arguments.at_most);
-  settings.input_bytes = arguments.input_type == "u8"    ? 1
-                         : arguments.input_type == "f16" ? 2
-                         : arguments.input_type == "f32" ? 4
-                                                         : 0;
+  settings.input_bytes = input_bytes_of(arguments.input_type);
   settings.prices = numbers_by_machine(arguments.prices, "--price");
   settings.powers = numbers_by_machine(arguments.powers, "--power");
   settings.threads = thread_count();
@@ -144,11 +142,7 @@ void declare_advise(CLI::App& command) {
       .add_option("--precision", a->settings.precisions, "these alone: f32, tf32, f16, bf16, mixed, 16.16")
       ->type_name("NAME,...")
       ->delimiter(',');
-  command
-      .add_option("--input-type", a->input_type,
-                  "u8, f16 or f32: of samples on the host's link (default: the precision's)")
-      ->check(CLI::IsMember({"u8", "f16", "f32"}))
-      ->type_name("TYPE");
+  add_input_type_option(command, a->input_type);
   add_set_option(command, a->settings.model.model_options);
   add_bound_option(command, a->settings.model.bounds);
   add_shape_option(command, a->settings.model.shapes);

@@ -4,6 +4,7 @@
 namespace superstep::cli {
 
 void declare_advise(CLI::App& command);
+void declare_sweep(CLI::App& command);
 void declare_baseline(CLI::App& command);
 void declare_bench(CLI::App& command);
 void declare_compare(CLI::App& command);
@@ -12,6 +13,7 @@ void declare_completion(CLI::App& command);
 void declare_crystal(CLI::App& command);
 void declare_design(CLI::App& command);
 void declare_generate(CLI::App& command);
+void declare_account(CLI::App& command);
 void declare_graph(CLI::App& command);
 void declare_infer(CLI::App& command);
 void declare_list(CLI::App& command);
@@ -20,6 +22,7 @@ void declare_man(CLI::App& command);
 void declare_demo(CLI::App& command);
 void declare_md(CLI::App& command);
 void declare_onnx(CLI::App& command);
+void declare_openmp(CLI::App& command);
 void declare_profile(CLI::App& command);
 void declare_predict(CLI::App& command);
 void declare_records(CLI::App& command);
@@ -42,6 +45,8 @@ const std::vector<Command>& commands() {
       {"serve", "answer requests over HTTP by trained models: batches, versions, metrics", declare_serve},
       {"stream", "a detector that is not there: frames at a rate, with faults of known counts",
        declare_stream},
+      {"account", "the accounts of servers that shared a stream, as one: sums, gaps, what came twice",
+       declare_account},
       {"demo", "an experiment that is not there, end to end: detector, server, pictures, learning",
        declare_demo},
       {"sample",
@@ -55,6 +60,7 @@ const std::vector<Command>& commands() {
       {"predict", "does a model fit an accelerator, how fast is it there, how sure is that", declare_predict},
       {"advise", "which machine, split, precision and batch for a model and a goal, ranked, with reasons",
        declare_advise},
+      {"sweep", "predictions over a grid of machines, precisions, batches and replicas", declare_sweep},
       {"validate", "predictions beside published numbers, with their errors", declare_validate},
       {"baseline", "run the conventional method that a workload's model replaces", declare_baseline},
       {"workflow", "a whole study: data, networks, the conventional method, what comes of them, a page",
@@ -64,6 +70,8 @@ const std::vector<Command>& commands() {
       {"md", "molecular dynamics with a classical potential or a trained model: trajectory, means, a page",
        declare_md},
       {"onnx", "check and export ONNX files, and run the test suite of ONNX backends", declare_onnx},
+      {"openmp", "C with OpenMP target constructs on modelled tiles: translated, run, counted, checked",
+       declare_openmp},
       {"bench", "time primitives and workloads by one protocol", declare_bench},
       {"compare", "two sets of results side by side: which differences are beyond the noise",
        declare_compare},

@@ -14,6 +14,7 @@
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
 #include "superstep/cli/shared/chip_options.h"
+#include "superstep/cli/shared/input_type.h"
 #include "superstep/cli/shared/model_options.h"
 #include "superstep/cli/shared/outcome.h"
 #include "superstep/cli/shared/prediction_words.h"
@@ -285,10 +286,7 @@ machine::PredictSettings settings_of(const Arguments& arguments, const run::Mode
   settings.device_iterations = arguments.device_iterations;
   settings.loaders = arguments.loaders;
   settings.host_sample_seconds = arguments.sample_seconds;
-  settings.input_bytes = arguments.input_type.empty()    ? 0
-                         : arguments.input_type == "u8"  ? 1
-                         : arguments.input_type == "f16" ? 2
-                                                         : 4;
+  settings.input_bytes = input_bytes_of(arguments.input_type);
   return settings;
 }
 
@@ -433,11 +431,7 @@ void declare_predict(CLI::App& command) {
                   "a loader's time for a sample beside the machine's constants: decoding")
       ->check(number_from(0, 1e3))
       ->type_name("S");
-  command
-      .add_option("--input-type", a->input_type,
-                  "u8, f16 or f32: of samples on the host's link (default: the precision's)")
-      ->check(CLI::IsMember({"u8", "f16", "f32"}))
-      ->type_name("TYPE");
+  add_input_type_option(command, a->input_type);
   add_shape_option(command, a->shapes);
   add_bound_option(command, a->bounds);
   declare_flags(command, a);

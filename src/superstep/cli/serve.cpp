@@ -22,7 +22,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> models;
   std::vector<std::string> shapes;
-  std::string precision = "f32", http = "127.0.0.1:8000", queue_full = "block", token_file;
+  std::string precision = "f32", http = "127.0.0.1:8000", grpc, queue_full = "block", token_file;
   std::string memory = "1G", body = "64M", pull, pull_model, publish, write, journal, stitch, positions,
               learn, regression, learn_when = "each-scan", scale = "1";
   std::int64_t max_batch = 64, queue = 4096;
@@ -30,6 +30,7 @@ struct Arguments {
   int learn_epochs = 6;
   double budget = 60;
   double stall = 300;  // s
+  bool shared = false, reproducible = false;
   int workers = 0, http_threads = 1, connections = 1024;
 };
 
@@ -95,6 +96,17 @@ void set_scans(const Arguments& a, edge::ServeSettings& settings) {
         .pixel = settings.live ? settings.live->stitch.pixel : edge::StitchSettings{}.pixel};
 }
 
+edge::GrpcSettings grpc_settings_of(const Arguments& a, const edge::ServeSettings& settings) {
+  const edge::Address address = edge::parse_address(a.grpc);
+  return {.address = address.host,
+          .port = address.port,
+          .most_message_bytes = settings.server.most_body_bytes,
+          .memory = settings.memory,
+          .handshake_time = settings.server.header_time,
+          .idle_time = settings.server.idle_time,
+          .server_version = settings.server_version};
+}
+
 edge::ServeSettings settings_of(const Arguments& a) {
   edge::ServeSettings settings;
   for (const std::string& text : a.models) {
@@ -111,6 +123,7 @@ edge::ServeSettings settings_of(const Arguments& a) {
   settings.memory = static_cast<std::size_t>(number_of_bytes(a.memory).value_or(0));
   settings.service.workers = a.workers > 0 ? a.workers : thread_count();
   settings.service.threads = std::max(1, thread_count() / settings.service.workers);
+  settings.service.row_by_row = a.reproducible;
   settings.service.batcher = {.max_batch = a.max_batch,
                               .max_delay = edge::Nanoseconds(static_cast<std::int64_t>(a.max_delay * 1e3)),
                               .queue_rows = a.queue,
@@ -121,19 +134,28 @@ edge::ServeSettings settings_of(const Arguments& a) {
   settings.seconds = a.seconds;
   settings.token_file = a.token_file;
   settings.server_version = SUPERSTEP_VERSION;
+  if (!a.grpc.empty()) settings.grpc = grpc_settings_of(a, settings);
   settings.stream = {.pull = a.pull,
                      .publish = a.publish,
+                     .shared = a.shared,
                      .folder = a.write,
                      .journal = a.journal,
                      .scale = static_cast<float>(finite_number(a.scale).value_or(1)),
-                     .logarithm = a.scale == "log",
+                     .meaning = a.scale == "log"    ? edge::Pixels::logarithm
+                                : a.scale == "unit" ? edge::Pixels::unit
+                                                    : edge::Pixels::linear,
                      .stall = std::chrono::milliseconds(static_cast<std::int64_t>(a.stall * 1e3)),
-                     .most_frame_bytes = settings.server.most_body_bytes};
+                     .most_frame_bytes = settings.server.most_body_bytes,
+                     .part_bytes = settings.server.most_body_bytes};
   settings.stream_model = a.pull_model;
   require_sense(a);
   set_scans(a, settings);
   settings.on_reload = [](const std::string& what) { tell(fmt::format("superstep: {}\n", what)); };
   return settings;
+}
+
+std::string place(const std::string& address, std::uint16_t port) {
+  return fmt::format("{}:{}", address.find(':') != std::string::npos ? "[" + address + "]" : address, port);
 }
 
 // What is there, and where: the address on a line of its own, for who reads it.
@@ -142,15 +164,16 @@ void print_ready(const edge::ServeSettings& settings, const std::vector<edge::Se
   TextTable table({"model", "version", "weights", "rows a batch", "one row", "a full batch", "plans"});
   for (const edge::ServedModel& model : models)
     table.add_row({model.name, model.version, model.trained ? "trained" : "initial",
-                   model.batched ? fmt::format("1 to {}", model.sizes.back().rows) : "fixed",
+                   !model.batched                ? "fixed"
+                   : settings.service.row_by_row ? "each alone"
+                                                 : fmt::format("1 to {}", model.sizes.back().rows),
                    format_seconds(model.sizes.front().seconds), format_seconds(model.sizes.back().seconds),
                    format_bytes(static_cast<double>(model.plan_bytes))});
-  const bool v6 = settings.server.address.find(':') != std::string::npos;
   if (!common().quiet)
     fmt::print("{}workers: {}, threads of each: {}\n", table.to_string(), settings.service.workers,
                settings.service.threads);
-  fmt::print("ready at http://{}:{}\n", v6 ? "[" + settings.server.address + "]" : settings.server.address,
-             places.port);
+  fmt::print("ready at http://{}\n", place(settings.server.address, places.port));
+  if (settings.grpc) fmt::print("grpc at {}\n", place(settings.grpc->address, places.grpc));
   if (!places.pull.empty()) fmt::print("frames from {}\n", places.pull);
   if (!places.publish.empty()) fmt::print("answers to frames at {}\n", places.publish);
   flush_standard_output();
@@ -291,6 +314,8 @@ void declare_queue(CLI::App& command, Arguments& a) {
       ->type_name("MS")
       ->check(number_from(0, 3.6e6))
       ->capture_default_str();
+  command.add_flag("--reproducible", a.reproducible,
+                   "compute every row alone: its answer has the same bits whatever came beside it");
   command
       .add_option(
           "--workers", a.workers,
@@ -301,22 +326,32 @@ void declare_queue(CLI::App& command, Arguments& a) {
 
 void declare_stream(CLI::App& command, Arguments& a) {
   command
-      .add_option("--pull", a.pull,
-                  "take frames from a detector: tcp://HOST:31001 (DECTRIS' stream version 2, or raw frames)")
+      .add_option(
+          "--pull", a.pull,
+          "take frames from a detector: tcp://HOST:31001 (DECTRIS' stream version 2, or raw frames), or "
+          "from Kafka: kafka://HOST:9092/TOPIC?group=NAME")
       ->type_name("ADDRESS");
   command.add_option("--pull-model", a.pull_model, "the model that answers frames (default: the only one)")
       ->type_name("NAME");
-  command.add_option("--scale", a.scale, "of pixels, before the model has them; log: it has log(1 + pixel)")
-      ->type_name("X|log")
-      ->check(CLI::Number | CLI::IsMember({"log"}))
+  command
+      .add_option(
+          "--scale", a.scale,
+          "of pixels, before the model has them; log: it has log(1 + pixel); unit: each frame's from 0 to 1")
+      ->type_name("X|log|unit")
+      ->check(CLI::Number | CLI::IsMember({"log", "unit"}))
       ->capture_default_str();
-  command.add_option("--publish", a.publish, "publish answers to frames: tcp://*:31002")
+  command
+      .add_option("--publish", a.publish,
+                  "publish answers to frames: tcp://*:31002, or kafka://HOST:9092/TOPIC")
       ->type_name("ADDRESS");
   command
       .add_option(
           "--write", a.write,
           "write answers to frames to DIR/SERIES-0001.h5 and on, and what was missing to DIR/SERIES.json")
       ->type_name("DIR");
+  command.add_flag("--shared", a.shared,
+                   "this is one of several servers of the stream: what comes to others is not missing; "
+                   "'superstep account DIR...' joins what they say");
   command
       .add_option(
           "--journal", a.journal,
@@ -346,7 +381,7 @@ void declare_learning(CLI::App& command, Arguments& a) {
       .add_option("--learn", a.learn,
                   "learn from each scan when it has ended, and serve what proves better; versions, labelled "
                   "scans and "
-                  "what happened are in DIR. For runs of ptychonn-128")
+                  "what happened are in DIR. For runs of ptychonn-128 and braggnn")
       ->type_name("DIR");
   command
       .add_option(
@@ -411,6 +446,10 @@ void declare_serve(CLI::App& command) {
                   "where to listen: HOST:PORT; port 0 is any that is free; '*:8000' is every interface")
       ->type_name("ADDRESS")
       ->capture_default_str();
+  command
+      .add_option("--grpc", a->grpc,
+                  "answer the same protocol over gRPC, too: HOST:PORT (a build with gRPC's library)")
+      ->type_name("ADDRESS");
   command
       .add_option("--token-file", a->token_file,
                   "holds the token that changes of models need; without it they are for this machine alone")

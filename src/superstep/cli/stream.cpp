@@ -125,7 +125,10 @@ void declare_source(CLI::App& command, Arguments& a) {
 void declare_stream(CLI::App& command) {
   const auto a = std::make_shared<Arguments>();
   declare_source(command, *a);
-  command.add_option("--to", a->to, "where receivers connect to; 'tcp://*:31001' is every interface")
+  command
+      .add_option("--to", a->to,
+                  "where receivers connect to; 'tcp://*:31001' is every interface; kafka://HOST:9092/TOPIC "
+                  "sends there")
       ->type_name("ADDRESS")
       ->capture_default_str();
   command.add_option("--format", a->format, "stream2 (DECTRIS' stream version 2) or raw (superstep-frame/1)")

@@ -170,10 +170,13 @@ ServeReport serve(const ServeSettings& settings,
       settings.server, budget,
       [&](HttpRequest request, Reply reply) { routes.handle(std::move(request), std::move(reply)); },
       takes_long);
+  const std::unique_ptr<GrpcServer> grpc =
+      settings.grpc ? start_grpc_server(*settings.grpc, routes.inference(), budget) : nullptr;
   const DrainedAtTheEnd before_the_server{repository};
   repository.open();
   const Stopwatch watch;
   on_ready(facts_of(repository), {.port = server.port(),
+                                  .grpc = grpc ? grpc->port() : std::uint16_t{0},
                                   .pull = stream.receiver ? stream.receiver->pull_endpoint() : "",
                                   .publish = stream.receiver ? stream.receiver->publish_endpoint() : ""});
   wait_for_the_end(settings, repository, stream.learner.get(), watch);
@@ -182,7 +185,9 @@ ServeReport serve(const ServeSettings& settings,
   if (stream.receiver) stream.receiver->stop();
   ServeReport report{.drained = repository.drain(until)};
   stream.finish();
-  server.finish(std::max(until, Clock::now() + std::chrono::milliseconds(500)));
+  const auto sent = std::max(until, Clock::now() + std::chrono::milliseconds(500));
+  server.finish(sent);
+  if (grpc) grpc->finish(sent);
   report.seconds = watch.seconds();
   report.models = facts_of(repository);
   report.connections = server.counts();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "superstep/edge/grpc/server.h"
 #include "superstep/edge/http/server.h"
 #include "superstep/edge/learn/learner.h"
 #include "superstep/edge/service/model_service.h"
@@ -26,6 +27,7 @@ struct ServeSettings {
   std::vector<NamedSource> models;
   ServiceSettings service;
   ServerSettings server;
+  std::optional<GrpcSettings> grpc{};         // none: it is not spoken
   std::size_t memory = std::size_t{1} << 30;  // of requests on their way
   Nanoseconds deadline{0};                    // of requests that give none; 0: none
   std::filesystem::path token_file;           // holds the token that changes need; empty: none
@@ -61,7 +63,7 @@ struct ServeReport {
 };
 
 struct ServePlaces {
-  std::uint16_t port = 0;
+  std::uint16_t port = 0, grpc = 0;
   std::string pull, publish;  // of the stream, with the ports that the system chose
 };
 

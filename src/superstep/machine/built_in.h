@@ -1,4 +1,4 @@
-// The texts of machines/*.toml, put into the program when it is built.
+// The texts of machines/*.toml and machines/operators/*.toml, put into the program when it is built.
 #pragma once
 
 #include <span>
@@ -12,5 +12,6 @@ struct BuiltIn {
 };
 
 std::span<const BuiltIn> built_in_files();
+std::span<const BuiltIn> operator_list_files();
 
 }  // namespace superstep::machine

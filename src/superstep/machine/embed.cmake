@@ -1,6 +1,7 @@
-# Writes the machine files into a C++ source: cmake -DFOLDER=machines -DFILES="gc2;gc200" -DOUTPUT=x.cpp -P embed.cmake
-set(text "// Made from machines/*.toml when the program is built.\n#include \"superstep/machine/built_in.h\"\n\n")
-string(APPEND text "namespace superstep::machine {\n\nstd::span<const BuiltIn> built_in_files() {\n  static constexpr BuiltIn files[] = {\n")
+# Writes files of facts into a C++ source:
+# cmake -DFOLDER=machines -DFILES="gc2;gc200" -DFUNCTION=built_in_files -DOUTPUT=x.cpp -P embed.cmake
+set(text "// Made from TOML files when the program is built.\n#include \"superstep/machine/built_in.h\"\n\n")
+string(APPEND text "namespace superstep::machine {\n\nstd::span<const BuiltIn> ${FUNCTION}() {\n  static constexpr BuiltIn files[] = {\n")
 foreach(id ${FILES})
   file(READ ${FOLDER}/${id}.toml content)
   string(APPEND text "      {\"${id}\", R\"toml(${content})toml\"},\n")

@@ -14,7 +14,8 @@ struct Code {
   std::uint32_t workers = 6;
   std::vector<int> field_of_array;  // -1: the body does not see it
   std::vector<std::size_t> state_of_array;
-  std::size_t fields = 0, states = 0;
+  std::size_t fields = 0, states = 0, first_reduction = 0;
+  bool scalars_sent = false;  // the last field has them
 };
 
 // Followed in memory by `fields` pointers and `states` numbers, which the engine sets.
@@ -58,7 +59,7 @@ struct BodyObject {
     std::vector<void*> reductions;
     for (std::size_t r = 0; r < region.reductions.size(); ++r) {
       const RegionArray& array = region.arrays[static_cast<std::size_t>(region.reductions[r].array)];
-      auto* all = static_cast<std::byte*>(fields()[code->fields - region.reductions.size() + r]);
+      auto* all = static_cast<std::byte*>(fields()[code->first_reduction + r]);
       reductions.push_back(all +
                            worker * static_cast<std::size_t>(array.count()) * size_in_bytes(array.type));
       fill_neutral(region.reductions[r].op, array.type, reductions.back(), array.count());
@@ -69,8 +70,9 @@ struct BodyObject {
     if (axes == 0 && worker > 0) return;  // a region of one thread
     const Box share = worker_share(box, worker, code->workers);
     if (share.empty()) return;
+    const void* scalars = code->scalars_sent ? fields()[code->fields - 1] : region.scalars.data();
     region.body({share.begin.data(), share.end.data(), data.data(), origin.data(), strides.data(),
-                 static_cast<std::int64_t>(region.loops.size()), reductions.data(), region.scalars.data(),
+                 static_cast<std::int64_t>(region.loops.size()), reductions.data(), scalars,
                  states()[2 * axes], static_cast<std::int32_t>(code->plan->parts.size()),
                  static_cast<std::int32_t>(worker), static_cast<std::int32_t>(code->workers)});
   }
@@ -104,12 +106,14 @@ void add_array_fields(const Plan& plan, Code& code, std::vector<bsp::FieldInfo>&
     info.direction = use.writes ? bsp::FieldDirection::in_out : bsp::FieldDirection::input;
     fields.push_back(std::move(info));
   }
+  code.first_reduction = fields.size();
   for (std::size_t r = 0; r < region.reductions.size(); ++r) {
     const RegionArray& array = region.arrays[static_cast<std::size_t>(region.reductions[r].array)];
     bsp::FieldInfo info = vector_field(fmt::format("reduction {}", r), array.type, fields.size());
     info.direction = bsp::FieldDirection::output;
     fields.push_back(std::move(info));
   }
+  if (code.scalars_sent) fields.push_back(vector_field("scalars", ElementType::u64, fields.size()));
   code.fields = fields.size();
 }
 
@@ -132,6 +136,7 @@ void add_state_fields(const Plan& plan, Code& code, std::vector<bsp::FieldInfo>&
     for (std::size_t axis = 0; axis < rank; ++axis) add(fmt::format("first {} {}", array, axis));
     for (std::size_t axis = 0; axis < rank; ++axis) add(fmt::format("stride {} {}", array, axis));
   }
+  if (code.scalars_sent) return;
   // The scalars, which all vertices share on this host, are in every vertex of the machine.
   for (std::size_t byte = 0; byte < plan.region.scalars.size(); byte += sizeof(std::int32_t))
     add(fmt::format("scalar {}", byte));
@@ -139,10 +144,16 @@ void add_state_fields(const Plan& plan, Code& code, std::vector<bsp::FieldInfo>&
 
 }  // namespace
 
-bsp::VertexClass body_class(std::shared_ptr<const Plan> plan, const std::string& name,
-                            std::uint32_t workers) {
+std::int64_t scalar_words(const Region& region) {
+  return static_cast<std::int64_t>((region.scalars.size() + sizeof(std::uint64_t) - 1) /
+                                   sizeof(std::uint64_t));
+}
+
+bsp::VertexClass body_class(std::shared_ptr<const Plan> plan, const std::string& name, std::uint32_t workers,
+                            bool scalars_sent) {
   auto code = std::make_shared<Code>();
   code->plan = plan;
+  code->scalars_sent = scalars_sent;
   code->workers = workers;
   bsp::VertexClass description;
   description.name = name;

@@ -18,6 +18,11 @@ struct Command {
   std::int64_t begin = 0, end = 0;   // of a transfer: which elements
   std::vector<std::byte> data;       // to the device: as they were when the program said so
   std::byte* host = nullptr;         // from the device: where element `begin` goes
+  // Of a launch whose scalars are not always the same: they are data of the run, not of the program, and are
+  // sent when they are not those of the plan's launch before.
+  std::vector<std::byte> scalars;
+  bool scalars_vary = false, sends_scalars = false;
+  std::shared_ptr<Command> instead;  // of a launch: what stands in for it when it cannot be dealt
 };
 
 // Numbers in a row as turns: `count` times the numbers [begin, begin + period) of the row.

@@ -45,7 +45,7 @@ class Lowering {
     for (std::size_t i = 0; i < commands_.size(); ++i) {
       const Command& command = commands_[i];
       if (command.kind == CommandKind::launch)
-        add_launch(command);
+        add_launch(i);
       else
         add_transfer(i);
     }
@@ -61,11 +61,13 @@ class Lowering {
   void make_direct(const Plan& plan, std::size_t slot, const Storage& storage, Operand& operand);
   void make_received(const Plan& plan, std::size_t slot, const Storage& storage, Operand& operand);
   Bound& bound(const Command& command);
-  bsp::Program make_compute(const Binding& binding, const std::vector<Operand>& operands);
+  bsp::Program make_compute(const Binding& binding, const std::vector<Operand>& operands, bool scalars_vary);
   std::vector<bsp::Tensor> add_partials(const Plan& plan, std::size_t reduction);
   void add_combining(const Binding& binding, std::size_t reduction, const bsp::Tensor& partials,
                      bsp::Sequence& program);
-  void add_launch(const Command& command);
+  const bsp::Tensor& scalars_of(const Plan& plan, int number);
+  void send_scalars(std::size_t index);
+  void add_launch(std::size_t index);
   void add_transfer(std::size_t index);
   void add_step(const std::string& key, const bsp::Program& program);
   bsp::VertexRef combining_vertex(bsp::ComputeSet set, Operator op, ElementType type, bool onto,
@@ -86,6 +88,8 @@ class Lowering {
   std::map<std::tuple<const DeviceArray*, bool, std::vector<std::uint32_t>, std::vector<Box>>, int>
       signatures_;
   std::map<int, std::vector<bsp::Tensor>> received_;   // by signature
+  std::map<int, bsp::Tensor> scalars_;                 // by plan, those that vary
+  std::map<int, bsp::Program> sends_;                  // by plan: how they come from the host
   std::map<const DeviceArray*, std::set<int>> fresh_;  // signatures whose boxes hold the array's values
   std::map<std::string, int> step_numbers_;
   std::vector<bsp::Program> steps_;
@@ -320,18 +324,54 @@ void Lowering::add_combining(const Binding& binding, std::size_t number, const b
   const Storage& storage = *storage_.at(binding.second[slot]);
   const auto owned = storage.owned(0, array.count());
   const bsp::ComputeSet set = graph_.add_compute_set(what);
-  // Owned boxes of an array of one cell are in the order of its elements.
-  if (storage.cells() != 1)
-    refuse("reduction", fmt::format("the result {} is spread over {} tiles", array.name, storage.cells()),
-           to_string(plan.region.place), "reduce into an array that no other region is dealt by");
+  // The queue has seen to it that the array has one cell: its owned boxes are in the order of its elements.
   combining_vertex(set, reduction.op, array.type, true, values[0], storage.tensor(owned), tiles[0]);
   program.add(bsp::Execute(set, what));
 }
 
-bsp::Program Lowering::make_compute(const Binding& binding, const std::vector<Operand>& operands) {
+// The scalars of a plan on each of its tiles.
+const bsp::Tensor& Lowering::scalars_of(const Plan& plan, int number) {
+  const auto [place, added] = scalars_.try_emplace(number);
+  if (!added) return place->second;
+  const bsp::Tensor tensor = graph_.add_variable(
+      ElementType::u64, {static_cast<std::int64_t>(plan.parts.size()), scalar_words(plan.region)},
+      name(plan, "scalars"));
+  for (std::size_t i = 0; i < plan.parts.size(); ++i)
+    graph_.set_tile_mapping(tensor[static_cast<std::int64_t>(i)], plan.parts[i].tile);
+  return place->second = tensor;
+}
+
+// From the host to the first tile, and from there to all.
+void Lowering::send_scalars(std::size_t index) {
+  const Command& command = commands_[index];
+  const Plan& plan = *plans_[static_cast<std::size_t>(command.plan)];
+  const std::int64_t words = scalar_words(plan.region);
+  const std::string handle = fmt::format("scalars {}", command.plan);
+  auto known = std::ranges::find(result_.scalars, handle, &LoweredQueue::ScalarStream::handle);
+  if (known == result_.scalars.end()) {
+    const std::string what = name(plan, "scalars");
+    const bsp::Tensor& all = scalars_of(plan, command.plan);
+    const bsp::DataStream stream = graph_.add_host_to_device_fifo(handle, ElementType::u64, words);
+    bsp::Sequence program;
+    program.add(bsp::Copy(stream, all[0], what));
+    if (plan.parts.size() > 1) {
+      const auto others = static_cast<std::int64_t>(plan.parts.size());
+      program.add(bsp::Copy(all.slice(0, 1).broadcast(others - 1, 0), all.slice(1, others), what));
+    }
+    sends_.emplace(command.plan, program);
+    result_.scalars.push_back({handle, static_cast<std::size_t>(words) * sizeof(std::uint64_t), {}});
+    known = std::prev(result_.scalars.end());
+  }
+  known->commands.push_back(index);
+  add_step(handle, sends_.at(command.plan));
+}
+
+bsp::Program Lowering::make_compute(const Binding& binding, const std::vector<Operand>& operands,
+                                    bool scalars_vary) {
   const std::shared_ptr<const Plan>& plan = plans_[static_cast<std::size_t>(binding.first)];
   const std::string class_name = fmt::format("{}#{}", to_string(plan->region.place), binding.first);
-  if (!graph_.has_codelet(class_name)) graph_.add_codelets({body_class(plan, class_name, device_.workers)});
+  if (!graph_.has_codelet(class_name))
+    graph_.add_codelets({body_class(plan, class_name, device_.workers, scalars_vary)});
   std::vector<std::vector<bsp::Tensor>> partials;
   for (std::size_t r = 0; r < plan->region.reductions.size(); ++r) partials.push_back(add_partials(*plan, r));
   const bsp::ComputeSet set = graph_.add_compute_set(name(*plan, "compute"));
@@ -346,6 +386,9 @@ bsp::Program Lowering::make_compute(const Binding& binding, const std::vector<Op
     }
     for (std::size_t r = 0; r < partials.size(); ++r)
       graph_.connect(bsp::field(vertex, fmt::format("reduction {}", r)), partials[r][i]);
+    if (scalars_vary)
+      graph_.connect(bsp::field(vertex, "scalars"),
+                     scalars_of(*plan, binding.first)[static_cast<std::int64_t>(i)]);
     set_body_state(graph_, vertex, *plan, plan->parts[i], local);
     const bsp::PerfEstimate cost = cost_of_part(*plan, plan->parts[i], device_);
     graph_.set_perf_estimate(vertex, cost.cycles, cost.flops);
@@ -368,7 +411,7 @@ Bound& Lowering::bound(const Command& command) {
   Bound& result = place->second;
   for (std::size_t slot = 0; slot < command.arrays.size(); ++slot)
     result.operands.push_back(make_operand(plan, slot, *storage_.at(command.arrays[slot])));
-  if (!plan.parts.empty()) result.compute = make_compute(binding, result.operands);
+  if (!plan.parts.empty()) result.compute = make_compute(binding, result.operands, command.scalars_vary);
   return result;
 }
 
@@ -378,9 +421,11 @@ void Lowering::add_step(const std::string& key, const bsp::Program& program) {
   row_.push_back(place->second);
 }
 
-void Lowering::add_launch(const Command& command) {
+void Lowering::add_launch(std::size_t index) {
+  const Command& command = commands_[index];
   Bound& launch = bound(command);
   if (!launch.compute) return;  // no iterations
+  if (command.sends_scalars) send_scalars(index);
   const Plan& plan = *plans_[static_cast<std::size_t>(command.plan)];
   bsp::Sequence program;
   std::string key = fmt::format("launch {}", command.plan);

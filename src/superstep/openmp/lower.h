@@ -31,9 +31,15 @@ struct LoweredQueue {
     std::string handle;
     std::vector<Storage::OwnedBox> boxes;  // of the whole array
   };
+  struct ScalarStream {  // of a plan: what its launches send, one after the other
+    std::string handle;
+    std::size_t bytes = 0;  // of one
+    std::vector<std::size_t> commands;
+  };
   std::unique_ptr<bsp::Engine> engine;
   std::vector<Transfer> transfers;
   std::vector<Image> images;
+  std::vector<ScalarStream> scalars;
   std::string captured;  // "1 x (2 steps), 500 x (4 steps)"
 };
 

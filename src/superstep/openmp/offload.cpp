@@ -25,7 +25,7 @@ void put(std::string& key, const Work& work) {
   put(key, std::int64_t{vectorised});
 }
 
-// Everything that tells one launch from another.
+// Everything that tells one launch's plan from another's. The values of scalars do not: they are data.
 std::string key_of(const Region& region) {
   std::string key = to_string(region.place);
   put(key, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(region.body)));
@@ -53,7 +53,7 @@ std::string key_of(const Region& region) {
     put(key, static_cast<std::int64_t>(reduction.op));
   }
   put(key, region.work);
-  put(key, region.scalars.data(), region.scalars.size());
+  put(key, static_cast<std::int64_t>(region.scalars.size()));
   return key;
 }
 
@@ -62,6 +62,7 @@ struct KnownPlan {
   std::vector<DeviceArray*> arrays;
   std::shared_ptr<const Plan> plan;  // made when the queue first runs
   std::uint64_t launches = 0;        // waiting in the queue
+  bool scalars_vary = false;         // since a launch had others than the first
   double weight() const {
     return static_cast<double>(launches) * static_cast<double>(region.iterations().volume()) *
            cycles_of(region.work, widest_float(region));
@@ -80,7 +81,8 @@ class Offload::Implementation {
   Implementation(bsp::Device device, const OffloadOptions& options)
       : device_(std::move(device)), options_(options) {}
 
-  void launch(const Region& region, std::span<void* const> pointers);
+  Command prepare(const Region& region, std::span<void* const> pointers);
+  void launch(Command command);
   void transfer(CommandKind kind, PresentArray& there, std::byte* host, std::int64_t begin, std::int64_t end);
   void run();
   Report report() const;
@@ -96,7 +98,11 @@ class Offload::Implementation {
     Program* holder = nullptr;  // whose engine has the newest values
   };
 
+  bool stand_in(int plan);
+  void check_results(const KnownPlan& known) const;
   void place_queue();
+  int place_plans();
+  void mark_scalars();
   std::string queue_key() const;
   Program& program();
   void write_memory(Program& program);
@@ -108,11 +114,13 @@ class Offload::Implementation {
   std::vector<KnownPlan> plans_;
   std::map<std::string, std::unique_ptr<Program>> programs_;
   std::map<DeviceArray*, Memory> memory_;
-  std::vector<std::string> order_;  // regions, by first launch
+  std::vector<std::string> order_;     // regions, by first launch
+  std::vector<std::string> replaced_;  // why launches were replaced by those that stood in
   std::uint64_t runs_ = 0;
 };
 
-void Offload::Implementation::launch(const Region& region, std::span<void* const> pointers) {
+// A command for the region on these arrays, its plan known; nothing waits in the queue yet.
+Command Offload::Implementation::prepare(const Region& region, std::span<void* const> pointers) {
   if (pointers.size() != region.arrays.size())
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} arrays for a region of {}", pointers.size(), region.arrays.size()),
@@ -151,14 +159,21 @@ void Offload::Implementation::launch(const Region& region, std::span<void* const
       plan_numbers_.erase(place);
       throw;
     }
-    plans_.push_back({region, arrays, nullptr, 0});
+    plans_.push_back({region, arrays, nullptr, 0, false});
     if (const std::string where = to_string(region.place); std::ranges::find(order_, where) == order_.end())
       order_.push_back(where);
   }
-  ++plans_[static_cast<std::size_t>(place->second)].launches;
+  KnownPlan& known = plans_[static_cast<std::size_t>(place->second)];
+  known.scalars_vary = known.scalars_vary || known.region.scalars != region.scalars;
   Command command;
+  command.scalars = region.scalars;
   command.plan = place->second;
   command.arrays = std::move(arrays);
+  return command;
+}
+
+void Offload::Implementation::launch(Command command) {
+  ++plans_[static_cast<std::size_t>(command.plan)].launches;
   queue_.push_back(std::move(command));
 }
 
@@ -183,22 +198,81 @@ void Offload::Implementation::transfer(CommandKind kind, PresentArray& there, st
   queue_.push_back(std::move(command));
 }
 
+// Launches of a plan that cannot be dealt become those of the table that was given to stand in for it.
+// False: there is none.
+bool Offload::Implementation::stand_in(int plan) {
+  bool any = false;
+  for (Command& command : queue_) {
+    if (command.kind != CommandKind::launch || command.plan != plan) continue;
+    if (!command.instead) return false;
+    const std::shared_ptr<Command> instead = command.instead;
+    command = *instead;
+    ++plans_[static_cast<std::size_t>(command.plan)].launches;
+    any = true;
+  }
+  plans_[static_cast<std::size_t>(plan)].launches = 0;
+  return any;
+}
+
+// Results of reductions lie on one tile.
+void Offload::Implementation::check_results(const KnownPlan& known) const {
+  for (const Reduction& reduction : known.region.reductions) {
+    const auto slot = static_cast<std::size_t>(reduction.array);
+    const std::int64_t cells = known.arrays[slot]->placement->cells.count();
+    if (cells > 1)
+      refuse("reduction",
+             fmt::format("the result {} is spread over {} tiles", known.region.arrays[slot].name, cells),
+             to_string(known.region.place), "reduce into an array that no other region is dealt by");
+  }
+}
+
 // Regions that weigh most are placed first, and with them their arrays.
 void Offload::Implementation::place_queue() {
+  while (true) {
+    const int refused = place_plans();
+    if (refused < 0) break;
+  }
+  for (KnownPlan& known : plans_) known.launches = 0;
+  for (const Command& command : queue_)
+    for (DeviceArray* array : command.arrays)
+      if (!array->placement) place_evenly(*array, device_);
+}
+
+// Makes the plans that the queue needs. Gives the number of one that had to be replaced in the queue, or -1.
+int Offload::Implementation::place_plans() {
   std::vector<std::size_t> waiting;
   for (std::size_t i = 0; i < plans_.size(); ++i)
     if (plans_[i].launches > 0 && !plans_[i].plan) waiting.push_back(i);
   std::stable_sort(waiting.begin(), waiting.end(),
                    [&](std::size_t a, std::size_t b) { return plans_[a].weight() > plans_[b].weight(); });
-  for (KnownPlan& known : plans_) known.launches = 0;
   for (const std::size_t i : waiting) {
     KnownPlan& known = plans_[i];
-    known.plan = std::make_shared<const Plan>(
-        make_plan(known.region, place_region(known.region, known.arrays, device_)));
+    try {
+      const Cells cells = place_region(known.region, known.arrays, device_);
+      check_results(known);
+      known.plan = std::make_shared<const Plan>(make_plan(known.region, cells));
+    } catch (const Error& error) {
+      if (!stand_in(static_cast<int>(i))) {
+        for (KnownPlan& each : plans_) each.launches = 0;
+        throw;
+      }
+      replaced_.push_back(error.what());
+      return static_cast<int>(i);
+    }
   }
-  for (const Command& command : queue_)
-    for (DeviceArray* array : command.arrays)
-      if (!array->placement) place_evenly(*array, device_);
+  return -1;
+}
+
+// Scalars that vary are sent with the first launch of a queue and whenever they are others than before.
+void Offload::Implementation::mark_scalars() {
+  std::map<int, const Command*> last;
+  for (Command& command : queue_) {
+    if (command.kind != CommandKind::launch) continue;
+    const Command*& before = last[command.plan];
+    command.scalars_vary = plans_[static_cast<std::size_t>(command.plan)].scalars_vary;
+    command.sends_scalars = command.scalars_vary && (!before || before->scalars != command.scalars);
+    before = &command;
+  }
 }
 
 std::string Offload::Implementation::queue_key() const {
@@ -208,6 +282,7 @@ std::string Offload::Implementation::queue_key() const {
     for (const DeviceArray* array : command.arrays) put(key, array->number);
     put(key, command.begin);
     put(key, command.end);
+    put(key, command.scalars_vary * 2 + command.sends_scalars);
   }
   return key;
 }
@@ -272,6 +347,13 @@ std::vector<std::vector<std::byte>> Offload::Implementation::connect(Program& pr
       pack(transfer.boxes, array.placement->extents, size, command.begin, command.data.data(), buffer.data());
     program.queue.engine->connect_stream(transfer.handle, buffer.data(), buffer.data() + buffer.size());
   }
+  for (const LoweredQueue::ScalarStream& stream : program.queue.scalars) {
+    if (options_.timing_only) break;
+    std::vector<std::byte>& buffer = buffers.emplace_back(stream.bytes * stream.commands.size());
+    for (std::size_t i = 0; i < stream.commands.size(); ++i)
+      std::ranges::copy(queue_[stream.commands[i]].scalars, buffer.data() + i * stream.bytes);
+    program.queue.engine->connect_stream(stream.handle, buffer.data(), buffer.data() + buffer.size());
+  }
   return buffers;
 }
 
@@ -282,6 +364,7 @@ void Offload::Implementation::run() {
     ~Emptied() { queue.clear(); }
   } emptied{queue_};
   place_queue();
+  mark_scalars();
   Program& now = program();
   if (!options_.timing_only) write_memory(now);
   const std::vector<std::vector<std::byte>> buffers = connect(now);
@@ -289,7 +372,7 @@ void Offload::Implementation::run() {
   ++runs_;
   last_ = &now.queue.engine->profile();
   if (options_.timing_only) return;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
+  for (std::size_t i = 0; i < now.queue.transfers.size(); ++i) {
     const LoweredQueue::Transfer& transfer = now.queue.transfers[i];
     const Command& command = queue_[transfer.command];
     if (command.kind != CommandKind::from_device) continue;
@@ -322,6 +405,7 @@ Report Offload::Implementation::report() const {
   report.bytes_per_tile = device_.bytes_per_tile;
   report.programs = programs_.size();
   report.runs = runs_;
+  report.replaced = replaced_;
   for (const std::string& place : order_) report.rows.push_back({.what = place});
   report.rows.push_back({.what = "transfers, loops"});
   for (const auto& [key, program] : programs_) {
@@ -355,13 +439,37 @@ void Offload::enter(void* host, const std::string& name, ElementType type, std::
 }
 
 void Offload::leave(void* host, Leave how) {
-  PresentArray& there = implementation_->present_.get(host, "an array that is to leave");
-  if (how != Leave::remove && --there.references > 0) return;
-  if (how == Leave::from) {
+  const Departure departure{host, how};
+  leave(std::span(&departure, 1));
+}
+
+void Offload::leave(std::span<const Departure> departures) {
+  std::vector<void*> gone;
+  bool read = false;
+  for (const Departure& departure : departures) {
+    PresentArray& there = implementation_->present_.get(departure.host, "an array that is to leave");
+    if (departure.how == Leave::remove) there.references = 1;
+    if (there.references == 0 || --there.references > 0) continue;
+    gone.push_back(there.host);
+    if (departure.how != Leave::from) continue;
     implementation_->transfer(CommandKind::from_device, there, there.host, 0, there.array->count);
-    finish();
+    read = true;
   }
-  implementation_->present_.remove(host);
+  if (read) finish();
+  for (void* host : gone) implementation_->present_.remove(host);
+}
+
+std::optional<Offload::Mapped> Offload::mapped(const void* byte) const {
+  const PresentArray* there = implementation_->present_.containing(byte);
+  if (!there) return std::nullopt;
+  return Mapped{there->host, there->array->name, there->array->type, there->array->count};
+}
+
+std::vector<Offload::Mapped> Offload::all_mapped() const {
+  std::vector<Mapped> result;
+  for (const auto& [begin, there] : implementation_->present_.all())
+    result.push_back({there.host, there.array->name, there.array->type, there.array->count});
+  return result;
 }
 
 bool Offload::present(const void* host) const { return implementation_->present_.find(host) != nullptr; }
@@ -377,8 +485,20 @@ void Offload::update_from(void* host, std::int64_t begin, std::int64_t end) {
   finish();
 }
 
+void Offload::ask_for(void* host, std::int64_t begin, std::int64_t end) {
+  PresentArray& there = implementation_->present_.get(host, "an array to update");
+  implementation_->transfer(CommandKind::from_device, there, there.host, begin, end);
+}
+
 void Offload::launch(const Region& region, std::span<void* const> arrays) {
-  implementation_->launch(region, arrays);
+  implementation_->launch(implementation_->prepare(region, arrays));
+}
+
+void Offload::launch(const Region& region, std::span<void* const> arrays, const Region& instead,
+                     std::span<void* const> instead_arrays) {
+  Command command = implementation_->prepare(region, arrays);
+  command.instead = std::make_shared<Command>(implementation_->prepare(instead, instead_arrays));
+  implementation_->launch(std::move(command));
 }
 
 void Offload::finish() { implementation_->run(); }

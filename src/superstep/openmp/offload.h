@@ -9,6 +9,7 @@
 #include <iosfwd>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,7 @@ struct Report {
   std::uint64_t fullest_tile_bytes = 0, bytes_per_tile = 0;
   std::uint64_t programs = 0, runs = 0;  // queues compiled, and run
   std::vector<std::string> captured;     // of each program, what its loops are
+  std::vector<std::string> replaced;     // why launches became those that stood in for them
 };
 void print_report(std::ostream& out, const Report& report);
 
@@ -59,12 +61,34 @@ class Offload {
   // Throws Error ("unmapped") when it is not there.
   void leave(void* host, Leave how);
   bool present(const void* host) const;
+  // The array in which this byte lies, if it does.
+  struct Mapped {
+    void* host;
+    std::string name;
+    ElementType type;
+    std::int64_t count;
+    std::size_t bytes() const { return static_cast<std::size_t>(count) * size_in_bytes(type); }
+  };
+  std::optional<Mapped> mapped(const void* byte) const;
+  std::vector<Mapped> all_mapped() const;
+  // Several at once, in one run of the queue.
+  struct Departure {
+    void* host;
+    Leave how;
+  };
+  void leave(std::span<const Departure> departures);
   void update_to(const void* host, std::int64_t begin, std::int64_t end);  // elements
   void update_from(void* host, std::int64_t begin, std::int64_t end);      // and runs the queue
+  // The same without running it: elements arrive with finish().
+  void ask_for(void* host, std::int64_t begin, std::int64_t end);
 
   // The region on arrays that are there. Throws Error as check_region does, "unmapped" when an array is not
   // there or of another size, "alias" when two names of one array are written.
   void launch(const Region& region, std::span<void* const> arrays);
+  // The same with another table of the same work on the same memory, which takes its place when only the
+  // whole queue shows that the first cannot be dealt to tiles.
+  void launch(const Region& region, std::span<void* const> arrays, const Region& instead,
+              std::span<void* const> instead_arrays);
   void finish();  // runs the queue
 
   const bsp::Device& device() const;

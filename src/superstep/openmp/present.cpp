@@ -9,6 +9,14 @@ PresentArray* PresentTable::find(const void* host) {
   return place == present_.end() ? nullptr : &place->second;
 }
 
+PresentArray* PresentTable::containing(const void* host) {
+  const auto* byte = static_cast<const std::byte*>(host);
+  auto place = present_.upper_bound(byte);
+  if (place == present_.begin()) return nullptr;
+  PresentArray& before = std::prev(place)->second;
+  return byte < before.host + before.bytes ? &before : nullptr;
+}
+
 PresentArray& PresentTable::get(const void* host, const std::string& name) {
   if (PresentArray* there = find(host)) return *there;
   refuse("unmapped", fmt::format("{} is not on the device", name), {},

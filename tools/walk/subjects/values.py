@@ -26,6 +26,7 @@ CALLS = {
     'bench': 'mlp --mode infer --batch 1 --seconds 0.01',
     'serve': 'mlp --http 127.0.0.1:0 --for 0.1',
     'stream': 'mlp --frames 4 --to tcp://127.0.0.1:* --patience 0.1',
+    'account': '{folder}',
     'demo': 'edge --points 100 --scans 1 --first-epochs 1 --epochs 1 --out {folder}/demo',
     'scale': 'mlp --ranks 1 --steps 2 --samples 600 --repeat 1',
     'md': 'lennard-jones --lattice fcc:Ar:5.4:2 --set cutoff=5 --steps 3 --out {folder}/md',

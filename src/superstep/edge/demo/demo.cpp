@@ -12,6 +12,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/system/own_threads.h"
 #include "superstep/edge/learn/child.h"
+#include "superstep/edge/learn/phases.h"
 #include "superstep/edge/stream/detector.h"
 #include "superstep/edge/stream/frames.h"
 #include "superstep/file/hdf5/hdf5.h"
@@ -97,10 +98,11 @@ ServeSettings serve_settings(const DemoSettings& settings, const std::string& pu
   serve.models = {named_source("ptycho=" + (settings.folder / "run").string())};
   serve.service.workers = 1;
   serve.service.threads = 1;
+  serve.service.row_by_row = true;  // a seed fixes what comes of it
   serve.service.batcher.max_batch = 16;
   serve.service.batcher.when_full = QueueFull::wait;
   serve.server.port = settings.port;
-  serve.stream = {.pull = pull, .folder = settings.folder / "answers", .logarithm = true};
+  serve.stream = {.pull = pull, .folder = settings.folder / "answers", .meaning = Pixels::logarithm};
   serve.live = Live::Settings{.stitch = {.pixel = pixel, .crop = crop, .phase_mean = false},
                               .folder = settings.folder / "pictures",
                               .positions = {}};
@@ -227,17 +229,15 @@ void compare_pictures(DemoScan& scan, const fs::path& file) {
 std::vector<double> errors_of(std::span<const float> answers, const LearnScan& truth) {
   LearnScan turned = truth;
   turn(turned, turn_between(answers, truth, crop));
-  std::vector<LearnSample> samples;
-  for (std::size_t i = 0; i < turned.size(); ++i) samples.push_back({&turned, i});
-  return phase_errors(answers, samples, crop);
+  return phase_errors(answers, samples_of(turned), crop);
 }
 
 void judge(const DemoSettings& settings, int number, Version& first, DemoScan& scan) {
-  const LearnScan truth = read_labelled(scan_file(settings, number), settings.points);
-  std::vector<LearnSample> samples;
-  for (std::size_t i = 0; i < truth.size(); ++i) samples.push_back({&truth, i});
+  const PhaseLesson lesson({.crop = crop, .pixel = pixel});
+  const LearnScan truth = lesson.read_labelled(scan_file(settings, number), settings.points);
   const auto values = static_cast<std::size_t>(window * window);
-  const std::vector<float> answers = answers_in(settings, scan, values), without = answers_to(first, samples);
+  const std::vector<float> answers = answers_in(settings, scan, values),
+                           without = answers_to(first, samples_of(truth), lesson);
   scan.errors = errors_of(answers, truth);
   scan.without = errors_of(without, truth);
   scan.picture = stitched(truth, answers);
@@ -299,7 +299,7 @@ DemoReport run_demo(const DemoSettings& settings, const std::function<void(const
   require_not_stopped();
   const target::Target& target = target::find_target("cpu");
   Version first(read_blueprint({.what = (settings.folder / "run").string()}, target), target,
-                {.max_batch = 16});
+                {.max_batch = 16, .row_by_row = true});
   report.first_version = first.id();
   for (int number = 1; number <= settings.scans; ++number)
     judge(settings, number, first, report.scans[static_cast<std::size_t>(number - 1)]);

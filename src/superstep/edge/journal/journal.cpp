@@ -109,7 +109,9 @@ Journal::Journal(const Settings& settings)
   }
 }
 
+// A name becomes a file's: what is none is of a journal that was damaged, or made by somebody else.
 Journal::Known& Journal::of(const std::string& series) {
+  if (!is_series_name(series)) throw Error(ErrorCode::bad_file, "a series that is none", "the journal");
   return series_.try_emplace(series, series).first->second;
 }
 

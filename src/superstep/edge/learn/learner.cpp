@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "superstep/base/file.h"
-#include "superstep/base/random.h"
 #include "superstep/base/statistics.h"
 #include "superstep/base/system/own_threads.h"
 #include "superstep/edge/learn/child.h"
+#include "superstep/edge/learn/judge.h"
 #include "superstep/run/serve/infer.h"
 
 namespace superstep::edge {
@@ -18,34 +17,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr double level_of_drift = 0.001;
 constexpr double worse_on_regression = 1.02;
-constexpr std::size_t most_reference = 2000;
-constexpr std::uint64_t every_shadowed = 20;  // 5 % of live frames
-constexpr double patience_for_labels = 600;   // s
-
-std::vector<LearnSample> samples_of(const LearnScan& scan, std::optional<bool> held_out = std::nullopt) {
-  std::vector<LearnSample> samples;
-  for (std::size_t i = 0; i < scan.size(); ++i)
-    if (!held_out || scan.is_held_out(i) == *held_out) samples.push_back({&scan, i});
-  return samples;
-}
-
-void shuffle(std::vector<LearnSample>& samples, RandomStream& random) {
-  for (std::size_t i = samples.size(); i > 1; --i) std::swap(samples[i - 1], samples[random.below(i)]);
-}
-
-std::vector<FrameFeatures> features_of_scan(const LearnScan& scan) {
-  std::vector<FrameFeatures> features;
-  const std::size_t every = std::max<std::size_t>(1, scan.size() / most_reference);
-  for (std::size_t i = 0; i < scan.size(); i += every)
-    features.push_back(features_of(scan.pattern(i), scan.window));
-  return features;
-}
-
-bool is_finite(std::span<const float> values) {
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
-}
 
 }  // namespace
 
@@ -54,20 +26,27 @@ Learner::Learner(LearnSettings settings, ModelService& service)
       service_(service),
       versions_(settings_.folder),
       first_run_(service.source().what),
-      present_run_(first_run_) {
+      present_run_(first_run_),
+      replay_(settings_.folder / "scans", settings_.buffer_bytes, settings_.seed) {
   if (!fs::is_regular_file(fs::path(present_run_) / "config.json"))
     throw Error(ErrorCode::unsupported, "learning begins with a run's folder", present_run_,
                 "superstep train ptychonn-128 --out run makes one");
   const run::Weights weights = run::load_weights(present_run_);
   workload_ = weights.settings.workload;
   options_ = weights.settings.model_options;
-  const bool plain = std::ranges::find(options_, "counts=plain") != options_.end();
-  if (workload_ != "ptychonn-128" || plain)
-    throw Error(ErrorCode::unsupported, "labels are made for ptychonn-128 with counts=log alone", workload_);
+  lesson_ = lesson_for(workload_, options_,
+                       {.threads = settings_.threads,
+                        .passes = settings_.passes,
+                        .crop = settings_.crop,
+                        .pixel = settings_.pixel,
+                        .program = settings_.program});
   make_folder(settings_.folder / "versions");
   make_folder(settings_.folder / "scans");
   present_ = compiled(present_run_);
-  if (!settings_.regression.empty()) regression_ = read_labelled(settings_.regression, 2000);
+  constexpr std::int64_t most_of_regression = 2000;
+  if (!settings_.regression.empty())
+    regression_ = lesson_->read_labelled(settings_.regression, most_of_regression);
+  replay_.read(*lesson_);
   worker_ = start_thread([this] { work(); });
 }
 
@@ -79,35 +58,40 @@ void Learner::stop() {
     stopping_ = true;
   }
   wake_.notify_all();
+  shadow_.stop();
   if (worker_.joinable()) worker_.join();
 }
 
 std::shared_ptr<Version> Learner::compiled(const std::string& run) const {
   const target::Target& target = target::find_target(service_.settings().target);
-  return std::make_shared<Version>(
-      read_blueprint({.what = run}, target), target,
-      VersionSettings{.max_batch = service_.settings().batcher.max_batch, .workers = 1, .threads = 1});
+  return std::make_shared<Version>(read_blueprint({.what = run}, target), target,
+                                   VersionSettings{.max_batch = service_.settings().batcher.max_batch,
+                                                   .workers = 1,
+                                                   .threads = 1,
+                                                   .row_by_row = service_.settings().row_by_row});
 }
 
 // --- what the stream tells
 
+// A frame may be several patterns.
+void Learner::take(const Frame& frame, std::span<const float> pixels, LearnScan& into) const {
+  const auto values = static_cast<std::size_t>(into.window * into.window);
+  for (; pixels.size() >= values; pixels = pixels.subspan(values)) {
+    into.numbers.push_back(frame.number);
+    into.patterns.insert(into.patterns.end(), pixels.begin(),
+                         pixels.begin() + static_cast<std::ptrdiff_t>(values));
+    if (lesson_->needs_positions()) into.positions.push_back(*frame.position);
+  }
+}
+
 void Learner::on_frame(const Frame& frame, std::span<const float> pixels) {
+  const std::int64_t window = frame.extents.back();
+  shadow_.see(frame.number, pixels.first(std::min(pixels.size(), static_cast<std::size_t>(window * window))));
   const std::scoped_lock lock(mutex_);
   std::shared_ptr<LearnScan>& scan = open_[frame.series];
-  if (!scan)
-    scan = std::make_shared<LearnScan>(LearnScan{.name = frame.series, .window = frame.extents.back()});
-  const auto take = [&](LearnScan& into) {
-    into.numbers.push_back(frame.number);
-    into.patterns.insert(into.patterns.end(), pixels.begin(), pixels.end());
-    into.positions.push_back(frame.position.value_or(std::pair(0.0, 0.0)));
-  };
-  if (shadowed_ && ++passed_ % every_shadowed == 0 &&
-      shadowed_->size() < static_cast<std::size_t>(settings_.shadow_frames)) {
-    take(*shadowed_);
-    wake_.notify_all();
-  }
-  // Without a position a pattern is no part of a reconstruction.
-  if (frame.position && scan->bytes() < settings_.buffer_bytes / 4) take(*scan);
+  if (!scan) scan = std::make_shared<LearnScan>(LearnScan{.name = frame.series, .window = window});
+  const bool has_place = frame.position || !lesson_->needs_positions();
+  if (has_place && scan->bytes() < settings_.buffer_bytes / 4) take(frame, pixels, *scan);
 }
 
 void Learner::on_end(const std::string& series) {
@@ -204,74 +188,53 @@ void Learner::learn_from(const std::shared_ptr<LearnScan>& scan) {
   if (scan->size() < fewest) return note({{"event", "too few frames"}, {"scan", scan->name}});
   make_folder(settings_.folder / "work");
   ++cycle_;
-  if (!label(*scan)) return;
+  label(*scan);
+  if (scan->size() < fewest) return note({{"event", "too few labels"}, {"scan", scan->name}});
   const std::vector<LearnSample> all = samples_of(*scan);
-  const std::vector<double> errors = phase_errors(answers_to(*present_, all), all, settings_.crop);
+  std::vector<double> errors = errors_of(*present_, all);
   take_back_if_worse(*scan, all, errors);
   const bool wanted = should_learn(*scan, errors);
   std::optional<Candidate> candidate;
   if (wanted) candidate = train(*scan);
-  if (candidate && passes_gate(*scan, *candidate)) publish(*scan, *candidate, shadow(*candidate));
-  remember(scan);
+  if (candidate && passes_gate(*scan, *candidate))
+    publish(*scan, *candidate, compare_on_live_frames(*candidate));
+  replay_.add(scan, *lesson_, cycle_);
 }
 
-bool Learner::label(LearnScan& scan) {
+std::vector<double> Learner::errors_of(Version& version, std::span<const LearnSample> samples) const {
+  return lesson_->errors(answers_to(version, samples, *lesson_), samples);
+}
+
+void Learner::label(LearnScan& scan) {
   now("labels");
-  const fs::path work = settings_.folder / "work";
-  write_measurement(work / "scan.h5", scan, probe_);
-  const ChildOutcome outcome = run_child(
-      {settings_.program.string(), "baseline", workload_, "--input", (work / "scan.h5").string(), "--output",
-       (work / "object.h5").string(), "--set", fmt::format("pixel={}", settings_.pixel * 1e9), "--set",
-       fmt::format("passes={}", settings_.passes), "--threads", std::to_string(settings_.threads), "--quiet"},
-      work / "label.log", patience_for_labels, [this] { return is_busy(); }, [this] { return stopping(); });
-  if (!outcome.done) throw Error(ErrorCode::io, "labels: " + outcome.why);
-  Reconstruction found = read_reconstruction(work / "object.h5", scan, settings_.pixel);
-  scan.labels = std::move(found.labels);
-  scan.method = fmt::format("rPIE, {} passes", settings_.passes);
-  if (!is_finite(scan.labels)) throw Error(ErrorCode::bad_file, "labels: the reconstruction is not finite");
-  probe_ = found.probe;
-  const std::vector<LearnSample> all = samples_of(scan);
-  turn(scan, turn_between(answers_to(*present_, all), scan, settings_.crop));
-  note({{"event", "labelled"},
-        {"scan", scan.name},
-        {"frames", scan.size()},
-        {"method", scan.method},
-        {"fourier_error", found.error},
-        {"took", outcome.seconds}});
-  return true;
+  json facts = lesson_->label(scan, *present_,
+                              {.work = settings_.folder / "work",
+                               .should_pause = [this] { return is_busy(); },
+                               .should_end = [this] { return stopping(); }});
+  facts.update(
+      {{"event", "labelled"}, {"scan", scan.name}, {"frames", scan.size()}, {"method", scan.method}});
+  note(std::move(facts));
 }
 
 bool Learner::should_learn(const LearnScan& scan, std::span<const double> errors) {
-  const std::vector<FrameFeatures> features = features_of_scan(scan);
-  if (reference_.empty() && regression_) reference_ = features_of_scan(*regression_);
-  if (reference_.empty()) reference_ = features;
-  const InputDrift drift = input_drift(reference_, features, level_of_drift);
-  bool by_labels = false;
-  constexpr std::size_t window = 50;  // errors are means of so many
-  for (std::size_t first = 0; first + window <= errors.size(); first += window)
-    by_labels = error_trend_.add(mean(errors.subspan(first, window))) || by_labels;
-  json event{{"event", "looked"},
-             {"scan", scan.name},
-             {"error", mean(errors)},
-             {"version", present_->id()},
-             {"inputs", drift.found},
-             {"labels", by_labels},
-             {"trend", error_trend_.statistic()}};
-  std::map<std::string, double> signs{{"errors", error_trend_.statistic()}};
-  for (std::size_t i = 0; i < frame_features; ++i)
-    event["probability"][name_of_feature(i)] = signs[name_of_feature(i)] = drift.features[i].probability;
+  const DriftSigns::Seen seen = signs_.look(scan, errors, regression_ ? &*regression_ : nullptr);
+  json event{{"event", "looked"},       {"scan", scan.name},         {"error", mean(errors)},
+             {"unit", lesson_->unit()}, {"version", present_->id()}, {"inputs", seen.inputs},
+             {"labels", seen.labels},   {"trend", seen.trend}};
+  for (const auto& [name, value] : seen.values)
+    if (name != "errors") event["probability"][name] = value;
   note(std::move(event));
   const std::scoped_lock lock(mutex_);
-  state_.drift = std::move(signs);
+  state_.drift = seen.values;
   const bool asked = std::exchange(asked_, false);
-  return settings_.each_scan || by_labels || asked;
+  return settings_.each_scan || seen.labels || asked;
 }
 
 // The version before stays loaded until the next scan has shown which of the two is better.
 void Learner::take_back_if_worse(const LearnScan& scan, std::span<const LearnSample> all,
-                                 std::span<const double> errors) {
+                                 std::vector<double>& errors) {
   if (!former_) return;
-  const std::vector<double> before = phase_errors(answers_to(*former_, all), all, settings_.crop);
+  std::vector<double> before = errors_of(*former_, all);
   note({{"event", "compared"},
         {"scan", scan.name},
         {"error", mean(errors)},
@@ -282,6 +245,7 @@ void Learner::take_back_if_worse(const LearnScan& scan, std::span<const LearnSam
     versions_.choose(former_->id());
     note({{"event", "rolled back"}, {"from", present_->id()}, {"to", former_->id()}});
     std::swap(present_, former_);
+    errors = std::move(before);
     present_run_ = versions_.present().value_or(first_run_);
     const std::scoped_lock lock(mutex_);
     ++state_.counts.rolled_back;
@@ -289,28 +253,12 @@ void Learner::take_back_if_worse(const LearnScan& scan, std::span<const LearnSam
   former_ = nullptr;
 }
 
-// Half of the newest scan's kind, half of everything before, drawn evenly by scan.
-std::vector<LearnSample> Learner::training_samples(const LearnScan& scan) {
-  std::vector<LearnSample> samples = samples_of(scan, false);
-  RandomStream random(settings_.seed, cycle_);
-  std::vector<std::vector<LearnSample>> others;
-  for (const auto& one : earlier_) others.push_back(samples_of(*one, false));
-  if (regression_) others.push_back(samples_of(*regression_, false));
-  const std::size_t share = others.empty() ? 0 : samples.size() / others.size();
-  for (std::vector<LearnSample>& other : others) {
-    shuffle(other, random);
-    samples.insert(samples.end(), other.begin(),
-                   other.begin() + static_cast<std::ptrdiff_t>(std::min(share, other.size())));
-  }
-  shuffle(samples, random);
-  return samples;
-}
-
 std::optional<Learner::Candidate> Learner::train(const LearnScan& scan) {
   now("trains");
   const fs::path work = settings_.folder / "work", run = work / "run";
-  const std::vector<LearnSample> samples = training_samples(scan);
-  write_training(work / "train.h5", samples);
+  const std::vector<LearnSample> samples =
+      replay_.training_samples(scan, regression_ ? &*regression_ : nullptr, cycle_);
+  lesson_->write_training(work / "train.h5", samples);
   std::vector<std::string> command{settings_.program.string(), "train", workload_};
   for (const std::string& option : options_) command.insert(command.end(), {"--set", option});
   command.insert(
@@ -339,22 +287,19 @@ std::optional<Learner::Candidate> Learner::train(const LearnScan& scan) {
 bool Learner::passes_gate(const LearnScan& scan, Candidate& candidate) {
   now("judges");
   const std::vector<LearnSample> held_out = samples_of(scan, true);
-  const std::vector<float> answers = answers_to(*candidate.version, held_out);
-  const std::vector<double> before = phase_errors(answers_to(*present_, held_out), held_out, settings_.crop),
-                            after = phase_errors(answers, held_out, settings_.crop);
+  const std::vector<float> answers = answers_to(*candidate.version, held_out, *lesson_);
+  const std::vector<double> before = errors_of(*present_, held_out),
+                            after = lesson_->errors(answers, held_out);
   const double gain = lower_bound_of_gain(before, after, settings_.seed + cycle_);
   bool good = is_finite(answers) && gain > 0;
   candidate.gate = {{"held_out", held_out.size()}, {"gain_at_least", gain}};
   if (!held_out.empty())  // else nothing can be gained
     candidate.gate.update({{"error_before", mean(before)}, {"error_after", mean(after)}});
-  std::vector<LearnSample> old;
-  for (const auto& one : earlier_)
-    for (const LearnSample& sample : samples_of(*one, true)) old.push_back(sample);
+  std::vector<LearnSample> old = replay_.held_out();
   if (regression_)
     for (const LearnSample& sample : samples_of(*regression_, true)) old.push_back(sample);
   if (!old.empty()) {
-    const double was = mean(phase_errors(answers_to(*present_, old), old, settings_.crop)),
-                 is = mean(phase_errors(answers_to(*candidate.version, old), old, settings_.crop));
+    const double was = mean(errors_of(*present_, old)), is = mean(errors_of(*candidate.version, old));
     good = good && is <= worse_on_regression * was;
     candidate.gate["regression_before"] = was;
     candidate.gate["regression_after"] = is;
@@ -371,26 +316,17 @@ bool Learner::passes_gate(const LearnScan& scan, Candidate& candidate) {
 }
 
 // A share of live frames through both, where frames come: how far the answers are apart is written down.
-json Learner::shadow(Candidate& candidate) {
+json Learner::compare_on_live_frames(Candidate& candidate) {
   now("shadows");
-  LearnScan seen;
-  {
-    std::unique_lock lock(mutex_);
-    shadowed_ = std::make_shared<LearnScan>();
-    shadowed_->window =
-        static_cast<std::int64_t>(candidate.version->ports().inputs[0].shape.extents().back());
-    passed_ = 0;
-    wake_.wait_for(lock, std::chrono::duration<double>(settings_.shadow_seconds), [&] {
-      return stopping_ || shadowed_->size() >= static_cast<std::size_t>(settings_.shadow_frames);
-    });
-    seen = *std::exchange(shadowed_, nullptr);
-  }
+  const std::int64_t window = candidate.version->ports().inputs[0].shape.extents().back();
+  LearnScan seen =
+      shadow_.collect(window, static_cast<std::size_t>(settings_.shadow_frames), settings_.shadow_seconds);
   if (seen.size() == 0) return {{"frames", 0}};
   const std::vector<LearnSample> samples = samples_of(seen);
-  seen.labels = answers_to(*present_, samples);
-  const std::vector<float> answers = answers_to(*candidate.version, samples);
+  seen.labels = answers_to(*present_, samples, *lesson_);
+  const std::vector<float> answers = answers_to(*candidate.version, samples, *lesson_);
   if (!is_finite(answers)) throw Error(ErrorCode::bad_file, "the new version's answers are not finite");
-  return {{"frames", seen.size()}, {"apart", mean(phase_errors(answers, samples, settings_.crop))}};
+  return {{"frames", seen.size()}, {"apart", mean(lesson_->errors(answers, samples))}};
 }
 
 void Learner::publish(const LearnScan& scan, Candidate& candidate, const json& shadow) {
@@ -402,7 +338,7 @@ void Learner::publish(const LearnScan& scan, Candidate& candidate, const json& s
                                           {"scan", scan.name},
                                           {"labels", scan.method},
                                           {"frames", scan.size()},
-                                          {"earlier_scans", earlier_.size() + (regression_ ? 1 : 0)},
+                                          {"earlier_scans", replay_.size() + (regression_ ? 1 : 0)},
                                           {"epochs", settings_.epochs},
                                           {"batch", settings_.batch},
                                           {"learning_rate", settings_.learning_rate},
@@ -414,25 +350,9 @@ void Learner::publish(const LearnScan& scan, Candidate& candidate, const json& s
   note({{"event", "swapped"}, {"scan", scan.name}, {"from", present_->id()}, {"to", id}, {"shadow", shadow}});
   former_ = std::exchange(present_, candidate.version);
   present_run_ = run;
-  error_trend_.forget();
-  reference_ = features_of_scan(scan);
+  signs_.begin_anew(scan);
   const std::scoped_lock lock(mutex_);
   ++state_.counts.swapped;
-}
-
-void Learner::remember(const std::shared_ptr<LearnScan>& scan) {
-  write_labelled(settings_.folder / "scans" / (scan->name + ".h5"), *scan);
-  earlier_.push_back(scan);
-  std::size_t bytes = 0;
-  for (const auto& one : earlier_) bytes += one->bytes();
-  while (bytes > settings_.buffer_bytes && earlier_.size() > 1) {
-    // Any but the newest: who stays is drawn.
-    RandomStream random(settings_.seed, cycle_, 1);
-    const auto gone = earlier_.begin() + static_cast<std::ptrdiff_t>(random.below(earlier_.size() - 1));
-    bytes -= (*gone)->bytes();
-    fs::remove(settings_.folder / "scans" / ((*gone)->name + ".h5"));
-    earlier_.erase(gone);
-  }
 }
 
 }  // namespace superstep::edge

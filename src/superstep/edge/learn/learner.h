@@ -19,9 +19,10 @@
 #include <thread>
 
 #include "superstep/base/stopwatch.h"
-#include "superstep/edge/learn/drift.h"
-#include "superstep/edge/learn/judge.h"
-#include "superstep/edge/learn/scan.h"
+#include "superstep/edge/learn/lesson.h"
+#include "superstep/edge/learn/replay.h"
+#include "superstep/edge/learn/shadow.h"
+#include "superstep/edge/learn/signs.h"
 #include "superstep/edge/learn/versions.h"
 #include "superstep/edge/service/model_service.h"
 #include "superstep/edge/stream/frame_listener.h"
@@ -45,8 +46,8 @@ struct LearnSettings {
 
 class Learner : public FrameListener {
  public:
-  // `service` serves a run's folder of ptychonn-128, which is where learning begins. Throws Error:
-  // unsupported, what reading the run and `regression` throws.
+  // `service` serves a run's folder of a workload that lesson_for() knows, which is where learning begins.
+  // Throws Error: unsupported, what reading the run and `regression` throws.
   Learner(LearnSettings settings, ModelService& service);
   ~Learner() override;
   Learner(const Learner&) = delete;
@@ -77,17 +78,18 @@ class Learner : public FrameListener {
     nlohmann::json gate;
   };
   void work();
+  void take(const Frame& frame, std::span<const float> pixels, LearnScan& into) const;
   void learn_from(const std::shared_ptr<LearnScan>& scan);
-  bool label(LearnScan& scan);
+  void label(LearnScan& scan);
   bool should_learn(const LearnScan& scan, std::span<const double> errors);
+  // `errors` are of the version that answers from then on.
   void take_back_if_worse(const LearnScan& scan, std::span<const LearnSample> all,
-                          std::span<const double> errors);
+                          std::vector<double>& errors);
   std::optional<Candidate> train(const LearnScan& scan);
   bool passes_gate(const LearnScan& scan, Candidate& candidate);
-  nlohmann::json shadow(Candidate& candidate);
+  nlohmann::json compare_on_live_frames(Candidate& candidate);
   void publish(const LearnScan& scan, Candidate& candidate, const nlohmann::json& shadow);
-  std::vector<LearnSample> training_samples(const LearnScan& scan);
-  void remember(const std::shared_ptr<LearnScan>& scan);
+  std::vector<double> errors_of(Version& version, std::span<const LearnSample> samples) const;
   std::shared_ptr<Version> compiled(const std::string& run) const;
   bool stopping() const;
   bool is_busy() const;  // the queue of the model is more than a quarter full
@@ -98,15 +100,15 @@ class Learner : public FrameListener {
   ModelService& service_;
   std::string workload_;
   std::vector<std::string> options_;
+  std::unique_ptr<Lesson> lesson_;
   std::shared_ptr<Version> present_, former_;  // as judged: of one worker
   const VersionFolder versions_;
   const std::string first_run_;  // what learning began with
   std::string present_run_;
   std::optional<LearnScan> regression_;
-  std::vector<std::shared_ptr<LearnScan>> earlier_;
-  std::vector<FrameFeatures> reference_;
-  std::optional<Tensor> probe_;
-  PageHinkley error_trend_{0.05, 1};
+  Replay replay_;
+  DriftSigns signs_;
+  Shadow shadow_;
   std::uint64_t cycle_ = 0;
   Stopwatch since_start_;
 
@@ -114,8 +116,6 @@ class Learner : public FrameListener {
   std::condition_variable wake_, idle_;
   std::map<std::string, std::shared_ptr<LearnScan>> open_;
   std::deque<std::shared_ptr<LearnScan>> ended_;
-  std::shared_ptr<LearnScan> shadowed_;  // frames for the shadow, while there is one
-  std::uint64_t passed_ = 0;             // frames since the shadow began
   bool working_ = false, stopping_ = false, asked_ = false;
   State state_;
   std::vector<nlohmann::json> events_;

@@ -2,65 +2,53 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "superstep/base/tensor.h"
+#include "superstep/edge/learn/drift.h"
 
 namespace superstep::edge {
 
 struct LearnScan {
   std::string name;
   std::int64_t window = 0;                           // px a side of a pattern
-  std::vector<std::uint64_t> numbers;                // of the frames
+  std::vector<std::uint64_t> numbers;                // of the frames that patterns are of
   std::vector<float> patterns;                       // counts, [n, window, window]
-  std::vector<std::pair<double, double>> positions;  // (y, x) in m
-  std::vector<float> labels;  // the phase under the probe, [n, window, window]; empty before it is labelled
-  std::string method;         // of the labels, in words
+  std::vector<std::pair<double, double>> positions;  // (y, x) in m; empty where nothing depends on them
+  std::vector<float> labels;                         // as many values of each; empty before it is labelled
+  std::string method;                                // of the labels, in words
 
   std::size_t size() const { return numbers.size(); }
   std::size_t bytes() const {
     return (patterns.size() + labels.size()) * sizeof(float) + 24 * numbers.size();
   }
-  std::span<const float> pattern(std::size_t i) const { return plane(patterns, i); }
-  std::span<const float> label(std::size_t i) const { return plane(labels, i); }
-  // A tenth of the scan, a region of it (a sector around the middle), is never trained on: neighbours
-  // overlap.
+  std::span<const float> pattern(std::size_t i) const { return part(patterns, i); }
+  std::span<const float> label(std::size_t i) const { return part(labels, i); }
+  // A tenth of the scan, a region of it, is never trained on: neighbours overlap. A sector around the middle,
+  // or, without positions, one of ten runs of sixteen frames.
   bool is_held_out(std::size_t i) const;
+  // Leaves those for which `kept` says so.
+  void keep(const std::vector<bool>& kept);
 
  private:
-  std::span<const float> plane(const std::vector<float>& all, std::size_t i) const {
-    const auto values = static_cast<std::size_t>(window * window);
+  std::span<const float> part(const std::vector<float>& all, std::size_t i) const {
+    const std::size_t values = all.size() / size();
     return {all.data() + i * values, values};
   }
 };
-
-// Patterns and positions, as the reconstruction reads them; `probe` [1, n, n, 2] where one is known.
-void write_measurement(const std::filesystem::path& file, const LearnScan& scan,
-                       const std::optional<Tensor>& probe);
-
-// What a reconstruction (of write_measurement()'s file) says under the probe at each point, and its probe.
-struct Reconstruction {
-  std::vector<float> labels;
-  Tensor probe;
-  double error = 0;  // of the patterns, after the last pass
-};
-Reconstruction read_reconstruction(const std::filesystem::path& file, const LearnScan& scan, double pixel);
 
 struct LearnSample {
   const LearnScan* scan = nullptr;
   std::size_t index = 0;
 };
-// A file that the training reads: samples in this order, each a group of its own.
-void write_training(const std::filesystem::path& file, std::span<const LearnSample> samples);
 
-// A file of the generator's form (patterns, phases, positions), at most `most` rows, as a labelled scan.
-// Throws Error.
-LearnScan read_labelled(const std::filesystem::path& file, std::int64_t most);
-void write_labelled(const std::filesystem::path& file, const LearnScan& scan);
+// All of a scan's, or those that are held out, or those that are not.
+std::vector<LearnSample> samples_of(const LearnScan& scan, std::optional<bool> held_out = std::nullopt);
+// Of 2,000 at most, evenly from the whole scan.
+std::vector<FrameFeatures> features_of_scan(const LearnScan& scan);
+bool is_finite(std::span<const float> values);
 
 }  // namespace superstep::edge

@@ -93,7 +93,10 @@ class Run {
   void on_time();
   void start(Client& client, Clock::time_point due);
   void look();
-  bool is_over() const { return Clock::now() >= end_ && on_their_way_ == 0 && waiting_.empty(); }
+  bool is_over() const {
+    if (lost_ == clients_.size()) return true;  // nobody is left to ask
+    return Clock::now() >= end_ && on_their_way_ == 0 && waiting_.empty();
+  }
   void judge();
 
   const LoadTarget& target_;
@@ -106,7 +109,7 @@ class Run {
   std::deque<Clock::time_point> waiting_;  // due, with no connection free
   std::optional<Schedule> schedule_;
   Clock::time_point measured_from_, end_;
-  std::size_t on_their_way_ = 0;
+  std::size_t on_their_way_ = 0, lost_ = 0;
   std::vector<std::pair<Clock::time_point, double>> samples_;  // due, latency
   LoadReport report_;
 };
@@ -163,7 +166,10 @@ void Run::answered(Client& client, Clock::time_point due, int status) {
     ++report_.statuses[status];
     if (status == 200) samples_.emplace_back(due, seconds_between(due, now));
   }
-  if (status == 0) return;  // this connection is lost; the others go on
+  if (status == 0) {  // this connection is lost; the others go on
+    ++lost_;
+    return;
+  }
   if (!open_loop()) {
     if (now < end_) start(client, now);
   } else if (waiting_.empty()) {

@@ -20,12 +20,12 @@ std::vector<Tensor> tensors_of(std::span<const target::Executable::Port> ports) 
 
 }  // namespace
 
-std::vector<std::int64_t> plan_sizes(const Blueprint& blueprint, std::int64_t max_batch) {
-  if (!blueprint.ports.batched) return {1};
+std::vector<std::int64_t> plan_sizes(const Blueprint& blueprint, const VersionSettings& settings) {
+  if (!blueprint.ports.batched || settings.row_by_row) return {1};
   const std::int64_t factor = blueprint.parameter_bytes > many_parameter_bytes ? 4 : 2;
   std::vector<std::int64_t> sizes;
-  for (std::int64_t rows = 1; rows < max_batch; rows *= factor) sizes.push_back(rows);
-  sizes.push_back(max_batch);
+  for (std::int64_t rows = 1; rows < settings.max_batch; rows *= factor) sizes.push_back(rows);
+  sizes.push_back(settings.max_batch);
   return sizes;
 }
 
@@ -62,7 +62,7 @@ Version::Version(const Blueprint& blueprint, const target::Target& target, const
       trained_(blueprint.trained),
       max_batch_(blueprint.ports.batched ? settings.max_batch : 1),
       workers_(static_cast<std::size_t>(settings.workers)) {
-  for (const std::int64_t rows : plan_sizes(blueprint, max_batch_)) {
+  for (const std::int64_t rows : plan_sizes(blueprint, settings)) {
     for (Plans& plans : workers_) plans.push_back(compiled(blueprint, target, rows, settings.threads));
     sizes_.push_back({rows, timed(workers_[0].back())});
   }

@@ -16,6 +16,9 @@ struct VersionSettings {
   std::int64_t max_batch = 64;
   int workers = 1;
   int threads = 1;  // of a worker's plans
+  // Every row by the plan for one row: its answer has the same bits whatever else is in the batch, and
+  // however fast plans were when they were timed.
+  bool row_by_row = false;
 };
 
 // Rows of one request: `count` rows of its tensors from row `first` on.
@@ -63,7 +66,8 @@ class Version {
   std::size_t plan_bytes_ = 0;
 };
 
-// 1, 2, 4 ... and max_batch; of a model with many parameters 1, 4, 16 ..., since every plan has its own copy.
-std::vector<std::int64_t> plan_sizes(const Blueprint& blueprint, std::int64_t max_batch);
+// 1, 2, 4 ... and max_batch; of a model with many parameters 1, 4, 16 ..., since every plan has its own copy;
+// row by row 1 alone.
+std::vector<std::int64_t> plan_sizes(const Blueprint& blueprint, const VersionSettings& settings);
 
 }  // namespace superstep::edge

@@ -9,8 +9,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "superstep/base/text.h"
 #include "superstep/edge/protocol/datatype.h"
+#include "superstep/edge/protocol/request_check.h"
 
 namespace superstep::edge {
 namespace {
@@ -19,10 +19,6 @@ using nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "tensors are sent as they lie in memory");
 
-[[noreturn]] void refuse(std::string message, std::string where = {}, std::string hint = {}) {
-  throw Error(ErrorCode::invalid_argument, std::move(message), std::move(where), std::move(hint));
-}
-
 const json* member(const json& object, const char* name) {
   const auto found = object.find(name);
   return found == object.end() ? nullptr : &*found;
@@ -30,65 +26,38 @@ const json* member(const json& object, const char* name) {
 
 std::string text_member(const json& object, const char* name, const std::string& where) {
   const json* value = member(object, name);
-  if (!value || !value->is_string()) refuse(fmt::format("needs a text '{}'", name), where);
+  if (!value || !value->is_string()) refuse_request(fmt::format("needs a text '{}'", name), where);
   return value->get<std::string>();
 }
 
 bool flag_member(const json& parameters, const char* name, bool otherwise) {
   const json* value = member(parameters, name);
   if (!value) return otherwise;
-  if (!value->is_boolean()) refuse(fmt::format("'{}' is true or false", name), "parameters");
+  if (!value->is_boolean()) refuse_request(fmt::format("'{}' is true or false", name), "parameters");
   return value->get<bool>();
 }
 
 json parameters_of(const json& object, const std::string& where) {
   const json* value = member(object, "parameters");
   if (!value) return json::object();
-  if (!value->is_object()) refuse("'parameters' is an object", where);
+  if (!value->is_object()) refuse_request("'parameters' is an object", where);
   if (value->contains("shared_memory_region"))
-    refuse("shared memory is not offered here", where, "send the tensor's data with the request");
+    refuse_request("shared memory is not offered here", where, "send the tensor's data with the request");
   return *value;
-}
-
-std::vector<std::string> names_of(const std::vector<ServedPort>& ports) {
-  std::vector<std::string> names;
-  for (const ServedPort& port : ports) names.push_back(port.name);
-  return names;
-}
-
-std::size_t port_index(const std::vector<ServedPort>& ports, const std::string& name, const char* kind) {
-  const auto found = std::ranges::find(ports, name, &ServedPort::name);
-  if (found == ports.end())
-    refuse(fmt::format("the model has no {} '{}'", kind, name), {}, unknown_name_hint(name, names_of(ports)));
-  return static_cast<std::size_t>(found - ports.begin());
 }
 
 std::vector<std::int64_t> shape_member(const json& input, const std::string& where) {
   const json* value = member(input, "shape");
-  if (!value || !value->is_array() || value->size() > 32) refuse("needs a 'shape', a list of extents", where);
+  if (!value || !value->is_array() || value->size() > most_extents)
+    refuse_request("needs a 'shape', a list of extents", where);
   std::vector<std::int64_t> extents;
   for (const json& extent : *value) {
-    if (!extent.is_number_integer()) refuse("extents are whole numbers", where);
+    if (!extent.is_number_integer()) refuse_request("extents are whole numbers", where);
     extents.push_back(extent.is_number_unsigned() && extent.get<std::uint64_t>() > INT64_MAX
                           ? -1
                           : extent.get<std::int64_t>());
   }
   return extents;
-}
-
-// The rows that a shape says; refuses every other shape than the port's.
-std::int64_t rows_of(const ServedPort& port, bool batched, const std::vector<std::int64_t>& extents,
-                     const std::string& where) {
-  const std::vector<std::int64_t>& row = port.shape.extents();
-  const std::size_t skip = batched ? 1 : 0;
-  const bool fits = extents.size() == row.size() + skip &&
-                    std::equal(row.begin(), row.end(), extents.begin() + static_cast<std::ptrdiff_t>(skip));
-  if (!fits || (batched && extents[0] < 1)) {
-    std::string wanted = to_string(port.shape);
-    if (batched) wanted = row.empty() ? "[N]" : "[N," + wanted.substr(1);
-    refuse(fmt::format("has the shape [{}]; the model takes {}", fmt::join(extents, ","), wanted), where);
-  }
-  return batched ? extents[0] : 1;
 }
 
 // --- data of a tensor in JSON
@@ -98,7 +67,7 @@ T number_as(const json& value, const std::string& where) {
   if constexpr (std::is_same_v<T, bool>) {
     if (value.is_boolean()) return value.get<bool>();
     if (value.is_number_integer() && (value == 0 || value == 1)) return value == 1;
-    refuse("holds something that is neither true nor false", where);
+    refuse_request("holds something that is neither true nor false", where);
   } else if constexpr (std::is_integral_v<T>) {
     const bool whole = value.is_number_integer();
     if (whole && value.is_number_unsigned()) {
@@ -109,9 +78,10 @@ T number_as(const json& value, const std::string& where) {
       if constexpr (std::is_signed_v<T>)
         if (number >= std::numeric_limits<T>::min()) return static_cast<T>(number);
     }
-    refuse(fmt::format("holds {}, which is no {}", value.dump(), datatype_of(element_type_of<T>)), where);
+    refuse_request(fmt::format("holds {}, which is no {}", value.dump(), datatype_of(element_type_of<T>)),
+                   where);
   } else {
-    if (!value.is_number()) refuse("holds something that is no number", where);
+    if (!value.is_number()) refuse_request("holds something that is no number", where);
     if constexpr (std::is_same_v<T, double>)
       return value.get<double>();
     else
@@ -124,32 +94,24 @@ void fill_flat(const json& data, int depth, std::span<T> target, std::size_t& at
   constexpr int deepest = 33;  // a level more than extents of a shape
   for (const json& value : data) {
     if (value.is_array()) {
-      if (depth >= deepest) refuse("is nested too deep", where);
+      if (depth >= deepest) refuse_request("is nested too deep", where);
       fill_flat(value, depth + 1, target, at, where);
       continue;
     }
     if (at == target.size())
-      refuse(fmt::format("has more than the {} values of its shape", target.size()), where);
+      refuse_request(fmt::format("has more than the {} values of its shape", target.size()), where);
     target[at++] = number_as<T>(value, where);
   }
 }
 
 void fill_from_json(const json& data, Tensor& tensor, const std::string& where) {
-  if (!data.is_array()) refuse("'data' is a list", where);
+  if (!data.is_array()) refuse_request("'data' is a list", where);
   dispatch(tensor.type(), [&]<class T>() {
     std::size_t at = 0;
     fill_flat<T>(data, 1, tensor.as<T>(), at, where);
     if (at < tensor.as<T>().size())
-      refuse(fmt::format("has {} values where its shape has {}", at, tensor.as<T>().size()), where);
+      refuse_request(fmt::format("has {} values where its shape has {}", at, tensor.as<T>().size()), where);
   });
-}
-
-// Truth is 0 or 1: other bytes are no bool of this language.
-void check_booleans(const Tensor& tensor, const std::string& where) {
-  if (tensor.type() != ElementType::boolean) return;
-  const std::byte* bytes = tensor.bytes();
-  if (std::any_of(bytes, bytes + tensor.byte_count(), [](std::byte b) { return b > std::byte{1}; }))
-    refuse("holds bytes that are neither 0 nor 1", where);
 }
 
 // --- a request
@@ -162,10 +124,10 @@ struct Body {
 Body body_of(std::string_view body, std::optional<std::size_t> json_bytes) {
   const std::size_t size = json_bytes.value_or(body.size());
   if (size > body.size())
-    refuse(fmt::format("is {}, and the body has {} bytes", size, body.size()),
-           "Inference-Header-Content-Length");
+    refuse_request(fmt::format("is {}, and the body has {} bytes", size, body.size()),
+                   "Inference-Header-Content-Length");
   Body result{.header = json::parse(body.substr(0, size), nullptr, false), .tensors = body.substr(size)};
-  if (!result.header.is_object()) refuse("the request is no JSON object");
+  if (!result.header.is_object()) refuse_request("the request is no JSON object");
   return result;
 }
 
@@ -173,42 +135,30 @@ void fill_input(const json& input, Tensor& tensor, std::string_view& tensors, co
   const json parameters = parameters_of(input, where);
   const json* data = member(input, "data");
   if (const json* size = member(parameters, "binary_data_size")) {
-    if (data) refuse("has both 'data' and 'binary_data_size'", where);
+    if (data) refuse_request("has both 'data' and 'binary_data_size'", where);
     if (!size->is_number_unsigned() || size->get<std::uint64_t>() != tensor.byte_count())
-      refuse(fmt::format("'binary_data_size' is {}; its shape takes {} bytes", size->dump(),
-                         tensor.byte_count()),
-             where);
-    if (tensors.size() < tensor.byte_count()) refuse("the body ends before its data", where);
+      refuse_request(fmt::format("'binary_data_size' is {}; its shape takes {} bytes", size->dump(),
+                                 tensor.byte_count()),
+                     where);
+    if (tensors.size() < tensor.byte_count()) refuse_request("the body ends before its data", where);
     std::memcpy(tensor.bytes(), tensors.data(), tensor.byte_count());
     tensors.remove_prefix(tensor.byte_count());
     return check_booleans(tensor, where);
   }
-  if (!data) refuse("has no 'data' and no 'binary_data_size'", where);
+  if (!data) refuse_request("has no 'data' and no 'binary_data_size'", where);
   fill_from_json(*data, tensor, where);
 }
 
 // Shapes first: memory is taken when all of them are what the model takes.
 std::int64_t check_inputs(const ServedPorts& ports, const json& inputs) {
-  std::vector<char> seen(ports.inputs.size());
-  std::int64_t rows = -1;
+  InputCheck check(ports);
   for (const json& input : inputs) {
-    if (!input.is_object()) refuse("'inputs' is a list of objects");
+    if (!input.is_object()) refuse_request("'inputs' is a list of objects");
     const std::string name = text_member(input, "name", "an input");
-    const std::size_t index = port_index(ports.inputs, name, "input");
     const std::string where = fmt::format("input '{}'", name);
-    if (std::exchange(seen[index], 1) != 0) refuse("is given twice", where);
-    const ServedPort& port = ports.inputs[index];
-    const std::string type = text_member(input, "datatype", where);
-    if (type != datatype_of(port.element))
-      refuse(fmt::format("is {}; the model takes {}", type, datatype_of(port.element)), where);
-    const std::int64_t own = rows_of(port, ports.batched, shape_member(input, where), where);
-    if (rows >= 0 && own != rows)
-      refuse(fmt::format("has {} rows where another input has {}", own, rows), where);
-    rows = own;
+    check.take(name, text_member(input, "datatype", where), shape_member(input, where));
   }
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    if (!seen[i]) refuse("is missing", fmt::format("input '{}'", ports.inputs[i].name));
-  return rows;
+  return check.rows();
 }
 
 std::vector<Tensor> read_inputs(const ServedPorts& ports, const Body& body, std::int64_t rows) {
@@ -216,13 +166,12 @@ std::vector<Tensor> read_inputs(const ServedPorts& ports, const Body& body, std:
   std::string_view rest = body.tensors;
   for (const json& input : body.header["inputs"]) {
     const std::string name = input["name"].get<std::string>();
-    const std::size_t index = port_index(ports.inputs, name, "input");
-    std::vector<std::int64_t> extents = ports.inputs[index].shape.extents();
-    if (ports.batched) extents.insert(extents.begin(), rows);
-    tensors[index] = Tensor(ports.inputs[index].element, Shape(std::move(extents)));
+    const std::size_t index = input_index(ports, name);
+    tensors[index] = input_tensor(ports, index, rows);
     fill_input(input, tensors[index], rest, fmt::format("input '{}'", name));
   }
-  if (!rest.empty()) refuse(fmt::format("{} bytes are left behind the last tensor", rest.size()), "the body");
+  if (!rest.empty())
+    refuse_request(fmt::format("{} bytes are left behind the last tensor", rest.size()), "the body");
   return tensors;
 }
 
@@ -233,16 +182,16 @@ std::vector<WantedOutput> wanted_outputs(const ServedPorts& ports, const json& h
     for (std::size_t i = 0; i < ports.outputs.size(); ++i) wanted.push_back({i, binary});
     return wanted;
   }
-  if (!outputs->is_array()) refuse("'outputs' is a list");
+  if (!outputs->is_array()) refuse_request("'outputs' is a list");
   for (const json& output : *outputs) {
-    if (!output.is_object()) refuse("'outputs' is a list of objects");
+    if (!output.is_object()) refuse_request("'outputs' is a list of objects");
     const std::string name = text_member(output, "name", "an output");
-    const std::size_t index = port_index(ports.outputs, name, "output");
+    const std::size_t index = output_index(ports, name);
     const std::string where = fmt::format("output '{}'", name);
     if (std::ranges::find(wanted, index, &WantedOutput::port) != wanted.end())
-      refuse("is asked for twice", where);
+      refuse_request("is asked for twice", where);
     const json parameters = parameters_of(output, where);
-    if (parameters.contains("classification")) refuse("'classification' is not offered here", where);
+    if (parameters.contains("classification")) refuse_request("'classification' is not offered here", where);
     wanted.push_back({index, flag_member(parameters, "binary_data", binary)});
   }
   return wanted;
@@ -251,9 +200,9 @@ std::vector<WantedOutput> wanted_outputs(const ServedPorts& ports, const json& h
 std::optional<std::chrono::microseconds> timeout_of(const json& parameters) {
   const json* value = member(parameters, "timeout");
   if (!value) return std::nullopt;
-  constexpr std::uint64_t most = 3'600'000'000ULL;  // an hour, in microseconds
+  constexpr std::uint64_t most = std::chrono::microseconds(most_timeout).count();
   if (!value->is_number_unsigned() || value->get<std::uint64_t>() > most)
-    refuse("'timeout' is a number of microseconds, at most an hour", "parameters");
+    refuse_request("'timeout' is a number of microseconds, at most an hour", "parameters");
   if (value->get<std::uint64_t>() == 0) return std::nullopt;  // none, as elsewhere
   return std::chrono::microseconds(value->get<std::uint64_t>());
 }
@@ -279,7 +228,8 @@ void append_numbers(std::string& text, std::span<const T> values, const std::str
           return static_cast<float>(values[i]);
       }();
       if (!std::isfinite(value))
-        refuse("holds values that are not finite, which JSON cannot say", where, "ask for binary_data");
+        refuse_request("holds values that are not finite, which JSON cannot say", where,
+                       "ask for binary_data");
       fmt::format_to(out, "{}", value);
     }
   }
@@ -308,11 +258,11 @@ InferRequest decode_infer_request(const ServedPorts& ports, std::string_view bod
                                   FunctionRef<void(std::int64_t rows)> admit) {
   const Body parts = body_of(body, json_bytes);
   const json* inputs = member(parts.header, "inputs");
-  if (!inputs || !inputs->is_array()) refuse("needs 'inputs', a list", "the request");
+  if (!inputs || !inputs->is_array()) refuse_request("needs 'inputs', a list", "the request");
   InferRequest request;
   if (const json* id = member(parts.header, "id")) {
-    if (!id->is_string() || id->get_ref<const std::string&>().size() > 1024)
-      refuse("is a text of at most 1,024 bytes", "'id'");
+    if (!id->is_string() || id->get_ref<const std::string&>().size() > longest_id)
+      refuse_request("is a text of at most 1,024 bytes", "'id'");
     request.id = id->get<std::string>();
   }
   const json parameters = parameters_of(parts.header, "the request");

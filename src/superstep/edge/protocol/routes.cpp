@@ -17,35 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-// What goes wrong with a status of its own.
-struct StatusError {
-  int status;
-  std::string message;
-};
-
-constexpr int bad_request = 400, unauthorized = 401, forbidden = 403, not_found = 404,
-              method_not_allowed = 405, too_large = 413, too_many = 429, our_fault = 500, unavailable = 503,
-              too_late = 504;
-
-int status_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_argument:
-    case ErrorCode::unsupported: return bad_request;
-    case ErrorCode::not_found: return not_found;
-    case ErrorCode::out_of_memory: return unavailable;
-    default: return our_fault;
-  }
-}
-
-int status_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::refused:
-    case Outcome::dropped: return too_many;
-    case Outcome::expired: return too_late;
-    case Outcome::closed: return unavailable;
-    default: return our_fault;
-  }
-}
+using status::forbidden, status::method_not_allowed, status::not_found, status::unauthorized,
+    status::unavailable;
 
 HttpResponse json_response(const json& value) { return {.body = value.dump()}; }
 
@@ -163,14 +136,6 @@ json learning_of(const Learner& learner) {
           {"events", learner.events()}};
 }
 
-std::shared_ptr<Version> version_of(const ModelService& model, std::string_view id) {
-  std::shared_ptr<Version> version = model.find(id);
-  if (version) return version;
-  if (!model.current()) throw StatusError{unavailable, fmt::format("model '{}' is unloaded", model.name())};
-  throw StatusError{not_found, fmt::format("model '{}' has no version '{}' in memory; it answers with '{}'",
-                                           model.name(), id, model.current()->id())};
-}
-
 // models/NAME[/versions/V]/VERB, taken apart.
 struct ModelPath {
   std::string name, version, verb;
@@ -205,18 +170,29 @@ HttpResponse error_response(int status, std::string_view message) {
           .body = json{{"error", message}}.dump(-1, ' ', false, json::error_handler_t::replace)};
 }
 
-ModelService& Routes::model(std::string_view name) const {
-  if (ModelService* found = repository_.find(name)) return *found;
-  std::vector<std::string> names;
-  for (const auto& [known, service] : repository_.models()) names.push_back(known);
-  throw StatusError{not_found,
-                    fmt::format("there is no model '{}' ({})", name, unknown_name_hint(name, names))};
+namespace {
+
+HttpResponse infer_response(Inference::Answer answer) {
+  HttpResponse response;
+  try {
+    InferAnswer encoded = encode_infer_answer(answer.version->ports(), answer.model, answer.version->id(),
+                                              answer.id, answer.wanted, answer.outputs);
+    if (encoded.json_bytes) response.content_type = "application/octet-stream";
+    response.body = std::move(encoded.body);
+    response.json_bytes = encoded.json_bytes;
+  } catch (const Error& error) {
+    response = error_response(status_of(error.code()), error.what());
+  }
+  response.memory = std::move(answer.memory);
+  return response;
 }
+
+}  // namespace
 
 HttpResponse Routes::model_read(std::string_view path) {
   const auto where = model_path(parts_of(path));
   if (!where) throw StatusError{not_found, fmt::format("there is nothing at '{}'", path)};
-  const ModelService& service = model(where->name);
+  const ModelService& service = inference_.model(where->name);
   if (where->verb == "stats") return json_response({{"model_stats", json::array({statistics(service)})}});
   if (where->verb == "ready") {
     const bool ready = repository_.is_open() && service.find(where->version) != nullptr;
@@ -224,7 +200,7 @@ HttpResponse Routes::model_read(std::string_view path) {
     response.status = ready ? 200 : unavailable;
     return response;
   }
-  const std::shared_ptr<Version> version = version_of(service, where->version);
+  const std::shared_ptr<Version> version = Inference::version_of(service, where->version);
   if (where->verb.empty()) return json_response(metadata(service, *version));
   if (where->verb == "config") return json_response(configuration(service, *version));
   throw StatusError{not_found, fmt::format("there is nothing at '{}'", path)};
@@ -303,7 +279,7 @@ HttpResponse Routes::change(const HttpRequest& request) {
   if (!of_repository && !of_model)
     throw StatusError{not_found, fmt::format("there is nothing to post to at '{}'", request.path)};
   require_permission(request);
-  ModelService& service = model(parts[of_repository ? 3 : 2]);
+  ModelService& service = inference_.model(parts[of_repository ? 3 : 2]);
   bool changed = true;
   if (of_model)
     service.roll_back();
@@ -318,57 +294,16 @@ HttpResponse Routes::change(const HttpRequest& request) {
 
 void Routes::infer(HttpRequest request, const Reply& reply) {
   const auto where = model_path(parts_of(request.path));
-  ModelService& service = model(where->name);
-  if (!repository_.is_open()) throw StatusError{unavailable, "the server is shutting down, or not ready yet"};
-  std::shared_ptr<Version> version = version_of(service, where->version);
-  const BatcherSettings& limits = service.batcher().settings();
-  auto memory = std::make_shared<MemoryBudget::Share>();
-  const auto admit = [&](std::int64_t rows) {
-    if (rows > limits.queue_rows)
-      throw StatusError{too_large,
-                        fmt::format("a request has at most {} rows here, not {}", limits.queue_rows, rows)};
-    // Outputs are in memory twice, and as text in JSON.
-    const ServedPorts& ports = version->ports();
-    *memory = budget_.take(static_cast<std::size_t>(rows) * (ports.input_bytes() + 5 * ports.output_bytes()));
-    if (!*memory) throw StatusError{unavailable, "the server has no memory left for this request; try again"};
-  };
-  InferRequest decoded;
-  try {
-    decoded = decode_infer_request(version->ports(), request.body, request.json_bytes, admit);
-  } catch (...) {
-    service.batcher().count_invalid();
-    throw;
-  }
-  auto job = std::make_shared<Job>();
-  job->version = version;
-  job->rows = decoded.rows;
-  job->inputs = std::move(decoded.inputs);
-  job->outputs = make_outputs(version->ports(), decoded.rows);
-  const Nanoseconds timeout =
-      decoded.timeout.value_or(std::chrono::duration_cast<std::chrono::microseconds>(settings_.deadline));
-  if (timeout.count() > 0) job->deadline = Clock::now() + timeout;
   auto held = std::make_shared<MemoryBudget::Share>(std::move(request.memory));
-  job->done = [reply, memory, held, name = service.name(), id = std::move(decoded.id),
-               wanted = std::move(decoded.outputs)](Job& done, Outcome outcome, const std::string& why) {
-    if (outcome != Outcome::served)
-      return reply(error_response(status_of(outcome),
-                                  why.empty() ? fmt::format("the request was {}", name_of(outcome)) : why));
-    HttpResponse response;
-    try {
-      InferAnswer answer =
-          encode_infer_answer(done.version->ports(), name, done.version->id(), id, wanted, done.outputs);
-      if (answer.json_bytes) response.content_type = "application/octet-stream";
-      response.body = std::move(answer.body);
-      response.json_bytes = answer.json_bytes;
-    } catch (const Error& error) {
-      response = error_response(status_of(error.code()), error.what());
-    }
-    response.memory = std::move(*memory);
-    reply(std::move(response));
-  };
-  if (!service.batcher().submit(job))
-    reply(repository_.is_open() ? error_response(too_many, "the queue is full; try again")
-                                : error_response(unavailable, "the server is shutting down"));
+  inference_.ask(
+      {.model = where->name, .version = where->version, .deadline = {}},
+      [&](const ServedPorts& ports, FunctionRef<void(std::int64_t)> admit) {
+        return decode_infer_request(ports, request.body, request.json_bytes, admit);
+      },
+      [reply, held](Inference::Answer answer) {
+        if (answer.failure) return reply(error_response(answer.failure->status, answer.failure->message));
+        reply(infer_response(std::move(answer)));
+      });
 }
 
 HttpResponse Routes::answer(const HttpRequest& request) {
@@ -382,14 +317,9 @@ void Routes::handle(HttpRequest request, Reply reply) {
     const auto where = model_path(parts_of(request.path));
     if (request.method == "POST" && where && where->verb == "infer") return infer(std::move(request), reply);
     reply(answer(request));
-  } catch (const StatusError& error) {
+  } catch (...) {
+    const StatusError error = status_error(std::current_exception());
     reply(error_response(error.status, error.message));
-  } catch (const Error& error) {
-    reply(error_response(status_of(error.code()), error.what()));
-  } catch (const std::bad_alloc&) {
-    reply(error_response(unavailable, "the server has no memory left for this request"));
-  } catch (const std::exception& error) {
-    reply(error_response(our_fault, error.what()));
   }
 }
 

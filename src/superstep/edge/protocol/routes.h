@@ -7,6 +7,7 @@
 #include "superstep/edge/http/message.h"
 #include "superstep/edge/learn/learner.h"
 #include "superstep/edge/live/live.h"
+#include "superstep/edge/protocol/inference.h"
 #include "superstep/edge/service/repository.h"
 #include "superstep/edge/stream/stream_account.h"
 
@@ -25,11 +26,15 @@ class Routes {
  public:
   // All must outlive it.
   Routes(Repository& repository, MemoryBudget& budget, RouteSettings settings)
-      : repository_(repository), budget_(budget), settings_(std::move(settings)) {}
+      : repository_(repository),
+        inference_(repository, budget, settings.deadline),
+        settings_(std::move(settings)) {}
 
   // Pages show it from then on; it must outlive this. Before requests are handled.
   void show(Live* live) { live_ = live; }
   void learn_by(Learner* learner) { learner_ = learner; }
+
+  const Inference& inference() const { return inference_; }
 
   // Answers at once, or, of inference, when it is done. Changes of models are made by the calling thread.
   void handle(HttpRequest request, Reply reply);
@@ -42,10 +47,9 @@ class Routes {
   HttpResponse change(const HttpRequest& request);
   void infer(HttpRequest request, const Reply& reply);
   void require_permission(const HttpRequest& request) const;
-  ModelService& model(std::string_view name) const;
 
   Repository& repository_;
-  MemoryBudget& budget_;
+  const Inference inference_;
   RouteSettings settings_;
   Live* live_ = nullptr;
   Learner* learner_ = nullptr;

@@ -8,10 +8,11 @@ namespace superstep::edge {
 namespace {
 
 std::shared_ptr<Version> compiled(const Blueprint& blueprint, const ServiceSettings& settings) {
-  return std::make_shared<Version>(
-      blueprint, target::find_target(settings.target),
-      VersionSettings{
-          .max_batch = settings.batcher.max_batch, .workers = settings.workers, .threads = settings.threads});
+  return std::make_shared<Version>(blueprint, target::find_target(settings.target),
+                                   VersionSettings{.max_batch = settings.batcher.max_batch,
+                                                   .workers = settings.workers,
+                                                   .threads = settings.threads,
+                                                   .row_by_row = settings.row_by_row});
 }
 
 std::vector<RowRange> ranges_of(const Batch& batch) {

@@ -12,7 +12,8 @@ namespace superstep::edge {
 struct ServiceSettings {
   BatcherSettings batcher;
   int workers = 1;
-  int threads = 1;  // of a worker
+  int threads = 1;          // of a worker
+  bool row_by_row = false;  // answers have the same bits in any batch (model/version.h)
   std::string target = "cpu";
 };
 

@@ -17,7 +17,7 @@
 #include "superstep/base/system/interrupt.h"
 #include "superstep/base/text.h"
 #include "superstep/edge/stream/acknowledged.h"
-#include "superstep/edge/stream/socket.h"
+#include "superstep/edge/stream/ends.h"
 
 namespace superstep::edge {
 namespace {
@@ -33,9 +33,7 @@ class Detector {
     if (settings.acknowledge)
       acknowledged_.emplace(settings.to, static_cast<std::size_t>(settings.high_water));
     else
-      pushed_.emplace(
-          SocketKind::push, settings.to,
-          Socket::Settings{.high_water = settings.high_water, .linger = std::chrono::milliseconds(30'000)});
+      pushed_ = open_sender(settings.to, settings.high_water, settings.series);
   }
 
   DetectorReport run() {
@@ -51,6 +49,8 @@ class Detector {
     wait_for_acknowledgements();  // the end is the last that anybody hears
     hand_over(encode_end(settings_.format, {settings_.series}));
     wait_for_acknowledgements();
+    constexpr auto patience = std::chrono::milliseconds(30'000);
+    if (pushed_) pushed_->flush(patience);
     std::ranges::sort(lateness_);
     report_.lateness_p99 = lateness_.empty() ? 0 : nearest_rank(lateness_, 0.99);
     return report_;
@@ -170,7 +170,7 @@ class Detector {
 
   const Tensor& pixels_;
   const DetectorSettings& settings_;
-  std::optional<Socket> pushed_;
+  std::unique_ptr<Outlet> pushed_;
   std::optional<AcknowledgedSender> acknowledged_;
   RandomStream arrivals_;
   SteadyClock::time_point begin_;

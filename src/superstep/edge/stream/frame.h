@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct SeriesEnd {
 
 // Numbers of frames are kept as bits: a number beyond this is none (chosen: 8 MB a series).
 inline constexpr std::uint64_t most_frames = std::uint64_t{1} << 26;
-// Of a series' name, which becomes a file's.
+// A series' name becomes a file's: letters, digits, '-', '_' and '.', which it does not begin with.
 inline constexpr std::size_t most_name_bytes = 128;
+bool is_series_name(std::string_view name);
 
 }  // namespace superstep::edge

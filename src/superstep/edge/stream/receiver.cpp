@@ -6,11 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "superstep/base/file.h"
 #include "superstep/base/system/own_threads.h"
 #include "superstep/edge/model/pixels.h"
+#include "superstep/edge/stream/summary.h"
+#include "superstep/physics/xray/bragg_patches.h"
 
 namespace superstep::edge {
 namespace {
@@ -32,6 +33,15 @@ std::int64_t rows_of(const ServedPorts& ports, const std::vector<std::int64_t>& 
   return without_ones({extents.begin() + 1, extents.end()}) == row ? extents[0] : 0;
 }
 
+void give_meaning(Pixels meaning, std::int64_t rows, std::span<float> values) {
+  if (meaning == Pixels::logarithm)
+    for (float& value : values) value = std::log1p(std::max(0.0f, value));
+  const std::size_t row = values.size() / static_cast<std::size_t>(rows);
+  if (meaning == Pixels::unit)
+    for (std::size_t first = 0; first < values.size(); first += row)
+      data::scale_to_unit(values.subspan(first, row));
+}
+
 std::uint64_t number_of(const std::string& version) {
   std::uint64_t number = 0;
   std::from_chars(version.data(), version.data() + version.size(), number, 16);
@@ -50,8 +60,7 @@ Receiver::Receiver(const ReceiverSettings& settings, ModelService& model, Live* 
                    : std::make_unique<Journal>(Journal::Settings{.folder = settings.journal,
                                                                  .results = settings.folder,
                                                                  .segment_bytes = settings.segment_bytes})),
-      pull_(settings.journal.empty() ? SocketKind::pull : SocketKind::router, settings.pull,
-            {.most_bytes = static_cast<std::int64_t>(settings.most_frame_bytes)}) {
+      inlet_(open_inlet(settings.pull, !settings.journal.empty(), settings.most_frame_bytes)) {
   const ServedPorts ports = model.current()->ports();
   if (ports.inputs.size() != 1 || ports.inputs[0].element != ElementType::f32)
     throw Error(ErrorCode::unsupported,
@@ -61,9 +70,7 @@ Receiver::Receiver(const ReceiverSettings& settings, ModelService& model, Live* 
     require_writable_folder(settings_.folder);
   }
   if (!settings_.publish.empty()) {
-    publish_ =
-        std::make_unique<Socket>(SocketKind::publish, settings_.publish,
-                                 Socket::Settings{.high_water = 1000, .linger = std::chrono::seconds(1)});
+    publish_ = std::make_unique<Publisher>(settings_.publish);
     publish_endpoint_ = publish_->endpoint();
   }
   taker_ = start_thread([this] { take_answers(); });
@@ -126,7 +133,7 @@ void Receiver::receive() {
   try {
     if (journal_) resume();
     while (receive_one(parts)) continue;
-    if (!acknowledgements_.empty()) acknowledge();
+    if (inlet_->has_unkept()) acknowledge();
   } catch (const std::exception& error) {
     const std::scoped_lock lock(mutex_);
     socket_failure_ = error.what();
@@ -138,21 +145,18 @@ bool Receiver::receive_one(MessageParts& parts) {
     const std::scoped_lock lock(mutex_);
     if (stopping_) return false;
   }
-  const auto wait = acknowledgements_.empty() ? look_up : std::chrono::milliseconds(1);
-  const bool came = pull_.receive(parts, wait);
-  if (came && (!journal_ || acknowledgements_.take(parts)))
-    take(parts);
-  else if (came)
-    take({});  // nobody could be told that it came
-  if (acknowledgements_.are_due() || (!came && !acknowledgements_.empty())) acknowledge();
+  const auto wait = inlet_->has_unkept() ? std::chrono::milliseconds(1) : look_up;
+  const bool came = inlet_->receive(parts, wait);
+  if (came) take(parts);
+  if (inlet_->is_due() || (!came && inlet_->has_unkept())) acknowledge();
   if (settings_.stall.count() > 0) end_stalled();
   return true;
 }
 
 // What was appended is on the disk before anybody hears that it is kept.
 void Receiver::acknowledge() {
-  if (!insist_on_writing([&] { journal_->commit(); }, stopping_)) return;
-  acknowledgements_.send(pull_);
+  if (journal_ && !insist_on_writing([&] { journal_->commit(); }, stopping_)) return;
+  inlet_->acknowledge();
 }
 
 void Receiver::end_stalled() {
@@ -337,8 +341,7 @@ JobPointer Receiver::job_of(const Frame& frame, const std::shared_ptr<Version>& 
     std::memcpy(job->inputs[0].bytes(), frame.pixels.data(), frame.pixels.size());
   else
     convert_pixels(frame.element, frame.pixels, settings_.scale, true, job->inputs[0].as<float>());
-  if (settings_.logarithm)
-    for (float& value : job->inputs[0].as<float>()) value = std::log1p(std::max(0.0f, value));
+  give_meaning(settings_.meaning, rows, job->inputs[0].as<float>());
   return job;
 }
 
@@ -415,15 +418,43 @@ void Receiver::take_answers() {
       close_if_done(ending);
   }
   if (journal_) flush_open_series();
+  publish_all();
+  if (!settings_.shared || settings_.folder.empty()) return;
+  insist_on_writing([&] { write_stream_account(settings_.folder, account()); }, finishing_);
 }
 
 // What the next receiver need not ask again.
 void Receiver::flush_open_series() {
   for (const auto& [name, series] : open_) {
     if (!series->results) continue;
-    insist_on_writing([&] { series->results->flush(); }, finishing_);
+    write_results(*series->results);
     files_.insert(files_.end(), series->results->files().begin(), series->results->files().end());
   }
+}
+
+// What is in a file is not asked again: what was published of it has arrived before that.
+void Receiver::write_results(SeriesResults& results) {
+  publish_all();
+  insist_on_writing([&] { results.flush(); }, finishing_);
+}
+
+void Receiver::publish_all() {
+  try {
+    if (publish_) publish_->flush();
+  } catch (const std::exception& error) {
+    stop_publishing(error.what());
+  }
+}
+
+void Receiver::stop_publishing(const char* why) {
+  publish_.reset();
+  const std::scoped_lock lock(mutex_);
+  socket_failure_ = why;
+}
+
+bool Receiver::is_finishing() const {
+  const std::scoped_lock lock(mutex_);
+  return finishing_;
 }
 
 template <class Write>
@@ -453,11 +484,11 @@ bool Receiver::insist_on_writing(const Write& write, const bool& given_up) {
 
 void Receiver::hand_over(const Answered& answered) {
   try {
-    if (publish_) publish(answered);
+    if (publish_)
+      publish_->publish(answered.series->series.name(), answered.frame, model_.name(), *answered.version,
+                        answered.outputs, [this] { return is_finishing(); });
   } catch (const std::exception& error) {
-    publish_.reset();
-    const std::scoped_lock lock(mutex_);
-    socket_failure_ = error.what();
+    stop_publishing(error.what());
   }
   if (live_)
     live_->add(answered.series->series.name(), answered.frame, answered.position, answered.outputs,
@@ -466,27 +497,10 @@ void Receiver::hand_over(const Answered& answered) {
     SeriesResults& results = *answered.series->results;
     results.add(answered.frame, number_of(answered.version->id()), answered.version->ports().outputs,
                 answered.outputs, answered.rows);
-    if (results.wants_flush()) insist_on_writing([&] { results.flush(); }, finishing_);
+    if (results.wants_flush()) write_results(results);
   }
   const std::scoped_lock lock(mutex_);
   settle(answered.series, answered.frame, Outcome::served);
-}
-
-void Receiver::publish(const Answered& answered) {
-  nlohmann::json outputs = nlohmann::json::array();
-  std::vector<std::string> parts(1);
-  for (std::size_t i = 0; i < answered.outputs.size(); ++i) {
-    outputs.push_back({{"name", answered.version->ports().outputs[i].name},
-                       {"dtype", name_of(answered.outputs[i].type())},
-                       {"shape", answered.outputs[i].shape().extents()}});
-    parts.emplace_back(reinterpret_cast<const char*>(answered.outputs[i].bytes()),
-                       answered.outputs[i].byte_count());
-  }
-  parts[0] = nlohmann::json{{"protocol", "superstep-answer/1"},  {"series", answered.series->series.name()},
-                            {"frame", answered.frame},           {"model", model_.name()},
-                            {"version", answered.version->id()}, {"outputs", outputs}}
-                 .dump();
-  publish_->send(parts, std::chrono::milliseconds(0));
 }
 
 // A series ends when its end was said and nothing of it waits any more.
@@ -501,40 +515,22 @@ void Receiver::close_if_done(const SeriesPointer& series) {
     closed_.push_back(series->series.name());
     if (closed_.size() > most_closed_names) closed_.pop_front();
     ++account_.series;
-    account_.missing += series->series.missing();
-    account_.incomplete += series->series.missing() > 0;
+    if (!settings_.shared) account_.missing += series->series.missing();
+    account_.incomplete += !settings_.shared && series->series.missing() > 0;
   }
   if (live_) live_->close(series->series.name());
   if (listener_) listener_->on_end(series->series.name());
   if (!series->results) return;
-  insist_on_writing([&] { series->results->flush(); }, finishing_);
-  insist_on_writing([&] { write_summary(*series); }, finishing_);
+  write_results(*series->results);
+  insist_on_writing(
+      [&] {
+        write_series_summary(settings_.folder, series->series, series->account, model_.name(),
+                             series->results->files(), settings_.shared);
+      },
+      finishing_);
   if (journal_) insist_on_writing([&] { journal_->close(series->series.name()); }, finishing_);
   const std::scoped_lock lock(mutex_);
   files_.insert(files_.end(), series->results->files().begin(), series->results->files().end());
-}
-
-void Receiver::write_summary(const OpenSeries& series) {
-  constexpr std::size_t most_ranges = 10'000;
-  const StreamAccount& account = series.account;
-  nlohmann::json outcomes = nlohmann::json::object();
-  for (const Outcome outcome : all_outcomes)
-    if (account.of(outcome) > 0) outcomes[name_of(outcome)] = account.of(outcome);
-  nlohmann::json files = nlohmann::json::array();
-  for (const std::string& file : series.results->files())
-    files.push_back(std::filesystem::path(file).filename().string());
-  const nlohmann::json summary{{"series", series.series.name()},
-                               {"announced", series.series.announced()},
-                               {"seen", series.series.seen()},
-                               {"missing", series.series.missing()},
-                               {"missing_ranges", series.series.missing_ranges(most_ranges)},
-                               {"received", account.received},
-                               {"duplicate", account.duplicate},
-                               {"unfitting", account.unfitting},
-                               {"outcomes", outcomes},
-                               {"model", model_.name()},
-                               {"files", files}};
-  write_file_atomically(settings_.folder / (series.series.name() + ".json"), summary.dump(1) + "\n");
 }
 
 }  // namespace superstep::edge

@@ -1,4 +1,4 @@
-// Frames of a detector through a model: from a ZeroMQ socket to files and to whoever listens.
+// Frames of a detector through a model: from where messages come to files and to whoever listens.
 #pragma once
 
 #include <condition_variable>
@@ -13,26 +13,30 @@
 #include "superstep/edge/journal/journal.h"
 #include "superstep/edge/live/live.h"
 #include "superstep/edge/service/model_service.h"
-#include "superstep/edge/stream/acknowledged.h"
+#include "superstep/edge/stream/ends.h"
 #include "superstep/edge/stream/frame_listener.h"
+#include "superstep/edge/stream/publisher.h"
 #include "superstep/edge/stream/results.h"
 #include "superstep/edge/stream/series.h"
-#include "superstep/edge/stream/socket.h"
 #include "superstep/edge/stream/stream_account.h"
 #include "superstep/edge/stream/wire.h"
 
 namespace superstep::edge {
 
+// What the model has of scaled pixels: as they are, log(1 + pixel), or each row's from 0 to 1.
+enum class Pixels { linear, logarithm, unit };
+
 struct ReceiverSettings {
-  std::string pull;              // where frames come from
+  std::string pull;              // where frames come from (ends.h)
   std::string publish;           // where answers are published; empty: nowhere
+  bool shared = false;           // the stream's other frames come to other servers
   std::filesystem::path folder;  // of files with the answers; empty: none
   // Frames are kept here until their answers are in files, and acknowledged (acknowledged.h); empty: they are
   // not.
   std::filesystem::path journal;
   std::size_t segment_bytes = std::size_t{64} << 20;  // of the journal's files
   float scale = 1;                                    // of pixels that are no f32
-  bool logarithm = false;                             // the model has log(1 + pixel)
+  Pixels meaning = Pixels::linear;
   std::chrono::milliseconds stall{0};  // a series of which nothing came for so long is ended; 0: none is
   std::size_t most_frame_bytes = std::size_t{64} << 20;
   std::size_t part_bytes = std::size_t{64} << 20;  // of answers in a file
@@ -51,7 +55,7 @@ class Receiver {
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
-  std::string pull_endpoint() const { return pull_.endpoint(); }
+  std::string pull_endpoint() const { return inlet_->endpoint(); }
   std::string publish_endpoint() const { return publish_endpoint_; }
   StreamAccount account() const;
   std::vector<std::string> files() const;
@@ -104,10 +108,12 @@ class Receiver {
 
   void take_answers();
   void hand_over(const Answered& answered);
-  void publish(const Answered& answered);
+  void write_results(SeriesResults& results);
+  void publish_all();
+  void stop_publishing(const char* why);
+  bool is_finishing() const;
   void close_if_done(const SeriesPointer& series);
   void flush_open_series();
-  void write_summary(const OpenSeries& series);
   template <class Write>
   bool try_to_write(const Write& write);
   template <class Write>
@@ -118,9 +124,8 @@ class Receiver {
   Live* const live_;
   FrameListener* const listener_;
   std::unique_ptr<Journal> journal_;  // null: there is none
-  Acknowledgements acknowledgements_;
-  Socket pull_;
-  std::unique_ptr<Socket> publish_;  // of the thread that takes answers
+  std::unique_ptr<Inlet> inlet_;
+  std::unique_ptr<Publisher> publish_;  // of the thread that takes answers
   std::string publish_endpoint_;
 
   mutable std::mutex mutex_;

@@ -6,6 +6,15 @@
 
 namespace superstep::edge {
 
+bool is_series_name(std::string_view name) {
+  const auto good = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= most_name_bytes && !name.starts_with('.') &&
+         std::ranges::all_of(name, good);
+}
+
 bool Series::add(std::uint64_t number) {
   if (number >= there_.size()) there_.resize(number + 1);
   if (there_[number]) return false;

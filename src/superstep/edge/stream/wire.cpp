@@ -30,14 +30,8 @@ constexpr TypedArray typed_arrays[] = {{64, ElementType::u8},  {69, ElementType:
                                        {77, ElementType::i16}, {78, ElementType::i32}, {85, ElementType::f32},
                                        {86, ElementType::f64}};
 
-// A series' name goes into names of files.
 std::string series_name(std::string_view name) {
-  const auto good = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_' || c == '.';
-  };
-  if (name.empty() || name.size() > most_name_bytes || name.starts_with('.') ||
-      !std::ranges::all_of(name, good))
+  if (!is_series_name(name))
     refuse("a series has no name, or one that is none: letters, digits, '-', '_' and '.'");
   return std::string(name);
 }

@@ -13,30 +13,12 @@
 #include "superstep/base/thread_pool.h"
 #include "superstep/lab/advise/here.h"
 #include "superstep/lab/advise/reasons.h"
-#include "superstep/machine/work.h"
+#include "superstep/lab/graphs_by_batch.h"
 
 namespace superstep::lab {
 namespace {
 
 using machine::Machine;
-
-// Graphs of a model by micro-batch, made once for all machines.
-class Graphs {
- public:
-  Graphs(const run::Model& model, bool trains) : at_(trains ? model.training_step() : model.inference()) {}
-
-  const graph::Graph& at(std::int64_t batch) {
-    const std::lock_guard lock(mutex_);
-    auto& found = made_[batch];
-    if (!found) found = std::make_unique<graph::Graph>(at_(batch));
-    return *found;
-  }
-
- private:
-  target::GraphAtBatch at_;
-  std::mutex mutex_;
-  std::map<std::int64_t, std::unique_ptr<graph::Graph>> made_;
-};
 
 // Machines that only run a model for an answer.
 bool only_serves(const Machine& machine) { return machine.style() == machine::Style::static_stream; }
@@ -89,23 +71,17 @@ void require_goal_is_counted(const AdviseSettings& settings) {
                 "give --price MACHINE=PRICE of a unit-hour, for each machine that you can have");
 }
 
-void refuse_unsupported(const run::Model& model, const graph::Graph& graph) {
-  const auto works = machine::works_of(graph, machine::precision_from_name("f32"));
-  const std::vector<std::string> missing = machine::unsupported_operators(works);
-  if (!missing.empty())
-    throw Error(ErrorCode::unsupported, fmt::format("no cost model for {}", join(missing, ", ")),
-                model.settings().workload);
-}
-
 void find_best(MachineAdvice& advice, const SearchSettings& search) {
   if (const Option* best = best_of(advice.options, search.goal))
     advice.best = static_cast<int>(best - advice.options.data());
   advice.reasons = reasons_of(advice.options, advice.best_option(), search);
 }
 
-MachineAdvice advice_on(const Machine& machine, Graphs& graphs, const run::Model& model,
-                        const AdviseSettings& settings, SearchSettings search) {
+MachineAdvice advice_on(const Machine& machine, GraphsByBatch& graphs, const run::Model& model,
+                        const AdviseSettings& settings, SearchSettings search,
+                        const std::map<std::string, int>& operators) {
   MachineAdvice advice{.machine = machine};
+  advice.coverage = coverage_of(machine, operators, settings.trains);
   if (settings.trains && only_serves(machine)) {
     advice.reasons = {"serves only: no training runs on it"};
     return advice;
@@ -162,8 +138,10 @@ Advice advise(const AdviseSettings& settings) {
   require_goal_is_counted(settings);
   const std::vector<Machine> asked = asked_machines(settings);
   const run::Model model(settings.model);
-  Graphs graphs(model, settings.trains);
-  refuse_unsupported(model, graphs.at(std::max<std::int64_t>(1, model.fixed_batch())));
+  GraphsByBatch graphs(model, settings.trains);
+  require_cost_models(model, graphs.at(std::max<std::int64_t>(1, model.fixed_batch())));
+  const std::map<std::string, int> operators =
+      onnx_operators(model.inference()(std::max<std::int64_t>(1, model.fixed_batch())));
   Advice advice{.model = settings.model.workload, .trains = settings.trains, .goal = settings.goal};
   ThreadPool pool(settings.threads);
   advice.recipe_samples = recipe_samples_of(settings, model, pool);
@@ -174,7 +152,7 @@ Advice advise(const AdviseSettings& settings) {
   double done = 0;
   pool.parallel_for(static_cast<std::int64_t>(asked.size()), [&](std::int64_t item, int) {
     const auto i = static_cast<std::size_t>(item);
-    advice.machines[i] = advice_on(asked[i], graphs, model, settings, advice.search);
+    advice.machines[i] = advice_on(asked[i], graphs, model, settings, advice.search, operators);
     const std::lock_guard lock(mutex);
     progress.update(++done, asked[i].id());
   });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "superstep/lab/advise/changes.h"
+#include "superstep/lab/advise/coverage.h"
 #include "superstep/lab/advise/search.h"
 #include "superstep/record/result.h"
 #include "superstep/run/model.h"
@@ -36,7 +37,8 @@ struct MachineAdvice {
   // Places in the ranking that the 80 % intervals leave open: first to last, from 1; 0 without a best one.
   int first_place = 0, last_place = 0;
   std::vector<std::string> reasons;
-  std::vector<Change> changes;  // of the model, that would gain here
+  std::vector<Change> changes;     // of the model, that would gain here
+  std::vector<Coverage> coverage;  // of its operators by the machine's compilers
 
   const Option* best_option() const { return best < 0 ? nullptr : &options[static_cast<std::size_t>(best)]; }
 };

@@ -40,6 +40,8 @@ std::string reasons_text(const Advice& advice) {
   std::string text;
   for (const MachineAdvice& one : advice.machines) {
     text += fmt::format("  {:<12} {}\n", one.machine.id(), join(one.reasons, "; "));
+    text +=
+        fmt::format("  {:<12} operators: {}\n", "", join(coverage_words(one.coverage, one.machine), "; "));
     for (const Change& change : one.changes)
       text += fmt::format("  {:<12} would gain: {}, {:.2g} times ({})\n", "", change.what, change.gain,
                           change.note);
@@ -87,6 +89,17 @@ std::string conditions_of(const Advice& advice) {
   return text;
 }
 
+nlohmann::json coverage_json(const MachineAdvice& one) {
+  nlohmann::json found = nlohmann::json::array();
+  for (const Coverage& each : one.coverage)
+    found.push_back({{"stack", each.stack},
+                     {"source", each.source},
+                     {"kinds", each.kinds},
+                     {"missing", each.missing},
+                     {"untrained", each.untrained}});
+  return found;
+}
+
 nlohmann::json config_of(const Advice& advice, const MachineAdvice& one, const Option& best) {
   nlohmann::json changes = nlohmann::json::array();
   for (const Change& change : one.changes)
@@ -105,6 +118,7 @@ nlohmann::json config_of(const Advice& advice, const MachineAdvice& one, const O
           {"bound_by", bound_of(best)},
           {"reasons", one.reasons},
           {"changes", changes},
+          {"operators", coverage_json(one)},
           {"options_tried", one.options.size()},
           {"machine_file", one.machine.file()},
           {"machine_digest", one.machine.digest()}};
@@ -146,7 +160,8 @@ std::vector<record::Result> results_of(const Advice& advice) {
         .command = "advise", .workload = advice.model, .mode = advice.trains ? "train" : "infer"};
     result.id = fmt::format("{}-{}-{}", advice.model, result.mode, one.machine.id());
     result.machine = one.machine.id();
-    result.config = {{"goal", name_of(advice.goal)}, {"reasons", one.reasons}};
+    result.config = {
+        {"goal", name_of(advice.goal)}, {"reasons", one.reasons}, {"operators", coverage_json(one)}};
     if (const Option* best = one.best_option()) {
       result.units = best->prediction.units;
       result.config = config_of(advice, one, *best);

@@ -86,41 +86,82 @@ struct Decoder::State {
     std::int64_t first;  // column of y
   };
 
+  // Rows of a product's matrix that one thread takes.
+  struct Part {
+    const Product* product;
+    std::int64_t first, last;
+  };
+
   void multiply(std::span<const Product> products, const Rows& x) {
     const bool in_blocks = std::ranges::any_of(
         products, [](const Product& p) { return is_in_blocks(p.linear->matrix.packing); });
     if (x.count() == 1 && !(exact && in_blocks)) return multiply_one(products, x, in_blocks);
-    std::vector<std::pair<const Product*, std::int64_t>> panels;
-    for (const Product& p : products)
-      for (std::int64_t r = 0; r < p.linear->matrix.rows; r += panel_rows) panels.emplace_back(&p, r);
+    std::vector<Part> parts;
+    for (const Product& p : products) {
+      const std::int64_t rows = p.linear->matrix.rows;
+      for (std::int64_t r = 0; r < rows; r += rows_of_a_part)
+        parts.push_back({&p, r, std::min(rows, r + rows_of_a_part)});
+    }
+    const std::int64_t columns = columns_at_a_time(x.width(), x.count());
+    const std::vector<float> pieces = pieces_of(x, columns);
     std::vector<std::vector<float>> unpacked(static_cast<std::size_t>(pool.threads()));
-    for (auto& each : unpacked) each.resize(static_cast<std::size_t>(panel_rows * x.width()));
-    pool.parallel_for(static_cast<std::int64_t>(panels.size()), [&](std::int64_t item, int worker) {
-      const auto [product, row] = panels[static_cast<std::size_t>(item)];
-      multiply_panel_of(*product, row, x, unpacked[static_cast<std::size_t>(worker)].data());
+    for (auto& each : unpacked) each.resize(static_cast<std::size_t>(panel_rows * columns));
+    pool.parallel_for(static_cast<std::int64_t>(parts.size()), [&](std::int64_t item, int worker) {
+      const auto& [product, first, last] = parts[static_cast<std::size_t>(item)];
+      for (std::int64_t column = 0; column < x.width(); column += columns) {
+        const Piece piece{.first = column,
+                          .columns = std::min(columns, x.width() - column),
+                          .tokens = x.count(),
+                          .values = pieces.data() + column * x.count()};
+        for (std::int64_t row = first; row < last; row += panel_rows)
+          multiply_panel_of(*product, row, piece, unpacked[static_cast<std::size_t>(worker)].data());
+      }
     });
     for (const Product& p : products) add_bias(p);
   }
 
-  static void multiply_panel_of(const Product& p, std::int64_t row, const Rows& x, float* scratch) {
+  // Rows that share the columns of x which the second cache holds; a multiple of panel_rows.
+  static constexpr std::int64_t rows_of_a_part = 32;
+
+  // Columns of all tokens, side by side: rows of x that lie a power of two apart would share few places of a
+  // cache.
+  struct Piece {
+    std::int64_t first, columns, tokens;
+    const float* values;  // [tokens][columns]
+  };
+
+  static std::vector<float> pieces_of(const Rows& x, std::int64_t columns) {
+    std::vector<float> pieces(static_cast<std::size_t>(x.count() * x.width()));
+    float* to = pieces.data();
+    for (std::int64_t column = 0; column < x.width(); column += columns) {
+      const std::int64_t count = std::min(columns, x.width() - column);
+      for (std::int64_t t = 0; t < x.count(); ++t, to += count) std::copy_n(x.row(t) + column, count, to);
+    }
+    return pieces;
+  }
+
+  static void multiply_panel_of(const Product& p, std::int64_t row, const Piece& x, float* scratch) {
     const Matrix& m = p.linear->matrix;
-    const std::int64_t count = std::min(panel_rows, m.rows - row);
-    const float* rows = scratch;
-    if (m.packing == Packing::f32)
-      rows = reinterpret_cast<const float*>(m.row(row));
-    else
-      for (std::int64_t r = 0; r < count; ++r) unpack_row(m, row + r, scratch + r * m.columns);
-    multiply_panel({rows, count, m.columns}, x.row(0), x.width(), x.count(), p.y->row(0) + p.first + row,
-                   p.y->width());
+    Panel panel{.rows = scratch,
+                .count = std::min(panel_rows, m.rows - row),
+                .columns = x.columns,
+                .stride = x.columns,
+                .added = x.first > 0};
+    if (m.packing == Packing::f32) {
+      panel.rows = reinterpret_cast<const float*>(m.row(row)) + x.first;
+      panel.stride = m.columns;
+    } else {
+      for (std::int64_t r = 0; r < panel.count; ++r)
+        unpack_part(m, row + r, x.first, x.columns, scratch + r * x.columns);
+    }
+    for (std::int64_t r = row + panel_rows; r < std::min(row + 2 * panel_rows, m.rows); ++r)
+      prefetch_part(m, r, x.first, x.columns);
+    multiply_panel(panel, x.values, x.columns, x.tokens, p.y->row(0) + p.first + row, p.y->width());
   }
 
   void multiply_one(std::span<const Product> products, const Rows& x, bool in_blocks) {
     Activations activations;
     activations.set(x.of(0), in_blocks);
-    struct Part {
-      const Product* product;
-      std::int64_t first, last;
-    };
     std::vector<Part> parts;
     for (const Product& p : products) {
       // Large pieces, but enough of them that threads end together.

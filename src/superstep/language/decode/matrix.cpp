@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "superstep/language/decode/products.h"
+
 namespace superstep::language {
 namespace {
 
@@ -68,18 +70,42 @@ Matrix matrix_of(const data::Weight& weight) {
 }
 
 void unpack_row(const Matrix& matrix, std::int64_t index, float* values) {
+  unpack_part(matrix, index, 0, matrix.columns, values);
+}
+
+namespace {
+
+// Where numbers of a row begin: `number` at the start of a block, where there are blocks.
+std::size_t offset_of(const Matrix& matrix, std::int64_t number) {
+  if (!is_in_blocks(matrix.packing)) return static_cast<std::size_t>(number) * element_bytes(matrix.packing);
+  const data::BlockSize block = data::block_size(blocks_of(matrix.packing));
+  return static_cast<std::size_t>(number / block.values) * block.bytes;
+}
+
+}  // namespace
+
+void prefetch_part(const Matrix& matrix, std::int64_t index, std::int64_t first, std::int64_t count) {
+  constexpr std::size_t line = 64;
   const std::byte* row = matrix.row(index);
-  const auto count = static_cast<std::size_t>(matrix.columns);
-  if (is_in_blocks(matrix.packing))
-    return data::unpack_blocks(blocks_of(matrix.packing), {row, matrix.row_bytes()}, {values, count});
+  const std::size_t end = offset_of(matrix, first + count);
+  for (std::size_t at = offset_of(matrix, first); at < end; at += line) __builtin_prefetch(row + at);
+}
+
+void unpack_part(const Matrix& matrix, std::int64_t index, std::int64_t first, std::int64_t count,
+                 float* values) {
+  const std::byte* row = matrix.row(index);
+  const auto size = static_cast<std::size_t>(count);
+  if (is_in_blocks(matrix.packing)) {
+    const data::BlockFormat format = blocks_of(matrix.packing);
+    const std::size_t begin = offset_of(matrix, first), end = offset_of(matrix, first + count);
+    return data::unpack_blocks(format, {row + begin, end - begin}, {values, size});
+  }
   if (matrix.packing == Packing::f32) {
-    std::memcpy(values, row, count * sizeof(float));
+    std::memcpy(values, reinterpret_cast<const float*>(row) + first, size * sizeof(float));
     return;
   }
-  const auto* halves = reinterpret_cast<const std::uint16_t*>(row);
-  for (std::size_t i = 0; i < count; ++i)
-    values[i] = matrix.packing == Packing::f16 ? f16::widen(halves[i])
-                                               : std::bit_cast<float>(std::uint32_t{halves[i]} << 16);
+  const auto* halves = reinterpret_cast<const std::uint16_t*>(row) + first;
+  (matrix.packing == Packing::f16 ? widen_f16 : widen_bf16)(halves, count, values);
 }
 
 }  // namespace superstep::language

@@ -31,5 +31,10 @@ Matrix matrix_of(const Tensor& f32);
 
 // The row as numbers.
 void unpack_row(const Matrix& matrix, std::int64_t index, float* values);
+// Of the row, `count` from column `first` on: multiples of 256, or up to the row's end.
+void unpack_part(const Matrix& matrix, std::int64_t index, std::int64_t first, std::int64_t count,
+                 float* values);
+// Asks for it from memory, which takes long: a part of a row is too short for a processor to guess the next.
+void prefetch_part(const Matrix& matrix, std::int64_t index, std::int64_t first, std::int64_t count);
 
 }  // namespace superstep::language

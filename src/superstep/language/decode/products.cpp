@@ -221,8 +221,10 @@ void MultiplyRows(const Matrix& m, const Activations& x, std::int64_t first, std
 
 // Four rows by `Tokens` tokens: as many sums in registers.
 template <int Tokens>
-HWY_INLINE void Tile(const float* rows, std::int64_t columns, const float* x, std::int64_t x_stride, float* y,
+HWY_INLINE void Tile(const Panel& panel, const float* x, std::int64_t x_stride, float* y,
                      std::int64_t y_stride) {
+  const std::int64_t columns = panel.columns, stride = panel.stride;
+  const float* rows = panel.rows;
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   hn::Vec<F32> sums[4][Tokens];
@@ -233,15 +235,16 @@ HWY_INLINE void Tile(const float* rows, std::int64_t columns, const float* x, st
     hn::Vec<F32> of_tokens[Tokens];
     for (int t = 0; t < Tokens; ++t) of_tokens[t] = hn::LoadU(d, x + t * x_stride + i);
     for (int r = 0; r < 4; ++r) {
-      const auto weight = hn::LoadU(d, rows + r * columns + i);
+      const auto weight = hn::LoadU(d, rows + r * stride + i);
       for (int t = 0; t < Tokens; ++t) sums[r][t] = hn::MulAdd(weight, of_tokens[t], sums[r][t]);
     }
   }
   for (int r = 0; r < 4; ++r)
     for (int t = 0; t < Tokens; ++t) {
       float sum = hn::GetLane(hn::SumOfLanes(d, sums[r][t]));
-      for (std::int64_t k = i; k < columns; ++k) sum += rows[r * columns + k] * x[t * x_stride + k];
-      y[t * y_stride + r] = sum;
+      for (std::int64_t k = i; k < columns; ++k) sum += rows[r * stride + k] * x[t * x_stride + k];
+      float& result = y[t * y_stride + r];
+      result = panel.added ? result + sum : sum;
     }
 }
 
@@ -249,15 +252,36 @@ void MultiplyPanel(const Panel& panel, const float* x, std::int64_t x_stride, st
                    std::int64_t y_stride) {
   std::int64_t t = 0;
   if (panel.count == panel_rows) {
-    for (; t + 3 <= tokens; t += 3)
-      Tile<3>(panel.rows, panel.columns, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
-    for (; t < tokens; ++t)
-      Tile<1>(panel.rows, panel.columns, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+    for (; t + 3 <= tokens; t += 3) Tile<3>(panel, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
+    for (; t < tokens; ++t) Tile<1>(panel, x + t * x_stride, x_stride, y + t * y_stride, y_stride);
     return;
   }
   for (; t < tokens; ++t)
-    for (std::int64_t r = 0; r < panel.count; ++r)
-      y[t * y_stride + r] = Dot(panel.rows + r * panel.columns, x + t * x_stride, panel.columns);
+    for (std::int64_t r = 0; r < panel.count; ++r) {
+      const float sum = Dot(panel.rows + r * panel.stride, x + t * x_stride, panel.columns);
+      float& result = y[t * y_stride + r];
+      result = panel.added ? result + sum : sum;
+    }
+}
+
+template <class Stored>
+void Widen(const std::uint16_t* from, std::int64_t count, float* to) {
+  const auto* stored = reinterpret_cast<const Stored*>(from);
+  const F32 d;
+  const hn::Rebind<Stored, F32> narrow;
+  const hn::CappedTag<float, 1> one;
+  const hn::Rebind<Stored, decltype(one)> narrow_one;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(narrow, stored + i)), d, to + i);
+  for (; i < count; ++i) hn::StoreU(hn::PromoteTo(one, hn::LoadU(narrow_one, stored + i)), one, to + i);
+}
+void WidenF16(const std::uint16_t* from, std::int64_t count, float* to) {
+  Widen<hwy::float16_t>(from, count, to);
+}
+void WidenBF16(const std::uint16_t* from, std::int64_t count, float* to) {
+  Widen<hwy::bfloat16_t>(from, count, to);
 }
 
 void AddScaled(float factor, const float* x, float* y, std::int64_t count) {
@@ -280,6 +304,8 @@ namespace superstep::language {
 
 HWY_EXPORT(MultiplyRows);
 HWY_EXPORT(MultiplyPanel);
+HWY_EXPORT(WidenF16);
+HWY_EXPORT(WidenBF16);
 HWY_EXPORT(Dot);
 HWY_EXPORT(AddScaled);
 HWY_EXPORT(NameOfTarget);
@@ -308,9 +334,21 @@ void multiply_rows(const Matrix& matrix, const Activations& x, std::int64_t firs
                    float* y) {
   HWY_DYNAMIC_DISPATCH(MultiplyRows)(matrix, x, first, last, y);
 }
+std::int64_t columns_at_a_time(std::int64_t columns, std::int64_t tokens) {
+  constexpr std::int64_t fewest = 512, most = 1024, step = 256, second_cache = 96 * 1024;  // in f32; chosen
+  const std::int64_t kept = std::clamp(second_cache / std::max<std::int64_t>(1, tokens), fewest, most);
+  return std::min(columns, kept / step * step);
+}
+
 void multiply_panel(const Panel& panel, const float* x, std::int64_t x_stride, std::int64_t tokens, float* y,
                     std::int64_t y_stride) {
   HWY_DYNAMIC_DISPATCH(MultiplyPanel)(panel, x, x_stride, tokens, y, y_stride);
+}
+void widen_f16(const std::uint16_t* from, std::int64_t count, float* to) {
+  HWY_DYNAMIC_DISPATCH(WidenF16)(from, count, to);
+}
+void widen_bf16(const std::uint16_t* from, std::int64_t count, float* to) {
+  HWY_DYNAMIC_DISPATCH(WidenBF16)(from, count, to);
 }
 float dot(const float* a, const float* b, std::int64_t count) {
   return HWY_DYNAMIC_DISPATCH(Dot)(a, b, count);

@@ -30,13 +30,22 @@ struct Activations {
 void multiply_rows(const Matrix& matrix, const Activations& x, std::int64_t first, std::int64_t last,
                    float* y);
 
-// Rows of f32, `panel_rows` at most, times `tokens` vectors: y[t * y_stride + r].
+// Rows of f32, `panel_rows` at most, times `tokens` vectors: y[t * y_stride + r], or added to it.
 struct Panel {
   const float* rows;
   std::int64_t count, columns;
+  std::int64_t stride;  // elements between rows
+  bool added = false;
 };
+// How many columns of a matrix to take at a time, a multiple of 256: those of four rows are to stay in the
+// first cache beside the vectors that pass by, those of all tokens in the second.
+std::int64_t columns_at_a_time(std::int64_t columns, std::int64_t tokens);
 void multiply_panel(const Panel& panel, const float* x, std::int64_t x_stride, std::int64_t tokens, float* y,
                     std::int64_t y_stride);
+
+// Numbers of two bytes as f32.
+void widen_f16(const std::uint16_t* from, std::int64_t count, float* to);
+void widen_bf16(const std::uint16_t* from, std::int64_t count, float* to);
 
 float dot(const float* a, const float* b, std::int64_t count);
 void add_scaled(float factor, const float* x, float* y, std::int64_t count);  // y += factor x

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "superstep/base/error.h"
@@ -13,6 +14,15 @@ namespace superstep::run {
 namespace {
 
 constexpr std::uint32_t order_purpose = 0x0bde;  // separates the order from every other use of the seed
+
+// Batches ahead of a size, so that they take a quarter of a megabyte: chosen.
+constexpr std::size_t bytes_ahead = 1 << 18, fewest_ahead = 3, most_ahead = 64;
+
+std::size_t ahead_of(const std::vector<Tensor>& prototypes) {
+  std::size_t bytes = 1;
+  for (const Tensor& prototype : prototypes) bytes += prototype.byte_count();
+  return std::clamp(bytes_ahead / bytes, fewest_ahead, most_ahead);
+}
 
 constexpr auto poll = std::chrono::milliseconds(50);
 
@@ -46,7 +56,7 @@ Feeder::Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t ba
       augment_(augment),
       at_(start),
       part_(part),
-      ahead_(static_cast<std::size_t>(ahead)) {
+      ahead_(ahead > 0 ? static_cast<std::size_t>(ahead) : ahead_of(prototypes_)) {
   thread_ = start_thread([this] { produce(); });
 }
 
@@ -84,7 +94,7 @@ void Feeder::produce() {
   }
 }
 
-std::vector<Tensor> Feeder::next() {
+void Feeder::take() {
   const auto begun = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   const auto there = [&] { return error_ || !ready_.empty(); };
@@ -92,9 +102,16 @@ std::vector<Tensor> Feeder::next() {
     if (interrupted()) throw Error(ErrorCode::interrupted, "stopped while waiting for data");
   waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   if (ready_.empty()) std::rethrow_exception(error_);
-  std::vector<Tensor> tensors = std::move(ready_.front());
-  ready_.pop_front();
+  const std::size_t most = std::max<std::size_t>(1, ahead_ / 2);
+  for (; !ready_.empty() && taken_.size() < most; ready_.pop_front())
+    taken_.push_back(std::move(ready_.front()));
   changed_.notify_all();
+}
+
+std::vector<Tensor> Feeder::next() {
+  if (taken_.empty()) take();
+  std::vector<Tensor> tensors = std::move(taken_.front());
+  taken_.pop_front();
   return tensors;
 }
 

@@ -32,10 +32,10 @@ std::int64_t batches_an_epoch(const Task& task, std::int64_t batch);
 class Feeder {
  public:
   // Batches of `batch` samples from `start` on, epoch after epoch. `prototypes` has an empty tensor of every
-  // input's type, of this part's size. `ahead` batches are kept ready. Throws what
-  // batches_an_epoch() throws.
+  // input's type, of this part's size. `ahead` batches are kept ready; 0: three of large ones, more of small
+  // ones. Throws what batches_an_epoch() throws.
   Feeder(const Task& task, std::vector<Tensor> prototypes, std::int64_t batch, std::uint64_t seed,
-         bool augment, BatchAddress start, BatchPart part = {}, int ahead = 3);
+         bool augment, BatchAddress start, BatchPart part = {}, int ahead = 0);
   ~Feeder();
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;
@@ -49,6 +49,7 @@ class Feeder {
 
  private:
   void produce();
+  void take();
 
   const Task& task_;
   std::vector<Tensor> prototypes_;
@@ -59,6 +60,9 @@ class Feeder {
   BatchPart part_;
   std::size_t ahead_;
   double waited_ = 0;
+  // The caller's: half of what may be ready is handed over at a time, for two threads that wake each other
+  // take longer over it than a small model over its step.
+  std::deque<std::vector<Tensor>> taken_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

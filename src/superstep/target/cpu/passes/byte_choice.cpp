@@ -78,12 +78,51 @@ std::optional<Product> product_of(const Graph& graph, NodeId id) {
                  .byte_cycles = kernels::byte_cycles(bytes)};
 }
 
+using Readers = std::vector<std::vector<NodeId>>;  // by value
+
+Readers readers_of(const Graph& graph) {
+  Readers readers(graph.value_count());
+  for (const Node& node : graph.nodes())
+    for (const ValueId value : node.inputs)
+      if (value.valid()) readers[value.index()].push_back(graph.value(node.outputs[0]).producer);
+  return readers;
+}
+
+// What reads `value` behind all that is done element by element, each once.
+void add_products_behind(const Graph& graph, const Readers& readers, ValueId value,
+                         std::vector<NodeId>& found) {
+  for (const NodeId id : readers[value.index()]) {
+    const Node& reader = graph.node(id);
+    if (is_elementwise(graph, reader) || reader.op == "BatchNormalization")
+      add_products_behind(graph, readers, reader.outputs[0], found);
+    else if (std::ranges::find(found, id) == found.end())
+      found.push_back(id);
+  }
+}
+
+// A pointwise expansion that a depthwise convolution alone reads runs as one step with it in f32
+// (lower_expanded_depthwise.cpp): what lies between them never reaches memory. On bytes it does.
+bool expands_for_depthwise(const Graph& graph, const Readers& readers, const Node& node) {
+  if (node.op != "Conv" || node.attributes.integer("group", 1) != 1) return false;
+  const Shape& window = graph.type(node.inputs[1]).shape;
+  if (window.element_count() != window[0] * window[1]) return false;
+  std::vector<NodeId> behind;
+  add_products_behind(graph, readers, node.outputs[0], behind);
+  if (behind.size() != 1) return false;
+  const Node& reader = graph.node(behind.front());
+  return reader.op == "Conv" && window[0] > 1 && reader.attributes.integer("group", 1) == window[0];
+}
+
 class Choice {
  public:
   Choice(const Graph& graph, const transform::QuantizeOptions& options) : graph_(graph) {
     product_at_.assign(graph.node_count(), none);
+    const Readers readers = readers_of(graph);
     for (const NodeId id : transform::products_to_quantize(graph, options))
       if (auto product = product_of(graph, id)) {
+        if (expands_for_depthwise(graph, readers, graph.node(id)))
+          product->byte_cycles += kernels::apart_cycles(
+              static_cast<double>(graph.type(graph.node(id).outputs[0]).shape.element_count()));
         product_at_[id.index()] = products_.size();
         products_.push_back(*product);
       }

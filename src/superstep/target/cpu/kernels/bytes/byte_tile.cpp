@@ -224,8 +224,18 @@ SUPERSTEP_VNNI void tile(const ByteTile& t, const IntegerBlock& b) {
 
 }  // namespace
 
-ByteTileFunction* byte_tile_as_f32() { return tile<float>; }
-ByteTileFunction* byte_tile_as_bytes() { return tile<std::uint8_t>; }
+ByteProducts byte_products() {
+  const InstructionSet set = instruction_set();
+  if (set >= InstructionSet::avx512 && __builtin_cpu_supports("avx512vnni") != 0) return ByteProducts::quads;
+  return set >= InstructionSet::avx2 ? ByteProducts::pairs : ByteProducts::none;
+}
+
+ByteTileFunction* byte_tile_as_f32() {
+  return byte_products() == ByteProducts::quads ? tile<float> : avx2_byte_tile_as_f32();
+}
+ByteTileFunction* byte_tile_as_bytes() {
+  return byte_products() == ByteProducts::quads ? tile<std::uint8_t> : avx2_byte_tile_as_bytes();
+}
 
 }  // namespace superstep::kernels
 
@@ -233,6 +243,7 @@ ByteTileFunction* byte_tile_as_bytes() { return tile<std::uint8_t>; }
 
 namespace superstep::kernels {
 
+ByteProducts byte_products() { return ByteProducts::none; }
 ByteTileFunction* byte_tile_as_f32() { return nullptr; }
 ByteTileFunction* byte_tile_as_bytes() { return nullptr; }
 
@@ -243,14 +254,7 @@ ByteTileFunction* byte_tile_as_bytes() { return nullptr; }
 namespace superstep::kernels {
 
 std::string byte_tile_refusal() {
-  const InstructionSet set = instruction_set();
-  bool there = set >= InstructionSet::avx512;
-#if defined(__x86_64__)
-  there = there && __builtin_cpu_supports("avx512vnni") != 0;
-#else
-  there = false;
-#endif
-  return there ? "" : "products of bytes need AVX-512 VNNI";
+  return byte_products() == ByteProducts::none ? "products of bytes need AVX2, or AVX-512 VNNI" : "";
 }
 
 }  // namespace superstep::kernels

@@ -1,5 +1,5 @@
-// A tile of a convolution on bytes, summed and finished in registers: sums never reach memory. AVX-512 VNNI.
-// Internal to the kernels.
+// A tile of a convolution on bytes, summed and finished in registers: sums never reach memory. AVX-512 VNNI,
+// or AVX2. Internal to the kernels.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,19 @@ struct ByteTile {
 // `block.sums` is not looked at. No result may lie where x or the weights do; `added` may be the result.
 using ByteTileFunction = void(const ByteTile& tile, const IntegerBlock& block);
 
-// Null on processors without VNNI.
+// How bytes are multiplied with the instruction set in force.
+enum class ByteProducts {
+  none,
+  pairs,  // AVX2: i16, two at a time
+  quads,  // AVX-512 VNNI: four bytes at a time
+};
+ByteProducts byte_products();
+
+// Null where there are no byte products.
 ByteTileFunction* byte_tile_as_f32();
 ByteTileFunction* byte_tile_as_bytes();
+ByteTileFunction* avx2_byte_tile_as_f32();
+ByteTileFunction* avx2_byte_tile_as_bytes();
 
 // Why there is none with the instruction set in force; empty where there is one.
 std::string byte_tile_refusal();

@@ -35,6 +35,8 @@ std::string fault_of(const IntegerConvolution& convolution);
 double byte_cycles(const IntegerConvolution& convolution);
 // Of bringing so many f32 values to bytes in a pass of its own.
 double quantize_cycles(double values);
+// Of so many values that bytes leave in memory between two steps which are one in f32.
+double apart_cycles(double values);
 
 // y [batch, out] = x [batch, in] times weights, as a convolution.
 IntegerConvolution integer_dense_layer(std::int64_t batch, std::int64_t in, std::int64_t out, ElementType y);

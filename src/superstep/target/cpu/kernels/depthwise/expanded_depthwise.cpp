@@ -195,10 +195,13 @@ std::expected<void, std::string> ExpandedDepthwiseKernel::prepare_panels() {
 }
 
 void ExpandedDepthwiseKernel::describe() {
-  info_.name = fmt::format("expansion{}{} + depthwise convolution{}{}, {} strips of {} rows x {} channels",
-                           e_.epilogue.steps.empty() ? "" : ", ", to_string(e_.epilogue),
-                           d_.epilogue.steps.empty() ? "" : ", ", to_string(d_.epilogue), strips_.size(),
-                           strip_rows_, full_.channels);
+  // What is done on the way stands at the end, as everywhere: kernels that differ in that alone are a family.
+  const std::string done = e_.epilogue.steps.empty() ? to_string(d_.epilogue)
+                           : d_.epilogue.steps.empty()
+                               ? to_string(e_.epilogue)
+                               : to_string(e_.epilogue) + ", " + to_string(d_.epilogue);
+  info_.name = fmt::format("expansion and depthwise convolution, {} strips of {} rows x {} channels{}{}",
+                           strips_.size(), strip_rows_, full_.channels, done.empty() ? "" : " + ", done);
   info_.flops = 2 * (multiply_adds(e_) + multiply_adds(d_));
   info_.bytes = 4 * static_cast<double>(e_.x.element_count() + d_.y.element_count() +
                                         d_.x.channels * (e_.x.channels + d_.window.height * d_.window.width));

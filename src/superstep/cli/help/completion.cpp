@@ -9,7 +9,7 @@
 #include "superstep/base/file.h"
 #include "superstep/base/text.h"
 #include "superstep/cli/command.h"
-#include "superstep/cli/description.h"
+#include "superstep/cli/help/description.h"
 
 namespace superstep::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "superstep/cli/description.h"
+#include "superstep/cli/help/description.h"
 
 namespace superstep::cli {
 namespace {

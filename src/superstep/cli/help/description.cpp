@@ -1,4 +1,4 @@
-#include "superstep/cli/description.h"
+#include "superstep/cli/help/description.h"
 
 #include "superstep/target/target.h"
 #include "superstep/workload/workload.h"

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+#include <grpc/support/log.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/resource_quota.h>
+
+#include "superstep/edge/grpc/library/calls.h"
+
+namespace superstep::edge {
+namespace {
+
+class LibraryServer : public GrpcServer {
+ public:
+  LibraryServer(const GrpcSettings& settings, const Inference& inference, MemoryBudget& budget)
+      : settings_(settings),
+        calls_({.settings = settings_, .inference = inference, .budget = budget, .busy = busy_}) {
+    gpr_set_log_function([](gpr_log_func_args*) {});  // what concerns a user is said by errors here
+    const bool v6 = settings.address.find(':') != std::string::npos;
+    const std::string where =
+        fmt::format("{}:{}", v6 ? "[" + settings.address + "]" : settings.address, settings.port);
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort(where, grpc::InsecureServerCredentials(), &port);
+    set_limits(builder);
+    builder.RegisterCallbackGenericService(&calls_);
+    server_ = builder.BuildAndStart();
+    if (!server_ || port == 0)
+      throw Error(ErrorCode::io, "cannot be listened at", where, "give another --grpc HOST:PORT");
+    port_ = static_cast<std::uint16_t>(port);
+  }
+  ~LibraryServer() override { finish(std::chrono::steady_clock::now()); }
+
+  std::uint16_t port() const override { return port_; }
+
+  void finish(std::chrono::steady_clock::time_point until) override {
+    if (!server_) return;
+    busy_.wait_for_none(until);
+    // Streams whose client has nothing to ask are cut off.
+    server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+    server_.reset();
+  }
+
+ private:
+  void set_limits(grpc::ServerBuilder& builder) const {
+    const auto milliseconds = [](std::chrono::milliseconds time) { return static_cast<int>(time.count()); };
+    constexpr std::size_t most = std::size_t{1} << 30;
+    builder.SetMaxReceiveMessageSize(static_cast<int>(std::min(settings_.most_message_bytes, most)));
+    builder.SetMaxSendMessageSize(-1);
+    builder.SetResourceQuota(grpc::ResourceQuota("superstep").Resize(settings_.memory));
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, settings_.most_streams);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, milliseconds(settings_.handshake_time));
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, milliseconds(settings_.idle_time));
+  }
+
+  const GrpcSettings settings_;
+  Busy busy_;
+  InferenceCalls calls_;
+  std::unique_ptr<grpc::Server> server_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<GrpcServer> start_grpc_server(const GrpcSettings& settings, const Inference& inference,
+                                              MemoryBudget& budget) {
+  return std::make_unique<LibraryServer>(settings, inference, budget);
+}
+
+}  // namespace superstep::edge

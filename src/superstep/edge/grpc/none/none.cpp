@@ -1,0 +1,11 @@
+#include "superstep/base/error.h"
+#include "superstep/edge/grpc/server.h"
+
+namespace superstep::edge {
+
+std::unique_ptr<GrpcServer> start_grpc_server(const GrpcSettings&, const Inference&, MemoryBudget&) {
+  throw Error(ErrorCode::unsupported, "this program was built without gRPC", "--grpc",
+              "install libgrpc++-dev and build anew; HTTP answers the same requests");
+}
+
+}  // namespace superstep::edge

@@ -472,6 +472,31 @@ TEST(Bert, PacksPairsThatDoNotSeeEachOther) {
   EXPECT_GT(std::abs(a[1].at(2) - b[1].at(2)), 1e-5);
 }
 
+// Places beyond 256 are no numbers of bf16 each: which words are chosen must not depend on the precision.
+TEST(Bert, ChoosesTheSameWordsInHalfPrecision) {
+  const Graph wide =
+      built("bert-large", 1, {"layers=1", "width=16", "heads=2", "length=512", "vocabulary=64"});
+  Tensor ids(ElementType::i64, {1, 512}), mask = Tensor::full(ElementType::i64, {1, 512}, 1),
+                                          types(ElementType::i64, {1, 512}),
+                                          places(ElementType::i64, {1, 80});
+  RandomStream random(3);
+  for (std::int64_t i = 0; i < 512; ++i) ids.set(i, 5 + static_cast<double>(random.below(59)));
+  const auto words = [&](const Graph& graph, std::int64_t first) {
+    for (std::int64_t i = 0; i < 80; ++i) places.set(i, static_cast<double>(first + 2 * i));
+    const Tensor inputs[] = {ids, mask, types, places};
+    return op::evaluate(graph, inputs).outputs[0];
+  };
+  const auto distance = [](const Tensor& a, const Tensor& b) {
+    double most = 0;
+    for (std::int64_t i = 0; i < a.element_count(); ++i) most = std::max(most, std::abs(a.at(i) - b.at(i)));
+    return most;
+  };
+  const Graph half = transform::autocast(wide, ElementType::bf16, {.least_width = 1});
+  const double rounding = distance(words(wide, 301), words(half, 301));
+  EXPECT_GT(rounding, 0);
+  EXPECT_LT(10 * rounding, distance(words(wide, 301), words(wide, 300)));  // the control: one place beside
+}
+
 // With all queries zero every token gets the mean of the values; padding changes nothing (to 1e-6).
 TEST(Llama, HasThePublishedNumberOfParameters) {
   EXPECT_EQ(count_parameters(built(

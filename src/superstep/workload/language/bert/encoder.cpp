@@ -106,13 +106,4 @@ Var Encoder::layer(Var x, Var hidden, const std::string& name) {
   return layers_.layer_norm(outer + x, name + ".norm", norm_epsilon);
 }
 
-Var rows_at(Var x, Var places) {
-  Builder& b = x.builder();
-  const std::int64_t batch = x.shape()[0], length = x.shape()[1], count = places.shape()[1];
-  Tensor numbers(ElementType::f32, {1, 1, length});
-  for (std::int64_t i = 0; i < length; ++i) numbers.set(i, static_cast<double>(i));
-  const Var wanted = op::reshape(op::cast(places, ElementType::f32), {batch, count, 1});
-  return op::matmul(1.0 - differs(wanted, b.constant(numbers)), x);
-}
-
 }  // namespace superstep::workload

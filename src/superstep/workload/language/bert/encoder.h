@@ -54,8 +54,4 @@ class Encoder {
   Var words_;  // the table of embeddings
 };
 
-// Rows of x [N, T, width] by their places, i64 [N, P]: [N, P, width]. As a product with rows that have a one
-// at the place, which every machine has fast both ways; it costs P * T * width multiply-adds.
-Var rows_at(Var x, Var places);
-
 }  // namespace superstep::workload

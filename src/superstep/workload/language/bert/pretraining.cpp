@@ -11,6 +11,7 @@
 #include "superstep/op/elementwise/activation.h"
 #include "superstep/op/elementwise/arithmetic.h"
 #include "superstep/op/move/movement.h"
+#include "superstep/op/move/segment.h"
 #include "superstep/op/move/view.h"
 #include "superstep/workload/language/bert/bert.h"
 #include "superstep/workload/language/bert/encoder.h"
@@ -40,14 +41,14 @@ graph::Graph build_bert_large(std::int64_t batch, const Options& options, std::u
   const Var x = encoder.run({.ids = ids, .types = types, .positions = positions}, hidden);
 
   b.set_name("masked");
-  const Var chosen = rows_at(x, places);
+  const Var chosen = op::gather_rows(x, places);
   b.set_name({});
   const Var words = layers.layer_norm(layers.gelu(layers.linear(chosen, "masked.transform", s.width)),
                                       "masked.norm", Encoder::norm_epsilon);
   b.output("logits", encoder.scores(words) + layers.zeros("masked.bias", {s.vocabulary}));
 
   b.set_name("pooler");
-  const Var first = sequences > 1 ? rows_at(x, firsts) : op::slice(x, {0}, {1}, {1});
+  const Var first = sequences > 1 ? op::gather_rows(x, firsts) : op::slice(x, {0}, {1}, {1});
   b.set_name({});
   const Var pooled = op::tanh(layers.linear(first, "pooler", s.width));
   b.output("next_sentence", layers.linear(pooled, "next", 2));

@@ -69,8 +69,8 @@ RmspropStep rmsprop(Var parameter, Var gradient, Var v, Var rate, Var buffer = {
 
 // superstep.Lamb (Y. You et al., ICLR 2020, algorithm 2): Adam's step with decoupled decay, as long for every
 // tensor as its own parameters make it:
-//   m' and v' as Adam's;  r = (m' / (1 - beta1^t)) / (sqrt(v' / (1 - beta2^t)) + epsilon) + weight_decay *
-//   parameter parameter' = parameter - rate * |parameter| / |r| * r
+//   m' and v' as Adam's;  r = (m' / (1 - beta1^t)) / (sqrt(v' / (1 - beta2^t)) + epsilon) + decay parameter
+//   parameter' = parameter - rate * |parameter| / |r| * r
 // |.| is the root of the sum of squares; where either is zero their ratio is taken for 1. Inputs and outputs
 // as Adam's.
 struct LambAttributes {

@@ -111,7 +111,7 @@ const std::vector<Tiny>& tiny_runs() {
       {"bert-base-squad",
        40,
        {"layers=1", "width=32", "heads=2", "vocabulary=512", "length=64"},
-       {"Questions", "the model's answer"}},
+       {"Questions", "the model&#39;s answer"}},
       {"gpt2", 40, {"layers=1", "width=32", "heads=2", "length=32", "vocabulary=128"}, {"no true values"}},
       {"llama", 40, {"layers=1", "length=32", "vocabulary=128"}, {"no true values"}},
       {"lstm", 40, {}, {"Periods in a window", "sensor 1", "The worst"}},

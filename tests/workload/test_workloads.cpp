@@ -440,6 +440,24 @@ TEST(Classifiers, TakeThePublishedWork) {
   EXPECT_TRUE(contains(error_of("resnet50", {"size=50"}), "no multiple of 4"));
 }
 
+// Windows over 16 channels each, expanded four times: as many parameters as the published form with windows
+// over one, and half as much work again. Statistics are of samples: none run along.
+TEST(Classifiers, TakeGroupsOfChannels) {
+  const std::vector<std::string> g16{"group-width=16", "expansion=4", "norm=group"};
+  const Graph b4 = built("efficientnet-b4", 1, g16);
+  EXPECT_EQ(count_parameters(b4), 19328168);
+  EXPECT_NEAR(multiply_accumulates("efficientnet-b4", g16), 6.18e9, 0.03e9);
+  EXPECT_NEAR(multiply_accumulates("efficientnet-b4"), 4.39e9, 0.04e9);
+  const auto has = [](const Graph& graph, std::string_view op) {
+    return std::ranges::any_of(graph.nodes(), [&](const graph::Node& node) { return node.op == op; });
+  };
+  EXPECT_TRUE(has(b4, "GroupNormalization"));
+  EXPECT_FALSE(has(b4, "BatchNormalization"));
+  EXPECT_TRUE(has(built("efficientnet-b0", 1, {"group-width=16"}), "BatchNormalization"));
+  EXPECT_TRUE(contains(error_of("efficientnet-b0", {"norm=layer"}), "norm"));
+  EXPECT_TRUE(contains(error_of("efficientnet-b0", {"group-width=0"}), "group-width"));
+}
+
 TEST(Bert, HasThePublishedSizes) {
   EXPECT_NEAR(multiply_accumulates("distilbert") - 128.0 * 768 * 30522, 5.59e9, 0.02e9);
   EXPECT_TRUE(contains(error_of("bert-small", {"heads=5"}), "a width of 256 cannot be divided into 5 heads"));
